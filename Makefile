@@ -1,0 +1,32 @@
+# Both commands make their own virtual environment and install what they need: Python 3.10 or later is enough.
+PYTHON ?= python3
+VENV ?= .venv
+RUN = $(VENV)/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test stubs clean
+
+demo: $(VENV)/.demo
+	$(RUN) examples/demo.py
+
+test: $(VENV)/.test
+	$(RUN) -m ruff check .
+	$(VENV)/bin/lint-imports
+	$(RUN) -m mypy
+	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2
+
+stubs: $(VENV)/.test
+	$(RUN) scripts/make_stubs.py
+
+clean:
+	rm -rf $(VENV) build demo_output
+
+$(VENV)/.demo: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install -q -e '.[demo]'
+	touch $@
+
+$(VENV)/.test: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install -q -e '.[test]'
+	touch $@

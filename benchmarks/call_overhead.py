@@ -1,0 +1,49 @@
+"""What one small operator call costs: Remex, torch, MXNet 1.9.1, interleaved in one run.
+
+    python benchmarks/call_overhead.py --mxnet-python /opt/oracle/bin/python
+"""
+import argparse
+
+import peers
+
+CALLS = {
+    "x + y (2x2)": ("x + y", "x + y"),
+    "x + 1.0 (2x2)": ("x + 1.0", "x + 1.0"),
+    "exp(x) (2x2)": ("nd.exp(x)", "torch.exp(x)"),
+    "broadcast_add(x, y) (2x2)": ("nd.broadcast_add(x, y)", "torch.add(x, y)"),
+    "sum(x, axis=1) (2x2)": ("nd.sum(x, axis=1)", "torch.sum(x, dim=1)"),
+    "dot(x, y) (2x2)": ("nd.dot(x, y)", "torch.mm(x, y)"),
+    "relu(x) (2x2)": ("nd.relu(x)", "torch.relu(x)"),
+    "x.reshape((4,))": ("x.reshape((4,))", "x.reshape((4,))"),
+    "x[0]": ("x[0]", "x[0]"),
+}
+_REPEAT = "import timeit\nn = {n}\nt = timeit.Timer(lambda: {call})\nt.timeit(n // 10)\nprint(min(t.repeat(3, n)) / n * 1e6)"
+_MX = "import mxnet as mx\nfrom mxnet import nd\nx, y = nd.ones((2, 2)), nd.ones((2, 2))\n"
+_TORCH = "import torch\nx, y = torch.ones(2, 2), torch.ones(2, 2)\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    peers.add_arguments(parser)
+    args = parser.parse_args()
+    me, env = peers.own_python(), peers.python_env()
+
+    def measure(python, setup, call, n):
+        out = peers.run(python, setup + _REPEAT.format(n=n, call=call), env if python == me else {"OMP_NUM_THREADS": "1"})
+        return float(out) if out else None
+
+    print(f"{peers.versions(args.mxnet_python)}\n")
+    print("| call | torch, µs | Remex, µs | Remex / torch | MXNet until it returns, µs | MXNet / Remex |")
+    print("|---|---|---|---|---|---|")
+    for label, (mx_call, torch_call) in CALLS.items():
+        found = peers.interleave({
+            "torch": lambda c=torch_call: measure(me, _TORCH, c, 50000),
+            "remex": lambda c=mx_call: measure(me, _MX, c, 50000),
+            "mxnet": lambda c=mx_call: measure(args.mxnet_python, _MX, c, 3000),
+        }, args.rounds)
+        mxnet = f"{found['mxnet']:.1f} | {found['mxnet'] / found['remex']:.1f}" if found["mxnet"] else "not installed | "
+        print(f"| {label} | {found['torch']:.2f} | {found['remex']:.2f} | {found['remex'] / found['torch']:.2f} | {mxnet} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""What all benchmarks share: where MXNet runs, interleaving, medians, and how a table says what it was made with."""
+import datetime
+import os
+import platform
+import statistics
+import subprocess
+import sys
+
+
+def add_arguments(parser):
+    """The options that every benchmark takes."""
+    parser.add_argument("--mxnet-python", default=os.environ.get("MXNET_PYTHON", ""),
+                        help="the Python of an environment with the real MXNet 1.9.1; without it MXNet's column says so")
+    parser.add_argument("--rounds", type=int, default=7, help="interleaved repetitions; medians are reported")
+
+
+def python_env():
+    """The environment of a child process: one thread, this checkout's sources first."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, [os.path.join(ROOT, "src"), os.environ.get("PYTHONPATH", "")]))}
+
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def run(python, code, env=None):
+    """What a program prints, run by one of the Pythons; None if that one is missing."""
+    if not python:
+        return None
+    result = subprocess.run([python, "-W", "ignore", "-c", code], capture_output=True, text=True, env=env)
+    if result.returncode:
+        raise SystemExit(f"{python} failed:\n{result.stderr[-2000:]}")
+    return result.stdout.strip()
+
+
+def interleave(tasks, rounds):
+    """Run each named function once a round, so that a slow spell of the machine hits all; returns the medians."""
+    samples = {name: [] for name in tasks}
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            value = task()
+            if value is not None:
+                samples[name].append(value)
+    return {name: statistics.median(v) if v else None for name, v in samples.items()}
+
+
+def versions(mxnet_python):
+    """One line: machine, versions, commit, date."""
+    import torch
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
+    mxnet = run(mxnet_python, "import mxnet; print(mxnet.__version__)") if mxnet_python else "not installed"
+    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor()) \
+        if os.path.exists("/proc/cpuinfo") else platform.processor()
+    return (f"{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, torch {torch.__version__}, MXNet {mxnet}; "
+            f"commit {commit}; {datetime.date.today()}")
+
+
+def own_python():
+    """The Python that runs this benchmark."""
+    return sys.executable

@@ -1,0 +1,67 @@
+"""Remex: MXNet programs on today's machines.
+
+The packages, in the order in which a computation passes through them:
+
+``ops``
+    What an operator computes: one decorated function each, over torch tensors.
+``ndarray``
+    Arrays, and the operators on them: ``mx.nd``.
+``symbol``
+    Computations described first and run later: ``mx.sym``.
+``graph``
+    How such a graph runs: lowering, passes, backends.
+``executor``, ``module``, ``gluon``
+    Training and inference.
+``io``, ``recordio``, ``image``
+    Data.
+``kvstore``
+    Several devices.
+``profiler``, ``tools``
+    Looking at what happens, and programs for the command line.
+"""
+import importlib as _importlib
+
+from . import memory as _memory
+
+_memory.configure()
+
+from .base import MXNetError  # noqa: E402
+from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus  # noqa: E402
+from .libinfo import __version__  # noqa: E402
+from . import attribute, autograd, base, context, name, ndarray, random, symbol, util  # noqa: E402
+from . import ndarray as nd  # noqa: E402
+from . import random as rnd  # noqa: E402
+from . import symbol as sym  # noqa: E402
+from .attribute import AttrScope  # noqa: E402
+from .util import (is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape)  # noqa: E402
+
+# What most programs need only a part of is imported when it is first asked for.
+_LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "viz": "visualization", "img": "image", "init": "initializer", "np": "numpy",
+         "npx": "numpy_extension"}
+_SUBMODULES = {"callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "executor_manager", "gluon", "graph", "image",
+               "initializer", "io", "kvstore", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module", "monitor",
+               "notebook", "numpy", "numpy_extension", "onnx", "operator", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime",
+               "test_utils", "tools", "torch", "visualization"}
+
+
+def __getattr__(name):
+    target = _LAZY.get(name, name)
+    if target in _SUBMODULES:
+        try:
+            module = _importlib.import_module(f"{__name__}.{target}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{target}":
+                raise
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'") from None
+        globals()[name] = module
+        return module
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted(set(globals()) | set(_LAZY) | _SUBMODULES)
+
+
+__all__ = ["AttrScope", "Context", "MXNetError", "attribute", "autograd", "base", "context", "cpu", "cpu_pinned", "current_context", "gpu",
+           "gpu_memory_info", "is_np_array", "is_np_shape", "name", "nd", "ndarray", "np_array", "np_shape", "num_gpus", "random", "rnd",
+           "set_np_shape", "sym", "symbol", "use_np", "use_np_array", "use_np_shape", "util", "__version__"]

@@ -1,0 +1,78 @@
+"""Attributes that every Symbol created in a ``with`` block receives."""
+import threading
+import warnings
+
+__all__ = ["AttrScope", "current"]
+
+
+class _CurrentScope(type):
+    """Gives `AttrScope` the class attribute ``current`` that old programs read and set."""
+
+    @property
+    def current(cls):
+        """The scope in force in this thread. Deprecated: use a ``with`` statement."""
+        warnings.warn("AttrScope.current is deprecated; use `with mx.AttrScope(...):`", DeprecationWarning, stacklevel=2)
+        return current()
+
+    @current.setter
+    def current(cls, scope):
+        warnings.warn("AttrScope.current is deprecated; use `with mx.AttrScope(...):`", DeprecationWarning, stacklevel=2)
+        AttrScope._current.value = scope
+
+
+class AttrScope(metaclass=_CurrentScope):
+    """Attributes for all Symbols created inside; scopes inside one another add up, the inner one winning.
+
+    Parameters
+    ----------
+    **kwargs : str
+        The attributes, such as ``ctx_group='dev1'`` or ``__lr_mult__='0.1'``.
+
+    Raises
+    ------
+    ValueError
+        If a value is not a string.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> with mx.AttrScope(ctx_group='dev1'):
+    ...     layer = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=10)
+    >>> layer.attr('ctx_group')
+    'dev1'
+    """
+
+    _current = threading.local()
+
+    def __init__(self, **kwargs):
+        for name, value in kwargs.items():
+            if not isinstance(value, str):
+                raise ValueError(f"AttrScope: attributes need to be strings, received {name}={value!r}")
+        self._attr = kwargs
+        self._outer = []
+
+    def get(self, attr):
+        """The attributes for a new Symbol: the scope's, and over them those of the dict `attr` (or None)."""
+        if self._attr:
+            return {**self._attr, **attr} if attr else self._attr.copy()
+        return attr or {}
+
+    def __enter__(self):
+        outer = current()
+        self._outer.append(outer)
+        # Re-entering a scope keeps what it has gathered so far, as in MXNet.
+        self._attr = {**outer._attr, **self._attr}
+        AttrScope._current.value = self
+        return self
+
+    def __exit__(self, *exc):
+        AttrScope._current.value = self._outer.pop()
+
+
+def current():
+    """The scope in force in this thread."""
+    try:
+        return AttrScope._current.value
+    except AttributeError:
+        scope = AttrScope._current.value = AttrScope()
+        return scope

@@ -1,0 +1,377 @@
+"""Recording computations and taking their gradients.
+
+Torch's autograd does the differentiation; what is here is MXNet's interface to it: which arrays are recorded, where gradients go.
+"""
+import torch
+
+from .base import MXNetError
+from .ndarray import NDArray
+from .ndarray.dispatch import Recorded, TapeNode, entry_of, mode
+
+
+class _Scope:
+    """Sets recording and training for a ``with`` block; None leaves one as it is."""
+
+    def __init__(self, recording, training):
+        self._recording, self._training = recording, training
+        self._outer = []
+
+    def __enter__(self):
+        self._outer.append((mode.recording, mode.training))
+        if self._recording is not None:
+            mode.recording = self._recording
+        if self._training is not None:
+            mode.training = self._training
+        return self
+
+    def __exit__(self, *exc):
+        mode.recording, mode.training = self._outer.pop()
+
+
+def record(train_mode=True):
+    """A ``with`` block whose operators are recorded for `backward`; `train_mode` says whether they run as in training.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([1., 2.])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad.asnumpy()
+    array([2., 4.], dtype=float32)
+    """
+    return _Scope(True, train_mode)
+
+
+def pause(train_mode=False):
+    """A ``with`` block inside of `record` whose operators are not recorded."""
+    return _Scope(False, train_mode)
+
+
+def train_mode():
+    """A ``with`` block in which operators such as Dropout behave as in training; recording stays as it is."""
+    return _Scope(None, True)
+
+
+def predict_mode():
+    """A ``with`` block in which operators such as Dropout behave as in prediction; recording stays as it is."""
+    return _Scope(None, False)
+
+
+def is_recording():
+    """True where operators are being recorded."""
+    return mode.recording
+
+
+def is_training():
+    """True where operators run as in training."""
+    return mode.training
+
+
+def set_recording(is_recording):
+    """Turn recording on or off for this thread; returns what it was."""
+    before, mode.recording = mode.recording, bool(is_recording)
+    return before
+
+
+def set_training(train_mode):
+    """Turn training mode on or off for this thread; returns what it was."""
+    before, mode.training = mode.training, bool(train_mode)
+    return before
+
+
+def mark_variables(variables, gradients, grad_reqs="write"):
+    """Make arrays variables: later backwards write their gradients to the given arrays.
+
+    Parameters
+    ----------
+    variables, gradients : NDArray or list of NDArray
+        Of equal number; each gradient has the shape of its variable.
+    grad_reqs : str or list of str
+        ``'write'``, ``'add'`` or ``'null'``, for all or for each.
+    """
+    if isinstance(variables, NDArray):
+        variables, gradients = [variables], [gradients]
+    if isinstance(grad_reqs, str):
+        grad_reqs = [grad_reqs] * len(variables)
+    if not len(variables) == len(gradients) == len(grad_reqs):
+        raise MXNetError(f"mark_variables: {len(variables)} variables, {len(gradients)} gradients and {len(grad_reqs)} grad_reqs "
+                         "must be of equal number")
+    for variable, gradient, req in zip(variables, gradients, grad_reqs):
+        if gradient is not None and gradient.shape != variable.shape:
+            raise MXNetError(f"mark_variables: a gradient of shape {gradient.shape} for a variable of shape {variable.shape}")
+        variable._mark(gradient, req)
+
+
+def _heads(heads, head_grads, what):
+    """Tensors to start from and their gradients, checked."""
+    if isinstance(heads, NDArray):
+        heads = [heads]
+        head_grads = [head_grads] if head_grads is None or isinstance(head_grads, NDArray) else head_grads
+    if head_grads is None:
+        head_grads = [None] * len(heads)
+    if len(head_grads) != len(heads):
+        raise MXNetError(f"{what}: heads and head_grads must be of equal number, received {len(heads)} and {len(head_grads)}")
+    tensors, seeds = [], []
+    for head, seed in zip(heads, head_grads):
+        info = head._autograd
+        if info is None or (info.node is None and info.grad_req == "null"):
+            raise MXNetError(f"{what}: cannot differentiate an array that is not part of a recorded computation; compute it inside "
+                             "autograd.record() from arrays that have attach_grad()")
+        if info.node is not None and info.node.freed:
+            raise MXNetError(f"{what}: this computation was differentiated before and has been freed; pass retain_graph=True to the "
+                             "first backward")
+        if not head._data.requires_grad:
+            continue
+        tensors.append(head._data)
+        if seed is not None and seed.shape != head.shape:
+            raise MXNetError(f"{what}: a head gradient of shape {seed.shape} for a head of shape {head.shape}")
+        seeds.append(torch.ones_like(head._data) if seed is None else seed._data.to(head._data.device, head._data.dtype))
+    return heads, tensors, seeds
+
+
+def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
+    """Compute the gradients of all marked arrays that `heads` were computed from, each into its ``.grad``.
+
+    Parameters
+    ----------
+    heads : NDArray or list of NDArray
+    head_grads : NDArray or list of NDArray and None, optional
+        The gradients that arrive from above; ones where None.
+    retain_graph : bool
+        Keep what was recorded, for another backward.
+    train_mode : bool
+        Whether operators differentiate as in training. What was recorded knows the mode it ran in and keeps to it, so
+        the value makes no difference where the two agree, as they must.
+
+    Raises
+    ------
+    MXNetError
+        If a head was not recorded, or was freed by an earlier backward.
+    """
+    heads, tensors, seeds = _heads(heads, head_grads, "backward")
+    training = mode.training
+    mode.training = train_mode
+    try:
+        _run(lambda: torch.autograd.backward(tensors, seeds, retain_graph=retain_graph))
+    finally:
+        mode.training = training
+    if not retain_graph:
+        for head in heads:
+            if head._autograd.node is not None:
+                head._autograd.node.freed = True
+
+
+def _run(differentiate):
+    try:
+        return differentiate()
+    except MXNetError:
+        raise
+    except RuntimeError as error:
+        text = str(error).splitlines()[0]
+        if "second time" in text:
+            text = "a part of this computation was differentiated before and has been freed; pass retain_graph=True to the first backward"
+        raise MXNetError(f"backward: {text}") from error
+
+
+def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
+    """The gradients of `heads` with respect to `variables`, as new arrays; ``.grad`` stays as it is.
+
+    Parameters
+    ----------
+    heads, variables : NDArray or list of NDArray
+    head_grads : NDArray or list of NDArray and None, optional
+        Ones where None.
+    retain_graph : bool, optional
+        Keep what was recorded; by default if `create_graph`.
+    create_graph : bool
+        Record the gradients too, so that they can be differentiated again.
+    train_mode : bool
+        See `backward`.
+
+    Raises
+    ------
+    MXNetError
+        If a variable is not part of the computation of the heads.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([3.])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = x * x * x
+    ...     dy, = mx.autograd.grad(y, [x], create_graph=True)
+    >>> dy.backward()
+    >>> dy.asscalar(), x.grad.asscalar()
+    (np.float32(27.0), np.float32(18.0))
+    """
+    single = isinstance(variables, NDArray)
+    variables = [variables] if single else variables
+    if not variables:
+        raise MXNetError("grad: at least one variable is needed")
+    if not isinstance(retain_graph, bool):
+        retain_graph = create_graph
+    heads, tensors, seeds = _heads(heads, head_grads, "grad")
+    for i, v in enumerate(variables):
+        if not v._data.requires_grad:
+            raise MXNetError(f"grad: variable {i} is not part of the recorded computation; call attach_grad() on it before recording")
+    training = mode.training
+    mode.training = train_mode
+    try:
+        grads = _run(lambda: torch.autograd.grad(tensors, [v._data for v in variables], seeds, retain_graph=retain_graph,
+                                                 create_graph=create_graph, allow_unused=True))
+    finally:
+        mode.training = training
+    results = []
+    for i, (v, g) in enumerate(zip(variables, grads)):
+        if g is None:
+            raise MXNetError(f"grad: the heads do not depend on variable {i}, or it was replaced after it was recorded")
+        out = type(v)._new(g if create_graph else g.detach(), v._ctx) if not v._is_sparse else NDArray._new(g, v._ctx)
+        if g.requires_grad:
+            out._autograd = Recorded(TapeNode(_GRADIENT, {}, [entry_of(h) for h in heads]), 0)
+        results.append(out)
+    if not retain_graph:
+        for head in heads:
+            if head._autograd.node is not None:
+                head._autograd.node.freed = True
+    return results[0] if single else results
+
+
+class _NamedCall:
+    """Stands on the tape for a call that no Symbol can express."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+_GRADIENT = _NamedCall("gradient")
+_FUNCTION = _NamedCall("Function")
+
+
+def get_symbol(x):
+    """The recorded computation of `x` as a Symbol; its inputs are named ``var0``, ``var1``, ... in the order of first use.
+
+    Raises
+    ------
+    MXNetError
+        If `x` was not recorded, or a step is no operator (indexing, `Function`).
+    """
+    from . import symbol
+    if x._autograd is None or x._autograd.node is None:
+        raise MXNetError("get_symbol: the array was not computed inside autograd.record()")
+    variables, done = {}, {}
+
+    def build(info):
+        if info.node is None:
+            if info not in variables:
+                variables[info] = symbol.var(f"var{len(variables)}")
+            return variables[info]
+        node = info.node
+        if node not in done:
+            if not hasattr(node.op, "fn"):
+                raise MXNetError(f"get_symbol: the recorded step {node.op.name} has no counterpart in a Symbol")
+            done[node] = symbol.create(node.op, [build(i) for i in node.inputs], node.attrs)
+        return done[node][info.index]
+
+    return build(x._autograd)
+
+
+class Function:
+    """A differentiable function with a gradient of its own.
+
+    Subclasses define ``forward(self, *inputs)`` and ``backward(self, *output_grads)`` over NDArrays; neither is recorded.
+    `backward` returns one gradient for each input. One object serves one call.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> class Sigmoid(mx.autograd.Function):
+    ...     def forward(self, x):
+    ...         y = 1 / (1 + mx.nd.exp(-x))
+    ...         self.save_for_backward(y)
+    ...         return y
+    ...     def backward(self, dy):
+    ...         y, = self.saved_tensors
+    ...         return dy * y * (1 - y)
+    >>> x = mx.nd.zeros((1,))
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = Sigmoid()(x)
+    >>> y.backward()
+    >>> x.grad.asscalar()
+    np.float32(0.25)
+    """
+
+    def __init__(self):
+        self._used = False
+        self.saved_tensors = ()
+
+    def save_for_backward(self, *args):
+        """Keep arrays for `backward`, which finds them in ``self.saved_tensors``."""
+        self.saved_tensors = args
+
+    def __call__(self, *inputs):
+        if self._used:
+            raise MXNetError(f"{type(self).__name__}: each Function object can be called once; create a new one for every call")
+        self._used = True
+        if not mode.recording:
+            return self.forward(*inputs)
+        found = {}
+
+        def forward():
+            with pause(train_mode=mode.training):
+                outputs = self.forward(*inputs)
+            found["single"] = isinstance(outputs, NDArray)
+            found["outputs"] = outputs = (outputs,) if found["single"] else tuple(outputs)
+            return outputs
+
+        arrays = [a for a in inputs if isinstance(a, NDArray)]
+        if not any(a._data.requires_grad for a in arrays):
+            outputs = forward()
+            return outputs[0] if found["single"] else list(outputs)
+        with torch.enable_grad():
+            tensors = _Bridge.apply(self, forward, arrays, *[a._data for a in arrays])
+        node = TapeNode(_FUNCTION, {}, [entry_of(a) for a in arrays])
+        results = []
+        for i, (t, o) in enumerate(zip(tensors, found["outputs"])):
+            r = type(o)._new(t, o._ctx)
+            r._autograd = Recorded(node, i)
+            results.append(r)
+        return results[0] if found["single"] else results
+
+    def forward(self, *inputs):
+        """Compute the outputs from the inputs."""
+        raise NotImplementedError(f"{type(self).__name__} must define forward(self, *inputs)")
+
+    def backward(self, *output_grads):
+        """Compute the gradients of the inputs from those of the outputs."""
+        raise NotImplementedError(f"{type(self).__name__} must define backward(self, *output_grads)")
+
+
+class _Bridge(torch.autograd.Function):
+    """A `Function` inside of torch's graph."""
+
+    @staticmethod
+    def forward(ctx, function, forward, arrays, *tensors):
+        outputs = forward()
+        ctx.function, ctx.kinds = function, [(type(a) if not a._is_sparse else NDArray, a._ctx) for a in arrays]
+        ctx.kind = [(type(o), o._ctx) for o in outputs]
+        return tuple(o._data.detach().view_as(o._data) for o in outputs)
+
+    @staticmethod
+    def backward(ctx, *out_grads):
+        name = type(ctx.function).__name__
+        arrays = [cls._new(g, c) for g, (cls, c) in zip(out_grads, ctx.kind)]
+        with pause(train_mode=mode.training):
+            grads = ctx.function.backward(*arrays)
+        grads = (grads,) if isinstance(grads, NDArray) or grads is None else tuple(grads)
+        if len(grads) != len(ctx.kinds):
+            raise MXNetError(f"{name}.backward returned {len(grads)} gradients for {len(ctx.kinds)} inputs")
+        return (None, None, None, *(g._data.detach() if g is not None else None for g in grads))
+
+
+__all__ = ["Function", "backward", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
+           "set_recording", "set_training", "train_mode"]

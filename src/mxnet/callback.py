@@ -1,0 +1,143 @@
+"""Callbacks for ``fit`` and ``score``: progress, metrics and checkpoints."""
+import logging
+import math
+import time
+
+from .checkpoint import save_checkpoint
+
+__all__ = ["LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric", "module_checkpoint"]
+
+
+def _every(period, save):
+    """An epoch-end callback that calls ``save(epoch number, symbol, arguments, auxiliary states)`` every `period` epochs."""
+    period = max(1, int(period))
+
+    def callback(iter_no, sym=None, arg=None, aux=None):
+        done = iter_no + 1
+        if done % period == 0:
+            save(done, sym, arg, aux)
+
+    return callback
+
+
+def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):
+    """An epoch-end callback that saves a module's checkpoint, with the optimizer's states if asked.
+
+    Parameters
+    ----------
+    mod : Module
+    prefix : str
+        Where the files go and how their names begin.
+    period : int
+        Save every so many epochs.
+    save_optimizer_states : bool
+        Write ``prefix-0001.states`` as well, so that training can resume exactly.
+    """
+    return _every(period, lambda done, *_: mod.save_checkpoint(prefix, done, save_optimizer_states))
+
+
+def do_checkpoint(prefix, period=1):
+    """An epoch-end callback that saves the network and its parameters every `period` epochs.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> every_second = mx.callback.do_checkpoint('/tmp/mymodel', period=2)   # for fit(epoch_end_callback=...)
+    """
+    return _every(period, lambda done, sym, arg, aux: save_checkpoint(prefix, done, sym, arg, aux))
+
+
+def log_train_metric(period, auto_reset=False):
+    """A batch-end callback that logs the training metric every `period` batches; with `auto_reset`, each time from zero."""
+
+    def callback(param):
+        metric = param.eval_metric
+        if metric is None or param.nbatch % period:
+            return
+        for name, value in metric.get_name_value():
+            logging.info("Iter[%d] Batch[%d] Train-%s=%f", param.epoch, param.nbatch, name, value)
+        if auto_reset:
+            metric.reset_local()
+
+    return callback
+
+
+class Speedometer:
+    """A batch-end callback that logs samples per second and the training metric.
+
+    Parameters
+    ----------
+    batch_size : int
+    frequent : int
+        Log every so many batches.
+    auto_reset : bool
+        Report the metric over the batches since the last line, not since the start of the epoch.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> speedometer = mx.callback.Speedometer(128, 100)   # for fit(batch_end_callback=...)
+
+    which logs lines such as ``Epoch[0] Batch [0-100]	Speed: 1250.41 samples/sec	accuracy=0.612345``.
+    """
+
+    def __init__(self, batch_size, frequent=50, auto_reset=True):
+        self.batch_size = batch_size
+        self.frequent = frequent
+        self.auto_reset = auto_reset
+        self.init = False
+        self.tic = 0
+        self.last_count = 0
+
+    def __call__(self, param):
+        count = param.nbatch
+        started = self.init and count >= self.last_count  # a lower count means that a new epoch has begun
+        self.last_count = count
+        if not started:
+            self.init, self.tic = True, time.time()
+            return
+        if count % self.frequent:
+            return
+        seconds = time.time() - self.tic
+        speed = self.frequent * self.batch_size / seconds if seconds > 0 else float("inf")
+        if param.eval_metric is None:
+            logging.info("Iter[%d] Batch [%d]\tSpeed: %.2f samples/sec", param.epoch, count, speed)
+        else:
+            values = param.eval_metric.get_name_value()
+            first = 0
+            if self.auto_reset:
+                param.eval_metric.reset_local()
+                first = count - self.frequent
+            logging.info("Epoch[%d] Batch [%d-%d]\tSpeed: %.2f samples/sec" + "\t%s=%f" * len(values), param.epoch, first, count, speed,
+                         *(field for pair in values for field in pair))
+        self.tic = time.time()
+
+
+class ProgressBar:
+    """A batch-end callback that logs a bar such as ``[=====-----] 50%``.
+
+    Parameters
+    ----------
+    total : int
+        The number of batches in an epoch.
+    length : int
+        The width of the bar, in characters.
+    """
+
+    def __init__(self, total, length=80):
+        self.bar_len = length
+        self.total = total
+
+    def __call__(self, param):
+        filled = round(self.bar_len * param.nbatch / self.total)
+        percent = math.ceil(100.0 * param.nbatch / self.total)
+        logging.info("[%s] %s%s\r", "=" * filled + "-" * (self.bar_len - filled), percent, "%")
+
+
+class LogValidationMetricsCallback:
+    """A callback for the end of an evaluation that logs each metric as ``Epoch[0] Validation-accuracy=0.987654``."""
+
+    def __call__(self, param):
+        if param.eval_metric:
+            for name, value in param.eval_metric.get_name_value():
+                logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)

@@ -1,0 +1,120 @@
+"""Checkpoints: ``prefix-symbol.json``, ``prefix-0001.params`` and ``prefix-0001.states``, written whole or not at all."""
+import logging
+
+from . import files
+from . import ndarray as nd
+from . import symbol as sym
+from .base import MXNetError
+from .context import cpu
+
+
+def params_file(prefix, epoch):
+    """The name of the parameter file of a checkpoint: ``prefix-0007.params`` for epoch 7."""
+    return f"{prefix}-{epoch:04d}.params"
+
+
+def states_file(prefix, epoch):
+    """The name of the optimizer state file of a checkpoint: ``prefix-0007.states`` for epoch 7."""
+    return f"{prefix}-{epoch:04d}.states"
+
+
+def write_params(fname, arg_params, aux_params):
+    """Save arguments and auxiliary states, by name, as one ``.params`` file."""
+    entries = {f"arg:{name}": value.as_in_context(cpu()) for name, value in arg_params.items()}
+    entries.update((f"aux:{name}", value.as_in_context(cpu())) for name, value in aux_params.items())
+    nd.save(fname, entries)
+
+
+def read_params(fname):
+    """The arguments and auxiliary states that a ``.params`` file holds, as two dicts.
+
+    Raises
+    ------
+    MXNetError
+        If the file is missing, damaged, or holds anything but named ``arg:`` and ``aux:`` entries.
+    """
+    entries = nd.load(fname)
+    found = {"arg": {}, "aux": {}}
+    if not entries:
+        logging.warning("Params file '%s' is empty", fname)
+    elif not isinstance(entries, dict):
+        raise MXNetError(f"{fname!r} holds {len(entries)} arrays without names; a checkpoint names each 'arg:...' or 'aux:...'")
+    for key, value in dict(entries).items():
+        kind, _, name = key.partition(":")
+        if kind not in found or not name:
+            raise MXNetError(f"{fname!r} is not the parameter file of a symbolic checkpoint: the entry {key!r} is neither 'arg:<name>' nor "
+                             "'aux:<name>'. For a file of gluon's save_parameters() use load_parameters()")
+        found[kind][name] = value
+    return found["arg"], found["aux"]
+
+
+def save_checkpoint(prefix, epoch, symbol, arg_params, aux_params, remove_amp_cast=True):
+    """Save a network and its parameters as ``prefix-symbol.json`` and ``prefix-<epoch, 4 digits>.params``.
+
+    Each file is written whole or not at all: an interrupted save leaves the file that was there before.
+
+    Parameters
+    ----------
+    prefix : str
+        Where the files go and how their names begin.
+    epoch : int
+        The number of the epoch, part of the parameter file's name.
+    symbol : Symbol or None
+        The network; None saves the parameters only.
+    arg_params, aux_params : dict of str to NDArray
+        The arguments and the auxiliary states.
+    remove_amp_cast : bool
+        Leave out the casts that mixed precision added to the network.
+    """
+    if symbol is not None:
+        symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
+    fname = params_file(prefix, epoch)
+    write_params(fname, arg_params, aux_params)
+    logging.info('Saved checkpoint to "%s"', fname)
+
+
+def load_params(prefix, epoch):
+    """The parameters of a checkpoint.
+
+    Returns
+    -------
+    arg_params, aux_params : dict of str to NDArray
+
+    Raises
+    ------
+    MXNetError
+        If the file is missing or is not the parameter file of a checkpoint; the text names the file and the reason.
+    """
+    return read_params(params_file(prefix, epoch))
+
+
+def load_checkpoint(prefix, epoch):
+    """A network and its parameters, as `save_checkpoint` or MXNet 1.9.1 and before wrote them.
+
+    Returns
+    -------
+    symbol : Symbol
+    arg_params, aux_params : dict of str to NDArray
+    """
+    symbol = sym.load(f"{prefix}-symbol.json")
+    return (symbol, *load_params(prefix, epoch))
+
+
+def save_optimizer_states(fname, updater, dump_optimizer=False):
+    """Save an `Updater`'s states, and with `dump_optimizer` the optimizer itself, whole or not at all."""
+    files.write_bytes(fname, updater.get_states(dump_optimizer))
+
+
+def load_optimizer_states(fname, updater):
+    """Give an `Updater` the states that a file holds.
+
+    Raises
+    ------
+    MXNetError
+        If the file is missing, damaged, or holds anything but optimizer states.
+    """
+    content = files.read_bytes(fname)
+    try:
+        updater.set_states(content)
+    except MXNetError as error:
+        raise MXNetError(f"cannot load the optimizer states {fname}: {error}") from error

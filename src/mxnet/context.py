@@ -1,0 +1,156 @@
+"""Devices: ``mx.cpu(0)``, ``mx.gpu(1)``, and the current one."""
+import functools
+import threading
+
+import torch
+
+from .base import MXNetError
+
+_state = threading.local()
+
+
+class Context:
+    """A device, by type and number.
+
+    Parameters
+    ----------
+    device_type : str or Context
+        ``'cpu'``, ``'gpu'``, ``'cpu_pinned'`` or ``'cpu_shared'``.
+    device_id : int
+        The number of the device. Every ``cpu(i)`` computes on the same processor but counts as a device of its own,
+        so that programs for several devices run on a machine without any.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> with mx.Context('cpu', 1):
+    ...     print(mx.nd.ones((2,)).context)
+    cpu(1)
+    """
+
+    devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+    devstr2type = {name: number for number, name in devtype2str.items()}
+    default_ctx = None  # set below; kept because clients read it
+
+    def __init__(self, device_type, device_id=0):
+        if isinstance(device_type, Context):
+            self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
+        else:
+            if device_type not in self.devstr2type:
+                raise MXNetError(f"Context: unknown device type {device_type!r}; expected one of {sorted(self.devstr2type)}")
+            self.device_typeid, self.device_id = self.devstr2type[device_type], device_id
+        self._outer = []
+
+    @property
+    def device_type(self):
+        """``'cpu'``, ``'gpu'``, ``'cpu_pinned'`` or ``'cpu_shared'``."""
+        return self.devtype2str[self.device_typeid]
+
+    @property
+    def torch_device(self):
+        """The torch device that holds this context's arrays."""
+        return _torch_device(self.device_typeid, self.device_id)
+
+    def __hash__(self):
+        return hash((self.device_typeid, self.device_id))
+
+    def __eq__(self, other):
+        return (isinstance(other, Context) and self.device_typeid == other.device_typeid
+                and self.device_id == other.device_id)
+
+    def __str__(self):
+        return f"{self.device_type}({self.device_id})"
+
+    __repr__ = __str__
+
+    def __reduce__(self):
+        return Context, (self.device_type, self.device_id)
+
+    def __enter__(self):
+        self._outer.append(getattr(_state, "current", None))
+        _state.current = intern_context(self)
+        return self
+
+    def __exit__(self, *exc):
+        _state.current = self._outer.pop()
+
+    def empty_cache(self):
+        """Give memory that the device's allocator holds but no array uses back to the device."""
+        if self.device_type == "gpu":
+            torch.cuda.empty_cache()
+        else:
+            from . import memory
+            memory.trim()
+
+
+@functools.lru_cache(maxsize=None)
+def _torch_device(typeid, device_id):
+    if typeid != 2:
+        return torch.device("cpu")
+    if not torch.cuda.is_available() or device_id >= torch.cuda.device_count():
+        raise MXNetError(f"gpu({device_id}) is not available: torch sees {torch.cuda.device_count()} GPU(s); "
+                         "use mx.cpu(), or install a torch build for your GPU")
+    return torch.device("cuda", device_id)
+
+
+@functools.lru_cache(maxsize=None)
+def _interned(typeid, device_id):
+    return Context(Context.devtype2str[typeid], device_id)
+
+
+def intern_context(ctx):
+    """The one Context object that stands for `ctx`, so that arrays can compare contexts by identity."""
+    if not isinstance(ctx, Context):
+        if isinstance(ctx, str):
+            return parse_context(ctx)
+        raise TypeError(f"expected a Context such as mx.cpu() or mx.gpu(0), received {ctx!r}")
+    return _interned(ctx.device_typeid, ctx.device_id)
+
+
+def parse_context(text):
+    """``'gpu(1)'`` or ``'cpu'`` to the Context it names."""
+    name, _, rest = text.partition("(")
+    try:
+        return _interned(Context.devstr2type[name.strip()], int(rest.rstrip(") ") or 0))
+    except (KeyError, ValueError):
+        raise MXNetError(f"unknown context {text!r}; expected a form such as 'cpu(0)' or 'gpu(1)'") from None
+
+
+def cpu(device_id=0):
+    """The processor. ``cpu(1)``, ``cpu(2)``, ... stand for further devices on the same processor."""
+    return _interned(1, device_id)
+
+
+def cpu_pinned(device_id=0):
+    """Host memory that a GPU can reach directly."""
+    return _interned(3, device_id)
+
+
+def gpu(device_id=0):
+    """The GPU number `device_id`, as torch counts them."""
+    return _interned(2, device_id)
+
+
+def num_gpus():
+    """How many GPUs torch can use."""
+    return torch.cuda.device_count()
+
+
+def gpu_memory_info(device_id=0):
+    """Free and total memory of a GPU, in bytes.
+
+    Raises
+    ------
+    MXNetError
+        If there is no such GPU.
+    """
+    return torch.cuda.mem_get_info(gpu(device_id).torch_device)
+
+
+def current_context():
+    """The context that arrays are created on when none is given: that of the innermost ``with ctx:``, else ``cpu(0)``."""
+    return getattr(_state, "current", None) or _default
+
+
+_default = _interned(1, 0)
+Context.default_ctx = _default

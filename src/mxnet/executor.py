@@ -1,0 +1,523 @@
+"""Bound graphs: a Symbol together with the arrays it reads and writes."""
+import logging
+
+import numpy as np
+import torch
+
+from . import ndarray as nd
+from .base import MXNetError
+from .context import Context, intern_context
+from .graph.runner import GraphRunner
+from .ndarray import NDArray
+from .ndarray.dispatch import mode
+from .ndarray.ndarray import GRAD_REQS, Marked
+from .ops import dtypes
+
+_log = logging.getLogger(__name__)
+
+
+class Executor:
+    """A Symbol bound to a device and to arrays. `Symbol.bind` and `Symbol.simple_bind` make executors.
+
+    Attributes
+    ----------
+    arg_arrays, grad_arrays, aux_arrays : list of NDArray
+        In the order of the Symbol's arguments and auxiliary states; a gradient is None where none is computed.
+    outputs : list of NDArray
+        The results of the last `forward`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.sym.var('x')
+    >>> exe = (x * x).bind(mx.cpu(), {'x': mx.nd.array([3.])}, args_grad={'x': mx.nd.zeros((1,))})
+    >>> exe.forward(is_train=True)[0].asscalar()
+    np.float32(9.0)
+    >>> exe.backward(mx.nd.ones((1,)))
+    >>> exe.grad_dict['x'].asscalar()
+    np.float32(6.0)
+    """
+
+    def __init__(self, handle, symbol, ctx, grad_req, group2ctx):
+        """`handle` is a dict with ``args``, ``grads``, ``auxs`` (lists of arrays) and ``reqs`` (a list of str)."""
+        self._symbol = symbol
+        self._ctx = intern_context(ctx)
+        self._grad_req, self._group2ctx = grad_req, group2ctx
+        self.arg_arrays, self.grad_arrays, self.aux_arrays = handle["args"], handle["grads"], handle["auxs"]
+        self._reqs = handle["reqs"]
+        self._runner = handle.get("runner") or GraphRunner(symbol, group2ctx)
+        self._arg_names, self._aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+        self._output_names = symbol.list_outputs()
+        position = {n: i for i, n in enumerate(self._arg_names)}
+        aux_position = {n: i for i, n in enumerate(self._aux_names)}
+        # For each variable in the order of the runner: (is it auxiliary, where it stands).
+        self._places = [(n in aux_position and n not in position, aux_position[n] if n in aux_position and n not in position else position[n])
+                        for n in self._runner.input_names]
+        self._leaves, self._heads = None, None
+        self._monitor, self._monitor_all = None, False
+        self._outputs = None
+        self._arg_dict = self._grad_dict = self._aux_dict = None
+
+    # -- running -----------------------------------------------------------------------------------------------------------
+
+    def forward(self, is_train=False, **kwargs):
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        is_train : bool
+            Run as in training, and keep what `backward` needs.
+        **kwargs : NDArray or numpy.ndarray
+            New values for arguments, copied into the bound arrays.
+
+        Returns
+        -------
+        list of NDArray
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a keyword is no argument, or its value has another shape than the bound array.
+        """
+        if kwargs:
+            arguments = self.arg_dict
+            for name, value in kwargs.items():
+                if not isinstance(value, (NDArray, np.ndarray)):
+                    raise ValueError("only accept keyword argument of NDArrays and numpy.ndarray")
+                if name not in arguments:
+                    raise TypeError(f"Unknown argument {name}; the arguments are {', '.join(arguments)}")
+                if arguments[name].shape != value.shape:
+                    raise ValueError(f"Shape not match! Argument {name}, need: {arguments[name].shape}, received: {value.shape}")
+                arguments[name][:] = value
+        results = self._run(is_train, differentiate=is_train)
+        if self._outputs is None:
+            self._outputs = [NDArray._new(r.detach(), self._output_context(r)) for r in results]
+        else:
+            for out, r in zip(self._outputs, results):
+                out._data = r.detach()
+        return self._outputs
+
+    def _output_context(self, tensor):
+        return self._ctx if tensor.device == self._ctx.torch_device else nd.ndarray.context_of(tensor)
+
+    def _run(self, is_train, differentiate):
+        inputs, leaves = [], []
+        for is_aux, i in self._places:
+            t = (self.aux_arrays if is_aux else self.arg_arrays)[i]._data
+            if t.requires_grad:
+                t = t.detach()
+            if differentiate and not is_aux and self._reqs[i] != "null" and t.dtype.is_floating_point:
+                t = t.detach().requires_grad_()
+                leaves.append((i, t))
+            inputs.append(t)
+        recording = bool(leaves)
+        before = torch.is_grad_enabled()
+        torch.set_grad_enabled(recording)
+        training, mode.training = mode.training, is_train
+        try:
+            results = self._runner(inputs, is_train, self._ctx, self._observer())
+        finally:
+            mode.training = training
+            torch.set_grad_enabled(before)
+        self._leaves, self._heads = (leaves, results) if recording else (None, None)
+        return results
+
+    def backward(self, out_grads=None, is_train=True):
+        """Compute the gradients of the last `forward`.
+
+        Parameters
+        ----------
+        out_grads : NDArray, list or dict of str to NDArray, optional
+            The gradients of the outputs. Outputs of loss layers need none.
+        is_train : bool
+            Whether the graph, where `forward` ran without keeping what is needed, is run again as in training.
+
+        Raises
+        ------
+        MXNetError
+            If an output that is no loss has no gradient given.
+        """
+        if out_grads is None:
+            out_grads = [None] * len(self._output_names)
+        elif isinstance(out_grads, NDArray):
+            out_grads = [out_grads]
+        elif isinstance(out_grads, dict):
+            unknown = set(out_grads) - set(self._output_names)
+            if unknown:
+                raise MXNetError(f"backward: there are no outputs {sorted(unknown)}; they are called {', '.join(self._output_names)}")
+            out_grads = [out_grads.get(n) for n in self._output_names]
+        for g in out_grads:
+            if g is not None and not isinstance(g, NDArray):
+                raise TypeError("inputs must be NDArray")
+        if self._heads is None:
+            self._run(is_train, differentiate=True)
+        if self._heads is None:
+            return
+        heads, seeds = [], []
+        for i, head in enumerate(self._heads):
+            if not head.requires_grad:
+                continue
+            seed = out_grads[i] if i < len(out_grads) else None
+            if seed is None and not self._is_loss(i):
+                raise MXNetError(f"backward: output '{self._output_names[i]}' is not the output of a loss layer, so its gradient must be given "
+                                 "in out_grads; to minimize the output itself pass it through mx.sym.make_loss")
+            if seed is not None and seed.shape != tuple(head.shape):
+                raise MXNetError(f"backward: the gradient of output '{self._output_names[i]}' has shape {seed.shape}, the output {tuple(head.shape)}")
+            heads.append(head)
+            seeds.append(torch.ones_like(head) if seed is None else seed._raw().to(head.device, head.dtype))
+        leaves, self._leaves, self._heads = self._leaves, None, None
+        if heads:
+            try:
+                # Through .grad rather than autograd.grad: torch then sees to it that no two gradients share memory.
+                torch.autograd.backward(heads, seeds, inputs=[t for _, t in leaves])
+            except RuntimeError as error:
+                raise MXNetError(f"backward: {str(error).splitlines()[0]}") from error
+        for i, leaf in leaves:
+            buffer = self.grad_arrays[i]
+            if leaf.grad is None:
+                if self._reqs[i] == "write":
+                    buffer[:] = 0
+                continue
+            gradient, leaf.grad = leaf.grad, None
+            Marked(buffer, self._reqs[i]).take(gradient)
+
+    def _is_loss(self, i):
+        node, _ = self._symbol._outputs[i]
+        return node.op is not None and node.op.loss
+
+    # -- arrays ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def outputs(self):
+        """The results of the last `forward`; before the first, arrays of the right shapes."""
+        if self._outputs is None:
+            shapes = self._symbol._infer_shape(False, (), {n: a.shape for n, a in self.arg_dict.items()})
+            types = self._symbol.infer_type_partial(**{n: a._data.dtype for n, a in self.arg_dict.items()})[1]
+            if shapes is None:
+                self.forward()
+            else:
+                self._outputs = [nd.zeros(s, ctx=self._ctx, dtype=t or "float32") for s, t in zip(shapes[1], types)]
+        return self._outputs
+
+    @property
+    def arg_dict(self):
+        """The arguments by name."""
+        if self._arg_dict is None:
+            self._arg_dict = _by_name(self._arg_names, self.arg_arrays, "arguments")
+        return self._arg_dict
+
+    @property
+    def grad_dict(self):
+        """The gradients by name of the argument; None where none is computed."""
+        if self._grad_dict is None:
+            self._grad_dict = _by_name(self._arg_names, self.grad_arrays, "arguments")
+        return self._grad_dict
+
+    @property
+    def aux_dict(self):
+        """The auxiliary states by name."""
+        if self._aux_dict is None:
+            self._aux_dict = _by_name(self._aux_names, self.aux_arrays, "auxiliary states")
+        return self._aux_dict
+
+    @property
+    def output_dict(self):
+        """The outputs by name."""
+        return _by_name(self._output_names, self.outputs, "outputs")
+
+    def copy_params_from(self, arg_params, aux_params=None, allow_extra_params=False):
+        """Copy values into arguments and auxiliary states.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown and not `allow_extra_params`.
+        """
+        for params, bound, what in ((arg_params, self.arg_dict, "arguments"), (aux_params or {}, self.aux_dict, "auxiliary states")):
+            for name, value in params.items():
+                if name in bound:
+                    if bound[name].shape != value.shape:
+                        raise MXNetError(f"{name}: the value has shape {value.shape}, the bound array {bound[name].shape}")
+                    value.astype(bound[name].dtype, copy=False).copyto(bound[name]) if bound[name] is not value else None
+                elif not allow_extra_params:
+                    raise ValueError(f"Find name \"{name}\" that is not in the {what}")
+
+    def reshape(self, partial_shaping=False, allow_up_sizing=False, **kwargs):
+        """An executor of the same graph for other shapes, which shares memory with this one wherever the arrays are large enough.
+
+        Parameters
+        ----------
+        partial_shaping : bool
+            Allow the shapes of arguments that are not named to change.
+        allow_up_sizing : bool
+            Allow larger shapes, for which new arrays are made.
+        **kwargs : tuple of int
+            New shapes of arguments.
+        """
+        arg_shapes, _, aux_shapes = self._symbol.infer_shape(**kwargs)
+        if arg_shapes is None:
+            raise ValueError("Insufficient argument shapes provided.")
+
+        def fit(name, array, shape, given):
+            if array is None or array.shape == shape:
+                return array
+            if not (given or partial_shaping):
+                raise ValueError(f"Shape of unspecified array arg:{name} changed. This can cause the new executor to not share parameters "
+                                 "with the old one. Please check for error in network. If this is intended, set partial_shaping=True.")
+            count = int(np.prod(shape))
+            if count > array.size:
+                if not allow_up_sizing:
+                    raise ValueError(f"New shape of arg:{name} larger than original. First making a big executor and then down sizing it is "
+                                     "more efficient than the reverse. If you really want to up size, set allow_up_sizing=True.")
+                return nd.empty(shape, ctx=array.context, dtype=array.dtype)
+            return NDArray._new(array._raw().reshape(-1)[:count].reshape(shape), array._ctx)
+
+        args = [fit(n, a, s, n in kwargs) for n, a, s in zip(self._arg_names, self.arg_arrays, arg_shapes)]
+        grads = [fit(n, g, s, n in kwargs) for n, g, s in zip(self._arg_names, self.grad_arrays, arg_shapes)]
+        auxs = [fit(n, a, s, False) for n, a, s in zip(self._aux_names, self.aux_arrays, aux_shapes)]
+        return Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": self._reqs, "runner": self._runner},
+                        self._symbol, self._ctx, self._grad_req, self._group2ctx)
+
+    # -- looking inside ------------------------------------------------------------------------------------------------------
+
+    def set_monitor_callback(self, callback, monitor_all=False):
+        """Call ``callback(name, array)`` for every output of every operator during `forward`; with `monitor_all` for inputs too."""
+        self._monitor, self._monitor_all = callback, monitor_all
+
+    def _observer(self):
+        if self._monitor is None:
+            return None
+
+        def observe(node, results):
+            if node.op is None:
+                if self._monitor_all:
+                    self._monitor(node.name, NDArray._new(results[0].detach(), self._ctx))
+                return
+            if self._monitor_all:
+                for input_name, (child, i) in zip(node.input_names(), node.inputs):
+                    self._monitor(f"{node.name}_{input_name}", seen[id(child), i])
+            for i, (name, r) in enumerate(zip(node.output_names(), results)):
+                seen[id(node), i] = NDArray._new(r.detach(), self._ctx)
+                self._monitor(name, seen[id(node), i])
+
+        seen = {}
+
+        def remember(node, results):
+            if node.op is None:
+                seen[id(node), 0] = NDArray._new(results[0].detach(), self._ctx)
+            observe(node, results)
+
+        return remember
+
+    def get_optimized_symbol(self):
+        """The graph as it runs, after common expressions were merged."""
+        return type(self._symbol)(self._runner.outputs)
+
+    def debug_str(self):
+        """A listing of the graph and an estimate of the memory that its intermediate results take."""
+        total = planned_bytes(self._symbol, {n: a.shape for n, a in self.arg_dict.items()}, dict(zip(self._arg_names, self._reqs)))
+        return f"{self._symbol.debug_str()}Total {total // 2 ** 20} MB allocated\nTotal {total} bytes of intermediate results\n"
+
+
+def planned_bytes(symbol, shapes, reqs):
+    """How many bytes of intermediate results live at once at most, in float32: all that a gradient may need, and others until their last use."""
+    from .symbol import inference
+    found, nodes = inference.infer_shapes(symbol._outputs, {k: inference.from_user(v) for k, v in shapes.items()})
+    last_use = {}
+    for position, node in enumerate(nodes):
+        for child, _ in node.inputs:
+            last_use[id(child)] = position
+    for node, _ in symbol._outputs:
+        last_use[id(node)] = len(nodes)
+    differentiated, live, peak, ends = set(), 0, 0, {}
+    # What a gradient flows through is needed until backward, unless nothing below it leads to an output that has a gradient.
+    reaches = set()
+    for node, _ in symbol._outputs:
+        if node.op is not None and not (node.op.no_gradient or node.op.name == "BlockGrad"):
+            reaches.add(id(node))
+    for node in reversed(nodes):
+        if id(node) in reaches:
+            reaches.update(id(c) for c, _ in node.inputs if c.op is None or not (c.op.no_gradient or c.op.name == "BlockGrad"))
+    for position, node in enumerate(nodes):
+        if node.op is None:
+            if reqs.get(node.name, "null") != "null":
+                differentiated.add(id(node))
+            continue
+        size = sum(4 * int(np.prod(found[id(node), i] or (0,))) for i in range(node.num_outputs()))
+        if id(node) in reaches and any(id(c) in differentiated for c, _ in node.inputs):
+            differentiated.add(id(node))
+        live += size
+        peak = max(peak, live)
+        if id(node) not in differentiated:
+            ends.setdefault(last_use.get(id(node), position), []).append(size)
+        live -= sum(ends.pop(position, []))
+    return peak
+
+
+def _by_name(names, arrays, what):
+    if len(set(names)) != len(names):
+        raise ValueError(f"Duplicate names detected among the {what}: {sorted(n for n in set(names) if names.count(n) > 1)}")
+    return dict(zip(names, arrays))
+
+
+def _requests(symbol, grad_req, arg_names):
+    if isinstance(grad_req, str):
+        reqs = [grad_req] * len(arg_names)
+    elif isinstance(grad_req, (list, tuple)):
+        if len(grad_req) != len(arg_names):
+            raise ValueError(f"grad_req has {len(grad_req)} entries for {len(arg_names)} arguments")
+        reqs = list(grad_req)
+    elif isinstance(grad_req, dict):
+        reqs = [grad_req.get(n, "null") for n in arg_names]
+    else:
+        raise ValueError("grad_req must be in " + ", ".join(GRAD_REQS) + ", or a list or dict of these")
+    for r in reqs:
+        if r not in GRAD_REQS:
+            raise ValueError(f"grad_req must be in {list(GRAD_REQS)}, received {r!r}")
+    return reqs
+
+
+def _arrange(arrays, names, what, allow_missing=False):
+    """Arrays given as a list or dict, in the order of `names`."""
+    if isinstance(arrays, (list, tuple)):
+        if len(arrays) != len(names):
+            raise ValueError(f"Length of {what} does not match the number of arguments: {len(arrays)} for {len(names)} ({', '.join(names)})")
+        arrays = list(arrays)
+    elif isinstance(arrays, dict):
+        for n in names:
+            if n not in arrays and not allow_missing:
+                raise ValueError(f"key `{n}` is missing in `{what}`")
+        arrays = [arrays.get(n) for n in names]
+    else:
+        raise TypeError(f"Only accept list of NDArrays or dict of str to NDArray for {what}, received {type(arrays).__name__}")
+    for a in arrays:
+        if not isinstance(a, NDArray) and not (a is None and allow_missing):
+            raise TypeError(f"Only accept list of NDArrays or dict of str to NDArray for {what}, received an entry of type {type(a).__name__}")
+    return arrays
+
+
+def bind(symbol, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec):
+    """See `Symbol.bind`."""
+    if not isinstance(ctx, Context):
+        raise TypeError("Context type error: bind needs a Context such as mx.cpu()")
+    if shared_exec is not None and not isinstance(shared_exec, Executor):
+        raise TypeError("shared_exec must be an Executor")
+    arg_names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    arguments = _arrange(args, arg_names, "args")
+    states = _arrange(aux_states if aux_states is not None else [], aux_names, "aux_states")
+    gradients = [None] * len(arg_names) if args_grad is None else _arrange(args_grad, arg_names, "args_grad", allow_missing=True)
+    reqs = [r if g is not None else "null" for r, g in zip(_requests(symbol, grad_req, arg_names), gradients)]
+    gradients = [g if r != "null" else None for r, g in zip(reqs, gradients)]
+    # A wrong shape is found here rather than at the first forward.
+    symbol._infer_shape(True, (), {n: a.shape for n, a in zip(arg_names, arguments) if a.size})
+    return Executor({"args": arguments, "grads": gradients, "auxs": states, "reqs": reqs}, symbol, ctx, grad_req, group2ctx)
+
+
+def simple_bind(symbol, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec, shared_buffer, shapes):
+    """See `Symbol.simple_bind`."""
+    if not isinstance(ctx, Context):
+        raise TypeError("Context type error: simple_bind needs a Context such as mx.cpu()")
+    arg_names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    given = {k: v for k, v in shapes.items() if isinstance(v, (tuple, list))}
+    if len(given) < len(shapes):
+        raise MXNetError(f"simple_bind: shapes must be tuples, received {[k for k in shapes if k not in given]} otherwise")
+    try:
+        inferred = symbol._infer_shape(False, (), given)
+        types = symbol.infer_type_partial(**{k: v for k, v in (type_dict or {}).items() if k in arg_names or k in aux_names})
+    except MXNetError as error:
+        raise MXNetError(f"simple_bind error. Arguments: {given}. {error}") from error
+    if inferred is None:
+        arg_shapes, _, aux_shapes = symbol.infer_shape_partial(**given)
+        missing = [f"{n}: {s}" for n, s in zip(arg_names + aux_names, arg_shapes + aux_shapes) if not s or 0 in s]
+        raise MXNetError(f"simple_bind error. Arguments: {given}. Shapes cannot be decided for: {', '.join(missing)}; provide them")
+    reqs = _requests(symbol, grad_req, arg_names)
+    _refuse_missing_gradients(symbol, dict(zip(arg_names, reqs)))
+    contexts = _placement(symbol, ctx, group2ctx)
+    storage = _storage_types(symbol, stype_dict)
+    shareable = set(shared_arg_names or ())
+
+    def make(name, shape, dtype):
+        stype = storage.get(name, "default")
+        place = contexts.get(name, ctx)
+        dtype = dtypes.to_torch(dtype)
+        if stype != "default":
+            return nd.zeros(shape, ctx=place, dtype=dtype, stype=stype)
+        if shared_exec is not None and name in shareable and name in shared_exec.arg_dict:
+            held = shared_exec.arg_dict[name]
+            if held.shape != shape or held._data.dtype != dtype:
+                raise MXNetError(f"simple_bind: the shared argument {name} is {held.shape} of {np.dtype(held.dtype)}, this graph needs "
+                                 f"{shape} of {dtypes.name_of(dtype)}")
+            return held
+        if shared_buffer is not None and name not in shareable:
+            return _from_buffer(shared_buffer, name, shape, dtype, place)
+        return nd.zeros(shape, ctx=place, dtype=dtype) if all(shape) else NDArray._new(torch.zeros(shape, dtype=dtype), intern_context(place))
+
+    args = [make(n, s, t or "float32") for n, s, t in zip(arg_names, inferred[0], types[0])]
+    grads = []
+    for n, a, r in zip(arg_names, args, reqs):
+        if r == "null":
+            grads.append(None)
+        elif shared_exec is not None and n in shareable and shared_exec.grad_dict.get(n) is not None:
+            grads.append(shared_exec.grad_dict[n])
+        else:
+            grads.append(nd.zeros(a.shape, ctx=a.context, dtype=a.dtype, stype=_grad_stype(symbol, n, a.stype)))
+    auxs = []
+    for n, s, t in zip(aux_names, inferred[2], types[2]):
+        if shared_exec is not None and n in shared_exec.aux_dict and shared_exec.aux_dict[n].shape == s:
+            auxs.append(shared_exec.aux_dict[n])
+        else:
+            auxs.append(make(n, s, t or "float32"))
+    return Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": reqs}, symbol, ctx, grad_req, group2ctx)
+
+
+def _from_buffer(buffer, name, shape, dtype, ctx):
+    """An array out of the pool that bucketing executors share: the one of that name if it is large enough."""
+    held = buffer.get(name)
+    count = int(np.prod(shape))
+    if held is None or held._data.dtype != dtype or held.size < count:
+        held = buffer[name] = nd.zeros(shape, ctx=ctx, dtype=dtype)
+    if held.shape == tuple(shape):
+        return held
+    return NDArray._new(held._raw().reshape(-1)[:count].reshape(shape), held._ctx)
+
+
+def _refuse_missing_gradients(symbol, reqs):
+    """MXNet refuses to bind for gradients through an operator that has none; so does this."""
+    from .symbol.node import topological
+    needs = set()
+    nodes = topological(symbol._outputs)
+    for node in nodes:
+        if node.op is None:
+            if reqs.get(node.name, "null") != "null":
+                needs.add(id(node))
+        elif node.op.name != "BlockGrad" and any(id(c) in needs for c, _ in node.inputs):
+            needs.add(id(node))
+    wanted = {id(n) for n, _ in symbol._outputs if n.op is not None and n.op.name != "BlockGrad"}
+    for node in reversed(nodes):
+        if id(node) in wanted and node.op is not None:
+            if node.op.no_gradient and id(node) in needs:
+                raise MXNetError(f"'{node.name}': operator {node.op.name} has no gradient, and one is asked for through it; bind its arguments "
+                                 "with grad_req='null', or put mx.sym.stop_gradient around it")
+            wanted.update(id(c) for c, _ in node.inputs if c.op is None or c.op.name != "BlockGrad")
+
+
+def _placement(symbol, ctx, group2ctx):
+    if not group2ctx:
+        return {}
+    found = {}
+    for node in symbol._nodes():
+        group = node.attrs.get("__ctx_group__")
+        if node.op is None and group in group2ctx:
+            found[node.name] = group2ctx[group]
+    return found
+
+
+def _storage_types(symbol, stype_dict):
+    names = {"0": "default", "1": "row_sparse", "2": "csr"}
+    found = {n.name: names.get(n.attrs["__storage_type__"], "default") for n in symbol._nodes() if n.op is None and "__storage_type__" in n.attrs}
+    found.update(stype_dict or {})
+    return found
+
+
+def _grad_stype(symbol, name, stype):
+    return "row_sparse" if stype == "row_sparse" else "default"

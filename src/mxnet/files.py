@@ -1,0 +1,94 @@
+"""Reading and writing whole files: local ones through the system, ``s3://`` and the like through fsspec (extra ``remote``)."""
+import contextlib
+import os
+import tempfile
+
+from .base import MXNetError
+
+
+def is_remote(path):
+    """True if the path names a file system other than the local one."""
+    return "://" in str(path) and not str(path).startswith("file://")
+
+
+def _local(path):
+    path = os.fspath(path)
+    return path[len("file://"):] if path.startswith("file://") else path
+
+
+def _fsspec(path):
+    try:
+        import fsspec
+    except ImportError:
+        raise MXNetError(f"{path}: reading and writing remote paths needs fsspec; install it with: pip install 'remex[remote]'") from None
+    return fsspec
+
+
+def read_bytes(path):
+    """The content of a file.
+
+    Raises
+    ------
+    MXNetError
+        If it cannot be read; the text names the file.
+    """
+    try:
+        if is_remote(path):
+            with _fsspec(path).open(path, "rb") as f:
+                return f.read()
+        with open(_local(path), "rb") as f:
+            return f.read()
+    except OSError as error:
+        raise MXNetError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def read_text(path):
+    """The content of a UTF-8 file; errors as in `read_bytes`."""
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MXNetError(f"{path} is not a text file: byte {error.start} is not UTF-8") from None
+
+
+@contextlib.contextmanager
+def atomic_write(path):
+    """A binary file to write; it takes the place of `path` when the block ends without an error, and leaves no trace otherwise.
+
+    Raises
+    ------
+    MXNetError
+        If the file cannot be written; the text names it.
+    """
+    if is_remote(path):
+        # Object stores show an object when its upload is complete; fsspec's transaction discards it on an error.
+        with _fsspec(path).open(path, "wb") as f:
+            yield f
+        return
+    path = _local(path)
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
+    except OSError as error:
+        raise MXNetError(f"cannot write {path}: {error.strerror or error}") from error
+    try:
+        with os.fdopen(handle, "wb") as f:
+            yield f
+            f.flush()
+            os.fsync(f.fileno())
+        # mkstemp makes files only the owner can read; give it what open() would have.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise MXNetError(f"cannot write {path}: {error.strerror or error}") from error
+        raise
+
+
+def write_bytes(path, content):
+    """Write a file whole or not at all."""
+    with atomic_write(path) as f:
+        f.write(content)

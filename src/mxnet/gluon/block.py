@@ -1,0 +1,473 @@
+"""`Block`: what all layers and networks are."""
+import re
+import threading
+import warnings
+from collections import OrderedDict
+
+from .. import initializer, name as naming, ndarray
+from ..base import MXNetError
+from ..ndarray import NDArray
+from ..symbol import Symbol
+from .parameter import Parameter, ParameterDict
+from .utils import HookHandle, UsageError, _brief_print_list, _indent
+
+__all__ = ["Block", "HybridBlock", "SymbolBlock"]
+
+
+class _Current(threading.local):
+    value = None  # the innermost scope
+
+    def __init__(self):
+        self.outer = []
+
+
+class _BlockScope:
+    """What ``with block.name_scope():`` enters: blocks and parameters made inside get the block's prefix."""
+
+    _current = _Current()
+
+    def __init__(self, block):
+        self._block = block
+        self._counter = {}
+
+    @staticmethod
+    def create(prefix, params, hint):
+        """The full prefix of a new block, and its parameters."""
+        scope = _BlockScope._current.value
+        if scope is None:
+            if prefix is None:
+                prefix = naming.current().get(None, hint) + "_"
+            return prefix, ParameterDict(prefix) if params is None else ParameterDict(params.prefix, params)
+        if prefix is None:
+            number = scope._counter.get(hint, 0)
+            scope._counter[hint] = number + 1
+            prefix = f"{hint}{number}_"
+        if params is None:
+            parent = scope._block.params
+            params = ParameterDict(parent.prefix + prefix, parent._shared)
+        else:
+            params = ParameterDict(params.prefix, params)
+        return scope._block.prefix + prefix, params
+
+    def __enter__(self):
+        if not self._block._empty_prefix:
+            current, manager = self._current, naming.Prefix(self._block.prefix)
+            current.outer.append((current.value, manager))
+            current.value = self
+            manager.__enter__()
+        return self
+
+    def __exit__(self, *exc):
+        if not self._block._empty_prefix:
+            self._current.value, manager = self._current.outer.pop()
+            manager.__exit__(*exc)
+
+
+def _gather_type_ctx_info(args):
+    """What a nested list of arguments holds.
+
+    Returns
+    -------
+    has_symbol, has_ndarray : bool
+    contexts : set of Context
+    first : Context or None
+        That of the first array.
+    """
+    if isinstance(args, NDArray):
+        return False, True, {args._ctx}, args._ctx
+    if isinstance(args, Symbol):
+        return True, False, set(), None
+    has_symbol, has_ndarray, contexts, first = False, False, set(), None
+    if isinstance(args, (list, tuple)):
+        for arg in args:
+            symbol_in, ndarray_in, contexts_in, first_in = _gather_type_ctx_info(arg)
+            has_symbol, has_ndarray = has_symbol or symbol_in, has_ndarray or ndarray_in
+            contexts |= contexts_in
+            first = first or first_in
+    return has_symbol, has_ndarray, contexts, first
+
+
+def _flatten(args, inout_str):
+    """A flat list out of a nested one, and how to undo it with `_regroup`.
+
+    The format is 0 for an array or Symbol, n for a Symbol of n outputs, -1 for None, a list of these for a list.
+
+    Raises
+    ------
+    ValueError
+        If there is anything else among `args`; `inout_str` ("input" or "output") says in the text which they are.
+    """
+    if isinstance(args, NDArray):
+        return [args], 0
+    if isinstance(args, Symbol):
+        count = len(args.list_outputs())
+        return [args], count if count > 1 else 0
+    if args is None:
+        return [None], -1
+    if not isinstance(args, (list, tuple)):
+        raise ValueError(f"When hybridized, the {inout_str} of HybridBlock must be (nested) list of Symbol or NDArray, "
+                         f"but got {args} of type {type(args)}")
+    flat, formats = [], []
+    for arg in args:
+        items, item_format = _flatten(arg, inout_str)
+        flat += items
+        formats.append(item_format)
+    return flat, formats
+
+
+def _regroup(args, fmt):
+    """The nested list that `_flatten` gave the flat list `args` and the format `fmt` for.
+
+    Raises
+    ------
+    ValueError
+        If something is not None where the format says so.
+    """
+    if fmt == 0:  # the usual case
+        return args[0]
+    return _take(args, 0, fmt)[0]
+
+
+def _take(args, position, fmt):
+    """What `fmt` describes in `args` from `position` on, and the position after it."""
+    if not isinstance(fmt, int):
+        group = []
+        for item in fmt:
+            value, position = _take(args, position, item)
+            group.append(value)
+        return group, position
+    if fmt == 0:
+        return args[position], position + 1
+    if fmt == -1:
+        if args[position] is not None:
+            raise ValueError("We do not support passing types that are not None when the initial HybridBlock has received NoneType and has "
+                             f"been hybridized. Received arg = {args[position]}, fmt = {fmt}.")
+        return None, position + 1
+    if fmt < -1:
+        raise ValueError(f"Unsupported encoded format {fmt}.")
+    return args[position:position + fmt], position + fmt
+
+
+class Block:
+    """The base of all layers and networks.
+
+    A subclass makes its children and parameters in ``__init__``, as attributes, and computes in `forward`.
+
+    Parameters
+    ----------
+    prefix : str, optional
+        Stands before the names of the block's parameters and children; by default made of the class's name and a number.
+    params : ParameterDict, optional
+        Parameters to share instead of making new ones, such as ``other.collect_params()``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> class Net(mx.gluon.Block):
+    ...     def __init__(self, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         with self.name_scope():
+    ...             self.hidden = mx.gluon.nn.Dense(4, activation='relu')
+    ...             self.out = mx.gluon.nn.Dense(2)
+    ...     def forward(self, x):
+    ...         return self.out(self.hidden(x))
+    >>> net = Net()
+    >>> net.initialize()
+    >>> net(mx.nd.ones((3, 5))).shape
+    (3, 2)
+    """
+
+    def __init__(self, prefix=None, params=None):
+        self._empty_prefix = prefix == ""
+        self._prefix, self._params = _BlockScope.create(prefix, params, self._alias())
+        self._name = self._prefix[:-1] if self._prefix.endswith("_") else self._prefix
+        self._scope = _BlockScope(self)
+        self._children = OrderedDict()
+        self._reg_params = {}
+        self._forward_hooks = OrderedDict()
+        self._forward_pre_hooks = OrderedDict()
+
+    def __repr__(self):
+        blocks = {key: value for key, value in self.__dict__.items() if isinstance(value, Block)}
+        return f"{type(self).__name__}(\n{_list_blocks(blocks)}\n)"
+
+    def __setattr__(self, name, value):
+        existing = self.__dict__.get(name)
+        if isinstance(existing, (Parameter, Block)) and not isinstance(value, type(existing)):
+            raise TypeError(f"Changing attribute type for {name} from {type(existing)} to {type(value)} is not allowed.")
+        if isinstance(value, Block):
+            self.register_child(value, name)
+        elif isinstance(value, Parameter):
+            if name in self._reg_params:
+                raise UsageError(f"Overriding Parameter attribute {name} is not allowed. If you want to share parameters between blocks, "
+                                 "please set 'params' at Block construction instead.")
+            self._reg_params[name] = value
+        super().__setattr__(name, value)
+
+    def _alias(self):
+        return type(self).__name__.lower()
+
+    # -- names and parameters ------------------------------------------------------------------------------------------
+
+    @property
+    def prefix(self):
+        """What the names of the block's parameters begin with."""
+        return self._prefix
+
+    @property
+    def name(self):
+        """The prefix without the underscore at its end."""
+        return self._name
+
+    def name_scope(self):
+        """To be entered by ``with`` while making children, so that they get this block's prefix."""
+        return self._scope
+
+    @property
+    def params(self):
+        """The block's own parameters, without those of its children."""
+        return self._params
+
+    def collect_params(self, select=None):
+        """The parameters of this block and all below it.
+
+        Parameters
+        ----------
+        select : str, optional
+            A regular expression that the names must match from their beginning on, such as ``'.*weight|.*bias'``.
+
+        Returns
+        -------
+        ParameterDict
+        """
+        self._check_container_with_block()
+        found = ParameterDict(self._params.prefix)
+        pattern = re.compile(select) if select else None
+        found.update({n: p for n, p in self.params.items() if pattern is None or pattern.match(n)})
+        for child in self._children.values():
+            found.update(child.collect_params(select=select))
+        return found
+
+    def _check_container_with_block(self):
+        """Warn of blocks in lists and dictionaries: nobody would find their parameters."""
+        children = {id(child) for child in self._children.values()}
+
+        def holds_unregistered(value):
+            if isinstance(value, Block):
+                return id(value) not in children
+            if isinstance(value, (list, tuple)):
+                return any(holds_unregistered(v) for v in value)
+            return isinstance(value, dict) and any(holds_unregistered(v) for v in value.values())
+
+        for key, value in self.__dict__.items():
+            if isinstance(value, (list, tuple, dict)) and key != "_children" and not key.startswith("__") and holds_unregistered(value):
+                warnings.warn(f'"{type(self).__name__}.{key}" is an unregistered container with Blocks. Note that Blocks inside the list, '
+                              "tuple or dict will not be registered automatically. Make sure to register them using register_child() or "
+                              "switching to nn.Sequential/nn.HybridSequential instead.", stacklevel=3)
+
+    def _collect_params_with_prefix(self, prefix=""):
+        """The parameters by where they are (``features.0.weight``), which does not depend on prefixes."""
+        if prefix:
+            prefix += "."
+        found = {prefix + name: parameter for name, parameter in self._reg_params.items()}
+        for name, child in self._children.items():
+            found.update(child._collect_params_with_prefix(prefix + name))
+        return found
+
+    def register_child(self, block, name=None):
+        """Make `block` a child. What is assigned to an attribute becomes one by itself."""
+        self._children[str(len(self._children)) if name is None else name] = block
+
+    def apply(self, fn):
+        """Call ``fn(block)`` on all blocks, children first; returns this block."""
+        for child in self._children.values():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def initialize(self, init=initializer.Uniform(), ctx=None, verbose=False, force_reinit=False):
+        """Initialize all parameters.
+
+        Parameters
+        ----------
+        init : Initializer
+            For parameters without an initializer of their own.
+        ctx : Context or list of Context, optional
+            Where copies are kept; the current context by default.
+        verbose : bool
+            Tell what each parameter starts with.
+        force_reinit : bool
+            Start anew what is initialized already.
+        """
+        self.collect_params().initialize(init, ctx, verbose, force_reinit)
+
+    def cast(self, dtype):
+        """Convert all parameters to another type."""
+        for child in self._children.values():
+            child.cast(dtype)
+        for parameter in self.params.values():
+            parameter.cast(dtype)
+
+    def hybridize(self, active=True, **kwargs):
+        """Hybridize the children that are HybridBlocks; see `HybridBlock.hybridize`."""
+        for child in self._children.values():
+            child.hybridize(active, **kwargs)
+
+    # -- calling ---------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args):
+        if self._forward_pre_hooks:
+            for hook in list(self._forward_pre_hooks.values()):
+                hook(self, args)
+        out = self.forward(*args)
+        if self._forward_hooks:
+            for hook in list(self._forward_hooks.values()):
+                hook(self, args, out)
+        return out
+
+    def forward(self, *args):
+        """Compute the outputs; a subclass must define this."""
+        raise NotImplementedError(f"{type(self).__name__} must define forward(self, *args)")
+
+    def register_forward_pre_hook(self, hook):
+        """Call ``hook(block, inputs)`` before every `forward`.
+
+        Returns
+        -------
+        HookHandle
+            Takes it off again.
+        """
+        handle = HookHandle()
+        handle.attach(self._forward_pre_hooks, hook)
+        return handle
+
+    def register_forward_hook(self, hook):
+        """Call ``hook(block, inputs, output)`` after every `forward`; returns a handle that takes it off again."""
+        handle = HookHandle()
+        handle.attach(self._forward_hooks, hook)
+        return handle
+
+    def register_op_hook(self, callback, monitor_all=False):
+        """Call ``callback(name, operator, handle)`` for each operator's outputs in hybridized children.
+
+        Parameters
+        ----------
+        callback : callable
+            ``mx.nd.NDArray(handle)`` is the array.
+        monitor_all : bool
+            For inputs too.
+        """
+        for child in self._children.values():
+            child.register_op_hook(callback, monitor_all)
+
+    def summary(self, *inputs):
+        """Print a table of the layers with their output shapes and numbers of parameters, found by passing `inputs` through.
+
+        Raises
+        ------
+        UsageError
+            If the network is hybridized.
+        """
+        from .summary import print_summary
+        print_summary(self, inputs)
+
+    # -- files -----------------------------------------------------------------------------------------------------------
+
+    def save_parameters(self, filename, deduplicate=False):
+        """Write all parameters, for `load_parameters` of the same structure.
+
+        Parameters
+        ----------
+        filename : str
+        deduplicate : bool
+            Write a parameter that several blocks share only once.
+        """
+        parameters = self._collect_params_with_prefix()
+        if deduplicate:
+            last = {id(p): n for n, p in parameters.items()}
+            parameters = {n: parameters[n] for n in last.values()}
+        ndarray.save(filename, {name: parameter._reduce() for name, parameter in parameters.items()})
+
+    def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False, cast_dtype=False, dtype_source="current"):
+        """Read what `save_parameters`, or an older version of it, wrote.
+
+        Parameters
+        ----------
+        filename : str
+        ctx : Context or list of Context, optional
+            Where parameters go that are not initialized; the CPU by default.
+        allow_missing, ignore_extra : bool
+            Accept that parameters, or entries of the file, have no counterpart.
+        cast_dtype : bool
+            Accept values of another type.
+        dtype_source : {'current', 'saved'}
+            Which type wins then.
+
+        Raises
+        ------
+        UsageError
+            If a parameter is missing in the file, or a shape or type does not fit.
+        ValueError
+            If the file has an entry that is no parameter here.
+        """
+        loaded = ndarray.load(filename)
+        parameters = self._collect_params_with_prefix()
+        if not loaded and not parameters:
+            return
+        if not isinstance(loaded, dict):
+            raise MXNetError(f"{filename} holds a list of arrays without names; parameters are needed by name")
+        if not any("." in name for name in loaded):
+            # Written by save_params, ParameterDict.save or export: by the parameters' own names.
+            self.collect_params().load(filename, ctx, allow_missing, ignore_extra, self.prefix, cast_dtype=cast_dtype,
+                                       dtype_source=dtype_source)
+            return
+        if not allow_missing:
+            present = {id(p) for n, p in parameters.items() if n in loaded}  # a shared one may be there under any of its names
+            for name, parameter in parameters.items():
+                if id(parameter) not in present:
+                    raise UsageError(f"Parameter '{name}' is missing in file '{filename}', which contains parameters: "
+                                     f"{_brief_print_list(loaded)}. Set allow_missing=True to ignore missing parameters.")
+        for name, array in loaded.items():
+            if name in parameters:
+                parameters[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)
+            elif not ignore_extra:
+                raise ValueError(f"Parameter '{name}' loaded from file '{filename}' is not present in ParameterDict, which contains "
+                                 f"parameters {_brief_print_list(parameters)}. Set ignore_extra=True to ignore.")
+
+    def save_params(self, filename):
+        """The old form of `save_parameters`, by the parameters' names instead of their places."""
+        warnings.warn("save_params is deprecated. Please use save_parameters. Note that if you want load from SymbolBlock later, please use "
+                      "export instead.", stacklevel=2)
+        try:
+            self.collect_params().save(filename, strip_prefix=self.prefix)
+        except ValueError as error:
+            raise ValueError(f"{error}\nsave_params is deprecated. Using save_parameters may resolve this error.") from None
+
+    def load_params(self, filename, ctx=None, allow_missing=False, ignore_extra=False):
+        """The old name of `load_parameters`."""
+        warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)
+        self.load_parameters(filename, ctx, allow_missing, ignore_extra)
+
+    def save(self, prefix):
+        """Write structure and parameters, to ``<prefix>-model.json`` and ``<prefix>-model.params``, for `load`."""
+        from .structure import save_structure
+        save_structure(self, f"{prefix}-model.json")
+        self.save_parameters(f"{prefix}-model.params")
+
+    def load(self, prefix):
+        """Read what `save` wrote, into a network that was built in the same order.
+
+        Names come back as they were, and hybridized blocks with the graphs they had.
+        """
+        from .structure import load_structure
+        load_structure(self, f"{prefix}-model.json")
+        self.load_parameters(f"{prefix}-model.params")
+
+
+def _list_blocks(blocks):
+    """The lines of a block's repr that show its children."""
+    return "\n".join(f"  ({key}): {_indent(repr(block), 2)}" for key, block in blocks.items())
+
+
+from .hybrid_block import HybridBlock  # noqa: E402  needs Block
+from .symbol_block import SymbolBlock, _common_prefix, _infer_param_types  # noqa: E402,F401

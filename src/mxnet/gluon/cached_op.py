@@ -1,0 +1,172 @@
+"""`CachedOp`: a traced graph, called like an operator."""
+import torch
+
+from ..base import MXNetError
+from ..context import current_context
+from ..graph.runner import GraphRunner
+from ..ndarray import NDArray
+from ..ndarray.dispatch import Recorded, TapeNode, entry_of, mode
+
+_FLAGS = {"data_indices", "param_indices", "static_alloc", "static_shape", "inline_limit", "forward_bulk_size", "backward_bulk_size",
+          "is_dynamic"}
+
+
+class CachedOp:
+    """Runs a Symbol on arrays, which come in the order of ``sym.list_inputs()``.
+
+    Parameters
+    ----------
+    sym : Symbol
+    flags : list of (str, value) or dict
+        `static_alloc`, `static_shape`, `inline_limit`, `forward_bulk_size`, `backward_bulk_size`: hints that backends may follow.
+    thread_safe : bool
+        Any value will do: a CachedOp holds no values, and several threads may call it at once.
+    backend : str, optional
+        Who runs the graph; see `mxnet.graph.backends`.
+    options : dict, optional
+        The backend's options.
+
+    Raises
+    ------
+    MXNetError
+        If a flag or the backend is unknown.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> from mxnet.gluon.cached_op import CachedOp
+    >>> a, b = mx.sym.var('a'), mx.sym.var('b')
+    >>> CachedOp(a * b + 1)(mx.nd.array([2.]), mx.nd.array([3.])).asscalar()
+    np.float32(7.0)
+    """
+
+    name = "_CachedOp"  # what a profile and a recorded computation show
+
+    def __init__(self, sym, flags=(), thread_safe=False, *, backend=None, options=None):
+        self.flags = dict(flags)
+        unknown = set(self.flags) - _FLAGS
+        if unknown:
+            raise MXNetError(f"CachedOp: cannot find argument {sorted(unknown)[0]!r}; possible arguments: {', '.join(sorted(_FLAGS))}")
+        self.symbol, self.thread_safe, self.backend, self.options = sym, thread_safe, backend, options
+        self._runner = GraphRunner(sym, backend=backend, options=options)
+        self._names = sym.list_inputs()
+        written = set(sym.list_auxiliary_states())
+        self._written = [i for i, name in enumerate(self._names) if name in written]
+        # Where the graph only hands an input on, the caller gets a copy, as from every operator.
+        self._handed_on = [i for i, (node, _) in enumerate(sym._outputs) if node.op is None]
+        self._hook, self._hook_inputs = None, False
+
+    def __reduce__(self):
+        return _restore, (self.symbol, self.flags, self.thread_safe, self.backend, self.options)
+
+    def __call__(self, *args, out=None, default_ctx=None):
+        """Run the graph.
+
+        Parameters
+        ----------
+        *args : NDArray
+        out : NDArray or list of NDArray, optional
+            Receive the outputs.
+        default_ctx : Context, optional
+            Where a graph without inputs runs.
+
+        Returns
+        -------
+        NDArray or list of NDArray
+            A list if the graph has several outputs.
+
+        Raises
+        ------
+        MXNetError
+            If the number of inputs is wrong, they are on different devices, or an operator fails.
+        """
+        try:
+            tensors = [a._data for a in args]
+        except AttributeError:
+            wrong = next(a for a in args if not isinstance(a, NDArray))
+            raise MXNetError(f"CachedOp: inputs must be NDArrays, received {wrong!r} of type {type(wrong).__name__}") from None
+        if len(tensors) != len(self._names):
+            raise MXNetError(f"CachedOp: the graph has {len(self._names)} inputs ({', '.join(self._names)}), received {len(tensors)}")
+        ctx = args[0]._ctx if args else default_ctx or current_context()
+        recorded = False
+        for i, a in enumerate(args):
+            if a._ctx is not ctx and (a._ctx.device_id != ctx.device_id or (a._ctx.device_typeid ^ ctx.device_typeid) & 1):
+                raise MXNetError("CachedOp requires all inputs to live on the same context, but "
+                                 f"{self._names[0]} is on {ctx} while {self._names[i]} is on {a._ctx}; move them with as_in_context()")
+            if a._is_sparse:
+                tensors[i] = a.tostype("default")._data
+            if tensors[i].requires_grad:
+                recorded = True
+        for i in self._written:
+            tensors[i] = tensors[i].data
+        results = self._run(tensors, ctx, recorded)
+        if self._handed_on:
+            for i in self._handed_on:
+                results[i] = results[i].clone()
+        outputs = [NDArray._new(t, ctx) for t in results]
+        if recorded and mode.recording:
+            node = TapeNode(self, {}, [entry_of(a) for a in args])
+            for i, o in enumerate(outputs):
+                if o._data.requires_grad:
+                    o._autograd = Recorded(node, i)
+        if out is not None:
+            return _write(out, outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def _run(self, tensors, ctx, recorded):
+        observe = self._observer(ctx) if self._hook is not None else None
+        # Torch records by default; outside of autograd.record() it must not.
+        if recorded and torch.is_grad_enabled() is not mode.recording:
+            torch._C._set_grad_enabled(mode.recording)
+            try:
+                return self._runner(tensors, mode.training, ctx, observe)
+            finally:
+                torch._C._set_grad_enabled(not mode.recording)
+        return self._runner(tensors, mode.training, ctx, observe)
+
+    def _register_op_hook(self, callback, monitor_all=False):
+        """Call ``callback(name, operator, handle)`` for each output of each operator; with `monitor_all` for inputs too."""
+        self._hook, self._hook_inputs = callback, monitor_all
+
+    def _observer(self, ctx):
+        callback, values = self._hook, {}
+
+        def observe(node, results):
+            for i, tensor in enumerate(results):
+                values[id(node), i] = tensor.detach()
+            if node.op is None:
+                return
+            if self._hook_inputs:
+                for name, (child, i) in zip(_input_names(node), node.inputs):
+                    callback(f"{node.name}_{name}", node.op.name, values[id(child), i])
+            for i, name in enumerate(node.output_names()):
+                callback(name, node.op.name, values[id(node), i])
+
+        return observe
+
+
+# Operators of one input `data` that MXNet lists by name; all others of this kind show it as `input0` (test_op_hook_output_names).
+_NAMED_DATA = {"Pooling", "Dropout", "LRN", "im2col", "softmax", "log_softmax", "softmin", "UpSampling"}
+
+
+def _input_names(node):
+    names = node.input_names()
+    return ("input0",) if tuple(names) == ("data",) and node.op.name not in _NAMED_DATA else names
+
+
+def _write(out, outputs):
+    targets = [out] if isinstance(out, NDArray) else list(out)
+    if len(targets) != len(outputs):
+        raise MXNetError(f"CachedOp: `out` holds {len(targets)} arrays, the graph has {len(outputs)} outputs")
+    for target, value in zip(targets, outputs):
+        if target.shape != value.shape:
+            raise MXNetError(f"CachedOp: `out` has shape {target.shape}, the output {value.shape}")
+        if mode.recording and value._autograd is not None:  # the graph must go through the target itself
+            target._data, target._autograd = value._data, value._autograd
+        else:
+            target._set_values(value._raw())
+    return out
+
+
+def _restore(symbol, flags, thread_safe, backend, options):
+    return CachedOp(symbol, flags, thread_safe, backend=backend, options=options)

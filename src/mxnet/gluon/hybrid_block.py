@@ -1,0 +1,373 @@
+"""`HybridBlock`: a block that runs on arrays step by step, or as a graph that was traced once."""
+import threading
+import warnings
+
+from .. import ndarray, symbol
+from ..context import current_context
+from ..ndarray import NDArray
+from .block import Block, _flatten, _gather_type_ctx_info, _regroup
+from .cached_op import CachedOp
+from .parameter import DeferredInitializationError, Parameter
+from .utils import UsageError
+
+# Tracing is rare and changes the block; calling a traced block is neither.
+_tracing = threading.RLock()
+
+
+class HybridBlock(Block):
+    """A block whose computation is the same graph for every input, so that it can be traced, optimized and exported.
+
+    A subclass computes in ``hybrid_forward(F, x, ..., **parameters)``, where `F` is ``mx.nd`` or ``mx.sym`` and the block's own
+    parameters come as keywords. After `hybridize` the block is traced with Symbols at the first call, and the graph runs from then on.
+
+    Parameters
+    ----------
+    prefix, params
+        As for `Block`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> class Net(mx.gluon.HybridBlock):
+    ...     def __init__(self, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         with self.name_scope():
+    ...             self.hidden = mx.gluon.nn.Dense(4)
+    ...     def hybrid_forward(self, F, x):
+    ...         return F.relu(self.hidden(x))
+    >>> net = Net()
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> net(mx.nd.ones((3, 5))).shape
+    (3, 4)
+    """
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._cached_graph = ()  # (input variables, outputs) once traced
+        self._cached_op = None
+        self._cached_op_args = []  # for each input of the graph: (True, number of the argument) or (False, Parameter)
+        self._in_format = self._out_format = None
+        self._active = False
+        self._flags = []
+        self._backend, self._backend_opts = None, {}
+        self._callback, self._monitor_all = None, False
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if isinstance(value, HybridBlock):
+            self._clear_cached_op()
+
+    def register_child(self, block, name=None):
+        """Make `block` a child.
+
+        Raises
+        ------
+        ValueError
+            If it is no HybridBlock.
+        """
+        if not isinstance(block, HybridBlock):
+            raise ValueError(f"Children of HybridBlock must also be HybridBlock, but {block} has type {type(block)}. "
+                             "If you are using Sequential, please try HybridSequential instead.")
+        super().register_child(block, name)
+        self._clear_cached_op()
+
+    def cast(self, dtype):
+        """Convert all parameters to another type."""
+        self._clear_cached_op()
+        super().cast(dtype)
+
+    def _clear_cached_op(self):
+        self._cached_op = None
+        self._cached_graph = ()
+        self._cached_op_args = []
+
+    # -- switching ---------------------------------------------------------------------------------------------------------
+
+    def hybridize(self, active=True, backend=None, clear=True, static_alloc=False, static_shape=False, inline_limit=2,
+                  forward_bulk_size=None, backward_bulk_size=None, **kwargs):
+        """Run as a traced graph from now on, or no longer; so do all children.
+
+        Parameters
+        ----------
+        active : bool
+        backend : str, optional
+            Who runs the graph; see `mxnet.graph.backends`.
+        clear : bool
+            Drop what was traced and optimized before.
+        static_alloc, static_shape : bool
+            Promise that memory may be kept from call to call, and that shapes stay the same.
+        inline_limit, forward_bulk_size, backward_bulk_size : int, optional
+            MXNet's hints about splitting graphs; accepted and passed on to the backend.
+        **kwargs
+            The backend's options.
+        """
+        if kwargs:
+            self._backend_opts = kwargs
+        self._backend, self._active = backend, active
+        self._flags = [("static_alloc", static_alloc), ("static_shape", static_shape), ("inline_limit", inline_limit)]
+        self._flags += [(name, size) for name, size in (("forward_bulk_size", forward_bulk_size), ("backward_bulk_size", backward_bulk_size))
+                        if size is not None]
+        if clear:
+            self._clear_cached_op()
+        if active and (self._forward_hooks or self._forward_pre_hooks):
+            warnings.warn(f'"{self}" is being hybridized while still having forward hook/pre-hook. If "{self}" is a child of HybridBlock, '
+                          "the hooks will not take effect.", stacklevel=2)
+        super().hybridize(active, static_alloc=static_alloc, static_shape=static_shape, inline_limit=inline_limit,
+                          forward_bulk_size=forward_bulk_size, backward_bulk_size=backward_bulk_size)
+
+    def optimize_for(self, x, *args, backend=None, clear=False, static_alloc=False, static_shape=False, inline_limit=2,
+                     forward_bulk_size=None, backward_bulk_size=None, **kwargs):
+        """Trace the block and prepare it for a backend, without running it.
+
+        Parameters
+        ----------
+        x, *args : NDArray or Symbol
+            Inputs of the shapes that will come.
+        backend : str
+            Who runs the graph; see `mxnet.graph.backends`.
+        clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size, **kwargs
+            As for `hybridize`.
+
+        Raises
+        ------
+        ValueError
+            If no backend is named, no input is an array, or the inputs are on several devices.
+        """
+        if not backend:
+            raise ValueError('Must specify "backend" to optimize_for')
+        self._backend_opts = kwargs or self._backend_opts
+        self.hybridize(True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size)
+        has_symbol, has_ndarray, contexts, _ = _gather_type_ctx_info([x, *args])
+        if not (has_symbol or has_ndarray):
+            raise ValueError("In HybridBlock, there must be one NDArray or one Symbol in the input. Please check the type of the args.")
+        if len(contexts) > 1:
+            raise ValueError(_several_contexts(contexts))
+        with _tracing:
+            self._build_cache(x, *args)
+
+    # -- running ---------------------------------------------------------------------------------------------------------
+
+    def forward(self, x, *args):
+        """Compute the outputs: eagerly, through the traced graph, or as Symbols if the inputs are Symbols.
+
+        Raises
+        ------
+        ValueError
+            If there is neither an array nor a Symbol among the inputs, or both, or a hybridized block gets arrays of several devices.
+        """
+        if not args and isinstance(x, NDArray):
+            ctx = x._ctx
+        else:
+            has_symbol, has_ndarray, contexts, ctx = _gather_type_ctx_info([x, *args])
+            if has_symbol and has_ndarray:
+                raise ValueError("In HybridBlock, we do not support mixed NDArrays and Symbols types for the input. Please check the type "
+                                 f"of the args: received {[type(a).__name__ for a in (x, *args)]}.")
+            if not (has_symbol or has_ndarray):
+                raise ValueError("In HybridBlock, there must be one NDArray or one Symbol in the input. Please check the type of the args: "
+                                 f"received {[type(a).__name__ for a in (x, *args)]}.")
+            if has_symbol:
+                parameters = {name: parameter.var() for name, parameter in self._reg_params.items()}
+                with self.name_scope():
+                    return self.hybrid_forward(symbol, x, *args, **parameters)
+            if self._active and len(contexts) > 1:
+                raise ValueError(_several_contexts(contexts))
+        if ctx is current_context():
+            return self._call_cached_op(x, *args) if self._active else self._call_eagerly(ctx, x, *args)
+        with ctx:
+            return self._call_cached_op(x, *args) if self._active else self._call_eagerly(ctx, x, *args)
+
+    def hybrid_forward(self, F, x, *args, **kwargs):
+        """Compute the outputs with the operators of `F`; a subclass must define this.
+
+        Parameters
+        ----------
+        F : module
+            ``mx.nd`` or ``mx.sym``.
+        x, *args : NDArray or Symbol
+        **kwargs : NDArray or Symbol
+            The block's own parameters.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward(self, F, x, *args, **parameters)")
+
+    def _call_eagerly(self, ctx, *args):
+        try:
+            parameters = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
+        except DeferredInitializationError:
+            with _tracing:
+                self._deferred_infer_shape(*args)
+                for parameter in self.params.values():
+                    parameter._finish_deferred_init()
+            parameters = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
+        return self.hybrid_forward(ndarray, *args, **parameters)
+
+    def _call_cached_op(self, *args):
+        op, inputs = self._cached_op, self._cached_op_args
+        if op is None:
+            with _tracing:
+                if self._cached_op is None:
+                    self._build_cache(*args)
+                op, inputs = self._cached_op, self._cached_op_args
+        if self._callback is not None or op._hook is not None:
+            op._register_op_hook(self._callback, self._monitor_all)
+        flat, fmt = _flatten(args, "input")
+        if fmt != self._in_format:
+            self._check_format(fmt)
+        flat = [arg for arg in flat if arg is not None]
+        out = op(*[flat[i] if is_arg else i.data() for is_arg, i in inputs])
+        return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
+
+    def _check_format(self, fmt):
+        """Accept another structure of the arguments if the two differ only by None at the end."""
+        traced, shared = self._in_format, min(len(self._in_format), len(fmt))
+        if len(fmt) == len(traced) or fmt[:shared] != traced[:shared] or any(f != -1 for f in (*fmt[shared:], *traced[shared:])):
+            raise ValueError("The argument structure of HybridBlock does not match the cached version. "
+                             f"Stored format = {traced}, input format = {fmt}; call hybridize() again to trace it anew.")
+
+    # -- tracing ---------------------------------------------------------------------------------------------------------
+
+    def _get_graph(self, *args):
+        """The traced graph: its input variables and its outputs."""
+        if not self._cached_graph:
+            with _tracing:
+                flat, self._in_format = _flatten(args, "input")
+                given = sum(arg is not None for arg in flat)
+                if not given:
+                    raise ValueError(f"All args are None and we do not support such a case. Received args={args}")
+                names = iter(["data"] if given == 1 else [f"data{i}" for i in range(given)])
+                variables = [None if arg is None else symbol.var(next(names)) for arg in flat]
+                parameters = {name: parameter.var() for name, parameter in self._reg_params.items()}
+                with self.name_scope():
+                    out = self.hybrid_forward(symbol, *_regroup(variables, self._in_format), **parameters)
+                out, self._out_format = _flatten(out, "output")
+                self._cached_graph = [v for v in variables if v is not None], symbol.Group(out)
+        return self._cached_graph
+
+    def _build_cache(self, *args):
+        """Make the CachedOp: trace, finish deferred initialization, prepare for the backend."""
+        variables, out = self._get_graph(*args)
+        arrays = [arg for arg in _flatten(args, "input")[0] if arg is not None]
+        positions = {variable.name: i for i, variable in enumerate(variables)}
+        # A graph that a backend has rewritten may need parameters of the backend's own.
+        parameters = {p.name: p for _, p in self._cached_op_args if isinstance(p, Parameter)} or dict(self.collect_params().items())
+        names = out.list_inputs()
+        unknown = [name for name in names if name not in positions and name not in parameters]
+        if unknown:
+            raise UsageError(f"Unknown input to HybridBlock: {', '.join(unknown)}; a graph can use its inputs and the parameters of the "
+                             "block and its children")
+        needed = set(names)
+        unused = [f"{i}-th" for name, i in positions.items() if name not in needed]
+        if unused:
+            warnings.warn(f"The {', '.join(unused)} input to HybridBlock is not used by any computation. Is this intended?", stacklevel=5)
+        unused = [name for name in parameters if name not in needed]
+        if unused:
+            warnings.warn(f"Parameter {', '.join(unused)} is not used by any computation. Is this intended?", stacklevel=5)
+        used = [parameters[name] for name in names if name in parameters]
+        try:
+            for parameter in used:
+                parameter.data()
+        except DeferredInitializationError:
+            self._deferred_infer_shape(*args)
+            for parameter in used:
+                parameter._finish_deferred_init()
+        if self._backend:
+            out = self._partition(variables, out, arrays, positions, parameters)
+        self._cached_op_args = [(True, positions[name]) if name in positions else (False, parameters[name]) for name in out.list_inputs()]
+        roles = [[i for i, (is_arg, _) in enumerate(self._cached_op_args) if is_arg is wanted] for wanted in (True, False)]
+        flags = [("data_indices", roles[0]), ("param_indices", roles[1]), *self._flags]
+        self._cached_op = CachedOp(out, flags, backend=self._backend, options=self._backend_opts if self._backend else None)
+
+    def _partition(self, variables, out, arrays, positions, parameters):
+        """The graph prepared for the backend; parameters that the backend made are added to `parameters`."""
+        values, shapes = {}, {}
+        for name in out.list_inputs():
+            if name not in positions:
+                values[name] = parameters[name].data()
+            elif isinstance(arrays[positions[name]], NDArray):
+                values[name] = arrays[positions[name]]
+            elif shape := arrays[positions[name]].attr("__shape__"):
+                shapes[name] = tuple(int(size) for size in shape.strip("()").split(",") if size.strip())
+        aux_names = set(out.list_auxiliary_states())
+        args = {name: value for name, value in values.items() if name not in aux_names}
+        aux = {name: value for name, value in values.items() if name in aux_names}
+        ctx = next((array.ctx for array in arrays if isinstance(array, NDArray)), None)
+        out = out.optimize_for(self._backend, args, aux, ctx, shapes, **self._backend_opts)
+        self._cached_graph = variables, out
+        for name in out.list_inputs():
+            if name not in positions and name not in parameters:
+                value = args.get(name, aux.get(name))
+                if value is None:
+                    raise RuntimeError(f"backend {self._backend!r} added the parameter {name} to the graph without a value in args or aux")
+                parameters[name] = Parameter(name, dtype=value.dtype)
+                parameters[name]._load_init(value, value.context)
+        return out
+
+    def _deferred_infer_shape(self, *args):
+        try:
+            self.infer_shape(*args)
+        except Exception as error:
+            raise ValueError(f"Deferred initialization failed because shape cannot be inferred. {error}") from error
+
+    def _infer_attrs(self, infer_fn, attr, *args):
+        """Set `attr` of the parameters to what the method `infer_fn` of the graph finds for these inputs."""
+        variables, out = self._get_graph(*args)
+        arrays = [arg for arg in _flatten(args, "input")[0] if arg is not None]
+        known = {variable.name: getattr(array, attr) for variable, array in zip(variables, arrays)}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found, _, found_aux = getattr(out, infer_fn)(**known)
+        if found is None:
+            raise ValueError(str(caught[0].message) if caught else f"{infer_fn} found nothing for {known}")
+        found = {**dict(zip(out.list_arguments(), found)), **dict(zip(out.list_auxiliary_states(), found_aux))}
+        for parameter in self.collect_params().values():
+            if parameter.name in found:
+                setattr(parameter, attr, found[parameter.name])
+
+    def infer_shape(self, *args):
+        """Set the shapes of the parameters to what these inputs need."""
+        self._infer_attrs("infer_shape", "shape", *args)
+
+    def infer_type(self, *args):
+        """Set the types of the parameters to what these inputs need."""
+        self._infer_attrs("infer_type", "dtype", *args)
+
+    # -- files and hooks ---------------------------------------------------------------------------------------------------
+
+    def export(self, path, epoch=0, remove_amp_cast=True):
+        """Write ``<path>-symbol.json`` and ``<path>-<epoch, four digits>.params``, for `SymbolBlock.imports`, `Module` and others.
+
+        A single input is called ``data``, several ``data0``, ``data1``, ....
+
+        Raises
+        ------
+        RuntimeError
+            If the block was not hybridized and called before.
+        """
+        if not self._cached_graph:
+            raise RuntimeError("Please first call block.hybridize() and then run forward with this block at least once before calling export.")
+        out = self._cached_graph[1]
+        parameters = {p.name: p for _, p in self._cached_op_args if isinstance(p, Parameter)} or dict(self.collect_params().items())
+        arguments, aux = set(out.list_arguments()), set(out.list_auxiliary_states())
+        arrays = {f"{'arg' if name in arguments else 'aux'}:{name}": parameter._reduce()
+                  for name, parameter in parameters.items() if name in arguments or name in aux}
+        out.save(f"{path}-symbol.json", remove_amp_cast=remove_amp_cast)
+        ndarray.save(f"{path}-{epoch:04d}.params", arrays)
+
+    def register_op_hook(self, callback, monitor_all=False):
+        """Call ``callback(name, operator, handle)`` for each operator's outputs when the traced graph runs.
+
+        Parameters
+        ----------
+        callback : callable
+            ``mx.nd.NDArray(handle)`` is the array.
+        monitor_all : bool
+            For inputs too.
+        """
+        self._callback, self._monitor_all = callback, monitor_all
+        for child in self._children.values():
+            child._callback, child._monitor_all = callback, monitor_all
+
+
+def _several_contexts(contexts):
+    return ("Find multiple contexts in the input, After hybridized, the HybridBlock only supports one input context. "
+            f"Find all contexts = {contexts}; move the inputs with as_in_context()")

@@ -1,0 +1,448 @@
+"""Losses: blocks that compare predictions with labels, giving one number for each sample."""
+import math
+
+from .. import ndarray
+from ..base import numeric_types
+from .hybrid_block import HybridBlock
+from .utils import UsageError
+
+__all__ = ["Loss", "L2Loss", "L1Loss", "SigmoidBinaryCrossEntropyLoss", "SigmoidBCELoss", "SoftmaxCrossEntropyLoss", "SoftmaxCELoss",
+           "KLDivLoss", "CTCLoss", "HuberLoss", "HingeLoss", "SquaredHingeLoss", "LogisticLoss", "TripletLoss", "PoissonNLLLoss",
+           "CosineEmbeddingLoss", "SDMLLoss"]
+
+
+def _apply_weighting(F, loss, weight=None, sample_weight=None):
+    """`loss` times `sample_weight`, which is broadcast, times the number `weight`; each only if given.
+
+    Raises
+    ------
+    UsageError
+        If `weight` is no number.
+    """
+    if sample_weight is not None:
+        loss = F.broadcast_mul(loss, sample_weight)
+    if weight is not None:
+        if not isinstance(weight, numeric_types):
+            raise UsageError(f"weight must be a number, received {weight!r}")
+        loss = loss * weight
+    return loss
+
+
+def _reshape_like(F, x, y):
+    """`x` in the shape of `y`."""
+    return x.reshape(y.shape) if F is ndarray else F.reshape_like(x, y)
+
+
+class Loss(HybridBlock):
+    """The base of losses.
+
+    Parameters
+    ----------
+    weight : float or None
+        A factor for the loss.
+    batch_axis : int
+        The axis of the samples; the loss is averaged (or summed, where a class says so) over all others.
+    prefix, params
+        As for `Block`.
+
+    Notes
+    -----
+    Where a loss takes a `sample_weight`, this is an array that is broadcast to the shape of the element-wise loss: with predictions
+    of shape (64, 10), one of shape (64, 1) weighs the samples.
+    """
+
+    def __init__(self, weight, batch_axis, **kwargs):
+        super().__init__(**kwargs)
+        self._weight = weight
+        self._batch_axis = batch_axis
+
+    def __repr__(self):
+        return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
+
+    def _weighted_mean(self, F, loss, sample_weight, weight=None):
+        loss = _apply_weighting(F, loss, self._weight if weight is None else weight, sample_weight)
+        return F.mean(loss, axis=self._batch_axis, exclude=True)
+
+
+class L2Loss(Loss):
+    """Half the mean of (label - pred)².
+
+    Parameters
+    ----------
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.gluon.loss.L2Loss()(mx.nd.array([[1., 3.]]), mx.nd.array([[0., 0.]])).asnumpy()
+    array([2.5], dtype=float32)
+    """
+
+    def __init__(self, weight=1., batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        """The loss of each sample; `label` has as many elements as `pred`."""
+        return self._weighted_mean(F, F.square(_reshape_like(F, label, pred) - pred), sample_weight, self._weight / 2)
+
+
+class L1Loss(Loss):
+    """The mean of \\|label - pred\\|.
+
+    Parameters
+    ----------
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+    """
+
+    def __init__(self, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        """The loss of each sample; `label` has as many elements as `pred`."""
+        return self._weighted_mean(F, F.abs(_reshape_like(F, label, pred) - pred), sample_weight)
+
+
+def _softplus_of_minus_abs(F, x):
+    # log(1 + exp(-|x|)) never overflows; what the losses below lack to it is linear.
+    return F.Activation(-F.abs(x), act_type="softrelu")
+
+
+class SigmoidBinaryCrossEntropyLoss(Loss):
+    """The mean of -(label log p · pos_weight + (1 - label) log(1 - p)), with p = sigmoid(pred).
+
+    Parameters
+    ----------
+    from_sigmoid : bool
+        `pred` is p already. Passing what goes into the sigmoid is more accurate.
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+    """
+
+    def __init__(self, from_sigmoid=False, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._from_sigmoid = from_sigmoid
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None, pos_weight=None):
+        """The loss of each sample; `label` in [0, 1], `pos_weight` broadcast (for classes: (1, classes))."""
+        label = _reshape_like(F, label, pred)
+        if self._from_sigmoid:
+            positive = F.log(pred + 1e-12) * label
+            if pos_weight is not None:
+                positive = F.broadcast_mul(positive, pos_weight)
+            loss = -(positive + F.log(1. - pred + 1e-12) * (1. - label))
+        elif pos_weight is None:
+            loss = F.relu(pred) - pred * label + _softplus_of_minus_abs(F, pred)
+        else:
+            factor = 1 + F.broadcast_mul(pos_weight - 1, label)
+            loss = pred - pred * label + factor * (_softplus_of_minus_abs(F, pred) + F.relu(-pred))
+        return self._weighted_mean(F, loss, sample_weight)
+
+
+SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss
+
+
+class SoftmaxCrossEntropyLoss(Loss):
+    """-log of the probability that softmax gives the labelled class.
+
+    Parameters
+    ----------
+    axis : int
+        The axis of the classes.
+    sparse_label : bool
+        Labels are class numbers, in the shape of `pred` without `axis`; otherwise probabilities, in the shape of `pred`.
+    from_logits : bool
+        `pred` holds logarithms of probabilities already.
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    >>> loss(mx.nd.array([[0., 0.], [100., 0.]]), mx.nd.array([1, 0])).asnumpy().round(4)
+    array([0.6931, 0.    ], dtype=float32)
+    """
+
+    def __init__(self, axis=-1, sparse_label=True, from_logits=False, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._axis, self._sparse_label, self._from_logits = axis, sparse_label, from_logits
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        """The loss of each sample."""
+        if not self._from_logits:
+            pred = F.log_softmax(pred, axis=self._axis)
+        if self._sparse_label:
+            loss = -F.pick(pred, label, axis=self._axis, keepdims=True)
+        else:
+            loss = -F.sum(pred * _reshape_like(F, label, pred), axis=self._axis, keepdims=True)
+        return self._weighted_mean(F, loss, sample_weight)
+
+
+SoftmaxCELoss = SoftmaxCrossEntropyLoss
+
+
+class KLDivLoss(Loss):
+    """The Kullback-Leibler divergence: the sum of label · (log label - pred).
+
+    Parameters
+    ----------
+    from_logits : bool
+        `pred` holds logarithms of probabilities; otherwise softmax makes them.
+    axis : int
+        The axis of that softmax.
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+    """
+
+    def __init__(self, from_logits=True, axis=-1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._from_logits, self._axis = from_logits, axis
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        """The loss of each sample; `label` holds probabilities."""
+        if not self._from_logits:
+            pred = F.log_softmax(pred, axis=self._axis)
+        loss = _apply_weighting(F, label * (F.log(label + 1e-12) - pred), self._weight, sample_weight)
+        return F.sum(loss, axis=self._batch_axis, exclude=True)
+
+
+class CTCLoss(Loss):
+    """Connectionist temporal classification: labels without times, for sequences.
+
+    Parameters
+    ----------
+    layout : {'NTC', 'TNC'}
+        The axes of `pred`: batch, time, alphabet. The last letter of the alphabet is the blank.
+    label_layout : {'NT', 'TN'}
+        The axes of `label`. Labels count from 0; shorter ones end with -1.
+    weight, prefix, params
+        As for `Loss`.
+
+    Raises
+    ------
+    UsageError
+        If a layout is another one.
+    """
+
+    def __init__(self, layout="NTC", label_layout="NT", weight=None, **kwargs):
+        if layout not in ("NTC", "TNC"):
+            raise UsageError(f"Only 'NTC' and 'TNC' layouts for pred are supported. Got: {layout}")
+        if label_layout not in ("NT", "TN"):
+            raise UsageError(f"Only 'NT' and 'TN' layouts for label are supported. Got: {label_layout}")
+        self._layout, self._label_layout = layout, label_layout
+        super().__init__(weight, label_layout.find("N"), **kwargs)
+
+    def hybrid_forward(self, F, pred, label, pred_lengths=None, label_lengths=None, sample_weight=None):
+        """The loss of each sample; `pred` before softmax, the lengths of shape (batch,)."""
+        if self._layout == "NTC":
+            pred = F.swapaxes(pred, dim1=0, dim2=1)
+        if self._batch_axis == 1:
+            label = F.swapaxes(label, dim1=0, dim2=1)
+        # By name: one may be left out without the other.
+        lengths = {name: value for name, value in (("data_lengths", pred_lengths), ("label_lengths", label_lengths)) if value is not None}
+        loss = F.CTCLoss(pred, label, use_data_lengths=pred_lengths is not None, use_label_lengths=label_lengths is not None,
+                         blank_label="last", **lengths)
+        return _apply_weighting(F, loss, self._weight, sample_weight)
+
+
+class HuberLoss(Loss):
+    """The mean of e² / 2ρ where the error e = \\|label - pred\\| is up to ρ, and of e - ρ/2 beyond.
+
+    Parameters
+    ----------
+    rho : float
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+    """
+
+    def __init__(self, rho=1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._rho = rho
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        """The loss of each sample; `label` has as many elements as `pred`."""
+        error = F.abs(_reshape_like(F, label, pred) - pred)
+        loss = F.where(error > self._rho, error - 0.5 * self._rho, (0.5 / self._rho) * F.square(error))
+        return self._weighted_mean(F, loss, sample_weight)
+
+
+class HingeLoss(Loss):
+    """The mean of max(0, margin - pred · label), for labels -1 and 1.
+
+    Parameters
+    ----------
+    margin : float
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+    """
+
+    def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        """The loss of each sample; `label` has as many elements as `pred`."""
+        return self._weighted_mean(F, F.relu(self._margin - pred * _reshape_like(F, label, pred)), sample_weight)
+
+
+class SquaredHingeLoss(Loss):
+    """The mean of max(0, margin - pred · label)², for labels -1 and 1.
+
+    Parameters
+    ----------
+    margin : float
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+    """
+
+    def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        """The loss of each sample; `label` has as many elements as `pred`."""
+        return self._weighted_mean(F, F.square(F.relu(self._margin - pred * _reshape_like(F, label, pred))), sample_weight)
+
+
+class LogisticLoss(Loss):
+    """The mean of log(1 + exp(-pred · label)).
+
+    Parameters
+    ----------
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+    label_format : {'signed', 'binary'}
+        Labels are -1 and 1, or 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If `label_format` is another one.
+    """
+
+    def __init__(self, weight=None, batch_axis=0, label_format="signed", **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        if label_format not in ("signed", "binary"):
+            raise ValueError(f"label_format can only be signed or binary, received {label_format}.")
+        self._label_format = label_format
+
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        """The loss of each sample; `label` has as many elements as `pred`."""
+        label = _reshape_like(F, label, pred)
+        if self._label_format == "signed":
+            label = (label + 1.0) / 2.0
+        return self._weighted_mean(F, F.relu(pred) - pred * label + _softplus_of_minus_abs(F, pred), sample_weight)
+
+
+class TripletLoss(Loss):
+    """max(0, \\|positive - pred\\|² - \\|negative - pred\\|² + margin).
+
+    Parameters
+    ----------
+    margin : float
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+    """
+
+    def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def hybrid_forward(self, F, pred, positive, negative):
+        """The loss of each sample."""
+        positive, negative = _reshape_like(F, positive, pred), _reshape_like(F, negative, pred)
+        distance = F.sum(F.square(positive - pred) - F.square(negative - pred), axis=self._batch_axis, exclude=True)
+        return _apply_weighting(F, F.relu(distance + self._margin), self._weight, None)
+
+
+class PoissonNLLLoss(Loss):
+    """The negative log likelihood of counts under a Poisson distribution: the mean, over all samples too, of pred - target log(pred).
+
+    Parameters
+    ----------
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+    from_logits : bool
+        `pred` is the logarithm of the rate; then the loss is exp(pred) - target · pred.
+    compute_full : bool
+        Add Stirling's approximation of log(target!) for targets above 1.
+    """
+
+    def __init__(self, weight=None, from_logits=True, batch_axis=0, compute_full=False, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._from_logits, self._compute_full = from_logits, compute_full
+
+    def hybrid_forward(self, F, pred, target, sample_weight=None, epsilon=1e-08):
+        """The loss, of shape (1,); `epsilon` keeps the logarithm finite."""
+        target = _reshape_like(F, target, pred)
+        loss = F.exp(pred) - target * pred if self._from_logits else pred - target * F.log(pred + epsilon)
+        if self._compute_full:
+            stirling = target * F.log(target) - target + 0.5 * F.log(2 * target * math.pi)
+            loss = loss + stirling * (target > 1)
+        return F.mean(_apply_weighting(F, loss, self._weight, sample_weight))
+
+
+class CosineEmbeddingLoss(Loss):
+    """1 - cos(input1, input2) for pairs of label 1, max(0, cos - margin) for pairs of label -1.
+
+    Parameters
+    ----------
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+    margin : float
+    """
+
+    def __init__(self, weight=None, batch_axis=0, margin=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def hybrid_forward(self, F, input1, input2, label, sample_weight=None):
+        """The loss of each sample, of shape (batch, 1); `label` of shape (batch,)."""
+        input1 = _reshape_like(F, input1, input2)
+        label = label.reshape((-1, 1))
+        cosine = self._cosine_similarity(F, input1, input2)
+        alike = (1 - cosine) * (label == 1)
+        unlike = F.relu((label == -1) * (cosine - self._margin))
+        return _apply_weighting(F, alike + unlike, self._weight, sample_weight)
+
+    def _cosine_similarity(self, F, x, y, axis=-1):
+        norms = F.norm(x, axis=axis).reshape((-1, 1)) * F.norm(y, axis=axis).reshape((-1, 1))
+        return F.sum(x * y, axis=axis).reshape((-1, 1)) / F.maximum(norms, 1e-12)
+
+
+class SDMLLoss(Loss):
+    """Smoothed deep metric learning (arXiv:1905.12786): row i of one batch belongs to row i of the other and to no other row.
+
+    Parameters
+    ----------
+    smoothing_parameter : float
+        The probability that is spread over the other rows; below 1.
+    weight, batch_axis, prefix, params
+        As for `Loss`.
+    """
+
+    def __init__(self, smoothing_parameter=0.3, weight=1., batch_axis=0, **kwargs):
+        super().__init__(weight, batch_axis, **kwargs)
+        self.kl_loss = KLDivLoss(from_logits=True)
+        self.smoothing_parameter = smoothing_parameter
+
+    def _compute_distances(self, x1, x2):
+        """The squared distances between all rows of both batches."""
+        if x1.shape != x2.shape:
+            raise UsageError(f"SDMLLoss: both batches must have one shape, received {x1.shape} and {x2.shape}")
+        rows, size = x1.shape
+        shape = (rows, rows, size)
+        return ((x1.expand_dims(1).broadcast_to(shape) - x2.expand_dims(0).broadcast_to(shape)) ** 2).sum(axis=2)
+
+    def _compute_labels(self, F, batch_size):
+        """The identity matrix, smoothed."""
+        same = F.eye(batch_size)
+        return same * (1 - self.smoothing_parameter) + (1 - same) * self.smoothing_parameter / (batch_size - 1)
+
+    def hybrid_forward(self, F, x1, x2):
+        """The loss of each row; both inputs of shape (batch, size). Needs their shapes, so it cannot be hybridized."""
+        labels = self._compute_labels(F, x1.shape[0])
+        distances = self._compute_distances(x1, x2)
+        return self.kl_loss(F.log_softmax(-distances, axis=1), labels.as_in_context(distances.context))

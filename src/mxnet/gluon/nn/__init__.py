@@ -1,0 +1,6 @@
+"""Layers."""
+from ..block import Block, HybridBlock, SymbolBlock  # noqa: F401
+from .activations import *  # noqa: F403
+from .basic_layers import *  # noqa: F403
+from .conv_layers import *  # noqa: F403
+from .pooling_layers import *  # noqa: F403

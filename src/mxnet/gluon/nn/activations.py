@@ -1,0 +1,149 @@
+"""Activation layers."""
+from ... import initializer
+from ..block import HybridBlock
+from ..utils import UsageError
+
+__all__ = ["Activation", "LeakyReLU", "PReLU", "ELU", "SELU", "Swish", "GELU"]
+
+
+class Activation(HybridBlock):
+    """An activation function by name.
+
+    Parameters
+    ----------
+    activation : {'relu', 'sigmoid', 'tanh', 'softrelu', 'softsign', 'log_sigmoid', 'mish'}
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, activation, **kwargs):
+        self._act_type = activation
+        super().__init__(**kwargs)
+
+    def _alias(self):
+        return self._act_type
+
+    def hybrid_forward(self, F, x):
+        """The activation of every element."""
+        return F.Activation(x, act_type=self._act_type, name="fwd")
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self._act_type})"
+
+
+class LeakyReLU(HybridBlock):
+    """x where x > 0, otherwise alpha · x.
+
+    Parameters
+    ----------
+    alpha : float
+        At least 0.
+    prefix, params
+        As for `Block`.
+
+    Raises
+    ------
+    UsageError
+        If `alpha` is negative.
+    """
+
+    def __init__(self, alpha, **kwargs):
+        if alpha < 0:
+            raise UsageError(f"Slope coefficient for LeakyReLU must be no less than 0, received {alpha}")
+        super().__init__(**kwargs)
+        self._alpha = alpha
+
+    def hybrid_forward(self, F, x):
+        """The activation of every element."""
+        return F.LeakyReLU(x, act_type="leaky", slope=self._alpha, name="fwd")
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self._alpha})"
+
+
+class PReLU(HybridBlock):
+    """`LeakyReLU` with a slope that is learned.
+
+    Parameters
+    ----------
+    alpha_initializer : Initializer
+    in_channels : int
+        One slope for all, or as many as axis 1 has channels.
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, alpha_initializer=initializer.Constant(0.25), in_channels=1, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.alpha = self.params.get("alpha", shape=(in_channels,), init=alpha_initializer)
+
+    def hybrid_forward(self, F, x, alpha):
+        """The activation of every element."""
+        return F.LeakyReLU(x, gamma=alpha, act_type="prelu", name="fwd")
+
+
+class ELU(HybridBlock):
+    """x where x > 0, otherwise alpha · (exp(x) - 1).
+
+    Parameters
+    ----------
+    alpha : float
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, alpha=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self._alpha = alpha
+
+    def hybrid_forward(self, F, x):
+        """The activation of every element."""
+        return F.LeakyReLU(x, act_type="elu", slope=self._alpha)
+
+
+class SELU(HybridBlock):
+    """The scaled exponential unit of self-normalizing networks (arXiv:1706.02515).
+
+    Parameters
+    ----------
+    prefix, params
+        As for `Block`.
+    """
+
+    def hybrid_forward(self, F, x):
+        """The activation of every element."""
+        return F.LeakyReLU(x, act_type="selu", name="fwd")
+
+
+class GELU(HybridBlock):
+    """x times the probability that a standard normal number is below it (arXiv:1606.08415).
+
+    Parameters
+    ----------
+    prefix, params
+        As for `Block`.
+    """
+
+    def hybrid_forward(self, F, x):
+        """The activation of every element."""
+        return F.LeakyReLU(x, act_type="gelu", name="fwd")
+
+
+class Swish(HybridBlock):
+    """x · sigmoid(beta · x).
+
+    Parameters
+    ----------
+    beta : float
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, beta=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self._beta = beta
+
+    def hybrid_forward(self, F, x):
+        """The activation of every element."""
+        return x * F.sigmoid(self._beta * x, name="fwd")

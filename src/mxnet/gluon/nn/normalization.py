@@ -1,0 +1,186 @@
+"""Normalization layers."""
+from ..block import HybridBlock
+
+__all__ = ["BatchNorm", "BatchNormReLU", "InstanceNorm", "LayerNorm", "GroupNorm"]
+
+
+def _options(kwargs):
+    """A layer's options as its repr shows them."""
+    return ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
+
+
+class _Normalization(HybridBlock):
+    """The base of the layers: a factor `gamma` and an offset `beta`, with a number for each channel."""
+
+    def _scale_and_offset(self, size, gamma_initializer, beta_initializer, scale, center, fixed=False):
+        """Make `gamma` and `beta`. Where one is not asked for its gradient is off, for good if `fixed`."""
+        for name, init, learned in (("gamma", gamma_initializer, scale), ("beta", beta_initializer, center)):
+            setattr(self, name, self.params.get(name, grad_req="write" if learned else "null", shape=(size,), init=init,
+                                                allow_deferred_init=True, differentiable=learned or not fixed))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({_options(self._kwargs)}, in_channels={self.gamma.shape[0]})"
+
+
+class _BatchNorm(_Normalization):
+    def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, fuse_relu=False,
+                 beta_initializer="zeros", gamma_initializer="ones", running_mean_initializer="zeros",
+                 running_variance_initializer="ones", in_channels=0, **kwargs):
+        super().__init__(**kwargs)
+        self._kwargs = {"axis": axis, "eps": epsilon, "momentum": momentum, "fix_gamma": not scale, "use_global_stats": use_global_stats}
+        self.fuse_relu = fuse_relu
+        if in_channels:
+            self.in_channels = in_channels
+        self._scale_and_offset(in_channels, gamma_initializer, beta_initializer, scale, center, fixed=True)
+        self.running_mean = self.params.get("running_mean", grad_req="null", shape=(in_channels,), init=running_mean_initializer,
+                                            allow_deferred_init=True, differentiable=False)
+        self.running_var = self.params.get("running_var", grad_req="null", shape=(in_channels,), init=running_variance_initializer,
+                                           allow_deferred_init=True, differentiable=False)
+
+    def cast(self, dtype):
+        """Convert all parameters to another type; to float32 where float16 is asked for, which is not accurate enough."""
+        super().cast("float32" if str(getattr(dtype, "__name__", dtype)) == "float16" else dtype)
+
+    def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
+        """The normalized array."""
+        normalize = F.contrib.BatchNormWithReLU if self.fuse_relu else F.BatchNorm
+        return normalize(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({_options(self._kwargs)}, in_channels={self.gamma.shape[0] or None})"
+
+
+class BatchNorm(_BatchNorm):
+    """Normalizes each channel to mean 0 and variance 1 over the batch; outside of training by the running mean and variance.
+
+    Parameters
+    ----------
+    axis : int
+        The axis of the channels.
+    momentum : float
+        How much of the running mean and variance a training step keeps.
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Add `beta`; multiply by `gamma`.
+    use_global_stats : bool
+        Use the running mean and variance in training too.
+    beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer : str or Initializer
+    in_channels : int
+        0 waits for the first batch.
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, beta_initializer="zeros",
+                 gamma_initializer="ones", running_mean_initializer="zeros", running_variance_initializer="ones", in_channels=0, **kwargs):
+        super().__init__(axis, momentum, epsilon, center, scale, use_global_stats, False, beta_initializer, gamma_initializer,
+                         running_mean_initializer, running_variance_initializer, in_channels, **kwargs)
+
+
+class BatchNormReLU(_BatchNorm):
+    """`BatchNorm` followed by ReLU.
+
+    Parameters
+    ----------
+    axis, momentum, epsilon, center, scale, use_global_stats, beta_initializer, gamma_initializer, running_mean_initializer, \
+running_variance_initializer, in_channels, prefix, params
+        As for `BatchNorm`.
+    """
+
+    def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, beta_initializer="zeros",
+                 gamma_initializer="ones", running_mean_initializer="zeros", running_variance_initializer="ones", in_channels=0, **kwargs):
+        super().__init__(axis, momentum, epsilon, center, scale, use_global_stats, True, beta_initializer, gamma_initializer,
+                         running_mean_initializer, running_variance_initializer, in_channels, **kwargs)
+
+
+class InstanceNorm(_Normalization):
+    """Normalizes each channel of each sample to mean 0 and variance 1.
+
+    Parameters
+    ----------
+    axis : int
+        The axis of the channels.
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether `beta` and `gamma` are learned.
+    beta_initializer, gamma_initializer : str or Initializer
+    in_channels : int
+        0 waits for the first batch.
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, axis=1, epsilon=1e-5, center=True, scale=False, beta_initializer="zeros", gamma_initializer="ones", in_channels=0,
+                 **kwargs):
+        super().__init__(**kwargs)
+        self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
+        self._axis, self._epsilon = axis, epsilon
+        self._scale_and_offset(in_channels, gamma_initializer, beta_initializer, scale, center)
+
+    def hybrid_forward(self, F, x, gamma, beta):
+        """The normalized array."""
+        if self._axis == 1:
+            return F.InstanceNorm(x, gamma, beta, name="fwd", eps=self._epsilon)
+        out = F.InstanceNorm(F.swapaxes(x, dim1=1, dim2=self._axis), gamma, beta, name="fwd", eps=self._epsilon)
+        return F.swapaxes(out, dim1=1, dim2=self._axis)
+
+
+class LayerNorm(_Normalization):
+    """Normalizes along one axis to mean 0 and variance 1.
+
+    Parameters
+    ----------
+    axis : int
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether `beta` and `gamma` are learned.
+    beta_initializer, gamma_initializer : str or Initializer
+    in_channels : int
+        0 waits for the first batch.
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, axis=-1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros", gamma_initializer="ones", in_channels=0,
+                 prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
+        self._axis, self._epsilon, self._center, self._scale = axis, epsilon, center, scale
+        self._scale_and_offset(in_channels, gamma_initializer, beta_initializer, scale, center)
+
+    def hybrid_forward(self, F, data, gamma, beta):
+        """The normalized array."""
+        return F.LayerNorm(data, gamma=gamma, beta=beta, axis=self._axis, eps=self._epsilon)
+
+
+class GroupNorm(_Normalization):
+    """Normalizes each group of channels of each sample to mean 0 and variance 1; channels are axis 1.
+
+    Parameters
+    ----------
+    num_groups : int
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether `beta` and `gamma` are learned; they have a number for each group.
+    beta_initializer, gamma_initializer : str or Initializer
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, num_groups=1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros", gamma_initializer="ones",
+                 prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._kwargs = {"eps": epsilon, "num_groups": num_groups, "center": center, "scale": scale}
+        self._num_groups, self._epsilon, self._center, self._scale = num_groups, epsilon, center, scale
+        self._scale_and_offset(num_groups, gamma_initializer, beta_initializer, scale, center)
+
+    def hybrid_forward(self, F, data, gamma, beta):
+        """The normalized array."""
+        return F.GroupNorm(data, gamma=gamma, beta=beta, num_groups=self._num_groups, eps=self._epsilon)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({_options(self._kwargs)})"

@@ -1,0 +1,255 @@
+"""Pooling layers."""
+from ...base import numeric_types
+from ..block import HybridBlock
+from ..utils import UsageError
+from .conv_layers import _sizes
+
+__all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D", "AvgPool1D", "AvgPool2D", "AvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D",
+           "GlobalMaxPool3D", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D"]
+
+_LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+
+
+class _Pooling(HybridBlock):
+    """The base of the pooling layers."""
+
+    def __init__(self, pool_size, strides, padding, ceil_mode, global_pool, pool_type, layout, count_include_pad=None, **kwargs):
+        super().__init__(**kwargs)
+        ndim = len(pool_size)
+        if layout not in _LAYOUTS[ndim]:
+            raise UsageError(f"Only {' and '.join(_LAYOUTS[ndim])} layouts are valid for {ndim}D Pooling, received {layout!r}")
+        strides = pool_size if strides is None else strides
+        self._kwargs = {"kernel": pool_size, "stride": (strides,) * ndim if isinstance(strides, numeric_types) else strides,
+                        "pad": (padding,) * ndim if isinstance(padding, numeric_types) else padding, "global_pool": global_pool,
+                        "pool_type": pool_type, "layout": layout, "pooling_convention": "full" if ceil_mode else "valid"}
+        if count_include_pad is not None:
+            self._kwargs["count_include_pad"] = count_include_pad
+
+    def _alias(self):
+        return "pool"
+
+    def hybrid_forward(self, F, x):
+        """The pooled array, in the layout of the input."""
+        return F.Pooling(x, name="fwd", **self._kwargs)
+
+    def __repr__(self):
+        options = self._kwargs
+        return (f"{type(self).__name__}(size={options['kernel']}, stride={options['stride']}, padding={options['pad']}, "
+                f"ceil_mode={options['pooling_convention'] == 'full'}, global_pool={options['global_pool']}, "
+                f"pool_type={options['pool_type']}, layout={options['layout']})")
+
+
+class MaxPool1D(_Pooling):
+    """The maximum of each window, over one axis.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of 1 int
+        The size of the windows.
+    strides : int or tuple of 1 int, optional
+        The distance of windows; `pool_size` by default.
+    padding : int or tuple of 1 int
+    layout : {'NCW', 'NWC'}
+    ceil_mode : bool
+        Let a window that is cut off at the end count.
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, pool_size=2, strides=None, padding=0, layout="NCW", ceil_mode=False, **kwargs):
+        super().__init__(_sizes(pool_size, 1, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
+
+
+class MaxPool2D(_Pooling):
+    """The maximum of each window, over two axes.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of 2 int
+        The size of the windows.
+    strides : int or tuple of 2 int, optional
+        The distance of windows; `pool_size` by default.
+    padding : int or tuple of 2 int
+    layout : {'NCHW', 'NHWC'}
+    ceil_mode : bool
+        Let a window that is cut off at the end count.
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, pool_size=(2, 2), strides=None, padding=0, layout="NCHW", ceil_mode=False, **kwargs):
+        super().__init__(_sizes(pool_size, 2, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
+
+
+class MaxPool3D(_Pooling):
+    """The maximum of each window, over three axes.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of 3 int
+        The size of the windows.
+    strides : int or tuple of 3 int, optional
+        The distance of windows; `pool_size` by default.
+    padding : int or tuple of 3 int
+    layout : {'NCDHW', 'NDHWC'}
+    ceil_mode : bool
+        Let a window that is cut off at the end count.
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, pool_size=(2, 2, 2), strides=None, padding=0, ceil_mode=False, layout="NCDHW", **kwargs):
+        super().__init__(_sizes(pool_size, 3, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
+
+
+class AvgPool1D(_Pooling):
+    """The mean of each window, over one axis.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of 1 int
+        The size of the windows.
+    strides : int or tuple of 1 int, optional
+        The distance of windows; `pool_size` by default.
+    padding : int or tuple of 1 int
+    layout : {'NCW', 'NWC'}
+    ceil_mode : bool
+        Let a window that is cut off at the end count.
+    count_include_pad : bool
+        Let padding count as zeros.
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, pool_size=2, strides=None, padding=0, layout="NCW", ceil_mode=False, count_include_pad=True, **kwargs):
+        super().__init__(_sizes(pool_size, 1, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
+
+
+class AvgPool2D(_Pooling):
+    """The mean of each window, over two axes.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of 2 int
+        The size of the windows.
+    strides : int or tuple of 2 int, optional
+        The distance of windows; `pool_size` by default.
+    padding : int or tuple of 2 int
+    layout : {'NCHW', 'NHWC'}
+    ceil_mode : bool
+        Let a window that is cut off at the end count.
+    count_include_pad : bool
+        Let padding count as zeros.
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, pool_size=(2, 2), strides=None, padding=0, ceil_mode=False, layout="NCHW", count_include_pad=True, **kwargs):
+        super().__init__(_sizes(pool_size, 2, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
+
+
+class AvgPool3D(_Pooling):
+    """The mean of each window, over three axes.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of 3 int
+        The size of the windows.
+    strides : int or tuple of 3 int, optional
+        The distance of windows; `pool_size` by default.
+    padding : int or tuple of 3 int
+    layout : {'NCDHW', 'NDHWC'}
+    ceil_mode : bool
+        Let a window that is cut off at the end count.
+    count_include_pad : bool
+        Let padding count as zeros.
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, pool_size=(2, 2, 2), strides=None, padding=0, ceil_mode=False, layout="NCDHW", count_include_pad=True, **kwargs):
+        super().__init__(_sizes(pool_size, 3, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
+
+
+class GlobalMaxPool1D(_Pooling):
+    """The maximum over the last axis, which becomes of size 1.
+
+    Parameters
+    ----------
+    layout : {'NCW', 'NWC'}
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, layout="NCW", **kwargs):
+        super().__init__((1,), None, 0, True, True, "max", layout, **kwargs)
+
+
+class GlobalMaxPool2D(_Pooling):
+    """The maximum over both axes of an image, which become of size 1.
+
+    Parameters
+    ----------
+    layout : {'NCHW', 'NHWC'}
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, layout="NCHW", **kwargs):
+        super().__init__((1, 1), None, 0, True, True, "max", layout, **kwargs)
+
+
+class GlobalMaxPool3D(_Pooling):
+    """The maximum over all three axes of a volume, which become of size 1.
+
+    Parameters
+    ----------
+    layout : {'NCDHW', 'NDHWC'}
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, layout="NCDHW", **kwargs):
+        super().__init__((1, 1, 1), None, 0, True, True, "max", layout, **kwargs)
+
+
+class GlobalAvgPool1D(_Pooling):
+    """The mean over the last axis, which becomes of size 1.
+
+    Parameters
+    ----------
+    layout : {'NCW', 'NWC'}
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, layout="NCW", **kwargs):
+        super().__init__((1,), None, 0, True, True, "avg", layout, **kwargs)
+
+
+class GlobalAvgPool2D(_Pooling):
+    """The mean over both axes of an image, which become of size 1.
+
+    Parameters
+    ----------
+    layout : {'NCHW', 'NHWC'}
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, layout="NCHW", **kwargs):
+        super().__init__((1, 1), None, 0, True, True, "avg", layout, **kwargs)
+
+
+class GlobalAvgPool3D(_Pooling):
+    """The mean over all three axes of a volume, which become of size 1.
+
+    Parameters
+    ----------
+    layout : {'NCDHW', 'NDHWC'}
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, layout="NCDHW", **kwargs):
+        super().__init__((1, 1, 1), None, 0, True, True, "avg", layout, **kwargs)

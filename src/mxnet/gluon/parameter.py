@@ -1,0 +1,477 @@
+"""The weights of gluon blocks: one array, and one gradient, for each device."""
+import warnings
+
+from .. import autograd, initializer, ndarray, symbol
+from ..base import MXNetError, mx_real_t
+from ..context import Context, cpu, current_context
+from ..ops.dtypes import name_of, to_torch
+from ..util import is_np_shape
+from .utils import UsageError, shape_is_known
+
+__all__ = ["DeferredInitializationError", "Parameter", "Constant", "ParameterDict", "tensor_types"]
+
+tensor_types = (symbol.Symbol, ndarray.NDArray)
+STYPES = ("default", "row_sparse", "csr")
+GRAD_REQS = ("write", "add", "null")
+
+
+class DeferredInitializationError(MXNetError):
+    """A parameter's values were asked for before its shape is known.
+
+    The first batch that passes through the network settles the shapes. To have them at once, say `in_units`, `in_channels`, ...
+    where the layers are made.
+    """
+
+
+class Parameter:
+    """A weight of a block, with a copy and a gradient on each device it is initialized on.
+
+    Parameters
+    ----------
+    name : str
+    grad_req : {'write', 'add', 'null'}
+        Whether a backward overwrites the gradient, adds to it (call `zero_grad` then), or leaves it alone. Can be set at any time.
+    shape : int or tuple of int, optional
+        A size of 0 (-1 with NumPy shapes) is not known yet.
+    dtype : str or numpy type
+    lr_mult, wd_mult : float
+        Factors of the learning rate and the weight decay for this parameter.
+    init : str or Initializer, optional
+        How its values start; by default as the block's `initialize` says.
+    allow_deferred_init : bool
+        Let `initialize` wait until the shape is known.
+    differentiable : bool
+        False forces `grad_req` to ``'null'``.
+    stype, grad_stype : {'default', 'row_sparse', 'csr'}
+        How the values and the gradient are stored.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> weight = mx.gluon.Parameter('fc_weight', shape=(2, 2), init='ones')
+    >>> weight.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    >>> weight.data(mx.cpu(1)).sum().asscalar()
+    np.float32(4.0)
+    """
+
+    def __init__(self, name, grad_req="write", shape=None, dtype=mx_real_t, lr_mult=1.0, wd_mult=1.0, init=None,
+                 allow_deferred_init=False, differentiable=True, stype="default", grad_stype="default"):
+        for what, value in (("grad_stype", grad_stype), ("stype", stype)):
+            if value not in STYPES:
+                raise UsageError(f"{what} for Parameter '{name}' must be one of {', '.join(STYPES)}, but got {value!r}")
+        self.name = name
+        self._data = self._grad = None  # lists, one array for each context
+        self._ctx_list = self._ctx_map = None
+        self._var = None
+        self._trainer = None
+        self._deferred_init = ()  # (init, contexts, default_init, data) while initialization waits for the shape
+        self._allow_deferred_init = allow_deferred_init
+        self._differentiable = differentiable
+        self._shape = (shape,) if isinstance(shape, int) else shape
+        self._dtype = dtype
+        self._stype, self._grad_stype = stype, grad_stype
+        self._grad_req = None
+        self.grad_req = grad_req
+        self.lr_mult, self.wd_mult = lr_mult, wd_mult
+        self.init = init
+
+    def __repr__(self):
+        return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
+
+    # -- attributes ----------------------------------------------------------------------------------------------------
+
+    @property
+    def grad_req(self):
+        """How a backward treats the gradient: ``'write'``, ``'add'`` or ``'null'``."""
+        return self._grad_req
+
+    @grad_req.setter
+    def grad_req(self, req):
+        if req not in GRAD_REQS:
+            raise UsageError(f"grad_req must be one of {', '.join(GRAD_REQS)}, but got {req!r}")
+        if not self._differentiable:
+            req = "null"
+        if req == self._grad_req:
+            return
+        self._grad_req = req
+        if req == "null" and self._grad is not None:
+            self._grad = None
+            self._data = [array.detach() for array in self._data]
+        elif self._data is not None:
+            self._init_grad()
+
+    @property
+    def dtype(self):
+        """The type of the values; setting it casts them."""
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype):
+        self.cast(dtype)
+
+    @property
+    def shape(self):
+        """The sizes, of which unknown ones are 0, or -1 with NumPy shapes."""
+        if self._shape is not None and is_np_shape():
+            # No parameter is of size 0, so a 0 says that nobody has set the size.
+            return tuple(size or -1 for size in self._shape)
+        return self._shape
+
+    @shape.setter
+    def shape(self, new_shape):
+        old = self._shape
+        if old is not None and (len(old) != len(new_shape) or any(o not in (-1, 0, n) for o, n in zip(old, new_shape))):
+            raise UsageError(f"Parameter '{self.name}': expected shape {new_shape} is incompatible with given shape {old}")
+        self._shape = new_shape
+
+    def _set_trainer(self, trainer):
+        """Remember who updates this parameter; a sparse one can have one trainer only."""
+        if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:
+            raise RuntimeError(f"Failed to set the trainer for Parameter '{self.name}' because it was already set: "
+                               f"more than one trainer for a {self._stype} Parameter is not supported")
+        self._trainer = trainer
+
+    # -- values out ----------------------------------------------------------------------------------------------------
+
+    def data(self, ctx=None):
+        """The array on `ctx`; by default the only one there is, or that on the current context.
+
+        Raises
+        ------
+        DeferredInitializationError
+            If initialization still waits for the shape.
+        RuntimeError
+            If the parameter is not initialized, not on `ctx`, or sparse.
+        """
+        arrays = self._data
+        if arrays is not None and self._stype == "default" and len(arrays) == 1 and (ctx is None or arrays[0]._ctx is ctx):
+            return arrays[0]
+        if self._stype != "default":
+            raise RuntimeError(f"Cannot return a copy of Parameter '{self.name}' on ctx {ctx} via data() because its storage type is "
+                               f"{self._stype}. Please use row_sparse_data() instead.")
+        return self._check_and_get(arrays, ctx)
+
+    def list_data(self):
+        """The arrays on all contexts, in the order of `list_ctx`; errors as in `data`."""
+        if self._stype != "default":
+            raise RuntimeError(f"Cannot return copies of Parameter '{self.name}' on all contexts via list_data() because its storage type "
+                               f"is {self._stype}. Please use row_sparse_data() instead.")
+        return self._check_and_get(self._data, list)
+
+    def row_sparse_data(self, row_id):
+        """Of a row_sparse parameter, the rows that `row_id` names, on the context of `row_id`.
+
+        Raises
+        ------
+        RuntimeError
+            If the parameter is not row_sparse, or no Trainer has it.
+        """
+        if self._stype != "row_sparse":
+            raise RuntimeError(f"Cannot return a copy of Parameter {self.name} via row_sparse_data() because its storage type is "
+                               f"{self._stype}. Please use data() instead.")
+        return self._get_row_sparse(self._data, row_id.ctx, row_id)
+
+    def list_row_sparse_data(self, row_id):
+        """`row_sparse_data` on all contexts, in the order of `list_ctx`."""
+        if self._stype != "row_sparse":
+            raise RuntimeError(f"Cannot return copies of Parameter '{self.name}' on all contexts via list_row_sparse_data() because its "
+                               f"storage type is {self._stype}. Please use data() instead.")
+        return self._get_row_sparse(self._data, list, row_id)
+
+    def grad(self, ctx=None):
+        """The gradient on `ctx`, chosen as in `data`.
+
+        Raises
+        ------
+        RuntimeError
+            If `grad_req` is ``'null'``; else as in `data`.
+        """
+        return self._check_and_get(self._checked_grad(), ctx)
+
+    def list_grad(self):
+        """The gradients on all contexts, in the order of `list_ctx`; errors as in `grad`."""
+        return self._check_and_get(self._checked_grad(), list)
+
+    def _checked_grad(self):
+        if self._grad is None and self._data is not None:
+            raise RuntimeError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
+        return self._grad
+
+    def list_ctx(self):
+        """The contexts this parameter is, or will be, initialized on."""
+        if self._data is not None:
+            return self._ctx_list
+        if self._deferred_init:
+            return self._deferred_init[1]
+        raise RuntimeError(f"Parameter '{self.name}' has not been initialized")
+
+    def _check_and_get(self, arrays, ctx):
+        """The one of `arrays` on `ctx`, or all for ``list``."""
+        if arrays is not None:
+            if ctx is list:
+                return arrays
+            if ctx is None:
+                if len(arrays) == 1:
+                    return arrays[0]
+                ctx = current_context()
+            # cpu, cpu_pinned and cpu_shared are one memory; their type numbers are odd.
+            index = self._ctx_map.get((ctx.device_typeid & 1, ctx.device_id))
+            if index is None:
+                raise RuntimeError(f"Parameter '{self.name}' was not initialized on context {ctx}. "
+                                   f"It was only initialized on {self._ctx_list}.")
+            return arrays[index]
+        if self._deferred_init:
+            raise DeferredInitializationError(
+                f"Parameter '{self.name}' has not been initialized yet because its shape {self.shape} is not known: initialization happens "
+                "when the first batch passes through the network. Pass one before accessing Parameters, or specify in_units, in_channels, "
+                "etc. of the network's layers.")
+        raise RuntimeError(f"Parameter '{self.name}' has not been initialized. Initialize parameters and create the Trainer with "
+                           "Block.collect_params() instead of Block.params: the latter leaves out the Parameters of child Blocks.")
+
+    def _get_row_sparse(self, arrays, ctx, row_id):
+        if not isinstance(row_id, ndarray.NDArray):
+            raise TypeError(f"row_id must have NDArray type, but {type(row_id)} is given")
+        if not self._trainer:
+            raise RuntimeError(f"Cannot get row_sparse data for Parameter '{self.name}' when no Trainer is created with it.")
+        arrays = self._check_and_get(arrays, ctx)
+        self._trainer._row_sparse_pull(self, arrays, row_id)
+        return arrays
+
+    def _reduce(self):
+        """The mean over the contexts, on the CPU."""
+        if self._stype == "default":
+            arrays = [array.copyto(cpu()) for array in self.list_data()]
+            return arrays[0] if len(arrays) == 1 else ndarray.add_n(*arrays) / len(arrays)
+        rows = ndarray.arange(0, self.shape[0], dtype="int64", ctx=cpu())
+        data = ndarray.zeros(self.shape, stype="row_sparse", ctx=cpu())
+        self._trainer._row_sparse_pull(self, data, rows, full_idx=True)
+        return data
+
+    def var(self):
+        """The Symbol that stands for this parameter."""
+        if self._var is None:
+            self._var = symbol.var(self.name, shape=self.shape, dtype=self.dtype, lr_mult=self.lr_mult, wd_mult=self.wd_mult,
+                                   init=self.init, stype=self._stype)
+        return self._var
+
+    # -- values in -------------------------------------------------------------------------------------------------------
+
+    def initialize(self, init=None, ctx=None, default_init=initializer.Uniform(), force_reinit=False):
+        """Create the arrays and fill them.
+
+        Parameters
+        ----------
+        init : str or Initializer, optional
+            Goes before the parameter's own `init`.
+        ctx : Context or list of Context, optional
+            Where copies are kept; the current context by default.
+        default_init : str or Initializer
+            Serves where neither `init` nor the parameter's own is set.
+        force_reinit : bool
+            Start anew what is initialized already.
+
+        Raises
+        ------
+        ValueError
+            If the shape is unknown and `allow_deferred_init` is not set.
+        """
+        if self._data is not None and not force_reinit:
+            warnings.warn(f"Parameter '{self.name}' is already initialized, ignoring. Set force_reinit=True to re-initialize.",
+                          stacklevel=2)
+            return
+        self._data = self._grad = None
+        if init is None:
+            init = default_init if self.init is None else self.init
+        if not shape_is_known(self.shape) and not self._allow_deferred_init:
+            raise ValueError(f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}.")
+        self._deferred_init = (init, _contexts(ctx), default_init, None)
+        if shape_is_known(self.shape):
+            self._finish_deferred_init()
+
+    def _finish_deferred_init(self):
+        """Do what `initialize` put off, now that the shape is known."""
+        if not self._deferred_init:
+            return
+        init, contexts, default_init, data = self._deferred_init
+        self._deferred_init = ()
+        if not shape_is_known(self.shape):
+            raise UsageError(f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}. "
+                             "Please specify in_units, in_channels, etc for `Block`s.")
+        with autograd.pause():
+            if data is None:
+                data = ndarray.zeros(self.shape, dtype=self.dtype, ctx=cpu(), stype=self._stype)
+                initializer.create(default_init)(initializer.InitDesc(self.name, {"__init__": init}), data)
+            self._init_impl(data, contexts)
+
+    def _init_impl(self, data, contexts):
+        """Copy `data` to every context."""
+        if not isinstance(data, ndarray.NDArray):
+            data = ndarray.array(data, dtype=self.dtype)
+        self._ctx_list = list(contexts)
+        self._ctx_map = {(ctx.device_typeid & 1, ctx.device_id): i for i, ctx in enumerate(self._ctx_list)}
+        self._data = [data.copyto(ctx) for ctx in self._ctx_list]
+        self._init_grad()
+
+    def _init_grad(self):
+        if self.grad_req == "null":
+            self._grad = None
+            return
+        self._grad = [ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx, stype=self._grad_stype) for array in self._data]
+        autograd.mark_variables(self._data, self._grad, self.grad_req)
+
+    def _load_init(self, data, ctx, cast_dtype=False, dtype_source="current"):
+        """Initialize with, or overwrite by, loaded values.
+
+        Parameters
+        ----------
+        data : NDArray
+        ctx : Context or list of Context or None
+            Must be those of an earlier `initialize`.
+        cast_dtype : bool
+            Allow another type than the parameter's.
+        dtype_source : {'current', 'saved'}
+            Which type both have then.
+        """
+        failed = f"Failed loading Parameter '{self.name}' from saved params:"
+        if self.shape:
+            unknown = -1 if is_np_shape() else 0
+            if any(own not in (unknown, saved) for own, saved in zip(self.shape, data.shape)):
+                raise UsageError(f"{failed} shape incompatible expected {self.shape} vs saved {data.shape}")
+            self.shape = tuple(saved if own == unknown else own for own, saved in zip(self.shape, data.shape))
+        if cast_dtype and dtype_source not in ("current", "saved"):
+            raise UsageError(f"dtype_source must be 'current' or 'saved', received {dtype_source!r}")
+        if self.dtype and to_torch(self.dtype) != to_torch(data.dtype):
+            if not cast_dtype:
+                raise UsageError(f"{failed} dtype incompatible expected {name_of(to_torch(self.dtype))} vs saved "
+                                 f"{name_of(to_torch(data.dtype))}. Set cast_dtype=True to cast the dtype of saved params.")
+            if dtype_source == "current":
+                data = data.astype(self.dtype, copy=False)
+            else:
+                self.dtype = data.dtype
+        if self._stype != data.stype:
+            data = data.tostype(self._stype)
+        contexts = None if ctx is None else _contexts(ctx)
+        if (self._data is not None or self._deferred_init) and contexts is not None and set(contexts) != set(self.list_ctx()):
+            raise UsageError(f"Failed to load Parameter '{self.name}' on {contexts} because it was previously initialized on "
+                             f"{self.list_ctx()}; call reset_ctx first, or load without ctx.")
+        if self._data is not None:
+            self.set_data(data)
+        else:
+            self._init_impl(data, self._deferred_init[1] if self._deferred_init else contexts or [cpu()])
+        self._deferred_init = ()
+
+    def set_data(self, data):
+        """Set the values on all contexts.
+
+        Raises
+        ------
+        UsageError
+            If the shapes differ, or the parameter is not initialized.
+        """
+        self.shape = data.shape
+        if self._data is None:
+            if not self._deferred_init:
+                raise UsageError(f"Parameter '{self.name}' has not been initialized; call initialize() before set_data()")
+            self._deferred_init = (*self._deferred_init[:3], data)
+            return
+        trainer = self._trainer
+        if trainer and trainer._kv_initialized and trainer._update_on_kvstore and self not in trainer._params_to_init:
+            # The kvstore holds the weights: it must start again from the new ones.
+            trainer._reset_kvstore()
+        for array in self._data:
+            array[:] = data
+
+    def reset_ctx(self, ctx):
+        """Move the parameter to other contexts.
+
+        Raises
+        ------
+        ValueError
+            If it is not initialized.
+        """
+        contexts = _contexts(ctx)
+        if self._data:
+            data = self._reduce()
+            with autograd.pause():
+                self._init_impl(data, contexts)
+        elif self._deferred_init:
+            init, _, default_init, data = self._deferred_init
+            self._deferred_init = (init, contexts, default_init, data)
+        else:
+            raise ValueError(f"Cannot reset context for Parameter '{self.name}' because it has not been initialized.")
+
+    def zero_grad(self):
+        """Set the gradients on all contexts to 0, if there are any."""
+        for gradient in self._grad or ():
+            gradient[:] = 0
+
+    def cast(self, dtype):
+        """Convert values and gradients to another type."""
+        self._dtype = dtype
+        self._var = None
+        if self._data is None:
+            return
+        with autograd.pause():
+            self._data = [array.astype(dtype) for array in self._data]
+            if self._grad is not None:
+                self._grad = [gradient.astype(dtype) for gradient in self._grad]
+                autograd.mark_variables(self._data, self._grad, self.grad_req)
+
+
+def _contexts(ctx):
+    """A list of contexts out of none (the current one), one, or several."""
+    if ctx is None:
+        return [current_context()]
+    return [ctx] if isinstance(ctx, Context) else list(ctx)
+
+
+class Constant(Parameter):
+    """A parameter that neither autograd nor a Trainer touches; `set_data` still changes it.
+
+    Parameters
+    ----------
+    name : str
+    value : NDArray or array-like
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> class Scale(mx.gluon.HybridBlock):
+    ...     def __init__(self, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         self.factor = self.params.get_constant('factor', [2., 3.])
+    ...     def hybrid_forward(self, F, x, factor):
+    ...         return F.broadcast_mul(x, factor)
+    >>> net = Scale()
+    >>> net.initialize()
+    >>> net(mx.nd.ones((1, 2))).asnumpy()
+    array([[2., 3.]], dtype=float32)
+    """
+
+    def __init__(self, name, value):
+        if not isinstance(value, ndarray.NDArray):
+            value = ndarray.array(value)
+        self.value = value
+
+        class Init(initializer.Initializer):
+            def _init_weight(self, _, array):
+                array[:] = value
+
+        # By a registered name, so that the Symbol of a large constant carries the name and not the values.
+        init = f"Constant_{name}_{id(self)}"
+        initializer.alias(init)(Init)
+        super().__init__(name, grad_req="null", shape=value.shape, dtype=value.dtype, init=init)
+
+    @property
+    def grad_req(self):
+        """Always ``'null'``."""
+        return "null"
+
+    @grad_req.setter
+    def grad_req(self, req):
+        if req != "null":
+            warnings.warn(f'Constant parameter "{self.name}" does not support grad_req other than "null", and new value "{req}" is ignored.',
+                          stacklevel=2)
+
+
+from .parameter_dict import ParameterDict  # noqa: E402  needs the classes above

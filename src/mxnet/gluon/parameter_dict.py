@@ -1,0 +1,245 @@
+"""`ParameterDict`: the parameters of a block or of a whole network, by name."""
+import numpy as np
+
+from .. import initializer, ndarray
+from ..ops.dtypes import to_torch
+from .parameter import Constant, Parameter
+from .utils import UsageError, _brief_print_list
+
+_NAMING = "Please make sure source and target networks have the same prefix."
+
+
+class ParameterDict:
+    """A dictionary of parameters whose names share a prefix.
+
+    Parameters
+    ----------
+    prefix : str
+        Stands before the name of every parameter that `get` creates.
+    shared : ParameterDict, optional
+        Where `get` looks before it creates one; this is how blocks share weights.
+    """
+
+    def __init__(self, prefix="", shared=None):
+        self._prefix = prefix
+        self._params = {}
+        self._shared = shared
+
+    def __repr__(self):
+        head = self._prefix + " " if self._prefix else ""
+        return f"{head}(\n" + "\n".join(f"  {parameter}" for parameter in self.values()) + "\n)"
+
+    def __getitem__(self, key):
+        return self._params[key]
+
+    def __iter__(self):
+        return iter(self._params)
+
+    def __contains__(self, key):
+        return key in self._params
+
+    def items(self):
+        """Pairs of name and parameter."""
+        return self._params.items()
+
+    def keys(self):
+        """The names."""
+        return self._params.keys()
+
+    def values(self):
+        """The parameters."""
+        return self._params.values()
+
+    @property
+    def prefix(self):
+        """What stands before the names of the parameters that `get` creates."""
+        return self._prefix
+
+    def _get_impl(self, name):
+        found = self._params.get(name)
+        if found is None and self._shared is not None and name in self._shared._params:
+            found = self._params[name] = self._shared._params[name]
+        return found
+
+    def get(self, name, **kwargs):
+        """The parameter ``prefix + name``: from this dictionary, from the shared one, or new.
+
+        Parameters
+        ----------
+        name : str
+        **kwargs
+            For `Parameter`. An existing one must agree, except that unknown sizes of shapes complete each other.
+
+        Raises
+        ------
+        UsageError
+            If an existing parameter does not agree.
+        """
+        name = self.prefix + name
+        parameter = self._get_impl(name)
+        if parameter is None:
+            parameter = self._params[name] = Parameter(name, **kwargs)
+            return parameter
+        for key, value in kwargs.items():
+            existing = getattr(parameter, key, None)
+            if existing is None:
+                setattr(parameter, key, value)
+                continue
+            if key == "shape" and value is not None and len(value) == len(existing):
+                if all(a == b or a <= 0 or b <= 0 for a, b in zip(value, existing)):
+                    parameter._shape = tuple(b if a in (0, -1) else a for a, b in zip(value, existing))
+                    continue
+            elif key == "dtype" and to_torch(value) == to_torch(existing):
+                continue
+            if value is not None and value != existing:
+                raise UsageError(f"Cannot retrieve Parameter '{name}' because desired attribute does not match with stored for attribute "
+                                 f"'{key}': desired '{value}' vs stored '{existing}'.")
+        return parameter
+
+    def get_constant(self, name, value=None):
+        """The constant ``prefix + name``, found as `get` does or made of `value`.
+
+        Raises
+        ------
+        KeyError
+            If there is none and no value to make it of.
+        UsageError
+            If there is one with another value, or a parameter that is no constant.
+        """
+        name = self.prefix + name
+        parameter = self._get_impl(name)
+        if parameter is None:
+            if value is None:
+                raise KeyError(f"No constant named '{name}'. Please specify value if you want to create a new constant.")
+            parameter = self._params[name] = Constant(name, value)
+        elif value is not None:
+            if not isinstance(parameter, Constant):
+                raise UsageError(f"Parameter '{name}' already exists but it is not a constant.")
+            value = value.asnumpy() if isinstance(value, ndarray.NDArray) else np.asarray(value)
+            if parameter.shape != value.shape or not (parameter.value.asnumpy() == value).all():
+                raise UsageError(f"Constant '{name}' already exists but its value doesn't match new value")
+        return parameter
+
+    def update(self, other):
+        """Take over all parameters of `other`.
+
+        Raises
+        ------
+        UsageError
+            If both have a different one of the same name.
+        """
+        own = self._params
+        for name, parameter in other.items():
+            if own.get(name, parameter) is not parameter:
+                raise UsageError(f"Cannot update self with other because they have different Parameters with the same name '{name}': "
+                                 f"{own[name]} and {parameter}; give the blocks different prefixes")
+        own.update(other.items())
+
+    def initialize(self, init=initializer.Uniform(), ctx=None, verbose=False, force_reinit=False):
+        """Initialize all parameters; `init` serves those that have none of their own. See `Parameter.initialize`."""
+        if verbose:
+            init.set_verbosity(verbose=verbose)
+        for parameter in self.values():
+            parameter.initialize(None, ctx, init, force_reinit=force_reinit)
+
+    def zero_grad(self):
+        """Set all gradients to 0."""
+        for parameter in self.values():
+            if parameter.grad_req != "null":
+                parameter.zero_grad()
+
+    def reset_ctx(self, ctx):
+        """Move all parameters to another context, or list of contexts."""
+        for parameter in self.values():
+            parameter.reset_ctx(ctx)
+
+    def list_ctx(self):
+        """All contexts that parameters are initialized on."""
+        return list({ctx: None for parameter in self.values() for ctx in parameter.list_ctx()})
+
+    def setattr(self, name, value):
+        """Set an attribute of all parameters.
+
+        Example
+        -------
+        >>> import mxnet as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=3)
+        >>> net.collect_params().setattr('grad_req', 'null')
+        >>> net.weight.grad_req
+        'null'
+        """
+        for parameter in self.values():
+            setattr(parameter, name, value)
+
+    def save(self, filename, strip_prefix=""):
+        """Write all parameters to a file.
+
+        Parameters
+        ----------
+        filename : str
+        strip_prefix : str
+            Cut from the beginning of the names.
+
+        Raises
+        ------
+        ValueError
+            If a name does not begin so.
+        """
+        arrays = {}
+        for parameter in self.values():
+            if not parameter.name.startswith(strip_prefix):
+                raise ValueError(f"Prefix '{strip_prefix}' is to be striped before saving, but Parameter's name '{parameter.name}' does not "
+                                 f"start with '{strip_prefix}'. Either your Block shares parameters from other Blocks or child blocks were "
+                                 "created outside of 'with name_scope()'; Block.save_parameters does not depend on names.")
+            arrays[parameter.name[len(strip_prefix):]] = parameter._reduce()
+        ndarray.save(filename, arrays)
+
+    def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", cast_dtype=False,
+             dtype_source="current"):
+        """Read parameters from a file; see `load_dict`."""
+        for name in self.keys() if restore_prefix else ():
+            if not name.startswith(restore_prefix):
+                raise UsageError(f"restore_prefix is '{restore_prefix}' but Parameters name '{name}' does not start with "
+                                 f"'{restore_prefix}'; were child blocks created outside of 'with name_scope()'?")
+        self.load_dict(ndarray.load(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source)
+
+    def load_dict(self, param_dict, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", filename=None,
+                  cast_dtype=False, dtype_source="current"):
+        """Take values from a dictionary of arrays.
+
+        Parameters
+        ----------
+        param_dict : dict of str to NDArray
+            Names may begin with ``arg:`` or ``aux:``, as in checkpoints.
+        ctx : Context or list of Context, optional
+            Where parameters go that are not initialized; the CPU by default.
+        allow_missing, ignore_extra : bool
+            Accept that parameters, or entries of the dictionary, have no counterpart.
+        restore_prefix : str
+            Put before the names.
+        filename : str, optional
+            For error messages.
+        cast_dtype : bool
+            Accept values of another type.
+        dtype_source : {'current', 'saved'}
+            Which type wins then.
+
+        Raises
+        ------
+        UsageError
+            If names, shapes or types do not fit.
+        """
+        pairs = param_dict.items() if isinstance(param_dict, dict) else param_dict
+        loaded = {restore_prefix + (name[4:] if name.startswith(("arg:", "aux:")) else name): array for name, array in pairs}
+        source, cut = f"file: {filename}" if filename else "param_dict", len(restore_prefix)
+        if not allow_missing:
+            for name in self.keys():
+                if name not in loaded:
+                    raise UsageError(f"Parameter '{name[cut:]}' is missing in {source}, which contains parameters: "
+                                     f"{_brief_print_list(loaded)}. {_NAMING}")
+        for name, array in loaded.items():
+            if name in self._params:
+                self._params[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)
+            elif not ignore_extra:
+                raise UsageError(f"Parameter '{name[cut:]}' loaded from {source} is not present in ParameterDict, choices are: "
+                                 f"{_brief_print_list(self._params)}. Set ignore_extra to True to ignore. {_NAMING}")

@@ -1,0 +1,69 @@
+"""The JSON file of `Block.save`: names, children and traced graphs of a tree of blocks."""
+import json
+
+from .. import files
+from ..base import MXNetError
+from ..symbol import load_json
+
+
+def _walk(block, visit, counter=None):
+    """Call ``visit(block, key)`` for a tree, parents first; returns nested results. Keys are those of MXNet: class and number."""
+    counter = counter if counter is not None else [0]
+    key = f"{type(block).__name__.lower()}{counter[0]}"
+    entry = {}
+    for child in block._children.values():
+        counter[0] += 1
+        child_key, child_entry = _walk(child, visit, counter)
+        entry[child_key] = child_entry
+    return key, {**visit(block), **entry}
+
+
+def save_structure(block, path):
+    """Write the structure of `block` to a JSON file."""
+    def describe(b):
+        entry = {"orig_name": b.name}
+        if hasattr(b, "_cached_graph"):
+            entry["hybridized"] = bool(b._cached_graph)
+            if b._cached_graph:
+                inputs, output = b._cached_graph
+                entry.update(in_format=b._in_format, out_format=b._out_format, inputs=[i.tojson() for i in inputs], symbol=output.tojson())
+        entry["children"] = {child.name: key for key, child in b._children.items()}
+        return entry
+
+    files.write_bytes(path, json.dumps(dict([_walk(block, describe)])).encode())
+
+
+def load_structure(block, path):
+    """Give `block` the names and graphs that `save_structure` wrote.
+
+    Raises
+    ------
+    MXNetError
+        If the file is damaged or tells of another structure.
+    """
+    try:
+        saved = json.loads(files.read_text(path))
+        _restore(block, [0], saved)
+    except json.JSONDecodeError as error:
+        raise MXNetError(f"{path} is not the JSON file of a Block: {error}") from None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise MXNetError(f"{path} tells of another structure than that of {type(block).__name__} {block.name}: {error!r} was not found") from None
+
+
+def _restore(block, counter, entries):
+    entry = entries[f"{type(block).__name__.lower()}{counter[0]}"]
+    block._name = entry["orig_name"]
+    if entry.get("hybridized"):
+        block._clear_cached_op()
+        block._in_format, block._out_format = entry["in_format"], entry["out_format"]
+        block._cached_graph = [load_json(i) for i in entry["inputs"]], load_json(entry["symbol"])
+        block._active = True
+    own, prefix = block.params, block.params._prefix
+    own._params = {f"{block.name}_{name[len(prefix):]}": parameter for name, parameter in own._params.items()}
+    for child in block._children.values():
+        counter[0] += 1
+        _restore(child, counter, entry)
+    keys = entry["children"]
+    children = [(keys[child.name], child) for child in block._children.values()]
+    block._children.clear()
+    block._children.update(children)

@@ -1,0 +1,60 @@
+"""The table that `Block.summary` prints."""
+from ..ndarray import NDArray
+from .utils import UsageError
+
+_LINE = "{:>20}  {:>42} {:>15}"
+
+
+def print_summary(block, inputs):
+    """Pass `inputs` through `block` and print one row for each layer that ran."""
+    rows, seen, hooks = [("Input", _shapes(inputs), 0, 0, 0)], set(), []
+
+    def record(layer, _, outputs):
+        total = trainable = shared = 0
+        for parameter in layer.params.values():
+            size = parameter.data().size
+            total += size
+            trainable += size if parameter.grad_req != "null" else 0
+            if id(parameter) in seen:
+                shared += size
+            seen.add(id(parameter))
+        rows.append((f"{type(layer).__name__}-{len(rows)}", _shapes(outputs), total, trainable, shared))
+
+    def watch(layer):
+        from .nn.basic_layers import HybridSequential, Sequential
+        if getattr(layer, "_active", False):
+            raise UsageError(f'"{layer.name}" must not be hybridized to print summary; call hybridize(False) before')
+        if not isinstance(layer, (Sequential, HybridSequential)):
+            hooks.append(layer.register_forward_hook(record))
+
+    try:
+        block.apply(watch)
+        block(*inputs)
+    finally:
+        for hook in hooks:
+            hook.detach()
+    total, trainable, shared = (sum(row[i] for row in rows) for i in (2, 3, 4))
+    print("-" * 80)
+    print(_LINE.format("Layer (type)", "Output Shape", "Param #"))
+    print("=" * 80)
+    for row in rows:
+        print(_LINE.format(*row[:3]))
+    print("=" * 80)
+    print("Parameters in forward computation graph, duplicate included")
+    print(f"   Total params: {total}")
+    print(f"   Trainable params: {trainable}")
+    print(f"   Non-trainable params: {total - trainable}")
+    print(f"Shared params in forward computation graph: {shared}")
+    print(f"Unique parameters in model: {total - shared}")
+    print("-" * 80)
+
+
+def _shapes(arrays):
+    """The shapes in a nested list of arrays, as text; without the outermost brackets of a list."""
+    def shape(item):
+        if isinstance(item, (list, tuple)):
+            return [shape(i) for i in item]
+        return item.shape if isinstance(item, NDArray) else item
+
+    found = shape(arrays)
+    return str(found)[1:-1] if isinstance(found, list) else str(found)

@@ -1,0 +1,335 @@
+"""`Trainer`: lets an optimizer update parameters, on one device or many."""
+from .. import files, optimizer as optim
+from ..kvstore import KVStore
+from ..model import _create_kvstore, _create_sparse_kvstore
+from .parameter import Parameter, ParameterDict
+from .utils import UsageError
+
+__all__ = ["Trainer"]
+
+
+class Trainer:
+    """Updates parameters by their gradients.
+
+    Parameters
+    ----------
+    params : ParameterDict, dict or list of Parameter
+    optimizer : str or Optimizer
+    optimizer_params : dict, optional
+        For the optimizer that is named: ``learning_rate``, ``wd``, ....
+    kvstore : str or KVStore or None
+        Who adds up gradients of several devices or machines; see `mxnet.kvstore.create`.
+    compression_params : dict, optional
+        Gradient compression, such as ``{'type': '2bit', 'threshold': 0.5}``.
+    update_on_kvstore : bool, optional
+        Whether the kvstore, rather than each device, updates; by default what suits it. Needed with sparse weights and ``dist_async``.
+
+    Raises
+    ------
+    ValueError
+        If `params` holds anything but parameters.
+    UsageError
+        If parameters are on different contexts, or `optimizer_params` come with an Optimizer that is made already.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> net = mx.gluon.nn.Dense(1, use_bias=False, in_units=1)
+    >>> net.initialize(mx.init.One())
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.5})
+    >>> with mx.autograd.record():
+    ...     loss = net(mx.nd.array([[1.], [3.]]))
+    >>> loss.backward()
+    >>> trainer.step(batch_size=2)
+    >>> net.weight.data().asscalar()
+    np.float32(0.0)
+    """
+
+    def __init__(self, params, optimizer, optimizer_params=None, kvstore="device", compression_params=None, update_on_kvstore=None):
+        if isinstance(params, (dict, ParameterDict)):
+            params = [params[name] for name in sorted(params.keys())]
+        if not isinstance(params, (list, tuple)):
+            raise ValueError(f"First argument must be a list or dict of Parameters, got {type(params)}.")
+        for parameter in params:
+            if not isinstance(parameter, Parameter):
+                raise ValueError(f"First argument must be a list or dict of Parameters, got list of {type(parameter)}.")
+        self._params = list(params)
+        self._param2idx = {parameter.name: i for i, parameter in enumerate(self._params)}
+        for parameter in self._params:
+            parameter._set_trainer(self)
+        self._contains_sparse_weight = any(parameter._stype != "default" for parameter in self._params)
+        self._contains_sparse_grad = any(parameter._grad_stype != "default" for parameter in self._params)
+        self._compression_params = compression_params
+        self._contexts = self._check_contexts()
+        self._init_optimizer(optimizer, optimizer_params or {})
+        self._scale = self._optimizer.rescale_grad
+        self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
+        self._kvstore = None
+        self._reset_kvstore()
+
+    # -- setting up ------------------------------------------------------------------------------------------------------
+
+    def _check_contexts(self):
+        contexts = None
+        for parameter in self._params:
+            own = parameter.list_ctx()
+            if contexts is not None and own != contexts:
+                raise UsageError(f"All Parameters must be initialized on the same set of contexts, but Parameter {parameter.name} is "
+                                 f"initialized on {own} while previous Parameters are initialized on {contexts}.")
+            contexts = own
+        return contexts
+
+    def _init_optimizer(self, optimizer, optimizer_params):
+        # The parameters themselves, not copies: a later change of lr_mult must take effect.
+        parameters = dict(enumerate(self._params))
+        if isinstance(optimizer, optim.Optimizer):
+            if optimizer_params:
+                raise UsageError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str")
+            self._optimizer = optimizer
+            self._optimizer.param_dict = parameters
+        else:
+            self._optimizer = optim.create(optimizer, param_dict=parameters, **optimizer_params)
+        self._updaters = [optim.get_updater(self._optimizer) for _ in self._contexts or ()]
+
+    def _reset_kvstore(self):
+        """Forget the kvstore; the next step makes a new one from the parameters' values."""
+        if self._kvstore and "dist" in self._kvstore.type:
+            raise RuntimeError("Cannot reset distributed KVStore.")
+        self._kvstore = self._distributed = self._update_on_kvstore = None
+        self._kv_initialized = False
+        self._params_to_init = list(self._params)
+
+    def _init_kvstore(self):
+        wanted = self._kvstore_params["update_on_kvstore"]
+        kind = self._kvstore_params["kvstore"]
+        if self._contains_sparse_weight:
+            if wanted is False:
+                raise ValueError("Cannot set update_on_kvstore=False when sparse weights are present.")
+            kvstore, on_kvstore = _create_sparse_kvstore(kind)
+            self._distributed = "dist" in kvstore.type
+        else:
+            arrays = {parameter.name: parameter.data(self._contexts[0]) for parameter in self._params}
+            kvstore, on_kvstore = _create_kvstore(kind, len(self._contexts), arrays)
+            self._distributed = bool(kvstore) and "dist" in kvstore.type
+            choose = self._choose_for_sparse_grad if self._contains_sparse_grad else self._choose_for_dense
+            on_kvstore = choose(kvstore, on_kvstore, wanted)
+        if kvstore:
+            if self._compression_params:
+                kvstore.set_gradient_compression(self._compression_params)
+            if on_kvstore:
+                # Before the weights arrive, which must be kept in float32 too for multi-precision.
+                kvstore.set_optimizer(self._optimizer)
+        self._kvstore = kvstore
+        self._update_on_kvstore = on_kvstore if kvstore else None
+        self._kv_initialized = True
+
+    def _choose_for_sparse_grad(self, kvstore, _, wanted):
+        """Whether the kvstore updates dense weights by sparse gradients: in one process each device does it faster."""
+        if wanted is False and self._distributed:
+            raise ValueError("Cannot set update_on_kvstore=False on dist kvstore when sparse gradients are present.")
+        if kvstore is not None and not isinstance(kvstore, KVStore):
+            raise ValueError(f"Cannot use {type(kvstore)} for multi-device training with sparse gradients")
+        return self._distributed if wanted is None else wanted
+
+    def _choose_for_dense(self, kvstore, on_kvstore, wanted):
+        """Whether the kvstore updates dense weights by dense gradients."""
+        if self._distributed and "async" in kvstore.type:
+            if wanted is False:
+                raise ValueError("Please set update_on_kvstore=True when training in async mode.")
+            on_kvstore = True
+        if wanted is not None:
+            on_kvstore = wanted
+        if on_kvstore and kvstore and not kvstore.is_capable("optimizer"):
+            if wanted:
+                raise ValueError(f"Please set update_on_kvstore=False when training with {type(kvstore)}")
+            on_kvstore = False
+        return on_kvstore
+
+    def _init_params(self):
+        """Hand the weights to the kvstore, except those whose shape is not known yet."""
+        waiting = []
+        for parameter in self._params_to_init if self._kvstore else ():
+            if parameter._deferred_init:
+                waiting.append(parameter)
+                continue
+            arrays, index = parameter._check_and_get(parameter._data, list), self._param2idx[parameter.name]
+            if parameter._stype != "default":
+                self._kvstore.init(index, arrays[0])
+            else:
+                self._kvstore.broadcast(index, arrays[0], arrays)
+        self._params_to_init = waiting
+
+    def _prepare(self):
+        if not self._kv_initialized:
+            self._init_kvstore()
+        if self._params_to_init:
+            self._init_params()
+
+    # -- the optimizer -----------------------------------------------------------------------------------------------------
+
+    @property
+    def learning_rate(self):
+        """The optimizer's learning rate at present."""
+        return self._optimizer.learning_rate
+
+    @property
+    def optimizer(self):
+        """The optimizer."""
+        return self._optimizer
+
+    def set_learning_rate(self, lr):
+        """Set the optimizer's learning rate.
+
+        Raises
+        ------
+        UserWarning
+            If a scheduler determines it.
+        """
+        self._optimizer.set_learning_rate(lr)
+
+    # -- a step --------------------------------------------------------------------------------------------------------------
+
+    def step(self, batch_size, ignore_stale_grad=False):
+        """Add up gradients over devices and update the parameters. To be called after `backward`, outside of `record`.
+
+        Parameters
+        ----------
+        batch_size : int
+            Gradients are divided by it; 1 if the loss is a mean already.
+        ignore_stale_grad : bool
+            Leave parameters alone whose gradient no backward has written since the last step, instead of raising.
+
+        Raises
+        ------
+        UserWarning
+            If a gradient is stale.
+        """
+        self._check_and_rescale_grad(self._scale / batch_size)
+        self._prepare()
+        self._allreduce_grads()
+        self._update(ignore_stale_grad)
+
+    def allreduce_grads(self):
+        """The first half of `step`: add up gradients over devices, so that they can be looked at or clipped before `update`.
+
+        Raises
+        ------
+        UsageError
+            If the kvstore updates.
+        """
+        self._prepare()
+        self._refuse_on_kvstore("allreduce_grads")
+        self._allreduce_grads()
+
+    def update(self, batch_size, ignore_stale_grad=False):
+        """The second half of `step`: update the parameters by what `allreduce_grads` left.
+
+        Raises
+        ------
+        UsageError
+            If the kvstore updates.
+        """
+        self._prepare()
+        self._refuse_on_kvstore("update")
+        self._check_and_rescale_grad(self._scale / batch_size)
+        self._update(ignore_stale_grad)
+
+    def _refuse_on_kvstore(self, what):
+        if self._kvstore and self._update_on_kvstore:
+            raise UsageError(f"{what}() when parameters are updated on kvstore is not supported. Try setting `update_on_kvstore` to False "
+                             "when creating trainer.")
+
+    def _check_and_rescale_grad(self, scale):
+        if self._update_on_kvstore and self._distributed and self._kv_initialized and self._optimizer.rescale_grad != scale:
+            raise UserWarning("Possible change in the `batch_size` from previous `step` detected. Optimizer gradient normalizing factor will "
+                              "not change w.r.t new batch_size when update_on_kvstore=True and when distributed kvstore is used.")
+        self._optimizer.rescale_grad = scale
+
+    def _allreduce_grads(self):
+        store = self._kvstore
+        if not store:
+            return
+        for i, parameter in enumerate(self._params):
+            if parameter.grad_req == "null":
+                continue
+            grads = parameter.list_grad()
+            if grads[0].stype == "default":
+                store.pushpull(i, grads, out=parameter.list_data() if self._update_on_kvstore else None, priority=-i)
+                continue
+            store.push(i, grads, priority=-i)
+            if parameter._stype == "default":  # rows of sparse weights are pulled where they are used
+                store.pull(i, parameter.list_data() if self._update_on_kvstore else grads, priority=-i, ignore_sparse=self._distributed)
+
+    def _update(self, ignore_stale_grad=False):
+        scaler = getattr(self, "_amp_loss_scaler", None)
+        if scaler is not None and scaler.has_overflow(self._params):
+            return
+        on_kvstore = self._kvstore and self._update_on_kvstore
+        batches = [([], [], []) for _ in self._updaters]
+        for i, parameter in enumerate(self._params):
+            if parameter.grad_req == "null":
+                continue
+            arrays = parameter._check_and_get(parameter._data, list)
+            if not ignore_stale_grad:
+                for array in arrays:
+                    if not array._fresh_grad:
+                        raise UserWarning(
+                            f"Gradient of Parameter `{parameter.name}` on context {array.context} has not been updated by backward since last "
+                            "`step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this "
+                            "iteration. If you are intentionally only using a subset, call step with ignore_stale_grad=True to suppress this "
+                            "warning and skip updating of Parameters with stale gradient")
+            if on_kvstore:
+                continue
+            for (indices, gradients, weights), array, gradient in zip(batches, arrays, parameter._grad):
+                if not ignore_stale_grad or array._fresh_grad:
+                    indices.append(i)
+                    gradients.append(gradient)
+                    weights.append(array)
+                    array._fresh_grad = False
+        for updater, (indices, gradients, weights) in zip(self._updaters, batches):
+            if indices:
+                updater(indices, gradients, weights)
+
+    def _row_sparse_pull(self, parameter, out, row_id, full_idx=False):
+        """Bring rows of a sparse weight from the kvstore; all of them for `full_idx`."""
+        self._prepare()
+        i = self._param2idx[parameter.name]
+        if full_idx and "dist" not in self._kvstore.type:
+            if row_id.size != out.shape[0]:
+                raise UsageError(f"all {out.shape[0]} rows of {parameter.name} are needed, received {row_id.size} row ids")
+            self._kvstore.pull(i, out=out, priority=-i, ignore_sparse=False)
+        else:
+            self._kvstore.row_sparse_pull(i, out=out, row_ids=row_id, priority=-i)
+
+    # -- files -----------------------------------------------------------------------------------------------------------------
+
+    def save_states(self, fname):
+        """Write the optimizer and its states, such as momentum, without `lr_mult` and `wd_mult` of the parameters.
+
+        Raises
+        ------
+        UsageError
+            If the kvstore updates and a parameter's shape is not known yet.
+        """
+        self._prepare()
+        if not self._update_on_kvstore:
+            files.write_bytes(fname, self._updaters[0].get_states(dump_optimizer=True))
+            return
+        if self._params_to_init:
+            raise UsageError("Cannot save trainer states when some parameters are not yet initialized in kvstore: "
+                             f"{', '.join(p.name for p in self._params_to_init)}; pass a batch through the network first.")
+        self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
+
+    def load_states(self, fname):
+        """Read what `save_states` wrote; `lr_mult` and `wd_mult` stay those of the parameters."""
+        self._prepare()
+        if self._update_on_kvstore:
+            self._kvstore.load_optimizer_states(fname)
+            self._optimizer = self._kvstore._updater.optimizer
+        else:
+            states = files.read_bytes(fname)
+            for updater in self._updaters:
+                updater.set_states(states)
+                updater.optimizer = self._updaters[0].optimizer
+            self._optimizer = self._updaters[0].optimizer
+        self._optimizer.param_dict = dict(enumerate(self._params))

@@ -1,0 +1,323 @@
+"""Helpers of gluon: splitting batches over devices, clipping gradients, downloading files."""
+import collections
+import contextlib
+import hashlib
+import math
+import os
+import tempfile
+import warnings
+import weakref
+
+from .. import ndarray
+from ..base import MXNetError
+from ..util import is_np_shape
+
+__all__ = ["split_data", "split_and_load", "clip_global_norm", "check_sha1", "download", "replace_file"]
+
+
+class UsageError(MXNetError, AssertionError):
+    """An argument or a state that the caller must correct.
+
+    It is an AssertionError too, because MXNet checks the same with `assert` and programs catch that.
+    """
+
+
+def split_data(data, num_slice, batch_axis=0, even_split=True):
+    """Cut an array into `num_slice` slices along `batch_axis`, usually one for each device.
+
+    Parameters
+    ----------
+    data : NDArray
+    num_slice : int
+    batch_axis : int
+    even_split : bool
+        Insist on slices of one size. Otherwise the first slices are larger by one where the sizes don't divide.
+
+    Returns
+    -------
+    list of NDArray
+
+    Raises
+    ------
+    ValueError
+        If `even_split` is set and the size is no multiple of `num_slice`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> [s.shape for s in mx.gluon.utils.split_data(mx.nd.zeros((5, 2)), 2, even_split=False)]
+    [(3, 2), (2, 2)]
+    """
+    size = data.shape[batch_axis]
+    if even_split and size % num_slice:
+        raise ValueError(f"data with shape {data.shape} cannot be evenly split into {num_slice} slices along axis {batch_axis}; "
+                         f"use a batch size that is a multiple of {num_slice}, or set even_split=False")
+    base, larger = divmod(size, num_slice)
+    ends = [(i + 1) * base + min(i + 1, larger) for i in range(num_slice)]
+    begins = [0, *ends[:-1]]
+    if batch_axis == 0:
+        return [data[begin:end] for begin, end in zip(begins, ends)]
+    return [ndarray.slice_axis(data, axis=batch_axis, begin=begin, end=end) for begin, end in zip(begins, ends)]
+
+
+def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
+    """Split `data` into one slice for each context and move each there; see `split_data`.
+
+    Parameters
+    ----------
+    data : NDArray or array-like
+    ctx_list : list of Context
+
+    Returns
+    -------
+    list of NDArray
+    """
+    if not isinstance(data, ndarray.NDArray):
+        data = ndarray.array(data, ctx=ctx_list[0])
+    if len(ctx_list) == 1:
+        return [data.as_in_context(ctx_list[0])]
+    slices = split_data(data, len(ctx_list), batch_axis, even_split)
+    return [s.as_in_context(ctx) for s, ctx in zip(slices, ctx_list)]
+
+
+def clip_global_norm(arrays, max_norm, check_isfinite=True):
+    """Scale arrays in place so that the 2-norm of all of them together is at most `max_norm`.
+
+    Parameters
+    ----------
+    arrays : list of NDArray
+    max_norm : float
+    check_isfinite : bool
+        Warn if the norm is not finite. This waits for the value; without it nothing does.
+
+    Returns
+    -------
+    float or NDArray
+        The norm before clipping; an NDArray of shape (1,) if `check_isfinite` is False.
+
+    Raises
+    ------
+    UsageError
+        If there are no arrays.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([3., 4.])
+    >>> mx.gluon.utils.clip_global_norm([x], 1.0)
+    5.0
+    >>> x.asnumpy()
+    array([0.6, 0.8], dtype=float32)
+    """
+    if not arrays:
+        raise UsageError("clip_global_norm: at least one array is needed, received none")
+    ctx = arrays[0].context
+    squares = [array.norm().square().reshape((1,)).as_in_context(ctx) for array in arrays]
+    total = ndarray.sqrt(ndarray.add_n(*squares))
+    value = float(total.asscalar()) if check_isfinite else None
+    if check_isfinite and not math.isfinite(value):
+        warnings.warn("nan or inf is detected. Clipping results will be undefined.", UserWarning, stacklevel=2)
+    scale = ndarray.minimum(max_norm / (total + 1e-8), 1.0)
+    for array in arrays:
+        array *= scale.as_in_context(array.context)
+    return value if check_isfinite else total
+
+
+def check_sha1(filename, sha1_hash):
+    """True if the content of the file has that SHA-1, given as hexadecimal digits."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    with open(filename, "rb") as f:
+        while block := f.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest() == sha1_hash
+
+
+def replace_file(src, dst):
+    """Move `src` to `dst` in one step, over what may be there; `src` is removed if that fails.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be moved.
+    """
+    try:
+        os.replace(src, dst)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.remove(src)
+        raise OSError(f"cannot move the downloaded file {src} to {dst} ({error}); retry the download") from error
+
+
+def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_ssl=True):
+    """Download a file. It appears under its name only when it is complete.
+
+    Parameters
+    ----------
+    url : str
+    path : str, optional
+        The file to write, or the folder to put it into; by default the current folder.
+    overwrite : bool
+        Download even if the file exists.
+    sha1_hash : str, optional
+        What the content must be; an existing file with another content is replaced.
+    retries : int
+        How many attempts to make.
+    verify_ssl : bool
+        Check the server's certificate.
+
+    Returns
+    -------
+    str
+        The path of the file.
+
+    Raises
+    ------
+    UsageError
+        If no file name can be made of the arguments, or `retries` is negative.
+    Exception
+        What the last attempt failed with.
+    """
+    name = url.split("/")[-1]
+    if path is None:
+        path = name
+        if not path:
+            raise UsageError(f"download: no file name can be made of {url!r}; set `path`")
+    else:
+        path = os.path.expanduser(path)
+        if os.path.isdir(path):
+            path = os.path.join(path, name)
+    if retries < 0:
+        raise UsageError(f"download: `retries` must be at least 0, received {retries}")
+    if not verify_ssl:
+        warnings.warn("Unverified HTTPS request is being made (verify_ssl=False). Adding certificate verification is strongly advised.",
+                      stacklevel=2)
+
+    def missing():
+        return not os.path.exists(path) or bool(sha1_hash and not check_sha1(path, sha1_hash))
+
+    if not overwrite and not missing():
+        return path
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    for left in range(max(retries, 1) - 1, -1, -1):
+        try:
+            print(f"Downloading {path} from {url}...")
+            _fetch(url, path, verify_ssl, keep=lambda: overwrite or missing())
+            if sha1_hash and not check_sha1(path, sha1_hash):
+                raise UserWarning(f"File {path} is downloaded but the content hash does not match {sha1_hash}: the download is incomplete "
+                                  "or the repository has another version. If you set a repository of your own, try the default one.")
+            return path
+        except Exception as error:
+            if left == 0:
+                raise
+            print(f"download failed due to {error!r}, retrying, {left} attempt{'s' if left > 1 else ''} left")
+
+
+def _fetch(url, path, verify_ssl, keep):
+    """One attempt to download; `keep` says whether the file is still wanted when it is there."""
+    import requests
+
+    response = requests.get(url, stream=True, verify=verify_ssl)
+    if response.status_code != 200:
+        raise RuntimeError(f"Failed downloading url {url}: the server answered {response.status_code}")
+    folder, name = os.path.split(os.path.abspath(path))
+    handle, temporary = tempfile.mkstemp(prefix=f"{name}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as f:
+            for block in response.iter_content(chunk_size=1 << 16):
+                f.write(block)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)  # mkstemp makes files only the owner can read
+        if keep():
+            replace_file(temporary, path)
+        else:
+            warnings.warn(f"File {path} was written by another process meanwhile; this download is dropped", stacklevel=3)
+    finally:
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
+
+
+def _get_repo_url():
+    """The root of the repository of datasets and models: ``$MXNET_GLUON_REPO`` or MXNet's own."""
+    url = os.environ.get("MXNET_GLUON_REPO", "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/")
+    return url if url.endswith("/") else url + "/"
+
+
+def _get_repo_file_url(namespace, filename):
+    """The address of a file in that repository."""
+    return f"{_get_repo_url()}{namespace}/{filename}"
+
+
+def _indent(text, spaces):
+    """`text` with all lines but the first moved right."""
+    return text.replace("\n", "\n" + " " * spaces)
+
+
+def _brief_print_list(items, limit=7):
+    """The items, quoted; the middle is left out of long lists."""
+    items = [f"'{item}'" for item in items]
+    if len(items) > limit:
+        items = [*items[:limit // 2], "...", *items[-(limit // 2 + limit % 2):]]
+    return ", ".join(items)
+
+
+class HookHandle:
+    """Keeps a hook attached: `detach` takes it off, and so does leaving a ``with`` block."""
+
+    def __init__(self):
+        self._hooks_dict_ref = None
+        self._id = None
+
+    def attach(self, hooks_dict, hook):
+        """Add `hook` to the hooks of a block.
+
+        Raises
+        ------
+        UsageError
+            If this handle is attached already.
+        """
+        if self._hooks_dict_ref:
+            raise UsageError("The same handle cannot be attached twice.")
+        self._id = id(hook)
+        hooks_dict[self._id] = hook
+        self._hooks_dict_ref = weakref.ref(hooks_dict)
+
+    def detach(self):
+        """Take the hook off; nothing happens if it is off already."""
+        hooks = self._hooks_dict_ref()
+        if hooks is not None:
+            hooks.pop(self._id, None)
+
+    def __getstate__(self):
+        return self._hooks_dict_ref(), self._id
+
+    def __setstate__(self, state):
+        hooks, self._id = state
+        self._hooks_dict_ref = weakref.ref(collections.OrderedDict() if hooks is None else hooks)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.detach()
+
+
+def shape_is_known(shape):
+    """True if no size of the shape is unknown: 0, or -1 where NumPy shapes are on.
+
+    Raises
+    ------
+    UsageError
+        If a size is less than that.
+    """
+    if shape is None:
+        return False
+    unknown = -1 if is_np_shape() else 0
+    if not shape:
+        return unknown == -1
+    for size in shape:
+        if size == unknown:
+            return False
+        if size < unknown:
+            raise UsageError(f"the sizes of a shape cannot be less than {unknown}, received {tuple(shape)}")
+    return True

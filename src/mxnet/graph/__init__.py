@@ -1,0 +1,19 @@
+"""How a graph runs: lowering to torch.fx, passes, backends, and the cache of what they made."""
+from . import backends
+from .backends import register as register_backend  # noqa: F401
+from .lower import lower  # noqa: F401
+from .runner import GraphRunner  # noqa: F401
+
+
+def partition(symbol, backend):
+    """The graph as `backend` divides it between itself and `native`; `native` takes it whole."""
+    chosen = backends.get(backend)
+    divide = getattr(chosen, "partition", None)
+    return divide(symbol) if divide is not None else symbol
+
+
+def optimize(symbol, backend, **options):
+    """The graph prepared for `backend`; see `Symbol.optimize_for`."""
+    chosen = backends.get(backend)
+    prepare = getattr(chosen, "optimize", None)
+    return prepare(symbol, **options) if prepare is not None else symbol

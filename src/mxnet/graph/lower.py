@@ -1,0 +1,86 @@
+"""From a Symbol to a `torch.fx.GraphModule`: the form that passes and backends work on."""
+import torch
+from torch import fx
+
+from ..symbol.node import topological
+
+
+def lower(outputs, is_train, device, node_devices=None):
+    """A module that computes the outputs of a graph.
+
+    Parameters
+    ----------
+    outputs : list of (Node, int)
+    is_train : bool
+        Becomes the `training` argument of the operators that ask for it.
+    device : torch.device
+        Where operators without inputs create their arrays.
+    node_devices : dict of str to torch.device, optional
+        For model parallelism: the device of each ``ctx_group``; others run on `device`.
+
+    Returns
+    -------
+    torch.fx.GraphModule
+        Takes the variables as positional arguments, in the order of `topological`; returns a tuple. The ``meta`` of each fx node
+        holds the Symbol's node under ``"node"``.
+    """
+    graph = fx.Graph()
+    values, places = {}, {}
+    for node in topological(outputs):
+        place = (node_devices or {}).get(node.attrs.get("__ctx_group__"), device)
+        places[id(node)] = place
+        if node.op is None:
+            value = graph.placeholder(_identifier(node.name))
+            value.meta["node"] = node
+            values[id(node), 0] = value
+            continue
+        arguments = []
+        for child, index in node.inputs:
+            value = values[id(child), index]
+            if node_devices and places[id(child)] != place:
+                value = graph.call_method("to", (value, place))
+            arguments.append(value)
+        value = graph.call_function(node.op.fn, tuple(arguments), call_attributes(node, is_train, place))
+        value.meta["node"] = node
+        if node.num_outputs() == 1:
+            values[id(node), 0] = value
+        else:
+            for i in range(node.num_outputs()):
+                values[id(node), i] = graph.call_function(_item, (value, i))
+    graph.output(tuple(values[id(n), i] for n, i in outputs))
+    # An output that nobody uses need not be taken apart.
+    for fx_node in reversed(graph.nodes):
+        if fx_node.op == "call_function" and fx_node.target is _item and not fx_node.users:
+            graph.erase_node(fx_node)
+    module = fx.GraphModule(torch.nn.Module(), graph)
+    return module
+
+
+def call_attributes(node, is_train, device):
+    """The keyword arguments of an operator's function for one node."""
+    kwargs = dict(node.parsed())
+    op = node.op
+    if op.wants_training:
+        kwargs[op.wants_training] = is_train
+    if op.wants_device:
+        given = node.attrs.get("ctx")
+        kwargs[op.wants_device] = device if not given else _device_of(given, device)
+    return kwargs
+
+
+def _device_of(text, device):
+    """A node may name a device type of its own; ``cpu`` on a graph bound to another device means that device's host."""
+    from ..context import parse_context
+    ctx = parse_context(text)
+    return device if ctx.device_type == device.type else ctx.torch_device
+
+
+def _item(value, index):
+    # An operator with one visible output may return a bare tensor although its node lists more.
+    return value[index] if isinstance(value, (tuple, list)) else value
+
+
+def _identifier(name):
+    return "".join(c if c.isalnum() else "_" for c in name) or "x"
+
+

@@ -1,0 +1,202 @@
+"""The interface of key-value stores, the registry of their implementations, and `create`."""
+import warnings
+
+from ..base import MXNetError
+from ..ndarray import NDArray
+
+__all__ = ["KVStoreBase", "create"]
+
+#: The types that are built in, beside the registered classes.
+LOCAL_TYPES = ("local", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device", "device", "nccl")
+
+
+class KVStoreBase:
+    """What every key-value store offers; a class registered with `KVStoreBase.register` can be made by name.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> store = mx.kv.create('teststore')      # one that is registered
+    >>> value = mx.nd.zeros((2,))
+    >>> store.broadcast('w', mx.nd.ones((2,)), out=value)
+    >>> value.asnumpy()
+    array([1., 1.], dtype=float32)
+    """
+
+    #: The capability to run the optimizer: see `is_capable`.
+    OPTIMIZER = "optimizer"
+
+    kv_registry = {}
+
+    def broadcast(self, key, value, out, priority=0):
+        """Give every worker and device the value that rank 0 holds.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+        value : NDArray, or list of them
+        out : NDArray, list of NDArray, or list of lists
+            Where the values go.
+        priority : int
+            Keys of higher priority go first.
+        """
+        raise NotImplementedError()
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """Add up the values of all workers and devices, and write the sum to `out` (default: over the values).
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+        value : NDArray, list of NDArray, or list of lists
+        out : NDArray, list of NDArray, or list of lists, optional
+        priority : int
+            Keys of higher priority go first.
+        """
+        raise NotImplementedError()
+
+    def set_optimizer(self, optimizer):
+        """Have the store itself update the values it keeps, by this optimizer, with what is pushed."""
+        raise NotImplementedError()
+
+    def is_capable(self, capability):
+        """True if the store offers ``KVStoreBase.OPTIMIZER``, the one capability that is defined."""
+        raise NotImplementedError()
+
+    def save_optimizer_states(self, fname, dump_optimizer=False):
+        """Save the states of the store's optimizer, and with `dump_optimizer` the optimizer itself."""
+        raise NotImplementedError()
+
+    def load_optimizer_states(self, fname):
+        """Continue from optimizer states that were saved."""
+        raise NotImplementedError()
+
+    @property
+    def type(self):
+        """The name of the store's type."""
+        raise NotImplementedError()
+
+    @property
+    def rank(self):
+        """The number of this worker, from 0."""
+        raise NotImplementedError()
+
+    @property
+    def num_workers(self):
+        """How many workers there are."""
+        raise NotImplementedError()
+
+    @staticmethod
+    def register(klass):
+        """Make a class of stores available to `create` under its name in lower case; usable as a decorator."""
+        if not isinstance(klass, type):
+            raise MXNetError(f"KVStoreBase.register takes a class, received {klass!r}")
+        name = klass.__name__.lower()
+        known = KVStoreBase.kv_registry.get(name)
+        if known is not None:
+            warnings.warn(f"kvstore {klass.__module__}.{klass.__name__} replaces {known.__module__}.{known.__name__}", stacklevel=2)
+        KVStoreBase.kv_registry[name] = klass
+        return klass
+
+
+@KVStoreBase.register
+class TestStore(KVStoreBase):
+    """A store for tests: adds up and broadcasts within one process, and keeps nothing."""
+
+    __test__ = False  # pytest, this is no test
+
+    def broadcast(self, key, value, out, priority=0):
+        """Write `value` to `out`."""
+        _write_each(out, value)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """Write the sum of the values to `out`, or over the values."""
+        if isinstance(value, NDArray):
+            if out is not None:
+                _write_each(out, value)
+            return
+        context = value[0].context
+        _write_each(value if out is None else out, sum((v.as_in_context(context) for v in value[1:]), value[0]))
+
+    @staticmethod
+    def is_capable(capability):
+        """False: there is no optimizer in this store."""
+        return check_capability(capability) and False
+
+    @property
+    def type(self):
+        """``'teststore'``"""
+        return "teststore"
+
+    @property
+    def rank(self):
+        """0"""
+        return 0
+
+    @property
+    def num_workers(self):
+        """1"""
+        return 1
+
+
+def _write_each(out, value):
+    for target in out if isinstance(out, list) else [out]:
+        target[:] = value
+
+
+def check_capability(capability):
+    """True; raises ValueError for anything that is no capability of stores."""
+    if capability.lower() != KVStoreBase.OPTIMIZER:
+        raise ValueError(f"Unknown capability: {capability}; expected {KVStoreBase.OPTIMIZER!r}")
+    return True
+
+
+def create(name="local"):
+    """Make a key-value store.
+
+    Parameters
+    ----------
+    name : str
+        ``'local'`` (also ``'local_update_cpu'``, ``'local_allreduce_cpu'``): values are added up on the CPU.
+        ``'device'`` (also ``'local_allreduce_device'``): values are added up on the devices that hold them.
+        ``'nccl'``: as ``'device'``, for GPUs.
+        Or the name of a class registered with `KVStoreBase.register`.
+
+    Returns
+    -------
+    KVStoreBase
+
+    Raises
+    ------
+    MXNetError
+        If there is no such type, or ``'nccl'`` is asked for and torch has no CUDA with NCCL.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> store = mx.kv.create('local')
+    >>> store.init(3, mx.nd.zeros((2,)))
+    >>> store.push(3, [mx.nd.ones((2,), mx.cpu(0)), mx.nd.ones((2,), mx.cpu(1))])
+    >>> value = mx.nd.empty((2,))
+    >>> store.pull(3, out=value)
+    >>> value.asnumpy()
+    array([2., 2.], dtype=float32)
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"kvstore.create: name must be a string, received {name!r}")
+    name = name.lower()
+    if name in KVStoreBase.kv_registry:
+        return KVStoreBase.kv_registry[name]()
+    if name not in LOCAL_TYPES:
+        raise MXNetError(f"kvstore.create: unknown type {name!r}; the types of this release are {', '.join(LOCAL_TYPES)} and the "
+                         f"registered ones: {', '.join(sorted(KVStoreBase.kv_registry))}")
+    if name == "nccl":
+        _require_nccl()
+    from .kvstore import KVStore
+    return KVStore(name)
+
+
+def _require_nccl():
+    import torch
+    if not (torch.cuda.is_available() and torch.distributed.is_available() and torch.distributed.is_nccl_available()):
+        raise MXNetError("kvstore.create: 'nccl' needs a GPU and a torch build with CUDA and NCCL; use 'local' or 'device'")

@@ -1,0 +1,69 @@
+"""Gradient compression: two bits for each number, with the error carried over to the next time."""
+import torch
+
+from ..base import MXNetError
+
+
+class TwoBitCompression:
+    """Sends +threshold, 0 or -threshold for each number, four numbers in a byte.
+
+    What is not sent stays in a residual for each sender and is added to its next gradient, so that nothing is lost for good.
+
+    Parameters
+    ----------
+    threshold : float
+        Above 0.
+    """
+
+    def __init__(self, threshold=0.5):
+        if not threshold > 0:
+            raise MXNetError(f"gradient compression: threshold must be greater than 0, received {threshold}")
+        self.threshold = threshold
+
+    def compress(self, gradient, residual):
+        """The gradient in two bits a number; `residual` takes, in place, what is left over.
+
+        Parameters
+        ----------
+        gradient, residual : torch.Tensor
+            Of the same shape.
+
+        Returns
+        -------
+        torch.Tensor of uint8
+            In MXNet's layout: the first number of a byte in its highest bits; 3 stands for +threshold, 2 for -threshold.
+        """
+        residual.add_(gradient.to(residual.dtype))
+        high, low = residual >= self.threshold, residual <= -self.threshold
+        residual.sub_(high.to(residual.dtype) - low.to(residual.dtype), alpha=self.threshold)
+        codes = (high.to(torch.uint8) * 3 + low.to(torch.uint8) * 2).flatten()
+        # A block of 16 numbers makes one float32 in MXNet's buffers; the last block is filled up.
+        codes = torch.nn.functional.pad(codes, (0, -codes.numel() % 16)).view(-1, 4)
+        return codes[:, 0] << 6 | codes[:, 1] << 4 | codes[:, 2] << 2 | codes[:, 3]
+
+    def decompress(self, packed, shape, dtype=torch.float32):
+        """The numbers that `compress` sent, as a tensor of this shape."""
+        shifts = torch.tensor([6, 4, 2, 0], dtype=torch.uint8, device=packed.device)
+        codes = packed[:, None] >> shifts & 3
+        values = torch.tensor([0.0, 0.0, -self.threshold, self.threshold], dtype=dtype, device=packed.device)
+        return values[codes.flatten()[:shape.numel()].int()].view(shape)
+
+
+def make_compression(params):
+    """The compression that ``{'type': '2bit', 'threshold': 0.5}`` asks for.
+
+    Raises
+    ------
+    MXNetError
+        If the type is unknown or the threshold is not above 0.
+    """
+    if not isinstance(params, dict):
+        raise MXNetError(f"gradient compression: expected a dict such as {{'type': '2bit', 'threshold': 0.5}}, received {params!r}")
+    kind = params.get("type")
+    if kind != "2bit":
+        raise MXNetError(f"Unknown type for gradient compression {kind!r}; expected '2bit'")
+    try:
+        threshold = float(params.get("threshold", 0.5))
+    except (TypeError, ValueError):
+        raise MXNetError(f"gradient compression: threshold must be a number, received {params['threshold']!r}") from None
+    return TwoBitCompression(threshold)

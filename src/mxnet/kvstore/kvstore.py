@@ -1,0 +1,336 @@
+"""The store of one process: keeps a value per key, and adds up what its devices push."""
+import logging
+
+from .. import ndarray as nd
+from .. import optimizer as opt
+from ..base import MXNetError
+from ..checkpoint import load_optimizer_states, save_optimizer_states
+from ..context import cpu
+from ..ndarray import NDArray
+from . import row_sparse
+from .base import KVStoreBase, check_capability
+from .compression import make_compression
+
+__all__ = ["KVStore"]
+
+
+def _pairs(key, value, what):
+    """``[(key, [arrays])]`` from a key and its array(s), or lists of both; arrays of a key that stands there twice come together."""
+    if not isinstance(key, (list, tuple)):
+        if not isinstance(key, (int, str)):
+            raise MXNetError(f"a key must be a str or an int, received {key!r} of type {type(key).__name__}")
+        arrays = list(value) if isinstance(value, (list, tuple)) else [value]
+        for array in arrays:
+            if not isinstance(array, NDArray):
+                raise MXNetError(f"{what} of key {key!r} must be an NDArray or a list of them, received {array!r}")
+        return [(key, arrays)]
+    if not isinstance(value, (list, tuple)) or len(key) != len(value):
+        raise MXNetError(f"{len(key)} keys need as many {what}s, received "
+                         f"{len(value) if isinstance(value, (list, tuple)) else type(value).__name__}")
+    grouped = {}
+    for k, v in zip(key, value):
+        grouped.setdefault(k, []).extend(_pairs(k, v, what)[0][1])
+    return list(grouped.items())
+
+
+def _require_stype(key, what, array, stype):
+    if array.stype != stype:
+        raise MXNetError(f"row_sparse_pull: {what} of key {key!r} must have storage type {stype!r}, it has {array.stype!r}")
+
+
+class KVStore(KVStoreBase):
+    """A key-value store within one process; `mxnet.kv.create` makes it.
+
+    Operations happen in the order of the calls; `priority` is accepted everywhere and has no effect, since nothing waits in a queue.
+
+    Parameters
+    ----------
+    handle : str
+        The type.
+    """
+
+    def __init__(self, handle):
+        self._type = handle
+        self._on_device = "device" in handle or handle == "nccl"
+        self._values = {}
+        self._key_kind = None
+        self._updater = None
+        self._compression = None
+        self._residuals = {}
+        self._warned = set()
+
+    # -- values ------------------------------------------------------------------------------------------------------------------
+
+    def init(self, key, value):
+        """Give keys their first values; each key once, before it is pushed or pulled.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+        value : NDArray, or list of them
+
+        Example
+        -------
+        >>> import mxnet as mx
+        >>> store = mx.kv.create()
+        >>> store.init(['a', 'b'], [mx.nd.ones((2,))] * 2)
+        """
+        for k, arrays in self._checked(key, value, "value"):
+            if k in self._values:
+                raise MXNetError(f"duplicate init of key {k!r}: init or broadcast was called with this key before")
+            self._values[k] = arrays[0].copyto(cpu())
+
+    def push(self, key, value, priority=0):
+        """Add up values and give the sum to the store: to the optimizer if there is one, else it replaces what is kept.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+        value : NDArray, list of NDArray (one per device), or list of lists
+        priority : int
+        """
+        for k, arrays in self._checked(key, value, "value"):
+            self._push(k, arrays)
+
+    def pull(self, key, out=None, priority=0, ignore_sparse=True):
+        """Write the values that are kept to arrays.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+        out : NDArray, list of NDArray (one per device), or list of lists
+        priority : int
+        ignore_sparse : bool
+            Leave row_sparse arrays as they are; `row_sparse_pull` fills them.
+        """
+        if out is None:
+            raise MXNetError("pull needs out=...: the arrays to write to")
+        for k, arrays in self._checked(key, out, "out"):
+            self._pull(k, arrays, ignore_sparse)
+
+    def broadcast(self, key, value, out, priority=0):
+        """Give keys their first values, and write them to arrays on all devices.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+        value : NDArray, or list of them
+        out : NDArray, list of NDArray (one per device), or list of lists
+        priority : int
+        """
+        self.init(key, value)
+        self.pull(key, out, priority)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """`push`, then `pull` into `out`, or over the values themselves.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+        value : NDArray, list of NDArray (one per device), or list of lists
+        out : NDArray, list of NDArray, or list of lists, optional
+        priority : int
+        """
+        self.push(key, value, priority)
+        self.pull(key, value if out is None else out, priority)
+
+    def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
+        """Write some rows of row_sparse values to row_sparse arrays.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+        out : RowSparseNDArray, list of them (one per device), or list of lists
+        priority : int
+        row_ids : NDArray, or as many of them as there are in `out`
+            The rows; one NDArray serves all arrays of a key.
+        """
+        if out is None or row_ids is None:
+            raise MXNetError("row_sparse_pull needs out=... and row_ids=...")
+        if isinstance(row_ids, NDArray):
+            row_ids = [row_ids]
+        if not isinstance(row_ids, list):
+            raise MXNetError(f"row_sparse_pull: row_ids must be an NDArray or a list of them, received {row_ids!r}")
+        if not isinstance(key, (list, tuple)):
+            key, out, row_ids = [key], [out], [row_ids]
+        ids_of = dict(_pairs(key, row_ids, "row_ids"))
+        for k, arrays in self._checked(key, out, "out"):
+            ids = ids_of[k]
+            if len(ids) == 1:
+                ids = ids * len(arrays)
+            if len(ids) != len(arrays):
+                raise MXNetError(f"row_sparse_pull: key {k!r} has {len(arrays)} arrays to fill and {len(ids)} row_ids")
+            stored = self._kept(k)
+            for array, rows in zip(arrays, ids):
+                _require_stype(k, "out", array, "row_sparse")
+                _require_stype(k, "row_ids", rows, "default")
+                _require_stype(k, "the kept value", stored, "row_sparse")
+                row_sparse.retain(stored, rows).copyto(array)
+
+    def _checked(self, key, value, what):
+        pairs = _pairs(key, value, what)
+        for k, _ in pairs:
+            kind = str if isinstance(k, str) else int
+            self._key_kind = self._key_kind or kind
+            if kind is not self._key_kind:
+                raise MXNetError(f"Mixed key types are not allowed: this store's keys are {self._key_kind.__name__}, received {k!r}")
+        return pairs
+
+    def _kept(self, key):
+        try:
+            return self._values[key]
+        except KeyError:
+            raise MXNetError(f"key {key!r} has not been inited: call init or broadcast with it first") from None
+
+    def _push(self, key, arrays):
+        kept = self._kept(key)
+        for array in arrays:
+            if array.shape != kept.shape:
+                raise MXNetError(f"push: key {key!r} was inited with shape {kept.shape}, received {array.shape}")
+            if array.stype == "csr":
+                raise MXNetError(f"push: csr arrays are not supported (key {key!r}); use dense or row_sparse ones")
+        merged = self._reduce(key, arrays)
+        if kept.context.device_type != merged.context.device_type:
+            kept = self._values[key] = kept.copyto(merged.context)
+        if merged.context != kept.context:
+            merged = merged.as_in_context(kept.context)
+        if self._updater is not None:
+            self._updater(key, merged, kept)
+        elif merged is arrays[0] or merged.stype != kept.stype or merged.dtype != kept.dtype:
+            self._values[key] = merged.copy()
+        else:
+            self._values[key] = merged
+
+    def _reduce(self, key, arrays):
+        """The sum of the arrays; a single one is returned as it is."""
+        where = arrays[0].context if self._on_device else cpu()
+        if arrays[0].stype == "row_sparse":
+            return row_sparse.add([a.as_in_context(where) for a in arrays])
+        if self._compression is not None:
+            return self._reduce_compressed(key, arrays, where)
+        if len(arrays) == 1:
+            return arrays[0]
+        device = where.torch_device
+        total = arrays[0]._raw().to(device) + arrays[1]._raw().to(device)
+        for array in arrays[2:]:
+            total.add_(array._raw().to(device))
+        return NDArray._new(total, where)
+
+    def _reduce_compressed(self, key, arrays, where):
+        device = where.torch_device
+        residuals = self._residuals.setdefault(key, {})
+        total = None
+        for i, array in enumerate(arrays):
+            gradient = array._raw()
+            if i not in residuals:
+                residuals[i] = gradient.new_zeros(gradient.shape)
+            packed = self._compression.compress(gradient, residuals[i]).to(device)
+            received = self._compression.decompress(packed, gradient.shape, gradient.dtype)
+            total = received if total is None else total.add_(received)
+        return NDArray._new(total, where)
+
+    def _pull(self, key, arrays, ignore_sparse):
+        kept = self._kept(key)
+        for array in arrays:
+            if array.stype != "default":
+                if ignore_sparse:
+                    if key not in self._warned:
+                        self._warned.add(key)
+                        logging.warning("pull of key %r into a %s array was ignored; use row_sparse_pull(), or module.prepare() with "
+                                        "sparse_row_id_fn", key, array.stype)
+                    continue
+                kept.tostype(array.stype).copyto(array)
+            else:
+                (kept if kept.stype == "default" else kept.tostype("default")).copyto(array)
+
+    # -- optimizer ---------------------------------------------------------------------------------------------------------------
+
+    def set_optimizer(self, optimizer):
+        """Have the store update its values by this optimizer with what is pushed.
+
+        Example
+        -------
+        >>> import mxnet as mx
+        >>> store = mx.kv.create()
+        >>> store.init('w', mx.nd.ones((2,)))
+        >>> store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5))
+        >>> store.push('w', mx.nd.ones((2,)))
+        >>> value = mx.nd.empty((2,))
+        >>> store.pull('w', out=value)
+        >>> value.asnumpy()
+        array([0.5, 0.5], dtype=float32)
+        """
+        self._set_updater(opt.get_updater(optimizer))
+
+    def _set_updater(self, updater):
+        """Have ``updater(key, pushed sum, kept value)`` change the kept values in place."""
+        self._updater = updater
+
+    def _require_optimizer(self, what):
+        if self._updater is None:
+            raise MXNetError(f"{what}: this store has no optimizer; call set_optimizer(...) first")
+
+    def save_optimizer_states(self, fname, dump_optimizer=False):
+        """Save the optimizer's states, and with `dump_optimizer` the optimizer itself; whole or not at all."""
+        self._require_optimizer("save_optimizer_states")
+        save_optimizer_states(fname, self._updater, dump_optimizer)
+
+    def load_optimizer_states(self, fname):
+        """Continue from optimizer states that were saved.
+
+        Raises
+        ------
+        MXNetError
+            If the file is missing, damaged, or holds anything but optimizer states.
+        """
+        self._require_optimizer("load_optimizer_states")
+        load_optimizer_states(fname, self._updater)
+
+    def set_gradient_compression(self, compression_params):
+        """Compress what devices push.
+
+        Parameters
+        ----------
+        compression_params : dict
+            ``{'type': '2bit', 'threshold': 0.5}``: each number is sent as +threshold, 0 or -threshold; what that leaves over is
+            added to the next gradient.
+
+        Raises
+        ------
+        MXNetError
+            If the store adds up on the CPU, or for an unknown type or a threshold that is not above 0.
+        """
+        if "device" not in self.type:
+            raise MXNetError(f"Gradient compression is not supported for this type of kvstore: {self.type!r}; use 'device'")
+        self._compression = make_compression(compression_params)
+
+    # -- what it is --------------------------------------------------------------------------------------------------------------
+
+    def is_capable(self, capability):
+        """True for ``KVStoreBase.OPTIMIZER``.
+
+        Raises
+        ------
+        ValueError
+            For anything else.
+        """
+        return check_capability(capability)
+
+    @property
+    def type(self):
+        """The name that the store was made with."""
+        return self._type
+
+    @property
+    def rank(self):
+        """0: there is one worker."""
+        return 0
+
+    @property
+    def num_workers(self):
+        """1: there is one worker."""
+        return 1
+
+    def _barrier(self):
+        """Wait for the other workers: there are none."""
+        nd.waitall()

@@ -1,0 +1,421 @@
+"""What all modules share: the loops that train, score and predict over a data iterator."""
+import logging
+import time
+import warnings
+from itertools import islice
+
+import numpy as np
+
+from .. import metric, ndarray
+from ..base import MXNetError, _as_list
+from ..checkpoint import read_params, write_params
+from ..initializer import Uniform
+from ..io import DataBatch, DataDesc, DataIter
+from ..model import BatchEndParam
+
+_PARAMETER_ENDINGS = ("_weight", "_bias", "_gamma", "_beta")
+
+
+def _check_input_names(symbol, names, typename, throw):
+    """Raise or warn if the network has no argument of one of the `names`."""
+    arguments = symbol.list_arguments()
+    for name in names:
+        if name in arguments:
+            continue
+        candidates = "\n\t".join(a for a in arguments if not a.endswith(_PARAMETER_ENDINGS))
+        message = (f"Module(..., {typename}_names={names}): the network has no argument {name!r}. Its arguments, apart from parameters, "
+                   f"are:\n\t{candidates}")
+        if throw:
+            raise ValueError(message)
+        warnings.warn(message, stacklevel=4)
+
+
+def _check_names_match(names, descriptions, kind, throw):
+    """Raise or warn if the shapes that an iterator provides are not those of the declared names."""
+    if sorted(names) != sorted(d[0] for d in descriptions):
+        message = f"{kind}_shapes describe {descriptions}, but the module was made with {kind}_names={names}"
+        if throw:
+            raise ValueError(message)
+        warnings.warn(message, stacklevel=5)
+
+
+def _as_descriptions(shapes):
+    descriptions = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in shapes]
+    for d in descriptions:
+        if not isinstance(d.shape, (tuple, list)) or not all(isinstance(size, (int, np.integer)) for size in d.shape):
+            raise TypeError(f"the shape of {d.name!r} must be a tuple of integers, received {d.shape!r}")
+    return descriptions
+
+
+def _parse_data_desc(data_names, label_names, data_shapes, label_shapes):
+    """Data and label shapes as lists of `DataDesc` (labels: or None), checked against the names that the module declares."""
+    data_shapes = _as_descriptions(data_shapes)
+    _check_names_match(data_names, data_shapes, "data", True)
+    if label_shapes is not None:
+        label_shapes = _as_descriptions(label_shapes)
+    _check_names_match(label_names, label_shapes or [], "label", False)
+    return data_shapes, label_shapes
+
+
+class BaseModule:
+    """The interface of all modules: a network with parameters that is bound to shapes, trained, scored and asked for predictions.
+
+    A module goes through these states: made, bound (`bind`), with parameters (`init_params`), with an optimizer (`init_optimizer`).
+    `fit` goes through all of them.
+
+    Parameters
+    ----------
+    logger : Logger
+        Where `fit` and the others report.
+    """
+
+    def __init__(self, logger=logging):
+        self.logger = logger
+        self.binded = False
+        self.for_training = False
+        self.inputs_need_grad = False
+        self.params_initialized = False
+        self.optimizer_initialized = False
+        self._symbol = None
+        self._total_exec_bytes = 0
+
+    def _require(self, *, bound=True, params=False, optimizer=False):
+        """Raise unless the module is in the state that a method needs."""
+        if bound and not self.binded:
+            raise MXNetError(f"this {type(self).__name__} is not bound to shapes yet: call bind(data_shapes=...) first")
+        if params and not self.params_initialized:
+            raise MXNetError(f"this {type(self).__name__} has no parameters yet: call init_params() or set_params(...) first")
+        if optimizer and not self.optimizer_initialized:
+            raise MXNetError(f"this {type(self).__name__} has no optimizer yet: call init_optimizer(...) first")
+
+    # -- loops ---------------------------------------------------------------------------------------------------------------------
+
+    def forward_backward(self, data_batch):
+        """Run a batch forward in training mode, then backward."""
+        self.forward(data_batch, is_train=True)
+        self.backward()
+
+    def score(self, eval_data, eval_metric, num_batch=None, batch_end_callback=None, score_end_callback=None, reset=True, epoch=0,
+              sparse_row_id_fn=None):
+        """Evaluate a metric over an iterator.
+
+        Parameters
+        ----------
+        eval_data : DataIter
+        eval_metric : EvalMetric, str, or list of them
+        num_batch : int, optional
+            Stop after so many batches.
+        batch_end_callback, score_end_callback : callable or list of callable, optional
+            Receive a `BatchEndParam` after each batch, and at the end.
+        reset : bool
+            Start the iterator from its beginning.
+        epoch : int
+            Told to the callbacks.
+        sparse_row_id_fn : callable, optional
+            From a batch to the rows it needs of row_sparse parameters; see `prepare`.
+
+        Returns
+        -------
+        list of (str, float)
+            Names and values of the metric.
+        """
+        self._require(params=True)
+        if reset:
+            eval_data.reset()
+        if not isinstance(eval_metric, metric.EvalMetric):
+            eval_metric = metric.create(eval_metric)
+        eval_metric.reset()
+        actual_num_batch = 0
+        for nbatch, eval_batch in enumerate(islice(eval_data, num_batch)):
+            self.prepare(eval_batch, sparse_row_id_fn=sparse_row_id_fn)
+            self.forward(eval_batch, is_train=False)
+            self._update_metric(eval_metric, eval_batch)
+            if batch_end_callback is not None:
+                _call_all(batch_end_callback, BatchEndParam(epoch=epoch, nbatch=nbatch, eval_metric=eval_metric, locals=locals()))
+            actual_num_batch += 1
+        if score_end_callback:
+            _call_all(score_end_callback, BatchEndParam(epoch=epoch, nbatch=actual_num_batch, eval_metric=eval_metric, locals=locals()))
+        return eval_metric.get_name_value()
+
+    def _update_metric(self, eval_metric, batch):
+        if isinstance(batch, list):
+            self.update_metric(eval_metric, [part.label for part in batch], pre_sliced=True)
+        else:
+            self.update_metric(eval_metric, batch.label)
+
+    def iter_predict(self, eval_data, num_batch=None, reset=True, sparse_row_id_fn=None):
+        """Predict batch by batch: yields ``(outputs, batch number, batch)``, without the rows that only pad the last batch."""
+        self._require(params=True)
+        if reset:
+            eval_data.reset()
+        for nbatch, eval_batch in enumerate(islice(eval_data, num_batch)):
+            self.prepare(eval_batch, sparse_row_id_fn=sparse_row_id_fn)
+            self.forward(eval_batch, is_train=False)
+            yield [_without_pad(out, eval_batch.pad) for out in self.get_outputs()], nbatch, eval_batch
+
+    def predict(self, eval_data, num_batch=None, merge_batches=True, reset=True, always_output_list=False, sparse_row_id_fn=None):
+        """Predict over an iterator, or for one array.
+
+        Parameters
+        ----------
+        eval_data : DataIter, NDArray or numpy.ndarray
+        num_batch : int, optional
+            Stop after so many batches.
+        merge_batches : bool
+            Join the outputs of all batches along the first axis.
+        reset : bool
+            Start the iterator from its beginning.
+        always_output_list : bool
+            Return a list even if the network has one output.
+        sparse_row_id_fn : callable, optional
+            From a batch to the rows it needs of row_sparse parameters; see `prepare`.
+
+        Returns
+        -------
+        NDArray, list of NDArray, or list of lists
+            One array per output of the network (alone if there is one); with ``merge_batches=False`` a list of outputs per batch.
+        """
+        self._require(params=True)
+        if isinstance(eval_data, (ndarray.NDArray, np.ndarray)):
+            if isinstance(eval_data, np.ndarray):
+                eval_data = ndarray.array(eval_data)
+            self.forward(DataBatch([eval_data]))
+            return self.get_outputs()[0]
+        if not isinstance(eval_data, DataIter):
+            raise ValueError(f"predict: eval_data must be a DataIter, an NDArray or a numpy array, received {type(eval_data).__name__}")
+        batches = [[out.copy() for out in outputs]
+                   for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset, sparse_row_id_fn)]
+        if not batches or not merge_batches:
+            return batches
+        if len({len(outputs) for outputs in batches}) > 1:
+            raise MXNetError("predict: batches have different numbers of outputs and cannot be merged; with bucketing, "
+                             "use merge_batches=False")
+        merged = [ndarray.concatenate(list(parts)) for parts in zip(*batches)]
+        return merged[0] if len(merged) == 1 and not always_output_list else merged
+
+    def fit(self, train_data, eval_data=None, eval_metric="acc", epoch_end_callback=None, batch_end_callback=None, kvstore="local",
+            optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), eval_end_callback=None, eval_batch_end_callback=None,
+            initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_rebind=False, force_init=False,
+            begin_epoch=0, num_epoch=None, validation_metric=None, monitor=None, sparse_row_id_fn=None):
+        """Train: bind, initialise what is not initialised yet, then run over the data again and again.
+
+        Parameters
+        ----------
+        train_data, eval_data : DataIter
+            What to train on and, after each epoch, to validate on.
+        eval_metric, validation_metric : EvalMetric, str, or list of them
+            What to report in training and in validation (default: the same).
+        epoch_end_callback : callable or list of callable, optional
+            Called as ``callback(epoch, symbol, arg_params, aux_params)`` after each epoch, before validation.
+        batch_end_callback, eval_batch_end_callback, eval_end_callback : callable or list of callable, optional
+            Receive a `BatchEndParam` after each training batch, after each validation batch and after validation.
+        kvstore : str or KVStore
+            How gradients of several devices come together.
+        optimizer : str or Optimizer
+        optimizer_params : dict or tuple of pairs
+            For an optimizer given by name.
+        initializer : Initializer
+            For parameters that neither `arg_params` nor `aux_params` hold.
+        arg_params, aux_params : dict of str to NDArray, optional
+            Parameters to start from.
+        allow_missing : bool
+            Initialise what `arg_params` lacks instead of raising.
+        force_rebind, force_init : bool
+            Bind and initialise anew even if that was done before.
+        begin_epoch, num_epoch : int
+            The first epoch's number, and where to stop: epochs ``begin_epoch .. num_epoch - 1`` run.
+        monitor : Monitor, optional
+        sparse_row_id_fn : callable, optional
+            From a batch to the rows it needs of row_sparse parameters; see `prepare`.
+        """
+        if num_epoch is None:
+            raise MXNetError("fit: please specify number of epochs (num_epoch=...)")
+        self.bind(data_shapes=train_data.provide_data, label_shapes=train_data.provide_label, for_training=True, force_rebind=force_rebind)
+        if monitor is not None:
+            self.install_monitor(monitor)
+        self.init_params(initializer=initializer, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing,
+                         force_init=force_init)
+        self.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params)
+        if validation_metric is None:
+            validation_metric = eval_metric
+        if not isinstance(eval_metric, metric.EvalMetric):
+            eval_metric = metric.create(eval_metric)
+
+        for epoch in range(begin_epoch, num_epoch):
+            tic = time.time()
+            eval_metric.reset()
+            nbatch = 0
+            data_iter = iter(train_data)
+            data_batch = next(data_iter, None)
+            if data_batch is None:
+                raise MXNetError(f"fit: train_data gave no batch in epoch {epoch}; is it empty, or was it not reset?")
+            while data_batch is not None:
+                if monitor is not None:
+                    monitor.tic()
+                self.forward_backward(data_batch)
+                self.update()
+                self._update_metric(eval_metric, data_batch)
+                # An iterator may reuse the memory of its batch, so the next one is fetched only when this one is done with.
+                next_data_batch = next(data_iter, None)
+                if next_data_batch is not None:
+                    self.prepare(next_data_batch, sparse_row_id_fn=sparse_row_id_fn)
+                if monitor is not None:
+                    monitor.toc_print()
+                if next_data_batch is None:  # before the callbacks, which may reset the metric
+                    eval_name_vals = eval_metric.get_global_name_value()
+                if batch_end_callback is not None:
+                    _call_all(batch_end_callback, BatchEndParam(epoch=epoch, nbatch=nbatch, eval_metric=eval_metric, locals=locals()))
+                nbatch += 1
+                data_batch = next_data_batch
+
+            for name, val in eval_name_vals:
+                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, val)
+            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - tic)
+
+            # Several devices drift apart where their auxiliary states differ; the mean is what is kept and given to the callbacks.
+            arg_params, aux_params = self.get_params()
+            self.set_params(arg_params, aux_params)
+            for callback in _as_list(epoch_end_callback or []):
+                callback(epoch, self.symbol, arg_params, aux_params)
+
+            if eval_data is not None:
+                scores = self.score(eval_data, validation_metric, score_end_callback=eval_end_callback,
+                                    batch_end_callback=eval_batch_end_callback, epoch=epoch)
+                for name, val in scores:
+                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, val)
+            train_data.reset()
+
+    # -- what a module is --------------------------------------------------------------------------------------------------------
+
+    @property
+    def data_names(self):
+        """The names of the inputs that data iterators fill."""
+        raise NotImplementedError()
+
+    @property
+    def output_names(self):
+        """The names of the outputs."""
+        raise NotImplementedError()
+
+    @property
+    def data_shapes(self):
+        """The names and shapes of the data, a list of `DataDesc`."""
+        raise NotImplementedError()
+
+    @property
+    def label_shapes(self):
+        """The names and shapes of the labels; None or empty if the module needs none."""
+        raise NotImplementedError()
+
+    @property
+    def output_shapes(self):
+        """The names and shapes of the outputs, a list of pairs."""
+        raise NotImplementedError()
+
+    @property
+    def symbol(self):
+        """The network."""
+        return self._symbol
+
+    # -- parameters --------------------------------------------------------------------------------------------------------------
+
+    def get_params(self):
+        """The parameters, as two dicts by name: arguments and auxiliary states."""
+        raise NotImplementedError()
+
+    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_init=False,
+                    allow_extra=False):
+        """Give all parameters their first values; see `Module.init_params`."""
+        raise NotImplementedError()
+
+    def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
+        """Set the parameters; see `Module.set_params`."""
+        self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing, force_init=force_init,
+                         allow_extra=allow_extra)
+
+    def save_params(self, fname):
+        """Save the parameters as a ``.params`` file, whole or not at all."""
+        write_params(fname, *self.get_params())
+
+    def load_params(self, fname):
+        """Set the parameters from a ``.params`` file.
+
+        Raises
+        ------
+        MXNetError
+            If the file is missing, damaged, or not the parameter file of a checkpoint.
+        """
+        self.set_params(*read_params(fname))
+
+    def get_states(self, merge_multi_context=True):
+        """The states that carry over from batch to batch, per state a list over the devices. This module has none."""
+        self._require(params=True)
+        if merge_multi_context:
+            raise MXNetError("get_states: states of several devices cannot be merged; use merge_multi_context=False")
+        return []
+
+    def set_states(self, states=None, value=None):
+        """Set the states that carry over from batch to batch. This module has none."""
+        self._require(params=True)
+        if states or value:
+            raise MXNetError(f"set_states: this {type(self).__name__} has no states to set")
+
+    # -- one batch ---------------------------------------------------------------------------------------------------------------
+
+    def install_monitor(self, mon):
+        """Let a `Monitor` watch the executors."""
+        raise NotImplementedError()
+
+    def prepare(self, data_batch, sparse_row_id_fn=None):
+        """Make ready for a batch that comes next; called by `fit` and `score` before `forward`.
+
+        Parameters
+        ----------
+        data_batch : DataBatch
+        sparse_row_id_fn : callable, optional
+            Returns, for the batch, a dict from the names of row_sparse parameters to the ids of the rows that the batch needs.
+        """
+        if sparse_row_id_fn is not None:
+            warnings.warn(f"{type(self).__name__}.prepare does not call sparse_row_id_fn", stacklevel=2)
+
+    def forward(self, data_batch, is_train=None):
+        """Run a batch forward; `is_train` defaults to what the module was bound for."""
+        raise NotImplementedError()
+
+    def backward(self, out_grads=None):
+        """Compute gradients; `out_grads`, one per output, are needed if the outputs are no losses."""
+        raise NotImplementedError()
+
+    def get_outputs(self, merge_multi_context=True):
+        """The outputs of the last `forward`: an array each, or without merging a list of each device's."""
+        raise NotImplementedError()
+
+    def get_input_grads(self, merge_multi_context=True):
+        """The gradients of the data, after `backward`, if bound with ``inputs_need_grad=True``."""
+        raise NotImplementedError()
+
+    def update(self):
+        """Let the optimizer change the parameters by the gradients of the last `backward`."""
+        raise NotImplementedError()
+
+    def update_metric(self, eval_metric, labels, pre_sliced=False):
+        """Give labels and the last outputs to a metric; with `pre_sliced`, `labels` holds one list per device."""
+        raise NotImplementedError()
+
+    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
+             grad_req="write"):
+        """Make the executors for these shapes; see `Module.bind`."""
+        raise NotImplementedError()
+
+    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
+        """Set up the optimizer and the kvstore; see `Module.init_optimizer`."""
+        raise NotImplementedError()
+
+
+def _call_all(callbacks, param):
+    for callback in _as_list(callbacks):
+        callback(param)
+
+
+def _without_pad(output, pad):
+    return output[:output.shape[0] - pad] if pad else output

@@ -1,0 +1,306 @@
+"""`BucketingModule`: networks of several sizes, such as sequence lengths, that share parameters and memory."""
+import logging
+import warnings
+
+import numpy as np
+
+from .. import ndarray as nd
+from .. import symbol as sym
+from ..base import MXNetError
+from ..checkpoint import load_params, params_file
+from ..context import cpu
+from ..initializer import Uniform
+from ..name import NameManager
+from .base_module import BaseModule, _check_input_names
+from .module import Module
+
+
+class BucketingModule(BaseModule):
+    """Several networks, one for each bucket of the data, that share parameters.
+
+    Parameters
+    ----------
+    sym_gen : callable
+        From a bucket key to ``(symbol, data_names, label_names)``.
+    default_bucket_key
+        The key of the bucket that needs most memory; the others share it.
+    logger, context, work_load_list, fixed_param_names, state_names, group2ctxs, compression_params
+        As for `Module`.
+    """
+
+    def __init__(self, sym_gen, default_bucket_key=None, logger=logging, context=cpu(), work_load_list=None, fixed_param_names=None,
+                 state_names=None, group2ctxs=None, compression_params=None):
+        super().__init__(logger=logger)
+        if default_bucket_key is None:
+            raise MXNetError("BucketingModule needs default_bucket_key: the key of the largest bucket")
+        self._sym_gen = sym_gen
+        self._default_bucket_key = default_bucket_key
+        symbol, data_names, label_names = self._call_sym_gen(default_bucket_key)
+        _check_input_names(symbol, list(data_names or ()), "data", True)
+        _check_input_names(symbol, list(label_names or ()), "label", False)
+        _check_input_names(symbol, list(state_names or ()), "state", True)
+        _check_input_names(symbol, list(fixed_param_names or ()), "fixed_param", True)
+        self._module_options = {
+            "logger": logger, "context": context, "work_load_list": work_load_list, "fixed_param_names": list(fixed_param_names or ()),
+            "state_names": list(state_names or ()), "group2ctxs": group2ctxs, "compression_params": compression_params}
+        self._params_dirty = False
+        self._monitor = None
+        self._grad_req = None
+        self._reset_bind()
+
+    def _reset_bind(self):
+        self.binded = False
+        self._buckets = {}
+        self._curr_module = None
+        self._curr_bucket_key = None
+
+    def _call_sym_gen(self, *args, **kwargs):
+        with NameManager():  # so that unnamed operators are called the same in all buckets
+            return self._sym_gen(*args, **kwargs)
+
+    def _new_module(self, bucket_key):
+        symbol, data_names, label_names = self._call_sym_gen(bucket_key)
+        return Module(symbol, data_names, label_names, **self._module_options)
+
+    # -- what it is --------------------------------------------------------------------------------------------------------------
+
+    @property
+    def data_names(self):
+        """The names of the data."""
+        return self._curr_module.data_names if self.binded else self._call_sym_gen(self._default_bucket_key)[1]
+
+    @property
+    def output_names(self):
+        """The names of the outputs."""
+        return self._curr_module.output_names if self.binded else self._call_sym_gen(self._default_bucket_key)[0].list_outputs()
+
+    @property
+    def data_shapes(self):
+        """The names and shapes of the data, in the current bucket."""
+        self._require()
+        return self._curr_module.data_shapes
+
+    @property
+    def label_shapes(self):
+        """The names and shapes of the labels, in the current bucket."""
+        self._require()
+        return self._curr_module.label_shapes
+
+    @property
+    def output_shapes(self):
+        """The names and shapes of the outputs, in the current bucket."""
+        self._require()
+        return self._curr_module.output_shapes
+
+    @property
+    def symbol(self):
+        """The network of the current bucket."""
+        self._require()
+        return self._curr_module.symbol
+
+    # -- parameters --------------------------------------------------------------------------------------------------------------
+
+    def get_params(self):
+        """The parameters, as two dicts by name: arguments and auxiliary states."""
+        self._require(bound=False, params=True)
+        self._curr_module._params_dirty = self._params_dirty  # updates through any bucket changed the shared parameters
+        params = self._curr_module.get_params()
+        self._params_dirty = False
+        return params
+
+    def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
+        """Set the parameters from two dicts by name; see `Module.init_params` for the flags."""
+        if not allow_missing:
+            self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params, allow_missing=False, force_init=force_init,
+                             allow_extra=allow_extra)
+            return
+        if self.params_initialized and not force_init:
+            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", stacklevel=2)
+            return
+        self._require()
+        self._curr_module.set_params(arg_params, aux_params, allow_missing=True, force_init=force_init, allow_extra=allow_extra)
+        self._params_dirty = True  # the devices hold newer values than the dicts now
+        self.params_initialized = True
+
+    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_init=False,
+                    allow_extra=False):
+        """Give all parameters their first values; see `Module.init_params`."""
+        if self.params_initialized and not force_init:
+            return
+        self._require()
+        self._curr_module.init_params(initializer=initializer, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing,
+                                      force_init=force_init, allow_extra=allow_extra)
+        self._params_dirty = False
+        self.params_initialized = True
+
+    def get_states(self, merge_multi_context=True):
+        """The states that carry over from batch to batch; see `Module.get_states`."""
+        self._require(params=True)
+        return self._curr_module.get_states(merge_multi_context=merge_multi_context)
+
+    def set_states(self, states=None, value=None):
+        """Set the states that carry over from batch to batch; see `Module.set_states`."""
+        self._require(params=True)
+        self._curr_module.set_states(states, value)
+
+    # -- binding -----------------------------------------------------------------------------------------------------------------
+
+    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
+             grad_req="write"):
+        """Bind the network of the default bucket; the others follow when `switch_bucket` first needs them. See `Module.bind`."""
+        params = self.get_params() if self.params_initialized else None
+        if force_rebind:
+            self._reset_bind()
+        if self.binded:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if shared_module is not None:
+            raise MXNetError("BucketingModule cannot share the memory of another module (shared_module)")
+        self.for_training = for_training
+        self.inputs_need_grad = inputs_need_grad
+        self._grad_req = grad_req
+        key = self._default_bucket_key
+        module = self._buckets.get(key) or self._new_module(key)
+        module.bind(data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=grad_req)
+        self.binded = True
+        self._buckets[key] = self._curr_module = module
+        self._curr_bucket_key = key
+        if params is not None:
+            self.set_params(*params)
+
+    def switch_bucket(self, bucket_key, data_shapes, label_shapes=None):
+        """Make a bucket the current one; its network is made and bound, sharing parameters and memory, if it is new."""
+        self._require()
+        module = self._buckets.get(bucket_key)
+        if module is None:
+            module = self._new_module(bucket_key)
+            self._bind_bucket(module, data_shapes, label_shapes)
+            if self._monitor is not None:
+                module.install_monitor(self._monitor)
+            self._buckets[bucket_key] = module
+        elif not module.binded:
+            self._bind_bucket(module, data_shapes, label_shapes)
+        self._curr_module = module
+        self._curr_bucket_key = bucket_key
+
+    def _bind_bucket(self, module, data_shapes, label_shapes):
+        module.bind(data_shapes, label_shapes, self.for_training, self.inputs_need_grad,
+                    shared_module=self._buckets[self._default_bucket_key], grad_req=self._grad_req)
+
+    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
+        """Set up the optimizer, which all buckets share; see `Module.init_optimizer`."""
+        self._require(params=True)
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring.")
+            return
+        self._curr_module.init_optimizer(kvstore, optimizer, optimizer_params, force_init=force_init)
+        for module in self._buckets.values():
+            if module is not self._curr_module:
+                module.borrow_optimizer(self._curr_module)
+        self.optimizer_initialized = True
+
+    # -- one batch ---------------------------------------------------------------------------------------------------------------
+
+    def prepare(self, data_batch, sparse_row_id_fn=None):
+        """Bind the bucket of a batch that comes next, and fetch the parameter rows it needs; see `BaseModule.prepare`."""
+        self._require(params=True)
+        current = self._curr_bucket_key
+        self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
+        self._curr_module.prepare(data_batch, sparse_row_id_fn=sparse_row_id_fn)
+        self.switch_bucket(current, None, None)
+
+    def forward(self, data_batch, is_train=None):
+        """Run a batch forward, in the bucket that its ``bucket_key`` names."""
+        self._require(params=True)
+        self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
+        self._curr_module.forward(data_batch, is_train=is_train)
+
+    def backward(self, out_grads=None):
+        """Compute gradients, in the current bucket."""
+        self._require(params=True)
+        self._curr_module.backward(out_grads=out_grads)
+
+    def update(self):
+        """Let the optimizer change the shared parameters by the gradients of the last `backward`."""
+        self._require(params=True, optimizer=True)
+        self._params_dirty = True
+        self._curr_module.update()
+
+    def get_outputs(self, merge_multi_context=True):
+        """The outputs of the last `forward`."""
+        self._require(params=True)
+        return self._curr_module.get_outputs(merge_multi_context=merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context=True):
+        """The gradients of the data; needs ``bind(inputs_need_grad=True)``."""
+        self._require(params=True)
+        return self._curr_module.get_input_grads(merge_multi_context=merge_multi_context)
+
+    def update_metric(self, eval_metric, labels, pre_sliced=False):
+        """Give labels and the last outputs to a metric."""
+        self._require(params=True)
+        self._curr_module.update_metric(eval_metric, labels, pre_sliced)
+
+    def install_monitor(self, mon):
+        """Let a `Monitor` watch the executors of all buckets, also of those that come later."""
+        self._require()
+        self._monitor = mon
+        for module in self._buckets.values():
+            module.install_monitor(mon)
+
+    # -- files -------------------------------------------------------------------------------------------------------------------
+
+    def save_checkpoint(self, prefix, epoch, remove_amp_cast=False):
+        """Save the parameters, the network of each bucket (``prefix-<key>-symbol.json``) and the list of keys (``prefix.buckets``).
+
+        Bucket keys must be integers.
+        """
+        if not self._buckets:
+            raise MXNetError("save_checkpoint: there are no buckets yet: call bind(...) first")
+        self.save_params(params_file(prefix, epoch))
+        for key in self._buckets:
+            symbol, _, _ = self._sym_gen(key)
+            symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
+        nd.save(f"{prefix}.buckets", nd.array(list(self._buckets), dtype=np.int32))
+
+    @staticmethod
+    def load(prefix, epoch, sym_gen=None, default_bucket_key=None, **kwargs):
+        """A module with the networks and parameters that `save_checkpoint` wrote, ready to be bound.
+
+        Parameters
+        ----------
+        prefix : str
+        epoch : int
+        sym_gen : callable
+            As for `BucketingModule`; tells data and label names, and makes buckets that were not saved.
+        default_bucket_key : int
+        **kwargs
+            For `BucketingModule`.
+        """
+        if sym_gen is None or default_bucket_key is None:
+            raise MXNetError("BucketingModule.load needs sym_gen and default_bucket_key")
+        keys = [int(key) for key in nd.load(f"{prefix}.buckets")[0].asnumpy()]
+        symbols = {key: sym.load(f"{prefix}-{key}-symbol.json") for key in keys}
+        return BucketingModule._with_buckets(symbols, sym_gen, default_bucket_key, *load_params(prefix, epoch), **kwargs)
+
+    @staticmethod
+    def load_dict(sym_dict=None, sym_gen=None, default_bucket_key=None, arg_params=None, aux_params=None, **kwargs):
+        """As `load`, from networks (a dict by bucket key) and parameters that are already in memory."""
+        given = {"sym_dict": sym_dict, "default_bucket_key": default_bucket_key, "arg_params": arg_params, "aux_params": aux_params}
+        for name, value in given.items():
+            if value is None:
+                raise MXNetError(f"BucketingModule.load_dict needs {name}")
+        return BucketingModule._with_buckets(sym_dict, sym_gen, default_bucket_key, arg_params, aux_params, **kwargs)
+
+    @staticmethod
+    def _with_buckets(symbols, sym_gen, default_bucket_key, arg_params, aux_params, **kwargs):
+        module = BucketingModule(sym_gen, default_bucket_key, **kwargs)
+        if default_bucket_key not in symbols:
+            raise MXNetError(f"the default bucket {default_bucket_key!r} is not among the saved ones: {sorted(symbols)}")
+        for key, symbol in symbols.items():
+            _, data_names, label_names = sym_gen(key)
+            module._buckets[key] = Module(symbol, data_names, label_names, **kwargs)
+        current = module._curr_module = module._buckets[default_bucket_key]
+        current._arg_params, current._aux_params = arg_params, aux_params
+        current.params_initialized = module.params_initialized = True
+        return module

@@ -1,0 +1,349 @@
+"""The executors of one network on several devices, each with its share of every batch."""
+import logging
+from itertools import chain
+
+import numpy as np
+
+from .. import ndarray as nd
+from ..base import MXNetError
+from ..context import Context
+from ..executor_manager import _split_input_slice, write_mean
+from ..io import DataDesc
+from ..ops.dtypes import FLAG_TO_NAME
+
+
+def _copy(name, source, target):
+    """Write `source` into the bound array `target`."""
+    if source is target:
+        return
+    if tuple(source.shape) != target.shape:
+        raise MXNetError(f"the batch's {name!r} has shape {tuple(source.shape)}, the module is bound to {target.shape}; "
+                         "call reshape(data_shapes, label_shapes), or correct the batch")
+    if isinstance(source, nd.NDArray):
+        source.copyto(target)
+    else:
+        target[:] = source
+
+
+def _cut(array, axis, part):
+    """The `part` (a slice) of an array along an axis; the array itself if that is all of it."""
+    if axis < 0 or (part.start == 0 and part.stop == array.shape[axis]):
+        return array
+    return array[part] if axis == 0 else nd.slice_axis(array, axis=axis, begin=part.start, end=part.stop)
+
+
+def _load(names, sources, targets, axes):
+    """Write arrays into the bound arrays of all devices: ``targets`` holds, per array, ``(slice, bound array)`` per device."""
+    if len(sources) != len(targets):
+        raise MXNetError(f"the batch holds {len(sources)} arrays, the module is bound to {len(targets)}: {', '.join(names)}")
+    for name, source, per_device, axis in zip(names, sources, targets, axes):
+        if axis >= 0 and (len(source.shape) <= axis or source.shape[axis] != per_device[-1][0].stop):
+            raise MXNetError(f"the batch's {name!r} has shape {tuple(source.shape)}, the module is bound to {per_device[-1][0].stop} "
+                             f"samples along axis {axis}; call reshape(data_shapes, label_shapes), or correct the batch")
+        for part, target in per_device:
+            _copy(name, _cut(source, axis, part), target)
+
+
+def _load_parts(names, parts, targets):
+    """As `_load`, of batches that are already one per device: ``parts[device][array]``."""
+    for i, (name, per_device) in enumerate(zip(names, targets)):
+        if len(parts) != len(per_device):
+            raise MXNetError(f"a list of {len(parts)} batches was given to a module on {len(per_device)} devices")
+        for part, (_, target) in zip(parts, per_device):
+            _copy(name, part[i], target)
+
+
+def _merge(per_device, axis):
+    """One array from those of all devices."""
+    first = per_device[0]
+    if len(per_device) == 1 or axis < 0:
+        return first
+    return nd.concat(*[array.as_in_context(first.context) for array in per_device], dim=axis)
+
+
+def _groups_per_device(group2ctxs, count):
+    """`group2ctxs` as a list: for each device, where its groups run (a dict, or None)."""
+    if group2ctxs is None:
+        return [None] * count
+    if isinstance(group2ctxs, list):
+        if len(group2ctxs) != count:
+            raise MXNetError(f"group2ctxs: a list needs one dict per context ({count}), received {len(group2ctxs)}")
+        return group2ctxs
+    if not isinstance(group2ctxs, dict):
+        raise MXNetError("group2ctxs must be a dict from group names to (lists of) contexts, or a list of such dicts, "
+                         f"received {group2ctxs!r}")
+    spread = {}
+    for group, contexts in group2ctxs.items():
+        contexts = [contexts] if isinstance(contexts, Context) else list(contexts)
+        if len(contexts) not in (1, count):
+            raise MXNetError(f"group2ctxs[{group!r}] needs 1 or {count} contexts, received {len(contexts)}")
+        spread[group] = contexts * (count // len(contexts))
+    return [{group: contexts[i] for group, contexts in spread.items()} for i in range(count)]
+
+
+def _bytes_of(executor):
+    arrays = chain(executor.arg_arrays, executor.grad_arrays, executor.aux_arrays)
+    return sum(a.size * np.dtype(a.dtype).itemsize for a in arrays if a is not None)
+
+
+class DataParallelExecutorGroup:
+    """Executors of one network on several devices.
+
+    Parameters
+    ----------
+    symbol : Symbol
+    contexts : list of Context
+    workload : list of number
+        The devices' shares of a batch, in proportion.
+    data_shapes, label_shapes : list of DataDesc
+        Of whole batches; `label_shapes` may be None.
+    param_names : list of str
+    for_training, inputs_need_grad : bool
+    shared_group : DataParallelExecutorGroup, optional
+        Whose parameters and memory to share.
+    logger : Logger
+    fixed_param_names : list of str, optional
+        Parameters without gradient.
+    grad_req : str, list or dict of str
+    state_names : list of str, optional
+    group2ctxs : list or dict, optional
+        Where the groups of a model-parallel network run.
+
+    Attributes
+    ----------
+    execs : list of Executor
+        One per device.
+    param_arrays, grad_arrays, aux_arrays : list of lists of NDArray
+        Per parameter, the array on each device.
+    slices : list of slice
+        Which samples of a batch each device takes.
+    """
+
+    def __init__(self, symbol, contexts, workload, data_shapes, label_shapes, param_names, for_training, inputs_need_grad,
+                 shared_group=None, logger=logging, fixed_param_names=None, grad_req="write", state_names=None, group2ctxs=None):
+        self.symbol = symbol
+        self.contexts = contexts
+        self.workload = workload
+        self.group2ctxs = _groups_per_device(group2ctxs, len(contexts))
+        self.for_training = for_training
+        self.inputs_need_grad = inputs_need_grad
+        self.logger = logger
+        self.param_names = param_names
+        self.fixed_param_names = fixed_param_names or []
+        self.state_names = state_names or []
+        self.arg_names = symbol.list_arguments()
+        self.aux_names = symbol.list_auxiliary_states()
+        self.output_names = symbol.list_outputs()
+        self.num_outputs = len(self.output_names)
+        self.output_layouts = [DataDesc.get_batch_axis(symbol[i].attr("__layout__")) for i in range(self.num_outputs)]
+        data_shapes = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in data_shapes]
+        if label_shapes is not None:
+            label_shapes = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in label_shapes]
+        self.grad_req = self._grad_req_by_name(grad_req if for_training else "null", {d.name for d in data_shapes})
+        # Per device, arrays that the executors of all buckets use in turn.
+        self.shared_data_arrays = shared_group.shared_data_arrays if shared_group else [{} for _ in contexts]
+        self._total_exec_bytes = 0
+        self.execs = []
+        self._default_execs = None
+        self.label_layouts = None
+        self.bind_exec(data_shapes, label_shapes, shared_group)
+
+    def _grad_req_by_name(self, grad_req, data_names):
+        if isinstance(grad_req, (list, tuple)):
+            if len(grad_req) != len(self.arg_names):
+                raise MXNetError(f"grad_req: a list needs one entry per argument ({len(self.arg_names)}), received {len(grad_req)}")
+            return dict(zip(self.arg_names, grad_req))
+        if not isinstance(grad_req, (str, dict)):
+            raise ValueError(f"grad_req must be a str, list, tuple or dict, received {grad_req!r}")
+        usual = grad_req if isinstance(grad_req, str) else "write"
+        trained = set(self.param_names) - set(self.fixed_param_names)
+        if self.inputs_need_grad:
+            trained |= data_names - set(self.param_names)
+        by_name = {name: usual if name in trained else "null" for name in self.arg_names}
+        if isinstance(grad_req, dict):
+            by_name.update(grad_req)
+        return by_name
+
+    # -- binding -----------------------------------------------------------------------------------------------------------------
+
+    def decide_slices(self, data_shapes):
+        """Divide the batch among the devices; returns the batch axis of each input (-1: it has none)."""
+        axes = [DataDesc.get_batch_axis(d.layout) for d in data_shapes]
+        for d, axis in zip(data_shapes, axes):
+            if axis < 0:
+                continue
+            size = d.shape[axis]
+            if self.batch_size is None:
+                self.batch_size = size
+                self.slices = _split_input_slice(size, self.workload)
+            elif size != self.batch_size:
+                raise MXNetError(f"all inputs must have the same batch size: {self.batch_size} so far, but {d.name!r} has shape {d.shape}")
+        return axes
+
+    def bind_exec(self, data_shapes, label_shapes, shared_group=None, reshape=False):
+        """Bind the executors, or with `reshape` rebind them, for whole batches of these shapes."""
+        self.batch_size = self.slices = None
+        self.data_layouts = self.decide_slices(data_shapes)
+        if label_shapes is not None:
+            self.label_layouts = self.decide_slices(label_shapes)
+        for i in range(len(self.contexts)):
+            data = self._sliced_shape(data_shapes, i, self.data_layouts)
+            label = self._sliced_shape(label_shapes, i, self.label_layouts) if label_shapes is not None else []
+            if reshape:
+                self.execs[i] = self._default_execs[i].reshape(allow_up_sizing=True, **{d.name: d.shape for d in data + label})
+            else:
+                self.execs.append(self._bind_ith_exec(i, data, label, shared_group))
+        self.data_shapes = data_shapes
+        self.label_shapes = label_shapes
+        self.data_names = [d.name for d in data_shapes]
+        self.label_names = [d.name for d in label_shapes] if label_shapes is not None else None
+        self._collect_arrays()
+
+    def reshape(self, data_shapes, label_shapes):
+        """Rebind for whole batches of other shapes; parameters and their memory stay."""
+        if data_shapes == self.data_shapes and label_shapes == self.label_shapes:
+            return
+        if self._default_execs is None:
+            self._default_execs = list(self.execs)
+        self.bind_exec(data_shapes, label_shapes, reshape=True)
+
+    def _bind_ith_exec(self, i, data_shapes, label_shapes, shared_group):
+        types = {d.name: d.dtype for d in data_shapes}
+        attributes = self.symbol.attr_dict()
+        for name in types:
+            declared = attributes.get(name, {}).get("__dtype__", "-1")
+            if declared != "-1":  # a type that the network declares for its input wins over the iterator's
+                types[name] = FLAG_TO_NAME[int(declared)]
+        types.update({d.name: d.dtype for d in label_shapes})
+        executor = self.symbol.simple_bind(
+            ctx=self.contexts[i], grad_req=self.grad_req, type_dict=types, shared_arg_names=self.param_names,
+            shared_exec=shared_group.execs[i] if shared_group else None, group2ctx=self.group2ctxs[i],
+            shared_buffer=self.shared_data_arrays[i], **{d.name: d.shape for d in data_shapes + label_shapes})
+        self._total_exec_bytes += _bytes_of(executor)
+        return executor
+
+    def _sliced_shape(self, shapes, i, axes):
+        sliced = []
+        for d, axis in zip(shapes, axes):
+            shape = list(d.shape)
+            if axis >= 0:
+                shape[axis] = self.slices[i].stop - self.slices[i].start
+            sliced.append(DataDesc(d.name, tuple(shape), d.dtype, d.layout))
+        return sliced
+
+    def _collect_arrays(self):
+        parts = self.slices or [slice(i, i + 1) for i in range(len(self.execs))]
+
+        def inputs(names):
+            return [[(part, e.arg_dict[name]) for part, e in zip(parts, self.execs)] for name in names]
+
+        def on_devices(kind, indices):
+            return [[getattr(e, kind)[i] for e in self.execs] for i in indices]
+
+        position = {name: i for i, name in enumerate(self.arg_names)}
+        params = [position[name] for name in self.arg_names if name in set(self.param_names)]
+        self.data_arrays = inputs(self.data_names)
+        self.label_arrays = inputs(self.label_names) if self.label_names is not None else None
+        self.state_arrays = [[e.arg_dict[name] for e in self.execs] for name in self.state_names]
+        self.param_arrays = on_devices("arg_arrays", params)
+        self.grad_arrays = on_devices("grad_arrays", params) if self.for_training else None
+        self.aux_arrays = on_devices("aux_arrays", range(len(self.aux_names)))
+        self.input_grad_arrays = None
+        if self.inputs_need_grad:
+            self.input_grad_arrays = on_devices("grad_arrays", [position[name] for name in self.data_names if name in position])
+
+    # -- parameters --------------------------------------------------------------------------------------------------------------
+
+    def set_params(self, arg_params, aux_params, allow_extra=False):
+        """Copy parameters to all devices."""
+        for executor in self.execs:
+            executor.copy_params_from(arg_params, aux_params, allow_extra_params=allow_extra)
+
+    def get_params(self, arg_params, aux_params):
+        """Write the parameters, averaged over the devices, into the arrays of two dicts."""
+        for names, arrays, targets in ((self.param_names, self.param_arrays, arg_params), (self.aux_names, self.aux_arrays, aux_params)):
+            for name, per_device in zip(names, arrays):
+                write_mean(per_device, targets[name])
+
+    # -- one batch ---------------------------------------------------------------------------------------------------------------
+
+    def forward(self, data_batch, is_train=None):
+        """Give each device its share of a batch (or a list of batches, one per device), and run all."""
+        if isinstance(data_batch, list):
+            _load_parts(self.data_names, [part.data for part in data_batch], self.data_arrays)
+            if self.label_arrays is not None and data_batch[0].label:
+                _load_parts(self.label_names, [part.label for part in data_batch], self.label_arrays)
+        else:
+            _load(self.data_names, data_batch.data, self.data_arrays, self.data_layouts)
+            label = getattr(data_batch, "label", None)
+            if self.label_arrays is not None and label:
+                _load(self.label_names, label, self.label_arrays, self.label_layouts)
+        if is_train is None:
+            is_train = self.for_training
+        for executor in self.execs:
+            executor.forward(is_train=is_train)
+
+    def backward(self, out_grads=None):
+        """Compute gradients on all devices; each takes its share of `out_grads`."""
+        if not self.for_training:
+            raise MXNetError("backward needs a module bound with for_training=True; bind it again")
+        out_grads = [out_grads] if isinstance(out_grads, nd.NDArray) else out_grads or []
+        for context, executor, part in zip(self.contexts, self.execs, self.slices or [None] * len(self.execs)):
+            executor.backward(out_grads=[_cut(grad, axis if part else -1, part).as_in_context(context)
+                                         for grad, axis in zip(out_grads, self.output_layouts)] or None)
+
+    def get_output_shapes(self):
+        """Names and shapes of the outputs for a whole batch, a list of pairs."""
+        shapes = []
+        for name, out, axis in zip(self.output_names, self.execs[0].outputs, self.output_layouts):
+            shape = list(out.shape)
+            if axis >= 0:
+                shape[axis] = self.batch_size
+            shapes.append((name, tuple(shape)))
+        return shapes
+
+    def get_outputs(self, merge_multi_context=True, begin=0, end=None):
+        """The outputs ``begin:end`` of the last forward."""
+        outputs = [[e.outputs[i] for e in self.execs] for i in range(self.num_outputs)[begin:end]]
+        return [_merge(o, axis) for o, axis in zip(outputs, self.output_layouts[begin:end])] if merge_multi_context else outputs
+
+    def get_input_grads(self, merge_multi_context=True):
+        """The gradients of the data."""
+        if not self.inputs_need_grad:
+            raise MXNetError("get_input_grads needs a module bound with inputs_need_grad=True; bind it again")
+        if not merge_multi_context:
+            return self.input_grad_arrays
+        return [_merge(grads, axis) for grads, axis in zip(self.input_grad_arrays, self.data_layouts)]
+
+    def get_states(self, merge_multi_context=True):
+        """The state arrays, per state a list over the devices."""
+        if merge_multi_context:
+            raise MXNetError("get_states: states of several devices cannot be merged; use merge_multi_context=False")
+        return self.state_arrays
+
+    def set_states(self, states=None, value=None):
+        """Copy `states` (per state a list over the devices) or one number into the state arrays."""
+        if (states is None) == (value is None):
+            raise MXNetError("set_states: give either states or value")
+        for i, (name, targets) in enumerate(zip(self.state_names, self.state_arrays)):
+            for k, target in enumerate(targets):
+                if states is None:
+                    target[:] = value
+                else:
+                    _copy(name, states[i][k] if isinstance(states[i], (list, tuple)) else states[i], target)
+
+    def update_metric(self, eval_metric, labels, pre_sliced=False):
+        """Give each device's outputs, with its share of the labels, to a metric."""
+        parts = self.slices or [None] * len(self.execs)
+        names = self.label_names or []
+        for i, (executor, part) in enumerate(zip(self.execs, parts)):
+            if pre_sliced:
+                mine = labels[i]
+            else:
+                mine = [_cut(label, axis if part else -1, part) for label, axis in zip(labels or (), self.label_layouts or ())]
+            eval_metric.update_dict(dict(zip(names, mine)), dict(zip(self.output_names, executor.outputs)))
+
+    def install_monitor(self, mon):
+        """Let a `Monitor` watch all executors."""
+        for executor in self.execs:
+            mon.install(executor)

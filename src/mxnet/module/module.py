@@ -1,0 +1,514 @@
+"""`Module`: one Symbol with its parameters, on one device or the same on several."""
+import logging
+import warnings
+
+from .. import ndarray as nd
+from .. import optimizer as opt
+from ..base import MXNetError
+from ..checkpoint import load_checkpoint, load_optimizer_states, params_file, save_optimizer_states, states_file
+from ..context import Context, cpu
+from ..initializer import InitDesc, Uniform
+from ..io import DataDesc
+from ..model import _create_kvstore, _initialize_kvstore, _update_params, _update_params_on_kvstore
+from .base_module import BaseModule, _check_input_names, _parse_data_desc
+from .executor_group import DataParallelExecutorGroup
+
+
+class Module(BaseModule):
+    """A network given as a Symbol, trained and scored batch by batch.
+
+    Parameters
+    ----------
+    symbol : Symbol
+    data_names, label_names : list of str or None
+        The arguments of `symbol` that data iterators fill.
+    logger : Logger
+    context : Context or list of Context
+        Where to run. Several devices share each batch.
+    work_load_list : list of number, optional
+        How much of each batch each device takes, in proportion; default: the same.
+    fixed_param_names : list of str, optional
+        Parameters that training leaves as they are.
+    state_names : list of str, optional
+        Arguments that carry over from batch to batch, such as the first states of a recurrent network.
+    group2ctxs : dict of str to (list of) Context, or list of such dicts, optional
+        Where the parts of the network that were made under ``AttrScope(ctx_group=...)`` run.
+    compression_params : dict, optional
+        How gradients are compressed between devices, such as ``{'type': '2bit', 'threshold': 0.5}``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> net = mx.sym.SoftmaxOutput(net, name='softmax')
+    >>> data = mx.io.NDArrayIter(mx.nd.ones((8, 3)), mx.nd.zeros((8,)), batch_size=4)
+    >>> module = mx.mod.Module(net)
+    >>> module.fit(data, num_epoch=1, optimizer_params={'learning_rate': 0.5})
+    >>> module.predict(data).shape
+    (8, 2)
+    """
+
+    def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging, context=cpu(), work_load_list=None,
+                 fixed_param_names=None, state_names=None, group2ctxs=None, compression_params=None):
+        super().__init__(logger=logger)
+        self._symbol = symbol
+        self._context = [context] if isinstance(context, Context) else context
+        self._work_load_list = [1] * len(self._context) if work_load_list is None else work_load_list
+        if len(self._work_load_list) != len(self._context):
+            raise MXNetError(f"work_load_list needs one entry per context: {len(self._context)} contexts, received {work_load_list}")
+        self._group2ctxs = group2ctxs
+        self._compression_params = compression_params
+
+        self._data_names = list(data_names or ())
+        self._label_names = list(label_names or ())
+        self._state_names = list(state_names or ())
+        self._fixed_param_names = list(fixed_param_names or ())
+        _check_input_names(symbol, self._data_names, "data", True)
+        _check_input_names(symbol, self._label_names, "label", False)
+        _check_input_names(symbol, self._state_names, "state", True)
+        _check_input_names(symbol, self._fixed_param_names, "fixed_param", True)
+        inputs = {*self._data_names, *self._label_names, *self._state_names}
+        self._param_names = [name for name in symbol.list_arguments() if name not in inputs]
+        self._aux_names = symbol.list_auxiliary_states()
+        self._output_names = symbol.list_outputs()
+
+        self._arg_params = self._aux_params = None
+        self._params_dirty = False  # True while the devices hold newer values than _arg_params and _aux_params
+        self._optimizer = self._kvstore = self._update_on_kvstore = self._updater = None
+        self._preload_opt_states = None
+        self._grad_req = None
+        self._reset_bind()
+
+    # -- files -------------------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def load(prefix, epoch, load_optimizer_states=False, **kwargs):
+        """A module with the network and the parameters of a checkpoint, ready to be bound.
+
+        Parameters
+        ----------
+        prefix : str
+            How the names of the checkpoint's files begin.
+        epoch : int
+        load_optimizer_states : bool
+            Have `init_optimizer` continue from the states saved with ``save_optimizer_states=True``.
+        **kwargs
+            For `Module`.
+        """
+        symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
+        module = Module(symbol, **kwargs)
+        module._arg_params, module._aux_params = arg_params, aux_params
+        module.params_initialized = True
+        if load_optimizer_states:
+            module._preload_opt_states = states_file(prefix, epoch)
+        return module
+
+    def save_checkpoint(self, prefix, epoch, save_optimizer_states=False, remove_amp_cast=True):
+        """Save network, parameters and, if asked, the optimizer's states; each file whole or not at all.
+
+        The files are ``prefix-symbol.json``, ``prefix-0001.params`` and ``prefix-0001.states`` (for epoch 1).
+        """
+        self._symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
+        self.save_params(params_file(prefix, epoch))
+        logging.info('Saved checkpoint to "%s"', params_file(prefix, epoch))
+        if save_optimizer_states:
+            self.save_optimizer_states(states_file(prefix, epoch))
+            logging.info('Saved optimizer state to "%s"', states_file(prefix, epoch))
+
+    def save_optimizer_states(self, fname):
+        """Save the optimizer's states, whole or not at all."""
+        self._require(bound=False, optimizer=True)
+        if self._update_on_kvstore:
+            self._kvstore.save_optimizer_states(fname)
+        else:
+            save_optimizer_states(fname, self._updater)
+
+    def load_optimizer_states(self, fname):
+        """Continue from optimizer states that were saved.
+
+        Raises
+        ------
+        MXNetError
+            If the file is missing, damaged, or holds anything but optimizer states.
+        """
+        self._require(bound=False, optimizer=True)
+        if self._update_on_kvstore:
+            self._kvstore.load_optimizer_states(fname)
+        else:
+            load_optimizer_states(fname, self._updater)
+
+    # -- what it is --------------------------------------------------------------------------------------------------------------
+
+    def _reset_bind(self):
+        self.binded = False
+        self._exec_group = None
+        self._data_shapes = self._label_shapes = None
+
+    @property
+    def data_names(self):
+        """The names of the data."""
+        return self._data_names
+
+    @property
+    def label_names(self):
+        """The names of the labels."""
+        return self._label_names
+
+    @property
+    def output_names(self):
+        """The names of the outputs."""
+        return self._output_names
+
+    @property
+    def data_shapes(self):
+        """The names and shapes of the data, a list of `DataDesc`."""
+        self._require()
+        return self._data_shapes
+
+    @property
+    def label_shapes(self):
+        """The names and shapes of the labels, a list of `DataDesc`; None if bound without labels."""
+        self._require()
+        return self._label_shapes
+
+    @property
+    def output_shapes(self):
+        """The names and shapes of the outputs, a list of pairs."""
+        self._require()
+        return self._exec_group.get_output_shapes()
+
+    # -- parameters --------------------------------------------------------------------------------------------------------------
+
+    def get_params(self):
+        """The parameters on the CPU, as two dicts by name: arguments and auxiliary states.
+
+        The arrays belong to the module and change with it; copy what must stay.
+        """
+        self._require(bound=False, params=True)
+        if self._params_dirty:
+            self._sync_params_from_devices()
+        return self._arg_params, self._aux_params
+
+    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_init=False,
+                    allow_extra=False):
+        """Give all parameters their first values.
+
+        Parameters
+        ----------
+        initializer : Initializer
+            For what the dicts do not hold.
+        arg_params, aux_params : dict of str to NDArray, optional
+            Values to start from.
+        allow_missing : bool
+            Initialise what a given dict lacks instead of raising.
+        force_init : bool
+            Do it even if the parameters have values.
+        allow_extra : bool
+            Accept names in the dicts that the network does not have.
+
+        Raises
+        ------
+        MXNetError
+            If a value is missing or has another shape than the network needs.
+        """
+        if self.params_initialized and not force_init:
+            warnings.warn("Parameters already initialized and force_init=False. init_params call ignored.", stacklevel=2)
+            return
+        self._require()
+        attributes = self._symbol.attr_dict()
+        for arrays, given in ((self._arg_params, arg_params), (self._aux_params, aux_params)):
+            for name, array in sorted(arrays.items()):
+                value = None if given is None else given.get(name)
+                if value is not None:
+                    _copy_param(name, value, array)
+                elif given is not None and not allow_missing:
+                    raise MXNetError(f"'{name}' is not presented: the given parameters lack it; pass allow_missing=True and an "
+                                     "initializer to initialise what is missing")
+                elif initializer is not None:
+                    initializer(InitDesc(name, attributes.get(name)), array)
+                elif given is None:
+                    raise MXNetError(f"no value and no initializer for parameter '{name}'")
+        self.params_initialized = True
+        self._params_dirty = False
+        self._exec_group.set_params(self._arg_params, self._aux_params, allow_extra=allow_extra)
+
+    def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
+        """Set the parameters from two dicts by name; see `init_params` for the flags."""
+        if not allow_missing:
+            self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params, allow_missing=False, force_init=force_init,
+                             allow_extra=allow_extra)
+            return
+        if self.params_initialized and not force_init:
+            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", stacklevel=2)
+            return
+        self._require()
+        self._exec_group.set_params(arg_params, aux_params, allow_extra=allow_extra)
+        self._params_dirty = True
+        self.params_initialized = True
+
+    def _sync_params_from_devices(self):
+        self._exec_group.get_params(self._arg_params, self._aux_params)
+        if self._kvstore and self._update_on_kvstore:
+            # Devices hold only the rows of a row_sparse parameter that their last batch needed; the store holds all.
+            for name, value in sorted(self._arg_params.items()):
+                if value.stype == "row_sparse":
+                    self._kvstore.row_sparse_pull(name, value, row_ids=nd.arange(0, value.shape[0], dtype="int64"))
+        self._params_dirty = False
+
+    # -- binding -----------------------------------------------------------------------------------------------------------------
+
+    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
+             grad_req="write"):
+        """Make an executor per device for these shapes.
+
+        Parameters
+        ----------
+        data_shapes, label_shapes : list of DataDesc or (str, tuple)
+            As ``provide_data`` and ``provide_label`` of an iterator.
+        for_training : bool
+            Allow `backward`.
+        inputs_need_grad : bool
+            Compute gradients of the data too.
+        force_rebind : bool
+            Bind anew even if bound.
+        shared_module : Module, optional
+            Share its parameters and memory, as bucketing does.
+        grad_req : str, list or dict of str
+            ``'write'``, ``'add'`` or ``'null'``, for all, per argument in order, or by name.
+        """
+        if force_rebind:
+            self._reset_bind()
+        if self.binded:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if inputs_need_grad and not for_training:
+            raise MXNetError("bind: inputs_need_grad=True needs for_training=True")
+        self.for_training = for_training
+        self.inputs_need_grad = inputs_need_grad
+        self._grad_req = grad_req
+        self._data_shapes, self._label_shapes = _parse_data_desc(self.data_names, self.label_names, data_shapes, label_shapes)
+
+        shared_group = None
+        if shared_module is not None:
+            if not (isinstance(shared_module, Module) and shared_module.binded and shared_module.params_initialized):
+                raise MXNetError("bind: shared_module must be a Module that is bound and has parameters")
+            shared_group = shared_module._exec_group
+            if len(shared_group.execs) < len(self._context):
+                raise MXNetError(f"bind: shared_module runs on {len(shared_group.execs)} devices, this module on {len(self._context)}")
+        self._exec_group = DataParallelExecutorGroup(
+            self._symbol, self._context, self._work_load_list, self._data_shapes, self._label_shapes, self._param_names, for_training,
+            inputs_need_grad, shared_group, logger=self.logger, fixed_param_names=self._fixed_param_names, grad_req=grad_req,
+            group2ctxs=self._group2ctxs, state_names=self._state_names)
+        self._total_exec_bytes = self._exec_group._total_exec_bytes
+
+        if shared_module is not None:
+            self.params_initialized = True
+            self._arg_params, self._aux_params = shared_module._arg_params, shared_module._aux_params
+        elif self.params_initialized:
+            self._exec_group.set_params(self._arg_params, self._aux_params)
+        else:
+            self._arg_params = _cpu_zeros(self._param_names, self._exec_group.param_arrays)
+            self._aux_params = _cpu_zeros(self._aux_names, self._exec_group.aux_arrays)
+        if shared_module is not None and shared_module.optimizer_initialized:
+            self.borrow_optimizer(shared_module)
+        self.binded = True
+
+    def reshape(self, data_shapes, label_shapes=None):
+        """Take batches of other shapes from now on; parameters stay. `forward` does it by itself when a batch differs."""
+        self._require()
+        self._data_shapes, self._label_shapes = _parse_data_desc(self.data_names, self.label_names, data_shapes, label_shapes)
+        self._exec_group.reshape(self._data_shapes, self._label_shapes)
+
+    # -- optimizer ---------------------------------------------------------------------------------------------------------------
+
+    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
+        """Set up the optimizer, and the kvstore that joins the gradients of several devices.
+
+        Parameters
+        ----------
+        kvstore : str, KVStore or None
+        optimizer : str or Optimizer
+            One given by name divides gradients by the batch size, unless `optimizer_params` hold ``rescale_grad``.
+        optimizer_params : dict or tuple of pairs
+        force_init : bool
+            Do it even if there is an optimizer.
+        """
+        self._require(params=True)
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring...")
+            return
+        if self._params_dirty:
+            self._sync_params_from_devices()
+        num_devices = len(self._context)
+        kvstore, update_on_kvstore = _create_kvstore(kvstore, num_devices, self._arg_params)
+        batch_size = self._exec_group.batch_size
+        if kvstore and "dist" in kvstore.type and "_sync" in kvstore.type:
+            batch_size *= kvstore.num_workers
+
+        names = self._exec_group.param_names
+        # Each device updates its own copy under an index of its own, unless the kvstore updates for all.
+        copies = 1 if update_on_kvstore else num_devices
+        idx2name = {i * copies + k: name for i, name in enumerate(names) for k in range(copies)}
+        self._optimizer = self._make_optimizer(optimizer, optimizer_params, 1.0 / batch_size, idx2name)
+        self._kvstore = kvstore
+        self._update_on_kvstore = update_on_kvstore
+        self._updater = None
+        if kvstore:
+            if self._compression_params:
+                kvstore.set_gradient_compression(self._compression_params)
+            if update_on_kvstore:
+                kvstore.set_optimizer(self._optimizer)
+            _initialize_kvstore(kvstore=kvstore, param_arrays=self._exec_group.param_arrays, arg_params=self._arg_params,
+                                param_names=self._param_names, update_on_kvstore=update_on_kvstore)
+        if not update_on_kvstore:
+            self._updater = opt.get_updater(self._optimizer)
+        self.optimizer_initialized = True
+
+        if self._preload_opt_states is not None:
+            self.load_optimizer_states(self._preload_opt_states)
+            self._preload_opt_states = None
+
+    def _make_optimizer(self, optimizer, params, rescale_grad, idx2name):
+        if isinstance(optimizer, str):
+            return opt.create(optimizer, sym=self.symbol, param_idx2name=idx2name, **{"rescale_grad": rescale_grad, **dict(params)})
+        if not isinstance(optimizer, opt.Optimizer):
+            raise MXNetError(f"init_optimizer: expected an Optimizer or the name of one, received {optimizer!r}")
+        if optimizer.rescale_grad != rescale_grad:
+            warnings.warn(f"the optimizer's rescale_grad is {optimizer.rescale_grad}, not 1.0/batch_size/num_workers = {rescale_grad}; "
+                          "gradients are sums over the batch, so its learning rate depends on the batch size. Is this intended?",
+                          stacklevel=3)
+        if not optimizer.idx2name:
+            optimizer.idx2name = idx2name.copy()
+        return optimizer
+
+    def borrow_optimizer(self, shared_module):
+        """Use the optimizer, its states and the kvstore of another module, as bucketing does."""
+        if not shared_module.optimizer_initialized:
+            raise MXNetError("borrow_optimizer: the other module has no optimizer yet: call its init_optimizer(...) first")
+        self._optimizer = shared_module._optimizer
+        self._kvstore = shared_module._kvstore
+        self._update_on_kvstore = shared_module._update_on_kvstore
+        self._updater = shared_module._updater
+        self.optimizer_initialized = True
+
+    # -- one batch ---------------------------------------------------------------------------------------------------------------
+
+    def forward(self, data_batch, is_train=None):
+        """Run a batch forward.
+
+        Parameters
+        ----------
+        data_batch : DataBatch or list of DataBatch
+            Anything with ``data`` (and ``label``), lists of NDArray; a list of batches holds one for each device. A batch of another
+            shape than the module is bound to rebinds it.
+        is_train : bool, optional
+            Default: what the module was bound for.
+        """
+        self._require(params=True)
+        shapes = _shapes_of(data_batch)
+        if tuple(d.shape for d in self._data_shapes) != shapes:
+            first = data_batch[0] if isinstance(data_batch, list) else data_batch
+            self._follow(first, shapes)
+        self._exec_group.forward(data_batch, is_train)
+
+    def _follow(self, batch, shapes):
+        """Rebind to the shapes of a batch."""
+        data_shapes = getattr(batch, "provide_data", None) or [
+            DataDesc(d.name, shape, d.dtype, d.layout) for d, shape in zip(self._data_shapes, shapes)]
+        label_shapes = getattr(batch, "provide_label", None)
+        if not label_shapes:
+            label = getattr(batch, "label", None)
+            label_shapes = [DataDesc(d.name, array.shape, d.dtype, d.layout)
+                            for d, array in zip(self._label_shapes or (), label)] if label else None
+        self.reshape(data_shapes, label_shapes)
+
+    def backward(self, out_grads=None):
+        """Compute gradients; `out_grads` (one per output) are needed if the outputs are no losses."""
+        self._require(params=True)
+        self._exec_group.backward(out_grads=out_grads)
+
+    def update(self):
+        """Let the optimizer change the parameters by the gradients of the last `backward`."""
+        self._require(params=True, optimizer=True)
+        self._params_dirty = True
+        group = self._exec_group
+        if self._update_on_kvstore:
+            _update_params_on_kvstore(group.param_arrays, group.grad_arrays, self._kvstore, group.param_names)
+        else:
+            _update_params(group.param_arrays, group.grad_arrays, updater=self._updater, num_device=len(self._context),
+                           kvstore=self._kvstore, param_names=group.param_names)
+
+    def get_outputs(self, merge_multi_context=True):
+        """The outputs of the last `forward`: an array each, or without merging a list of each device's."""
+        self._require(params=True)
+        return self._exec_group.get_outputs(merge_multi_context=merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context=True):
+        """The gradients of the data, after `backward`; needs ``bind(inputs_need_grad=True)``."""
+        self._require(params=True)
+        return self._exec_group.get_input_grads(merge_multi_context=merge_multi_context)
+
+    def get_states(self, merge_multi_context=True):
+        """The states that carry over from batch to batch: per state a list over the devices. They cannot be merged."""
+        self._require(params=True)
+        return self._exec_group.get_states(merge_multi_context=merge_multi_context)
+
+    def set_states(self, states=None, value=None):
+        """Set the states that carry over from batch to batch: from lists as `get_states` returns them, or all to one number."""
+        self._require(params=True)
+        self._exec_group.set_states(states, value)
+
+    def update_metric(self, eval_metric, labels, pre_sliced=False):
+        """Give labels and the last outputs to a metric; with `pre_sliced`, `labels` holds one list per device."""
+        self._exec_group.update_metric(eval_metric, labels, pre_sliced)
+
+    def install_monitor(self, mon):
+        """Let a `Monitor` watch the executors."""
+        self._require()
+        self._exec_group.install_monitor(mon)
+
+    def prepare(self, data_batch, sparse_row_id_fn=None):
+        """Fetch the rows of row_sparse parameters that the next batch needs; see `BaseModule.prepare`."""
+        self._require()
+        if sparse_row_id_fn is None:
+            return
+        if not self._kvstore or not self._update_on_kvstore:
+            warnings.warn("the parameters are not updated in the KVStore, so sparse_row_id_fn is not needed", stacklevel=2)
+            return
+        row_ids = sparse_row_id_fn(data_batch)
+        if not isinstance(row_ids, dict):
+            raise MXNetError(f"prepare: sparse_row_id_fn must return a dict from parameter names to row ids, received {row_ids!r}")
+        for name, rows in row_ids.items():
+            index = self._exec_group.param_names.index(name)
+            arrays = self._exec_group.param_arrays[index]
+            if arrays[0].stype == "row_sparse":
+                self._kvstore.row_sparse_pull(name, arrays, row_ids=rows, priority=-index)
+            else:
+                warnings.warn(f"parameter {name!r} is not row_sparse, so its rows need not be pulled", stacklevel=2)
+
+
+def _shapes_of(batch):
+    """The shapes of a batch's data; those of a list of batches, one per device, count as one batch."""
+    if not isinstance(batch, list):
+        return tuple([array.shape for array in batch.data])
+    if not batch:
+        raise MXNetError("forward: the list of batches is empty")
+    for i in range(len(batch[0].data)):
+        different = {part.data[i].shape for part in batch}
+        if len(different) > 1:
+            raise MXNetError(f"forward: all batches of a list must have the same shape, received {sorted(different)}")
+    return tuple([(len(batch) * array.shape[0],) + array.shape[1:] for array in batch[0].data])
+
+
+def _cpu_zeros(names, arrays):
+    """A zero array on the CPU for each parameter, like its first device's."""
+    return {name: nd.zeros(shape=per_device[0].shape, dtype=per_device[0].dtype, stype=per_device[0].stype)
+            for name, per_device in zip(names, arrays)}
+
+
+def _copy_param(name, value, array):
+    if value is array:
+        return
+    if value.shape != array.shape:
+        raise MXNetError(f"parameter '{name}': the given value has shape {value.shape}, the network needs {array.shape}")
+    value.copyto(array)

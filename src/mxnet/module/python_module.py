@@ -1,0 +1,167 @@
+"""Modules whose computation is Python code, to stand beside others in a `SequentialModule`."""
+import logging
+
+from .. import ndarray as nd
+from ..base import MXNetError
+from ..initializer import Uniform
+from .base_module import BaseModule
+
+
+class PythonModule(BaseModule):
+    """A module without parameters; a subclass says what it computes.
+
+    A subclass defines `_compute_output_shapes`, `forward`, `backward`, `get_outputs` and `get_input_grads`.
+
+    Parameters
+    ----------
+    data_names, label_names, output_names : list of str
+    logger : Logger
+    """
+
+    def __init__(self, data_names, label_names, output_names, logger=logging):
+        super().__init__(logger=logger)
+        self._data_names = list(data_names) if isinstance(data_names, tuple) else data_names
+        self._label_names = list(label_names) if isinstance(label_names, tuple) else label_names
+        self._output_names = output_names
+        self._data_shapes = self._label_shapes = self._output_shapes = None
+
+    @property
+    def data_names(self):
+        """The names of the data."""
+        return self._data_names
+
+    @property
+    def output_names(self):
+        """The names of the outputs."""
+        return self._output_names
+
+    @property
+    def data_shapes(self):
+        """The names and shapes of the data."""
+        return self._data_shapes
+
+    @property
+    def label_shapes(self):
+        """The names and shapes of the labels; None if the module takes none."""
+        return self._label_shapes
+
+    @property
+    def output_shapes(self):
+        """The names and shapes of the outputs."""
+        return self._output_shapes
+
+    def get_params(self):
+        """Two empty dicts: there are no parameters."""
+        return {}, {}
+
+    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_init=False,
+                    allow_extra=False):
+        """Nothing: there are no parameters."""
+
+    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
+        """Nothing: there are no parameters to update."""
+
+    def update(self):
+        """Nothing: there are no parameters to update."""
+
+    def update_metric(self, eval_metric, labels, pre_sliced=False):
+        """Give labels and the last outputs to a metric; nothing if the module takes no labels."""
+        if self._label_shapes is None:
+            return
+        if pre_sliced:
+            raise RuntimeError("PythonModule takes whole labels, not one list per device (pre_sliced=True)")
+        eval_metric.update(labels, self.get_outputs())
+
+    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
+             grad_req="write"):
+        """Take note of the shapes, and compute those of the outputs; see `Module.bind`."""
+        if self.binded and not force_rebind:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if grad_req != "write":
+            raise MXNetError(f"{type(self).__name__} supports only grad_req='write', received {grad_req!r}")
+        _match("data", data_shapes, self._data_names)
+        if label_shapes is not None:
+            _match("label", label_shapes, self._label_names)
+        self.for_training = for_training
+        self.inputs_need_grad = inputs_need_grad
+        self._data_shapes = data_shapes
+        self._label_shapes = label_shapes
+        self._output_shapes = self._compute_output_shapes()
+
+    def _compute_output_shapes(self):
+        """The names and shapes of the outputs, from ``_data_shapes`` and ``_label_shapes``."""
+        raise NotImplementedError()
+
+
+def _match(kind, shapes, names):
+    given = [d[0] for d in shapes]
+    if given != names:
+        raise MXNetError(f"bind: {kind}_shapes must describe {names} in this order, received {given}")
+
+
+class PythonLossModule(PythonModule):
+    """A loss whose gradient is Python code: the outputs are the data themselves.
+
+    Parameters
+    ----------
+    name : str
+        The output is called ``name_output``.
+    data_names, label_names : list of one str
+    logger : Logger
+    grad_func : callable, optional
+        From ``(scores, labels)`` to the gradient of the scores, an NDArray or a numpy array. Without it a subclass
+        defines `_backward_impl`.
+    """
+
+    def __init__(self, name="pyloss", data_names=("data",), label_names=("softmax_label",), logger=logging, grad_func=None):
+        super().__init__(data_names, label_names, [f"{name}_output"], logger=logger)
+        if len(data_names) != 1 or len(label_names) != 1:
+            raise MXNetError(f"PythonLossModule takes one data and one label, received {data_names} and {label_names}")
+        if grad_func is not None and not callable(grad_func):
+            raise MXNetError(f"PythonLossModule: grad_func must be callable, received {grad_func!r}")
+        self._name = name
+        self._grad_func = grad_func
+        self._scores = self._labels = self._scores_grad = None
+
+    def _compute_output_shapes(self):
+        return [(f"{self._name}_output", self._data_shapes[0][1])]
+
+    def forward(self, data_batch, is_train=None):
+        """Keep the scores, and in training the labels."""
+        self._scores = data_batch.data[0]
+        if self.for_training if is_train is None else is_train:
+            self._labels = data_batch.label[0]
+
+    def get_outputs(self, merge_multi_context=True):
+        """The scores."""
+        _merged_only(merge_multi_context)
+        return [self._scores]
+
+    def backward(self, out_grads=None):
+        """Compute the gradient of the scores."""
+        if out_grads is not None:
+            raise MXNetError("PythonLossModule is a loss: backward takes no out_grads")
+        if not self.for_training:
+            raise MXNetError("backward needs a module bound with for_training=True; bind it again")
+        self._backward_impl()
+
+    def _backward_impl(self):
+        if self._grad_func is None:
+            raise NotImplementedError("give PythonLossModule a grad_func, or define _backward_impl in a subclass")
+        grad = self._grad_func(self._scores, self._labels)
+        self._scores_grad = grad if isinstance(grad, nd.NDArray) else nd.array(grad)
+
+    def get_input_grads(self, merge_multi_context=True):
+        """The gradient of the scores."""
+        _merged_only(merge_multi_context)
+        return [self._scores_grad]
+
+    def install_monitor(self, mon):
+        """Not possible: there is no executor to watch."""
+        raise NotImplementedError("PythonLossModule has no executor to watch")
+
+
+def _merged_only(merge_multi_context):
+    if merge_multi_context is not True:
+        raise MXNetError("PythonLossModule does not know of devices; use merge_multi_context=True")

@@ -1,0 +1,88 @@
+"""Names for Symbols that the program leaves unnamed: ``fullyconnected0``, ``fullyconnected1``, ..."""
+import threading
+import warnings
+
+__all__ = ["NameManager", "Prefix", "current"]
+
+
+class _CurrentManager(type):
+    """Gives `NameManager` the class attribute ``current`` that old programs read and set."""
+
+    @property
+    def current(cls):
+        """The manager in force in this thread. Deprecated: use a ``with`` statement."""
+        warnings.warn("NameManager.current is deprecated; use `with mx.name.NameManager():`", DeprecationWarning, stacklevel=2)
+        return current()
+
+    @current.setter
+    def current(cls, manager):
+        NameManager._current.value = manager
+
+
+class NameManager(metaclass=_CurrentManager):
+    """Names what has no name by a hint and a running number. Derive from it to name differently.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> with mx.name.NameManager():
+    ...     print(mx.sym.relu(mx.sym.var('x')).name, mx.sym.relu(mx.sym.var('x')).name)
+    relu0 relu1
+    """
+
+    _current = threading.local()
+
+    def __init__(self):
+        self._counter = {}
+        self._outer = []
+
+    def get(self, name, hint):
+        """`name` if it is given, otherwise `hint` with the next number."""
+        if name:
+            return name
+        number = self._counter.get(hint, 0)
+        self._counter[hint] = number + 1
+        return f"{hint}{number}"
+
+    def __enter__(self):
+        self._outer.append(current())
+        NameManager._current.value = self
+        return self
+
+    def __exit__(self, *exc):
+        NameManager._current.value = self._outer.pop()
+
+
+class Prefix(NameManager):
+    """Puts a prefix before every name, given or made.
+
+    Parameters
+    ----------
+    prefix : str
+        What every name begins with.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> with mx.name.Prefix('left_'):
+    ...     layer = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=10, name='fc')
+    >>> layer.list_arguments()
+    ['data', 'left_fc_weight', 'left_fc_bias']
+    """
+
+    def __init__(self, prefix):
+        super().__init__()
+        self._prefix = prefix
+
+    def get(self, name, hint):
+        """The name that `NameManager` would choose, behind the prefix."""
+        return self._prefix + super().get(name, hint)
+
+
+def current():
+    """The name manager in force in this thread."""
+    try:
+        return NameManager._current.value
+    except AttributeError:
+        manager = NameManager._current.value = NameManager()
+        return manager

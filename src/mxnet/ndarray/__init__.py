@@ -1,0 +1,36 @@
+"""``mx.nd``: arrays and the operators on them."""
+import sys as _sys
+import types as _types
+
+from ..base import MXNetError  # noqa: F401
+from .ndarray import NDArray, from_torch  # noqa: F401
+from . import arithmetic as _arithmetic
+from . import creation as _creation
+from . import functions as _functions
+from . import methods as _methods
+from .creation import (arange, array, concatenate, empty, eye, from_dlpack, from_numpy, full, get_indexing_dispatch_code,  # noqa: F401
+                       get_oshape_of_gather_nd_op, histogram, imdecode, indexing_key_expand_implicit_axes, linspace, moveaxis,
+                       onehot_encode, ones, split_v2, to_dlpack_for_read, to_dlpack_for_write, waitall, zeros)
+from .serialization import load, load_frombuffer, save  # noqa: F401
+
+globals().update(_arithmetic.FUNCTIONS)
+_methods.attach(NDArray, _functions.operator_function)
+NDArray.split_v2 = lambda self, *args, **kwargs: split_v2(self, *args, **kwargs)
+NDArray.split_v2.__doc__ = "`split_v2` of this array; see ``mx.nd.split_v2``."
+
+__getattr__, __dir__ = _functions.namespace_lookup(__name__, "", _functions.operator_function)
+
+
+def _namespace(name, prefix, doc, underscored=False):
+    module = _types.ModuleType(f"{__name__}.{name}", doc)
+    _sys.modules[module.__name__] = module
+    module.__getattr__, module.__dir__ = _functions.namespace_lookup(module.__name__, prefix, _functions.operator_function, underscored)
+    return module
+
+
+_internal = _namespace("_internal", "", "Operators under their internal names.", underscored=True)
+op = _namespace("op", "", "All public operators.")
+linalg = _namespace("linalg", "_linalg_", "Linear algebra.")
+image = _namespace("image", "_image_", "Operators on images.")
+from . import contrib, random, sparse  # noqa: E402,F401
+from .sparse import CSRNDArray, RowSparseNDArray  # noqa: E402,F401

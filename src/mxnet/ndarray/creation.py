@@ -1,0 +1,317 @@
+"""Making arrays: ``mx.nd.array``, ``zeros``, ``arange``, ..."""
+import numpy as np
+import torch
+
+from ..base import MXNetError
+from ..context import current_context, intern_context
+from ..ops import dtypes
+from ..ops.registry import get
+from . import indexing
+from .dispatch import invoke
+from .ndarray import NDArray, context_of, from_torch
+
+
+def _place(ctx):
+    ctx = intern_context(ctx) if ctx is not None else current_context()
+    return ctx, ctx.torch_device
+
+
+def _sizes(shape):
+    from .. import util
+    shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(s) for s in shape)
+    least = 0 if util.is_np_shape() else 1
+    if any(s < least for s in shape) or not shape and least:
+        raise MXNetError(f"shape {shape} is not complete: every size must be at least {least}"
+                         + ("" if util.is_np_shape() else "; sizes of 0 and arrays without axes need mx.np_shape()"))
+    return shape
+
+
+def array(source_array, ctx=None, dtype=None):
+    """A new array with the values of a list, number, numpy array, torch tensor or NDArray.
+
+    Parameters
+    ----------
+    source_array : array-like
+    ctx : Context, optional
+        The current context by default.
+    dtype : str or type, optional
+        By default that of an NDArray or sparse array; float32 for anything else, numpy arrays included.
+
+    Raises
+    ------
+    TypeError
+        If `source_array` cannot be made an array of `dtype`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.array([1, 2, 3], dtype='int32').sum().asscalar()
+    np.int32(6)
+    """
+    if not isinstance(source_array, (NDArray, np.ndarray, torch.Tensor)) and hasattr(source_array, "tocsr"):
+        from . import sparse
+        return sparse.array(source_array, ctx=ctx, dtype=dtype)
+    context, device = _place(ctx)
+    if isinstance(source_array, NDArray):
+        if source_array._is_sparse:
+            from . import sparse
+            return sparse.array(source_array, ctx=ctx, dtype=dtype)
+        target = dtypes.to_torch(dtype) if dtype is not None else source_array._data.dtype
+        return NDArray._new(source_array._raw().to(device, target, copy=True).contiguous(), context)
+    try:
+        target = dtypes.to_torch("float32" if dtype is None else dtype)
+        if isinstance(source_array, torch.Tensor):
+            return NDArray._new(source_array.detach().to(device, target, copy=True).contiguous(), context)
+        if not isinstance(source_array, np.ndarray):
+            source_array = _from_sequence(source_array)
+        if source_array.dtype == dtypes.BFLOAT16_BITS:
+            t = torch.from_numpy(np.ascontiguousarray(source_array).view(np.uint16)).view(torch.bfloat16)
+        else:
+            t = torch.from_numpy(np.ascontiguousarray(source_array) if source_array.ndim else source_array.reshape(()))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"source_array must be array like object of numbers and dtype a type that arrays hold: {error}") from None
+    return NDArray._new(t.to(device, target, copy=True).contiguous(), context)
+
+
+def _from_sequence(source):
+    """A numpy array out of nested sequences, which may hold NDArrays."""
+    if isinstance(source, (list, tuple)) and source and isinstance(source[0], NDArray):
+        source = [s.asnumpy() if isinstance(s, NDArray) else s for s in source]
+    values = np.asarray(source)
+    if values.dtype == object:
+        raise TypeError(f"entries of {type(source).__name__} have different lengths or are not numbers")
+    return values if values.dtype != np.longdouble else values.astype(np.float64)
+
+
+def zeros(shape, ctx=None, dtype=None, stype=None, **kwargs):
+    """A new array of zeros; see `full` for the parameters. `stype` may be ``'csr'`` or ``'row_sparse'``."""
+    if stype not in (None, "default"):
+        from . import sparse
+        return sparse.zeros(stype, shape, ctx=ctx, dtype=dtype, **kwargs)
+    return _filled(shape, 0, ctx, dtype, kwargs)
+
+
+def ones(shape, ctx=None, dtype=None, **kwargs):
+    """A new array of ones; see `full` for the parameters."""
+    return _filled(shape, 1, ctx, dtype, kwargs)
+
+
+def full(shape, val, ctx=None, dtype=np.float32, out=None):
+    """A new array with the same value everywhere.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    val : scalar
+    ctx : Context, optional
+    dtype : str or type, optional
+        float32 by default.
+    out : NDArray, optional
+        Receives the values.
+    """
+    return _filled(shape, val, ctx, dtype, {"out": out})
+
+
+def _filled(shape, value, ctx, dtype, kwargs):
+    out = kwargs.pop("out", None)
+    kwargs.pop("name", None)
+    if kwargs:
+        raise TypeError(f"got unexpected arguments {sorted(kwargs)}")
+    context, device = _place(ctx)
+    result = NDArray._new(torch.full(_sizes(shape), value, dtype=dtypes.to_torch(dtype), device=device), context)
+    if out is None:
+        return result
+    out[:] = result
+    return out
+
+
+def empty(shape, ctx=None, dtype=None, stype=None):
+    """A new array whose values are whatever memory held."""
+    if stype not in (None, "default"):
+        from . import sparse
+        return sparse.empty(stype, shape, ctx=ctx, dtype=dtype)
+    context, device = _place(ctx)
+    return NDArray._new(torch.empty(_sizes(shape), dtype=dtypes.to_torch(dtype), device=device), context)
+
+
+def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dtype=np.float32):
+    """Evenly spaced numbers from `start` up to, without, `stop`; each `repeat` times.
+
+    `infer_range` has no meaning outside of a Symbol, where the length can follow from the context; it must be left at None or False.
+    """
+    if infer_range:
+        raise MXNetError("arange: infer_range=True needs a Symbol, whose shape inference finds the length")
+    return invoke(get("_arange"), (), {"start": start, "stop": stop, "step": step, "repeat": repeat,
+                                       "ctx": str(intern_context(ctx)) if ctx is not None else str(current_context()),
+                                       "dtype": dtypes.to_torch(dtype)})
+
+
+def linspace(start, stop, num, endpoint=True, ctx=None, dtype=np.float32):
+    """`num` evenly spaced numbers from `start` to `stop`, which is left out unless `endpoint`."""
+    context, device = _place(ctx)
+    steps = torch.arange(num, dtype=torch.float64, device=device) * ((stop - start) / max(num - 1 if endpoint else num, 1)) + start
+    return NDArray._new(steps.to(dtypes.to_torch(dtype)), context)
+
+
+def eye(N, M=0, k=0, ctx=None, dtype=None, **kwargs):
+    """An N x M array (square if M is 0) with ones on the diagonal number `k`."""
+    out = kwargs.pop("out", None)
+    if kwargs:
+        raise TypeError(f"eye got unexpected arguments {sorted(kwargs)}")
+    return invoke(get("_eye"), (), {"N": N, "M": M, "k": k, "dtype": dtypes.to_torch(dtype),
+                                    "ctx": str(intern_context(ctx) if ctx is not None else current_context())}, out=out)
+
+
+def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
+    """An NDArray out of a numpy array, sharing its memory if `zero_copy`.
+
+    Raises
+    ------
+    ValueError
+        If memory is to be shared and the numpy array is not contiguous.
+    """
+    if not zero_copy:
+        return array(ndarray, dtype=ndarray.dtype)
+    if not ndarray.flags["C_CONTIGUOUS"]:
+        raise ValueError("Only c-contiguous arrays are supported for zero-copy; pass numpy.ascontiguousarray(x)")
+    # As in MXNet the caller's array becomes read-only: two writers of one memory surprise everyone.
+    t = torch.from_numpy(ndarray)
+    ndarray.flags["WRITEABLE"] = False
+    return array_cls._new(t, context_of(t))
+
+
+def from_dlpack(dlpack):
+    """An NDArray that shares memory with a DLPack capsule, or with any object that offers ``__dlpack__``."""
+    return from_torch(torch.utils.dlpack.from_dlpack(dlpack))
+
+
+def to_dlpack_for_read(data):
+    """A DLPack capsule that shares the array's memory, for readers."""
+    return data.to_dlpack_for_read()
+
+
+def to_dlpack_for_write(data):
+    """A DLPack capsule that shares the array's memory, for writers."""
+    return data.to_dlpack_for_write()
+
+
+def waitall():
+    """Return when everything that was asked for is computed."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+def concatenate(arrays, axis=0, always_copy=True):
+    """Join arrays along an axis. A single array is returned as it is unless `always_copy`."""
+    if not arrays:
+        raise MXNetError("concatenate: at least one array is needed")
+    if len(arrays) == 1 and not always_copy:
+        return arrays[0]
+    sizes = {a.shape[:axis] + a.shape[axis + 1:] for a in arrays}
+    if len(sizes) > 1:
+        raise MXNetError(f"concatenate: shapes must agree outside axis {axis}, received {[a.shape for a in arrays]}")
+    return NDArray._new(torch.cat([a._raw().to(arrays[0]._data.device) for a in arrays], axis), arrays[0]._ctx)
+
+
+def moveaxis(tensor, source, destination):
+    """The array with axes moved to new places, the others in order."""
+    n = tensor.ndim
+
+    def positions(axes, what):
+        axes = [axes] if isinstance(axes, int) else list(axes)
+        if any(not -n <= a < n for a in axes):
+            raise ValueError(f"moveaxis: {what} {axes} names axes that an array of {n} axes does not have")
+        axes = [a % n for a in axes]
+        if len(set(axes)) < len(axes):
+            raise ValueError(f"moveaxis: {what} names an axis twice")
+        return axes
+
+    source, destination = positions(source, "source"), positions(destination, "destination")
+    if len(source) != len(destination):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [a for a in range(n) if a not in source]
+    for to, a in sorted(zip(destination, source)):
+        order.insert(to, a)
+    return invoke(get("transpose"), (tensor,), {"axes": tuple(order)})
+
+
+def histogram(a, bins=10, range=None):
+    """Counts of the values of `a` between bin edges: returns counts and edges.
+
+    `bins` is a number, with `range` the outer edges (of the data by default), or an array of edges.
+    """
+    if isinstance(bins, NDArray):
+        return invoke(get("_histogram"), (a, bins), {})
+    if not isinstance(bins, (int, np.integer)):
+        raise ValueError("bins argument should be either an integer or an NDArray")
+    if range is None:
+        range = (a.min().asscalar(), a.max().asscalar())
+        if range[0] == range[1]:
+            range = (range[0] - 0.5, range[1] + 0.5)
+    return invoke(get("_histogram"), (a,), {"bin_cnt": int(bins), "range": range})
+
+
+def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
+    """Cut an array along an axis into equal sections, or at the given indices. Returns a list."""
+    if isinstance(indices_or_sections, (int, np.integer)):
+        if ary.shape[axis] % indices_or_sections:
+            raise ValueError("array split does not result in an equal division")
+        attrs = {"sections": int(indices_or_sections), "indices": ()}
+    elif isinstance(indices_or_sections, (tuple, list)):
+        attrs = {"indices": (0, *indices_or_sections), "sections": 0}
+    else:
+        raise ValueError("indices_or_sections must be an int or a tuple of ints")
+    return invoke(get("_split_v2"), (ary,), {**attrs, "axis": axis, "squeeze_axis": squeeze_axis})
+
+
+def onehot_encode(indices, out):
+    """Write the one-hot rows of `indices` into `out`, whose second axis gives their length."""
+    return invoke(get("one_hot"), (indices,), {"depth": out.shape[1], "dtype": out._data.dtype}, out=out)
+
+
+def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mean=None):
+    """Decode an image (old interface; new programs use ``mx.image.imdecode``): float32, (channels, height, width).
+
+    `clip_rect` cuts out ``(x0, y0, x1, y1)``; `mean` is subtracted; with `out` of four axes, image number `index` is written.
+    """
+    from ..image import imdecode as decode
+    image = decode(str_img, flag=1 if channels == 3 else 0)
+    x0, y0, x1, y1 = clip_rect
+    if x1 > x0 and y1 > y0:
+        image = image[y0:y1, x0:x1]
+    values = NDArray._new(image._raw().permute(2, 0, 1).float().contiguous(), image._ctx)
+    if mean is not None:
+        values = values - mean
+    if out is None:
+        return values.expand_dims(0)
+    if out.ndim == 4:
+        out[index] = values
+    else:
+        out[:] = values
+    return out
+
+
+def get_indexing_dispatch_code(key):
+    """0 for an index of integers and slices, 1 for one that holds arrays, -1 for one that is no index."""
+    if indexing.is_basic(key):
+        return 0
+    from .ndarray import _index_tensor
+    try:
+        for k in key if isinstance(key, tuple) else (key,):
+            if not indexing.is_basic(k):
+                _index_tensor(k)
+    except ValueError:
+        return -1
+    return 1
+
+
+def indexing_key_expand_implicit_axes(key, shape):
+    """The index as a tuple with an entry for every axis, Ellipsis written out."""
+    return indexing.expand(key, len(shape))
+
+
+def get_oshape_of_gather_nd_op(dshape, ishape):
+    """The shape of ``gather_nd(data, indices)`` from the shapes of both."""
+    if not ishape or ishape[0] > len(dshape):
+        raise ValueError(f"gather_nd: indices of shape {ishape} select up to axis {ishape[0] if ishape else 0}, data has {len(dshape)}")
+    return tuple(ishape[1:]) + tuple(dshape[ishape[0]:])

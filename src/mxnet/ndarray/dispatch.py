@@ -1,0 +1,230 @@
+"""How an operator is called on arrays: unwrap, run, record, wrap.
+
+This is the hot path. What every call pays for is in `invoke` and in the two short cuts of `functions`; anything that only some
+calls need (sparse inputs, `out=`, profiling, errors) branches off.
+"""
+import threading
+import time
+
+import torch
+
+from ..base import MXNetError
+from ..context import current_context, intern_context
+from ..ops import random_state
+from ..ops.dtypes import name_of
+from ..ops.schema import to_string
+
+
+class Mode(threading.local):
+    """Whether this thread records for autograd, and whether operators run as in training."""
+
+    recording = False
+    training = False
+
+
+mode = Mode()
+observer = None  # set by the profiler: observer(operator name, start ns, end ns, tensors, results)
+
+
+class TapeNode:
+    """One recorded call. It knows what was called on what, not the values: those are torch's to keep."""
+
+    __slots__ = ("op", "attrs", "inputs", "freed")
+
+    def __init__(self, op, attrs, inputs):
+        self.op, self.attrs, self.inputs, self.freed = op, attrs, inputs, False
+
+
+class Recorded:
+    """Marks an array as output `index` of a recorded call."""
+
+    __slots__ = ("node", "index")
+    grad = None
+    grad_req = "null"
+    fresh = False
+
+    def __init__(self, node, index):
+        self.node, self.index = node, index
+
+
+class Unrecorded:
+    """Marks an array that was an input of a recorded call without being part of the graph."""
+
+    __slots__ = ()
+    grad = None
+    grad_req = "null"
+    fresh = False
+    node = None
+    index = 0
+
+
+def entry_of(array):
+    """What stands for `array` on the tape; the array gets a mark if it has none."""
+    info = array._autograd
+    if info is None:
+        info = array._autograd = Unrecorded()
+    return info
+
+
+def in_graph(array):
+    """True if a gradient may flow through `array`, so that its values must not be replaced while recording."""
+    info = array._autograd
+    return info is not None and (info.node is not None or info.grad_req != "null")
+
+
+def refuse_inplace():
+    raise MXNetError("in-place operations (+=, -=, x[:] = ..., out=x) on an array that takes part in a recorded computation are not "
+                     "supported: write into a new array, or do it outside autograd.record()")
+
+
+def invoke(op, arrays, attrs, out=None, cls=None):
+    """Call an operator on arrays.
+
+    Parameters
+    ----------
+    op : mxnet.ops.Operator
+    arrays : sequence of NDArray or None
+    attrs : dict
+        Attributes as the user gave them.
+    out : NDArray or list of NDArray, optional
+        Receive the results.
+    cls : type
+        The class of the results.
+
+    Returns
+    -------
+    NDArray or list of NDArray
+    """
+    cls = cls or NDArray
+    ctx = None
+    tensors = []
+    for a in arrays:
+        if a is None:
+            tensors.append(None)
+            continue
+        if not isinstance(a, NDArray):
+            _refuse_input(op, arrays)
+        if a._is_sparse:
+            from .sparse_dispatch import invoke_sparse
+            return invoke_sparse(op, arrays, attrs, out, cls)
+        tensors.append(a._data)
+        if ctx is not a._ctx:
+            if ctx is not None:
+                _refuse_mixed_contexts(op, arrays)
+            ctx = a._ctx
+    kwargs = op.parse_cached(attrs) if attrs or op.attributes else attrs
+    if op.wants_training:
+        kwargs = {**kwargs, op.wants_training: mode.training}
+    if op.wants_device:
+        given = attrs.get("ctx")
+        ctx = ctx or (intern_context(given) if given else out._ctx if type(out) is NDArray else current_context())
+        kwargs = {**kwargs, op.wants_device: ctx.torch_device}
+    elif ctx is None:
+        ctx = current_context()
+    if op.mutates:
+        for i in op.mutated_indices:
+            if i < len(tensors) and tensors[i] is not None:
+                tensors[i] = tensors[i].data
+    result, recorded = run(op, op.fn, tensors, kwargs, ctx)
+    if type(result) is tuple or type(result) is list:
+        if len(result) > 1:
+            results = [cls._new(t, ctx) for t in result]
+            if recorded:
+                node = TapeNode(op, attrs, [entry_of(a) for a in arrays if a is not None])
+                for i, r in enumerate(results):
+                    if r._data.requires_grad:
+                        r._autograd = Recorded(node, i)
+            return results if out is None else _write_all(out, results)
+        result = result[0]
+    array = cls._new(result, ctx)
+    if recorded and result.requires_grad:
+        array._autograd = Recorded(TapeNode(op, attrs, [entry_of(a) for a in arrays if a is not None]), 0)
+    return array if out is None else _write(out, array)
+
+
+def run(op, fn, tensors, kwargs, ctx):
+    """The results of ``fn(*tensors, **kwargs)`` under the grad mode that this thread's recording asks for, and whether torch recorded."""
+    recorded = False
+    for t in tensors:
+        if t is not None and t.requires_grad:
+            recorded = True
+            break
+    start = time.perf_counter_ns() if observer is not None else 0
+    simulated = ctx.device_id and ctx.device_typeid != 2
+    if simulated:
+        before = random_state.use_cpu(ctx.device_id)
+    switch = recorded and torch.is_grad_enabled() is not mode.recording
+    if switch:
+        torch._C._set_grad_enabled(mode.recording)
+    try:
+        result = fn(*tensors, **kwargs)
+    except MXNetError as error:
+        if str(error).startswith(op.name):
+            raise
+        raise type(error)(explain(op, error, tensors, kwargs)) from None
+    except (RuntimeError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
+        raise MXNetError(explain(op, error, tensors, kwargs)) from error
+    finally:
+        if switch:
+            torch._C._set_grad_enabled(not mode.recording)
+        if simulated:
+            random_state.use_cpu(before)
+    if start:
+        observer(op.name, start, time.perf_counter_ns(), tensors, result)
+    return result, recorded and mode.recording
+
+
+def explain(op, error, tensors, kwargs):
+    """What a failed call was: the operator, its inputs and attributes, and what went wrong."""
+    inputs = ", ".join(f"{n}: {name_of(t.dtype)}{tuple(t.shape)}" if t is not None else f"{n}: none"
+                       for n, t in zip(op.inputs if not op.variadic else [f"input {i}" for i in range(len(tensors))], tensors))
+    attributes = ", ".join(f"{k}={to_string(v)}" for k, v in kwargs.items() if k in op.attributes)
+    return f"{op.name}: {str(error).splitlines()[0] if str(error) else type(error).__name__} [inputs: {inputs or 'none'}; attributes: {attributes or 'none'}]"
+
+
+def _refuse_input(op, arrays):
+    for i, a in enumerate(arrays):
+        if a is not None and not isinstance(a, NDArray):
+            name = op.inputs[min(i, len(op.inputs) - 1)]
+            raise MXNetError(f"{op.name}: input `{name}` must be an NDArray, received {a!r} of type {type(a).__name__}; "
+                             "convert with mx.nd.array(...)")
+
+
+def _refuse_mixed_contexts(op, arrays):
+    where = ", ".join(str(a._ctx) for a in arrays if a is not None)
+    raise MXNetError(f"{op.name}: all inputs must be on one device, received {where}; move them with x.as_in_context(ctx)")
+
+
+def _write(out, array):
+    if isinstance(out, (list, tuple)):
+        if len(out) != 1:
+            raise MXNetError(f"`out` holds {len(out)} arrays, the operator returns 1")
+        out = out[0]
+    if not isinstance(out, NDArray):
+        raise TypeError(f"`out` must be an NDArray, received {type(out).__name__}")
+    if mode.recording and (in_graph(out) or array._autograd is not None):
+        if in_graph(out):
+            refuse_inplace()
+        if out.shape == array.shape:  # the graph must go through `out` itself
+            out._data = array._data.to(out._data.dtype)
+            out._autograd = array._autograd
+            return out
+    if out.shape != array.shape:
+        raise MXNetError(f"`out` has shape {out.shape}, the result has {array.shape}")
+    out._set_values(array._data)
+    return out
+
+
+def _write_all(out, results):
+    if not isinstance(out, (list, tuple)) or len(out) > len(results):
+        raise MXNetError(f"the operator returns {len(results)} arrays; `out` must be a list of as many NDArrays")
+    for o, r in zip(out, results):
+        _write(o, r)
+    return out
+
+
+class _Late:
+    """Stands for NDArray until ndarray.py, which needs this module, has defined it."""
+
+
+NDArray = _Late

@@ -1,0 +1,188 @@
+"""From operators to the functions of ``mx.nd``."""
+import inspect
+
+import torch
+
+from ..base import MXNetError, _Null
+from ..ops.registry import OPERATORS, get
+from . import dispatch
+from .dispatch import invoke, mode
+
+_made = {}
+
+
+def operator_function(name, cls=None):
+    """The function ``mx.nd.<name>``: MXNet's signature, arrays in and out."""
+    key = name, cls
+    found = _made.get(key)
+    if found is None:
+        found = _made[key] = _make(get(name), name, cls)
+    return found
+
+
+def split_arguments(op, args, kwargs, array_type):
+    """Which of a call's arguments are inputs and which attributes.
+
+    Returns
+    -------
+    inputs : list
+        Up to the last one given; None for those left out in between.
+    attributes : dict
+        What remains, without those left at ``_Null``.
+    """
+    if op.variadic:
+        count = 0
+        while count < len(args) and isinstance(args[count], array_type):
+            count += 1
+        inputs, rest = list(args[:count]), args[count:]
+        if not inputs and rest and isinstance(rest[0], (list, tuple)):
+            inputs, rest = list(rest[0]), rest[1:]
+        if not inputs and isinstance(kwargs.get(op.inputs[-1]), (list, tuple)):
+            inputs = list(kwargs.pop(op.inputs[-1]))
+        if len(op.inputs) > 1 or not inputs:
+            for n in op.inputs[:-1]:
+                if n in kwargs:
+                    inputs.insert(op.inputs.index(n), kwargs.pop(n))
+        if rest:
+            raise MXNetError(f"{op.name}: positional arguments must be arrays, received {rest[0]!r}; give attributes by name")
+        positional = ()
+    else:
+        n = len(op.inputs)
+        inputs, positional = list(args[:n]), args[n:]
+        if kwargs:
+            for i, name in enumerate(op.inputs):
+                if name in kwargs:
+                    if i < len(inputs) and inputs[i] is not None:
+                        raise TypeError(f"{op.name}: input `{name}` was given twice")
+                    inputs.extend([None] * (i + 1 - len(inputs)))
+                    inputs[i] = kwargs.pop(name)
+        # Activation(x, 'relu'): an attribute may follow the inputs that were given by position.
+        for i in range(1, len(inputs)):
+            if inputs[i] is not None and not isinstance(inputs[i], array_type) and op.inputs[i] in op.optional_inputs:
+                positional = tuple(inputs[i:]) + positional
+                del inputs[i:]
+                break
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+    for name, value in zip(op.attributes, positional):
+        if value is not _Null:
+            if name in kwargs:
+                raise TypeError(f"{op.name}: `{name}` was given twice")
+            kwargs[name] = value
+    if len(positional) > len(op.attributes):
+        raise TypeError(f"{op.name} takes at most {len(op.inputs) + len(op.attributes)} arguments, received {len(args)}")
+    for name in [k for k, v in kwargs.items() if v is _Null]:
+        del kwargs[name]
+    return inputs, kwargs
+
+
+def _make(op, name, cls):
+    NDArray = dispatch.NDArray
+    cls = cls or NDArray
+    fn, n = op.fn, op.num_inputs
+    required = 0 if op.variadic else sum(1 for i in op.inputs if i not in op.optional_inputs)
+
+    def general(*args, out=None, name=None, **kwargs):
+        inputs, attrs = split_arguments(op, args, kwargs, NDArray)
+        if len(inputs) < required:
+            needed = op.inputs if op.inputs_rule is None else op.input_names(op.parse(attrs))
+            if len(inputs) < len(needed):
+                raise MXNetError(f"{op.name} expects {len(needed)} inputs ({', '.join(needed)}), received {len(inputs)}")
+        return invoke(op, inputs, attrs, out, cls)
+
+    function = general
+    if op.simple and n == 1:
+        def function(*args, out=None, name=None, **kwargs):
+            if len(args) == 1 and out is None and not kwargs:
+                a = args[0]
+                if type(a) is cls and dispatch.observer is None and not a._data.requires_grad:
+                    try:
+                        return cls._new(fn(a._data), a._ctx)
+                    except Exception:  # the general path explains what is wrong
+                        pass
+            return general(*args, out=out, **kwargs)
+    elif op.simple and n == 2:
+        def function(*args, out=None, name=None, **kwargs):
+            if len(args) == 2 and out is None and not kwargs:
+                a, b = args
+                if type(a) is cls and type(b) is cls and a._ctx is b._ctx and dispatch.observer is None:
+                    x, y = a._data, b._data
+                    if not (x.requires_grad or y.requires_grad):
+                        try:
+                            return cls._new(fn(x, y), a._ctx)
+                        except Exception:  # the general path explains what is wrong
+                            pass
+            return general(*args, out=out, **kwargs)
+    elif n == 1 and not op.wants_training and not op.wants_device and not op.mutates:
+        parse = op.parse_cached
+
+        def function(*args, out=None, name=None, **kwargs):
+            if len(args) == 1 and out is None and dispatch.observer is None:
+                a = args[0]
+                if type(a) is cls and a._ctx.device_id == 0 and not a._data.requires_grad:
+                    try:
+                        result = fn(a._data, **parse(kwargs))
+                        if type(result) is torch.Tensor:
+                            return cls._new(result, a._ctx)
+                        if len(result) > 1:
+                            return [cls._new(r, a._ctx) for r in result]
+                    except Exception:  # the general path explains what is wrong
+                        pass
+            return general(*args, out=out, **kwargs)
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "mxnet.ndarray"
+    function.__doc__ = op.__doc__
+    function.__signature__ = signature(op)
+    return function
+
+
+def signature(op):
+    """What `inspect` and editors show: inputs, then attributes, then ``out`` and ``name``."""
+    P = inspect.Parameter
+    if op.variadic:
+        head = [P(n, P.POSITIONAL_OR_KEYWORD) for n in op.inputs[:-1]] + [P(op.inputs[-1], P.VAR_POSITIONAL)]
+        kind = P.KEYWORD_ONLY
+    else:
+        head = [P(n, P.POSITIONAL_OR_KEYWORD, default=None) for n in op.inputs]
+        kind = P.POSITIONAL_OR_KEYWORD
+    names = dict.fromkeys([*op.attributes, *(["ctx"] if op.wants_device else []), *([op.key_var_num_args] if op.key_var_num_args else [])])
+    attributes = [P(n, kind, default=_Null) for n in names]
+    tail = [P("out", kind, default=None), P("name", kind, default=None), P("kwargs", P.VAR_KEYWORD)]
+    return inspect.Signature(head + attributes + tail)
+
+
+def public_name(name):
+    """Where an operator's name stands in ``mx.nd`` and ``mx.sym``: (sub-namespace or '', name there)."""
+    for prefix, space in _SPACES:
+        if name.startswith(prefix):
+            return space, name[len(prefix):]
+    if name.startswith("_"):
+        return "_internal", name
+    return "", name
+
+
+_SPACES = (("_contrib_", "contrib"), ("_linalg_", "linalg"), ("_sparse_", "sparse"), ("_image_", "image"), ("_random_", "random"))
+
+
+def namespace_lookup(module_name, prefix, make, underscored=False):
+    """A module ``__getattr__`` that finds operators named ``prefix + name``, and a ``__dir__`` that lists them."""
+    import sys
+
+    def lookup(name):
+        if not name.startswith("__"):
+            for candidate in (prefix + name, name) if underscored or prefix == "_sparse_" else (prefix + name,):
+                if candidate in OPERATORS and (underscored or not candidate.startswith("_") or prefix):
+                    function = make(candidate)
+                    setattr(sys.modules[module_name], name, function)
+                    return function
+        raise AttributeError(f"module '{module_name}' has no attribute '{name}'")
+
+    def listing():
+        module = sys.modules[module_name]
+        found = {n[len(prefix):] for n in OPERATORS if n.startswith(prefix) and (underscored or prefix or not n.startswith("_"))}
+        return sorted(found | set(module.__dict__))
+
+    return lookup, listing
+
+
+__all__ = ["mode", "namespace_lookup", "operator_function", "public_name", "signature", "split_arguments"]

@@ -1,0 +1,126 @@
+"""What stands between the brackets of ``x[...]``: MXNet's rules, in terms that torch understands."""
+import numpy as np
+import torch
+
+from ..base import integer_types
+
+
+def is_basic(key):
+    """True if the key selects a regular grid: integers, slices, None and Ellipsis only."""
+    if type(key) is int or type(key) is slice or key is None or key is Ellipsis:
+        return True
+    if isinstance(key, tuple):
+        return all(k is None or k is Ellipsis or isinstance(k, (slice, *integer_types)) and not isinstance(k, (bool, np.bool_)) for k in key)
+    return isinstance(key, integer_types) and not isinstance(key, (bool, np.bool_))
+
+
+def check_integer(index, axis, size):
+    """The index as a non-negative number.
+
+    Raises
+    ------
+    IndexError
+        If it is out of range.
+    """
+    index = int(index)
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
+    return index + size if index < 0 else index
+
+
+def expand(key, ndim):
+    """The key as a tuple with one entry for each axis, Ellipsis replaced by full slices. None entries stay."""
+    key = key if isinstance(key, tuple) else (key,)
+    used = sum(_consumed(k) for k in key if k is not None and k is not Ellipsis)
+    if used > ndim:
+        raise IndexError(f"too many indices for an array of {ndim} axes: {used} were given")
+    ellipses = [i for i, k in enumerate(key) if k is Ellipsis]
+    if len(ellipses) > 1:
+        raise IndexError("an index can hold one Ellipsis ('...') only")
+    at = ellipses[0] if ellipses else len(key)
+    return key[:at] + (slice(None),) * (ndim - used) + key[at + 1:]
+
+
+def _consumed(k):
+    return k.ndim if isinstance(k, torch.Tensor) and k.dtype == torch.bool else 1
+
+
+def normalize_slice(s, size):
+    """Start, stop and step of a slice on an axis of `size` entries, and how many entries it selects."""
+    for part in (s.start, s.stop, s.step):
+        if part is not None and not isinstance(part, integer_types):
+            raise IndexError(f"slice entries must be integers or None, received {part!r}")
+    start, stop, step = slice(*(None if p is None else int(p) for p in (s.start, s.stop, s.step))).indices(size)
+    return start, stop, step, len(range(start, stop, step))
+
+
+def basic_view(tensor, key):
+    """The torch view (or, for negative steps, copy) that a basic key selects."""
+    out, axis, source_axis = tensor, 0, 0
+    for k in expand(key, tensor.dim()):
+        if k is None:
+            out = out.unsqueeze(axis)
+            axis += 1
+            continue
+        size = tensor.shape[source_axis]
+        if isinstance(k, slice):
+            if k != _ALL:
+                start, stop, step, count = normalize_slice(k, size)
+                if step < 0:
+                    out = out.index_select(axis, torch.arange(start, stop, step, device=tensor.device))
+                else:
+                    out = out.narrow(axis, start, 0) if count == 0 else out[(slice(None),) * axis + (slice(start, stop, step),)]
+            axis += 1
+        else:
+            out = out.select(axis, check_integer(k, source_axis, size))
+        source_axis += 1
+    return out
+
+
+_ALL = slice(None)
+
+
+def advanced_key(key, shape, device, as_tensor):
+    """A key for torch's indexing out of one that holds arrays or lists, with indices checked.
+
+    `as_tensor` turns the array types of the caller into tensors.
+    """
+    items = []
+    for k in key if isinstance(key, tuple) else (key,):
+        if k is None or k is Ellipsis or isinstance(k, slice) or type(k) is int:
+            items.append(k)
+        elif isinstance(k, integer_types) and not isinstance(k, (bool, np.bool_)):
+            items.append(int(k))
+        else:
+            t = as_tensor(k)
+            items.append(t.to(device) if t.dtype in (torch.bool, torch.int64) else t.to(device, torch.int64))
+    out, axis = [], 0
+    for k in expand(tuple(items), len(shape)):
+        if k is None:
+            out.append(None)
+            continue
+        if isinstance(k, torch.Tensor) and k.dtype == torch.bool:
+            if tuple(k.shape) != tuple(shape[axis:axis + k.dim()]):
+                raise IndexError(f"boolean index of shape {tuple(k.shape)} does not match axes {tuple(shape[axis:axis + k.dim()])}")
+            out.extend(k.nonzero(as_tuple=True))
+            axis += k.dim()
+            continue
+        size = shape[axis]
+        if isinstance(k, slice):
+            start, stop, step, count = normalize_slice(k, size)
+            # Torch has no negative steps; the indices themselves do, at the place numpy gives a slice between arrays.
+            if step < 0:
+                raise IndexError("a slice with a negative step cannot be combined with index arrays; flip the axis first")
+            out.append(slice(start, stop if count else start, step))
+        elif isinstance(k, int):
+            out.append(check_integer(k, axis, size))
+        else:
+            if k.numel() and size == 0:
+                raise IndexError(f"index arrays cannot select from axis {axis}, which has no entries")
+            if k.numel():
+                low, high = k.min().item(), k.max().item()
+                if low < -size or high >= size:
+                    raise IndexError(f"index {low if low < -size else high} is out of bounds for axis {axis} with size {size}")
+            out.append(k)
+        axis += 1
+    return tuple(out)

@@ -1,0 +1,582 @@
+"""The dense array of ``mx.nd``."""
+import numpy as np
+import torch
+
+from .. import util
+from ..base import MXNetError, integer_types, numeric_types
+from ..context import Context, cpu, current_context, gpu, intern_context
+from ..ops import dtypes
+from ..ops.registry import get as get_operator
+from . import dispatch, indexing
+from .dispatch import in_graph, invoke, mode, refuse_inplace
+
+GRAD_REQS = ("null", "write", "add")
+
+
+class Marked:
+    """Marks an array whose gradient is wanted: where it goes, and how."""
+
+    __slots__ = ("grad", "grad_req", "fresh", "__weakref__")
+    node = None
+    index = 0
+
+    def __init__(self, grad, grad_req):
+        self.grad, self.grad_req, self.fresh = grad, grad_req, False
+
+    def deliver(self, leaf):
+        """Take a finished gradient from torch's leaf tensor."""
+        gradient, leaf.grad = leaf.grad, None
+        self.take(gradient)
+
+    def take(self, gradient):
+        """Write or add a gradient tensor that nobody else holds."""
+        buffer = self.grad
+        if buffer._is_sparse:
+            buffer._take_dense(gradient.detach(), self.grad_req == "add")
+        elif self.grad_req == "add":
+            buffer._data.data.add_(gradient)
+        elif buffer._data.dtype == gradient.dtype and buffer._owns_memory() and gradient.is_contiguous():
+            buffer._data = gradient.detach()
+        else:
+            buffer._data.data.copy_(gradient)
+        self.fresh = True
+
+
+class NDArray:
+    """An array of numbers on a device.
+
+    Arrays come from `mx.nd.array`, `mx.nd.zeros` and the operators. `NDArray(tensor)` wraps a torch tensor without copying.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[1, 2], [3, 4]])
+    >>> (x * 2 + 1).asnumpy()
+    array([[3., 5.],
+           [7., 9.]], dtype=float32)
+    """
+
+    __slots__ = ("_data", "_ctx", "_autograd", "__weakref__")
+    __array_priority__ = 1000.0
+    _is_sparse = False
+
+    def __init__(self, handle, writable=True):
+        if handle is None:  # how pickles of MXNet start an array that __setstate__ then fills
+            handle = torch.empty(0)
+        if not isinstance(handle, torch.Tensor):
+            raise TypeError(f"NDArray wraps a torch tensor, received {type(handle).__name__}; build arrays with mx.nd.array(...)")
+        if not writable:
+            raise MXNetError("read-only NDArrays are not supported: torch tensors are always writable; pass a copy instead")
+        self._data, self._ctx, self._autograd = handle, context_of(handle), None
+
+    @classmethod
+    def _new(cls, tensor, ctx):
+        self = cls.__new__(cls)
+        self._data = tensor
+        self._ctx = ctx
+        self._autograd = None
+        return self
+
+    # -- what it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self):
+        """The sizes of the axes, a tuple of int."""
+        return tuple(self._data.shape)
+
+    @property
+    def size(self):
+        """The number of elements."""
+        return self._data.numel()
+
+    @property
+    def ndim(self):
+        """The number of axes."""
+        return self._data.dim()
+
+    @property
+    def dtype(self):
+        """The numpy type of the elements."""
+        return dtypes.to_numpy(self._data.dtype)
+
+    @property
+    def context(self):
+        """The device that holds the array."""
+        return self._ctx
+
+    ctx = context
+
+    @property
+    def stype(self):
+        """How the array is stored: ``'default'``, ``'csr'`` or ``'row_sparse'``."""
+        return "default"
+
+    @property
+    def T(self):
+        """The array with its axes in reverse order."""
+        return self if self.ndim < 2 else self.transpose()
+
+    @property
+    def writable(self):
+        """Always True: arrays are writable here."""
+        return True
+
+    @property
+    def handle(self):
+        """The torch tensor behind the array. (MXNet's handles are pointers into its library; there is none here.)"""
+        return self._data
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def __hash__(self):
+        return id(self) >> 4
+
+    def __bool__(self):
+        if self.size == 0:
+            return False
+        if self.size > 1:
+            raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
+        return bool(self._raw().item())
+
+    def __repr__(self):
+        return f"\n{self.asnumpy()}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __reduce__(self):
+        return type(self), (None,), self.__getstate__()
+
+    def __getstate__(self):
+        from .serialization import dump_array
+        return {"handle": bytearray(dump_array(self))}
+
+    def __setstate__(self, state):
+        from .serialization import restore_array
+        restore_array(self, state["handle"])
+
+    def __copy__(self):
+        return self.copy()
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    def _raw(self):
+        """The tensor without its history."""
+        t = self._data
+        return t.detach() if t.requires_grad else t
+
+    def _owns_memory(self):
+        """True if the tensor is all of its storage, so that no view of something larger is lost when it is replaced."""
+        t = self._data
+        return not t._is_view() and t.untyped_storage().nbytes() == t.numel() * t.element_size()
+
+    # -- values out ----------------------------------------------------------------------------------------------------
+
+    def asnumpy(self):
+        """A numpy array with a copy of the values; waits until they are computed."""
+        t = self._raw()
+        if t.dtype == torch.bfloat16:
+            return t.cpu().contiguous().view(torch.uint16).numpy().view(dtypes.BFLOAT16_BITS).copy()
+        return t.cpu().numpy().copy(order="C") if not t.is_cuda else np.ascontiguousarray(t.cpu().numpy())
+
+    def asscalar(self):
+        """The one element as a numpy scalar.
+
+        Raises
+        ------
+        ValueError
+            If the array has not exactly one element.
+        """
+        if self.size != 1:
+            raise ValueError(f"The current array is not a scalar: it has {self.size} elements")
+        return self.asnumpy().reshape(())[()] if self._data.dtype != torch.bfloat16 else self._raw().float().item()
+
+    def as_torch(self):
+        """The torch tensor that holds the values; memory is shared both ways."""
+        return self._data if mode.recording else self._raw()
+
+    def __array__(self, dtype=None, copy=None):
+        values = self.asnumpy()
+        return values if dtype is None else values.astype(dtype)
+
+    def __dlpack__(self, **kwargs):
+        return self._raw().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return self._raw().__dlpack_device__()
+
+    def to_dlpack_for_read(self):
+        """A DLPack capsule that shares the memory, for readers."""
+        return torch.utils.dlpack.to_dlpack(self._raw())
+
+    def to_dlpack_for_write(self):
+        """A DLPack capsule that shares the memory, for writers."""
+        return torch.utils.dlpack.to_dlpack(self._raw())
+
+    def wait_to_read(self):
+        """Return when the values are computed."""
+        if self._data.is_cuda:
+            torch.cuda.current_stream(self._data.device).synchronize()
+
+    # -- copies ----------------------------------------------------------------------------------------------------------
+
+    def copy(self):
+        """A new array with the same values on the same device."""
+        return self.copyto(self._ctx)
+
+    def copyto(self, other):
+        """Copy into the array `other`, or into a new array on the device `other`.
+
+        Raises
+        ------
+        TypeError
+            If `other` is neither.
+        """
+        if isinstance(other, NDArray):
+            if other is self:
+                import warnings
+                warnings.warn("copyto: source and target are one array, nothing was copied", RuntimeWarning, stacklevel=2)
+                return False
+            if other.shape != self.shape:
+                raise MXNetError(f"copyto: the target has shape {other.shape}, the source {self.shape}")
+            other._set_values(self._raw())
+            return other
+        if isinstance(other, Context):
+            ctx = intern_context(other)
+
+            def copy(t):
+                return t.to(ctx.torch_device, copy=True, memory_format=torch.contiguous_format)
+
+            return self._recorded_call(copy, "_copyto", ctx)
+        raise TypeError(f"copyto does not support type {type(other)}")
+
+    def as_in_context(self, context):
+        """The array itself if it is on `context`, otherwise a copy there."""
+        if self._ctx is context or self._ctx == context:
+            return self
+        return self.copyto(context)
+
+    def astype(self, dtype, copy=True):
+        """The values converted to `dtype`; the array itself if `copy` is False and nothing needs converting."""
+        if dtype is None:
+            dtype = "float32"
+        target = dtypes.to_torch(dtype)
+        if not copy and target == self._data.dtype:
+            return self
+        return invoke(_CAST, (self,), {"dtype": target}, cls=type(self) if not self._is_sparse else None)
+
+    def detach(self):
+        """The same values in the same memory, cut off from the recorded computation."""
+        return type(self)._new(self._data.detach(), self._ctx)
+
+    def tostype(self, stype):
+        """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
+        if stype == "default":
+            return self
+        from .sparse import cast_storage
+        return cast_storage(self, stype)
+
+    def as_nd_ndarray(self):
+        """The array as ``mx.nd.NDArray``, sharing memory."""
+        return self
+
+    def as_np_ndarray(self):
+        """The array as ``mx.np.ndarray``, sharing memory."""
+        from ..numpy import ndarray
+        return _share(self, ndarray)
+
+    # -- values in -------------------------------------------------------------------------------------------------------
+
+    def _set_values(self, tensor):
+        """Overwrite the values, whatever has recorded them: a later backward sees the new ones, as in MXNet."""
+        self._data.data.copy_(tensor)
+
+    def __setitem__(self, key, value):
+        if mode.recording and in_graph(self):
+            refuse_inplace()
+        target = self._data.data
+        if key is Ellipsis or type(key) is slice and key == slice(None) or key == () and not target.dim():
+            pass
+        elif indexing.is_basic(key):
+            if isinstance(key, slice) or not isinstance(key, tuple):
+                key = (key,)
+            steps = [k.step for k in key if isinstance(k, slice)]
+            if any(s is not None and s < 0 for s in steps):
+                # Assigning to a reversed grid: assign the reversed values to the grid.
+                return self._assign_reversed(key, value)
+            target = indexing.basic_view(target, key)
+        else:
+            where = indexing.advanced_key(_plain_key(key), target.shape, target.device, _index_tensor)
+            values = self._as_values(value).to(target.dtype)
+            try:
+                target[where] = values
+            except (RuntimeError, IndexError):
+                raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to the selection {key!r} "
+                                 f"of an array of shape {self.shape}") from None
+            return None
+        if type(value) in (int, float, bool):
+            target.fill_(value)
+            return None
+        values = self._as_values(value)
+        try:
+            target.copy_(_drop_leading(values, target.dim()))
+        except RuntimeError:
+            raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {tuple(target.shape)}") from None
+
+    def _assign_reversed(self, key, value):
+        target, forward, flipped, axis = self._data.data, [], [], 0
+        for k, size in zip(indexing.expand(key, target.dim()), target.shape):
+            if isinstance(k, slice):
+                start, stop, step, count = indexing.normalize_slice(k, size)
+                if step < 0:
+                    flipped.append(axis)
+                    k = slice(start + step * (count - 1), start + 1, -step) if count else slice(0, 0)
+                axis += 1
+            forward.append(k)
+        view = indexing.basic_view(target, tuple(forward))
+        view.copy_(self._as_values(value).expand(view.shape).flip(flipped))
+
+    def _as_values(self, value):
+        """A tensor with the values to assign, of this array's type and on its device."""
+        t = self._data
+        if isinstance(value, NDArray):
+            return value._raw().to(t.device)
+        if isinstance(value, torch.Tensor):
+            return value.detach().to(t.device)
+        try:
+            return torch.as_tensor(np.asarray(value), device=t.device).to(t.dtype)
+        except (TypeError, ValueError):
+            raise TypeError(f"NDArray does not support assignment with {value!r} of type {type(value)}") from None
+
+    def __getitem__(self, key):
+        if type(key) is int:
+            size = self._data.shape[0] if self._data.dim() else 0
+            if not self._data.dim():
+                raise IndexError("an array without axes cannot be indexed with an integer")
+            index = indexing.check_integer(key, 0, size)
+            return self._select(lambda t: t.select(0, index))
+        if isinstance(key, list) and len(key) == 0:
+            return type(self)._new(self._raw()[0:0], self._ctx)
+        if indexing.is_basic(key):
+            if key == ():
+                return self
+            return self._select(lambda t: indexing.basic_view(t, key))
+        where = indexing.advanced_key(_plain_key(key), self.shape, self._data.device, _index_tensor)
+        return self._recorded_call(lambda t: t[where], "_advanced_indexing", self._ctx)
+
+    def _select(self, view):
+        zero_dim = util.is_np_shape()
+
+        def select(t):
+            v = view(t)
+            # MXNet shares memory only where the selection is one run of it; anything else is a copy.
+            if not v.is_contiguous():
+                v = v.contiguous()
+            return v if v.dim() or zero_dim else v.reshape(1)
+
+        if not self._data.requires_grad and dispatch.observer is None:
+            return type(self)._new(select(self._data), self._ctx)
+        return self._recorded_call(select, "_basic_indexing", self._ctx)
+
+    def _recorded_call(self, fn, name, ctx):
+        """Call a function of the tensor that is no registered operator, under autograd's rules."""
+        pseudo = _pseudo_operator(name)
+        result, recorded = dispatch.run(pseudo, fn, (self._data,), {}, self._ctx)
+        out = type(self)._new(result, ctx)
+        if recorded and result.requires_grad:
+            out._autograd = dispatch.Recorded(dispatch.TapeNode(pseudo, {}, [dispatch.entry_of(self)]), 0)
+        return out
+
+    def slice_assign(self, rhs, begin, end, step=None):
+        """A copy of the array with ``[begin:end:step]`` replaced by `rhs`."""
+        return invoke(get_operator("_slice_assign"), (self, rhs), {"begin": begin, "end": end, "step": step or ()})
+
+    def slice_assign_scalar(self, value, begin, end, step=None):
+        """A copy of the array with ``[begin:end:step]`` replaced by a number."""
+        return invoke(get_operator("_slice_assign_scalar"), (self,), {"scalar": value, "begin": begin, "end": end, "step": step or ()})
+
+    # -- shapes ------------------------------------------------------------------------------------------------------------
+
+    def reshape(self, *shape, **kwargs):
+        """The array with another shape, sharing memory.
+
+        Parameters
+        ----------
+        *shape : int or tuple of int
+            ``0`` keeps a size, ``-1`` is inferred; ``-2``, ``-3``, ``-4`` as in `mx.nd.reshape`.
+        reverse : bool
+            Match sizes from the right.
+
+        Raises
+        ------
+        MXNetError
+            If the sizes don't fit.
+        """
+        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = shape[0]
+        elif not shape:
+            shape = kwargs.get("shape")
+            if not shape and shape != ():
+                raise MXNetError("reshape: a shape must be given")
+        unknown = set(kwargs) - {"shape", "reverse"}
+        if unknown:
+            raise TypeError(f"reshape got unexpected arguments {sorted(unknown)}; it takes `shape` and `reverse`")
+        return invoke(_RESHAPE, (self,), {"shape": tuple(shape), "reverse": kwargs.get("reverse", False)}, cls=type(self))
+
+    # -- autograd ----------------------------------------------------------------------------------------------------------
+
+    def attach_grad(self, grad_req="write", stype=None):
+        """Ask for the gradient of this array in every later backward.
+
+        The array becomes a variable: what computed it is cut off.
+
+        Parameters
+        ----------
+        grad_req : {'write', 'add', 'null'}
+            Overwrite `grad` at each backward, add to it, or leave it alone.
+        stype : str, optional
+            How the gradient is stored; the array's own way by default.
+        """
+        from . import zeros
+        grad = zeros(self.shape, ctx=self._ctx, dtype=self._data.dtype, stype=stype or self.stype)
+        if type(grad) is not type(self) and type(grad) is NDArray and not self._is_sparse:
+            grad = type(self)._new(grad._data, grad._ctx)
+        self._mark(grad, grad_req)
+
+    def _mark(self, grad, grad_req):
+        if grad_req not in GRAD_REQS:
+            raise KeyError(f"grad_req must be one of {GRAD_REQS}, received {grad_req!r}")
+        self._autograd = Marked(grad, grad_req)
+        leaf = self._data.detach()
+        if grad_req != "null" and leaf.dtype.is_floating_point:
+            leaf.requires_grad_()
+            leaf.register_post_accumulate_grad_hook(self._autograd.deliver)
+        self._data = leaf
+
+    @property
+    def grad(self):
+        """The gradient that `attach_grad` asked for; None without it."""
+        info = self._autograd
+        return info.grad if info is not None else None
+
+    @property
+    def _fresh_grad(self):
+        info = self._autograd
+        return info is not None and info.fresh
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, value):
+        if isinstance(self._autograd, Marked):
+            self._autograd.fresh = bool(value)
+
+    def backward(self, out_grad=None, retain_graph=False, train_mode=True):
+        """Compute the gradients of everything marked that this array was computed from.
+
+        Parameters
+        ----------
+        out_grad : NDArray, optional
+            The gradient that arrives from above; ones by default.
+        retain_graph : bool
+            Keep what was recorded, for another backward.
+        """
+        from .. import autograd
+        autograd.backward([self], [out_grad], retain_graph, train_mode)
+
+    # -- arithmetic (the operators between two arrays are in arithmetic.py) -------------------------------------------------
+
+    def __neg__(self):
+        return invoke(_NEGATIVE, (self,), {}, cls=type(self))
+
+    def __abs__(self):
+        return self.abs()
+
+
+def _share(array, cls):
+    """The same array as another class: values, gradient and history."""
+    if type(array) is cls:
+        return array
+    out = cls._new(array._data, array._ctx)
+    out._autograd = array._autograd
+    return out
+
+
+def context_of(tensor):
+    """The context that stands for a tensor's device."""
+    return gpu(tensor.device.index or 0) if tensor.is_cuda else cpu(0)
+
+
+def from_torch(tensor, ctx=None):
+    """An NDArray that shares memory with a torch tensor.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        Of a type that MXNet knows.
+    ctx : Context, optional
+        The device it counts as, such as ``cpu(1)``; by default the tensor's own.
+
+    Example
+    -------
+    >>> import torch, mxnet as mx
+    >>> t = torch.zeros(2)
+    >>> x = mx.nd.from_torch(t)
+    >>> x[:] = 3
+    >>> t
+    tensor([3., 3.])
+    """
+    dtypes.name_of(tensor.dtype)
+    return NDArray._new(tensor, intern_context(ctx) if ctx is not None else context_of(tensor))
+
+
+class _PseudoOperator:
+    """Stands in error texts, profiles and on the tape for a call that is no registered operator."""
+
+    variadic, inputs, attributes = False, ("data",), {}
+
+    def __init__(self, name):
+        self.name = name
+
+
+_pseudo = {}
+
+
+def _pseudo_operator(name):
+    found = _pseudo.get(name)
+    if found is None:
+        found = _pseudo[name] = _PseudoOperator(name)
+    return found
+
+
+def _plain_key(key):
+    return tuple(key) if isinstance(key, tuple) else (key,)
+
+
+def _index_tensor(k):
+    if isinstance(k, NDArray):
+        return k._raw()
+    if isinstance(k, (list, np.ndarray, tuple, range)) or isinstance(k, (bool, np.bool_)):
+        array = np.asarray(k)
+        if array.dtype != object and array.dtype.kind in "biuf":
+            return torch.as_tensor(array)
+    if isinstance(k, torch.Tensor):
+        return k.detach()
+    raise ValueError(f"NDArray does not support slicing with key {k} of type {type(k)}.")
+
+
+def _drop_leading(values, ndim):
+    """Values with more axes than the target, the extra ones of size 1, as numpy allows in assignments."""
+    while values.dim() > ndim and values.shape[0] == 1:
+        values = values[0]
+    return values
+
+
+# Attached once the operators exist (see __init__); named here because methods above use them.
+_CAST = get_operator("Cast")
+_RESHAPE = get_operator("Reshape")
+_NEGATIVE = get_operator("negative")
+dispatch.NDArray = NDArray
+__all__ = ["NDArray", "current_context", "from_torch", "integer_types", "numeric_types"]

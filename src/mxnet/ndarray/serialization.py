@@ -1,0 +1,249 @@
+"""The ``.params`` format: all versions of MXNet's array files read, that of 1.9.1 written.
+
+A file is a header, a list of arrays and a list of names. Numbers are little-endian. An array is::
+
+    uint32  magic: 0xf993fac9 (since 1.0), 0xf993faca (saved under np_shape), 0xf993fac8 (0.11), else the number of axes (before)
+    int32   storage type, and for sparse arrays the shape of the values       (not before 1.0)
+    shape   number of axes and their sizes
+    int32 2 device type and number
+    int32   element type
+    ...     for sparse arrays the types and shapes of the index arrays        (not before 1.0)
+    bytes   the values, then the index arrays
+
+Files are hostile: every length is checked against the bytes that are left before anything is allocated.
+"""
+import struct
+
+import torch
+
+from .. import files, util
+from ..base import MXNetError
+from ..context import cpu
+from ..ops import dtypes
+from .ndarray import NDArray
+
+_LIST_MAGIC = 0x112
+_V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
+_DEFAULT, _ROW_SPARSE, _CSR = 0, 1, 2
+_NUM_AUX = {_DEFAULT: 0, _ROW_SPARSE: 1, _CSR: 2}
+_MAX_AXES = 32
+
+
+class _Reader:
+    """Takes numbers and arrays off a buffer, and knows where it is when something is wrong."""
+
+    def __init__(self, buffer, source):
+        self.buffer, self.source, self.offset = memoryview(buffer), source, 0
+
+    def fail(self, what):
+        raise MXNetError(f"{self.source}: not a valid NDArray file: {what} at byte {self.offset}")
+
+    def take(self, count, what):
+        left = len(self.buffer) - self.offset
+        if count > left:
+            self.fail(f"{what} needs {count} bytes and {left} are left (is the file truncated?)")
+        piece = self.buffer[self.offset:self.offset + count]
+        self.offset += count
+        return piece
+
+    def number(self, form, what):
+        return struct.unpack("<" + form, self.take(struct.calcsize(form), what))[0]
+
+    def shape(self, what, ndim=None, form="q"):
+        ndim = self.number("i", f"the number of axes of {what}") if ndim is None else ndim
+        if not -1 <= ndim <= _MAX_AXES:
+            self.fail(f"{what} has {ndim} axes")
+        sizes = struct.unpack(f"<{max(ndim, 0)}{form}", self.take(max(ndim, 0) * struct.calcsize(form), f"the shape of {what}"))
+        if any(s < 0 for s in sizes):
+            self.fail(f"{what} has the shape {sizes}")
+        return sizes if ndim >= 0 else None
+
+    def dtype(self, what):
+        flag = self.number("i", f"the type of {what}")
+        if flag not in dtypes.FLAG_TO_NAME:
+            self.fail(f"{what} has the unknown element type {flag}")
+        return dtypes.NAME_TO_TORCH[dtypes.FLAG_TO_NAME[flag]]
+
+    def values(self, shape, dtype, what):
+        count = 1
+        for s in shape:
+            count *= s
+        raw = self.take(count * dtype.itemsize, what)
+        if not count:
+            return torch.empty(shape, dtype=dtype)
+        # bytearray: torch needs memory it may write to, and the copy frees the file's buffer.
+        return torch.frombuffer(bytearray(raw), dtype=dtype).reshape(shape)
+
+
+def _read_array(r, name):
+    what = f"array {name}"
+    magic = r.number("I", f"the magic number of {what}")
+    if magic not in (_V2, _V3):
+        return _read_legacy(r, magic, what)
+    stype = r.number("i", f"the storage type of {what}")
+    if stype not in _NUM_AUX:
+        r.fail(f"{what} has the unknown storage type {stype}")
+    aux_count = _NUM_AUX[stype]
+    storage_shape = r.shape(f"the values of {what}") if aux_count else None
+    shape = r.shape(what)
+    if shape is None or (not shape and magic == _V2):
+        return None
+    _skip_context(r, what)
+    dtype = r.dtype(what)
+    aux = [(r.dtype(f"the indices of {what}"), r.shape(f"the indices of {what}")) for _ in range(aux_count)]
+    values = r.values(storage_shape if aux_count else shape, dtype, f"the values of {what}")
+    indices = [r.values(s, t, f"the indices of {what}") for t, s in aux]
+    if stype == _DEFAULT:
+        return NDArray._new(values, cpu())
+    from . import sparse
+    cls = sparse.CSRNDArray if stype == _CSR else sparse.RowSparseNDArray
+    try:
+        array = cls._make(values, indices, shape, cpu())
+        array.check_format()
+    except MXNetError as error:
+        r.fail(f"{what}: {error}")
+    return array
+
+
+def _read_legacy(r, magic, what):
+    shape = r.shape(what) if magic == _V1 else r.shape(what, magic if magic <= _MAX_AXES else r.fail(f"{what} has no known magic number ({magic:#x})"), "I")
+    if not shape:
+        return None
+    _skip_context(r, what)
+    return NDArray._new(r.values(shape, r.dtype(what), f"the values of {what}"), cpu())
+
+
+def _skip_context(r, what):
+    r.take(8, f"the device of {what}")
+
+
+def _shape_bytes(shape):
+    return struct.pack(f"<i{len(shape)}q", len(shape), *shape)
+
+
+def _tensor_bytes(tensor):
+    t = tensor.detach().cpu().contiguous()
+    return t.view(torch.uint8).numpy() if t.dim() and t.numel() else t.reshape(-1).view(torch.uint8).numpy()
+
+
+def _array_chunks(array):
+    """What stands in a file for one array, in pieces that need no copy."""
+    aux = []
+    if array._is_sparse:
+        aux, stype = array._aux_tensors(), (_CSR if array.stype == "csr" else _ROW_SPARSE)
+        yield struct.pack("<Ii", _V2, stype) + _shape_bytes(array._values.shape)
+        values = array._values
+    else:
+        yield struct.pack("<Ii", _V3 if util.is_np_shape() else _V2, _DEFAULT)
+        values = array._raw()
+    yield _shape_bytes(array.shape)
+    if not array.shape and not util.is_np_shape():
+        return
+    yield struct.pack("<iii", 1, array._ctx.device_id if array._ctx.device_typeid == 1 else 0,
+                      dtypes.NAME_TO_FLAG[dtypes.name_of(values.dtype)])
+    for a in aux:
+        yield struct.pack("<i", dtypes.NAME_TO_FLAG[dtypes.name_of(a.dtype)]) + _shape_bytes(a.shape)
+    yield memoryview(_tensor_bytes(values))
+    for a in aux:
+        yield memoryview(_tensor_bytes(a))
+
+
+def dump_array(array):
+    """One array as bytes, without the list around it; what pickles hold."""
+    return b"".join(_array_chunks(array))
+
+
+def restore_array(array, raw):
+    """Fill an array that pickle has made out of the bytes of `dump_array`."""
+    if raw is None:
+        raise MXNetError("the pickle holds an NDArray without values")
+    loaded = _read_array(_Reader(raw, "pickled NDArray"), "0")
+    if loaded is None:
+        loaded = NDArray._new(torch.empty(()), cpu())
+    for slot in ("_data", "_ctx", "_autograd") if not loaded._is_sparse else loaded._slots():
+        setattr(array, slot, getattr(loaded, slot))
+
+
+def save(fname, data):
+    """Write arrays to a file.
+
+    Parameters
+    ----------
+    fname : str
+        A path, or a remote address with the extra ``remote`` installed.
+    data : NDArray, list of NDArray or dict of str to NDArray
+
+    Raises
+    ------
+    TypeError
+        If `data` holds anything else.
+    MXNetError
+        If the file cannot be written. What stood there before is then untouched.
+    """
+    if isinstance(data, NDArray):
+        data = [data]
+    if isinstance(data, dict):
+        names, arrays = list(data.keys()), list(data.values())
+        if not all(isinstance(n, str) for n in names) or not all(isinstance(a, NDArray) for a in arrays):
+            raise TypeError("save only accept dict str->NDArray or list of NDArray")
+    elif isinstance(data, (list, tuple)):
+        names, arrays = [], list(data)
+        if not all(isinstance(a, NDArray) for a in arrays):
+            raise TypeError("save only accept dict str->NDArray or list of NDArray")
+    else:
+        raise ValueError(f"data needs to either be a NDArray, dict of str, NDArray pairs or a list of NDarrays, received {type(data).__name__}")
+    with files.atomic_write(fname) as f:
+        f.write(struct.pack("<QQQ", _LIST_MAGIC, 0, len(arrays)))
+        for a in arrays:
+            for chunk in _array_chunks(a):
+                f.write(chunk)
+        f.write(struct.pack("<Q", len(names)))
+        for name in names:
+            encoded = name.encode()
+            f.write(struct.pack("<Q", len(encoded)) + encoded)
+
+
+def load(fname):
+    """Read the arrays of a file: a list, or a dict where they have names.
+
+    Raises
+    ------
+    MXNetError
+        If the file cannot be read or is damaged; the text names the file and the place.
+    """
+    if not isinstance(fname, str):
+        raise TypeError("fname required to be a string")
+    return _load(files.read_bytes(fname), fname)
+
+
+def load_frombuffer(buf):
+    """Read arrays from the bytes of a file, as `load` does."""
+    if not isinstance(buf, (bytes, bytearray, memoryview, str)):
+        raise TypeError("buf required to be a string or bytes")
+    return _load(buf.encode("latin-1") if isinstance(buf, str) else buf, "buffer")
+
+
+def _load(buffer, source):
+    r = _Reader(buffer, source)
+    if r.number("Q", "the header") != _LIST_MAGIC:
+        r.offset = 0
+        r.fail(f"the file does not start with {_LIST_MAGIC:#x}")
+    r.number("Q", "the header")
+    count = r.number("Q", "the number of arrays")
+    if count > len(r.buffer):
+        r.fail(f"the number of arrays, {count}, is more than the file can hold")
+    arrays = [_read_array(r, i) for i in range(count)]
+    num_names = r.number("Q", "the number of names")
+    if num_names not in (0, count):
+        r.fail(f"{num_names} names for {count} arrays")
+    names = []
+    for i in range(num_names):
+        length = r.number("Q", f"the length of name {i}")
+        try:
+            names.append(bytes(r.take(length, f"name {i}")).decode())
+        except UnicodeDecodeError:
+            r.fail(f"name {i} is not UTF-8")
+    return dict(zip(names, arrays)) if names else arrays
+
+
+__all__ = ["dump_array", "load", "load_frombuffer", "restore_array", "save"]

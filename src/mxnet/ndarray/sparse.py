@@ -1,0 +1,536 @@
+"""Sparse arrays: compressed rows (csr), and tensors of which few rows are stored (row_sparse)."""
+import numpy as np
+import torch
+
+from ..base import MXNetError, NotSupportedForSparseNDArray, integer_types, numeric_types  # noqa: F401
+from ..context import Context, current_context, intern_context  # noqa: F401
+from ..ops import dtypes
+from . import arithmetic
+from .functions import namespace_lookup as _namespace_lookup
+from .functions import operator_function as _operator_function
+from .ndarray import GRAD_REQS, Marked, NDArray
+
+_INDEX = torch.int64
+
+
+class BaseSparseNDArray(NDArray):
+    """What both kinds of sparse arrays share."""
+
+    __slots__ = ("_values", "_aux", "_full_shape", "_leaf")
+    _is_sparse = True
+
+    def __init__(self, handle, writable=True):
+        if handle is not None:  # None is how pickles start an array that __setstate__ then fills
+            raise TypeError("build sparse arrays with mx.nd.sparse.csr_matrix, row_sparse_array or x.tostype(...)")
+        self._values, self._aux, self._full_shape = torch.empty(0), [], (0,)
+        self._ctx, self._autograd, self._leaf = current_context(), None, None
+
+    @classmethod
+    def _make(cls, values, aux, shape, ctx):
+        self = cls.__new__(cls)
+        self._values, self._aux, self._full_shape = values, list(aux), tuple(shape)
+        self._ctx, self._autograd, self._leaf = ctx, None, None
+        return self
+
+    @staticmethod
+    def _slots():
+        return "_values", "_aux", "_full_shape", "_ctx", "_autograd", "_leaf"
+
+    @property
+    def _data(self):
+        """The dense tensor; while recording the one that torch differentiates through."""
+        return self._leaf if self._leaf is not None else self._dense()
+
+    def _raw(self):
+        return self._dense()
+
+    def _aux_tensors(self):
+        return self._aux
+
+    @property
+    def shape(self):
+        return self._full_shape
+
+    @property
+    def ndim(self):
+        return len(self._full_shape)
+
+    @property
+    def size(self):
+        return int(np.prod(self._full_shape))
+
+    @property
+    def dtype(self):
+        return dtypes.to_numpy(self._values.dtype)
+
+    @property
+    def data(self):
+        """The stored values, an NDArray."""
+        return NDArray._new(self._values, self._ctx)
+
+    @property
+    def indices(self):
+        """Where the stored values are: columns (csr) or rows (row_sparse), int64."""
+        return NDArray._new(self._aux[-1], self._ctx)
+
+    @property
+    def _num_aux(self):
+        return len(self._aux)
+
+    @property
+    def _aux_types(self):
+        return [dtypes.to_numpy(a.dtype) for a in self._aux]
+
+    def _aux_data(self, i):
+        return NDArray._new(self._aux[i].clone(), self._ctx)
+
+    def __repr__(self):
+        return f"\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+
+    def asnumpy(self):
+        """The array, all of it, as a dense numpy array."""
+        return self._dense().cpu().numpy()
+
+    def as_torch(self):
+        """A dense torch tensor with the values; a copy."""
+        return self._dense()
+
+    def astype(self, dtype, copy=True):
+        """The stored values converted to `dtype`, stored the same way."""
+        target = dtypes.to_torch(dtype)
+        if not copy and target == self._values.dtype:
+            return self
+        return self._make(self._values.to(target, copy=True), [a.clone() for a in self._aux], self.shape, self._ctx)
+
+    def copyto(self, other):
+        """Copy to an array, dense or sparse, or to a device; see `NDArray.copyto`."""
+        if isinstance(other, Context):
+            ctx = intern_context(other)
+            device = ctx.torch_device
+            return self._make(self._values.to(device, copy=True), [a.to(device, copy=True) for a in self._aux], self.shape, ctx)
+        if isinstance(other, NDArray):
+            if other is self:
+                import warnings
+                warnings.warn("copyto: source and target are one array, nothing was copied", RuntimeWarning, stacklevel=2)
+                return False
+            if other.shape != self.shape:
+                raise MXNetError(f"copyto: the target has shape {other.shape}, the source {self.shape}")
+            if other._is_sparse:
+                other._take(self if other.stype == self.stype else cast_storage(self, other.stype))
+            else:
+                other[:] = self
+            return other
+        raise TypeError(f"copyto does not support type {type(other)}")
+
+    def detach(self):
+        """The same values, cut off from the recorded computation."""
+        return self._make(self._values, self._aux, self.shape, self._ctx)
+
+    def tostype(self, stype):
+        """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
+        return cast_storage(self, stype)
+
+    def _take(self, other):
+        """Become what another sparse array of the same kind and shape is; memory is not shared."""
+        device = self._ctx.torch_device
+        self._values = other._values.to(device, self._values.dtype, copy=True)
+        self._aux = [a.to(device, copy=True) for a in other._aux]
+        self._refresh_leaf()
+
+    def _take_dense(self, tensor, add=False):
+        """Become the sparse form of a dense tensor, or of the sum with it."""
+        total = tensor + self._dense() if add else tensor
+        self._take(cast_storage(NDArray._new(total, self._ctx), self.stype))
+
+    def _set_values(self, tensor):
+        self._take_dense(tensor.detach())
+
+    def _refresh_leaf(self):
+        if self._leaf is not None:
+            self._leaf.data.copy_(self._dense())
+
+    def _mark(self, grad, grad_req):
+        if grad_req not in GRAD_REQS:
+            raise KeyError(f"grad_req must be one of {GRAD_REQS}, received {grad_req!r}")
+        self._autograd = Marked(grad, grad_req)
+        self._leaf = None
+        if grad_req != "null" and self._values.dtype.is_floating_point:
+            self._leaf = self._dense().requires_grad_()
+            self._leaf.register_post_accumulate_grad_hook(self._autograd.deliver)
+
+    def __setitem__(self, key, value):
+        if key is not Ellipsis and key != slice(None):
+            raise ValueError(f"{type(self).__name__} only supports [:] for assignment")
+        if isinstance(value, NDArray):
+            if value is not self:
+                value.copyto(self)
+        elif isinstance(value, numeric_types):
+            self._take_dense(torch.full(self.shape, value, dtype=self._values.dtype))
+        elif isinstance(value, (np.ndarray, np.generic)):
+            self._take_dense(torch.as_tensor(np.asarray(value)).expand(self.shape).to(self._values.dtype))
+        else:
+            raise TypeError(f"type {type(value)} not supported")
+
+    def reshape(self, *shape, **kwargs):
+        """Not offered for sparse arrays, as in MXNet."""
+        raise NotSupportedForSparseNDArray(self.reshape, None, shape)
+
+    def __iadd__(self, other):
+        raise NotImplementedError(f"{type(self).__name__} does not support +=")
+
+    def __isub__(self, other):
+        raise NotImplementedError(f"{type(self).__name__} does not support -=")
+
+    def __imul__(self, other):
+        raise NotImplementedError(f"{type(self).__name__} does not support *=")
+
+    def __itruediv__(self, other):
+        raise NotImplementedError(f"{type(self).__name__} does not support /=")
+
+
+class CSRNDArray(BaseSparseNDArray):
+    """A matrix stored as compressed rows: row i holds ``data[indptr[i]:indptr[i+1]]`` in the columns ``indices[indptr[i]:indptr[i+1]]``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> a = mx.nd.sparse.csr_matrix(([1, 2], [0, 2], [0, 1, 2]), shape=(2, 3))
+    >>> a.asnumpy()
+    array([[1., 0., 0.],
+           [0., 0., 2.]], dtype=float32)
+    """
+
+    __slots__ = ()
+
+    @property
+    def stype(self):
+        return "csr"
+
+    @property
+    def indptr(self):
+        """Where each row starts in `data`, int64, one entry more than rows."""
+        return NDArray._new(self._aux[0], self._ctx)
+
+    def _dense(self):
+        rows, columns = self.shape
+        out = torch.zeros((rows, columns), dtype=self._values.dtype, device=self._values.device)
+        if self._values.numel():
+            out.index_put_((self._row_numbers(), self._aux[1].to(_INDEX)), self._values, accumulate=True)
+        return out
+
+    def _row_numbers(self):
+        counts = self._aux[0].to(_INDEX).diff()
+        return torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
+
+    def _torch(self):
+        """The torch tensor of this layout that shares memory."""
+        return torch.sparse_csr_tensor(self._aux[0], self._aux[1], self._values, self.shape)
+
+    def check_format(self, full_check=True):
+        """Raise an MXNetError if the index arrays are not those of a csr matrix."""
+        indptr, indices = self._aux
+        rows, columns = self.shape if len(self.shape) == 2 else (-1, -1)
+        if rows < 0 or indptr.dim() != 1 or indices.dim() != 1 or self._values.dim() != 1:
+            raise MXNetError("CSRNDArray: shape must have 2 axes, and data, indices and indptr one")
+        if len(indptr) != rows + 1 or len(indptr) and int(indptr[0]) != 0 or int(indptr[-1] if len(indptr) else 0) != len(indices) \
+                or len(indices) != len(self._values):
+            raise MXNetError(f"CSRNDArray: indptr must have {rows + 1} entries from 0 to the number of values ({len(self._values)})")
+        if full_check and len(indices):
+            if bool((indptr.diff() < 0).any()):
+                raise MXNetError("CSRNDArray: indptr must not decrease")
+            if int(indices.min()) < 0 or int(indices.max()) >= columns:
+                raise MXNetError(f"CSRNDArray: column indices must be in [0, {columns})")
+            same_row = self._row_numbers().diff() == 0
+            if bool((indices.diff()[same_row] <= 0).any()):
+                raise MXNetError("CSRNDArray: column indices must increase within a row")
+
+    def __getitem__(self, key):
+        rows = self.shape[0]
+        if isinstance(key, integer_types):
+            if not -rows <= key < rows:
+                raise IndexError(f"index {key} is out of bounds for axis 0 with size {rows}")
+            key = int(key) % rows
+            key = slice(key, key + 1)
+        if not isinstance(key, slice):
+            raise ValueError(f"Undefined behaviour for {key!r}: CSRNDArray supports an integer or a slice of rows")
+        if key.step not in (None, 1):
+            raise ValueError("CSRNDArray only supports continuous slicing on axis 0")
+        start, stop, _ = key.indices(rows)
+        stop = max(start, stop)
+        indptr = self._aux[0][start:stop + 1]
+        low, high = int(indptr[0]), int(indptr[-1])
+        return self._make(self._values[low:high].clone(), [indptr - low, self._aux[1][low:high].clone()], (stop - start, self.shape[1]), self._ctx)
+
+    def asscipy(self):
+        """The same matrix as a `scipy.sparse.csr_matrix`."""
+        from scipy.sparse import csr_matrix as scipy_csr
+        return scipy_csr((self._values.cpu().numpy(), self._aux[1].cpu().numpy(), self._aux[0].cpu().numpy()), shape=self.shape)
+
+
+class RowSparseNDArray(BaseSparseNDArray):
+    """An array of which only some rows are stored: ``data[k]`` is row ``indices[k]``, the others are zero.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> a = mx.nd.sparse.row_sparse_array(([[1, 2]], [1]), shape=(3, 2))
+    >>> a.asnumpy()
+    array([[0., 0.],
+           [1., 2.],
+           [0., 0.]], dtype=float32)
+    """
+
+    __slots__ = ()
+
+    @property
+    def stype(self):
+        return "row_sparse"
+
+    def _dense(self):
+        out = torch.zeros(self.shape, dtype=self._values.dtype, device=self._values.device)
+        if self._values.numel():
+            out[self._aux[0].to(_INDEX)] = self._values
+        return out
+
+    def check_format(self, full_check=True):
+        """Raise an MXNetError if the index array is not that of a row_sparse array."""
+        indices = self._aux[0]
+        if not self.shape or indices.dim() != 1 or tuple(self._values.shape[1:]) != self.shape[1:] or len(indices) != len(self._values):
+            raise MXNetError(f"RowSparseNDArray: data of shape {tuple(self._values.shape)} and {tuple(indices.shape)} indices do not make "
+                             f"an array of shape {self.shape}")
+        if full_check and len(indices):
+            if int(indices.min()) < 0 or int(indices.max()) >= self.shape[0]:
+                raise MXNetError(f"RowSparseNDArray: row indices must be in [0, {self.shape[0]})")
+            if bool((indices.diff() <= 0).any()):
+                raise MXNetError("RowSparseNDArray: row indices must increase")
+
+    def __getitem__(self, key):
+        if key is Ellipsis or key == slice(None):
+            return self
+        raise ValueError("RowSparseNDArray only supports [:] for reading; convert with tostype('default') to select rows")
+
+    def retain(self, *args, **kwargs):
+        """The array with only the given rows kept; see ``mx.nd.sparse.retain``."""
+        return retain(self, *args, **kwargs)
+
+
+def retain(data, indices, out=None):
+    """A row_sparse array with only the rows `indices` of `data`.
+
+    Raises
+    ------
+    MXNetError
+        If `data` is not row_sparse.
+    """
+    if not isinstance(data, RowSparseNDArray):
+        raise MXNetError(f"retain needs a row_sparse array, received {getattr(data, 'stype', type(data).__name__)}")
+    wanted = indices._raw().to(_INDEX)
+    keep = torch.isin(data._aux[0], wanted)
+    rows = torch.unique(wanted)
+    values = torch.zeros((len(rows), *data.shape[1:]), dtype=data._values.dtype, device=data._values.device)
+    if keep.any():
+        values[torch.searchsorted(rows, data._aux[0][keep])] = data._values[keep]
+    result = RowSparseNDArray._make(values, [rows], data.shape, data._ctx)
+    if out is not None:
+        out._take(result)
+        return out
+    return result
+
+
+def cast_storage(array, stype):
+    """The values of an array stored another way."""
+    if stype == array.stype:
+        return array
+    if stype == "default":
+        t = array._data
+        out = NDArray._new(t, array._ctx)
+        if array._leaf is not None:
+            from . import dispatch
+            out._autograd = dispatch.Recorded(dispatch.TapeNode(_CAST_STORAGE, {}, [dispatch.entry_of(array)]), 0) if dispatch.mode.recording else None
+            if not dispatch.mode.recording:
+                out._data = t.detach().clone()
+        return out
+    t = array._raw()
+    if stype == "csr":
+        if t.dim() != 2:
+            raise MXNetError(f"only an array of 2 axes can be stored as csr, received shape {tuple(t.shape)}")
+        where = t.nonzero()
+        indptr = torch.zeros(t.shape[0] + 1, dtype=_INDEX, device=t.device)
+        indptr[1:] = torch.bincount(where[:, 0], minlength=t.shape[0]).cumsum(0)
+        return CSRNDArray._make(t[where[:, 0], where[:, 1]], [indptr, where[:, 1].contiguous()], t.shape, array._ctx)
+    if stype == "row_sparse":
+        if not t.dim():
+            raise MXNetError("an array without axes cannot be stored as row_sparse")
+        rows = (t.reshape(t.shape[0], -1) != 0).any(1).nonzero().reshape(-1) if t.numel() else torch.empty(0, dtype=_INDEX)
+        return RowSparseNDArray._make(t[rows], [rows], t.shape, array._ctx)
+    raise ValueError(f"unknown storage type {stype!r}; expected 'default', 'csr' or 'row_sparse'")
+
+
+class _CastStorage:
+    name = "cast_storage"
+
+
+_CAST_STORAGE = _CastStorage()
+
+
+def _place(ctx):
+    ctx = intern_context(ctx) if ctx is not None else current_context()
+    return ctx, ctx.torch_device
+
+
+def _tensor(source, device, dtype=None):
+    """A new tensor out of anything array-like."""
+    if isinstance(source, NDArray):
+        t = source._raw()
+    else:
+        values = np.asarray(source)
+        t = torch.as_tensor(values if values.dtype != object else values.astype(np.float32))
+        if dtype is None and not isinstance(source, np.ndarray):
+            dtype = torch.float32
+    return t.to(device, dtype or t.dtype, copy=True)
+
+
+def csr_matrix(arg1, shape=None, ctx=None, dtype=None):
+    """A `CSRNDArray`.
+
+    Parameters
+    ----------
+    arg1 : tuple, NDArray, numpy array or scipy matrix
+        ``(data, indices, indptr)``; ``(data, (row, col))``; a shape ``(M, N)`` for an empty one; or an array to convert.
+    shape : tuple of int, optional
+        Found from the indices where not given.
+    ctx : Context, optional
+    dtype : str or type, optional
+        That of the data, or float32 for lists.
+
+    Raises
+    ------
+    ValueError
+        If the parts make no matrix of that shape.
+    """
+    ctx, device = _place(ctx)
+    want = dtypes.to_torch(dtype) if dtype is not None else None
+    if isinstance(arg1, tuple):
+        if len(arg1) == 2 and isinstance(arg1[1], tuple) and len(arg1[1]) == 2:
+            data, row, col = _tensor(arg1[0], device, want), *(_tensor(x, device, _INDEX) for x in arg1[1])
+            shape = shape or (int(row.max()) + 1, int(col.max()) + 1)
+            order = torch.argsort(row * shape[1] + col, stable=True)
+            key = (row * shape[1] + col)[order]
+            unique, inverse = torch.unique(key, return_inverse=True)
+            values = torch.zeros(len(unique), dtype=data.dtype, device=device).index_add_(0, inverse, data[order])
+            indptr = torch.zeros(shape[0] + 1, dtype=_INDEX, device=device)
+            indptr[1:] = torch.bincount(unique // shape[1], minlength=shape[0]).cumsum(0)
+            return _checked(CSRNDArray._make(values, [indptr, unique % shape[1]], shape, ctx))
+        if len(arg1) == 2:
+            if shape is not None and tuple(shape) != tuple(arg1):
+                raise ValueError(f"Shape mismatch detected. {tuple(shape)} v.s. {tuple(arg1)}")
+            return zeros("csr", arg1, ctx=ctx, dtype=dtype)
+        if len(arg1) == 3:
+            data, indices, indptr = _tensor(arg1[0], device, want), _tensor(arg1[1], device, _INDEX), _tensor(arg1[2], device, _INDEX)
+            if shape is None:
+                if not len(indices):
+                    raise ValueError("invalid shape: it cannot be found from an empty list of indices")
+                shape = (len(indptr) - 1, int(indices.max()) + 1)
+            return _checked(CSRNDArray._make(data, [indptr, indices], shape, ctx))
+        raise ValueError(f"Unexpected length of input tuple: {len(arg1)}; expected (data, indices, indptr), (data, (row, col)) or (M, N)")
+    return _converted(arg1, "csr", shape, ctx, dtype)
+
+
+def row_sparse_array(arg1, shape=None, ctx=None, dtype=None):
+    """A `RowSparseNDArray`.
+
+    Parameters
+    ----------
+    arg1 : tuple, NDArray or numpy array
+        ``(data, indices)``; a shape for an empty one; or an array to convert.
+    shape, ctx, dtype
+        As for `csr_matrix`.
+    """
+    ctx, device = _place(ctx)
+    if isinstance(arg1, tuple):
+        if len(arg1) == 2 and not all(isinstance(x, integer_types) for x in arg1):
+            data = _tensor(arg1[0], device, dtypes.to_torch(dtype) if dtype is not None else None)
+            indices = _tensor(arg1[1], device, _INDEX).reshape(-1)
+            if shape is None:
+                if not len(indices):
+                    raise ValueError("invalid shape: it cannot be found from an empty list of indices")
+                shape = (int(indices.max()) + 1, *data.shape[1:])
+            order = torch.argsort(indices)
+            return _checked(RowSparseNDArray._make(data[order], [indices[order]], shape, ctx))
+        if shape is not None and tuple(shape) != tuple(arg1):
+            raise ValueError(f"Shape mismatch detected. {tuple(shape)} v.s. {tuple(arg1)}")
+        return zeros("row_sparse", arg1, ctx=ctx, dtype=dtype)
+    return _converted(arg1, "row_sparse", shape, ctx, dtype)
+
+
+def _checked(array):
+    try:
+        array.check_format()
+    except MXNetError as error:
+        raise ValueError(str(error)) from None
+    return array
+
+
+def _converted(source, stype, shape, ctx, dtype):
+    from .creation import array as dense_array
+    if isinstance(source, BaseSparseNDArray):
+        result = cast_storage(source.as_in_context(ctx), stype)
+        result = result.copyto(ctx) if result is source else result
+    elif hasattr(source, "tocsr"):
+        m = source.tocsr()
+        m.sort_indices()
+        result = csr_matrix((m.data, m.indices, m.indptr), shape=m.shape, ctx=ctx, dtype=dtype)
+    else:
+        dtype = dtype if dtype is not None or isinstance(source, NDArray) or not hasattr(source, "dtype") else source.dtype
+        result = cast_storage(dense_array(source, ctx=ctx, dtype=dtype), stype)
+    if shape is not None and tuple(shape) != result.shape:
+        raise ValueError(f"Shape mismatch detected. {tuple(shape)} v.s. {result.shape}")
+    return result.astype(dtype, copy=False) if dtype is not None else result
+
+
+def zeros(stype, shape, ctx=None, dtype=None, **kwargs):
+    """An array without stored values.
+
+    Parameters
+    ----------
+    stype : {'csr', 'row_sparse', 'default'}
+    shape : int or tuple of int
+    """
+    if kwargs:
+        raise TypeError(f"zeros got unexpected arguments {sorted(kwargs)}")
+    if stype == "default":
+        from .creation import zeros as dense_zeros
+        return dense_zeros(shape, ctx=ctx, dtype=dtype)
+    ctx, device = _place(ctx)
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    t = dtypes.to_torch(dtype)
+    if stype == "csr":
+        if len(shape) != 2:
+            raise MXNetError(f"a csr array has 2 axes, received shape {shape}")
+        return CSRNDArray._make(torch.empty(0, dtype=t, device=device), [torch.zeros(shape[0] + 1, dtype=_INDEX, device=device),
+                                                                        torch.empty(0, dtype=_INDEX, device=device)], shape, ctx)
+    if stype == "row_sparse":
+        return RowSparseNDArray._make(torch.empty((0, *shape[1:]), dtype=t, device=device), [torch.empty(0, dtype=_INDEX, device=device)], shape, ctx)
+    raise ValueError(f"unknown storage type {stype!r}; expected 'default', 'csr' or 'row_sparse'")
+
+
+def empty(stype, shape, ctx=None, dtype=None):
+    """A sparse array without stored values."""
+    return zeros(stype, shape, ctx=ctx, dtype=dtype)
+
+
+def array(source_array, ctx=None, dtype=None):
+    """A sparse array from a sparse NDArray or a scipy csr matrix, of the same storage type."""
+    if isinstance(source_array, NDArray):
+        if not source_array._is_sparse:
+            raise ValueError("Please use mx.nd.array to create an NDArray with source_array of type " + str(type(source_array)))
+        return _converted(source_array, source_array.stype, None, _place(ctx)[0], dtype)
+    if hasattr(source_array, "tocsr"):
+        if getattr(source_array, "format", "csr") != "csr":
+            raise ValueError(f"scipy matrices must be csr, received {source_array.format}; call .tocsr() first")
+        return _converted(source_array, "csr", None, _place(ctx)[0], dtype)
+    raise ValueError(f"Unexpected source_array type: {type(source_array)}; dense sources belong to mx.nd.array")
+
+
+add, subtract, multiply, divide = (arithmetic.FUNCTIONS[n] for n in ("add", "subtract", "multiply", "divide"))
+__getattr__, __dir__ = _namespace_lookup(__name__, "_sparse_", _operator_function)

@@ -1,0 +1,206 @@
+"""Operators that make arrays out of nothing but attributes: constants, the identity matrix, ranges."""
+import math
+
+import torch
+
+from ..base import MXNetError
+from . import dtypes
+from .axes import normalize_axis
+from .registry import op
+from .schema import Device, DType, Optional, Shape
+from .shapes import unify
+
+
+def stated_shape(shape):
+    """The shape an operator without inputs states, as a partial one: a size of 0 is unknown unless shapes are NumPy's.
+
+    ``mx.rnn`` cells begin with ``zeros(shape=(0, 200))`` and leave the batch size to whatever consumes the state.
+    """
+    from .. import util
+    if util.is_np_shape():
+        return shape
+    return tuple(n if n > 0 else -1 for n in shape) or None
+
+
+def stated_shape_rule(in_shapes, out_shapes, *, shape, **_):
+    """The shape rule of operators that state the shape of their outputs."""
+    stated = stated_shape(shape)
+    return in_shapes, [unify(out, stated) for out in out_shapes]
+
+
+def _stated_dtype_rule(in_types, out_types, *, dtype, **_):
+    return in_types, [dtype]
+
+
+def _constant(name, make, doc, aliases=()):
+    def fn(*, shape: Shape = (), dtype: DType = torch.float32, device: Device = None):
+        return make(shape, dtype=dtype, device=device)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    operator = op(name, aliases=aliases)(fn)
+    operator.shape_rule(stated_shape_rule)
+    operator.dtype_rule(_stated_dtype_rule)
+
+
+_constant("_zeros", torch.zeros, "Zeros.")
+_constant("_ones", torch.ones, "Ones.")
+
+
+@op("_full", aliases=("_npi_full",))
+def full(*, shape: Shape, value: float, dtype: DType = torch.float32, device: Device = None):
+    """An array filled with one value."""
+    if not dtype.is_floating_point and dtype is not torch.bool:
+        value = int(value)
+    return torch.full(shape, value, dtype=dtype, device=device)
+
+
+full.shape_rule(stated_shape_rule)
+full.dtype_rule(_stated_dtype_rule)
+
+
+@op("_zeros_without_dtype")
+def zeros_without_dtype(*, shape: Shape, dtype: int = -1, device: Device = None):
+    """Zeros of a type that type inference finds: `dtype` is -1, or the number of a type. float32 if nothing tells."""
+    return torch.zeros(shape, dtype=_flagged(dtype) or torch.float32, device=device)
+
+
+def _flagged(flag):
+    if flag == -1:
+        return None
+    if flag not in dtypes.FLAG_TO_NAME:
+        raise MXNetError(f"_zeros_without_dtype: `dtype` must be -1 or the number of a data type, received {flag}")
+    return dtypes.NAME_TO_TORCH[dtypes.FLAG_TO_NAME[flag]]
+
+
+zeros_without_dtype.shape_rule(stated_shape_rule)
+
+
+@zeros_without_dtype.dtype_rule
+def _(in_types, out_types, *, dtype, **_):
+    return in_types, [_flagged(dtype) or out_types[0]]
+
+
+@op("_eye")
+def eye(*, N: int, M: int = 0, k: int = 0, dtype: DType = torch.float32, device: Device = None):
+    """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one. `M` is `N` if it is 0."""
+    rows = torch.arange(N, device=device)[:, None]
+    return (torch.arange(M or N, device=device) - rows == k).to(dtype)
+
+
+eye.dtype_rule(_stated_dtype_rule)
+
+
+def _range_length(start, stop, step, repeat):
+    """How many elements `_arange` has.
+
+    Raises
+    ------
+    MXNetError
+        If the range is empty.
+    """
+    if step == 0:
+        raise MXNetError("_arange: `step` must not be 0")
+    if repeat < 1:
+        raise MXNetError(f"_arange: `repeat` must be at least 1, received {repeat}")
+    if (stop - start) * step <= 0:
+        raise MXNetError(f"_arange: invalid range (start, stop, step) = ({start:g}, {stop:g}, {step:g}): stop must lie after start "
+                         "in the direction of step")
+    return math.ceil((stop - start) / step) * repeat
+
+
+def _ramp(start, step, repeat, length, dtype, device):
+    """``start, start + step, ...``, each `repeat` times, as one vector of `length`."""
+    count = torch.arange(length, device=device)
+    if repeat > 1:
+        count = torch.div(count, repeat, rounding_mode="floor")
+    if start == int(start) and step == int(step):
+        return (count * int(step) + int(start)).to(dtype)
+    return (count.double() * step + start).to(dtype)
+
+
+@op("_arange")
+def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False,
+           dtype: DType = torch.float32, device: Device = None):
+    """Evenly spaced values from `start` up to, not including, `stop`, each repeated.
+
+    Without `stop` the values run from 0 up to `start`. With `infer_range` and no `stop` the consumer's shape says how many there are, which only a
+    Symbol can know.
+
+    Raises
+    ------
+    MXNetError
+        If the range is empty, or its end is to be inferred where nothing tells.
+
+    Example
+    -------
+    >>> mx.nd.arange(2, 4, step=0.5, repeat=2).asnumpy()
+    array([2. , 2. , 2.5, 2.5, 3. , 3. , 3.5, 3.5], dtype=float32)
+    """
+    if stop is None:
+        if infer_range:
+            raise MXNetError("_arange: with infer_range the length follows from the shape of what consumes it; here nothing tells, give `stop`")
+        start, stop = 0.0, start
+    return _ramp(start, step, repeat, _range_length(start, stop, step, repeat), dtype, device)
+
+
+@arange.shape_rule
+def _(in_shapes, out_shapes, *, start, stop, step, repeat, infer_range, **_):
+    if stop is None:
+        if infer_range:
+            return in_shapes, [unify(out_shapes[0], (-1,))]
+        start, stop = 0.0, start
+    return in_shapes, [unify(out_shapes[0], (_range_length(start, stop, step, repeat),))]
+
+
+arange.dtype_rule(_stated_dtype_rule)
+
+
+@op("_linspace", aliases=("_npi_linspace",))
+def linspace(*, start: float, stop: float, num: int, endpoint: bool = True, dtype: DType = torch.float32, device: Device = None):
+    """`num` evenly spaced values from `start` to `stop`, which is the last one unless `endpoint` is False.
+
+    Raises
+    ------
+    MXNetError
+        If `num` is negative.
+    """
+    if num < 0:
+        raise MXNetError(f"_linspace: `num` must not be negative, received {num}")
+    step = (stop - start) / max(num - 1 if endpoint else num, 1)
+    return (torch.arange(num, device=device).double() * step + start).to(dtype)
+
+
+linspace.dtype_rule(_stated_dtype_rule)
+
+
+@op("_contrib_arange_like", aliases=("_npx_arange_like",))
+def arange_like(data, *, start: float = 0.0, step: float = 1.0, repeat: int = 1, axis: Optional[int] = None):
+    """Evenly spaced values, as many as `data` has elements and in its shape, or with `axis` a vector as long as that axis.
+
+    Each value stands `repeat` times; what does not fit is left out.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no such axis.
+
+    Example
+    -------
+    >>> mx.nd.contrib.arange_like(mx.nd.zeros((2, 3)), axis=1).asnumpy()
+    array([0., 1., 2.], dtype=float32)
+    """
+    length = data.numel() if axis is None else data.shape[normalize_axis("_contrib_arange_like", axis, data.dim())]
+    values = _ramp(start, step, repeat, length, data.dtype, data.device)
+    return values.reshape(data.shape) if axis is None else values
+
+
+@arange_like.shape_rule
+def _(in_shapes, out_shapes, *, axis, **_):
+    data = in_shapes[0]
+    if data is None:
+        return in_shapes, out_shapes
+    return in_shapes, [unify(out_shapes[0], data if axis is None else (data[normalize_axis("_contrib_arange_like", axis, len(data))],))]
+
+
+__all__ = ["stated_shape", "stated_shape_rule"]

@@ -1,0 +1,67 @@
+"""Element types: MXNet's names and file numbers, and the torch types that hold them."""
+import numpy as np
+import torch
+
+from ..base import MXNetError
+
+# (name, number in files and in MXNet's C interface, torch type). numpy has no bfloat16.
+_TABLE = [
+    ("float32", 0, torch.float32), ("float64", 1, torch.float64), ("float16", 2, torch.float16), ("uint8", 3, torch.uint8),
+    ("int32", 4, torch.int32), ("int8", 5, torch.int8), ("int64", 6, torch.int64), ("bool", 7, torch.bool),
+    ("int16", 8, torch.int16), ("uint16", 9, torch.uint16), ("uint32", 10, torch.uint32), ("uint64", 11, torch.uint64),
+    ("bfloat16", 12, torch.bfloat16),
+]
+NAME_TO_TORCH = {name: t for name, _, t in _TABLE}
+TORCH_TO_NAME = {t: name for name, _, t in _TABLE}
+FLAG_TO_NAME = {flag: name for name, flag, _ in _TABLE}
+NAME_TO_FLAG = {name: flag for name, flag, _ in _TABLE}
+# numpy has no bfloat16: MXNet gives its bits under this structured type.
+BFLOAT16_BITS = np.dtype([("bfloat16", np.uint16)])
+_TORCH_TO_NUMPY = {t: (np.dtype(name).type if name != "bfloat16" else BFLOAT16_BITS) for name, _, t in _TABLE}
+_CACHE = {}
+
+
+def to_torch(dtype):
+    """The torch type for anything a user may call a dtype: a name, a numpy type, a torch type, a Python type.
+
+    Raises
+    ------
+    TypeError
+        If `dtype` names no type that an array can hold.
+    """
+    try:
+        return _CACHE[dtype]
+    except (KeyError, TypeError):
+        pass
+    if isinstance(dtype, torch.dtype):
+        found = dtype
+    elif isinstance(dtype, str) and dtype in NAME_TO_TORCH:
+        found = NAME_TO_TORCH[dtype]
+    elif dtype is None:
+        found = torch.float32
+    else:
+        try:
+            name = "bfloat16" if np.dtype(dtype) == BFLOAT16_BITS else np.dtype(dtype).name
+        except TypeError:
+            name = str(dtype)
+        found = NAME_TO_TORCH.get(name)
+    if found not in TORCH_TO_NAME:
+        raise TypeError(f"data type {dtype!r} not understood; expected one of {sorted(NAME_TO_TORCH)}")
+    try:
+        _CACHE[dtype] = found
+    except TypeError:
+        pass
+    return found
+
+
+def to_numpy(dtype):
+    """The numpy scalar type of a torch type; for bfloat16 a structured type around its 16 bits, as in MXNet."""
+    return _TORCH_TO_NUMPY[dtype]
+
+
+def name_of(dtype):
+    """MXNet's name of a torch type, such as ``'float32'``."""
+    try:
+        return TORCH_TO_NAME[dtype]
+    except KeyError:
+        raise MXNetError(f"{dtype} has no counterpart in MXNet; convert to one of {sorted(NAME_TO_TORCH)}") from None

@@ -1,0 +1,38 @@
+"""What the families of element-wise operators share."""
+import torch
+
+from ...base import MXNetError
+from ..shapes import unify
+
+
+def refuse_types(operator, lhs, rhs):
+    raise MXNetError(f"{operator}: both inputs must have one data type, received {lhs.dtype} and {rhs.dtype}; convert one with astype")
+
+
+def refuse_shapes(operator, lhs, rhs):
+    raise MXNetError(f"{operator}: both inputs must have one shape, received {tuple(lhs.shape)} and {tuple(rhs.shape)}; "
+                     f"an operator broadcast_* takes other shapes, too")
+
+
+def broadcast_rule(in_shapes, out_shapes, **_):
+    """Shape inference of broadcasting operators; as in MXNet it only goes forwards."""
+    lhs, rhs = in_shapes
+    if lhs is None or rhs is None:
+        return in_shapes, out_shapes
+    n = max(len(lhs), len(rhs))
+    out = []
+    for a, b in zip((1,) * (n - len(lhs)) + lhs, (1,) * (n - len(rhs)) + rhs):
+        if a != b and 1 not in (a, b) and -1 not in (a, b):
+            raise MXNetError(f"operands could not be broadcast together with shapes {lhs} and {rhs}")
+        # A size of 1 gives way to the other, even to an unknown one; an unknown one must become or meet a larger size.
+        out.append(b if a == 1 else a if b == 1 else max(a, b))
+    return in_shapes, [unify(out_shapes[0], tuple(out))]
+
+
+def wrap_integer(value, dtype):
+    """A number as the integer that C's conversion to `dtype` gives: cut off towards zero, then wrapped around."""
+    value = int(value)
+    info = torch.iinfo(dtype)
+    if info.min <= value <= info.max:
+        return value
+    return (value - info.min) % (1 << info.bits) + info.min

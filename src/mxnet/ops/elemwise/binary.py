@@ -1,0 +1,195 @@
+"""Arithmetic on two arrays: of one shape (``elemwise_*``, ``_power``, ...) and broadcasting (``broadcast_*``); sums of many."""
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..shapes import unify
+from ._common import broadcast_rule, refuse_shapes, refuse_types
+
+
+def elementwise_pair(function, doc, elementwise, broadcast):
+    """Register ``function(lhs, rhs)`` twice: for inputs of one shape and for inputs that broadcast.
+
+    `elementwise` and `broadcast` are the names, the one that JSON files use first. Returns both operators.
+    """
+    name, broadcast_name = elementwise[0], broadcast[0]
+
+    # Both look at the types first: torch would convert to a common one, MXNet refuses.
+    def same_shape(lhs, rhs):
+        if lhs.dtype is not rhs.dtype:
+            refuse_types(name, lhs, rhs)
+        if lhs.shape != rhs.shape:
+            refuse_shapes(name, lhs, rhs)
+        return function(lhs, rhs)
+
+    def broadcasting(lhs, rhs):
+        if lhs.dtype is not rhs.dtype:
+            refuse_types(broadcast_name, lhs, rhs)
+        return function(lhs, rhs)
+
+    same_shape.__name__, broadcasting.__name__ = name, broadcast_name
+    same_shape.__doc__ = f"{doc} Both arrays have one shape; `{broadcast_name}` takes other shapes, too."
+    broadcasting.__doc__ = f"{doc} The arrays broadcast: a size of 1 stands for any other."
+    operators = (op(name, aliases=elementwise[1:], same_shape=True)(same_shape), op(broadcast_name, aliases=broadcast[1:])(broadcasting))
+    operators[1].shape_rule(broadcast_rule)
+    return operators
+
+
+def _sum_to(gradient, like):
+    """The gradient of an input that was broadcast to the shape of `gradient`."""
+    return gradient.sum_to_size(like.shape) if gradient.shape != like.shape else gradient
+
+
+def _divide(lhs, rhs):
+    if lhs.is_floating_point():
+        return torch.div(lhs, rhs)
+    return torch.div(lhs, rhs, rounding_mode="trunc")
+
+
+def _modulo(lhs, rhs):
+    # The sign is the divisor's, as in Python; the rest of a division by 0 is 0.
+    zero = rhs == 0
+    return torch.remainder(lhs, rhs.masked_fill(zero, 1)).masked_fill(zero, 0)
+
+
+def _power(lhs, rhs):
+    if lhs.is_floating_point():
+        return torch.pow(lhs, rhs)
+    return torch.pow(lhs.double(), rhs).to(torch.int64).to(lhs.dtype)
+
+
+def _hypot(lhs, rhs):
+    if lhs.is_floating_point():
+        return torch.hypot(lhs, rhs)
+    return torch.hypot(lhs.double(), rhs.double()).to(lhs.dtype)
+
+
+elementwise_pair(torch.add, "The sum.", ("elemwise_add", "_Plus", "_plus", "_add", "_sparse_elemwise_add"),
+                 ("broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"))
+elementwise_pair(torch.sub, "The difference.", ("elemwise_sub", "_Minus", "_minus", "_sub", "_sparse_elemwise_sub"),
+                 ("broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus"))
+elementwise_pair(torch.mul, "The product.", ("elemwise_mul", "_Mul", "_mul", "_sparse_elemwise_mul"),
+                 ("broadcast_mul", "_sparse_broadcast_mul"))
+elementwise_pair(_divide, "The quotient; of integers cut off towards 0.", ("elemwise_div", "_Div", "_div", "_sparse_elemwise_div"),
+                 ("broadcast_div", "_sparse_broadcast_div"))
+elementwise_pair(_modulo, "The rest of the division, with the sign of the divisor; 0 for a divisor of 0.", ("_mod", "_Mod"),
+                 ("broadcast_mod",))
+elementwise_pair(_power, "The first array to the power of the second.", ("_power", "_Power"), ("broadcast_power",))
+elementwise_pair(_hypot, "The length of the hypotenuse of a right triangle with these sides.", ("_hypot", "_Hypot"), ("broadcast_hypot",))
+_maximum = elementwise_pair(torch.maximum, "The larger of two values. The gradient of a tie goes to the first array.",
+                            ("_maximum", "_Maximum"), ("broadcast_maximum", "_npi_maximum"))
+_minimum = elementwise_pair(torch.minimum, "The smaller of two values. The gradient of a tie goes to the first array.",
+                            ("_minimum", "_Minimum"), ("broadcast_minimum", "_npi_minimum"))
+
+
+def _selection_gradient(out_grads, inputs, first):
+    gradient, zero = out_grads[0], torch.zeros((), dtype=out_grads[0].dtype, device=out_grads[0].device)
+    return (_sum_to(torch.where(first, gradient, zero), inputs[0]), _sum_to(torch.where(first, zero, gradient), inputs[1]))
+
+
+for _operator in _maximum:
+    _operator.gradient(lambda out_grads, inputs, outputs: _selection_gradient(out_grads, inputs, inputs[0] >= inputs[1]))
+for _operator in _minimum:
+    _operator.gradient(lambda out_grads, inputs, outputs: _selection_gradient(out_grads, inputs, inputs[0] <= inputs[1]))
+
+
+@op("_grad_add", same_shape=True, no_gradient=True)
+def grad_add(lhs, rhs):
+    """The sum of two gradients of one array; graphs of MXNet's own backward passes contain it."""
+    return torch.add(lhs, rhs)
+
+
+@op("_scatter_elemwise_div", same_shape=True)
+def scatter_elemwise_div(lhs, rhs):
+    """The quotient; where `lhs` is sparse only of the rows that it stores."""
+    return _divide(lhs, rhs)
+
+
+@op("add_n", aliases=("ElementWiseSum", "_sparse_add_n", "_sparse_ElementWiseSum"), same_shape=True, key_var_num_args="num_args")
+def add_n(*args):
+    """The sum of any number of arrays of one shape.
+
+    Raises
+    ------
+    MXNetError
+        If there is none, or shapes or types differ.
+
+    Example
+    -------
+    >>> x = mx.nd.ones((2,))
+    >>> mx.nd.add_n(x, x, x).asnumpy()
+    array([3., 3.], dtype=float32)
+    """
+    if not args:
+        raise MXNetError("add_n: at least one array is needed, received none")
+    first = args[0]
+    for other in args[1:]:
+        if other.dtype is not first.dtype:
+            refuse_types("add_n", first, other)
+        if other.shape != first.shape:
+            refuse_shapes("add_n", first, other)
+    if len(args) == 1:
+        return first.clone()
+    total = torch.add(first, args[1])
+    for other in args[2:]:
+        total.add_(other)
+    return total
+
+
+@op("where", aliases=("_sparse_where",))
+def where(condition, x, y):
+    """Elements of `x` where `condition` is not 0, of `y` elsewhere.
+
+    `condition` has the shape of `x` and `y`, or is a vector that chooses rows: one element for each entry of their first axis.
+
+    Raises
+    ------
+    MXNetError
+        If `x` and `y` differ in shape or type, or `condition` fits neither way.
+
+    Example
+    -------
+    >>> x, y = mx.nd.array([[1, 2], [3, 4]]), mx.nd.zeros((2, 2))
+    >>> mx.nd.where(mx.nd.array([0, 1]), x, y).asnumpy()
+    array([[0., 0.],
+           [3., 4.]], dtype=float32)
+    """
+    if x.dtype is not y.dtype:
+        refuse_types("where", x, y)
+    if x.shape != y.shape:
+        refuse_shapes("where", x, y)
+    if condition.dtype is not torch.bool:
+        condition = condition != 0
+    if condition.shape != x.shape:
+        if condition.dim() != 1 or x.dim() == 0 or condition.shape[0] != x.shape[0]:
+            raise MXNetError(f"where: `condition` must have the shape of `x`, {tuple(x.shape)}, or be a vector as long as its first axis; "
+                             f"received shape {tuple(condition.shape)}")
+        condition = condition.view(-1, *[1] * (x.dim() - 1))
+    return torch.where(condition, x, y)
+
+
+@where.shape_rule
+def _(in_shapes, out_shapes):
+    condition = in_shapes[0]
+    shape = unify(unify(in_shapes[1], in_shapes[2]), out_shapes[0])
+    if condition is not None and shape is not None and len(condition) == len(shape) and len(shape) != 1:
+        condition = shape = unify(condition, shape)
+    return [condition, shape, shape], [shape]
+
+
+@where.dtype_rule
+def _(in_types, out_types):
+    common = in_types[1] or in_types[2] or out_types[0]
+    return [in_types[0] or common, common, common], [common]
+
+
+@op("_contrib_allclose")
+def allclose(a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True):
+    """1 if all elements agree within ``atol + rtol * |b|``, otherwise 0, as one number of type uint8."""
+    return torch.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan).all().to(torch.uint8)
+
+
+@allclose.dtype_rule
+def _(in_types, out_types, **_):
+    common = in_types[0] or in_types[1]
+    return [in_types[0] or common, in_types[1] or common], [torch.uint8]

@@ -1,0 +1,107 @@
+"""Operators on an array and a number: arithmetic, comparisons, logic."""
+import torch
+
+from ..registry import op
+from ._common import wrap_integer
+
+
+def _scalar(function, doc, name, *aliases):
+    """Register ``function(tensor, number)``.
+
+    The array's type wins: the number is converted to it, so that half of an integer array is zero. Booleans become int64.
+    `is_int` is False where ``mx.np`` passes a number that is not an integer: then integers become float64.
+    """
+    def fn(data, *, scalar: float = 1.0, is_int: bool = True):
+        if data.is_floating_point():
+            return function(data, scalar)
+        if not is_int:
+            return function(data.double(), scalar)
+        if data.dtype is torch.bool:
+            data = data.long()
+        out = function(data, wrap_integer(scalar, data.dtype))
+        return out if out.dtype is data.dtype else out.to(data.dtype)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    operator = op(name, aliases=aliases, same_shape=True)(fn)
+    operator.dtype_rule(_result_type)
+    return operator
+
+
+def _result_type(in_types, out_types, *, scalar, is_int):
+    given = in_types[0]
+    if given is None or given.is_floating_point:
+        common = given or out_types[0]
+        return [common], [common]
+    return [given], [torch.float64 if not is_int else torch.int64 if given is torch.bool else given]
+
+
+def _like(data, scalar):
+    return data.new_full((), scalar)
+
+
+def _divide(data, scalar):
+    return torch.div(data, scalar, rounding_mode=None if data.is_floating_point() else "trunc")
+
+
+def _divided_by(data, scalar):
+    return torch.div(_like(data, scalar), data, rounding_mode=None if data.is_floating_point() else "trunc")
+
+
+def _modulo(data, scalar):
+    # The sign is the divisor's, as in Python; the rest of a division by 0 is 0.
+    return torch.remainder(data, scalar) if scalar else data * 0
+
+
+def _rest_by(data, scalar):
+    zero = data == 0
+    return torch.remainder(_like(data, scalar), data.masked_fill(zero, 1)).masked_fill(zero, 0)
+
+
+def _power(data, scalar):
+    return torch.pow(data, scalar) if data.is_floating_point() else torch.pow(data.double(), scalar).to(torch.int64)
+
+
+def _power_of(data, scalar):
+    return torch.pow(scalar, data) if data.is_floating_point() else torch.pow(scalar, data.double()).to(torch.int64)
+
+
+def _hypot(data, scalar):
+    values = data if data.is_floating_point() else data.double()
+    return torch.hypot(values, _like(values, scalar))
+
+
+def _comparison(function):
+    return lambda data, scalar: function(data, scalar).to(data.dtype)
+
+
+def _logic(function):
+    return lambda data, scalar: function(data, _like(data, scalar)).to(data.dtype)
+
+
+_scalar(torch.add, "x + scalar.", "_plus_scalar", "_PlusScalar")
+_scalar(torch.sub, "x - scalar.", "_minus_scalar", "_MinusScalar")
+_scalar(torch.rsub, "scalar - x.", "_rminus_scalar", "_RMinusScalar")
+_scalar(torch.mul, "x * scalar.", "_mul_scalar", "_MulScalar")
+_scalar(_divide, "x / scalar.", "_div_scalar", "_DivScalar")
+_scalar(_divided_by, "scalar / x.", "_rdiv_scalar", "_RDivScalar")
+_scalar(_modulo, "The rest of x / scalar, with the sign of the scalar; 0 for a scalar of 0.", "_mod_scalar", "_ModScalar")
+_scalar(_rest_by, "The rest of scalar / x, with the sign of x; 0 where x is 0.", "_rmod_scalar", "_RModScalar")
+_scalar(_power, "x to the power of scalar.", "_power_scalar", "_PowerScalar")
+_scalar(_power_of, "scalar to the power of x.", "_rpower_scalar", "_RPowerScalar")
+_scalar(torch.clamp_min, "max(x, scalar). The gradient of a tie goes to x.", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")
+_scalar(torch.clamp_max, "min(x, scalar). The gradient of a tie goes to x.", "_minimum_scalar", "_MinimumScalar", "_npi_minimum_scalar")
+_scalar(_hypot, "sqrt(x**2 + scalar**2).", "_hypot_scalar", "_HypotScalar", "_npi_hypot_scalar")
+_scalar(torch.add, "x + scalar; where x is sparse only in the rows that it stores.", "_scatter_plus_scalar")
+_scalar(torch.sub, "x - scalar; where x is sparse only in the rows that it stores.", "_scatter_minus_scalar")
+
+_scalar(_comparison(torch.eq), "1 where x == scalar, 0 elsewhere.", "_equal_scalar", "_EqualScalar")
+_scalar(_comparison(torch.ne), "1 where x != scalar, 0 elsewhere.", "_not_equal_scalar", "_NotEqualScalar")
+_scalar(_comparison(torch.gt), "1 where x > scalar, 0 elsewhere.", "_greater_scalar", "_GreaterScalar")
+_scalar(_comparison(torch.ge), "1 where x >= scalar, 0 elsewhere.", "_greater_equal_scalar", "_GreaterEqualScalar")
+_scalar(_comparison(torch.lt), "1 where x < scalar, 0 elsewhere.", "_lesser_scalar", "_LesserScalar")
+_scalar(_comparison(torch.le), "1 where x <= scalar, 0 elsewhere.", "_lesser_equal_scalar", "_LesserEqualScalar")
+_scalar(_logic(torch.logical_and), "1 where x and scalar are other than 0, 0 elsewhere.", "_logical_and_scalar", "_LogicalAndScalar")
+_scalar(_logic(torch.logical_or), "1 where x or scalar is other than 0, 0 elsewhere.", "_logical_or_scalar", "_LogicalOrScalar")
+_scalar(_logic(torch.logical_xor), "1 where exactly one of x and scalar is other than 0, 0 elsewhere.", "_logical_xor_scalar",
+        "_LogicalXorScalar")

@@ -1,0 +1,260 @@
+"""Operators on one array: mathematical functions, rounding, casts, identities."""
+import math
+
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..schema import DType
+from ..shapes import unify
+
+
+def _math(name, function, doc, aliases=None):
+    """Register ``function(tensor)`` as the operator `name`, by default with its alias in ``mx.nd.sparse``.
+
+    Integers keep their type, as in MXNet's legacy operators: torch computes in floating point, the result is cut off.
+    """
+    def fn(data):
+        out = function(data)
+        return out if out.dtype is data.dtype else out.to(data.dtype)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    return op(name, aliases=(f"_sparse_{name}",) if aliases is None else aliases, same_shape=True)(fn)
+
+
+def _round(data):
+    # torch.round takes halves to even numbers, C's round away from zero. Adding the largest number below 0.5 rather than
+    # 0.5 keeps 0.49999997 from becoming 1.
+    if not data.is_floating_point():
+        return data
+    below_half = 0.5 - torch.finfo(data.dtype).eps / 4
+    return torch.trunc(data + torch.copysign(data.new_full((), below_half), data))
+
+
+def _rint(data):
+    # Halves go down (MXNet's own rule, mshadow_op.h), not to even numbers.
+    floor = torch.floor(data)
+    return floor + (data - floor > 0.5)
+
+
+def _gamma(data):
+    if not data.is_floating_point():
+        return _gamma(data.double()).round()  # exact, unlike exp(lgamma)
+    if data.dtype is not torch.float64:
+        return _gamma(data.double()).to(data.dtype)
+    # lgamma knows only the size; between the poles at 0, -1, -2, ... the sign alternates. At -1, -2, ... there is none: nan.
+    floor = torch.floor(data)
+    size = torch.lgamma(data).exp()
+    below = torch.where(floor == data, math.nan, 1 - 2 * torch.remainder(floor, 2)) * size
+    return torch.where(data < 0, below, torch.where(data == 0, torch.copysign(size, data), size))
+
+
+def _cbrt(data):
+    return torch.copysign(data.abs().double().pow(1 / 3), data)
+
+
+_math("abs", torch.abs, "The absolute value.")
+_math("negative", torch.neg, "The value with the other sign.")
+_math("sign", torch.sign, "-1, 0 or 1.")
+_math("square", torch.square, "x squared.")
+_math("sqrt", torch.sqrt, "The square root; nan below 0.")
+_math("rsqrt", torch.rsqrt, "1 / sqrt(x).")
+_math("reciprocal", torch.reciprocal, "1 / x.", ())
+_cbrt_op = _math("cbrt", _cbrt, "The cubic root.")
+_rcbrt_op = _math("rcbrt", lambda data: _cbrt(data).reciprocal(), "1 / cbrt(x).", ())
+
+_math("exp", torch.exp, "e to the power of x.")
+_math("expm1", torch.expm1, "exp(x) - 1, exact for small x.")
+_math("log", torch.log, "The natural logarithm.")
+_math("log2", torch.log2, "The logarithm to base 2.")
+_math("log10", torch.log10, "The logarithm to base 10.")
+_math("log1p", torch.log1p, "log(1 + x), exact for small x.")
+
+_math("sin", torch.sin, "The sine of an angle in radians.")
+_math("cos", torch.cos, "The cosine of an angle in radians.")
+_math("tan", torch.tan, "The tangent of an angle in radians.")
+_math("arcsin", torch.asin, "The angle in [-pi/2, pi/2] that has this sine.")
+_math("arccos", torch.acos, "The angle in [0, pi] that has this cosine.")
+_math("arctan", torch.atan, "The angle in (-pi/2, pi/2) that has this tangent.")
+_math("sinh", torch.sinh, "The hyperbolic sine.")
+_math("cosh", torch.cosh, "The hyperbolic cosine.")
+_math("tanh", torch.tanh, "The hyperbolic tangent.")
+_math("arcsinh", torch.asinh, "The inverse of sinh.")
+_math("arccosh", torch.acosh, "The inverse of cosh; nan below 1.")
+_math("arctanh", torch.atanh, "The inverse of tanh; nan outside of [-1, 1].")
+_math("degrees", torch.rad2deg, "Radians to degrees.")
+_math("radians", torch.deg2rad, "Degrees to radians.")
+
+_math("round", _round, "The nearest integer; halves go away from zero.")
+_math("rint", _rint, "The nearest integer; halves go down.")
+_math("floor", torch.floor, "The largest integer that is not above x.")
+_math("ceil", torch.ceil, "The smallest integer that is not below x.")
+_math("trunc", torch.trunc, "x without its fraction.")
+_math("fix", torch.trunc, "The nearest integer towards zero.")
+
+_math("relu", torch.relu, "max(x, 0).")
+_math("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).")
+_math("softsign", torch.nn.functional.softsign, "x / (1 + |x|).", ())
+_math("erf", torch.erf, "The error function.", ("_npx_erf",))
+_math("erfinv", torch.erfinv, "The inverse of erf; nan outside of [-1, 1].", ("_npx_erfinv",))
+_gamma_op = _math("gamma", _gamma, "The gamma function.", ("_npx_gamma", "_sparse_gamma"))
+_math("gammaln", torch.lgamma, "The logarithm of the absolute value of the gamma function.", ("_npx_gammaln", "_sparse_gammaln"))
+_math("logical_not", torch.logical_not, "1 where x is 0, 0 elsewhere, in the type of x.", ())
+
+
+@_cbrt_op.gradient
+def _(out_grads, inputs, outputs):
+    return out_grads[0] / (3 * outputs[0] * outputs[0])
+
+
+@_rcbrt_op.gradient
+def _(out_grads, inputs, outputs):
+    return out_grads[0] * outputs[0] / (-3 * inputs[0])
+
+
+@_gamma_op.gradient
+def _(out_grads, inputs, outputs):
+    return out_grads[0] * outputs[0] * torch.digamma(inputs[0])
+
+
+@op("_copy", aliases=("identity",), same_shape=True)
+def identity(data):
+    """A copy."""
+    return data.clone()
+
+
+@op("BlockGrad", aliases=("stop_gradient", "_sparse_stop_gradient"), same_shape=True)
+def block_grad(data):
+    """A copy that no gradient flows through: what it was computed from is constant to everything behind it.
+
+    Example
+    -------
+    >>> x = mx.nd.array([3.])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = x * mx.nd.BlockGrad(x)
+    >>> y.backward()
+    >>> x.grad.asscalar()
+    np.float32(3.0)
+    """
+    return data.detach().clone()
+
+
+@op("make_loss", aliases=("_sparse_make_loss",), same_shape=True, loss=True)
+def make_loss(data):
+    """Declare `data` a loss: its gradient is 1 whatever arrives from above.
+
+    `MakeLoss` can scale this gradient, too.
+    """
+    return data.clone()
+
+
+@make_loss.gradient
+def _(out_grads, inputs, outputs):
+    return torch.ones_like(inputs[0])
+
+
+@op("_identity_with_attr_like_rhs", same_shape=True)
+def identity_with_attr_like_rhs(lhs, rhs):
+    """A copy of `lhs`, which `rhs` only tells its shape and type."""
+    return lhs.clone()
+
+
+@op("zeros_like", aliases=("_sparse_zeros_like",), same_shape=True)
+def zeros_like(data):
+    """Zeros in the shape and type of `data`."""
+    return torch.zeros_like(data)
+
+
+@op("ones_like", same_shape=True)
+def ones_like(data):
+    """Ones in the shape and type of `data`."""
+    return torch.ones_like(data)
+
+
+@op("Cast", aliases=("cast", "_npi_cast", "_npx_cast"), same_shape=True)
+def cast(data, *, dtype: DType):
+    """Convert to another type. Floating-point numbers are cut off towards zero when they become integers.
+
+    Example
+    -------
+    >>> mx.nd.Cast(mx.nd.array([0.9, -1.7]), dtype='int32').asnumpy()
+    array([ 0, -1], dtype=int32)
+    """
+    return data.to(dtype, copy=True)
+
+
+@cast.dtype_rule
+def _(in_types, out_types, *, dtype):
+    return in_types, [dtype]
+
+
+@op("amp_cast", same_shape=True)
+def amp_cast(data, *, dtype: DType):
+    """Convert floating-point numbers to another type for mixed precision; leave integers as they are."""
+    return data.to(dtype, copy=True) if data.is_floating_point() else data.clone()
+
+
+@amp_cast.dtype_rule
+def _(in_types, out_types, *, dtype):
+    given = in_types[0]
+    return in_types, [given if given is not None and not given.is_floating_point else dtype if given is not None else out_types[0]]
+
+
+@op("amp_multicast", num_outputs=lambda attributes: attributes["num_outputs"], key_var_num_args="num_outputs")
+def amp_multicast(*data, num_outputs: int, cast_narrow: bool = False):
+    """Convert floating-point arrays to the widest of their types, or the narrowest if `cast_narrow`; leave integers as they are."""
+    if len(data) != num_outputs:
+        raise MXNetError(f"amp_multicast: `num_outputs` must be the number of inputs, {len(data)}; received {num_outputs}")
+    dtype = _common_type([t.dtype for t in data], cast_narrow)
+    outputs = [t.to(dtype, copy=True) if t.is_floating_point() else t.clone() for t in data]
+    return outputs if len(outputs) > 1 else outputs[0]
+
+
+def _common_type(types, narrow):
+    return (min if narrow else max)((t for t in types if t.is_floating_point), key=lambda t: t.itemsize, default=None)
+
+
+@amp_multicast.shape_rule
+def _(in_shapes, out_shapes, *, num_outputs, cast_narrow):
+    shapes = [unify(a, b) for a, b in zip(in_shapes, out_shapes)]
+    return shapes, shapes
+
+
+@amp_multicast.dtype_rule
+def _(in_types, out_types, *, num_outputs, cast_narrow):
+    if any(t is None for t in in_types):
+        return in_types, out_types
+    dtype = _common_type(in_types, cast_narrow)
+    return in_types, [dtype if t.is_floating_point else t for t in in_types]
+
+
+@op("clip", aliases=("_npi_clip", "_sparse_clip"), same_shape=True)
+def clip(data, *, a_min: float, a_max: float):
+    """Limit values to the range from `a_min` to `a_max`; both borders let the gradient through.
+
+    Example
+    -------
+    >>> mx.nd.clip(mx.nd.array([-1, 0.5, 3]), 0, 1).asnumpy()
+    array([0. , 0.5, 1. ], dtype=float32)
+    """
+    if data.is_floating_point():
+        return torch.clamp(data, a_min, a_max)
+    info = torch.iinfo(data.dtype)
+    return torch.clamp(data, int(min(max(a_min, info.min), info.max)), int(min(max(a_max, info.min), info.max)))
+
+
+@op("smooth_l1", aliases=("_npx_smooth_l1",), same_shape=True)
+def smooth_l1(data, *, scalar: float = 1.0):
+    """The loss of Fast R-CNN: ``(scalar * x)**2 / 2`` where ``|x| < 1 / scalar**2``, ``|x| - 0.5 / scalar**2`` elsewhere.
+
+    Example
+    -------
+    >>> mx.nd.smooth_l1(mx.nd.array([1, 2, 3, 4]), scalar=1).asnumpy()
+    array([0.5, 1.5, 2.5, 3.5], dtype=float32)
+    """
+    border = 1 / (scalar * scalar) if scalar else math.inf
+    values = data if data.is_floating_point() else data.float()
+    loss = torch.nn.functional.smooth_l1_loss(values, torch.zeros_like(values), reduction="none", beta=border)
+    return loss if loss.dtype is data.dtype else loss.to(data.dtype)

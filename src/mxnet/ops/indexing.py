@@ -1,0 +1,404 @@
+"""Operators that pick or place elements by index: take, pick, gather_nd, scatter_nd, one_hot, boolean_mask, ..."""
+import torch
+
+from ..base import MXNetError
+from .axes import normalize_axis
+from .registry import op
+from .schema import Axes, DType, Floats, Literal, Optional, Shape
+from .shapes import known, product, unify
+
+
+def _index_type_rule(position):
+    """Type inference for operators whose input `position` is an index, which may have a type of its own."""
+    def rule(in_types, out_types, **_):
+        first = in_types[0] or out_types[0]
+        return [t or (torch.float32 if i == position else first) for i, t in enumerate(in_types)], [first]
+    return rule
+
+
+def _bounded(index, size, mode, operator):
+    """`index` as int64 in [0, size), by MXNet's `mode`."""
+    index = index.long()
+    if mode == "clip":
+        return index.clamp(0, size - 1)
+    if mode == "wrap":
+        return index.remainder(size)
+    if index.device.type != "meta" and index.numel() and not 0 <= int(index.min()) <= int(index.max()) < size:
+        raise MXNetError(f"{operator}: indices out of bound: expected [0, {size}), received values from {int(index.min())} "
+                         f"to {int(index.max())}; mode='clip' or 'wrap' accepts any")
+    return index
+
+
+@op("take", aliases=("_npi_take",))
+def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = "clip"):
+    """The slices of `a` along `axis` that `indices` names; the axis is replaced by the axes of `indices`.
+
+    Parameters
+    ----------
+    mode : {'clip', 'wrap', 'raise'}
+        What an index outside the axis means: the nearest one, the one modulo the size, or an error.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.take(mx.nd.array([4, 5, 6]), mx.nd.array([0, 9])).asnumpy().tolist()
+    [4.0, 6.0]
+    """
+    axis = normalize_axis("take", axis, a.dim())
+    index = _bounded(indices, a.shape[axis], mode, "take")
+    if index.dim() == 1:
+        return a.index_select(axis, index)
+    return a.index_select(axis, index.reshape(-1)).reshape(*a.shape[:axis], *index.shape, *a.shape[axis + 1:])
+
+
+@take.shape_rule
+def _(in_shapes, out_shapes, *, axis, mode):
+    data, index = in_shapes
+    out = out_shapes[0]
+    if data is not None and known(index):
+        at = normalize_axis("take", axis, len(data))
+        out = unify(out, (*data[:at], *index, *data[at + 1:]))
+    return in_shapes, [out]
+
+
+take.dtype_rule(_index_type_rule(1))
+
+
+@op("batch_take")
+def batch_take(a, indices):
+    """One element of each row: ``a[i, indices[i]]`` for `a` of shape (N, M)."""
+    if a.dim() < 2:
+        raise MXNetError(f"batch_take: `a` must be 2-D, received shape {tuple(a.shape)}")
+    rows = a.reshape(-1, a.shape[-1])
+    return rows.gather(1, indices.reshape(-1, 1).long().clamp(0, a.shape[-1] - 1)).reshape(indices.shape)
+
+
+@batch_take.shape_rule
+def _(in_shapes, out_shapes):
+    data = in_shapes[0]
+    index = unify(in_shapes[1], out_shapes[0])
+    if data is not None and len(data) >= 2:
+        index = unify(index, data[:-1])
+    return [data, index], [index]
+
+
+@batch_take.dtype_rule
+def _(in_types, out_types):
+    return [in_types[0] or out_types[0], in_types[1] or torch.int32], [in_types[0] or out_types[0]]
+
+
+@op("pick", aliases=("choose_element_0index", "_npx_pick"))
+def pick(data, index, *, axis: Optional[int] = -1, keepdims: bool = False, mode: Literal["clip", "wrap"] = "clip"):
+    """One element along `axis` for each position: ``data[i, index[i]]`` for 2-D data.
+
+    `index` has the shape of `data` without `axis`, or with size 1 there.
+    """
+    if axis is None:
+        raise MXNetError("pick: axis=None is not supported; name an axis")
+    axis = normalize_axis("pick", axis, data.dim())
+    reduced = (*data.shape[:axis], *data.shape[axis + 1:])
+    kept = (*data.shape[:axis], 1, *data.shape[axis + 1:])
+    if tuple(index.shape) not in (reduced, kept) and not (data.dim() == 1 and index.numel() == 1):
+        raise MXNetError(f"pick: `index` must have shape {reduced or (1,)} or {kept} for data of shape {tuple(data.shape)} and "
+                         f"axis={axis}, received {tuple(index.shape)}")
+    out = data.gather(axis, _bounded(index.reshape(kept), data.shape[axis], mode, "pick"))
+    return out if keepdims else out.reshape(reduced or (1,))
+
+
+@pick.shape_rule
+def _(in_shapes, out_shapes, *, axis, keepdims, mode):
+    data, index = in_shapes
+    out = out_shapes[0]
+    if data is None or axis is None:
+        return in_shapes, out_shapes
+    at = normalize_axis("pick", axis, len(data))
+    reduced = (*data[:at], *data[at + 1:]) or (1,)
+    kept = (*data[:at], 1, *data[at + 1:])
+    out = unify(out, kept if keepdims else reduced)
+    return [data, unify(index, kept if index is not None and len(index) == len(data) else reduced)], [out]
+
+
+pick.dtype_rule(_index_type_rule(1))
+
+
+def _position(data_shape, indices, operator):
+    """`indices` (M, ...) as the tuple of M index tensors that torch indexes with."""
+    if indices.dim() < 2:
+        raise MXNetError(f"{operator}: indices must have at least 2 dimensions, one row for each axis, "
+                         f"received shape {tuple(indices.shape)}")
+    if indices.shape[0] > len(data_shape):
+        raise MXNetError(f"{operator}: indices of shape {tuple(indices.shape)} name {indices.shape[0]} axes, "
+                         f"but the array has {len(data_shape)}")
+    return tuple(indices.long().unbind(0))
+
+
+@op("gather_nd", aliases=("_npi_gather_nd", "_npx_gather_nd"))
+def gather_nd(data, indices):
+    """``data[indices[0], indices[1], ...]``: each column of `indices` names one element or slice of `data`.
+
+    Raises
+    ------
+    IndexError
+        If an index lies outside its axis.
+    """
+    return data[_position(data.shape, indices, "gather_nd")]
+
+
+@gather_nd.shape_rule
+def _(in_shapes, out_shapes):
+    data, index = in_shapes
+    out = out_shapes[0]
+    if data is not None and index is not None and len(index) > 1 and 0 <= index[0] <= len(data):
+        out = unify(out, (*index[1:], *data[index[0]:]))
+    return in_shapes, [out]
+
+
+gather_nd.dtype_rule(_index_type_rule(1))
+
+
+def _check_scatter(operator, data, indices, shape):
+    index = _position(shape, indices, operator)
+    wanted = (*indices.shape[1:], *shape[len(index):])
+    if tuple(data.shape) != wanted:
+        raise MXNetError(f"{operator}: invalid data, indices and output shape combination: data must have shape {wanted} for indices "
+                         f"of shape {tuple(indices.shape)} and shape={tuple(shape)}, received {tuple(data.shape)}")
+    return index
+
+
+@op("scatter_nd")
+def scatter_nd(data, indices, *, shape: Shape):
+    """An array of zeros of `shape` into which `data` is written at `indices`; the inverse of gather_nd."""
+    index = _check_scatter("scatter_nd", data, indices, shape)
+    return data.new_zeros(shape).index_put(index, data)
+
+
+@op("_backward_gather_nd", frontend=False)
+def gather_nd_backward(data, indices, *, shape: Shape):
+    """Like scatter_nd, but values at the same place add up: the gradient of gather_nd."""
+    index = _check_scatter("_backward_gather_nd", data, indices, shape)
+    return data.new_zeros(shape).index_put(index, data, accumulate=True)
+
+
+@op("_scatter_set_nd", aliases=("_npi_scatter_set_nd",))
+def scatter_set_nd(lhs, rhs, indices, *, shape: Shape):
+    """A copy of `lhs` with `rhs` written at `indices`."""
+    return lhs.index_put(_check_scatter("_scatter_set_nd", rhs, indices, shape), rhs)
+
+
+@scatter_set_nd.shape_rule
+def _(in_shapes, out_shapes, *, shape):
+    whole = unify(unify(in_shapes[0], out_shapes[0]), shape)
+    return [whole, *in_shapes[1:]], [whole]
+
+
+scatter_set_nd.dtype_rule(_index_type_rule(2))
+
+for _operator in (scatter_nd, gather_nd_backward):
+    _operator.dtype_rule(_index_type_rule(1))
+
+    @_operator.shape_rule
+    def _(in_shapes, out_shapes, *, shape):
+        return in_shapes, [unify(out_shapes[0], shape)]
+
+
+@op("one_hot", aliases=("_npx_one_hot",))
+def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: DType = torch.float32):
+    """Rows of length `depth` that are `on_value` at the index and `off_value` elsewhere (everywhere, if it is out of range)."""
+    if depth < 0:
+        raise MXNetError(f"one_hot: `depth` must not be negative, received {depth}")
+    hit = indices.long().unsqueeze(-1) == torch.arange(depth, device=indices.device)
+    if on_value == 1 and off_value == 0:
+        return hit.to(dtype)
+    return torch.where(hit, torch.tensor(on_value, dtype=dtype, device=hit.device), torch.tensor(off_value, dtype=dtype, device=hit.device))
+
+
+@one_hot.shape_rule
+def _(in_shapes, out_shapes, *, depth, **_):
+    out = out_shapes[0]
+    if in_shapes[0] is not None:
+        out = unify(out, (*in_shapes[0], depth))
+    return in_shapes, [out]
+
+
+@one_hot.dtype_rule
+def _(in_types, out_types, *, dtype, **_):
+    return in_types, [dtype]
+
+
+@op("_onehot_encode")
+def onehot_encode(lhs, rhs):
+    """One-hot rows of the indices `lhs`, in the shape and type of `rhs`."""
+    return (lhs.long().unsqueeze(-1) == torch.arange(rhs.shape[1], device=lhs.device)).to(rhs.dtype)
+
+
+@op("fill_element_0index")
+def fill_element_0index(lhs, mhs, rhs):
+    """A copy of `lhs` (N, M) with ``mhs[i]`` at column ``rhs[i]`` of each row."""
+    return lhs.scatter(1, rhs.long().reshape(-1, 1), mhs.reshape(-1, 1).to(lhs.dtype))
+
+
+@op("_ravel_multi_index", aliases=("ravel_multi_index",))
+def ravel_multi_index(data, *, shape: Shape):
+    """Positions in the flattened array of the positions (columns of `data`) in an array of `shape`."""
+    if data.dim() != 2 or data.shape[0] != len(shape):
+        raise MXNetError(f"ravel_multi_index: `data` must be 2-D with one row for each axis of shape={shape}, "
+                         f"received shape {tuple(data.shape)}")
+    index, out = data.long(), 0
+    for row, size in zip(index.unbind(0), shape):
+        out = out * size + row
+    return out.to(data.dtype)
+
+
+@ravel_multi_index.shape_rule
+def _(in_shapes, out_shapes, *, shape):
+    data, out = in_shapes[0], out_shapes[0]
+    if data is not None and len(data) == 2:
+        out = unify(out, (data[1],))
+    elif out is not None:
+        data = (len(shape), out[0])
+    return [data], [out]
+
+
+@op("_unravel_index", aliases=("unravel_index",))
+def unravel_index(data, *, shape: Shape):
+    """Positions (columns) in an array of `shape` of the positions `data` in its flattened form; the inverse of ravel_multi_index."""
+    if not shape:
+        raise MXNetError("unravel_index: `shape` must not be empty")
+    rest, rows = data.long(), []
+    for size in shape[:0:-1]:
+        quotient = torch.div(rest, size, rounding_mode="trunc")
+        rows.append(rest - quotient * size)
+        rest = quotient
+    return torch.stack([rest, *rows[::-1]]).to(data.dtype)
+
+
+@unravel_index.shape_rule
+def _(in_shapes, out_shapes, *, shape):
+    data, out = in_shapes[0], out_shapes[0]
+    if data is not None:
+        out = unify(out, (len(shape), *data))
+    elif out is not None:
+        data = out[1:]
+    return [data], [out]
+
+
+@op("_contrib_boolean_mask", aliases=("_npi_boolean_mask",))
+def boolean_mask(data, index, *, axis: int = 0):
+    """The rows of `data` where the 1-D `index` is not zero; how many depends on the values."""
+    if axis != 0:
+        raise MXNetError(f"boolean_mask: only axis=0 is supported, received {axis}")
+    if index.dim() != 1 or index.shape[0] != data.shape[0]:
+        raise MXNetError(f"boolean_mask: `index` must have shape ({data.shape[0]},) for data of shape {tuple(data.shape)}, "
+                         f"received {tuple(index.shape)}")
+    return data.index_select(0, index.nonzero().reshape(-1))
+
+
+@boolean_mask.shape_rule
+def _(in_shapes, out_shapes, *, axis):
+    data, out = in_shapes[0], out_shapes[0]
+    if data is not None:
+        out = unify(out, (-1, *data[1:]))
+    return in_shapes, [out]
+
+
+boolean_mask.dtype_rule(_index_type_rule(1))
+
+
+@op("_contrib_index_copy")
+def index_copy(old_tensor, index_vector, new_tensor):
+    """A copy of `old_tensor` whose rows ``index_vector[i]`` are the rows of `new_tensor`."""
+    if index_vector.dim() != 1 or index_vector.shape[0] != new_tensor.shape[0] or new_tensor.shape[1:] != old_tensor.shape[1:]:
+        raise MXNetError(f"index_copy: expected a row of `new_tensor` for each entry of the 1-D `index_vector`, received shapes "
+                         f"{tuple(old_tensor.shape)}, {tuple(index_vector.shape)} and {tuple(new_tensor.shape)}")
+    return old_tensor.index_copy(0, index_vector.long(), new_tensor)
+
+
+@index_copy.shape_rule
+def _(in_shapes, out_shapes):
+    old = unify(in_shapes[0], out_shapes[0])
+    return [old, *in_shapes[1:]], [old]
+
+
+@index_copy.dtype_rule
+def _(in_types, out_types):
+    first = in_types[0] or in_types[2] or out_types[0]
+    return [first, in_types[1] or torch.int64, first], [first]
+
+
+@op("_contrib_index_array")
+def index_array(data, *, axes: Axes = None):
+    """For each element of `data` its own position, along all axes or `axes`: int64 of shape ``data.shape + (number of axes,)``."""
+    axes = range(data.dim()) if axes is None else (axes,) if isinstance(axes, int) else axes
+    grids = []
+    for a in axes:
+        a = normalize_axis("index_array", a, data.dim(), "axes")
+        view = (1,) * a + (-1,) + (1,) * (data.dim() - a - 1)
+        grids.append(torch.arange(data.shape[a], device=data.device).reshape(view).expand(data.shape))
+    return torch.stack(grids, -1)
+
+
+@index_array.dtype_rule
+def _(in_types, out_types, *, axes):
+    return in_types, [torch.int64]
+
+
+@op("_histogram", aliases=("_npi_histogram",), num_outputs=2,
+    inputs_rule=lambda attributes: ("data", "bins") if attributes["bin_cnt"] is None else ("data",))
+def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional[Floats] = None):
+    """Count the values between neighbouring edges: (counts as int64, edges).
+
+    Parameters
+    ----------
+    bins : 1-D array
+        The rising edges; the last bin includes its upper one.
+    bin_cnt, range : int, (float, float)
+        Instead of `bins`: that many equal bins between the two limits.
+    """
+    if (bin_cnt is None) != (range is None) or (bins is None) == (bin_cnt is None):
+        raise MXNetError("histogram: `bin_cnt` and `range` should both or neither be specified, `bins` in the latter case")
+    if bins is None:
+        low, high = range if range[0] != range[1] else (range[0] - 0.5, range[1] + 0.5)
+        bins = torch.linspace(low, high, bin_cnt + 1, dtype=torch.float64, device=data.device).to(data.dtype)
+    values = data.reshape(-1)
+    values = values[(values >= bins[0]) & (values <= bins[-1])]
+    # Ranks by the inner edges only: below the second edge is bin 0, from the last but one on is the last bin.
+    counts = torch.bincount(torch.bucketize(values, bins[1:-1].contiguous(), right=True), minlength=bins.shape[0] - 1)
+    return counts, bins.clone()
+
+
+@histogram.shape_rule
+def _(in_shapes, out_shapes, *, bin_cnt, range):
+    edges = (bin_cnt + 1,) if bin_cnt is not None else in_shapes[1]
+    if edges is None:
+        return in_shapes, out_shapes
+    counts = (edges[0] - 1 if edges[0] >= 0 else -1,)
+    return in_shapes, [unify(out_shapes[0], counts), unify(out_shapes[1], edges)]
+
+
+@histogram.dtype_rule
+def _(in_types, out_types, **_):
+    first = in_types[0] or out_types[1]
+    return [first] * len(in_types), [torch.int64, first]
+
+
+@op("_np_cumsum", aliases=("cumsum",))
+def cumsum(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
+    """Running sums along `axis`, or over the flattened array if it is None."""
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    else:
+        axis = normalize_axis("cumsum", axis, a.dim())
+    return a.cumsum(axis, dtype=dtype or a.dtype)
+
+
+@cumsum.shape_rule
+def _(in_shapes, out_shapes, *, axis, dtype):
+    data, out = in_shapes[0], out_shapes[0]
+    if data is not None:
+        out = unify(out, data if axis is not None else (product(data),))
+    return [data], [out]
+
+
+@cumsum.dtype_rule
+def _(in_types, out_types, *, axis, dtype):
+    return in_types, [dtype or in_types[0] or out_types[0]]

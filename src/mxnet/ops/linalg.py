@@ -1,0 +1,330 @@
+"""Operators of linear algebra: dot, batch_dot, khatri_rao and the linalg_* family.
+
+Matrices are the last two axes; all axes before them are batches.
+"""
+import torch
+
+from ..base import MXNetError
+from .axes import normalize_axis
+from .registry import op
+from .schema import Literal, Optional
+from .shapes import unify
+
+_Stype = Optional[Literal["csr", "default", "row_sparse"]]
+
+
+@op("dot", aliases=("_sparse_dot",))
+def dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forward_stype: _Stype = None):
+    """The product over the last axis of `lhs` (the first, with `transpose_a`) and the first of `rhs` (the last, with `transpose_b`).
+
+    For matrices the matrix product, for vectors the inner product, as an array of shape (1,). `forward_stype` names the storage
+    of the result for sparse inputs.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.dot(mx.nd.ones((2, 3, 4)), mx.nd.ones((4, 5))).shape
+    (2, 3, 5)
+    """
+    if lhs.dim() == 2 and rhs.dim() == 2:
+        return torch.mm(lhs.t() if transpose_a else lhs, rhs.t() if transpose_b else rhs)
+    shape = _dot_shape(tuple(lhs.shape), tuple(rhs.shape), transpose_a, transpose_b)
+    return torch.tensordot(lhs, rhs, ([0 if transpose_a else -1], [-1 if transpose_b else 0])).reshape(shape)
+
+
+def _dot_shape(lhs, rhs, transpose_a, transpose_b):
+    if not lhs or not rhs:
+        raise MXNetError(f"dot: scalar tensors are not supported, received shapes {lhs} and {rhs}; multiply instead")
+    if len(lhs) == len(rhs) == 1 and (transpose_a or transpose_b):
+        raise MXNetError("dot: cannot transpose vectors")
+    a, b = (lhs[0] if transpose_a else lhs[-1]), (rhs[-1] if transpose_b else rhs[0])
+    if a != b and a >= 0 and b >= 0:
+        raise MXNetError(f"dot shape error: {lhs} X {rhs} (transpose_a={transpose_a}, transpose_b={transpose_b}): "
+                         f"the axes multiplied over have sizes {a} and {b}")
+    return (*(lhs[1:] if transpose_a else lhs[:-1]), *(rhs[:-1] if transpose_b else rhs[1:])) or (1,)
+
+
+@dot.shape_rule
+def _(in_shapes, out_shapes, *, transpose_a, transpose_b, forward_stype):
+    out = out_shapes[0]
+    if in_shapes[0] is not None and in_shapes[1] is not None:
+        out = unify(out, _dot_shape(*in_shapes, transpose_a, transpose_b))
+    return in_shapes, [out]
+
+
+@op("batch_dot", aliases=("_npx_batch_dot",))
+def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forward_stype: _Stype = None):
+    """The matrix products of two batches: (..., n, k) and (..., k, m) to (..., n, m); the transposes swap the last two axes."""
+    if lhs.dim() < 3 or lhs.shape[:-2] != rhs.shape[:-2]:
+        raise MXNetError(f"batch_dot shape error: both inputs must be N-D (N >= 3) with equal leading axes, received "
+                         f"{tuple(lhs.shape)} and {tuple(rhs.shape)}")
+    return torch.matmul(lhs.mT if transpose_a else lhs, rhs.mT if transpose_b else rhs)
+
+
+@batch_dot.shape_rule
+def _(in_shapes, out_shapes, *, transpose_a, transpose_b, forward_stype):
+    lhs, rhs = in_shapes
+    out = out_shapes[0]
+    if lhs is None or rhs is None or len(lhs) < 3 or len(lhs) != len(rhs):
+        return in_shapes, out_shapes
+    # As MXNet: nothing is said before the axes multiplied over are known.
+    if lhs[-1] < 0 or rhs[-2] < 0:
+        return in_shapes, out_shapes
+    n, k = lhs[-2:][::-1] if transpose_a else lhs[-2:]
+    other, m = rhs[-2:][::-1] if transpose_b else rhs[-2:]
+    if k != other and k >= 0 and other >= 0:
+        raise MXNetError(f"batch_dot shape error: {lhs} X {rhs} (transpose_a={transpose_a}, transpose_b={transpose_b})")
+    return in_shapes, [unify(out, (*unify(lhs[:-2], rhs[:-2]), n, m))]
+
+
+@op("khatri_rao", key_var_num_args="num_args")
+def khatri_rao(*args):
+    """The column-wise Kronecker product of matrices with the same number of columns."""
+    out = args[0]
+    for matrix in args[1:]:
+        if matrix.shape[1] != out.shape[1]:
+            raise MXNetError(f"khatri_rao: all matrices must have the same number of columns, received {out.shape[1]} and {matrix.shape[1]}")
+        out = (out.unsqueeze(1) * matrix.unsqueeze(0)).reshape(-1, out.shape[1])
+    return out.clone() if len(args) == 1 else out
+
+
+def _require_square(operator, matrix):
+    if matrix.dim() < 2 or matrix.shape[-1] != matrix.shape[-2]:
+        raise MXNetError(f"{operator}: the last two axes must form square matrices, received shape {tuple(matrix.shape)}")
+
+
+def _multiply(operator, a, b, transpose_a, transpose_b, alpha, axis):
+    if a.dim() < 2 or a.dim() != b.dim():
+        raise MXNetError(f"{operator}: A and B must have the same number of axes, at least 2, received {tuple(a.shape)} and {tuple(b.shape)}")
+    axis = normalize_axis(operator, axis, a.dim())
+    if axis == a.dim() - 1:
+        raise MXNetError(f"{operator}: `axis` names the rows and cannot be the last axis, which holds the columns")
+    moved = axis != a.dim() - 2
+    if moved:
+        a, b = a.movedim(axis, -2), b.movedim(axis, -2)
+    if a.shape[:-2] != b.shape[:-2]:
+        raise MXNetError(f"{operator}: shapes of A and B must be the same except on row and column axes, received {tuple(a.shape)} and "
+                         f"{tuple(b.shape)}")
+    out = torch.matmul(a.mT if transpose_a else a, b.mT if transpose_b else b)
+    out = out if alpha == 1 else alpha * out
+    return out.movedim(-2, axis).contiguous() if moved else out
+
+
+@op("_linalg_gemm", aliases=("linalg_gemm",))
+def gemm(A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, beta: float = 1.0, axis: int = -2):
+    """``alpha * op(A) op(B) + beta * C``, where op transposes or not; `axis` holds the rows of the matrices."""
+    return _multiply("linalg_gemm", A, B, transpose_a, transpose_b, alpha, axis).add(C, alpha=beta)
+
+
+@op("_linalg_gemm2", aliases=("linalg_gemm2",))
+def gemm2(A, B, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, axis: int = -2):
+    """``alpha * op(A) op(B)``, where op transposes or not; `axis` holds the rows of the matrices."""
+    return _multiply("linalg_gemm2", A, B, transpose_a, transpose_b, alpha, axis)
+
+
+def _product_shape(a, b, transpose_a, transpose_b, axis):
+    axis = normalize_axis("linalg_gemm", axis, len(a))
+    out = [unify((x,), (y,))[0] if i != axis else -1 for i, (x, y) in enumerate(zip(a[:-1], b[:-1]))]
+    out[axis] = a[-1] if transpose_a else a[axis]
+    return (*out, b[axis] if transpose_b else b[-1])
+
+
+@gemm.shape_rule
+def _(in_shapes, out_shapes, *, transpose_a, transpose_b, alpha, beta, axis):
+    a, b, c = in_shapes
+    out = unify(out_shapes[0], c)
+    if a is not None and b is not None and len(a) == len(b) >= 2:
+        out = unify(out, _product_shape(a, b, transpose_a, transpose_b, axis))
+    return [a, b, out], [out]
+
+
+@gemm2.shape_rule
+def _(in_shapes, out_shapes, *, transpose_a, transpose_b, alpha, axis):
+    a, b = in_shapes
+    out = out_shapes[0]
+    if a is not None and b is not None and len(a) == len(b) >= 2:
+        out = unify(out, _product_shape(a, b, transpose_a, transpose_b, axis))
+    return in_shapes, [out]
+
+
+@op("_linalg_potrf", aliases=("linalg_potrf",))
+def potrf(A):
+    """The Cholesky factor of symmetric positive definite matrices: lower triangular L with L Lᵀ = A."""
+    _require_square("linalg_potrf", A)
+    return torch.linalg.cholesky(A)
+
+
+@op("_linalg_potri", aliases=("linalg_potri",))
+def potri(A):
+    """(A Aᵀ)⁻¹ of lower triangular A: the inverse of the matrix whose Cholesky factor is `A`."""
+    _require_square("linalg_potri", A)
+    return torch.cholesky_inverse(A)
+
+
+@potri.gradient
+def _(out_grads, inputs, outputs):
+    # A is read as lower triangular, so nothing flows into its upper triangle.
+    symmetric = torch.matmul(outputs[0], out_grads[0] + out_grads[0].mT)
+    return -torch.tril(torch.linalg.solve_triangular(inputs[0].mT, symmetric, upper=True, left=False))
+
+
+def _triangle(A, lower):
+    return torch.tril(A) if lower else torch.triu(A)
+
+
+@op("_linalg_trmm", aliases=("linalg_trmm",))
+def trmm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0):
+    """``alpha * op(A) B`` (``alpha * B op(A)`` with `rightside`) of triangular A."""
+    _require_square("linalg_trmm", A)
+    triangle = _triangle(A, lower)
+    triangle = triangle.mT if transpose else triangle
+    out = torch.matmul(B, triangle) if rightside else torch.matmul(triangle, B)
+    return out if alpha == 1 else alpha * out
+
+
+@op("_linalg_trsm", aliases=("linalg_trsm",))
+def trsm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0):
+    """The X that solves ``op(A) X = alpha * B`` (``X op(A) = alpha * B`` with `rightside`) of triangular A."""
+    _require_square("linalg_trsm", A)
+    out = torch.linalg.solve_triangular(A.mT if transpose else A, B, upper=lower == transpose, left=not rightside)
+    return out if alpha == 1 else alpha * out
+
+
+for _operator in (trmm, trsm):
+    @_operator.shape_rule
+    def _(in_shapes, out_shapes, *, rightside, **_):
+        a, b = in_shapes
+        b = unify(b, out_shapes[0])
+        if b is not None and len(b) >= 2:
+            n = b[-1] if rightside else b[-2]
+            a = unify(a, (*b[:-2], n, n))
+        return [a, b], [b]
+
+
+@op("_linalg_syrk", aliases=("linalg_syrk",))
+def syrk(A, *, transpose: bool = False, alpha: float = 1.0):
+    """``alpha * A Aᵀ``, or ``alpha * Aᵀ A`` with `transpose`."""
+    out = torch.matmul(A.mT, A) if transpose else torch.matmul(A, A.mT)
+    return out if alpha == 1 else alpha * out
+
+
+@op("_linalg_gelqf", aliases=("linalg_gelqf",), num_outputs=2)
+def gelqf(A):
+    """The LQ factors (Q, L) of matrices of full rank with no more rows than columns: A = L Q, Q Qᵀ = I, L lower triangular."""
+    if A.dim() < 2 or A.shape[-2] > A.shape[-1]:
+        raise MXNetError(f"linalg_gelqf: the last axis must not be smaller than the one before, received shape {tuple(A.shape)}")
+    q, r = torch.linalg.qr(A.mT)
+    return q.mT.contiguous(), r.mT.contiguous()
+
+
+@gelqf.gradient
+def _(out_grads, inputs, outputs):
+    dq, dl = out_grads
+    q, lower = outputs
+    m = torch.matmul(lower.mT, dl) - torch.matmul(dq, q.mT)
+    symmetric = torch.tril(m) + torch.tril(m, -1).mT
+    return torch.linalg.solve_triangular(lower.mT, dq + torch.matmul(symmetric, q), upper=True)
+
+
+@op("_linalg_syevd", aliases=("linalg_syevd",), num_outputs=2)
+def syevd(A):
+    """Eigenvectors (rows of U) and rising eigenvalues L of symmetric matrices: A = Uᵀ diag(L) U."""
+    _require_square("linalg_syevd", A)
+    values, vectors = torch.linalg.eigh(A)
+    rows = vectors.mT
+    # MXNet fixes the sign by the element of largest absolute value (la_op-inl.h).
+    largest = rows.gather(-1, rows.abs().argmax(-1, keepdim=True))
+    return torch.where(largest < 0, -rows, rows).contiguous(), values
+
+
+@syevd.gradient
+def _(out_grads, inputs, outputs):
+    (du, dl), (u, values) = out_grads, outputs
+    x = torch.matmul(du, u.mT)
+    gaps = values.unsqueeze(-1) - values.unsqueeze(-2)
+    # Equal eigenvalues would divide by zero; MXNet bounds the gap from below by these.
+    smallest = 1e-30 if values.dtype == torch.float32 else 1e-100
+    below = torch.tril((x - x.mT) / (2 * gaps.clamp_min(smallest)), -1)
+    return torch.matmul(u.mT, torch.matmul(below + below.mT + torch.diag_embed(dl), u))
+
+
+@op("_linalg_sumlogdiag", aliases=("linalg_sumlogdiag",))
+def sumlogdiag(A):
+    """The sum of the logarithms of the diagonal; shape (1,) for one matrix."""
+    _require_square("linalg_sumlogdiag", A)
+    return _at_least_1d(A.diagonal(dim1=-2, dim2=-1).log().sum(-1))
+
+
+def _at_least_1d(tensor):
+    return tensor.reshape(1) if tensor.dim() == 0 else tensor
+
+
+def _check_offset(operator, A, offset):
+    _require_square(operator, A)
+    if abs(offset) >= A.shape[-1]:
+        raise MXNetError(f"{operator}: illegal offset {offset} for matrices of size {A.shape[-1]}")
+
+
+@op("_linalg_extractdiag", aliases=("linalg_extractdiag",))
+def extractdiag(A, *, offset: int = 0):
+    """The diagonal `offset` (above the main one if positive) of square matrices."""
+    _check_offset("linalg_extractdiag", A, offset)
+    return torch.diagonal_copy(A, offset, -2, -1)
+
+
+@op("_linalg_makediag", aliases=("linalg_makediag",))
+def makediag(A, *, offset: int = 0):
+    """Square matrices of zeros with `A` as the diagonal `offset`."""
+    return torch.diag_embed(A, offset)
+
+
+def _triangle_positions(size, offset, lower, device):
+    """Rows and columns of the triangle of a `size` x `size` matrix that starts at diagonal `offset`.
+
+    A lower triangle is read row by row, an upper one column by column, as MXNet does (la_op-inl.h).
+    """
+    rows, columns = torch.tril_indices(size, size, -abs(offset), device=device)
+    return (rows, columns) if offset < 0 or offset == 0 and lower else (columns, rows)
+
+
+@op("_linalg_extracttrian", aliases=("linalg_extracttrian",))
+def extracttrian(A, *, offset: int = 0, lower: bool = True):
+    """The elements of a triangle, as a vector: from diagonal `offset` up if it is positive, down if negative, else by `lower`."""
+    _check_offset("linalg_extracttrian", A, offset)
+    rows, columns = _triangle_positions(A.shape[-1], offset, lower, A.device)
+    return A[..., rows, columns]
+
+
+@op("_linalg_maketrian", aliases=("linalg_maketrian",))
+def maketrian(A, *, offset: int = 0, lower: bool = True):
+    """Square matrices of zeros with the elements `A` in a triangle; the inverse of extracttrian."""
+    count = A.shape[-1]
+    side = round(((8 * count + 1) ** 0.5 - 1) / 2)
+    if side * (side + 1) // 2 != count:
+        raise MXNetError(f"linalg_maketrian: the last axis must hold n (n + 1) / 2 elements, received {count}")
+    size = side + abs(offset)
+    rows, columns = _triangle_positions(size, offset, lower, A.device)
+    flat = A.new_zeros((*A.shape[:-1], size * size))
+    return flat.index_copy(-1, rows * size + columns, A).reshape(*A.shape[:-1], size, size)
+
+
+@op("_linalg_inverse", aliases=("linalg_inverse", "_npi_inv"))
+def inverse(A):
+    """The inverses of square matrices."""
+    _require_square("linalg_inverse", A)
+    return torch.linalg.inv(A)
+
+
+@op("_linalg_det", aliases=("linalg_det", "_npi_det"), output_names=("output0",))
+def det(A):
+    """The determinants of square matrices; shape (1,) for one matrix."""
+    _require_square("linalg_det", A)
+    return _at_least_1d(torch.linalg.det(A))
+
+
+@op("_linalg_slogdet", aliases=("linalg_slogdet", "_npi_slogdet"), num_outputs=2)
+def slogdet(A):
+    """The signs and the logarithms of the absolute values of the determinants; 0 and -inf for a singular matrix."""
+    _require_square("linalg_slogdet", A)
+    sign, logarithm = torch.linalg.slogdet(A)
+    return _at_least_1d(sign), _at_least_1d(logarithm)

@@ -1,0 +1,94 @@
+"""What several layers share: shapes of optional inputs, the place of the channel axis, types of parameters."""
+import torch
+
+from ...base import MXNetError
+from ..shapes import unify
+
+HALF = (torch.float16, torch.bfloat16)
+LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+def assign(shapes, index, shape, what):
+    """Put what is now known about one input or output into the list.
+
+    Raises
+    ------
+    MXNetError
+        If it contradicts what was given.
+    """
+    if index >= len(shapes):
+        return
+    try:
+        shapes[index] = unify(shapes[index], shape)
+    except MXNetError:
+        raise MXNetError(f"{what}: expected shape {shape}, received {shapes[index]}") from None
+
+
+def channels_last(layout):
+    """True for NWC, NHWC and NDHWC."""
+    return layout is not None and layout[-1] == "C"
+
+
+def to_channels_first(tensor):
+    """A view with the channel axis second."""
+    return tensor.movedim(-1, 1)
+
+
+def to_channels_last(tensor):
+    """A view with the channel axis last."""
+    return tensor.movedim(1, -1)
+
+
+def shape_to_channels_first(shape):
+    """The same for a shape."""
+    return (shape[0], shape[-1], *shape[1:-1])
+
+
+def shape_to_channels_last(shape):
+    """The same for a shape."""
+    return (shape[0], *shape[2:], shape[1])
+
+
+def minus_one_hot(probabilities, index, axis, amount=-1.0):
+    """Add `amount` to the probability of each instance's class, in place; a class out of range is none. `index` has size 1 on `axis`."""
+    classes = probabilities.shape[axis]
+    inside = (index >= 0) & (index < classes)
+    return probabilities.scatter_add_(axis, index.clamp(0, classes - 1), inside.to(probabilities.dtype) * amount)
+
+
+def bias_inputs(attributes):
+    """The inputs of a layer whose bias can be switched off."""
+    return ("data", "weight") if attributes["no_bias"] else ("data", "weight", "bias")
+
+
+def same_type(in_types, out_types, **_):
+    """All inputs and outputs have one type."""
+    found = next((t for t in (*in_types, *out_types) if t is not None), None)
+    return [t or found for t in in_types], [t or found for t in out_types]
+
+
+def param_type(dtype):
+    """The type of a normalization's parameters: half-precision data keep theirs in float32."""
+    return torch.float32 if dtype in HALF else dtype
+
+
+def norm_types(in_types, out_types, **_):
+    """Batch normalization's rule: the first input and output are alike, everything else has the parameters' type."""
+    data = in_types[0] or out_types[0]
+    if data is None:
+        return in_types, out_types
+    param = param_type(data)
+    return [data, *(t or param for t in in_types[1:])], [data, *[param] * (len(out_types) - 1)]
+
+
+def check_axis(axis, ndim, operator):
+    """The axis as a number from 0 on.
+
+    Raises
+    ------
+    MXNetError
+        If there is no such axis.
+    """
+    if not -ndim <= axis < ndim:
+        raise MXNetError(f"{operator}: axis {axis} is out of range for data with {ndim} axes")
+    return axis % ndim

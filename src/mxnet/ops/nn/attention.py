@@ -1,0 +1,113 @@
+"""The products of multi-head attention over interleaved projections.
+
+Sequences are (T, N, ...) with the heads side by side in the last axis; of each head the queries, keys and values follow one another.
+"""
+import math
+
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ._common import assign
+
+
+@op("_contrib_div_sqrt_dim", same_shape=True)
+def div_sqrt_dim(data):
+    """Divide by the square root of the size of the last axis."""
+    return data / math.sqrt(data.shape[-1])
+
+
+def _heads(interleaved, heads, parts):
+    """Views (N * heads, T, size), one for each part."""
+    length, batch = interleaved.shape[:2]
+    split = interleaved.reshape(length, batch * heads, parts, -1)
+    return [part.transpose(0, 1) for part in split.unbind(2)]
+
+
+def _scores(queries, keys):
+    return torch.bmm(queries / math.sqrt(queries.shape[2]), keys.transpose(1, 2))
+
+
+def _mix(attention, values, batch):
+    """Weigh the values and put the heads side by side again."""
+    return torch.bmm(attention, values).transpose(0, 1).reshape(attention.shape[1], batch, -1)
+
+
+@op("_contrib_interleaved_matmul_selfatt_qk")
+def interleaved_matmul_selfatt_qk(queries_keys_values, *, heads: int):
+    """Scores (N * heads, T, T) of queries with keys, scaled by ``1 / sqrt(size of a head)``, from projections (T, N, heads * 3 * size)."""
+    queries, keys, _ = _heads(queries_keys_values, heads, 3)
+    return _scores(queries, keys)
+
+
+@op("_contrib_interleaved_matmul_selfatt_valatt")
+def interleaved_matmul_selfatt_valatt(queries_keys_values, attention, *, heads: int):
+    """Values weighed by `attention` (N * heads, T, T), shape (T, N, heads * size), from projections (T, N, heads * 3 * size)."""
+    return _mix(attention, _heads(queries_keys_values, heads, 3)[2], queries_keys_values.shape[1])
+
+
+@op("_contrib_interleaved_matmul_encdec_qk")
+def interleaved_matmul_encdec_qk(queries, keys_values, *, heads: int):
+    """Scores (N * heads, T, S) of `queries` (T, N, heads * size) with the keys of `keys_values` (S, N, heads * 2 * size), scaled."""
+    return _scores(_heads(queries, heads, 1)[0], _heads(keys_values, heads, 2)[0])
+
+
+@op("_contrib_interleaved_matmul_encdec_valatt")
+def interleaved_matmul_encdec_valatt(keys_values, attention, *, heads: int):
+    """Values of `keys_values` (S, N, heads * 2 * size) weighed by `attention` (N * heads, T, S), shape (T, N, heads * size)."""
+    return _mix(attention, _heads(keys_values, heads, 2)[1], keys_values.shape[1])
+
+
+def _check(name, shape, heads, parts):
+    if len(shape) != 3:
+        raise MXNetError(f"{name}: projections must be (sequence, batch, features), received shape {shape}")
+    if heads < 1 or shape[2] >= 0 and shape[2] % (parts * heads):
+        raise MXNetError(f"{name}: {shape[2]} features cannot be split into {parts} projections for each of {heads} heads")
+
+
+def _times(a, b):
+    return a * b if a >= 0 and b >= 0 else -1
+
+
+def _per_part(features, parts):
+    return features // parts if features >= 0 else -1
+
+
+@interleaved_matmul_selfatt_qk.shape_rule
+def _selfatt_qk_shape_rule(in_shapes, out_shapes, *, heads):
+    shape = in_shapes[0]
+    if shape is not None:
+        _check("interleaved_matmul_selfatt_qk", shape, heads, 3)
+        assign(out_shapes, 0, (_times(shape[1], heads), shape[0], shape[0]), "interleaved_matmul_selfatt_qk's output")
+    return in_shapes, out_shapes
+
+
+@interleaved_matmul_selfatt_valatt.shape_rule
+def _selfatt_valatt_shape_rule(in_shapes, out_shapes, *, heads):
+    shape = in_shapes[0]
+    if shape is not None:
+        _check("interleaved_matmul_selfatt_valatt", shape, heads, 3)
+        assign(in_shapes, 1, (_times(shape[1], heads), shape[0], shape[0]), "interleaved_matmul_selfatt_valatt's attention")
+        assign(out_shapes, 0, (*shape[:2], _per_part(shape[2], 3)), "interleaved_matmul_selfatt_valatt's output")
+    return in_shapes, out_shapes
+
+
+@interleaved_matmul_encdec_qk.shape_rule
+def _encdec_qk_shape_rule(in_shapes, out_shapes, *, heads):
+    queries, keys_values = in_shapes
+    if queries is not None:
+        _check("interleaved_matmul_encdec_qk", queries, heads, 1)
+        assign(in_shapes, 1, (-1, queries[1], _times(queries[2], 2)), "interleaved_matmul_encdec_qk's keys_values")
+    if queries is not None and keys_values is not None:
+        assign(out_shapes, 0, (_times(queries[1], heads), queries[0], keys_values[0]), "interleaved_matmul_encdec_qk's output")
+    return in_shapes, out_shapes
+
+
+@interleaved_matmul_encdec_valatt.shape_rule
+def _encdec_valatt_shape_rule(in_shapes, out_shapes, *, heads):
+    shape = in_shapes[0]
+    if shape is not None:
+        _check("interleaved_matmul_encdec_valatt", shape, heads, 2)
+        assign(in_shapes, 1, (_times(shape[1], heads), -1, shape[0]), "interleaved_matmul_encdec_valatt's attention")
+        assign(out_shapes, 0, (in_shapes[1][1], shape[1], _per_part(shape[2], 2)), "interleaved_matmul_encdec_valatt's output")
+    return in_shapes, out_shapes

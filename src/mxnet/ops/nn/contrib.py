@@ -1,0 +1,159 @@
+"""Rarer building blocks: straight-through estimators, sketches, Fourier transforms, a point process."""
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ._common import assign
+
+
+@op("_contrib_quadratic", same_shape=True)
+def quadratic(data, *, a: float = 0.0, b: float = 0.0, c: float = 0.0):
+    """``a * x ** 2 + b * x + c``."""
+    return (data * a + b) * data + c
+
+
+def _pass_gradient(out_grads, inputs, outputs, **_):
+    return out_grads[0].clone()
+
+
+@op("_contrib_round_ste", aliases=("_sparse__contrib_round_ste",), same_shape=True)
+def round_ste(data):
+    """Round to the nearest integer, halves away from zero; the gradient passes unchanged."""
+    return torch.trunc(data + torch.sign(data) * 0.5)
+
+
+@op("_contrib_sign_ste", aliases=("_sparse__contrib_sign_ste",), same_shape=True)
+def sign_ste(data):
+    """The sign, -1, 0 or 1; the gradient passes unchanged."""
+    return torch.sign(data)
+
+
+round_ste.gradient(_pass_gradient)
+sign_ste.gradient(_pass_gradient)
+
+
+@op("_contrib_gradientmultiplier", same_shape=True)
+def gradient_multiplier(data, *, scalar: float = 1.0, is_int: bool = True):
+    """Pass `data` on; multiply its gradient by `scalar`. A negative one reverses it, as in domain adaptation.
+
+    `is_int` says whether the scalar was written as an integer; the data's type decides here, so it changes nothing.
+    """
+    return data.clone()
+
+
+@gradient_multiplier.gradient
+def _gradient_multiplier_gradient(out_grads, inputs, outputs, *, scalar=1.0, is_int=True):
+    return out_grads[0] * scalar
+
+
+@op("_contrib_count_sketch")
+def count_sketch(data, h, s, *, out_dim: int, processing_batch_size: int = 32):
+    """Project the last axis to `out_dim` sums: element i is added to sum ``h[0, i]`` with the sign ``s[0, i]``.
+
+    `processing_batch_size` bounds the memory of a loop that is not needed here.
+    """
+    signed = data * s.reshape(-1).to(data.dtype)
+    out = torch.zeros((*data.shape[:-1], out_dim), dtype=data.dtype, device=data.device)
+    return out.index_add(-1, h.reshape(-1).long(), signed)
+
+
+@count_sketch.shape_rule
+def _count_sketch_shape_rule(in_shapes, out_shapes, *, out_dim, **_):
+    data = in_shapes[0]
+    if data is None:
+        return in_shapes, out_shapes
+    if len(data) not in (2, 4):
+        raise MXNetError(f"count_sketch: data must have 2 or 4 axes, received shape {data}")
+    assign(in_shapes, 1, (1, data[-1]), "count_sketch's h")
+    assign(in_shapes, 2, (1, data[-1]), "count_sketch's s")
+    assign(out_shapes, 0, (*data[:-1], out_dim), "count_sketch's output")
+    return in_shapes, out_shapes
+
+
+@op("_contrib_fft")
+def fft(data, *, compute_size: int = 128):
+    """The Fourier transform along the last axis, real and imaginary parts interleaved, so twice as long.
+
+    `compute_size` bounds the memory of a loop that is not needed here.
+    """
+    return torch.view_as_real(torch.fft.fft(data, dim=-1)).flatten(-2)
+
+
+@op("_contrib_ifft")
+def ifft(data, *, compute_size: int = 128):
+    """The real part of the inverse Fourier transform along the last axis of interleaved complex numbers, not divided by its size.
+
+    `compute_size` bounds the memory of a loop that is not needed here.
+    """
+    numbers = torch.view_as_complex(data.reshape(*data.shape[:-1], -1, 2).contiguous())
+    return torch.fft.ifft(numbers, dim=-1, norm="forward").real.contiguous()
+
+
+@fft.shape_rule
+def _fft_shape_rule(in_shapes, out_shapes, **_):
+    data = in_shapes[0]
+    if data is not None:
+        assign(out_shapes, 0, (*data[:-1], 2 * data[-1] if data[-1] >= 0 else -1), "fft's output")
+    return in_shapes, out_shapes
+
+
+@ifft.shape_rule
+def _ifft_shape_rule(in_shapes, out_shapes, **_):
+    data = in_shapes[0]
+    if data is not None:
+        if data[-1] % 2 and data[-1] > 0:
+            raise MXNetError(f"ifft: the last axis holds pairs of numbers, received size {data[-1]}")
+        assign(out_shapes, 0, (*data[:-1], data[-1] // 2 if data[-1] >= 0 else -1), "ifft's output")
+    return in_shapes, out_shapes
+
+
+@op("_contrib_hawkesll", num_outputs=2, output_names=("output", "out_state"))
+def hawkes_log_likelihood(lda, alpha, beta, state, lags, marks, valid_length, max_time):
+    """The log likelihood (N,) of marked point processes, and their state (N, K) at `max_time`.
+
+    Mark k has the intensity ``lda[n, k] + alpha[k] * sum(beta[k] * exp(-beta[k] * (t - t_i)))`` over its points before t. `lags` (N, T)
+    are the times between points, `marks` (N, T) their kinds, `valid_length` (N,) how many of them count; `state` (N, K) is the memory of
+    earlier points, `max_time` (N,) the end of the observation.
+    """
+    marks = marks.long()
+    times = torch.cumsum(lags, 1)
+    last = torch.zeros_like(lda)
+    total = torch.zeros_like(lda[:, 0])
+    for j in range(lags.shape[1]):
+        mark, valid = marks[:, j:j + 1], (j < valid_length).unsqueeze(1)
+        background, memory = lda.gather(1, mark), state.gather(1, mark)
+        branching, decay = alpha[mark], beta[mark]
+        now = times[:, j:j + 1]
+        passed = now - last.gather(1, mark)
+        faded = torch.exp(-decay * passed)
+        intensity = background + branching * decay * memory * faded
+        compensator = background * passed + branching * memory * (1 - faded)
+        total = total + torch.where(valid, torch.log(torch.where(valid, intensity, 1)) - compensator, 0).squeeze(1)
+        state = state.scatter(1, mark, torch.where(valid, 1 + memory * faded, memory))
+        last = last.scatter(1, mark, torch.where(valid, now, now - passed))
+    passed = max_time.unsqueeze(1) - last
+    faded = torch.exp(-beta * passed)
+    remaining = (lda * passed + alpha * state * (1 - faded)).sum(1)
+    return total - remaining, state * faded
+
+
+@hawkes_log_likelihood.shape_rule
+def _hawkes_shape_rule(in_shapes, out_shapes):
+    lda, lags = in_shapes[0], in_shapes[4]
+    if lda is not None:
+        batch, marks = lda
+        for i, shape in ((1, (marks,)), (2, (marks,)), (3, lda), (6, (batch,)), (7, (batch,))):
+            assign(in_shapes, i, shape, f"hawkesll's {hawkes_log_likelihood.inputs[i]}")
+        assign(out_shapes, 0, (batch,), "hawkesll's output")
+        assign(out_shapes, 1, lda, "hawkesll's out_state")
+    if lags is not None:
+        assign(in_shapes, 5, lags, "hawkesll's marks")
+    return in_shapes, out_shapes
+
+
+@hawkes_log_likelihood.dtype_rule
+def _hawkes_dtype_rule(in_types, out_types):
+    found = next((t for i, t in enumerate((*in_types, *out_types)) if t is not None and i != 5), None)
+    in_types = [t or found for t in in_types]
+    in_types[5] = torch.int32
+    return in_types, [t or found for t in out_types]

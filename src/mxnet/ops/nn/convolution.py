@@ -1,0 +1,187 @@
+"""Convolution and its transpose, over one to three spatial axes."""
+from typing import Literal, Optional
+
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..schema import Shape
+from ._common import (
+    assign,
+    bias_inputs,
+    channels_last,
+    same_type,
+    shape_to_channels_first,
+    shape_to_channels_last,
+    to_channels_first,
+    to_channels_last,
+)
+
+_CONVOLVE = (None, torch.conv1d, torch.conv2d, torch.conv3d)
+_TRANSPOSE = (None, torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d)
+
+Layout = Optional[Literal["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"]]
+Tuning = Optional[Literal["off", "limited_workspace", "fastest"]]
+
+
+@op("Convolution", aliases=("_npx_convolution",), inputs_rule=bias_inputs)
+def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: int,
+                num_group: int = 1, workspace: int = 1024, no_bias: bool = False, cudnn_tune: Tuning = None, cudnn_off: bool = False,
+                layout: Layout = None):
+    """Convolve `data` (N, C, spatial...) with `weight` (num_filter, C / num_group, kernel...) and add `bias` (num_filter,).
+
+    Each spatial size becomes ``floor((size + 2 * pad - dilate * (kernel - 1) - 1) / stride) + 1``. With a layout that ends in
+    C, data, weight and result all have their channels last. `workspace`, `cudnn_tune` and `cudnn_off` are hints that
+    nothing needs here.
+
+    Raises
+    ------
+    MXNetError
+        If the kernel does not fit the data, or the groups do not divide the channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, w = mx.nd.ones((1, 1, 4, 4)), mx.nd.ones((2, 1, 3, 3))
+    >>> mx.nd.Convolution(x, w, kernel=(3, 3), num_filter=2, no_bias=True).shape
+    (1, 2, 2, 2)
+    """
+    if layout is None or layout[1] == "C":
+        shape = weight.shape
+        if shape[0] != num_filter or shape[2:] != kernel or data.dim() != len(shape):
+            _refuse("Convolution", data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, layout)
+        return _CONVOLVE[len(kernel)](data, weight, bias, stride or 1, pad or 0, dilate or 1, num_group)
+    if weight.shape[0] != num_filter or weight.shape[1:-1] != kernel or data.dim() != weight.dim():
+        _refuse("Convolution", data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, layout)
+    out = _CONVOLVE[len(kernel)](to_channels_first(data), to_channels_first(weight), bias, stride or 1, pad or 0, dilate or 1, num_group)
+    return to_channels_last(out)
+
+
+def _refuse(name, data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, layout):
+    """Say what does not fit: torch goes by the weight alone, and takes data without a batch."""
+    _convolution_shape_rule([tuple(t.shape) for t in (data, weight, bias) if t is not None], [None], kernel=kernel, stride=stride,
+                            dilate=dilate, pad=pad, num_filter=num_filter, num_group=num_group, layout=layout, name=name)
+
+
+def _check_window(name, shape, kernel, stride, dilate, num_filter, num_group):
+    ndim = len(kernel)
+    if not 1 <= ndim <= 3:
+        raise MXNetError(f"{name}: `kernel` must have 1 to 3 sizes, received {kernel}")
+    if len(shape) != ndim + 2:
+        raise MXNetError(f"{name}: `kernel` {kernel} needs {ndim + 2}-D data, received shape {shape}")
+    for what, sizes in (("kernel", kernel), ("stride", stride), ("dilate", dilate)):
+        if len(sizes) != ndim or min(sizes) < 1:
+            raise MXNetError(f"{name}: `{what}` must be {ndim} positive sizes, received {sizes}")
+    if num_filter < 1 or num_group < 1 or num_filter % num_group:
+        raise MXNetError(f"{name}: `num_filter` must be a positive multiple of `num_group`, received {num_filter} and {num_group}")
+    if shape[1] >= 0 and shape[1] % num_group:
+        raise MXNetError(f"{name}: `num_group` {num_group} does not divide the {shape[1]} channels of the data")
+
+
+def _convolution_shape_rule(in_shapes, out_shapes, *, kernel, stride, dilate, pad, num_filter, num_group, layout, name="Convolution", **_):
+    if in_shapes[0] is None:
+        return in_shapes, out_shapes
+    ndim, last = len(kernel), channels_last(layout)
+    stride, dilate, pad = stride or (1,) * ndim, dilate or (1,) * ndim, pad or (0,) * ndim
+    data = shape_to_channels_first(in_shapes[0]) if last else in_shapes[0]
+    _check_window(name, data, kernel, stride, dilate, num_filter, num_group)
+    arrange = shape_to_channels_last if last else tuple
+    assign(in_shapes, 1, arrange((num_filter, data[1] // num_group if data[1] >= 0 else -1, *kernel)), f"{name}'s weight")
+    assign(in_shapes, 2, (num_filter,), f"{name}'s bias")
+    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilate)]
+    sizes = []
+    for size, r, s, p in zip(data[2:], reach, stride, pad):
+        if 0 <= size + 2 * p < r and size >= 0:
+            raise MXNetError(f"{name}: kernel size exceeds input: a kernel that reaches over {r} does not fit size {size} padded by {p}")
+        sizes.append((size + 2 * p - r) // s + 1 if size >= 0 else -1)
+    assign(out_shapes, 0, arrange((data[0], num_filter, *sizes)), f"{name}'s output")
+    # With stride 1 the output tells the input's size; the batch it always tells.
+    out = shape_to_channels_first(out_shapes[0]) if last else out_shapes[0]
+    back = [o + r - 1 - 2 * p if o >= 0 and s == 1 else size for o, r, s, p, size in zip(out[2:], reach, stride, pad, data[2:])]
+    assign(in_shapes, 0, arrange((out[0], data[1], *back)), f"{name}'s data")
+    return in_shapes, out_shapes
+
+
+convolution.shape_rule(_convolution_shape_rule)
+convolution.dtype_rule(same_type)
+
+# The operator of MXNet before 0.9, kept for old files; the same mathematics.
+convolution_v1 = op("Convolution_v1", inputs_rule=bias_inputs)(convolution.raw)
+convolution_v1.shape_rule(_convolution_shape_rule)
+convolution_v1.dtype_rule(same_type)
+
+
+def _transposed_padding(sizes, kernel, stride, dilate, pad, adj, target_shape):
+    """Padding and output adjustment, which a target shape determines."""
+    ndim = len(kernel)
+    if not any(target_shape):
+        return pad or (0,) * ndim, adj or (0,) * ndim
+    pads, adjs = [], []
+    for size, k, s, d, target in zip(sizes, kernel, stride, dilate, target_shape):
+        excess = s * (size - 1) + d * (k - 1) + 1 - target
+        if excess < 0:
+            raise MXNetError(f"Deconvolution: too big target shape {target_shape} for data of spatial shape {tuple(sizes)}")
+        pads.append((excess + 1) // 2)
+        adjs.append(excess % 2)
+    return tuple(pads), tuple(adjs)
+
+
+@op("Deconvolution", aliases=("_npx_deconvolution",), inputs_rule=bias_inputs)
+def deconvolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), adj: Shape = (),
+                  target_shape: Shape = (), num_filter: int, num_group: int = 1, workspace: int = 512, no_bias: bool = True,
+                  cudnn_tune: Tuning = None, cudnn_off: bool = False, layout: Layout = None):
+    """The transpose of a convolution: `data` (N, C, spatial...), `weight` (C, num_filter / num_group, kernel...).
+
+    Each spatial size becomes ``stride * (size - 1) + dilate * (kernel - 1) + 1 - 2 * pad + adj``, or that of `target_shape`, from
+    which padding and adjustment are then computed. `workspace`, `cudnn_tune` and `cudnn_off` are hints that nothing
+    needs here.
+
+    Raises
+    ------
+    MXNetError
+        If the target shape is too big, or the groups do not divide the channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, w = mx.nd.ones((1, 1, 2, 2)), mx.nd.ones((1, 3, 2, 2))
+    >>> mx.nd.Deconvolution(x, w, kernel=(2, 2), stride=(2, 2), num_filter=3).shape
+    (1, 3, 4, 4)
+    """
+    last = channels_last(layout)
+    if last:
+        data, weight = to_channels_first(data), to_channels_first(weight)
+    if weight.shape[2:] != kernel or weight.shape[1] * num_group != num_filter or data.dim() != weight.dim():
+        _deconvolution_shape_rule([tuple(t.shape) for t in (data, weight, bias) if t is not None], [None], kernel=kernel, stride=stride,
+                                  dilate=dilate, pad=pad, adj=adj, target_shape=target_shape, num_filter=num_filter, num_group=num_group,
+                                  layout=None)
+    if target_shape:
+        pad, adj = _transposed_padding(data.shape[2:], kernel, stride or (1,) * len(kernel), dilate or (1,) * len(kernel), pad, adj,
+                                       target_shape)
+    out = _TRANSPOSE[len(kernel)](data, weight, bias, stride or 1, pad or 0, adj or 0, num_group, dilate or 1)
+    return to_channels_last(out) if last else out
+
+
+@deconvolution.shape_rule
+def _deconvolution_shape_rule(in_shapes, out_shapes, *, kernel, stride, dilate, pad, adj, target_shape, num_filter, num_group, layout, **_):
+    if in_shapes[0] is None:
+        return in_shapes, out_shapes
+    ndim, last = len(kernel), channels_last(layout)
+    stride, dilate = stride or (1,) * ndim, dilate or (1,) * ndim
+    data = shape_to_channels_first(in_shapes[0]) if last else in_shapes[0]
+    _check_window("Deconvolution", data, kernel, stride, dilate, num_filter, num_group)
+    arrange = shape_to_channels_last if last else tuple
+    assign(in_shapes, 1, arrange((data[1], num_filter // num_group, *kernel)), "Deconvolution's weight")
+    assign(in_shapes, 2, (num_filter,), "Deconvolution's bias")
+    sizes = [-1] * ndim
+    if min(data[2:]) >= 0:
+        pad, adj = _transposed_padding(data[2:], kernel, stride, dilate, pad, adj, target_shape)
+        if any(a > s - 1 for a, s in zip(adj, stride)):
+            raise MXNetError(f"Deconvolution: `adj` {adj} must be smaller than `stride` {stride}")
+        sizes = [s * (size - 1) + d * (k - 1) + 1 - 2 * p + a
+                 for size, k, s, d, p, a in zip(data[2:], kernel, stride, dilate, pad, adj)]
+    assign(out_shapes, 0, arrange((data[0], num_filter, *sizes)), "Deconvolution's output")
+    return in_shapes, out_shapes
+
+
+deconvolution.dtype_rule(same_type)

@@ -1,0 +1,55 @@
+"""The fully connected layer."""
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..shapes import product
+from ._common import assign, bias_inputs, same_type
+
+
+@op("FullyConnected", aliases=("_npx_fully_connected", "_sparse_FullyConnected"), inputs_rule=bias_inputs)
+def fully_connected(data, weight, bias=None, *, num_hidden: int, no_bias: bool = False, flatten: bool = True):
+    """``data @ weight.T + bias``, with `weight` (num_hidden, inputs) and `bias` (num_hidden,).
+
+    With `flatten` all axes of `data` but the first are joined to one; without, only the last one is transformed.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes do not fit.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, w = mx.nd.ones((2, 3)), mx.nd.ones((4, 3))
+    >>> mx.nd.FullyConnected(x, w, num_hidden=4, no_bias=True).shape
+    (2, 4)
+    """
+    if weight.shape[0] != num_hidden:
+        raise MXNetError(f"FullyConnected: `weight` must have `num_hidden` = {num_hidden} rows, received shape {tuple(weight.shape)}")
+    if flatten and data.dim() != 2:
+        data = data.reshape(data.shape[0], -1) if data.numel() else data.flatten(1)
+    if bias is not None and bias.dim() == 2:  # MXNet also takes (num_hidden, 1), see FullyConnectedShape
+        bias = bias.flatten()
+    return torch._C._nn.linear(data, weight, bias)
+
+
+@fully_connected.shape_rule
+def _fully_connected_shape_rule(in_shapes, out_shapes, *, num_hidden, flatten, **_):
+    data = in_shapes[0]
+    if data is None:
+        return in_shapes, out_shapes
+    if not data:
+        raise MXNetError("FullyConnected: `data` must have at least one axis, received a scalar")
+    num_input = product(data[1:]) if flatten else data[-1]
+    assign(in_shapes, 1, (num_hidden, num_input), "FullyConnected's weight")
+    if len(in_shapes) > 2 and (in_shapes[2] is None or len(in_shapes[2]) != 2):
+        assign(in_shapes, 2, (num_hidden,), "FullyConnected's bias")
+    elif len(in_shapes) > 2:
+        assign(in_shapes, 2, (num_hidden, 1), "FullyConnected's bias")
+    assign(out_shapes, 0, (data[0], num_hidden) if flatten else (*data[:-1], num_hidden), "FullyConnected's output")
+    in_shapes[0] = (out_shapes[0][0], *data[1:])
+    return in_shapes, out_shapes
+
+
+fully_connected.dtype_rule(same_type)

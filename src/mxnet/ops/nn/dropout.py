@@ -1,0 +1,28 @@
+"""Dropout."""
+from typing import Literal, Optional
+
+import torch
+
+from .. import random_state
+from ..registry import op
+from ..schema import Shape, Training
+
+
+@op("Dropout", aliases=("_npx_dropout",), same_shape=True)
+def dropout(data, *, p: float = 0.5, mode: Literal["always", "training"] = "training", axes: Shape = (), cudnn_off: Optional[bool] = False,
+            training: Training = False):
+    """Set a fraction `p` of the elements to zero and scale the others by ``1 / (1 - p)``; outside training nothing changes.
+
+    `mode` ``always`` drops outside training, too. The elements along each of `axes` share their fate. `cudnn_off` is a hint that nothing
+    needs here.
+    """
+    if p <= 0 or not (training or mode == "always"):
+        return data.clone()
+    if p >= 1:
+        return data * 0
+    shape = list(data.shape)
+    for axis in axes:
+        shape[axis] = 1
+    mask = torch.empty(shape, dtype=data.dtype, device=data.device)
+    mask.bernoulli_(1 - p, generator=random_state.generator(data.device)).mul_(1 / (1 - p))
+    return data * mask

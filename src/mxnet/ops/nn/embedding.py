@@ -1,0 +1,49 @@
+"""Looking up rows of a table."""
+from typing import Literal
+
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ._common import assign
+
+_Types = Literal["bfloat16", "float16", "float32", "float64", "int32", "int64", "int8", "uint8"]
+
+
+def _lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Types = "float32", sparse_grad: bool = False):
+    """The rows of `weight` (input_dim, output_dim) that `data` numbers; numbers out of range mean the nearest row.
+
+    The result has the shape of `data` and one more axis of `output_dim`. `dtype` is the weight's type where inference asks;
+    `sparse_grad` asks for a row-sparse gradient.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> table = mx.nd.array([[0, 1], [2, 3], [4, 5]])
+    >>> mx.nd.Embedding(mx.nd.array([2, 0]), table, input_dim=3, output_dim=2).asnumpy()
+    array([[4., 5.],
+           [0., 1.]], dtype=float32)
+    """
+    if weight.shape != (input_dim, output_dim):
+        raise MXNetError(f"Embedding: `weight` must have shape ({input_dim}, {output_dim}), received {tuple(weight.shape)}")
+    return torch.embedding(weight, data.long().clamp_(0, weight.shape[0] - 1) if data.dtype != torch.int64 else
+                           data.clamp(0, weight.shape[0] - 1))
+
+
+def _shape_rule(in_shapes, out_shapes, *, input_dim, output_dim, **_):
+    if in_shapes[0] is not None:
+        assign(in_shapes, 1, (input_dim, output_dim), "Embedding's weight")
+        assign(out_shapes, 0, (*in_shapes[0], output_dim), "Embedding's output")
+    return in_shapes, out_shapes
+
+
+def _dtype_rule(in_types, out_types, *, dtype, **_):
+    weight = in_types[1] or out_types[0] or getattr(torch, dtype)
+    return [in_types[0] or torch.float32, weight], [weight]
+
+
+embedding = op("Embedding", aliases=("_npx_embedding", "_sparse_Embedding"))(_lookup)
+sparse_embedding = op("_contrib_SparseEmbedding")(_lookup)
+for _operator in (embedding, sparse_embedding):
+    _operator.shape_rule(_shape_rule)
+    _operator.dtype_rule(_dtype_rule)

@@ -1,0 +1,261 @@
+"""Normalization layers."""
+import warnings
+from typing import Literal, Optional
+
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..schema import Training
+from ..shapes import unify
+from ._common import assign, check_axis, norm_types, same_type
+
+_functional = torch.nn.functional
+
+
+def _moment_outputs(attributes):
+    return 3 if attributes["output_mean_var"] else 1
+
+
+def _normalize_batch(data, gamma, beta, moving_mean, moving_var, eps, momentum, output_mean_var, use_batch, inverse_deviation):
+    """Batch normalization over axis 1; `gamma` is None where it is fixed to 1.
+
+    The second moment that `output_mean_var` returns is ``1 / sqrt(var + eps)``, as BatchNorm gives it, or the plain variance.
+    """
+    if not use_batch:
+        out = torch.batch_norm(data, gamma, beta, moving_mean, moving_var, False, 0.0, eps, True)
+        return (out, moving_mean.clone(), torch.rsqrt(moving_var + eps) if inverse_deviation else moving_var.clone()) \
+            if output_mean_var else out
+    count = data.numel() // max(data.shape[1], 1)
+    # `.data`, because backward never looks at the moving statistics of a training pass: changing them must not invalidate the graph.
+    if not output_mean_var and count > 1:
+        # torch keeps the unbiased variance, MXNet the biased one: the old value and torch's new one give it.
+        old = moving_var.data * (momentum / count)
+        out = torch.batch_norm(data, gamma, beta, moving_mean.data, moving_var.data, True, 1 - momentum, eps, True)
+        var = moving_var.data
+        torch.add(old, var, alpha=(count - 1) / count, out=var)
+        return out
+    out, mean, deviation = torch.native_batch_norm(data, gamma, beta, None, None, True, 0.0, eps)
+    var = deviation.detach().pow(-2).sub_(eps).clamp_(min=0)
+    moving_mean.data.mul_(momentum).add_(mean.detach(), alpha=1 - momentum)
+    moving_var.data.mul_(momentum).add_(var, alpha=1 - momentum)
+    return (out, mean, deviation if inverse_deviation else var) if output_mean_var else out
+
+
+def _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var, axis, training,
+                inverse_deviation=True):
+    moved = axis != 1 and axis + data.dim() != 1
+    if moved:
+        data = data.movedim(axis, 1)
+    found = _normalize_batch(data, None if fix_gamma else gamma, beta, moving_mean, moving_var, eps, momentum, output_mean_var,
+                             training and not use_global_stats, inverse_deviation)
+    if not moved:
+        return found
+    return (found[0].movedim(1, axis), *found[1:]) if output_mean_var else found.movedim(1, axis)
+
+
+def _batch_norm_shape_rule(in_shapes, out_shapes, *, axis=1, **_):
+    data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
+    if data is None:
+        return in_shapes, out_shapes
+    channels = (data[check_axis(axis, len(data), "BatchNorm")],)
+    for i, name in enumerate(("gamma", "beta", "moving_mean", "moving_var"), 1):
+        assign(in_shapes, i, channels, f"BatchNorm's {name}")
+    out_shapes[1:] = [channels] * (len(out_shapes) - 1)
+    return in_shapes, out_shapes
+
+
+_MOVING = {"mutates": ("moving_mean", "moving_var"), "num_outputs": _moment_outputs, "output_names": ("output", "mean", "var")}
+
+
+@op("BatchNorm", aliases=("_npx_batch_norm", "CuDNNBatchNorm"), **_MOVING)
+def batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
+               use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1, cudnn_off: bool = False,
+               min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None, training: Training = False):
+    """Normalize each channel (index on `axis`) to mean 0 and variance 1, then scale it by `gamma` and shift it by `beta`.
+
+    While training, mean and (biased) variance are those of the batch and the moving ones are updated:
+    ``moving = moving * momentum + batch * (1 - momentum)``. Otherwise, or with `use_global_stats`, the moving ones are used. With
+    `fix_gamma` gamma counts as 1 and gets no gradient. `output_mean_var` also returns the mean and ``1 / sqrt(var + eps)``.
+    Parameters and moments of half-precision data are float32. `cudnn_off` and the calibration range are hints for
+    other backends.
+
+    Raises
+    ------
+    MXNetError
+        If `axis` is out of range or the parameters do not have one value for each channel.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, one, zero = mx.nd.array([[1, 2], [3, 6]]), mx.nd.ones(2), mx.nd.zeros(2)
+    >>> with mx.autograd.train_mode():
+    ...     mx.nd.BatchNorm(x, one, zero, zero.copy(), one.copy(), eps=0).asnumpy()
+    array([[-1., -1.],
+           [ 1.,  1.]], dtype=float32)
+    """
+    return _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var, axis,
+                       training)
+
+
+@op("_contrib_BatchNormWithReLU", **_MOVING)
+def batch_norm_with_relu(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
+                         use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1, cudnn_off: bool = False,
+                         min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None, training: Training = False):
+    """`BatchNorm` followed by a rectifier."""
+    found = _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var, axis,
+                        training)
+    return (torch.relu(found[0]), *found[1:]) if output_mean_var else torch.relu(found)
+
+
+@op("BatchNorm_v1", **_MOVING)
+def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
+                  use_global_stats: bool = False, output_mean_var: bool = False, training: Training = False):
+    """The batch normalization of MXNet before 0.9, kept for old files: `output_mean_var` returns the plain variance."""
+    return _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var, 1,
+                       training, inverse_deviation=False)
+
+
+@op("_contrib_SyncBatchNorm", **_MOVING)
+def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
+                    use_global_stats: bool = False, output_mean_var: bool = False, ndev: int = 1, key: str, training: Training = False):
+    """`BatchNorm` that is meant to take its statistics over `ndev` devices which share a `key`.
+
+    Devices of one process compute one after another here, so each one's own statistics are used, and a warning says so for
+    more than one device. `output_mean_var` returns the plain variance.
+    """
+    if ndev > 1 and training and not use_global_stats:
+        warnings.warn(f"SyncBatchNorm {key!r}: statistics are those of each device, not of all {ndev}", stacklevel=2)
+    return _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var, 1, training,
+                       inverse_deviation=False)
+
+
+for _operator in (batch_norm, batch_norm_with_relu, batch_norm_v1, sync_batch_norm):
+    _operator.shape_rule(_batch_norm_shape_rule)
+    _operator.dtype_rule(norm_types)
+
+
+def _moments(data, axes, eps):
+    """Mean and standard deviation as the layers return them."""
+    var, mean = torch.var_mean(data.float() if data.dtype == torch.float16 else data, axes, correction=0, keepdim=True)
+    return mean.to(data.dtype), (var + eps).sqrt_().to(data.dtype)
+
+
+@op("LayerNorm", aliases=("_npx_layer_norm",), num_outputs=_moment_outputs, output_names=("output", "mean", "std"))
+def layer_norm(data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False):
+    """Normalize along `axis` to mean 0 and variance 1, then scale by `gamma` and shift by `beta`, both of that axis's size.
+
+    `output_mean_var` also returns the mean and ``sqrt(var + eps)``, with size 1 on the axis.
+
+    Raises
+    ------
+    MXNetError
+        If `axis` is out of range.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.LayerNorm(mx.nd.array([[1, 3]]), mx.nd.ones(2), mx.nd.zeros(2), eps=0).asnumpy()
+    array([[-1.,  1.]], dtype=float32)
+    """
+    if axis == -1 or axis == data.dim() - 1:
+        out = torch.layer_norm(data, gamma.shape, gamma, beta, eps)
+    else:
+        out = torch.layer_norm(data.movedim(axis, -1), gamma.shape, gamma, beta, eps).movedim(-1, axis)
+    return (out, *_moments(data, axis, eps)) if output_mean_var else out
+
+
+@layer_norm.shape_rule
+def _layer_norm_shape_rule(in_shapes, out_shapes, *, axis, **_):
+    data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
+    if data is None:
+        return in_shapes, out_shapes
+    axis = check_axis(axis, len(data), "LayerNorm")
+    assign(in_shapes, 1, data[axis:axis + 1], "LayerNorm's gamma")
+    assign(in_shapes, 2, data[axis:axis + 1], "LayerNorm's beta")
+    out_shapes[1:] = [(*data[:axis], 1, *data[axis + 1:])] * (len(out_shapes) - 1)
+    return in_shapes, out_shapes
+
+
+@op("GroupNorm", num_outputs=_moment_outputs, output_names=("output", "mean", "std"))
+def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, output_mean_var: bool = False):
+    """Normalize each of `num_groups` groups of channels (axis 1) to mean 0 and variance 1; scale and shift it by its `gamma` and `beta`.
+
+    `gamma` and `beta` have one value for each group. `output_mean_var` also returns mean and ``sqrt(var + eps)``, (N, num_groups).
+
+    Raises
+    ------
+    MXNetError
+        If the groups do not divide the channels.
+    """
+    repeats = data.shape[1] // num_groups
+    out = torch.group_norm(data, num_groups, gamma.repeat_interleave(repeats), beta.repeat_interleave(repeats), eps)
+    if not output_mean_var:
+        return out
+    mean, deviation = _moments(data.reshape(data.shape[0], num_groups, -1), 2, eps)
+    return out, mean.squeeze(2), deviation.squeeze(2)
+
+
+@group_norm.shape_rule
+def _group_norm_shape_rule(in_shapes, out_shapes, *, num_groups, **_):
+    data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
+    if data is None:
+        return in_shapes, out_shapes
+    if len(data) < 3:
+        raise MXNetError(f"GroupNorm: data must have at least 3 axes, received shape {data}")
+    if num_groups < 1 or data[1] >= 0 and data[1] % num_groups:
+        raise MXNetError(f"GroupNorm: {data[1]} channels must be divisible by `num_groups`, received {num_groups}")
+    assign(in_shapes, 1, (num_groups,), "GroupNorm's gamma")
+    assign(in_shapes, 2, (num_groups,), "GroupNorm's beta")
+    out_shapes[1:] = [(data[0], num_groups)] * (len(out_shapes) - 1)
+    return in_shapes, out_shapes
+
+
+@op("InstanceNorm")
+def instance_norm(data, gamma, beta, *, eps: float = 1e-3):
+    """Normalize each channel of each instance of `data` (N, C, ...) to mean 0 and variance 1; scale by `gamma` and shift by `beta`."""
+    flat = data.reshape(*data.shape[:2], -1) if data.dim() < 3 else data
+    return torch.instance_norm(flat, gamma, beta, None, None, True, 0.0, eps, True).view(data.shape)
+
+
+@instance_norm.shape_rule
+def _instance_norm_shape_rule(in_shapes, out_shapes, **_):
+    data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
+    if data is None:
+        return in_shapes, out_shapes
+    if len(data) < 2:
+        raise MXNetError(f"InstanceNorm: data must be (batch, channel, ...), received shape {data}")
+    assign(in_shapes, 1, data[1:2], "InstanceNorm's gamma")
+    assign(in_shapes, 2, data[1:2], "InstanceNorm's beta")
+    return in_shapes, out_shapes
+
+
+for _operator in (layer_norm, group_norm, instance_norm):
+    _operator.dtype_rule(same_type)
+
+
+@op("L2Normalization", same_shape=True)
+def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "instance", "spatial"] = "instance"):
+    """Divide by ``sqrt(sum(x ** 2) + eps)``, the sum over each instance, axis 1 (``channel``) or all axes from 2 on (``spatial``)."""
+    if mode != "instance" and data.dim() < 3:
+        raise MXNetError(f"L2Normalization: mode {mode!r} needs data with at least 3 axes, received shape {tuple(data.shape)}")
+    axes = 1 if mode == "channel" else tuple(range(1 if mode == "instance" else 2, data.dim()))
+    # A vector's instances are its elements.
+    total = data.square() if axes == () else data.square().sum(axes, keepdim=True)
+    return data / (total + eps).sqrt()
+
+
+@op("LRN", same_shape=True)
+def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, nsize: int):
+    """Local response normalization: ``x / (knorm + alpha / nsize * sum(x ** 2)) ** beta``, the sum over `nsize` neighbouring channels.
+
+    Raises
+    ------
+    MXNetError
+        If `nsize` is even.
+    """
+    if nsize % 2 == 0:
+        raise MXNetError(f"LRN: `nsize` must be odd, received {nsize}")
+    if data.dtype == torch.float16 and not data.is_cuda:  # torch has no such pooling for it on the CPU
+        return _functional.local_response_norm(data.float(), nsize, alpha, beta, knorm).half()
+    return _functional.local_response_norm(data, nsize, alpha, beta, knorm)

@@ -1,0 +1,225 @@
+"""Output layers: what they return is a prediction, what they send back is the gradient of a loss."""
+from typing import Literal
+
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..shapes import known, product, unify
+from ._common import assign, minus_one_hot, same_type
+
+
+def _log_loss_gradient(out, label, ignore_label, smooth_alpha):
+    """The probabilities minus the one-hot (or smoothed) labels; zero where the label is `ignore_label` (None for nowhere)."""
+    # Labels beyond the number of instances are not read.
+    index = label[:out.shape[0]].long().unsqueeze(1)
+    spread = smooth_alpha / max(out.shape[1] - 1, 1)
+    grad = minus_one_hot(out - spread if smooth_alpha else out.clone(), index, 1, spread + smooth_alpha - 1)
+    if ignore_label is not None:
+        grad.masked_fill_(index == int(ignore_label), 0)
+    return grad
+
+
+@op("SoftmaxOutput", aliases=("Softmax",), loss=True)
+def softmax_output(data, label, *, grad_scale: float = 1.0, ignore_label: float = -1.0, multi_output: bool = False,
+                   use_ignore: bool = False, preserve_shape: bool = False, normalization: Literal["batch", "null", "valid"] = "null",
+                   out_grad: bool = False, smooth_alpha: float = 0.0):
+    """Softmax whose gradient is that of the cross entropy with `label`, whatever comes from above.
+
+    The softmax runs over all of an instance, over the last axis with `preserve_shape`, or over axis 1 with `multi_output`.
+    `label` holds class numbers (data's shape without the class axis), or probabilities in data's own shape. The gradient is scaled by
+    `grad_scale` and divided by the number of labels (``batch``), by that of labels which are not `ignore_label` (``valid``), or by
+    nothing (``null``); with `use_ignore` it is zero where the label is `ignore_label`; with `out_grad` it is multiplied by
+    the gradient from above. `smooth_alpha` moves that share of each label's probability to the other classes.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[0, 0]])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     mx.nd.SoftmaxOutput(x, mx.nd.array([1])).backward()
+    >>> x.grad.asnumpy()
+    array([[ 0.5, -0.5]], dtype=float32)
+    """
+    if multi_output:
+        return torch.softmax(data, 1)
+    if preserve_shape or data.dim() == 2:
+        return torch.softmax(data, -1)
+    return torch.softmax(data.flatten(1), 1).view(data.shape)
+
+
+@softmax_output.gradient
+def _softmax_output_gradient(out_grads, inputs, outputs, *, grad_scale=1.0, ignore_label=-1.0, multi_output=False, use_ignore=False,
+                             preserve_shape=False, normalization="null", out_grad=False, smooth_alpha=0.0):
+    out, label = outputs[0], inputs[1]
+    if label.shape == out.shape:
+        grad = (out - label.to(out.dtype)) * grad_scale
+        return (grad * out_grads[0] if out_grad else grad), None
+    ignored = ignore_label if use_ignore else None
+    if multi_output:
+        flat = out.reshape(*out.shape[:2], -1)
+        label = label.reshape(flat.shape[0], flat.shape[2])
+        grad = _log_loss_gradient(flat, label, ignored, 0.0)
+        scale = grad_scale / (1 if normalization == "valid" else flat.shape[2])
+        batch = label.shape[0]
+    else:
+        flat = out.reshape(-1, out.shape[-1]) if preserve_shape else out.flatten(1)
+        label = label.reshape(-1)
+        grad = _log_loss_gradient(flat, label, ignored, smooth_alpha)
+        scale, batch = grad_scale, label.shape[0]
+    if normalization == "valid":
+        # Stays a tensor, so that a GPU need not be waited for.
+        grad.mul_(scale / (label.to(torch.int32) != int(ignore_label)).sum().clamp_(min=1).to(grad.dtype))
+    else:
+        if normalization == "batch":
+            scale /= batch
+        if scale != 1:
+            grad.mul_(scale)
+    grad = grad.view(out.shape)
+    return (grad * out_grads[0] if out_grad else grad), None
+
+
+@softmax_output.shape_rule
+def _softmax_output_shape_rule(in_shapes, out_shapes, *, multi_output, **_):
+    data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
+    label = in_shapes[1]
+    if data is None or data == label:
+        return in_shapes, out_shapes
+    if not multi_output:
+        assign(in_shapes, 1, data[:-1], "SoftmaxOutput's label")
+        return in_shapes, out_shapes
+    flat = (data[0], product(data[2:]))
+    if label is None:
+        in_shapes[1] = flat
+    elif known(label) and known(data) and label not in (flat, (data[0], *data[2:]), (data[0], 1, *data[2:])):
+        raise MXNetError(f"SoftmaxOutput: label must have the shape {flat} or {(data[0], *data[2:])} for data {data}, received {label}")
+    return in_shapes, out_shapes
+
+
+softmax_output.dtype_rule(same_type)
+
+
+def _regression_shape_rule(in_shapes, out_shapes, **_):
+    data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
+    label = in_shapes[1]
+    if data is None:
+        return in_shapes, out_shapes
+    if label is None:
+        # One value for each instance: labels are a plain vector, as iterators deliver them.
+        in_shapes[1] = data[:1] if len(data) == 2 and data[1] == 1 else data
+    elif known(label) and known(data) and (label[:1] != data[:1] or product(label) != product(data)):
+        raise MXNetError(f"shape inconsistent: the label's shape {label} does not match the prediction's {data}")
+    return in_shapes, out_shapes
+
+
+def _regression(name, aliases, predict, residual, doc):
+    """Register an output layer that predicts by one function of the data and sends back another of prediction and label."""
+    def forward(data, label, *, grad_scale: float = 1.0):
+        return predict(data)
+
+    forward.__name__ = forward.__qualname__ = name
+    forward.__doc__ = f"""{doc}
+
+    What comes from above is ignored; the gradient is scaled by `grad_scale` and divided by the number of values in a label.
+    """
+    layer = op(name, aliases=aliases, loss=True)(forward)
+
+    @layer.gradient
+    def gradient(out_grads, inputs, outputs, *, grad_scale=1.0):
+        out, label = outputs[0], inputs[1]
+        values = label.numel() // label.shape[0] if label.dim() and label.shape[0] else 1
+        grad = residual(out, label.reshape(out.shape).to(out.dtype))
+        scale = grad_scale / max(values, 1)
+        return (grad if scale == 1 else grad * scale), None
+
+    layer.shape_rule(_regression_shape_rule)
+    layer.dtype_rule(same_type)
+    return layer
+
+
+linear_regression_output = _regression(
+    "LinearRegressionOutput", ("_sparse_LinearRegressionOutput",), torch.clone, torch.sub,
+    "Pass `data` on; the gradient is that of half the squared difference to `label`.")
+mae_regression_output = _regression(
+    "MAERegressionOutput", ("_sparse_MAERegressionOutput",), torch.clone, lambda out, label: torch.sign(out - label),
+    "Pass `data` on; the gradient is that of the absolute difference to `label`.")
+logistic_regression_output = _regression(
+    "LogisticRegressionOutput", ("_sparse_LogisticRegressionOutput",), torch.sigmoid, torch.sub,
+    "The sigmoid of `data`; the gradient is that of the binary cross entropy with `label`.")
+
+
+@op("SVMOutput", loss=True)
+def svm_output(data, label, *, margin: float = 1.0, regularization_coefficient: float = 1.0, use_linear: bool = False):
+    """Pass the scores `data` (N, C) on; the gradient is that of a one-against-all hinge loss with the class numbers `label` (N,).
+
+    The hinge is squared unless `use_linear`. `regularization_coefficient` scales the gradient.
+    """
+    return data.clone()
+
+
+@svm_output.gradient
+def _svm_output_gradient(out_grads, inputs, outputs, *, margin=1.0, regularization_coefficient=1.0, use_linear=False):
+    scores, label = outputs[0], inputs[1]
+    flat = scores.flatten(1)
+    # +1 for the right class, -1 for all others.
+    sign = (label.reshape(-1, 1).long() == torch.arange(flat.shape[1], device=flat.device)).to(flat.dtype) * 2 - 1
+    shortfall = margin - sign * flat
+    slope = (shortfall > 0).to(flat.dtype) if use_linear else shortfall.clamp(min=0) * 2
+    return (-regularization_coefficient * sign * slope).view(scores.shape), None
+
+
+@svm_output.shape_rule
+def _svm_output_shape_rule(in_shapes, out_shapes, **_):
+    data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
+    if data is not None:
+        assign(in_shapes, 1, data[:-1], "SVMOutput's label")
+    return in_shapes, out_shapes
+
+
+svm_output.dtype_rule(same_type)
+
+
+@op("MakeLoss", loss=True, same_shape=True)
+def make_loss_output(data, *, grad_scale: float = 1.0, valid_thresh: float = 0.0,
+                     normalization: Literal["batch", "null", "valid"] = "null"):
+    """Pass `data` on as a loss: its gradient is `grad_scale`, whatever comes from above.
+
+    It is divided by the batch size (``batch``) or by the number of elements above `valid_thresh` (``valid``).
+    """
+    return data.clone()
+
+
+@make_loss_output.gradient
+def _make_loss_gradient(out_grads, inputs, outputs, *, grad_scale=1.0, valid_thresh=0.0, normalization="null"):
+    data = inputs[0]
+    if normalization == "valid":
+        return (grad_scale / (data > valid_thresh).sum().clamp_(min=1).to(data.dtype)).expand(data.shape).contiguous()
+    return torch.full_like(data, grad_scale / data.shape[0] if normalization == "batch" else grad_scale)
+
+
+@op("IdentityAttachKLSparseReg", mutates=("moving_avg",))
+def identity_attach_kl_sparse_reg(data, moving_avg, *, sparseness_target: float = 0.1, penalty: float = 0.001, momentum: float = 0.9):
+    """Pass `data` (N, C, ...), activations between 0 and 1, on; the gradient gains a penalty that draws their mean to `sparseness_target`.
+
+    The penalty is `penalty` times the derivative of the KL divergence between the target and `moving_avg`, the running mean of each
+    unit, which backward updates with `momentum`.
+    """
+    return data.clone()
+
+
+@identity_attach_kl_sparse_reg.gradient
+def _identity_attach_kl_sparse_reg_gradient(out_grads, inputs, outputs, *, sparseness_target=0.1, penalty=0.001, momentum=0.9):
+    data, average = inputs
+    with torch.no_grad():
+        average.mul_(momentum).add_(data.mean([a for a in range(data.dim()) if a != 1]), alpha=1 - momentum)
+    pull = penalty * ((1 - sparseness_target) / (1 - average) - sparseness_target / average)
+    return out_grads[0] + pull.view(-1, *[1] * (data.dim() - 2)), None
+
+
+@identity_attach_kl_sparse_reg.shape_rule
+def _identity_attach_kl_sparse_reg_shape_rule(in_shapes, out_shapes, **_):
+    data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
+    if data is not None:
+        assign(in_shapes, 1, data[1:2], "IdentityAttachKLSparseReg's moving_avg")
+    return in_shapes, out_shapes

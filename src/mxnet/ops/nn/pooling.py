@@ -1,0 +1,193 @@
+"""Pooling over one to three spatial axes, with MXNet's ways of rounding."""
+import math
+from typing import Literal, Optional
+
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..schema import Shape
+from ._common import assign, channels_last, shape_to_channels_first, shape_to_channels_last, to_channels_first, to_channels_last
+
+_functional = torch.nn.functional
+_MAX = (None, torch.max_pool1d, torch.max_pool2d, torch.max_pool3d)
+_AVERAGE = (None, torch.nn.functional.avg_pool1d, torch._C._nn.avg_pool2d, torch._C._nn.avg_pool3d)
+_Layout = Optional[Literal["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"]]
+
+
+def _output_size(size, kernel, stride, pad, convention):
+    if convention == "same":
+        return -(-(size + 2 * pad) // stride)
+    if convention == "full":
+        return -(-(size + 2 * pad - kernel) // stride) + 1
+    return (size + 2 * pad - kernel) // stride + 1
+
+
+def _sum_pool(data, kernel, stride, pad, ceil):
+    if data.dim() == 3:
+        # Only the whole kernel as divisor gives the sum back, so clipped windows must count their padding.
+        return torch.avg_pool1d(data, kernel, stride, pad, ceil, True) * kernel[0] if not ceil else \
+            _sum_pool(data.unsqueeze(2), (1, *kernel), (1, *stride), (0, *pad), ceil).squeeze(2)
+    return _AVERAGE[data.dim() - 2](data, kernel, stride, pad, ceil, True, 1)
+
+
+def _window_sizes(data, sizes, kernel, stride, pad, out_sizes, include_pad):
+    """How many elements each window averages over, shaped to divide the sums by."""
+    count = None
+    for axis, (size, k, s, p, n) in enumerate(zip(sizes, kernel, stride, pad, out_sizes)):
+        start = torch.arange(n, dtype=data.dtype, device=data.device) * s - p
+        end = (start + k).clamp_(max=size + p if include_pad else size)
+        # A window without data averages to 0.
+        extent = (end - (start if include_pad else start.clamp_(min=0))).clamp_(min=1).view(-1, *[1] * (len(sizes) - 1 - axis))
+        count = extent if count is None else count * extent
+    return count
+
+
+def _root(total, p):
+    """The p-th root, with gradient 0 at 0."""
+    zero = total == 0
+    safe = torch.where(zero, 1, total)
+    return torch.where(zero, 0, safe.sqrt() if p == 2 else safe.sign() * safe.abs().pow(1 / p))
+
+
+def _global_pool(data, pool_type, p):
+    axes = tuple(range(2, data.dim()))
+    if pool_type == "avg":
+        return data.mean(axes, keepdim=True)
+    if pool_type == "max":
+        return _MAX[len(axes)](data, data.shape[2:])
+    if pool_type == "sum" or p == 1:
+        return data.sum(axes, keepdim=True)
+    return _root(data.pow(p).sum(axes, keepdim=True), p)
+
+
+def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pad):
+    sizes, ceil, explicit = data.shape[2:], False, any(2 * q > k for q, k in zip(pad, kernel))
+    if convention != "valid":
+        out_sizes = [_output_size(*sizes_of_axis, convention) for sizes_of_axis in zip(sizes, kernel, stride, pad)]
+        # torch rounds up, too, but drops a window that starts behind the data and its padding.
+        ceil = convention == "full" and all((n - 1) * s < size + q for n, s, size, q in zip(out_sizes, stride, sizes, pad))
+        explicit = explicit or not ceil
+    if not explicit:
+        if pool_type == "max":
+            return _MAX[len(kernel)](data, kernel, stride, pad, 1, ceil)
+        if pool_type == "avg":
+            return _AVERAGE[len(kernel)](data, kernel, stride, pad, ceil, include_pad)
+        if pool_type == "sum" or p == 1:
+            return _sum_pool(data, kernel, stride, pad, ceil)
+        return _root(_sum_pool(data.pow(p), kernel, stride, pad, ceil), p)
+    if convention == "valid":
+        out_sizes = [_output_size(*sizes_of_axis, convention) for sizes_of_axis in zip(sizes, kernel, stride, pad)]
+    if pool_type == "lp" and p != 1:
+        data = data.pow(p)
+    beyond = [max((n - 1) * s + k - size - q, 0) for size, k, s, q, n in zip(sizes, kernel, stride, pad, out_sizes)]
+    amounts = [a for q, b in zip(reversed(pad), reversed(beyond)) for a in (q, b)]
+    data = _functional.pad(data, amounts, value=torch.finfo(data.dtype).min if pool_type == "max" else 0)
+    if pool_type == "max":
+        return _MAX[len(kernel)](data, kernel, stride)
+    total = _sum_pool(data, kernel, stride, (0,) * len(kernel), False)
+    if pool_type == "avg":
+        return total / _window_sizes(total, sizes, kernel, stride, pad, out_sizes, include_pad)
+    return total if pool_type == "sum" or p == 1 else _root(total, p)
+
+
+@op("Pooling", aliases=("_npx_pooling",))
+def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", "sum"] = "max", global_pool: bool = False,
+            cudnn_off: bool = False, pooling_convention: Literal["full", "same", "valid"] = "valid", stride: Shape = (), pad: Shape = (),
+            p_value: Optional[int] = None, count_include_pad: Optional[bool] = None, layout: _Layout = None):
+    """Pool over windows of the spatial axes of `data` (N, C, spatial...).
+
+    The number of windows along an axis is ``(size + 2 * pad - kernel) / stride + 1``, rounded down (``valid``) or up (``full``), or
+    ``size / stride`` rounded up (``same``). ``lp`` is the `p_value`-th root of the sum of the `p_value`-th powers. An average counts the
+    padding unless `count_include_pad` is False. With a layout that ends in C the channels come last. `cudnn_off` is a hint
+    that nothing needs here.
+
+    Raises
+    ------
+    MXNetError
+        If the kernel does not fit the data, or `p_value` is missing or not 1, 2 or 3 for ``lp``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[[1, 5, 2, 4]]])
+    >>> mx.nd.Pooling(x, kernel=(2,), stride=(2,), pool_type="max").asnumpy()
+    array([[[5., 4.]]], dtype=float32)
+    """
+    last = channels_last(layout)
+    if last:
+        data = to_channels_first(data)
+    if global_pool:
+        out = _global_pool(data, pool_type, p_value)
+    else:
+        ndim = len(kernel)
+        if ndim != data.dim() - 2:
+            _check("Pooling", data.shape, kernel, (), (), pool_type, p_value, False)
+        out = _window_pool(data, kernel, stride or (1,) * ndim, pad or (0,) * ndim, pooling_convention, pool_type, p_value,
+                           count_include_pad is not False)
+    return to_channels_last(out) if last else out
+
+
+def _check(name, shape, kernel, stride, pad, pool_type, p_value, global_pool):
+    if not 3 <= len(shape) <= 5:
+        raise MXNetError(f"{name}: data must have 3 to 5 axes (batch, channel, spatial...), received shape {tuple(shape)}")
+    if pool_type == "lp" and p_value not in (1, 2, 3):
+        raise MXNetError(f"{name}: `p_value` must be 1, 2 or 3 for pool_type 'lp', received {p_value}")
+    if global_pool:
+        return
+    if not kernel:
+        raise MXNetError(f"{name}: `kernel` must be given where `global_pool` is not set")
+    if len(kernel) != len(shape) - 2:
+        raise MXNetError(f"{name}: `kernel` must have {len(shape) - 2} sizes for {len(shape)}-D data, received {kernel}")
+    for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("pad", pad, 0)):
+        if sizes and (len(sizes) != len(kernel) or min(sizes) < least):
+            raise MXNetError(f"{name}: `{what}` must be {len(kernel)} sizes of at least {least}, received {sizes}")
+
+
+def _pooling_shape_rule(in_shapes, out_shapes, *, kernel, pool_type, global_pool, pooling_convention, stride, pad, p_value=None,
+                        layout=None, name="Pooling", **_):
+    if in_shapes[0] is None:
+        return in_shapes, out_shapes
+    last = channels_last(layout)
+    data = shape_to_channels_first(in_shapes[0]) if last else in_shapes[0]
+    _check(name, data, kernel, stride, pad, pool_type, p_value, global_pool)
+    if global_pool:
+        out = (*data[:2], *[1] * (len(data) - 2))
+    else:
+        stride, pad = stride or (1,) * len(kernel), pad or (0,) * len(kernel)
+        if pooling_convention == "same" and (len(kernel) != 1 or any(pad)):
+            raise MXNetError(f"{name}: convention 'same' is for 3-D data without padding, received shape {data} and pad {pad}")
+        sizes = []
+        for size, k, s, p in zip(data[2:], kernel, stride, pad):
+            if 0 <= size + 2 * p < k and size >= 0:
+                raise MXNetError(f"{name}: kernel size ({k}) exceeds input ({size} padded to {size + 2 * p})")
+            sizes.append(_output_size(size, k, s, p, pooling_convention) if size >= 0 else -1)
+        out = (*data[:2], *sizes)
+    assign(out_shapes, 0, shape_to_channels_last(out) if last else out, f"{name}'s output")
+    return in_shapes, out_shapes
+
+
+pooling.shape_rule(_pooling_shape_rule)
+
+
+@op("Pooling_v1")
+def pooling_v1(data, *, kernel: Shape = (), pool_type: Literal["avg", "max", "sum"] = "max", global_pool: bool = False,
+               pooling_convention: Literal["full", "valid"] = "valid", stride: Shape = (), pad: Shape = ()):
+    """The pooling of MXNet before 0.9, kept for old files, over `data` (N, C, H, W).
+
+    It differs from `Pooling` at the border: padding is zeros even for a maximum, and an average always divides by the whole kernel.
+    """
+    if global_pool:
+        return _global_pool(data, pool_type, None)
+    stride, pad = stride or (1,) * len(kernel), pad or (0,) * len(kernel)
+    if any(pad):
+        data = _functional.pad(data, [p for q in reversed(pad) for p in (q, q)])
+        pad = (0,) * len(kernel)
+    if pool_type == "avg":
+        return _window_pool(data, kernel, stride, pad, pooling_convention, "sum", None, True) / math.prod(kernel)
+    return _window_pool(data, kernel, stride, pad, pooling_convention, pool_type, None, True)
+
+
+@pooling_v1.shape_rule
+def _pooling_v1_shape_rule(in_shapes, out_shapes, **attributes):
+    return _pooling_shape_rule(in_shapes, out_shapes, name="Pooling_v1", **attributes)

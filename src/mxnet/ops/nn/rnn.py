@@ -1,0 +1,260 @@
+"""Recurrent layers over whole sequences, with MXNet's packed parameters."""
+import functools
+import math
+import warnings
+from typing import Literal, Optional
+
+import torch
+
+from ...base import MXNetError
+from .. import random_state
+from ..registry import op
+from ..schema import Training
+from ._common import assign, same_type
+
+_GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
+_FUSED = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.rnn_tanh, "lstm": torch._VF.lstm, "gru": torch._VF.gru}
+
+
+def _input_names(attributes):
+    names = ["data", "parameters", "state"]
+    if attributes["mode"] == "lstm":
+        names.append("state_cell")
+    if attributes["use_sequence_length"]:
+        names.append("sequence_length")
+    return names
+
+
+def _num_outputs(attributes):
+    return 1 if not attributes["state_outputs"] else 3 if attributes["mode"] == "lstm" else 2
+
+
+@functools.lru_cache(maxsize=256)
+def _layout(mode, input_size, state_size, num_layers, directions, projection_size):
+    """The shapes in the packed vector, in its order: all weights of all layers and directions, then all biases."""
+    rows, fed_back = _GATES[mode] * state_size, projection_size or state_size
+    weights, biases = [], []
+    for layer in range(num_layers):
+        for _ in range(directions):
+            weights += [(rows, input_size if layer == 0 else fed_back * directions), (rows, fed_back)]
+            if projection_size:
+                weights.append((projection_size, state_size))
+            biases += [(rows,), (rows,)]
+    shapes = tuple(weights + biases)
+    return shapes, tuple(math.prod(s) for s in shapes)
+
+
+def _unpack(parameters, mode, input_size, state_size, num_layers, directions, projection_size):
+    """For each layer and direction what torch expects: two weights, two biases and perhaps the projection, as views."""
+    shapes, sizes = _layout(mode, input_size, state_size, num_layers, directions, projection_size)
+    if parameters.numel() != sum(sizes):
+        raise MXNetError(f"RNN: `parameters` must have {sum(sizes)} elements for input size {input_size}, received {parameters.numel()}")
+    views = [part.view(shape) for part, shape in zip(parameters.split(sizes), shapes)]
+    cells, each = num_layers * directions, 3 if projection_size else 2
+    unpacked = []
+    for i in range(cells):
+        weights, biases = views[i * each:(i + 1) * each], views[cells * each + 2 * i:cells * each + 2 * i + 2]
+        unpacked.append([*weights[:2], *biases, *weights[2:]])
+    return unpacked
+
+
+def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=None):
+    """torch's fused layers; returns the output and the tuple of last states."""
+    flat = [t for cell in cells for t in cell]
+    hidden = states if mode == "lstm" else states[0]
+    if len(cells[0]) > 4:
+        with warnings.catch_warnings():  # torch says that it leaves oneDNN for a projection
+            warnings.simplefilter("ignore")
+            found = torch._VF.lstm(data, hidden, flat, True, num_layers, 0.0, False, directions == 2, False) if batch_sizes is None else \
+                torch._VF.lstm(data, batch_sizes, hidden, flat, True, num_layers, 0.0, False, directions == 2)
+        return found[0], found[1:]
+    if batch_sizes is None:
+        found = _FUSED[mode](data, hidden, flat, True, num_layers, 0.0, False, directions == 2, False)
+    else:
+        found = _FUSED[mode](data, batch_sizes, hidden, flat, True, num_layers, 0.0, False, directions == 2)
+    return found[0], found[1:]
+
+
+def _clipped_lstm_cell(data, hidden, carry, cell, clip, order):
+    """One direction of one LSTM layer, step by step, with its cell state clipped after each step."""
+    low, high, stop_nan = clip
+    from_input = torch._C._nn.linear(data, cell[0], cell[2])
+    outputs = [None] * data.shape[0]
+    for t in order:
+        gates = from_input[t] + torch._C._nn.linear(hidden, cell[1], cell[3])
+        in_gate, forget, candidate, out_gate = gates.chunk(4, 1)
+        carry = torch.sigmoid(forget) * carry + torch.sigmoid(in_gate) * torch.tanh(candidate)
+        if stop_nan:
+            carry = torch.where(carry.isnan(), low, carry)
+        carry = carry.clamp(low, high)
+        hidden = torch.sigmoid(out_gate) * torch.tanh(carry)
+        if len(cell) > 4:
+            hidden = torch._C._nn.linear(hidden, cell[4])
+        outputs[t] = hidden
+    return torch.stack(outputs), hidden, carry
+
+
+def _run_clipped(data, states, cells, num_layers, directions, clip):
+    """LSTM layers with clipped cell states, which no fused kernel has."""
+    hiddens, carries = [], []
+    for layer in range(num_layers):
+        outputs = []
+        for d in range(directions):
+            i = layer * directions + d
+            order = range(data.shape[0]) if d == 0 else range(data.shape[0] - 1, -1, -1)
+            out, hidden, carry = _clipped_lstm_cell(data, states[0][i], states[1][i], cells[i], clip, order)
+            outputs.append(out)
+            hiddens.append(hidden)
+            carries.append(carry)
+        data = outputs[0] if directions == 1 else torch.cat(outputs, 2)
+    return data, (torch.stack(hiddens), torch.stack(carries))
+
+
+def _run_lengths(run, data, states, lengths):
+    """Run over sequences of their own lengths: nothing behind a sequence's end is read, and the output there is zero."""
+    lengths = lengths.to("cpu", torch.int64)
+    if lengths.numel() != data.shape[1] or int(lengths.min()) < 0 or int(lengths.max()) > data.shape[0]:
+        raise MXNetError(f"RNN: `sequence_length` must be {data.shape[1]} lengths from 0 to {data.shape[0]}, received {lengths.tolist()}")
+    # A sequence needs a step to be packed; an empty one is put right afterwards.
+    packed = torch.nn.utils.rnn.pack_padded_sequence(data, lengths.clamp(min=1), enforce_sorted=False)
+    out, last = run(packed.data, tuple(s.index_select(1, packed.sorted_indices) for s in states), packed.batch_sizes)
+    last = tuple(s.index_select(1, packed.unsorted_indices) for s in last)
+    out, _ = torch.nn.utils.rnn.pad_packed_sequence(packed._replace(data=out), total_length=data.shape[0])
+    empty = lengths == 0
+    if bool(empty.any()):
+        empty = empty.to(data.device).view(1, -1, 1)
+        out = out.masked_fill(empty, 0)
+        last = tuple(torch.where(empty, before, after) for before, after in zip(states, last))
+    return out, last
+
+
+def _reverse_sequences(data, lengths):
+    """Each sequence backwards within its length, along axis 0."""
+    steps = torch.arange(data.shape[0], device=data.device).unsqueeze(1)
+    source = torch.where(steps < lengths, lengths - 1 - steps, steps)
+    return data.gather(0, source.unsqueeze(2).expand_as(data))
+
+
+def _run_clipped_lengths(data, states, cells, num_layers, directions, clip, lengths):
+    """Clipped LSTM layers over sequences of their own lengths."""
+    lengths = lengths.to(data.device, torch.int64).clamp(0, data.shape[0])
+    valid = (torch.arange(data.shape[0], device=data.device).unsqueeze(1) < lengths).unsqueeze(2)
+    last = (lengths - 1).clamp(min=0).view(1, -1, 1)
+    hiddens, carries = [], []
+    for layer in range(num_layers):
+        outputs = []
+        for d in range(directions):
+            i = layer * directions + d
+            hidden, carry, steps, kept = states[0][i], states[1][i], [], []
+            inputs = _reverse_sequences(data, lengths) if d else data
+            for t in range(data.shape[0]):
+                _, hidden, carry = _clipped_lstm_cell(inputs[t:t + 1], hidden, carry, cells[i], clip, (0,))
+                steps.append(hidden)
+                kept.append(carry)
+            steps, kept = torch.stack(steps), torch.stack(kept)
+            empty = (lengths == 0).unsqueeze(1)
+            for values, before, found in ((steps, states[0][i], hiddens), (kept, states[1][i], carries)):
+                found.append(torch.where(empty, before, values.gather(0, last.expand(1, *values.shape[1:])).squeeze(0)))
+            steps = steps.masked_fill(~valid, 0)
+            outputs.append(_reverse_sequences(steps, lengths) if d else steps)
+        data = outputs[0] if directions == 1 else torch.cat(outputs, 2)
+    return data, (torch.stack(hiddens), torch.stack(carries))
+
+
+def _check(mode, state_size, num_layers, p, projection_size, clip_min, clip_max):
+    if state_size < 1 or num_layers < 1:
+        raise MXNetError(f"RNN: `state_size` and `num_layers` must be positive, received {state_size} and {num_layers}")
+    if not 0 <= p < 1:
+        raise MXNetError(f"RNN: `p` must be at least 0 and less than 1, received {p}")
+    if mode != "lstm" and not (projection_size is None and clip_min is None and clip_max is None):
+        raise MXNetError(f"RNN: `projection_size` and `lstm_state_clip_*` are for mode 'lstm', received mode {mode!r}")
+    if (clip_min is None) != (clip_max is None) or clip_min is not None and clip_min > clip_max:
+        raise MXNetError("RNN: `lstm_state_clip_min` and `lstm_state_clip_max` must both be given, in order; "
+                         f"received {clip_min}, {clip_max}")
+
+
+@op("RNN", aliases=("_npx_rnn",), inputs_rule=_input_names, num_outputs=_num_outputs,
+    output_names=("output", "state_output", "statecell_output"))
+def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state_size: int, num_layers: int, bidirectional: bool = False,
+        mode: Literal["gru", "lstm", "rnn_relu", "rnn_tanh"], p: float = 0.0, state_outputs: bool = False,
+        projection_size: Optional[int] = None, lstm_state_clip_min: Optional[float] = None, lstm_state_clip_max: Optional[float] = None,
+        lstm_state_clip_nan: bool = False, use_sequence_length: bool = False, training: Training = False):
+    """Recurrent layers over `data` (T, N, C), from `state` and, for ``lstm``, `state_cell`, both (layers * directions, N, size).
+
+    `parameters` is one vector: for each layer and direction the weights from the input and from the state (and the projection's), then
+    for each the two biases. The gates come in the order input, forget, candidate, output (``lstm``) or reset, update, candidate
+    (``gru``, which resets after the product with the state). While training, a fraction `p` of what passes from layer to
+    layer is dropped. The cell state of an ``lstm`` is clipped if a range is given; with `lstm_state_clip_nan` a NaN
+    in it becomes the lower bound. With `use_sequence_length` each sequence ends after its `sequence_length` (N,) steps, where the backward
+    direction starts and behind which the output is zero.
+
+    Returns the output (T, N, directions * size); with `state_outputs` also the last states.
+
+    Raises
+    ------
+    MXNetError
+        If the parameters do not have the size that the attributes ask for, or the attributes contradict each other.
+    """
+    _check(mode, state_size, num_layers, p, projection_size, lstm_state_clip_min, lstm_state_clip_max)
+    if use_sequence_length and sequence_length is None:
+        sequence_length, state_cell = state_cell, None  # given as the fourth input where there is no cell state
+    directions = 2 if bidirectional else 1
+    cells = _unpack(parameters, mode, data.shape[2], state_size, num_layers, directions, projection_size)
+    states = (state, state_cell) if mode == "lstm" else (state,)
+    clip = None if lstm_state_clip_min is None else (lstm_state_clip_min, lstm_state_clip_max, lstm_state_clip_nan)
+
+    def run(data, states, cells, num_layers):
+        if clip is not None:
+            if use_sequence_length:
+                return _run_clipped_lengths(data, states, cells, num_layers, directions, clip, sequence_length)
+            return _run_clipped(data, states, cells, num_layers, directions, clip)
+        if use_sequence_length:
+            return _run_lengths(lambda d, s, sizes: _run_fused(mode, d, s, cells, num_layers, directions, sizes), data, states,
+                                sequence_length)
+        return _run_fused(mode, data, states, cells, num_layers, directions)
+
+    if p > 0 and training and num_layers > 1:
+        # Layer by layer, so that what is dropped comes from MXNet's generator.
+        out, lasts = data, []
+        for layer in range(num_layers):
+            part = slice(layer * directions, (layer + 1) * directions)
+            if layer:
+                mask = torch.empty_like(out, requires_grad=False)
+                out = out * mask.bernoulli_(1 - p, generator=random_state.generator(out.device)).mul_(1 / (1 - p))
+            out, last = run(out, tuple(s[part] for s in states), cells[part], 1)
+            lasts.append(last)
+        last = tuple(torch.cat(parts) for parts in zip(*lasts))
+    else:
+        out, last = run(data, states, cells, num_layers)
+    return (out, *last) if state_outputs else out
+
+
+@rnn.shape_rule
+def _rnn_shape_rule(in_shapes, out_shapes, *, state_size, num_layers, bidirectional, mode, p, state_outputs, projection_size,
+                    lstm_state_clip_min, lstm_state_clip_max, use_sequence_length, **_):
+    data = in_shapes[0]
+    if data is None:
+        return in_shapes, out_shapes
+    _check(mode, state_size, num_layers, p, projection_size, lstm_state_clip_min, lstm_state_clip_max)
+    if len(data) != 3:
+        raise MXNetError(f"RNN: `data` must be (sequence length, batch size, input size), received shape {data}")
+    directions = 2 if bidirectional else 1
+    size = projection_size or state_size
+    state, cell = (num_layers * directions, data[1], size), (num_layers * directions, data[1], state_size)
+    total = sum(_layout(mode, data[2], state_size, num_layers, directions, projection_size)[1]) if data[2] >= 0 else -1
+    assign(in_shapes, 1, (total,), "RNN's parameters")
+    assign(in_shapes, 2, state, "RNN's state")
+    if mode == "lstm":
+        assign(in_shapes, 3, cell, "RNN's state_cell")
+    if use_sequence_length:
+        assign(in_shapes, 4 if mode == "lstm" else 3, (data[1],), "RNN's sequence_length")
+    for i, shape in enumerate(((*data[:2], directions * size), state, cell)[:len(out_shapes)]):
+        assign(out_shapes, i, shape, "RNN's output")
+    return in_shapes, out_shapes
+
+
+@rnn.dtype_rule
+def _rnn_dtype_rule(in_types, out_types, *, mode, use_sequence_length, **_):
+    count = 4 if mode == "lstm" else 3
+    found, out_types = same_type(in_types[:count], out_types)
+    return [*found, *(t or found[0] for t in in_types[count:])], out_types

@@ -1,0 +1,125 @@
+"""Softmax in its forms."""
+from typing import Literal, Optional
+
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..shapes import unify
+from ._common import assign, check_axis, minus_one_hot, same_type
+
+_Types = Optional[Literal["float16", "float32", "float64"]]
+
+
+def _length_inputs(attributes):
+    return ("data", "length") if attributes["use_length"] else ("data",)
+
+
+def _scaled(data, temperature, dtype):
+    """What to take the softmax of: in the wider one of the data's type and the result's."""
+    if dtype is not None and not (data.dtype == torch.float32 and dtype == "float16") and data.dtype != torch.float64:
+        data = data.to(getattr(torch, dtype))
+    elif not data.is_floating_point():
+        data = data.float()
+    return data if temperature is None or temperature == 1 else data / temperature
+
+
+def _typed(out, dtype):
+    return out if dtype is None else out.to(getattr(torch, dtype))
+
+
+def _beyond(data, length, axis):
+    """True where the position along `axis` is not below `length` (data's shape without that axis)."""
+    axis = axis % data.dim()
+    positions = torch.arange(data.shape[axis], device=data.device)
+    return positions.view(-1, *[1] * (data.dim() - 1 - axis)) >= (length.unsqueeze(axis) if data.dim() > 1 else length)
+
+
+@op("softmax", aliases=("_npx_softmax",), inputs_rule=_length_inputs)
+def softmax(data, length=None, *, axis: int = -1, temperature: Optional[float] = None, dtype: _Types = None,
+            use_length: Optional[bool] = False):
+    """``exp(x / temperature)``, normalized to sum 1 along `axis`.
+
+    With `use_length`, only the first `length` positions along the axis take part and the others become 0; `length` has data's shape
+    without that axis. `dtype` is the type to return.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.softmax(mx.nd.array([[1, 1], [0, 0]])).asnumpy()
+    array([[0.5, 0.5],
+           [0.5, 0.5]], dtype=float32)
+    """
+    data = _scaled(data, temperature, dtype)
+    if length is None:
+        return _typed(torch.softmax(data, axis), dtype)
+    beyond = _beyond(data, length, axis)
+    return _typed(torch.softmax(data.masked_fill(beyond, -torch.inf), axis).masked_fill(beyond, 0), dtype)
+
+
+def _refuse_length(name, use_length):
+    if use_length:
+        raise MXNetError(f"{name}: `use_length` is only for softmax; mask the data instead")
+
+
+@op("log_softmax", aliases=("_npx_log_softmax",))
+def log_softmax(data, *, axis: int = -1, temperature: Optional[float] = None, dtype: _Types = None, use_length: Optional[bool] = False):
+    """The logarithm of `softmax`, computed without losing small values. Only `softmax` itself can use lengths."""
+    _refuse_length("log_softmax", use_length)
+    return _typed(torch.log_softmax(_scaled(data, temperature, dtype), axis), dtype)
+
+
+@op("softmin")
+def softmin(data, *, axis: int = -1, temperature: Optional[float] = None, dtype: _Types = None, use_length: Optional[bool] = False):
+    """The softmax of ``-x``. Only `softmax` itself can use lengths."""
+    _refuse_length("softmin", use_length)
+    return _typed(torch.softmax(-_scaled(data, temperature, dtype), axis), dtype)
+
+
+def _softmax_shape_rule(in_shapes, out_shapes, *, axis, **_):
+    shape = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
+    if shape is not None:
+        axis = check_axis(axis, max(len(shape), 1), "softmax")
+        if len(in_shapes) > 1:
+            assign(in_shapes, 1, shape[:axis] + shape[axis + 1:] if len(shape) > 1 else (1,), "softmax's length")
+    return in_shapes, out_shapes
+
+
+def _softmax_dtype_rule(in_types, out_types, *, dtype, **_):
+    if dtype is not None:
+        out = getattr(torch, dtype)
+        return [in_types[0] or out, *(t or torch.int32 for t in in_types[1:])], [out]
+    data, out = same_type(in_types[:1], out_types)
+    return [*data, *(t or torch.int32 for t in in_types[1:])], out
+
+
+for _operator in (softmax, log_softmax, softmin):
+    _operator.shape_rule(_softmax_shape_rule)
+    _operator.dtype_rule(_softmax_dtype_rule)
+
+
+@op("SoftmaxActivation", same_shape=True)
+def softmax_activation(data, *, mode: Literal["channel", "instance"] = "instance"):
+    """Softmax over the last axis (``instance``) or over axis 1 (``channel``)."""
+    return torch.softmax(data, 1 if mode == "channel" else -1)
+
+
+@op("softmax_cross_entropy")
+def softmax_cross_entropy(data, label):
+    """The sum of ``-log(max(softmax(data)[label], 1e-8))`` over the batch, shape (1,), for `data` (N, C) and `label` (N,)."""
+    picked = torch.softmax(data, 1).gather(1, label.long().clamp(0, data.shape[1] - 1).unsqueeze(1))
+    return -picked.clamp_(min=1e-8).log_().sum().reshape(1)
+
+
+@softmax_cross_entropy.gradient
+def _softmax_cross_entropy_gradient(out_grads, inputs, outputs):
+    data, label = inputs
+    return minus_one_hot(torch.softmax(data, 1), label.long().unsqueeze(1), 1) * out_grads[0], None
+
+
+@softmax_cross_entropy.shape_rule
+def _softmax_cross_entropy_shape_rule(in_shapes, out_shapes):
+    if in_shapes[0] is not None:
+        assign(in_shapes, 1, in_shapes[0][:1], "softmax_cross_entropy's label")
+    assign(out_shapes, 0, (1,), "softmax_cross_entropy's output")
+    return in_shapes, out_shapes

@@ -1,0 +1,245 @@
+"""Operators that reduce axes: sums, products, extremes and where they are, norms, moments."""
+import torch
+
+from ..base import MXNetError
+from .axes import normalize_axis
+from .registry import op
+from .schema import Axes, DType, Optional
+from .shapes import product, unify
+
+
+def reduced_axes(operator, axis, exclude, ndim, name="axis"):
+    """The axes to reduce, in order; None for all of them.
+
+    Raises
+    ------
+    MXNetError
+        If an axis is out of range or named twice.
+    """
+    if axis is None or axis == ():
+        return None
+    if type(axis) is int:
+        axes = [normalize_axis(operator, axis, ndim, name)]
+    else:
+        axes = sorted(normalize_axis(operator, a, ndim, name) for a in axis)
+        if len(set(axes)) < len(axes):
+            raise MXNetError(f"{operator}: `{name}` must not name an axis twice, received {tuple(axis)}")
+    if exclude:
+        axes = [a for a in range(ndim) if a not in axes]
+    return axes if len(axes) < ndim else None
+
+
+def _finish(out, data, axes, keepdims):
+    # MXNet's legacy operators have no scalars: all axes reduced leave the shape (1,).
+    if axes is None:
+        return out.reshape((1,) * data.dim() if keepdims else (1,))
+    return out
+
+
+def _reduced_shape(operator):
+    def rule(in_shapes, out_shapes, *, axis, keepdims, exclude=False, **_):
+        data = in_shapes[0]
+        if data is None:
+            return in_shapes, out_shapes
+        axes = reduced_axes(operator, axis, exclude, len(data))
+        if axes is None:
+            out = (1,) * len(data) if keepdims else (1,)
+        else:
+            out = tuple(1 if i in axes else n for i, n in enumerate(data) if keepdims or i not in axes)
+        return in_shapes, [unify(out_shapes[0], out)]
+    return rule
+
+
+def _reduction(name, compute, doc, aliases=()):
+    """Register ``compute(data, axes, keepdims)``, where `axes` is None for all axes, as a reduction."""
+    def fn(data, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False):
+        axes = None if axis is None else reduced_axes(name, axis, exclude, data.dim())
+        if axes == []:
+            return compute(data.unsqueeze(-1), [-1], False)
+        return _finish(compute(data, axes, keepdims and axes is not None), data, axes, keepdims)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = f"""{doc}
+
+    `axis` is a number, several, or None for all of them; with `exclude` all others than these are reduced. With `keepdims` a reduced
+    axis stays with size 1. The result keeps the type of `data`; that of all axes has the shape (1,).
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no such axis, or one is named twice.
+    """
+    operator = op(name, aliases=aliases)(fn)
+    operator.shape_rule(_reduced_shape(name))
+    return operator
+
+
+def _gradient_shape(tensor, data, axis, keepdims, exclude, operator):
+    """`tensor`, of the shape of a reduction's output, so that it broadcasts to `data`."""
+    if axis is None or axis == ():
+        return tensor.reshape((1,) * data.dim())
+    axes = reduced_axes(operator, axis, exclude, data.dim())
+    if axes is None:
+        return tensor.reshape((1,) * data.dim())
+    return tensor if keepdims else tensor.reshape([1 if i in axes else n for i, n in enumerate(data.shape)])
+
+
+def _sum(data, axes, keepdims):
+    return torch.sum(data, axes, keepdim=keepdims, dtype=data.dtype)
+
+
+def _mean(data, axes, keepdims):
+    if data.is_floating_point():
+        return torch.mean(data, axes, keepdim=keepdims)
+    count = product(data.shape) if axes is None else product(data.shape[a] for a in axes)
+    return torch.div(_sum(data, axes, keepdims), count, rounding_mode="trunc")
+
+
+def _prod(data, axes, keepdims):
+    if axes is None:
+        return torch.prod(data, dtype=data.dtype)
+    for axis in axes:
+        data = torch.prod(data, axis, keepdim=True, dtype=data.dtype)
+    return data if keepdims else data.squeeze(axes)
+
+
+def _nanprod(data, axes, keepdims):
+    return _prod(torch.where(torch.isnan(data), 1, data) if data.is_floating_point() else data, axes, keepdims)
+
+
+def _nansum(data, axes, keepdims):
+    return torch.nansum(data, axes, keepdim=keepdims, dtype=data.dtype)
+
+
+_reduction("sum", _sum, "The sum over axes.", ("sum_axis", "_sparse_sum"))
+_reduction("mean", _mean, "The mean over axes; of integers cut off.", ("_sparse_mean",))
+_reduction("prod", _prod, "The product over axes.")
+_reduction("nansum", _nansum, "The sum over axes of what is not nan.")
+_reduction("nanprod", _nanprod, "The product over axes of what is not nan.")
+_max = _reduction("max", lambda data, axes, keepdims: torch.amax(data, axes or (), keepdims),
+                  "The largest value over axes. All that are equally large get the whole gradient.", ("max_axis",))
+_min = _reduction("min", lambda data, axes, keepdims: torch.amin(data, axes or (), keepdims),
+                  "The smallest value over axes. All that are equally small get the whole gradient.", ("min_axis",))
+_reduction("_square_sum", lambda data, axes, keepdims: _sum(torch.square(data), axes, keepdims), "The sum of the squares over axes.")
+
+
+@_max.gradient
+@_min.gradient
+def _(out_grads, inputs, outputs, *, axis=None, keepdims=False, exclude=False):
+    data = inputs[0]
+    extreme, gradient = (_gradient_shape(t, data, axis, keepdims, exclude, "max") for t in (outputs[0], out_grads[0]))
+    return (data == extreme) * gradient
+
+
+@op("norm", aliases=("_sparse_norm",))
+def norm(data, *, ord: int = 2, axis: Axes = None, out_dtype: Optional[DType] = None, keepdims: bool = False):
+    """The norm over axes: the root of the sum of squares (`ord` 2) or the sum of absolute values (`ord` 1).
+
+    `axis` is a number, several, or None for all of them, which gives the shape (1,). `out_dtype` is the type of the result and of the
+    sum, by default that of `data`.
+
+    Raises
+    ------
+    MXNetError
+        If `ord` is neither 1 nor 2, or `data` has no such axis.
+
+    Example
+    -------
+    >>> mx.nd.norm(mx.nd.array([[3, 4], [6, 8]]), axis=1).asnumpy()
+    array([ 5., 10.], dtype=float32)
+    """
+    if ord not in (1, 2):
+        raise MXNetError(f"norm only supports ord=1 and ord=2, received {ord}")
+    axes = reduced_axes("norm", axis, False, data.dim())
+    dtype = out_dtype or data.dtype
+    if not data.is_floating_point():
+        data = data.double()
+    elif dtype.itemsize > data.dtype.itemsize:
+        data = data.to(dtype)
+    # torch sums the squares of float16 in float32.
+    out = torch.linalg.vector_norm(data, ord, axes, keepdim=keepdims and axes is not None).to(dtype)
+    return _finish(out, data, axes, keepdims)
+
+
+norm.shape_rule(_reduced_shape("norm"))
+
+
+@norm.dtype_rule
+def _(in_types, out_types, *, out_dtype, **_):
+    if out_dtype is not None:
+        return in_types, [out_dtype]
+    common = in_types[0] or out_types[0]
+    return [common], [common]
+
+
+@op("moments", num_outputs=2, output_names=("output0", "output1"))
+def moments(data, *, axes: Axes = None, keepdims: bool = False):
+    """The mean and the variance over axes, two arrays.
+
+    Raises
+    ------
+    MXNetError
+        If `axes` is not given, or `data` has no such axis.
+
+    Example
+    -------
+    >>> mean, variance = mx.nd.moments(mx.nd.array([[1, 2, 3], [4, 5, 6]]), axes=0)
+    >>> mean.asnumpy(), variance.asnumpy()
+    (array([2.5, 3.5, 4.5], dtype=float32), array([2.25, 2.25, 2.25], dtype=float32))
+    """
+    if axes is None or axes == ():
+        raise MXNetError("moments: `axes` must name the axes to reduce; for global moments name all of them")
+    found = reduced_axes("moments", axes, False, data.dim(), "axes")
+    dims = list(range(data.dim())) if found is None else found
+    if data.is_floating_point():
+        variance, mean = torch.var_mean(data, dims, correction=0, keepdim=keepdims)
+    else:
+        mean = _mean(data, dims, True)
+        variance = _mean(torch.square(data - mean), dims, keepdims)
+        mean = mean if keepdims else mean.squeeze(dims)
+    return _finish(mean, data, found, keepdims), _finish(variance, data, found, keepdims)
+
+
+@moments.shape_rule
+def _(in_shapes, out_shapes, *, axes, keepdims):
+    if axes is None or axes == ():
+        return in_shapes, out_shapes
+    in_shapes, outs = _reduced_shape("moments")(in_shapes, out_shapes[:1], axis=axes, keepdims=keepdims)
+    return in_shapes, [unify(o, outs[0]) for o in out_shapes]
+
+
+def _arg_extreme(name, function, doc):
+    def fn(data, *, axis: Optional[int] = None, keepdims: bool = False):
+        if axis is None:
+            return function(data.reshape(-1), 0).reshape((1,) * data.dim() if keepdims else (1,)).to(data.dtype)
+        axis = normalize_axis(name, axis, data.dim())
+        out = function(data, axis, keepdims).to(data.dtype)
+        return out if out.dim() else out.reshape(1)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = f"""{doc}
+
+    Of several equal values the first counts. The result has the type of `data` (floating-point numbers for such data, as in MXNet).
+    With `axis` None the array counts as one vector. With `keepdims` the axis stays with size 1.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no such axis.
+    """
+    operator = op(name)(fn)
+    operator.shape_rule(_reduced_shape(name))
+    return operator
+
+
+_arg_extreme("argmax", torch.argmax, "The index of the largest value along an axis.")
+_arg_extreme("argmin", torch.argmin, "The index of the smallest value along an axis.")
+
+
+@op("argmax_channel")
+def argmax_channel(data):
+    """The index of the largest value along axis 1, as a number of the type of `data`: of scores (N, C) the best class of each row."""
+    return torch.argmax(data, 1).to(data.dtype)
+
+
+__all__ = ["reduced_axes"]

@@ -1,0 +1,300 @@
+"""The operator registry: one decorated function is one operator.
+
+The function takes and returns torch tensors. Its positional parameters are the inputs (``=None`` for an optional one,
+``*data`` for any number), its keyword-only parameters the attributes; see `schema` for what their annotations mean::
+
+    @op("clip")
+    def clip(data, *, a_min: float, a_max: float):
+        return torch.clamp(data, a_min, a_max)
+
+What only some operators need is registered below the function: ``@clip.gradient``, ``@clip.shape_rule``, ...
+"""
+import inspect
+
+import torch
+
+from ..base import MXNetError
+from .schema import Attribute, Device, Training
+
+OPERATORS = {}  # every name and alias -> Operator
+
+
+class UnknownOperatorError(MXNetError):
+    """A file or program names an operator that is not registered.
+
+    Check the spelling against ``mx.operator.get_all_registered_operators()``. An operator of a custom library must be
+    loaded (``mx.library.load``) or registered (``mx.operator.register``) before the graph that uses it.
+    """
+
+
+class Operator:
+    """An operator: the function, and what its signature says.
+
+    Attributes
+    ----------
+    name : str
+        The name in JSON files.
+    fn : callable
+        The function over torch tensors, with MXNet's gradient where one is registered.
+    inputs : tuple of str
+        The names of the inputs; of the one variadic parameter if `variadic`.
+    attributes : dict of str to Attribute
+        In the order of the signature.
+    mutates : tuple of str
+        Inputs that a call writes to. A Symbol lists them as auxiliary states, unless `updates` is set.
+    """
+
+    def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), loss=False,
+                 no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True):
+        self.name, self.fn, self.raw, self.aliases = name, fn, fn, tuple(aliases)
+        self.__doc__, self.__name__ = fn.__doc__, fn.__name__
+        self.num_outputs, self.output_names, self.inputs_rule = num_outputs, output_names, inputs_rule
+        self.mutates, self.loss, self.no_gradient = tuple(mutates), loss, no_gradient
+        self.shape_inference = _same_shape if same_shape else None
+        self.dtype_inference = None
+        self.elementwise = same_shape
+        self.prepare = None
+        self.sparse_dispatch = None
+        self.key_var_num_args = key_var_num_args
+        self.frontend = frontend
+        self.wants_training = self.wants_device = None
+        self.inputs, self.optional_inputs, self.attributes, self.variadic = (), frozenset(), {}, False
+        self._read_signature(fn)
+        self.num_inputs = -1 if self.variadic else len(self.inputs)
+        self.simple = not self.attributes and not self.variadic and not self.wants_training and not self.optional_inputs
+        self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
+        self._parsed = {}
+
+    def _read_signature(self, fn):
+        inputs, optional = [], []
+        for p in inspect.signature(fn).parameters.values():
+            if p.kind is p.KEYWORD_ONLY:
+                if p.annotation is Training:
+                    self.wants_training = p.name
+                elif p.annotation is Device:
+                    self.wants_device = p.name
+                elif p.annotation is p.empty:
+                    raise TypeError(f"operator {self.name}{inspect.signature(fn)}: attribute `{p.name}` needs an annotation")
+                else:
+                    required = p.default is p.empty
+                    self.attributes[p.name] = Attribute(self.name, p.name, p.annotation, None if required else p.default, required)
+            elif p.kind is p.VAR_POSITIONAL:
+                self.variadic = True
+                inputs.append(p.name)
+            elif p.kind is p.VAR_KEYWORD:
+                raise TypeError(f"operator {self.name}{inspect.signature(fn)}: `**{p.name}` says nothing about its attributes")
+            else:
+                inputs.append(p.name)
+                if p.default is None:
+                    optional.append(p.name)
+        self.inputs, self.optional_inputs = tuple(inputs), frozenset(optional)
+        if self.variadic and self.key_var_num_args is None and "num_args" in self.attributes:
+            self.key_var_num_args = "num_args"
+
+    def __repr__(self):
+        return f"<operator {self.name}>"
+
+    def __call__(self, *tensors, **attributes):
+        return self.fn(*tensors, **attributes)
+
+    def parse(self, given, partial=False):
+        """Checked attributes, by name, out of raw ones (values or strings).
+
+        Attributes that were not given are left to the function's defaults.
+
+        Raises
+        ------
+        MXNetError
+            If an attribute is unknown, missing or not of its type.
+        """
+        attributes = self.attributes
+        parsed = {}
+        for name, value in given.items():
+            attribute = attributes.get(name)
+            if attribute is None:
+                if name == self.key_var_num_args or (name == "ctx" and self.wants_device) or name in _IGNORED:
+                    continue
+                raise MXNetError(f"{self.name}: cannot find argument '{name}'; possible arguments: "
+                                 f"{', '.join(attributes) or 'none'}")
+            try:
+                parsed[name] = attribute.parse(value)
+            except (ValueError, TypeError, OverflowError):
+                raise MXNetError(f"{self.name}: `{name}` must be {attribute.expected}"
+                                 f"{' or None' if attribute.optional else ''}, received {value!r}") from None
+        if not partial:
+            for name, attribute in attributes.items():
+                if attribute.required and name not in parsed:
+                    raise MXNetError(f"{self.name}: required argument `{name}` ({attribute.expected}) was not given")
+        return parsed
+
+    def parse_cached(self, given):
+        """`parse` for the call path: the same attributes are parsed once."""
+        key = tuple(given.items())
+        try:
+            return self._parsed[key]
+        except (KeyError, TypeError):
+            pass
+        parsed = self.parse(given)
+        try:
+            # A program that draws a new value each call must not grow the table without end.
+            if len(self._parsed) > 1024:
+                self._parsed.clear()
+            # 1, 1.0 and True are one key; a value whose type matters must be told apart by the operator, not here.
+            if not any(type(v) is float for v in given.values()):
+                self._parsed[key] = parsed
+        except TypeError:
+            pass
+        return parsed
+
+    def with_defaults(self, parsed):
+        """All attributes: those parsed, and the defaults of the others."""
+        return {n: parsed.get(n, a.default) for n, a in self.attributes.items()}
+
+    def input_names(self, parsed, count=None):
+        """The names of the inputs that this use of the operator has.
+
+        `count` says how many inputs were given where the operator takes any number.
+        """
+        if self.inputs_rule is not None:
+            return tuple(self.inputs_rule(self.with_defaults(parsed)))
+        if self.variadic:
+            fixed = self.inputs[:-1]
+            return fixed + tuple(f"arg{i}" for i in range((count or 0) - len(fixed)))
+        return tuple(n for n in self.inputs if n not in self.optional_inputs)
+
+    def outputs(self, parsed):
+        """How many outputs a use with these attributes has."""
+        return self.num_outputs(self.with_defaults(parsed)) if callable(self.num_outputs) else self.num_outputs
+
+    def list_output_names(self, parsed):
+        """The suffixes of the outputs' names: ``output``, or ``output0``, ``output1``, ..., or what the operator calls them."""
+        n = self.outputs(parsed)
+        if self.output_names is not None:
+            names = self.output_names(self.with_defaults(parsed)) if callable(self.output_names) else self.output_names
+            return tuple(names)[:n]
+        return ("output",) if n == 1 else tuple(f"output{i}" for i in range(n))
+
+    # -- registrations that stand below the function ---------------------------------------------------------------
+
+    def gradient(self, backward):
+        """Give the operator MXNet's own gradient instead of the derivative of its function.
+
+        ``backward(out_grads, inputs, outputs, **attributes)`` returns one gradient (or None) for each input; all are tuples of
+        tensors. It runs under torch's autograd, so a gradient made of differentiable operations can be differentiated again.
+        """
+        self.fn = _with_gradient(self, backward)
+        return backward
+
+    def shape_rule(self, rule):
+        """Register shape inference that works from partial knowledge, in both directions.
+
+        ``rule(in_shapes, out_shapes, **attributes)`` gets lists of shapes: None where nothing is known, otherwise a tuple with
+        -1 for each unknown size. It returns both lists, with what it could add. Without a rule the outputs' shapes come from
+        running the function on meta tensors, once all inputs are known.
+        """
+        self.shape_inference = rule
+        return rule
+
+    def dtype_rule(self, rule):
+        """Register type inference: ``rule(in_types, out_types, **attributes)`` over torch types, None where unknown.
+
+        Without a rule all unknown inputs and the outputs have the type of the first known input, or `dtype` where the operator
+        has such an attribute.
+        """
+        self.dtype_inference = rule
+        return rule
+
+
+# What MXNet 1.x accepts on any operator of the kinds that once took it, and nothing here acts on.
+_IGNORED = frozenset({"cudnn_tune", "cudnn_off", "workspace", "__profiler_scope__"})
+
+
+def _same_shape(in_shapes, out_shapes, **_):
+    from .shapes import unify
+    shape = None
+    for s in (*in_shapes, *out_shapes):
+        shape = unify(shape, s)
+    return [shape] * len(in_shapes), [shape] * len(out_shapes)
+
+
+def _with_gradient(operator, backward):
+    raw = operator.raw
+    mutated = {operator.inputs.index(m) for m in operator.mutates}
+
+    class Gradient(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, attributes, *tensors):
+            outputs = raw(*tensors, **attributes)
+            single = isinstance(outputs, torch.Tensor)
+            outputs_tuple = (outputs,) if single else tuple(outputs)
+            # An output that is an input (in-place identity) must be another tensor for torch to record it.
+            outputs_tuple = tuple(o.view_as(o) if any(o is t for t in tensors) else o for o in outputs_tuple)
+            ctx.attributes, ctx.single, ctx.num_inputs = attributes, single, len(tensors)
+            ctx.unsaved = {i: tensors[i] for i in mutated if i < len(tensors)}
+            ctx.save_for_backward(*(None if i in mutated else t for i, t in enumerate(tensors)), *outputs_tuple)
+            ctx.mark_non_differentiable(*(o for o in outputs_tuple if not o.is_floating_point()))
+            return outputs_tuple[0] if single else outputs_tuple
+
+        @staticmethod
+        def backward(ctx, *out_grads):
+            saved = ctx.saved_tensors
+            inputs = tuple(ctx.unsaved.get(i, t) for i, t in enumerate(saved[:ctx.num_inputs]))
+            grads = backward(out_grads, inputs, saved[ctx.num_inputs:], **ctx.attributes)
+            grads = grads if isinstance(grads, tuple) else (grads,)
+            return (None, *grads, *[None] * (ctx.num_inputs - len(grads)))
+
+    def function(*tensors, **attributes):
+        if torch.is_grad_enabled():
+            for t in tensors:
+                if t is not None and t.requires_grad:
+                    return Gradient.apply(attributes, *tensors)
+        return raw(*tensors, **attributes)
+
+    function.__name__ = function.__qualname__ = raw.__name__
+    function.__module__, function.__doc__, function.__wrapped__ = raw.__module__, raw.__doc__, raw
+    return function
+
+
+def op(name, **options):
+    """Register the decorated function as the operator `name`. See `Operator` for the options.
+
+    ``aliases``
+        Further names.
+    ``num_outputs``, ``output_names``
+        A number and suffixes, or functions of the attributes that return these.
+    ``inputs_rule``
+        A function of the attributes that returns the names of the inputs in use, where that varies (``no_bias``).
+    ``mutates``
+        The inputs a call writes to.
+    ``loss``
+        True for an output layer: its gradient ignores what comes from above.
+    ``no_gradient``
+        True where MXNet registers no gradient: binding or recording for one raises.
+    ``same_shape``
+        True if all inputs and outputs have one shape.
+    """
+    def register(fn):
+        operator = Operator(name, fn, **options)
+        for n in (name, *operator.aliases):
+            if n in OPERATORS:
+                raise ValueError(f"operator name {n!r} is registered twice: by {OPERATORS[n].raw.__module__} and {fn.__module__}")
+            OPERATORS[n] = operator
+        return operator
+    return register
+
+
+def get(name):
+    """The operator of that name or alias.
+
+    Raises
+    ------
+    UnknownOperatorError
+        If none is registered.
+    """
+    try:
+        return OPERATORS[name]
+    except KeyError:
+        import difflib
+        close = difflib.get_close_matches(name, OPERATORS, 3)
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise UnknownOperatorError(f"operator '{name}' is not registered{hint}") from None

@@ -1,0 +1,203 @@
+"""Operator attributes: what an annotation means, and how a value or a string from a JSON file becomes that.
+
+An operator declares its attributes as keyword-only parameters. The annotation says everything: ``int``, ``float``, ``bool``,
+``str``, ``Shape`` (a tuple of integers), ``Floats``, ``Axes`` (an integer, a tuple or None), ``DType``, ``Literal[...]``,
+``Optional[...]`` of these. Two annotations name what the caller of an operator provides rather than the user: ``Training``
+(True while a training pass runs) and ``Device`` (where a new array goes; users say ``ctx=``).
+"""
+import ast
+import types
+import typing
+from typing import Literal, Optional, Union
+
+import numpy as np
+import torch
+
+from . import dtypes
+
+
+Shape = tuple[int, ...]
+Floats = tuple[float, ...]
+Axes = Union[int, tuple[int, ...], None]
+DType = torch.dtype
+Training = typing.NewType("Training", bool)
+Device = typing.NewType("Device", torch.device)
+
+
+def _parse_literal(text):
+    """A number or a (nested) tuple out of its text; MXNet also writes ``[1,2]``, ``1L`` and ``None``."""
+    try:
+        return ast.literal_eval(text.strip().replace("L", ""))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise ValueError(text) from None
+
+
+def _to_int(value):
+    if type(value) is int:
+        return value
+    if isinstance(value, str):
+        text = value.strip()
+        if text in ("True", "False"):
+            return int(text == "True")
+        return int(text.rstrip("L"))
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    if isinstance(value, (float, np.floating)) and value != int(value):
+        raise ValueError(value)
+    if isinstance(value, np.ndarray) and value.size != 1:
+        raise ValueError(value)
+    return int(value)
+
+
+def _to_float(value):
+    if type(value) is float:
+        return value
+    if isinstance(value, str):
+        text = value.strip()
+        return float({"True": "1", "False": "0"}.get(text, text))
+    return float(value)
+
+
+def _to_bool(value):
+    if type(value) is bool:
+        return value
+    if isinstance(value, str):
+        text = value.strip().lower()
+        if text in ("true", "1"):
+            return True
+        if text in ("false", "0"):
+            return False
+        raise ValueError(value)
+    if value is None:
+        raise ValueError(value)
+    return bool(value)
+
+
+def _to_str(value):
+    return value if type(value) is str else str(value)
+
+
+def _to_shape(value):
+    if type(value) is tuple and all(type(v) is int for v in value):
+        return value
+    if isinstance(value, str):
+        value = _parse_literal(value) if value.strip() else ()
+    if value is None:
+        raise ValueError(value)
+    if isinstance(value, (int, np.integer)):
+        return (int(value),)
+    # Inside a shape None stands for 'unknown' or 'all', as in slice(begin=(None, 1)).
+    return tuple(None if v is None else _to_int(v) for v in value)
+
+
+def _to_floats(value):
+    if isinstance(value, str):
+        value = _parse_literal(value) if value.strip() else ()
+    if isinstance(value, (int, float, np.number)):
+        return (float(value),)
+    return tuple(float(v) for v in value)
+
+
+def _to_axes(value):
+    if isinstance(value, str):
+        value = _parse_literal(value) if value.strip() else ()
+    if value is None or type(value) is int:
+        return value
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    return _to_shape(value)
+
+
+def _to_dtype(value):
+    if value is None or value == "None":
+        raise ValueError(value)
+    if isinstance(value, str) and value.lstrip("-").isdigit():
+        if int(value) not in dtypes.FLAG_TO_NAME:
+            raise ValueError(value)
+        return dtypes.NAME_TO_TORCH[dtypes.FLAG_TO_NAME[int(value)]]
+    return dtypes.to_torch(value)
+
+
+_PARSERS = {int: (_to_int, "an integer"), float: (_to_float, "a number"), bool: (_to_bool, "True or False"), str: (_to_str, "a string"),
+            Shape: (_to_shape, "a tuple of integers"), Floats: (_to_floats, "a tuple of numbers"),
+            Axes: (_to_axes, "an integer, a tuple of integers or None"), DType: (_to_dtype, "the name of a data type")}
+
+
+class Attribute:
+    """One attribute of an operator: its name, default, and how a value is checked.
+
+    `kind` is the annotation without its ``Optional``; `choices` the allowed strings of a ``Literal``.
+    """
+
+    __slots__ = ("name", "kind", "default", "required", "optional", "choices", "_parse", "expected", "note")
+
+    def __init__(self, operator, name, annotation, default, required):
+        self.name, self.default, self.required = name, default, required
+        self.optional = False
+        self.note = ""
+        if annotation != Axes and typing.get_origin(annotation) in (Union, types.UnionType):
+            members = typing.get_args(annotation)
+            rest = [a for a in members if a is not type(None)]
+            self.optional = len(rest) < len(members)
+            if len(rest) != 1:
+                raise TypeError(f"operator {operator}: attribute `{name}` has the annotation {annotation}, which joins several "
+                                "types; use one type, or Optional of one")
+            annotation = rest[0]
+        self.choices = None
+        if typing.get_origin(annotation) is Literal:
+            self.choices = typing.get_args(annotation)
+            self.kind = Literal
+            self._parse, self.expected = self._choose, "one of " + ", ".join(map(repr, self.choices))
+        elif annotation in _PARSERS:
+            self.kind = annotation
+            self._parse, self.expected = _PARSERS[annotation]
+        else:
+            raise TypeError(f"operator {operator}: attribute `{name}` has the annotation {annotation!r}, which no file format can "
+                            f"hold; use one of int, float, bool, str, Shape, Floats, Axes, DType, Literal, or Optional of these")
+
+    def _choose(self, value):
+        text = value if isinstance(value, str) else _dtype_text(value)
+        if text not in self.choices:
+            raise ValueError(value)
+        return text
+
+    def parse(self, value):
+        """The value in the form that the operator expects.
+
+        Raises
+        ------
+        ValueError
+            If `value` is not of the attribute's type.
+        """
+        if self.optional and (value is None or (type(value) is str and value == "None")):
+            return None
+        return self._parse(value)
+
+
+def _dtype_text(value):
+    if isinstance(value, (bool, int, float)):
+        return str(value)
+    try:
+        return dtypes.name_of(dtypes.to_torch(value))
+    except TypeError:
+        return str(value)
+
+
+def to_string(value):
+    """How an attribute's value stands in a Symbol and in its JSON."""
+    if type(value) is str:
+        return value
+    if isinstance(value, (torch.dtype, np.dtype)) or (isinstance(value, type) and issubclass(value, (np.generic, float, int, bool))):
+        return dtypes.name_of(dtypes.to_torch(value))
+    if isinstance(value, (list, tuple)):
+        items = [str(v.item()) if isinstance(v, np.generic) else to_string(v) if isinstance(v, (list, tuple)) else str(v)
+                 for v in value]
+        if isinstance(value, list):
+            return "[" + ", ".join(items) + "]"
+        return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
+    if isinstance(value, np.generic):
+        return str(value.item())
+    return str(value)
+
+
+__all__ = ["Attribute", "Axes", "DType", "Device", "Floats", "Literal", "Optional", "Shape", "Training", "to_string"]

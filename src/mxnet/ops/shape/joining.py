@@ -1,0 +1,88 @@
+"""Operators that join arrays: Concat, stack."""
+import torch
+
+from ...base import MXNetError
+from ..axes import normalize_axis
+from ..registry import op
+from ..shapes import unify
+
+
+def _same_type(operator, data):
+    first = data[0].dtype
+    for i, t in enumerate(data):
+        if t.dtype != first:
+            raise MXNetError(f"{operator}: all inputs must have one data type; the first has {first}, input {i} has {t.dtype}; "
+                             "convert with astype")
+
+
+@op("Concat", aliases=("concat", "_sparse_concat"), key_var_num_args="num_args")
+def concat(*data, dim: int = 1):
+    """Join arrays along the axis `dim`; all other sizes must agree."""
+    _same_type("Concat", data)
+    return torch.cat(data, dim)
+
+
+def _concat_rule(in_shapes, out_shapes, *, dim):
+    common, axis, total = None, None, 0
+    for shape in (*in_shapes, out_shapes[0]):
+        if shape is not None and len(shape) > 0:
+            axis = normalize_axis("Concat", dim, len(shape), "dim")
+            common = unify(common, (*shape[:axis], -1, *shape[axis + 1:]))
+    if common is None:
+        return in_shapes, out_shapes
+    in_shapes = [unify(s, common) for s in in_shapes]
+    sizes = [s[axis] for s in in_shapes]
+    unknown = [i for i, size in enumerate(sizes) if size < 0]
+    total = sum(sizes) if not unknown else -1
+    out = unify(out_shapes[0], (*common[:axis], total, *common[axis + 1:]))
+    return in_shapes, [out]
+
+
+concat.shape_rule(_concat_rule)
+
+
+@op("_rnn_param_concat", aliases=("_npi_rnn_param_concat",), key_var_num_args="num_args")
+def rnn_param_concat(*data, dim: int = 1):
+    """Join the parameters of a recurrent layer into the one vector that RNN takes."""
+    _same_type("_rnn_param_concat", data)
+    return torch.cat(data, dim)
+
+
+@rnn_param_concat.shape_rule
+def _(in_shapes, out_shapes, *, dim):
+    in_shapes, out_shapes = _concat_rule(in_shapes, out_shapes, dim=dim)
+    out = out_shapes[0]
+    if out is None:
+        return in_shapes, out_shapes
+    axis = dim % len(out)
+    unknown = [i for i, s in enumerate(in_shapes) if s[axis] < 0]
+    # The input-to-hidden weights of a layer have unknown sizes until the data is known: what is left is theirs.
+    if unknown and out[axis] >= 0:
+        rest = out[axis] - sum(s[axis] for s in in_shapes if s[axis] >= 0)
+        if rest < 0 or len(unknown) > 2:
+            raise MXNetError(f"_rnn_param_concat: parameters of sizes {[s[axis] for s in in_shapes]} do not fill a vector of {out[axis]}")
+        for i in unknown:
+            in_shapes[i] = (*in_shapes[i][:axis], rest // len(unknown), *in_shapes[i][axis + 1:])
+    return in_shapes, out_shapes
+
+
+@op("stack", aliases=("_npi_stack",), key_var_num_args="num_args")
+def stack(*data, axis: int = 0):
+    """Join arrays of one shape along a new axis."""
+    _same_type("stack", data)
+    return torch.stack(data, axis)
+
+
+@stack.shape_rule
+def _(in_shapes, out_shapes, *, axis):
+    common = None
+    for shape in in_shapes:
+        common = unify(common, shape)
+    out = out_shapes[0]
+    if out is not None:
+        at = normalize_axis("stack", axis, len(out))
+        common = unify(common, (*out[:at], *out[at + 1:]))
+    if common is None:
+        return in_shapes, out_shapes
+    at = normalize_axis("stack", axis, len(common) + 1)
+    return [common] * len(in_shapes), [unify(out, (*common[:at], len(in_shapes), *common[at:]))]

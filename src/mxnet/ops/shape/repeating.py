@@ -1,0 +1,158 @@
+"""Operators that repeat, mirror or pad: tile, repeat, reverse, Pad, broadcast_*, diag."""
+import torch
+import torch.nn.functional as F
+
+from ...base import MXNetError
+from ..axes import normalize_axis, require_ndim
+from ..registry import op
+from ..schema import Axes, Literal, Optional, Shape
+from ..shapes import known, unify
+
+
+@op("tile", aliases=("_npi_tile",))
+def tile(data, *, reps: Shape):
+    """Lay `data` side by side ``reps[i]`` times along axis `i`; missing leading axes count as 1."""
+    return data.repeat((1,) * (data.dim() - len(reps)) + reps)
+
+
+@op("repeat", aliases=("_np_repeat",))
+def repeat(data, *, repeats: int, axis: Optional[int] = None):
+    """Repeat each element (of the flattened array, if `axis` is None) `repeats` times in a row."""
+    if repeats < 0:
+        raise MXNetError(f"repeat: repeats cannot be a negative number, received {repeats}")
+    if repeats == 0:
+        return data.new_empty((0,))
+    if axis is None:
+        return data.reshape(-1).repeat_interleave(repeats)
+    return data.repeat_interleave(repeats, normalize_axis("repeat", axis, data.dim()))
+
+
+@op("reverse", aliases=("flip",), same_shape=True)
+def reverse(data, *, axis: Shape):
+    """Turn the order of the elements along `axis` (one or several) around."""
+    return data.flip([normalize_axis("reverse", a, data.dim()) for a in axis])
+
+
+@op("Pad", aliases=("pad",))
+def pad(data, *, mode: Literal["constant", "edge", "reflect"], pad_width: Shape, constant_value: float = 0.0):
+    """Pad the spatial axes of (N, C, H, W) or (N, C, D, H, W) data.
+
+    Parameters
+    ----------
+    mode : {'constant', 'edge', 'reflect'}
+        Fill with `constant_value`, with the border's value, or with the mirrored inside.
+    pad_width : tuple of int
+        (before, after) of each axis in turn, so 8 or 10 numbers; the first four must be 0.
+    """
+    require_ndim("Pad", data, 4, 5)
+    if len(pad_width) != 2 * data.dim():
+        raise MXNetError(f"Pad: `pad_width` must have {2 * data.dim()} entries for {data.dim()}-D data, received {pad_width}")
+    if any(pad_width[:4]):
+        raise MXNetError(f"Pad: the first four entries of `pad_width` (batch and channel) must be 0, received {pad_width}")
+    sizes = [w for i in range(data.dim() - 1, 1, -1) for w in pad_width[2 * i:2 * i + 2]]
+    if mode == "constant":
+        return F.pad(data, sizes, value=constant_value)
+    if mode == "reflect" and any(w >= data.shape[2 + i // 2] for i, w in enumerate(pad_width[4:])):
+        raise MXNetError(f"Pad: reflection only supports padding sizes smaller than the input size, received pad_width={pad_width} "
+                         f"for shape {tuple(data.shape)}")
+    return F.pad(data, sizes, mode="replicate" if mode == "edge" else "reflect")
+
+
+@pad.shape_rule
+def _(in_shapes, out_shapes, *, mode, pad_width, constant_value):
+    data, out = in_shapes[0], out_shapes[0]
+    if data is not None and len(pad_width) == 2 * len(data):
+        out = unify(out, tuple(s + a + b if s >= 0 else -1 for s, a, b in zip(data, pad_width[::2], pad_width[1::2])))
+    return [data], [out]
+
+
+def _expand(operator, data, shape):
+    for have, want in zip(data.shape, shape):
+        if have not in (1, want):
+            raise MXNetError(f"{operator}: an array of shape {tuple(data.shape)} cannot be broadcast to {tuple(shape)}")
+    return torch.expand_copy(data, shape)
+
+
+@op("broadcast_to")
+def broadcast_to(data, *, shape: Shape = ()):
+    """Repeat `data` along its axes of size 1 to reach `shape`, in which 0 keeps a size."""
+    if len(shape) != data.dim():
+        raise MXNetError(f"broadcast_to: an array of shape {tuple(data.shape)} cannot be broadcast to {shape}: "
+                         "the number of axes differs; reshape it first")
+    return _expand("broadcast_to", data, [s or have for s, have in zip(shape, data.shape)])
+
+
+@op("broadcast_axis", aliases=("broadcast_axes",))
+def broadcast_axis(data, *, axis: Shape = (), size: Shape = ()):
+    """Repeat `data` along the axes `axis`, which have size 1, to the sizes `size`."""
+    if len(axis) != len(size):
+        raise MXNetError(f"broadcast_axis: `axis` and `size` must have the same length, received {axis} and {size}")
+    sizes = list(data.shape)
+    for a, s in zip(axis, size):
+        a = normalize_axis("broadcast_axis", a, data.dim())
+        if sizes[a] != 1:
+            raise MXNetError(f"broadcast_axis: broadcasting axis must have size 1, but axis {a} of shape {tuple(data.shape)} has not")
+        sizes[a] = s
+    return torch.expand_copy(data, sizes)
+
+
+def _broadcast_like_sizes(lhs, rhs, lhs_axes, rhs_axes):
+    if lhs_axes is None or rhs_axes is None:
+        if len(lhs) != len(rhs):
+            raise MXNetError(f"broadcast_like: an array of shape {lhs} cannot be broadcast to {rhs}: the number of axes differs; "
+                             "say which axes with lhs_axes and rhs_axes")
+        return tuple(b if b >= 0 else a for a, b in zip(lhs, rhs))
+    lhs_axes, rhs_axes = ((a,) if isinstance(a, int) else a for a in (lhs_axes, rhs_axes))
+    if len(lhs_axes) != len(rhs_axes) or not lhs_axes:
+        raise MXNetError(f"broadcast_like: lhs_axes and rhs_axes must have the same length above 0, received {lhs_axes} and {rhs_axes}")
+    sizes = list(lhs)
+    for a, b in zip(lhs_axes, rhs_axes):
+        a = normalize_axis("broadcast_like", a, len(lhs), "lhs_axes")
+        b = normalize_axis("broadcast_like", b, len(rhs), "rhs_axes")
+        if lhs[a] != 1:
+            raise MXNetError(f"broadcast_like: axis {a} of lhs (shape {lhs}) must have size 1 to be broadcast")
+        sizes[a] = rhs[b]
+    return tuple(sizes)
+
+
+@op("broadcast_like")
+def broadcast_like(lhs, rhs, *, lhs_axes: Axes = None, rhs_axes: Axes = None):
+    """Repeat `lhs` along its axes of size 1 (or along `lhs_axes`) to the sizes that `rhs` has there (along `rhs_axes`)."""
+    return _expand("broadcast_like", lhs, _broadcast_like_sizes(tuple(lhs.shape), tuple(rhs.shape), lhs_axes, rhs_axes))
+
+
+@broadcast_like.shape_rule
+def _(in_shapes, out_shapes, *, lhs_axes, rhs_axes):
+    lhs, rhs = in_shapes
+    out = out_shapes[0]
+    if lhs is not None and rhs is not None:
+        out = unify(out, _broadcast_like_sizes(lhs, rhs, lhs_axes, rhs_axes))
+    return in_shapes, [out]
+
+
+@broadcast_like.dtype_rule
+def _(in_types, out_types, **_):
+    first = in_types[0] or out_types[0]
+    return [first, in_types[1] or first], [first]
+
+
+@op("diag")
+def diag(data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
+    """The `k`-th diagonal of the planes (`axis1`, `axis2`), as the last axis; for 1-D data the matrix that has it there."""
+    if data.dim() == 1:
+        return torch.diag_embed(data, k)
+    a, b = normalize_axis("diag", axis1, data.dim(), "axis1"), normalize_axis("diag", axis2, data.dim(), "axis2")
+    if a == b:
+        raise MXNetError(f"diag: axis1 and axis2 cannot refer to the same axis {a}")
+    height, width = data.shape[a], data.shape[b]
+    if min(height, width - k) <= 0 if k > 0 else min(height + k, width) <= 0:
+        raise MXNetError(f"diag: there is no diagonal {k} in a plane of {height} x {width}")
+    return torch.diagonal_copy(data, k, a, b)
+
+
+@diag.shape_rule
+def _(in_shapes, out_shapes, **attributes):
+    data, out = in_shapes[0], out_shapes[0]
+    if known(data):
+        out = unify(out, tuple(diag.raw(torch.empty(data, device="meta"), **attributes).shape))
+    return [data], [out]

@@ -1,0 +1,256 @@
+"""Operators that take or replace a block: slice, slice_axis, slice_like, _slice_assign, SliceChannel, _split_v2, Crop."""
+import torch
+
+from ...base import MXNetError
+from ..axes import normalize_axis, require_ndim
+from ..registry import op
+from ..schema import Optional, Shape
+from ..shapes import unify
+
+
+def _ranges(operator, begin, end, step, ndim):
+    """(begin, end, step) of each leading axis that is sliced."""
+    if len(begin) != len(end):
+        raise MXNetError(f"{operator}: `begin` and `end` must have the same length, received {begin} and {end}")
+    if step and len(step) != len(begin):
+        raise MXNetError(f"{operator}: `step` and `begin` must have the same length, received {step} and {begin}")
+    if len(begin) > ndim:
+        raise MXNetError(f"{operator}: slicing axis exceeds data dimensions: {len(begin)} ranges for {ndim}-D data")
+    steps = tuple(1 if s is None else s for s in step) if step else (1,) * len(begin)
+    if 0 in steps:
+        raise MXNetError(f"{operator}: `step` cannot be 0, received {step}")
+    return tuple(zip(begin, end, steps))
+
+
+def _view(operator, data, begin, end, step):
+    """The sliced block as a view, and the axes on which it still must be flipped, since torch only steps forward."""
+    index, flips = [], []
+    for axis, (b, e, s) in enumerate(_ranges(operator, begin, end, step, data.dim())):
+        if s < 0:
+            picked = range(*slice(b, e, s).indices(data.shape[axis]))
+            flips.append(axis)
+            index.append(slice(picked[-1], picked[0] + 1, -s) if picked else slice(0, 0))
+        else:
+            index.append(slice(b, e, s))
+    return data[tuple(index)], flips
+
+
+@op("slice", aliases=("crop", "_sparse_slice", "_npi_slice", "_npx_slice"))
+def slice_(data, *, begin: Shape, end: Shape, step: Shape = ()):
+    """The block ``begin[i]:end[i]:step[i]`` of each leading axis; None stands for the default of Python's slices.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.slice(mx.nd.arange(12).reshape((3, 4)), begin=(0, None), end=(2, None), step=(1, -2)).asnumpy().tolist()
+    [[3.0, 1.0], [7.0, 5.0]]
+    """
+    view, flips = _view("slice", data, begin, end, step)
+    return view.flip(flips) if flips else view.clone(memory_format=torch.contiguous_format)
+
+
+@slice_.shape_rule
+def _(in_shapes, out_shapes, *, begin, end, step):
+    data, out = in_shapes[0], out_shapes[0]
+    if data is not None:
+        sizes = list(data)
+        for axis, (b, e, s) in enumerate(_ranges("slice", begin, end, step, len(data))):
+            if sizes[axis] >= 0:
+                sizes[axis] = len(range(*slice(b, e, s).indices(sizes[axis])))
+        out = unify(out, tuple(sizes))
+    return [data], [out]
+
+
+@op("_slice_assign", aliases=("_crop_assign", "_npi_slice_assign"))
+def slice_assign(lhs, rhs, *, begin: Shape, end: Shape, step: Shape = ()):
+    """A copy of `lhs` whose block ``begin:end:step`` is `rhs`."""
+    out = lhs.clone()
+    view, flips = _view("_slice_assign", out, begin, end, step)
+    view.copy_(rhs.flip(flips) if flips else rhs)
+    return out
+
+
+@slice_assign.shape_rule
+def _(in_shapes, out_shapes, *, begin, end, step):
+    lhs = unify(in_shapes[0], out_shapes[0])
+    rhs = in_shapes[1]
+    if lhs is not None:
+        rhs = unify(rhs, slice_.shape_inference([lhs], [None], begin=begin, end=end, step=step)[1][0])
+    return [lhs, rhs], [lhs]
+
+
+@op("_slice_assign_scalar", aliases=("_crop_assign_scalar", "_npi_slice_assign_scalar"), same_shape=True)
+def slice_assign_scalar(data, *, scalar: float = 0.0, begin: Shape, end: Shape, step: Shape = ()):
+    """A copy of `data` whose block ``begin:end:step`` is filled with `scalar`."""
+    out = data.clone()
+    _view("_slice_assign_scalar", out, begin, end, step)[0].fill_(scalar)
+    return out
+
+
+def _axis_range(axis, begin, end, shape):
+    axis = normalize_axis("slice_axis", axis, len(shape))
+    size = shape[axis]
+    first = begin + size if begin < 0 else begin
+    last = size if end is None else end + size if end < 0 else end
+    if last > size or size > 0 and not 0 <= first < last:
+        raise MXNetError(f"slice_axis: begin={begin}, end={end} is not a range of axis {axis}, which has size {size}")
+    return axis, first, last
+
+
+@op("slice_axis")
+def slice_axis(data, *, axis: int, begin: int, end: Optional[int]):
+    """The block ``begin:end`` of one axis; ``end=None`` means to its end."""
+    axis, first, last = _axis_range(axis, begin, end, data.shape)
+    return torch.slice_copy(data, axis, first, last)
+
+
+@slice_axis.shape_rule
+def _(in_shapes, out_shapes, *, axis, begin, end):
+    data, out = in_shapes[0], out_shapes[0]
+    if data is not None:
+        at = normalize_axis("slice_axis", axis, len(data))
+        if data[at] >= 0:
+            _, first, last = _axis_range(axis, begin, end, data)
+            out = unify(out, (*data[:at], last - first, *data[at + 1:]))
+        else:
+            out = unify(out, (*data[:at], -1, *data[at + 1:]))
+    return [data], [out]
+
+
+def _like_sizes(data, like, axes):
+    if not axes and len(data) != len(like):
+        raise MXNetError(f"slice_like: without `axes` both inputs need as many axes, received shapes {data} and {like}")
+    sizes = list(data)
+    for axis in axes or range(len(data)):
+        axis = normalize_axis("slice_like", axis, len(data), "axes")
+        if axis >= len(like):
+            raise MXNetError(f"slice_like: slice axis {axis} exceeds second input, which has shape {like}")
+        if sizes[axis] >= 0 and like[axis] > sizes[axis]:
+            raise MXNetError(f"slice_like: axis {axis} of shape_like has size {like[axis]}, which exceeds that of data ({sizes[axis]})")
+        sizes[axis] = like[axis]
+    return tuple(sizes)
+
+
+@op("slice_like")
+def slice_like(data, shape_like, *, axes: Shape = ()):
+    """The first elements of `data` along `axes` (all if empty), as many as `shape_like` has there."""
+    sizes = _like_sizes(tuple(data.shape), tuple(shape_like.shape), axes)
+    return data[tuple(slice(0, s) for s in sizes)].clone(memory_format=torch.contiguous_format)
+
+
+@slice_like.shape_rule
+def _(in_shapes, out_shapes, *, axes):
+    data, like = in_shapes
+    out = out_shapes[0]
+    if data is not None and like is not None:
+        out = unify(out, _like_sizes(data, like, axes))
+    return in_shapes, [out]
+
+
+@slice_like.dtype_rule
+def _(in_types, out_types, *, axes):
+    first = in_types[0] or out_types[0]
+    return [first, in_types[1] or first], [first]
+
+
+def _one_or_all(pieces):
+    return pieces[0] if len(pieces) == 1 else tuple(pieces)
+
+
+@op("SliceChannel", aliases=("split",), num_outputs=lambda attributes: attributes["num_outputs"])
+def slice_channel(data, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False):
+    """Cut one axis into `num_outputs` equal pieces; with `squeeze_axis` each has size 1 and loses that axis.
+
+    Raises
+    ------
+    MXNetError
+        If `num_outputs` does not divide the size of the axis.
+    """
+    axis, piece = _piece(data.shape, num_outputs, axis, squeeze_axis)
+    return _one_or_all(torch.unbind_copy(data, axis) if squeeze_axis else torch.split_copy(data, piece, axis))
+
+
+def _piece(shape, num_outputs, axis, squeeze_axis):
+    axis = normalize_axis("SliceChannel", axis, len(shape))
+    size = shape[axis]
+    if size >= 0 and (num_outputs <= 0 or size % num_outputs):
+        raise MXNetError(f"SliceChannel: num_outputs={num_outputs} does not evenly divide axis {axis} of shape {tuple(shape)}")
+    if squeeze_axis and size not in (-1, num_outputs):
+        raise MXNetError(f"SliceChannel: with squeeze_axis, axis {axis} of shape {tuple(shape)} must have size num_outputs={num_outputs}")
+    return axis, -1 if size < 0 else size // num_outputs
+
+
+@slice_channel.shape_rule
+def _(in_shapes, out_shapes, *, num_outputs, axis, squeeze_axis):
+    data, piece = in_shapes[0], None
+    for out in out_shapes:
+        piece = unify(piece, out)
+    if data is None:
+        return [data], [piece] * num_outputs
+    axis, size = _piece(data, num_outputs, axis, squeeze_axis)
+    middle = () if squeeze_axis else (size,)
+    piece = unify(piece, (*data[:axis], *middle, *data[axis + 1:]))
+    if squeeze_axis:
+        back = (*piece[:axis], num_outputs, *piece[axis:])
+    else:
+        back = (*piece[:axis], piece[axis] * num_outputs if piece[axis] >= 0 else -1, *piece[axis + 1:])
+    return [unify(data, back)], [piece] * num_outputs
+
+
+@op("_split_v2", aliases=("_npi_split",),
+    num_outputs=lambda attributes: attributes["sections"] or len(attributes["indices"]))
+def split_v2(data, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0):
+    """Cut one axis into `sections` pieces of (nearly) equal size, or where the pieces start (`indices`, the first is 0)."""
+    axis = normalize_axis("_split_v2", axis, data.dim())
+    sizes = _piece_sizes(data.shape[axis], indices, sections, squeeze_axis)
+    pieces = torch.unbind_copy(data, axis) if squeeze_axis else torch.split_with_sizes_copy(data, sizes, axis)
+    return _one_or_all(pieces)
+
+
+def _piece_sizes(size, indices, sections, squeeze_axis):
+    if sections > 0:
+        small, larger = divmod(size, sections)
+        sizes = [small + 1] * larger + [small] * (sections - larger)
+    else:
+        starts = (*indices, size)
+        sizes = [b - a for a, b in zip(starts, starts[1:])]
+        if not indices or indices[0] != 0 or min(sizes) < 0:
+            raise MXNetError(f"_split_v2: `indices` must start with 0 and rise up to the size of the axis ({size}), received {indices}")
+    if squeeze_axis and any(s != 1 for s in sizes):
+        raise MXNetError(f"_split_v2: with squeeze_axis every piece must have size 1, received sizes {tuple(sizes)}")
+    return sizes
+
+
+@split_v2.shape_rule
+def _(in_shapes, out_shapes, *, indices, axis, squeeze_axis, sections):
+    data = in_shapes[0]
+    if data is None:
+        return in_shapes, out_shapes
+    axis = normalize_axis("_split_v2", axis, len(data))
+    if data[axis] < 0:
+        return in_shapes, out_shapes
+    outs = []
+    for size, out in zip(_piece_sizes(data[axis], indices, sections, squeeze_axis), out_shapes):
+        outs.append(unify(out, (*data[:axis], *(() if squeeze_axis else (size,)), *data[axis + 1:])))
+    for out in outs:
+        middle = (data[axis],)
+        data = unify(data, (*out[:axis], *middle, *out[axis + (not squeeze_axis):]))
+    return [data], outs
+
+
+@op("Crop", key_var_num_args="num_args", inputs_rule=lambda a: ("data",) if a["num_args"] == 1 else ("data", "crop_like"))
+def crop(*data, num_args: int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0), center_crop: bool = False):
+    """A window of images (N, C, H, W): of the height and width of the second input if there is one, else of `h_w`.
+
+    It starts at `offset` (y, x), or lies in the middle with `center_crop`.
+    """
+    images = data[0]
+    require_ndim("Crop", images, 4)
+    size = tuple(data[1].shape[2:]) if len(data) > 1 else h_w
+    room = [images.shape[i + 2] - size[i] for i in (0, 1)]
+    start = [r // 2 for r in room] if center_crop else offset
+    for name, s, r, length in zip(("height", "width"), start, room, size):
+        if length < 1 or r < 0 or not 0 <= s <= r:
+            raise MXNetError(f"Crop: a window of {name} {length} at offset {s} does not fit images of shape {tuple(images.shape)}")
+    y, x = start
+    return images[:, :, y:y + size[0], x:x + size[1]].clone(memory_format=torch.contiguous_format)

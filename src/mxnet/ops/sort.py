@@ -1,0 +1,111 @@
+"""Operators that order elements: sort, argsort, topk."""
+import torch
+
+from ..base import MXNetError
+from .axes import normalize_axis
+from .registry import op
+from .schema import DType, Literal, Optional
+from .shapes import product, unify
+
+
+def _flat(data, axis, operator):
+    """(data, axis) with axis=None meaning the flattened array."""
+    return (data.reshape(-1), 0) if axis is None else (data, normalize_axis(operator, axis, data.dim()))
+
+
+@op("sort", aliases=("_npi_sort",), output_names=("output0",))
+def sort(data, *, axis: Optional[int] = -1, is_ascend: bool = True):
+    """Sort along `axis`, or the flattened array if it is None."""
+    data, axis = _flat(data, axis, "sort")
+    return torch.sort(data, axis, descending=not is_ascend)[0]
+
+
+@op("argsort", aliases=("_npi_argsort",))
+def argsort(data, *, axis: Optional[int] = -1, is_ascend: bool = True, dtype: DType = torch.float32):
+    """The indices that sort along `axis`; equal elements keep their order."""
+    data, axis = _flat(data, axis, "argsort")
+    return torch.sort(data, dim=axis, descending=not is_ascend, stable=True)[1].to(dtype)
+
+
+@argsort.dtype_rule
+def _(in_types, out_types, *, dtype, **_):
+    return in_types, [dtype]
+
+
+def _flat_rule(in_shapes, out_shapes, *, axis, **_):
+    data, out = in_shapes[0], out_shapes[0]
+    if data is not None:
+        out = unify(out, data if axis is not None else (product(data),))
+    return [data], [out]
+
+
+sort.shape_rule(_flat_rule)
+argsort.shape_rule(_flat_rule)
+
+
+def _num_topk_outputs(attributes):
+    return 2 if attributes["ret_typ"] == "both" else 1
+
+
+@op("topk", aliases=("_npx_topk",), num_outputs=_num_topk_outputs,
+    output_names=lambda attributes: {"both": ("output0", "output1"), "value": ("output0",)}.get(attributes["ret_typ"], ("output",)))
+def topk(data, *, axis: Optional[int] = -1, k: int = 1, ret_typ: Literal["both", "indices", "mask", "value"] = "indices",
+         is_ascend: bool = False, dtype: DType = torch.float32):
+    """The `k` largest elements (smallest, with `is_ascend`) along `axis`, or of the whole array if it is None.
+
+    Parameters
+    ----------
+    k : int
+        How many; all, in order, if it is below 1.
+    ret_typ : {'indices', 'value', 'both', 'mask'}
+        What to return: their indices as `dtype`, their values, both, or 1 at their places and 0 elsewhere.
+
+    Raises
+    ------
+    MXNetError
+        If the axis has fewer than `k` elements.
+    """
+    shape = data.shape
+    data, axis = _flat(data, axis, "topk")
+    size = data.shape[axis]
+    count = k if k > 0 else size
+    if count > size:
+        raise MXNetError(f"topk: `k` must not exceed the size of the axis, which is {size}, received {k}")
+    if count * 8 > size:
+        # MXNet orders equal elements by index when it takes a large share of them.
+        values, indices = torch.sort(data, dim=axis, descending=not is_ascend, stable=True)
+        values, indices = values.narrow(axis, 0, count), indices.narrow(axis, 0, count)
+    else:
+        values, indices = torch.topk(data, count, axis, largest=not is_ascend)
+    if ret_typ == "indices":
+        return indices.to(dtype)
+    if ret_typ == "value":
+        return values.contiguous()
+    if ret_typ == "both":
+        return values.contiguous(), indices.to(dtype)
+    return torch.zeros_like(data).scatter_(axis, indices, 1).reshape(shape)
+
+
+@topk.shape_rule
+def _(in_shapes, out_shapes, *, axis, k, ret_typ, **_):
+    data = in_shapes[0]
+    if data is None:
+        return in_shapes, out_shapes
+    if ret_typ == "mask":
+        out = data
+    elif axis is None:
+        out = (k if k > 0 else product(data),)
+    else:
+        at = normalize_axis("topk", axis, len(data))
+        if 0 <= data[at] < k:
+            raise MXNetError(f"topk: `k` must not exceed the size of the axis, which is {data[at]}, received {k}")
+        out = (*data[:at], k if k > 0 else data[at], *data[at + 1:])
+    return in_shapes, [unify(o, out) for o in out_shapes]
+
+
+@topk.dtype_rule
+def _(in_types, out_types, *, ret_typ, dtype, **_):
+    if ret_typ == "indices":
+        return in_types, [dtype]
+    first = in_types[0] or out_types[0]
+    return [first], [first, dtype][:len(out_types)]

@@ -1,0 +1,239 @@
+"""Operators on bounding boxes: overlaps, non-maximum suppression, matching, encoding and decoding.
+
+A box is [x1, y1, x2, y2] in the format ``'corner'``, [x, y, width, height] around its centre in the format ``'center'``.
+"""
+import numpy as np
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..schema import Literal
+from ..shapes import unify
+
+_Format = Literal["center", "corner"]
+
+
+def to_corners(boxes):
+    """Boxes of the format 'center' in the format 'corner'; the last axis holds the four numbers."""
+    middle, half = boxes[..., :2], boxes[..., 2:4] / 2
+    return torch.cat([middle - half, middle + half], -1)
+
+
+def _to_centers(boxes):
+    return torch.cat([(boxes[..., :2] + boxes[..., 2:4]) / 2, boxes[..., 2:4] - boxes[..., :2]], -1)
+
+
+def _area(boxes):
+    """Areas of boxes in the format 'corner', 0 for those turned inside out."""
+    size = boxes[..., 2:] - boxes[..., :2]
+    return size.clamp_min(0).prod(-1)
+
+
+def overlaps(lhs, rhs):
+    """Intersection over union of each of the boxes `lhs` (..., 4) with each of `rhs` (..., 4), both in the format 'corner'."""
+    shape = lhs.shape[:-1] + rhs.shape[:-1]
+    lhs, rhs = lhs.reshape(-1, 1, 4), rhs.reshape(1, -1, 4)
+    size = (torch.minimum(lhs[..., 2:], rhs[..., 2:]) - torch.maximum(lhs[..., :2], rhs[..., :2])).clamp_min(0)
+    shared = size.prod(-1)
+    union = _area(lhs) + _area(rhs) - shared
+    return torch.where(shared > 0, shared / union, 0).to(lhs.dtype).reshape(shape)
+
+
+def greedy_suppression(boxes, threshold, classes=None, border=0, limit=None, inclusive=False):
+    """Which boxes stay when each one, best first, removes the later ones that overlap it too much.
+
+    Parameters
+    ----------
+    boxes : (n, 4) numpy array
+        Corners, sorted by falling score.
+    classes : (n,) numpy array, optional
+        Boxes of different classes leave each other alone.
+    border : int
+        1 where coordinates name pixels, so that a box from 3 to 3 is one wide.
+    limit : int, optional
+        Stop when that many boxes stay.
+    inclusive : bool
+        An overlap equal to the threshold is too much, too.
+    """
+    left, top, right, bottom = np.ascontiguousarray(boxes.T)
+    areas = np.maximum(right - left + border, 0) * np.maximum(bottom - top + border, 0)
+    alive, stays = np.ones(len(boxes), bool), 0
+    for i in range(len(boxes)):
+        if not alive[i]:
+            continue
+        if limit is not None and stays == limit:
+            alive[i:] = False
+            break
+        stays += 1
+        rest = slice(i + 1, None)
+        width = np.maximum(np.minimum(right[i], right[rest]) - np.maximum(left[i], left[rest]) + border, 0)
+        height = np.maximum(np.minimum(bottom[i], bottom[rest]) - np.maximum(top[i], top[rest]) + border, 0)
+        shared = width * height
+        with np.errstate(invalid="ignore", divide="ignore"):
+            overlap = shared / (areas[i] + areas[rest] - shared)
+        gone = overlap >= threshold if inclusive else overlap > threshold
+        alive[rest] &= ~gone if classes is None else ~(gone & (classes[rest] == classes[i]))
+    return alive
+
+
+def _check_nms(shape, coord_start, score_index, id_index):
+    width = shape[-1]
+    if len(shape) < 2 or width < (6 if id_index >= 0 else 5):
+        raise MXNetError(f"box_nms: the last axis must hold a score, 4 coordinates{' and an id' if id_index >= 0 else ''}, "
+                         f"received shape {tuple(shape)}")
+    coordinates = range(coord_start, coord_start + 4)
+    if coord_start < 0 or coordinates[-1] >= width:
+        raise MXNetError(f"box_nms: coordinates at {coord_start} to {coordinates[-1]} out of range for {width} numbers a box")
+    for name, index in (("score_index", score_index), ("id_index", id_index)):
+        if name == "score_index" or index >= 0:
+            if not 0 <= index < width or index in coordinates:
+                raise MXNetError(f"box_nms: {name}={index} is out of range or conflicts with the coordinates")
+
+
+@op("_contrib_box_nms", aliases=("_contrib_box_non_maximum_suppression",), output_names=("output0",), same_shape=True)
+def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, topk: int = -1, coord_start: int = 2, score_index: int = 1,
+            id_index: int = -1, background_id: int = -1, force_suppress: bool = False, in_format: _Format = "corner",
+            out_format: _Format = "corner"):
+    """Non-maximum suppression: of boxes that overlap too much, only the one with the highest score stays.
+
+    Parameters
+    ----------
+    data : (..., n, width)
+        A score, 4 coordinates and perhaps an id for each box, at the places that the `*_index` and `coord_start` tell.
+    overlap_thresh, valid_thresh : float
+        The overlap above which the lower score goes; the score from which a box counts at all.
+    topk : int
+        Consider only that many best boxes, all if negative.
+    force_suppress : bool
+        Let boxes of different ids suppress each other.
+
+    Returns
+    -------
+    The boxes that stay, best first, then rows of -1.
+    """
+    _check_nms(data.shape, coord_start, score_index, id_index)
+    count, width = data.shape[-2:]
+    if topk == 0:
+        return data.clone()
+    source = data.reshape(-1, count, width)
+    batches = source.detach().cpu()
+    batches = batches.float() if batches.dtype == torch.float16 else batches
+    corners = batches[..., coord_start:coord_start + 4]
+    corners = (to_corners(corners) if in_format == "center" else corners).numpy()
+    batches = batches.numpy()
+    chosen = np.full((len(batches), count), -1)
+    for i, batch in enumerate(batches):
+        valid = batch[:, score_index] > valid_thresh
+        if id_index >= 0:
+            valid &= batch[:, id_index] != background_id
+        valid = np.flatnonzero(valid)
+        order = valid[np.argsort(-batch[valid, score_index], kind="stable")][:topk if topk > 0 else None]
+        classes = batch[order, id_index].astype(np.int64) if id_index >= 0 and not force_suppress else None
+        stay = order[greedy_suppression(corners[i, order], overlap_thresh, classes)]
+        chosen[i, :len(stay)] = stay
+    index = torch.from_numpy(chosen).to(data.device).unsqueeze(-1)
+    out = source.gather(1, index.clamp_min(0).expand(-1, -1, width)).masked_fill(index < 0, -1)
+    if in_format != out_format:
+        old = out.detach()[..., coord_start:coord_start + 4]
+        new = _to_centers(old) if out_format == "center" else to_corners(old)
+        # Gradients pass as if nothing were converted, as in MXNet; unused rows and boxes beyond the border stay as they are.
+        shift = torch.where(old[..., :1] < 0, 0, new - old)
+        out = torch.cat([out[..., :coord_start], out[..., coord_start:coord_start + 4] + shift, out[..., coord_start + 4:]], -1)
+    return out.reshape(data.shape)
+
+
+@op("_contrib_box_iou")
+def box_iou(lhs, rhs, *, format: _Format = "corner"):
+    """Intersection over union of each box of `lhs` (..., 4) with each of `rhs` (..., 4). No gradient flows."""
+    for name, boxes in (("lhs", lhs), ("rhs", rhs)):
+        if boxes.dim() < 2 or boxes.shape[-1] != 4:
+            raise MXNetError(f"box_iou: the last dimension of {name} must be 4 and there must be another, received shape {tuple(boxes.shape)}")
+    lhs, rhs = lhs.detach(), rhs.detach()
+    return overlaps(to_corners(lhs), to_corners(rhs)) if format == "center" else overlaps(lhs, rhs)
+
+
+@op("_contrib_bipartite_matching", num_outputs=2)
+def bipartite_matching(data, *, is_ascend: bool = False, threshold: float, topk: int = -1):
+    """Match rows and columns of score matrices (..., rows, columns) greedily, the best pair first.
+
+    Parameters
+    ----------
+    is_ascend : bool
+        Small scores are good.
+    threshold : float
+        Stop at scores that are not better than this.
+    topk : int
+        Stop when more than that many pairs are matched, if positive.
+
+    Returns
+    -------
+    The column of each row, and the row of each column; -1 for none.
+    """
+    if data.dim() < 2:
+        raise MXNetError(f"bipartite_matching: the score matrix must have at least 2 axes, received shape {tuple(data.shape)}")
+    rows, columns = data.shape[-2:]
+    scores = data.detach().float().cpu().reshape(-1, rows, columns).numpy()
+    scores = -scores if is_ascend else scores.copy()
+    least = -threshold if is_ascend else threshold
+    of_row, of_column = np.full((len(scores), rows), -1.0), np.full((len(scores), columns), -1.0)
+    for matrix, by_row, by_column in zip(scores, of_row, of_column):
+        # MXNet checks the limit after it counts (bounding_box-inl.h), so one pair more than topk is matched.
+        for _ in range(min(rows, columns, topk + 1 if topk > 0 else rows)):
+            row, column = divmod(int(matrix.argmax()), columns)
+            if not matrix[row, column] > least:
+                break
+            by_row[row], by_column[column] = column, row
+            matrix[row], matrix[:, column] = -np.inf, -np.inf
+    return tuple(torch.from_numpy(m).to(data.device, data.dtype).reshape(data.shape[:-2] + m.shape[1:]) for m in (of_row, of_column))
+
+
+@bipartite_matching.shape_rule
+def _(in_shapes, out_shapes, **_):
+    data = in_shapes[0]
+    if data is None:
+        return in_shapes, out_shapes
+    return in_shapes, [unify(out_shapes[0], data[:-1]), unify(out_shapes[1], (*data[:-2], data[-1]))]
+
+
+@op("_contrib_box_encode", num_outputs=2)
+def box_encode(samples, matches, anchors, refs, means, stds):
+    """Training targets for anchors: (targets, masks), both (B, N, 4).
+
+    Parameters
+    ----------
+    samples : (B, N)
+        Above 0.5 where an anchor takes part; elsewhere targets and masks are 0.
+    matches : (B, N)
+        The number of the box in `refs` that belongs to each anchor.
+    anchors, refs : (B, N, 4), (B, M, 4)
+        Corners.
+    means, stds : (4,)
+        What normalizes the targets.
+    """
+    matched = refs.gather(1, matches.long().unsqueeze(-1).expand(-1, -1, 4))
+    wanted, have = _to_centers(matched), _to_centers(anchors)
+    targets = torch.cat([(wanted[..., :2] - have[..., :2]) / have[..., 2:], (wanted[..., 2:] / have[..., 2:]).log()], -1)
+    valid = (samples > 0.5).unsqueeze(-1)
+    return torch.where(valid, (targets - means) / stds, 0), valid.to(anchors.dtype).expand(anchors.shape).contiguous()
+
+
+@box_encode.shape_rule
+def _(in_shapes, out_shapes):
+    anchors = in_shapes[2]
+    return [*in_shapes[:4], *(unify(s, (4,)) for s in in_shapes[4:])], [unify(o, anchors) for o in out_shapes]
+
+
+@op("_contrib_box_decode")
+def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: float = 1.0, std3: float = 1.0, clip: float = -1.0,
+               format: _Format = "center"):
+    """Corners of the boxes that predictions (B, N, 4) make of anchors (1, N, 4), which are in the given format.
+
+    `clip`, if positive, bounds the logarithm of the growth of a box.
+    """
+    if data.dim() != 3 or data.shape[-1] != 4 or anchors.shape[-1] != 4:
+        raise MXNetError(f"box_decode: expected data (B, N, 4) and anchors (1, N, 4), received {tuple(data.shape)} and {tuple(anchors.shape)}")
+    anchors = _to_centers(anchors) if format == "corner" else anchors
+    scaled = data * data.new_tensor((std0, std1, std2, std3))
+    growth = scaled[..., 2:].clamp_max(clip) if clip > 0 else scaled[..., 2:]
+    middle = scaled[..., :2] * anchors[..., 2:] + anchors[..., :2]
+    return to_corners(torch.cat([middle, growth.exp() * anchors[..., 2:]], -1))

@@ -1,0 +1,46 @@
+"""Correlation of two feature maps, as in FlowNet."""
+import torch
+import torch.nn.functional as F
+
+from ...base import MXNetError
+from ..axes import require_ndim
+from ..registry import op
+
+
+@op("Correlation")
+def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1, stride1: int = 1, stride2: int = 1,
+                pad_size: int = 0, is_multiply: bool = True):
+    """How well patches of `data1` match patches of `data2` around the same place: one channel for each displacement.
+
+    Parameters
+    ----------
+    data1, data2 : (N, C, H, W)
+    kernel_size : int
+        Side of the patches, odd.
+    max_displacement, stride2 : int
+        The displacements: multiples of `stride2` up to `max_displacement` to every side.
+    stride1 : int
+        Step between the patches of `data1`.
+    is_multiply : bool
+        Mean product, else mean absolute difference.
+    """
+    require_ndim("Correlation", data1, 4, name="data1")
+    require_ndim("Correlation", data2, 4, name="data2")
+    if kernel_size % 2 == 0:
+        raise MXNetError(f"Correlation: `kernel_size` must be odd, received {kernel_size}")
+    first, second = (F.pad(d, (pad_size,) * 4) for d in (data1, data2))
+    border = 2 * (max_displacement + (kernel_size - 1) // 2)
+    rows, columns = (-((border - s) // stride1) for s in first.shape[2:])
+    if rows < 1 or columns < 1:
+        raise MXNetError(f"Correlation: neighborhood and kernel don't fit in data of shape {tuple(data1.shape)} with pad_size={pad_size}")
+    height, width = (rows - 1) * stride1 + kernel_size, (columns - 1) * stride1 + kernel_size
+    start = max_displacement
+    patches = first[:, :, start:start + height, start:start + width]
+    reach = max_displacement // stride2
+    moves = [i * stride2 for i in range(-reach, reach + 1)]
+    out = []
+    for down in moves:
+        for right in moves:
+            other = second[:, :, start + down:start + down + height, start + right:start + right + width]
+            out.append((patches * other if is_multiply else (patches - other).abs()).mean(1))
+    return F.avg_pool2d(torch.stack(out, 1), kernel_size, stride1)

@@ -1,0 +1,97 @@
+"""Convolutions whose sampling points are moved by a learned offset."""
+import torch
+
+from ...base import MXNetError
+from ..axes import require_ndim
+from ..registry import op
+from ..schema import Literal, Optional, Shape
+from ..shapes import known, unify
+from .sampling import bilinear_gather
+
+_Layout = Optional[Literal["NCDHW", "NCHW", "NCW"]]
+
+
+def _size(shape, kernel, stride, dilate, pad):
+    return tuple((s + 2 * p - (k - 1) * d - 1) // t + 1 if s >= 0 else -1
+                 for s, k, t, d, p in zip(shape, kernel, stride, dilate, pad))
+
+
+def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_group, num_deformable_group, outside):
+    require_ndim(operator, data, 4)
+    if len(kernel) != 2:
+        raise MXNetError(f"{operator}: `kernel` must have 2 entries, received {kernel}")
+    stride, dilate, pad = stride or (1, 1), dilate or (1, 1), pad or (0, 0)
+    n, channels, height, width = data.shape
+    rows, columns = _size((height, width), kernel, stride, dilate, pad)
+    taps = kernel[0] * kernel[1]
+    wanted = (n, 2 * taps * num_deformable_group, rows, columns)
+    if tuple(offset.shape) != wanted:
+        raise MXNetError(f"{operator}: `offset` must have shape {wanted}, received {tuple(offset.shape)}")
+
+    # Axes: image, deformable group, channel within it, tap of the kernel, row, column.
+    def line(values, axis):
+        return torch.tensor(values, device=data.device, dtype=data.dtype).reshape([-1 if i == axis else 1 for i in range(6)])
+
+    moves = offset.reshape(n, num_deformable_group, 1, taps, 2, rows, columns)
+    y = (line([i * dilate[0] for i in range(kernel[0]) for _ in range(kernel[1])], 3)
+         + line([i * stride[0] - pad[0] for i in range(rows)], 4) + moves[:, :, :, :, 0])
+    x = (line([j * dilate[1] for _ in range(kernel[0]) for j in range(kernel[1])], 3)
+         + line([j * stride[1] - pad[1] for j in range(columns)], 5) + moves[:, :, :, :, 1])
+    base = torch.arange(n * channels, device=data.device).reshape(n, num_deformable_group, -1, 1, 1, 1) * (height * width)
+    values = bilinear_gather(data.reshape(-1), base, y, x, height, width, outside)
+    if outside == "edge":
+        values = values * ((y >= 0) & (y < height) & (x >= 0) & (x < width))
+    if mask is not None:
+        values = values * mask.reshape(n, num_deformable_group, 1, taps, rows, columns)
+    patches = values.reshape(n, num_group, channels // num_group * taps, rows * columns)
+    out = torch.matmul(weight.reshape(num_group, -1, patches.shape[2]), patches).reshape(n, -1, rows, columns)
+    return out if bias is None else out + bias.reshape(-1, 1, 1)
+
+
+def _rule(in_shapes, out_shapes, *, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, **_):
+    """Shape inference of both operators: offset, mask, weight and bias follow from the data."""
+    data, out = in_shapes[0], out_shapes[0]
+    if data is None or len(data) != 4 or len(kernel) != 2:
+        return in_shapes, out_shapes
+    size = _size(data[2:], kernel, stride or (1, 1), dilate or (1, 1), pad or (0, 0))
+    if known(data) and (data[1] % num_group or num_filter % num_group or data[1] % num_deformable_group):
+        raise MXNetError(f"deformable convolution: num_group={num_group} must divide the {data[1]} channels and num_filter={num_filter}, "
+                         f"num_deformable_group={num_deformable_group} the channels")
+    taps = kernel[0] * kernel[1] * num_deformable_group
+    extra = [(data[0], 2 * taps, *size)]
+    has_mask = len(in_shapes) > 4 or _["no_bias"] and len(in_shapes) == 4
+    if has_mask:
+        extra.append((data[0], taps, *size))
+    extra.append((num_filter, data[1] // num_group if data[1] >= 0 else -1, *kernel))
+    extra.append((num_filter,))
+    return ([data, *(unify(s, e) for s, e in zip(in_shapes[1:], extra))], [unify(out, (data[0], num_filter, *size))])
+
+
+@op("_contrib_DeformableConvolution",
+    inputs_rule=lambda a: ("data", "offset", "weight") if a["no_bias"] else ("data", "offset", "weight", "bias"))
+def deformable_convolution(data, offset, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
+                           num_filter: int, num_group: int = 1, num_deformable_group: int = 1, workspace: int = 1024,
+                           no_bias: bool = False, layout: _Layout = None):
+    """Convolution of (N, C, H, W) data whose taps are moved by `offset` (N, 2 * taps * num_deformable_group, H', W').
+
+    The offsets of a tap are (down, right) in pixels; what lies outside the data counts as 0.
+    """
+    return _convolve("DeformableConvolution", data, offset, None, weight, bias, kernel, stride, dilate, pad, num_group,
+                     num_deformable_group, "edge")
+
+
+@op("_contrib_ModulatedDeformableConvolution",
+    inputs_rule=lambda a: ("data", "offset", "mask", "weight") if a["no_bias"] else ("data", "offset", "mask", "weight", "bias"))
+def modulated_deformable_convolution(data, offset, mask, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),
+                                     pad: Shape = (), num_filter: int, num_group: int = 1, num_deformable_group: int = 1,
+                                     workspace: int = 1024, no_bias: bool = False, im2col_step: int = 64, layout: _Layout = None):
+    """DeformableConvolution whose taps are also weighted by `mask` (N, taps * num_deformable_group, H', W').
+
+    `im2col_step` and `workspace` bound MXNet's memory and change nothing here.
+    """
+    return _convolve("ModulatedDeformableConvolution", data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_group,
+                     num_deformable_group, "zero")
+
+
+deformable_convolution.shape_rule(_rule)
+modulated_deformable_convolution.shape_rule(_rule)

@@ -1,0 +1,199 @@
+"""Anchors of single-shot detectors: priors, training targets, detections."""
+import math
+
+import numpy as np
+import torch
+
+from ...base import MXNetError
+from ..axes import require_ndim
+from ..registry import op
+from ..schema import Floats
+from ..shapes import unify
+from .boxes import greedy_suppression, overlaps
+
+
+@op("_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",))
+def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip: bool = False, steps: Floats = (-1.0, -1.0),
+                   offsets: Floats = (0.5, 0.5)):
+    """Anchors around each pixel of a feature map (N, C, H, W): corners relative to the image, (1, H * W * anchors, 4).
+
+    Parameters
+    ----------
+    sizes, ratios : tuple of float
+        Each size with the first ratio, then the first size with each other ratio: ``len(sizes) + len(ratios) - 1`` anchors.
+    steps : (float, float)
+        Distance of the pixels (y, x), in parts of the image; that of the feature map if negative.
+    offsets : (float, float)
+        Where in a pixel its centre lies (y, x).
+    """
+    require_ndim("MultiBoxPrior", data, 4)
+    if len(steps) != 2 or steps[0] * steps[1] < 0:
+        raise MXNetError(f"MultiBoxPrior: must specify both step_y and step_x, received steps={steps}")
+    height, width = data.shape[2:]
+    step_y, step_x = steps if min(steps) > 0 else (1 / height, 1 / width)
+    shapes = [(s, math.sqrt(ratios[0])) for s in sizes] + [(sizes[0], math.sqrt(r)) for r in ratios[1:]]
+    half = torch.tensor([(s * height / width * r / 2, s / r / 2) for s, r in shapes], device=data.device)
+    y = (torch.arange(height, device=data.device) + offsets[0]) * step_y
+    x = (torch.arange(width, device=data.device) + offsets[1]) * step_x
+    center = torch.stack([x.expand(height, width), y.unsqueeze(1).expand(height, width)], -1).unsqueeze(2)
+    anchors = torch.cat([center - half, center + half], -1).reshape(1, -1, 4).to(data.dtype)
+    return anchors.clamp(0, 1) if clip else anchors
+
+
+def _match(overlap, valid, threshold):
+    """(number of the box for each anchor, overlap with it, which anchors are positive) of the overlaps (anchors, boxes)."""
+    anchors = len(overlap)
+    box, best = np.full(anchors, -1), np.full(anchors, -1.0, np.float32)
+    positive = np.zeros(anchors, bool)
+    left = overlap[:, :valid].copy()
+    # First each box gets the anchor that fits it best, the best pair first.
+    for _ in range(min(valid, anchors)):
+        anchor, number = divmod(int(left.argmax()), valid)
+        if not left[anchor, number] > 1e-6:
+            break
+        box[anchor], best[anchor], positive[anchor] = number, left[anchor, number], True
+        left[anchor], left[:, number] = -1, -1
+    # Then each other anchor gets the box that fits it best, if it fits well enough.
+    rest = ~positive
+    box[rest] = overlap[rest, :valid].argmax(1)
+    best[rest] = overlap[rest, :valid].max(1)
+    if threshold > 0:
+        positive |= best > threshold
+    return box, best, positive
+
+
+def _hard_negatives(prediction, overlap, positive, ratio, threshold):
+    """The negatives to train with: those that look least like background, `ratio` for each positive."""
+    wanted = min(int(positive.sum() * ratio), int((~positive).sum()))
+    candidates = np.flatnonzero(~positive & (overlap < threshold))
+    if len(candidates) < wanted:
+        raise MXNetError(f"MultiBoxTarget: only {len(candidates)} anchors overlap their box by less than negative_mining_thresh={threshold}, "
+                         f"but negative_mining_ratio={ratio} asks for {wanted}")
+    scores = prediction[:, candidates]
+    scores = np.exp(scores - scores.max(0))
+    background = scores[0] / scores.sum(0)
+    return candidates[np.argsort(background, kind="stable")[:wanted]]
+
+
+@op("_contrib_MultiBoxTarget", aliases=("_npx_multibox_target",), num_outputs=3, output_names=("loc_target", "loc_mask", "cls_target"))
+def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, ignore_label: float = -1.0,
+                    negative_mining_ratio: float = -1.0, negative_mining_thresh: float = 0.5, minimum_negative_samples: int = 0,
+                    variances: Floats = (0.1, 0.1, 0.2, 0.2)):
+    """Training targets for anchors. No gradient flows.
+
+    Parameters
+    ----------
+    anchor : (1, A, 4)
+        Corners.
+    label : (N, boxes, 5 or more)
+        [class, x1, y1, x2, y2] of the true boxes; the first class of -1 ends the list.
+    cls_pred : (N, classes + 1, A)
+        Scores, which choose the hard negatives if `negative_mining_ratio` is positive.
+    overlap_threshold : float
+        Anchors that overlap a box more than this are positive.
+    minimum_negative_samples
+        Kept for compatibility; MXNet does not use it either.
+
+    Returns
+    -------
+    loc_target, loc_mask : (N, A * 4)
+        Targets for the corners, and 1 for positive anchors.
+    cls_target : (N, A)
+        Class + 1 for positive anchors, 0 for negative ones, `ignore_label` for the others.
+    """
+    if anchor.dim() != 3 or anchor.shape[0] != 1 or anchor.shape[2] != 4:
+        raise MXNetError(f"MultiBoxTarget: `anchor` must have shape (1, number of anchors, 4), received {tuple(anchor.shape)}")
+    if label.dim() != 3 or label.shape[2] < 5:
+        raise MXNetError(f"MultiBoxTarget: `label` must have shape (N, boxes, 5 or more), received {tuple(label.shape)}")
+    if cls_pred.dim() != 3 or cls_pred.shape[2] != anchor.shape[1]:
+        raise MXNetError(f"MultiBoxTarget: number of anchors mismatch: {anchor.shape[1]} anchors, cls_pred of shape {tuple(cls_pred.shape)}")
+    if len(variances) != 4:
+        raise MXNetError(f"MultiBoxTarget: `variances` must have 4 numbers, received {variances}")
+    anchors, labels, predictions = (t.detach().float().cpu() for t in (anchor[0], label, cls_pred))
+    count = len(anchors)
+    location = np.zeros((len(labels), count, 4), np.float32)
+    mask = np.zeros_like(location)
+    classes = np.full((len(labels), count), ignore_label, np.float32)
+    size, center = (anchors[:, 2:] - anchors[:, :2]).numpy(), ((anchors[:, 2:] + anchors[:, :2]) / 2).numpy()
+    for i, truth in enumerate(labels):
+        ends = np.flatnonzero(truth[:, 0].numpy() == -1)
+        valid = int(ends[0]) if len(ends) else len(truth)
+        if valid == 0:
+            continue
+        overlap = overlaps(anchors, truth[:, 1:5]).numpy()
+        box, best, positive = _match(overlap, valid, overlap_threshold)
+        if negative_mining_ratio > 0:
+            negative = _hard_negatives(predictions[i].numpy(), best, positive, negative_mining_ratio, negative_mining_thresh)
+        else:
+            negative = ~positive
+        classes[i, negative] = 0
+        target = truth.numpy()[box[positive]]
+        classes[i, positive] = target[:, 0] + 1
+        mask[i, positive] = 1
+        shift = ((target[:, 1:3] + target[:, 3:5]) / 2 - center[positive]) / size[positive]
+        growth = np.log((target[:, 3:5] - target[:, 1:3]) / size[positive])
+        location[i, positive] = np.concatenate([shift, growth], 1) / np.asarray(variances, np.float32)
+    outputs = location.reshape(len(labels), -1), mask.reshape(len(labels), -1), classes
+    return tuple(torch.from_numpy(o).to(anchor.device, anchor.dtype) for o in outputs)
+
+
+@multibox_target.shape_rule
+def _(in_shapes, out_shapes, **_):
+    anchor, label = in_shapes[:2]
+    if anchor is None or label is None:
+        return in_shapes, out_shapes
+    flat = anchor[1] * 4 if anchor[1] >= 0 else -1
+    shapes = (label[0], flat), (label[0], flat), (label[0], anchor[1])
+    return in_shapes, [unify(o, s) for o, s in zip(out_shapes, shapes)]
+
+
+@op("_contrib_MultiBoxDetection", aliases=("_npx_multibox_detection",))
+def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, threshold: float = 0.01, background_id: int = 0,
+                       nms_threshold: float = 0.5, force_suppress: bool = False, variances: Floats = (0.1, 0.1, 0.2, 0.2),
+                       nms_topk: int = -1):
+    """Detections out of predictions: rows [class, score, x1, y1, x2, y2], class -1 where there is none. No gradient flows.
+
+    Parameters
+    ----------
+    cls_prob : (N, classes + 1, A)
+        Probabilities; class 0 is the background, whatever `background_id` says (as in MXNet).
+    loc_pred : (N, A * 4)
+    anchor : (1, A, 4)
+    threshold : float
+        The least probability of a detection.
+    nms_threshold, nms_topk, force_suppress
+        Non-maximum suppression: the overlap that is too much, how many best boxes enter, and whether classes suppress each other.
+    """
+    if cls_prob.dim() != 3 or anchor.dim() != 3 or cls_prob.shape[2] != anchor.shape[1] or loc_pred.shape[1] != 4 * anchor.shape[1]:
+        raise MXNetError(f"MultiBoxDetection: number of anchors mismatch: expected cls_prob (N, classes + 1, A), loc_pred (N, A * 4) and anchor "
+                         f"(1, A, 4), received {tuple(cls_prob.shape)}, {tuple(loc_pred.shape)} and {tuple(anchor.shape)}")
+    probabilities, moves, anchors = cls_prob.detach().float(), loc_pred.detach().float(), anchor.detach().float()[0]
+    moves = moves.reshape(len(moves), -1, 4) * moves.new_tensor(variances)
+    size, center = anchors[:, 2:] - anchors[:, :2], (anchors[:, 2:] + anchors[:, :2]) / 2
+    middle, half = moves[..., :2] * size + center, moves[..., 2:].exp() * size / 2
+    corners = torch.cat([middle - half, middle + half], -1)
+    corners = corners.clamp(0, 1) if clip else corners
+    score, number = probabilities[:, 1:].max(1)
+    found = (score >= threshold).cpu().numpy()
+    rows = torch.cat([number.unsqueeze(-1).float(), score.unsqueeze(-1), corners], -1).cpu().numpy()
+    out = np.full(rows.shape, -1, np.float32)
+    for i, (row, is_found) in enumerate(zip(rows, found)):
+        kept = row[is_found]
+        out[i, :len(kept)] = kept
+        if not len(kept) or not 0 < nms_threshold <= 1:
+            continue
+        enter = min(nms_topk, len(kept)) if nms_topk > 0 else len(kept)
+        out[i, enter:len(kept), 0] = -1
+        best = kept[np.argsort(-kept[:, 1], kind="stable")[:enter]]
+        stays = greedy_suppression(best[:, 2:], nms_threshold, None if force_suppress else best[:, 0], inclusive=True)
+        best[~stays, 0] = -1
+        out[i, :enter] = best
+    return torch.from_numpy(out).to(cls_prob.device, cls_prob.dtype)
+
+
+@multibox_detection.shape_rule
+def _(in_shapes, out_shapes, **_):
+    probabilities, out = in_shapes[0], out_shapes[0]
+    if probabilities is not None:
+        out = unify(out, (probabilities[0], probabilities[2], 6))
+    return in_shapes, [out]

@@ -1,0 +1,285 @@
+"""Operators that pool regions of interest (ROIs) of feature maps (N, C, H, W): ROIPooling, ROIAlign and their kin.
+
+A region is a row [number of the image, x1, y1, x2, y2] in the coordinates of the input image; `spatial_scale` converts these to
+those of the feature map. Gradients flow to the feature maps only.
+"""
+import math
+
+import torch
+
+from ...base import MXNetError
+from ..axes import require_ndim
+from ..registry import op
+from ..schema import Shape
+from ..shapes import unify
+from .sampling import bilinear_gather
+
+
+def _round(values):
+    """Round halves away from zero, as C does; torch rounds them to even."""
+    return torch.sign(values) * torch.floor(values.abs() + 0.5)
+
+
+def _check(operator, data, rois, *columns):
+    require_ndim(operator, data, 4)
+    if rois.dim() != 2 or rois.shape[1] not in columns:
+        raise MXNetError(f"{operator}: `rois` must be a 2-D tensor of shape (number of rois, {' or '.join(map(str, columns))}), "
+                         f"received {tuple(rois.shape)}")
+
+
+def _pooled_rule(channels=None):
+    """Shape inference: (R, channels of the data, or what `channels` makes of them, pooled height, pooled width)."""
+    def rule(in_shapes, out_shapes, *, pooled_size, **attributes):
+        data, rois = in_shapes[:2]
+        out = out_shapes[0]
+        size = (pooled_size, pooled_size) if isinstance(pooled_size, int) else pooled_size
+        if data is not None and rois is not None:
+            depth = data[1] if channels is None else channels(data[1], size, attributes)
+            out = unify(out, (rois[0], depth, *size))
+        return in_shapes, [out]
+    return rule
+
+
+def _types_of_data(in_types, out_types, **_):
+    first = in_types[0] or out_types[0]
+    return [t or first for t in in_types], [first]
+
+
+@op("ROIPooling", aliases=("_npx_roi_pooling",))
+def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: float):
+    """The largest value in each of `pooled_size` (h, w) parts of each region; 0 where a part is empty.
+
+    Parameters
+    ----------
+    data : (N, C, H, W)
+    rois : (R, 5)
+    """
+    _check("ROIPooling", data, rois, 5)
+    pooled_height, pooled_width = pooled_size
+    height, width = data.shape[2:]
+    corners = _round(rois[:, 1:].detach().float() * spatial_scale)
+    rows, empty_rows = _bins(corners[:, 1], corners[:, 3], pooled_height, height)
+    columns, empty_columns = _bins(corners[:, 0], corners[:, 2], pooled_width, width)
+    images = rois[:, 0].detach().long().tolist()
+    lowest = torch.finfo(data.dtype).min
+    out = []
+    # One region after another: their sizes differ, and all at once would need R copies of a feature map.
+    for image, (y, y_inside), (x, x_inside) in zip(images, rows, columns):
+        if not 0 <= image < data.shape[0]:
+            out.append(data.new_zeros(data.shape[1], pooled_height, pooled_width))
+            continue
+        # Columns first: among equal values the first in reading order gets the gradient.
+        across = data[image][:, :, x].masked_fill(~x_inside, lowest).max(-1)[0]
+        out.append(across[:, y].masked_fill(~y_inside.unsqueeze(-1), lowest).max(2)[0])
+    if not out:
+        return data.new_zeros(0, data.shape[1], pooled_height, pooled_width)
+    empty = empty_rows.unsqueeze(2) | empty_columns.unsqueeze(1)
+    return torch.stack(out).masked_fill(empty.unsqueeze(1), 0)
+
+
+def _bins(start, end, count, size):
+    """For each region the positions in each of its `count` bins along one axis: ([(positions, which are real)], empty bins)."""
+    length = (end - start + 1).clamp_min(1)
+    step = (length / count).unsqueeze(1)
+    number = torch.arange(count, device=start.device, dtype=start.dtype)
+    first = (torch.floor(number * step) + start.unsqueeze(1)).clamp(0, size).long()
+    last = (torch.ceil((number + 1) * step) + start.unsqueeze(1)).clamp(0, size).long()
+    found = []
+    for a, widest in zip(zip(first, last), (last - first).amax(1).clamp_min(1).tolist()):
+        positions = a[0].unsqueeze(1) + torch.arange(widest, device=start.device)
+        found.append((positions.clamp_max(size - 1), positions < a[1].unsqueeze(1)))
+    return found, last <= first
+
+
+roi_pooling.shape_rule(_pooled_rule())
+roi_pooling.dtype_rule(_types_of_data)
+
+
+def _interpolation_weights(start, bin_size, bins, samples, size):
+    """How much each position along one axis counts in each bin of each region: (R, bins, size).
+
+    Each bin averages `samples` (one number a region) evenly spaced linear interpolations.
+    """
+    most = max(int(samples.max()), 1) if samples.numel() else 1
+    step = torch.arange(most, device=start.device, dtype=start.dtype)
+    inside_bin = (step + 0.5) * (bin_size / samples).unsqueeze(1)
+    point = (start.unsqueeze(1) + torch.arange(bins, device=start.device) * bin_size.unsqueeze(1)).unsqueeze(2) + inside_bin.unsqueeze(1)
+    weight = ((point >= -1) & (point <= size) & (step < samples.unsqueeze(1)).unsqueeze(1)) / samples.reshape(-1, 1, 1)
+    point = point.clamp(0, size - 1)
+    low = point.floor()
+    rest = point - low
+    low = low.long()
+    weights = torch.zeros(*point.shape[:2], size, dtype=start.dtype, device=start.device)
+    weights.scatter_add_(2, low, weight * (1 - rest))
+    return weights.scatter_add_(2, (low + 1).clamp_max(size - 1), weight * rest)
+
+
+def _pool_by_weights(data, images, rows, columns):
+    """``sum_hw rows[r, p, h] * columns[r, q, w] * data[image of r, c, h, w]`` as (R, C, p, q)."""
+    channels, height, width = data.shape[1:]
+    out = []
+    # In portions, since the step between holds p x C x W numbers for each region.
+    for image, p, q in zip(images.split(16), rows.split(16), columns.split(16)):
+        maps = data[image].transpose(1, 2).reshape(len(image), height, channels * width)
+        between = torch.bmm(p, maps).reshape(len(image), -1, width)
+        out.append(torch.bmm(between, q.mT).reshape(len(image), p.shape[1], channels, q.shape[1]).transpose(1, 2))
+    return torch.cat(out) if out else data.new_zeros(0, channels, rows.shape[1], columns.shape[1])
+
+
+def _pool_position_sensitive(data, images, rows, columns, groups):
+    """Like `_pool_by_weights`, but bin (p, q) reads the channel group that belongs to it: (R, C / groups², p, q)."""
+    bins = rows.shape[1], columns.shape[1]
+    depth = data.shape[1] // (groups * groups)
+    pick = [torch.arange(b, device=data.device) * groups // b for b in bins]
+    maps = data.reshape(data.shape[0], depth, groups, groups, *data.shape[2:])[:, :, pick[0]][:, :, :, pick[1]]
+    out = [torch.einsum("rph,rdpqhw,rqw->rdpq", p, maps[image], q)
+           for image, p, q in zip(images.split(4), rows.split(4), columns.split(4))]
+    return torch.cat(out) if out else data.new_zeros(0, depth, *bins)
+
+
+@op("_contrib_ROIAlign")
+def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: float, sample_ratio: int = -1, position_sensitive: bool = False,
+              aligned: bool = False):
+    """The mean of bilinear samples in each of `pooled_size` (h, w) parts of each region, without rounding.
+
+    Parameters
+    ----------
+    data : (N, C, H, W)
+    rois : (R, 5), or (R, 4) without the number of the image
+    sample_ratio : int
+        Samples along each axis of a part; if not positive, as many as the part has pixels.
+    position_sensitive : bool
+        Each part reads channels of its own: C = channels of the result * h * w.
+    aligned : bool
+        Shift by half a pixel, so that pixels are centred on whole coordinates.
+    """
+    _check("ROIAlign", data, rois, 4, 5)
+    images, corners = _split_rois(rois)
+    start_x, start_y, end_x, end_y = (corners * spatial_scale - (0.5 if aligned else 0)).unbind(1)
+    width, height = end_x - start_x, end_y - start_y
+    if not aligned:
+        width, height = width.clamp_min(1), height.clamp_min(1)
+    weights = []
+    for start, length, bins, size in ((start_y, height, pooled_size[0], data.shape[2]), (start_x, width, pooled_size[1], data.shape[3])):
+        step = length / bins
+        samples = torch.full_like(step, sample_ratio) if sample_ratio > 0 else step.ceil()
+        weights.append(_interpolation_weights(start, step, bins, samples, size))
+    # A negative number marks a region that is not used.
+    rows = (weights[0] * (images >= 0).reshape(-1, 1, 1)).to(data.dtype)
+    columns, images = weights[1].to(data.dtype), images.clamp_min(0)
+    if not position_sensitive:
+        return _pool_by_weights(data, images, rows, columns)
+    if pooled_size[0] != pooled_size[1] or data.shape[1] % (pooled_size[0] * pooled_size[1]):
+        raise MXNetError(f"ROIAlign: position_sensitive needs a square pooled_size whose area divides the {data.shape[1]} channels, "
+                         f"received {pooled_size}")
+    return _pool_position_sensitive(data, images, rows, columns, pooled_size[0])
+
+
+def _split_rois(rois):
+    """(number of the image, corners in at least single precision) of (R, 4) or (R, 5) regions."""
+    rois = rois.detach()
+    rois = rois.float() if rois.dtype == torch.float16 else rois
+    if rois.shape[1] == 4:
+        return torch.zeros(rois.shape[0], dtype=torch.int64, device=rois.device), rois
+    return rois[:, 0].long(), rois[:, 1:]
+
+
+roi_align.shape_rule(_pooled_rule(
+    lambda depth, size, attributes: depth // math.prod(size) if attributes["position_sensitive"] and depth >= 0 else depth))
+roi_align.dtype_rule(_types_of_data)
+
+
+@op("_contrib_RROIAlign")
+def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: float, sampling_ratio: int = -1):
+    """ROIAlign of rotated regions (R, 6): [number of the image, x and y of the centre, width, height, angle in degrees]."""
+    _check("RROIAlign", data, rois, 6)
+    channels, height, width = data.shape[1:]
+    flat = data.reshape(-1)
+    channel_base = torch.arange(channels, device=data.device).reshape(-1, 1, 1, 1, 1) * (height * width)
+    out = []
+    for image, x, y, w, h, angle in rois.detach().double().tolist():
+        size = (max(h * spatial_scale, 1.0), max(w * spatial_scale, 1.0))
+        samples = [sampling_ratio if sampling_ratio > 0 else math.ceil(s / p) for s, p in zip(size, pooled_size)]
+        points = [(torch.arange(p * n, device=data.device, dtype=data.dtype) + 0.5) * (s / (p * n)) - s / 2
+                  for s, p, n in zip(size, pooled_size, samples)]
+        dy, dx = points[0].reshape(pooled_size[0], samples[0], 1, 1), points[1].reshape(1, 1, pooled_size[1], samples[1])
+        cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+        px, py = dx * cosine + dy * sine + x * spatial_scale, dy * cosine - dx * sine + y * spatial_scale
+        inside = (py >= -1) & (py <= height) & (px >= -1) & (px <= width)
+        base = channel_base + int(image) * channels * height * width
+        out.append((bilinear_gather(flat, base, py, px, height, width, "edge") * inside).mean((2, 4)))
+    return torch.stack(out) if out else data.new_zeros(0, channels, *pooled_size)
+
+
+rotated_roi_align.shape_rule(_pooled_rule())
+rotated_roi_align.dtype_rule(_types_of_data)
+
+
+def _psroi_corners(rois, spatial_scale):
+    """(start x, start y, width, height) of position-sensitive regions, which cover whole pixels."""
+    corners = _round(rois[:, 1:].detach())
+    start = corners[:, :2] * spatial_scale
+    size = ((corners[:, 2:] + 1) * spatial_scale - start).clamp_min(0.1)
+    return (*start.unbind(1), *size.unbind(1))
+
+
+def _mean_weights(start, length, bins, size):
+    """Weights (R, bins, size) that average the whole pixels which each bin touches; zero for an empty bin."""
+    step = (length / bins).unsqueeze(1)
+    number = torch.arange(bins, device=start.device, dtype=start.dtype)
+    first = torch.floor(number * step + start.unsqueeze(1)).clamp(0, size).unsqueeze(2)
+    last = torch.ceil((number + 1) * step + start.unsqueeze(1)).clamp(0, size).unsqueeze(2)
+    position = torch.arange(size, device=start.device, dtype=start.dtype)
+    return ((position >= first) & (position < last)) / (last - first).clamp_min(1)
+
+
+@op("_contrib_PSROIPooling")
+def psroi_pooling(data, rois, *, spatial_scale: float, output_dim: int, pooled_size: int, group_size: int = 0):
+    """Position-sensitive pooling: part (i, j) of a region averages channels of its own, (R, output_dim, pooled_size, pooled_size).
+
+    `data` has output_dim * group_size² channels; a `group_size` of 0 means `pooled_size`.
+    """
+    _check("PSROIPooling", data, rois, 5)
+    groups = group_size or pooled_size
+    if data.shape[1] != output_dim * groups * groups:
+        raise MXNetError(f"PSROIPooling: `data` must have output_dim * group_size² = {output_dim * groups * groups} channels, "
+                         f"received {data.shape[1]}")
+    x, y, width, height = _psroi_corners(rois, spatial_scale)
+    rows = _mean_weights(y, height, pooled_size, data.shape[2]).to(data.dtype)
+    columns = _mean_weights(x, width, pooled_size, data.shape[3]).to(data.dtype)
+    return _pool_position_sensitive(data, rois[:, 0].detach().long(), rows, columns, groups)
+
+
+@op("_contrib_DeformablePSROIPooling",
+    inputs_rule=lambda attributes: ("data", "rois") if attributes["no_trans"] else ("data", "rois", "trans"))
+def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: float, output_dim: int, group_size: int, pooled_size: int,
+                             part_size: int = 0, sample_per_part: int = 1, trans_std: float = 0.0, no_trans: bool = False):
+    """Position-sensitive pooling whose parts are moved by `trans` (R, 2 * classes, part_size, part_size), times `trans_std`."""
+    _check("DeformablePSROIPooling", data, rois, 5)
+    if no_trans != (trans is None):
+        raise MXNetError(f"DeformablePSROIPooling: expected {2 if no_trans else 3} inputs with no_trans={no_trans}")
+    channels, height, width = data.shape[1:]
+    x, y, roi_width, roi_height = (v.reshape(-1, 1, 1, 1, 1, 1) for v in _psroi_corners(rois, spatial_scale))
+    # Axes: region, channel of the result, row and column of the part, row and column of the sample.
+    part = torch.arange(pooled_size, device=data.device)
+    row, column = part.reshape(1, 1, -1, 1, 1, 1), part.reshape(1, 1, 1, -1, 1, 1)
+    sample = torch.arange(sample_per_part, device=data.device, dtype=data.dtype) / sample_per_part
+    py = y - 0.5 + (row + sample.reshape(-1, 1)) * (roi_height / pooled_size)
+    px = x - 0.5 + (column + sample) * (roi_width / pooled_size)
+    depth = torch.arange(output_dim, device=data.device)
+    if trans is not None:
+        parts = part * (part_size or pooled_size) // pooled_size
+        shift = trans.reshape(trans.shape[0], -1, 2, *trans.shape[2:])[:, depth // (output_dim // (trans.shape[1] // 2))]
+        shift = (shift[..., parts, :][..., parts] * trans_std).reshape(*shift.shape[:3], pooled_size, pooled_size, 1, 1)
+        px, py = px + shift[:, :, 0] * roi_width, py + shift[:, :, 1] * roi_height
+    inside = (px >= -0.5) & (px <= width - 0.5) & (py >= -0.5) & (py <= height - 0.5)
+    group = part * group_size // pooled_size
+    channel = (depth.reshape(1, -1, 1, 1, 1, 1) * group_size + group.reshape(1, 1, -1, 1, 1, 1)) * group_size + group.reshape(1, 1, 1, -1, 1, 1)
+    base = (rois[:, 0].detach().long().reshape(-1, 1, 1, 1, 1, 1) * channels + channel) * (height * width)
+    values = bilinear_gather(data.reshape(-1), base, py, px, height, width, "edge") * inside
+    return values.sum((4, 5)) / inside.sum((4, 5)).clamp_min(1)
+
+
+for _operator in (psroi_pooling, deformable_psroi_pooling):
+    _operator.shape_rule(_pooled_rule(lambda depth, size, attributes: attributes["output_dim"]))
+    _operator.dtype_rule(_types_of_data)

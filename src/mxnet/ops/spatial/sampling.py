@@ -1,0 +1,291 @@
+"""Operators that resample feature maps (N, C, H, W): grids, up-sampling, resizing, im2col and col2im."""
+import math
+from itertools import product
+
+import torch
+import torch.nn.functional as F
+
+from ...base import MXNetError
+from ..axes import require_ndim
+from ..registry import op
+from ..schema import Literal, Optional, Shape
+from ..shapes import known, unify
+
+
+@op("BilinearSampler")
+def bilinear_sampler(data, grid, *, cudnn_off: Optional[bool] = None):
+    """Values of `data` (N, C, H, W) at the points of `grid` (N, 2, H', W'), by bilinear interpolation; zero outside.
+
+    The grid holds x in its first and y in its second channel, both in [-1, 1] from border to border.
+    """
+    require_ndim("BilinearSampler", data, 4)
+    require_ndim("BilinearSampler", grid, 4, name="grid")
+    return F.grid_sample(data, grid.permute(0, 2, 3, 1), mode="bilinear", padding_mode="zeros", align_corners=True)
+
+
+@bilinear_sampler.shape_rule
+def _(in_shapes, out_shapes, *, cudnn_off):
+    data, grid = in_shapes
+    out = out_shapes[0]
+    if data is not None and grid is not None and len(data) == len(grid) == 4:
+        out = unify(out, (*data[:2], *grid[2:]))
+    return in_shapes, [out]
+
+
+def _affine_grid(matrix, target_shape):
+    """The grid (N, 2, H, W) that the affine matrices (N, 6) lay over an image of `target_shape`."""
+    height, width = target_shape
+    x = torch.linspace(-1, 1, width, dtype=matrix.dtype, device=matrix.device).expand(height, width)
+    y = torch.linspace(-1, 1, height, dtype=matrix.dtype, device=matrix.device).unsqueeze(1).expand(height, width)
+    points = torch.stack([x, y, torch.ones_like(x)]).reshape(3, -1)
+    return torch.matmul(matrix.reshape(-1, 2, 3), points).reshape(-1, 2, height, width)
+
+
+def _check_affine(operator, matrix, target_shape, name):
+    if matrix.dim() != 2 or matrix.shape[1] != 6:
+        raise MXNetError(f"{operator}: `{name}` must have shape (N, 6) for affine transforms, received {tuple(matrix.shape)}")
+    if len(target_shape) != 2 or min(target_shape) <= 0:
+        raise MXNetError(f"{operator}: `target_shape` must be (height, width) above 0, received {target_shape}")
+
+
+@op("GridGenerator")
+def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_shape: Shape = (0, 0)):
+    """A grid for BilinearSampler: from affine matrices (N, 6), or from the optical flow (N, 2, H, W) that is to be undone."""
+    if transform_type == "affine":
+        _check_affine("GridGenerator", data, target_shape, "data")
+        return _affine_grid(data, target_shape)
+    if data.dim() != 4 or data.shape[1] != 2:
+        raise MXNetError(f"GridGenerator: `data` must have shape (N, 2, H, W) for transform_type='warp', received {tuple(data.shape)}")
+    height, width = data.shape[2:]
+    x = torch.arange(width, dtype=data.dtype, device=data.device).expand(height, width)
+    y = torch.arange(height, dtype=data.dtype, device=data.device).unsqueeze(1).expand(height, width)
+    half = torch.tensor([(width - 1) / 2, (height - 1) / 2], dtype=data.dtype, device=data.device).reshape(1, 2, 1, 1)
+    return (data + torch.stack([x, y])) / half - 1
+
+
+@op("SpatialTransformer")
+def spatial_transformer(data, loc, *, target_shape: Shape = (0, 0), transform_type: Literal["affine"],
+                        sampler_type: Literal["bilinear"], cudnn_off: Optional[bool] = None):
+    """`data` (N, C, H, W) seen through the affine matrices `loc` (N, 6), sampled at `target_shape` points."""
+    require_ndim("SpatialTransformer", data, 4)
+    _check_affine("SpatialTransformer", loc, target_shape, "loc")
+    return bilinear_sampler.raw(data, _affine_grid(loc, target_shape))
+
+
+@spatial_transformer.shape_rule
+def _(in_shapes, out_shapes, *, target_shape, **_):
+    data, loc = in_shapes
+    out = out_shapes[0]
+    if data is not None and len(data) == 4:
+        out = unify(out, (*data[:2], *target_shape))
+        loc = unify(loc, (data[0], 6))
+    return [data, loc], [out]
+
+
+def _up_sampling_inputs(attributes):
+    if attributes["sample_type"] == "bilinear":
+        return ("data", "weight")
+    return tuple(f"arg{i}" for i in range(max(attributes["num_args"], 1)))
+
+
+@op("UpSampling", key_var_num_args="num_args", inputs_rule=_up_sampling_inputs)
+def up_sampling(*data, scale: int, num_filter: int = 0, sample_type: Literal["bilinear", "nearest"],
+                multi_input_mode: Literal["concat", "sum"] = "concat", num_args: int = 1):
+    """Enlarge feature maps (N, C, H, W) by `scale`.
+
+    Parameters
+    ----------
+    *data
+        With ``sample_type='nearest'`` one or more maps; all are brought to `scale` times the size of the first, then
+        joined along the channels or summed. With ``'bilinear'`` the map and the weight of the deconvolution.
+    """
+    first = data[0]
+    require_ndim("UpSampling", first, 4)
+    if sample_type == "bilinear":
+        if len(data) != 2:
+            raise MXNetError(f"UpSampling: sample_type='bilinear' takes 2 inputs, data and weight, received {len(data)}")
+        pad = math.ceil((scale - 1) / 2)
+        return F.conv_transpose2d(first, data[1], stride=scale, padding=pad, groups=first.shape[1])
+    height, width = first.shape[2] * scale, first.shape[3] * scale
+    maps = []
+    for i, one in enumerate(data):
+        require_ndim("UpSampling", one, 4, name=f"arg{i}")
+        if height % one.shape[2] or width % one.shape[3]:
+            raise MXNetError(f"UpSampling: input {i} of shape {tuple(one.shape)} does not divide the output of {height} x {width}")
+        times = height // one.shape[2]
+        maps.append(one.repeat_interleave(times, 2).repeat_interleave(width // one.shape[3], 3))
+    if len(maps) == 1:
+        return maps[0]
+    return sum(maps[1:], maps[0]) if multi_input_mode == "sum" else torch.cat(maps, 1)
+
+
+@up_sampling.shape_rule
+def _(in_shapes, out_shapes, *, scale, sample_type, multi_input_mode, **_):
+    data, out = in_shapes[0], out_shapes[0]
+    if data is None or len(data) != 4:
+        return in_shapes, out_shapes
+    channels = data[1]
+    if sample_type == "bilinear":
+        kernel = 2 * scale - scale % 2
+        in_shapes = [data, unify(in_shapes[1], (data[1], 1, kernel, kernel))]
+    elif multi_input_mode == "concat":
+        sizes = [-1 if s is None else s[1] for s in in_shapes]
+        channels = -1 if min(sizes) < 0 else sum(sizes)
+    spatial = tuple(s * scale if s >= 0 else -1 for s in data[2:])
+    return in_shapes, [unify(out, (data[0], channels, *spatial))]
+
+
+def _resized(data, like, height, width, scale_height, scale_width, mode):
+    """(height, width) that BilinearResize2D makes of maps of shape `data`."""
+    sizes = data[2:]
+    scales = (scale_height, scale_width)
+    if mode == "size":
+        # As MXNet (bilinear_resize-inl.h): scale_height decides for both.
+        if scale_height is None:
+            return height, width
+        return tuple(int(s * (k or 1)) for s, k in zip(sizes, scales))
+    if mode == "like":
+        return tuple(like[2:])
+    if mode == "odd_scale":
+        if None in scales:
+            raise MXNetError(f"BilinearResize2D: mode='odd_scale' needs scale_height and scale_width, received {scales}")
+        return tuple(int(s * k) if s % 2 == 0 else int((s - 1) * k) + 1 for s, k in zip(sizes, scales))
+    parity = 0 if "even" in mode else 1
+    step = -1 if mode.endswith("down") else 1
+    return tuple(s if s % 2 == parity else s + step for s in sizes)
+
+
+@op("_contrib_BilinearResize2D", inputs_rule=lambda a: ("data", "like") if a["mode"] == "like" else ("data",))
+def bilinear_resize(data, like=None, *, height: int = 1, width: int = 1, scale_height: Optional[float] = None,
+                    scale_width: Optional[float] = None,
+                    mode: Literal["like", "odd_scale", "size", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up"] = "size",
+                    align_corners: bool = True):
+    """Resize feature maps (N, C, H, W) by bilinear interpolation.
+
+    Parameters
+    ----------
+    mode : str
+        ``'size'``: to `height` x `width`, or by `scale_height` and `scale_width`; ``'like'``: to the size of the second input;
+        ``'odd_scale'``: scale, keeping odd sizes odd; ``'to_even_up'`` and so on: to the next even or odd size.
+    align_corners : bool
+        Let the centres of the corner pixels coincide rather than their outer borders.
+    """
+    require_ndim("BilinearResize2D", data, 4)
+    if (mode == "like") != (like is not None):
+        raise MXNetError(f"BilinearResize2D: a second input belongs to mode='like', received mode={mode!r}")
+    size = _resized(data.shape, None if like is None else like.shape, height, width, scale_height, scale_width, mode)
+    if min(size) <= 0:
+        raise MXNetError(f"BilinearResize2D: the new size must be above 0, received {size}")
+    return F.interpolate(data, size, mode="bilinear", align_corners=align_corners)
+
+
+@bilinear_resize.shape_rule
+def _(in_shapes, out_shapes, *, align_corners, **attributes):
+    data, out = in_shapes[0], out_shapes[0]
+    like = in_shapes[1] if len(in_shapes) > 1 else None
+    if data is not None and min(data) >= 0 and (like is not None or attributes["mode"] != "like"):
+        out = unify(out, (*data[:2], *_resized(data, like, **attributes)))
+    return in_shapes, [out]
+
+
+@op("_contrib_AdaptiveAvgPooling2D")
+def adaptive_avg_pooling(data, *, output_size: Shape = ()):
+    """Average feature maps (N, C, H, W) over areas of (nearly) equal size, `output_size` of them: (h, w), or one number for both."""
+    require_ndim("AdaptiveAvgPooling2D", data, 4)
+    size = output_size if len(output_size) == 2 else output_size[:1] * 2 or (1, 1)
+    return F.adaptive_avg_pool2d(data, size)
+
+
+def _per_axis(operator, name, value, ndim, default):
+    """`value` with one entry for each spatial axis, the default if it is empty."""
+    value = value or (default,) * ndim
+    if len(value) != ndim:
+        raise MXNetError(f"{operator}: `{name}` must have {ndim} entries as `kernel` has, received {value}")
+    return value
+
+
+def _windows(padded, kernel, stride, dilate):
+    """All windows of (N, C, *spatial): (N, C * prod(kernel), number of windows)."""
+    n = len(kernel)
+    view = padded
+    for axis, (k, s, d) in enumerate(zip(kernel, stride, dilate), 2):
+        view = view.unfold(axis, (k - 1) * d + 1, s)[..., ::d]
+    return view.permute(0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n)).reshape(
+        padded.shape[0], padded.shape[1] * math.prod(kernel), -1)
+
+
+@op("im2col")
+def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
+    """The windows that a convolution sees, as columns: (N, C, *spatial) to (N, C * prod(kernel), number of windows)."""
+    n = len(kernel)
+    if data.dim() != n + 2:
+        raise MXNetError(f"im2col: `data` must be {n + 2}-D for kernel={kernel}, received shape {tuple(data.shape)}")
+    stride, dilate, pad = (_per_axis("im2col", name, v, n, default)
+                           for name, v, default in (("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)))
+    if any(s + 2 * p < (k - 1) * d + 1 for s, p, k, d in zip(data.shape[2:], pad, kernel, dilate)):
+        raise MXNetError(f"im2col: kernel size exceeds input: kernel={kernel}, dilate={dilate}, pad={pad}, shape {tuple(data.shape)}")
+    return _windows(F.pad(data, [p for p in reversed(pad) for _ in (0, 1)]), kernel, stride, dilate)
+
+
+@op("col2im")
+def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
+    """Add the columns back into an image of `output_size`; the adjoint of im2col."""
+    n = len(kernel)
+    stride, dilate, pad = (_per_axis("col2im", name, v, n, default)
+                           for name, v, default in (("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)))
+    if len(output_size) != n or data.dim() != 3 or data.shape[1] % math.prod(kernel):
+        raise MXNetError(f"col2im: expected columns (N, C * {math.prod(kernel)}, windows) and an output_size of {n} entries, received "
+                         f"shape {tuple(data.shape)} and output_size={output_size}")
+    padded = tuple(s + 2 * p for s, p in zip(output_size, pad))
+    positions = torch.arange(math.prod(padded), device=data.device).reshape(1, 1, *padded)
+    index = _windows(positions, kernel, stride, dilate).reshape(-1)
+    channels = data.shape[1] // math.prod(kernel)
+    if index.numel() * channels != data.shape[1] * data.shape[2]:
+        raise MXNetError(f"col2im: an image of {output_size} has {index.numel() // math.prod(kernel)} windows, received {data.shape[2]}")
+    image = data.new_zeros(data.shape[0], channels, math.prod(padded)).index_add(2, index, data.reshape(data.shape[0], channels, -1))
+    image = image.reshape(data.shape[0], channels, *padded)
+    return image[(slice(None), slice(None), *(slice(p, p + s) for p, s in zip(pad, output_size)))].contiguous()
+
+
+def bilinear_gather(flat, base, y, x, height, width, outside):
+    """Bilinear samples of images stored one after another in the 1-D `flat`.
+
+    Parameters
+    ----------
+    base : int64 tensor
+        Where the image of each point begins; broadcasts with `y` and `x`.
+    outside : {'zero', 'edge'}
+        What lies beyond the border: zeros, or the border's own values.
+    """
+    if outside == "edge":
+        y, x = y.clamp(0, height - 1), x.clamp(0, width - 1)
+    top, left = y.floor(), x.floor()
+    dy, dx = y - top, x - left
+    top, left = top.long(), left.long()
+    total = 0
+    for down, right in product((0, 1), (0, 1)):
+        row, column = top + down, left + right
+        weight = (dy if down else 1 - dy) * (dx if right else 1 - dx)
+        if outside == "zero":
+            weight = weight * ((row >= 0) & (row < height) & (column >= 0) & (column < width))
+        index = base + row.clamp(0, height - 1) * width + column.clamp(0, width - 1)
+        total = total + flat[index] * weight
+    return total
+
+
+@grid_generator.shape_rule
+def _(in_shapes, out_shapes, *, transform_type, target_shape):
+    data, out = in_shapes[0], out_shapes[0]
+    if transform_type == "warp":
+        data = out = unify(data, out)
+    elif data is not None:
+        out = unify(out, (data[0], 2, *target_shape))
+    return [data], [out]
+
+
+@im2col.shape_rule
+def _(in_shapes, out_shapes, **attributes):
+    data, out = in_shapes[0], out_shapes[0]
+    if known(data):
+        out = unify(out, tuple(im2col.raw(torch.empty(data, device="meta"), **attributes).shape))
+    return [data], [out]

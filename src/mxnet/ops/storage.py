@@ -1,0 +1,18 @@
+"""Operators about how arrays are stored. On dense tensors they hardly do anything; the sparse forms are in ``ndarray.sparse_dispatch``."""
+import torch
+
+from .registry import op
+from .schema import Literal
+
+
+@op("cast_storage", aliases=("_sparse_cast_storage",), same_shape=True)
+def cast_storage(data, *, stype: Literal["default", "csr", "row_sparse"]):
+    """The values of `data`, stored as `stype`. Graphs compute on dense tensors, where the values are all there is."""
+    return data.clone()
+
+
+@op("_sparse_retain")
+def sparse_retain(data, indices):
+    """`data` with all rows set to zero but those listed in `indices`."""
+    keep = torch.zeros(data.shape[0], dtype=torch.bool, device=data.device).index_fill_(0, indices.long(), True)
+    return data * keep.reshape(-1, *[1] * (data.dim() - 1)).to(data.dtype)

@@ -1,0 +1,147 @@
+"""What programs put into a profile themselves: domains, tasks, frames, events, counters and markers."""
+import threading
+import time
+
+from ..base import MXNetError
+
+
+def _recorder():
+    from . import recorder
+    return recorder
+
+
+class Domain:
+    """A named group for tasks, frames, counters and markers; a row of its own in the trace.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> domain = mx.profiler.Domain('loading')
+    >>> task = domain.new_task('read')
+    >>> task.start(); task.stop()
+    """
+
+    def __init__(self, name):
+        self.name = name
+
+    def __str__(self):
+        return self.name
+
+    def new_task(self, name):
+        """A `Task` in this domain."""
+        return Task(self, name)
+
+    def new_frame(self, name):
+        """A `Frame` in this domain."""
+        return Frame(self, name)
+
+    def new_counter(self, name, value=None):
+        """A `Counter` in this domain."""
+        return Counter(self, name, value)
+
+    def new_marker(self, name):
+        """A `Marker` in this domain."""
+        return Marker(self, name)
+
+
+class _Span:
+    """A stretch of time between `start` and `stop`."""
+
+    def __init__(self, domain, name):
+        self.name, self.domain = name, domain
+        self._start = None
+
+    def __str__(self):
+        return self.name
+
+    def start(self):
+        """Begin."""
+        self._start = time.perf_counter_ns()
+
+    def stop(self):
+        """End; a span that was not started is left out of the profile."""
+        recorder = _recorder()
+        if self._start is not None and recorder.active:
+            recorder.add("X", self.name, str(self.domain), self._start, time.perf_counter_ns() - self._start)
+        self._start = None
+
+
+class Task(_Span):
+    """A piece of work; tasks of several threads may overlap."""
+
+
+class Frame(_Span):
+    """One pass of something that repeats."""
+
+
+class Event(_Span):
+    """A stretch of one thread's time, without a domain."""
+
+    def __init__(self, name):
+        super().__init__("event", name)
+
+
+class Counter:
+    """A number over time.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> counter = mx.profiler.Counter(mx.profiler.Domain('queue'), 'length', 0)
+    >>> counter += 2
+    >>> counter.decrement(1)
+    """
+
+    def __init__(self, domain, name, value=None):
+        self.name, self.domain = name, domain
+        self._value, self._lock = 0, threading.Lock()
+        if value is not None:
+            self.set_value(value)
+
+    def __str__(self):
+        return self.name
+
+    def _change(self, delta=0, value=None):
+        with self._lock:
+            self._value = self._value + delta if value is None else value
+            now = self._value
+        recorder = _recorder()
+        if recorder.active:
+            recorder.add("C", self.name, str(self.domain), time.perf_counter_ns(), now)
+
+    def set_value(self, value):
+        """Set the number."""
+        self._change(value=value)
+
+    def increment(self, delta=1):
+        """Add to the number."""
+        self._change(delta)
+
+    def decrement(self, delta=1):
+        """Subtract from the number."""
+        self._change(-delta)
+
+    def __iadd__(self, delta):
+        self.increment(delta)
+        return self
+
+    def __isub__(self, delta):
+        self.decrement(delta)
+        return self
+
+
+class Marker:
+    """A moment."""
+
+    _SCOPES = {"global": "g", "process": "p", "thread": "t", "task": "t", "marker": "t"}
+
+    def __init__(self, domain, name):
+        self.name, self.domain = name, domain
+
+    def mark(self, scope="process"):
+        """Record the moment, for ``'global'``, ``'process'``, ``'thread'``, ``'task'`` or ``'marker'``."""
+        if scope not in self._SCOPES:
+            raise MXNetError(f"Marker.mark: scope must be one of {', '.join(self._SCOPES)}, received {scope!r}")
+        recorder = _recorder()
+        if recorder.active:
+            recorder.add("i", self.name, f"{self.domain},instant_marker", time.perf_counter_ns(), self._SCOPES[scope], aggregate=False)

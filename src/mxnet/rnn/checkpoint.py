@@ -1,0 +1,57 @@
+"""Checkpoints of networks made of cells: saved with one array per gate, whatever the cells pack together."""
+import warnings
+
+from ..checkpoint import load_checkpoint, save_checkpoint
+from .rnn_cell import BaseRNNCell
+
+__all__ = ["do_rnn_checkpoint", "load_rnn_checkpoint", "rnn_unroll", "save_rnn_checkpoint"]
+
+
+def _as_cells(cells):
+    return [cells] if isinstance(cells, BaseRNNCell) else cells
+
+
+def rnn_unroll(cell, length, inputs=None, begin_state=None, input_prefix="", layout="NTC"):
+    """The old spelling of ``cell.unroll(length, inputs, begin_state, layout)``; `input_prefix` has no effect, as `inputs` are required."""
+    warnings.warn("rnn_unroll is deprecated. Please call cell.unroll directly.", stacklevel=2)
+    return cell.unroll(length=length, inputs=inputs, begin_state=begin_state, layout=layout)
+
+
+def save_rnn_checkpoint(cells, prefix, epoch, symbol, arg_params, aux_params):
+    """Save a checkpoint with the weights of the cells unpacked.
+
+    Parameters
+    ----------
+    cells : BaseRNNCell or list of them
+        The cells that the network is made of.
+    prefix, epoch, symbol, arg_params, aux_params
+        As for `mxnet.model.save_checkpoint`.
+    """
+    for cell in _as_cells(cells):
+        arg_params = cell.unpack_weights(arg_params)
+    save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)
+
+
+def load_rnn_checkpoint(cells, prefix, epoch):
+    """Load what `save_rnn_checkpoint` saved, with the weights packed as `cells` need them.
+
+    Returns
+    -------
+    symbol : Symbol
+    arg_params, aux_params : dict of str to NDArray
+    """
+    symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
+    for cell in _as_cells(cells):
+        arg_params = cell.pack_weights(arg_params)
+    return symbol, arg_params, aux_params
+
+
+def do_rnn_checkpoint(cells, prefix, period=1):
+    """An epoch-end callback that calls `save_rnn_checkpoint` every `period` epochs."""
+    period = max(1, int(period))
+
+    def callback(iter_no, sym=None, arg=None, aux=None):
+        if (iter_no + 1) % period == 0:
+            save_rnn_checkpoint(cells, prefix, iter_no + 1, sym, arg, aux)
+
+    return callback

@@ -1,0 +1,139 @@
+"""Recurrent cells whose inputs and states are images."""
+from functools import partial
+
+from .. import symbol
+from ..base import MXNetError
+from .rnn_cell import BaseRNNCell, gru_step, lstm_step
+
+__all__ = ["BaseConvRNNCell", "ConvGRUCell", "ConvLSTMCell", "ConvRNNCell"]
+
+_leaky = partial(symbol.LeakyReLU, act_type="leaky", slope=0.2)
+
+
+class BaseConvRNNCell(BaseRNNCell):
+    """What the convolutional cells share: the products of the plain cells are convolutions here.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        With the batch size, in the order of `conv_layout`.
+    num_hidden : int
+        The channels of the states.
+    h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride, i2h_pad, i2h_dilate : tuple of int
+        Of the convolutions of states (``h2h``; the kernel must be odd) and inputs (``i2h``).
+    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer
+    activation : str or callable
+    prefix : str
+    params : RNNParams, optional
+    conv_layout : str
+        ``'NCHW'`` or ``'NHWC'``.
+    """
+
+    _states = 1
+
+    def __init__(self, input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride, i2h_pad, i2h_dilate,
+                 i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, activation, prefix="",
+                 params=None, conv_layout="NCHW"):
+        super().__init__(prefix=prefix, params=params)
+        if h2h_kernel[0] % 2 == 0 or h2h_kernel[1] % 2 == 0:
+            raise MXNetError(f"Only support odd number, get h2h_kernel= {h2h_kernel}: the states must keep their size")
+        self._num_hidden = num_hidden
+        self._input_shape = input_shape
+        self._conv_layout = conv_layout
+        self._activation = activation
+        self._i2h = {"kernel": i2h_kernel, "stride": i2h_stride, "pad": i2h_pad, "dilate": i2h_dilate, "layout": conv_layout}
+        self._h2h = {"kernel": h2h_kernel, "stride": (1, 1), "dilate": h2h_dilate, "layout": conv_layout,
+                     "pad": tuple(dilate * (kernel - 1) // 2 for dilate, kernel in zip(h2h_dilate, h2h_kernel))}
+        convolved = symbol.Convolution(symbol.Variable("data"), num_filter=num_hidden, **self._i2h)
+        self._state_shape = (0,) + tuple(convolved.infer_shape(data=input_shape)[1][0][1:])
+        self._iW = self.params.get("i2h_weight", init=i2h_weight_initializer)
+        self._hW = self.params.get("h2h_weight", init=h2h_weight_initializer)
+        self._iB = self.params.get("i2h_bias", init=i2h_bias_initializer)
+        self._hB = self.params.get("h2h_bias", init=h2h_bias_initializer)
+
+    @property
+    def _num_gates(self):
+        return len(self._gate_names)
+
+    @property
+    def state_info(self):
+        """For each state its shape and layout."""
+        return [{"shape": self._state_shape, "__layout__": self._conv_layout} for _ in range(self._states)]
+
+    def _conv_forward(self, inputs, states, name):
+        """The packed gates before activation, from the inputs and from the states."""
+        filters = self._num_hidden * self._num_gates
+        i2h = symbol.Convolution(data=inputs, weight=self._iW, bias=self._iB, num_filter=filters, name=f"{name}i2h", **self._i2h)
+        h2h = symbol.Convolution(data=states[0], weight=self._hW, bias=self._hB, num_filter=filters, name=f"{name}h2h", **self._h2h)
+        return i2h, h2h
+
+    def _activate(self, x, **kwargs):
+        return self._get_activation(x, self._activation, **kwargs)
+
+    def __call__(self, inputs, states):
+        raise NotImplementedError("BaseConvRNNCell is an abstract class; use ConvRNNCell, ConvLSTMCell or ConvGRUCell")
+
+
+class ConvRNNCell(BaseConvRNNCell):
+    """The plain recurrent cell with convolutions; for the parameters see `BaseConvRNNCell`."""
+
+    def __init__(self, input_shape, num_hidden, h2h_kernel=(3, 3), h2h_dilate=(1, 1), i2h_kernel=(3, 3), i2h_stride=(1, 1), i2h_pad=(1, 1),
+                 i2h_dilate=(1, 1), i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
+                 h2h_bias_initializer="zeros", activation=_leaky, prefix="ConvRNN_", params=None, conv_layout="NCHW"):
+        super().__init__(input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride, i2h_pad, i2h_dilate,
+                         i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, activation, prefix,
+                         params, conv_layout)
+
+    @property
+    def _gate_names(self):
+        return ("",)
+
+    def __call__(self, inputs, states):
+        name = self._step_name()
+        i2h, h2h = self._conv_forward(inputs, states, name)
+        output = self._activate(i2h + h2h, name=f"{name}out")
+        return output, [output]
+
+
+class ConvLSTMCell(BaseConvRNNCell):
+    """The long short-term memory cell with convolutions; for the parameters see `BaseConvRNNCell`."""
+
+    _states = 2
+
+    def __init__(self, input_shape, num_hidden, h2h_kernel=(3, 3), h2h_dilate=(1, 1), i2h_kernel=(3, 3), i2h_stride=(1, 1), i2h_pad=(1, 1),
+                 i2h_dilate=(1, 1), i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
+                 h2h_bias_initializer="zeros", activation=_leaky, prefix="ConvLSTM_", params=None, conv_layout="NCHW"):
+        super().__init__(input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride, i2h_pad, i2h_dilate,
+                         i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, activation, prefix,
+                         params, conv_layout)
+
+    @property
+    def _gate_names(self):
+        return ["_i", "_f", "_c", "_o"]
+
+    def __call__(self, inputs, states):
+        name = self._step_name()
+        i2h, h2h = self._conv_forward(inputs, states, name)
+        next_h, next_c = lstm_step(i2h + h2h, states[1], name, self._activate, axis=self._conv_layout.find("C"))
+        return next_h, [next_h, next_c]
+
+
+class ConvGRUCell(BaseConvRNNCell):
+    """The gated recurrent unit with convolutions; for the parameters see `BaseConvRNNCell`."""
+
+    def __init__(self, input_shape, num_hidden, h2h_kernel=(3, 3), h2h_dilate=(1, 1), i2h_kernel=(3, 3), i2h_stride=(1, 1), i2h_pad=(1, 1),
+                 i2h_dilate=(1, 1), i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
+                 h2h_bias_initializer="zeros", activation=_leaky, prefix="ConvGRU_", params=None, conv_layout="NCHW"):
+        super().__init__(input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride, i2h_pad, i2h_dilate,
+                         i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, activation, prefix,
+                         params, conv_layout)
+
+    @property
+    def _gate_names(self):
+        return ["_r", "_z", "_o"]
+
+    def __call__(self, inputs, states):
+        name = self._step_name()
+        i2h, h2h = self._conv_forward(inputs, states, name)
+        next_h = gru_step(i2h, h2h, states[0], name, self._activate, axis=self._conv_layout.find("C"))
+        return next_h, [next_h]

@@ -1,0 +1,154 @@
+"""A whole stack of recurrent layers in one operator."""
+import warnings
+
+from .. import initializer as init
+from .. import ndarray, symbol
+from ..base import MXNetError
+from .modifier_cell import BidirectionalCell, DropoutCell, SequentialRNNCell
+from .rnn_cell import BaseRNNCell, GRUCell, LSTMCell, RNNCell, as_steps
+
+__all__ = ["FusedRNNCell"]
+
+_GATES = {"rnn_relu": [""], "rnn_tanh": [""], "lstm": ["_i", "_f", "_c", "_o"], "gru": ["_r", "_z", "_o"]}
+
+
+class FusedRNNCell(BaseRNNCell):
+    """Several recurrent layers in one operator, much faster than cells step by step.
+
+    Parameters
+    ----------
+    num_hidden, num_layers : int
+    mode : str
+        ``'rnn_relu'``, ``'rnn_tanh'``, ``'lstm'`` or ``'gru'``.
+    bidirectional : bool
+    dropout : float
+        The part of the outputs that is dropped between layers.
+    get_next_state : bool
+        Have `unroll` return the last states.
+    forget_bias : float
+        What the forget gates' biases of an LSTM begin with.
+    prefix : str, optional
+        Default: the mode and an underscore.
+    params : RNNParams, optional
+    """
+
+    def __init__(self, num_hidden, num_layers=1, mode="lstm", bidirectional=False, dropout=0.0, get_next_state=False, forget_bias=1.0,
+                 prefix=None, params=None):
+        if mode not in _GATES:
+            raise MXNetError(f"FusedRNNCell: unknown mode {mode!r}; expected one of {sorted(_GATES)}")
+        super().__init__(prefix=f"{mode}_" if prefix is None else prefix, params=params)
+        self._num_hidden = num_hidden
+        self._num_layers = num_layers
+        self._mode = mode
+        self._bidirectional = bidirectional
+        self._dropout = dropout
+        self._get_next_state = get_next_state
+        self._directions = ["l", "r"] if bidirectional else ["l"]
+        self._parameter = self.params.get(
+            "parameters", init=init.FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias))
+
+    @property
+    def state_info(self):
+        """For each state its shape, (layers times directions, batch, hidden), and layout."""
+        shape = (len(self._directions) * self._num_layers, 0, self._num_hidden)
+        return [{"shape": shape, "__layout__": "LNC"} for _ in range(2 if self._mode == "lstm" else 1)]
+
+    @property
+    def _gate_names(self):
+        return _GATES[self._mode]
+
+    @property
+    def _num_gates(self):
+        return len(self._gate_names)
+
+    def _slice_weights(self, arr, li, lh):
+        """Views of the packed parameters by name, for inputs of size `li` and `lh` hidden units: first all weights, then all biases."""
+        pieces = {}
+        start = 0
+        for kind in ("weight", "bias"):
+            for layer in range(self._num_layers):
+                inputs = li if layer == 0 else lh * len(self._directions)
+                for direction in self._directions:
+                    for group, columns in (("i2h", inputs), ("h2h", lh)):
+                        shape = (lh, columns) if kind == "weight" else (lh,)
+                        size = lh * columns if kind == "weight" else lh
+                        for gate in self._gate_names:
+                            name = f"{self._prefix}{direction}{layer}_{group}{gate}_{kind}"
+                            pieces[name] = arr[start:start + size].reshape(shape)
+                            start += size
+        if start != arr.size:
+            raise MXNetError(f"FusedRNNCell: {start} parameters expected, received {arr.size}; were they made for another cell?")
+        return pieces
+
+    def _size_per_input(self):
+        """Parameters that each input feature brings, and how many there are besides."""
+        h, gates, directions = self._num_hidden, self._num_gates, len(self._directions)
+        deeper = (self._num_layers - 1) * (h + directions * h + 2)
+        return directions * h * gates, directions * h * gates * (h + 2 + deeper)
+
+    def unpack_weights(self, args):
+        """A copy of a parameter dict with an array per layer, direction and gate in place of the packed one."""
+        args = dict(args)
+        packed = args.pop(self._parameter.name)
+        per_input, rest = self._size_per_input()
+        num_input = (packed.size - rest) // per_input
+        args.update((name, piece.copy()) for name, piece in self._slice_weights(packed, num_input, self._num_hidden).items())
+        return args
+
+    def pack_weights(self, args):
+        """The reverse of `unpack_weights`."""
+        args = dict(args)
+        first = args[f"{self._prefix}l0_i2h{self._gate_names[0]}_weight"]
+        num_input = first.shape[1]
+        per_input, rest = self._size_per_input()
+        packed = ndarray.zeros((num_input * per_input + rest,), ctx=first.context, dtype=first.dtype)
+        for name, piece in self._slice_weights(packed, num_input, self._num_hidden).items():
+            piece[:] = args.pop(name)
+        args[self._parameter.name] = packed
+        return args
+
+    def __call__(self, inputs, states):
+        raise NotImplementedError("FusedRNNCell cannot be stepped. Please use unroll")
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+        """Add the layers, for `length` steps, to the network; see `BaseRNNCell.unroll`. ``layout='TNC'`` is faster."""
+        self.reset()
+        inputs, axis = as_steps(length, inputs, layout, True)
+        if axis == 1:
+            warnings.warn("NTC layout detected. Consider using TNC for FusedRNNCell for faster speed", stacklevel=2)
+            inputs = symbol.swapaxes(inputs, dim1=0, dim2=1)
+        elif axis != 0:
+            raise MXNetError(f"Unsupported layout {layout}; expected NTC or TNC")
+        begin = self.begin_state() if begin_state is None else begin_state
+        states = dict(zip(("state", "state_cell"), begin if self._mode == "lstm" else begin[:1]))
+        rnn = symbol.RNN(data=inputs, parameters=self._parameter, state_size=self._num_hidden, num_layers=self._num_layers,
+                         bidirectional=self._bidirectional, p=self._dropout, state_outputs=self._get_next_state, mode=self._mode,
+                         name=f"{self._prefix}rnn", **states)
+        outputs, states = rnn, []
+        if self._get_next_state:
+            outputs, *states = [rnn[i] for i in range(3 if self._mode == "lstm" else 2)]
+            for state in states:
+                state._set_attr(__layout__="LNC")
+        if axis == 1:
+            outputs = symbol.swapaxes(outputs, dim1=0, dim2=1)
+        return as_steps(length, outputs, layout, merge_outputs)[0], states
+
+    def unfuse(self):
+        """The same layers as cells that can be stepped: a `SequentialRNNCell` that takes the same (unpacked) weights."""
+        def cell(prefix):
+            if self._mode == "lstm":
+                return LSTMCell(self._num_hidden, prefix=prefix)
+            if self._mode == "gru":
+                return GRUCell(self._num_hidden, prefix=prefix)
+            return RNNCell(self._num_hidden, activation=self._mode[len("rnn_"):], prefix=prefix)
+
+        stack = SequentialRNNCell()
+        for i in range(self._num_layers):
+            left = cell(f"{self._prefix}l{i}_")
+            if self._bidirectional:
+                stack.add(BidirectionalCell(left, cell(f"{self._prefix}r{i}_"), output_prefix=f"{self._prefix}bi_l{i}_"))
+            else:
+                stack.add(left)
+            if self._dropout > 0 and i != self._num_layers - 1:
+                stack.add(DropoutCell(self._dropout, prefix=f"{self._prefix}_dropout{i}_"))
+        return stack

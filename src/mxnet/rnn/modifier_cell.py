@@ -1,0 +1,300 @@
+"""Cells made of cells: stacks, both directions, dropout, zoneout, residual connections."""
+from .. import symbol
+from ..base import MXNetError, numeric_types
+from .rnn_cell import BaseRNNCell, as_steps
+
+__all__ = ["BidirectionalCell", "DropoutCell", "ModifierCell", "ResidualCell", "SequentialRNNCell", "ZoneoutCell"]
+
+
+class _Container(BaseRNNCell):
+    """A cell with cells in it."""
+
+    def __init__(self, params):
+        super().__init__("", params=params)
+        self._override_cell_params = params is not None
+        self._cells = []
+
+    def _adopt(self, cell):
+        """Share parameters with a cell that is put in."""
+        if self._override_cell_params:
+            if not cell._own_params:
+                raise MXNetError(f"Either specify params for {type(self).__name__} or child cells, not both.")
+            cell.params._params.update(self.params._params)
+        self.params._params.update(cell.params._params)
+        self._cells.append(cell)
+
+    @property
+    def state_info(self):
+        """The states of all cells, one after the other."""
+        return [info for cell in self._cells for info in cell.state_info]
+
+    def begin_state(self, **kwargs):
+        """The first states of all cells, one after the other; see `BaseRNNCell.begin_state`."""
+        self._refuse_modified()
+        return [state for cell in self._cells for state in cell.begin_state(**kwargs)]
+
+    def unpack_weights(self, args):
+        """As `BaseRNNCell.unpack_weights`, for all cells."""
+        for cell in self._cells:
+            args = cell.unpack_weights(args)
+        return args
+
+    def pack_weights(self, args):
+        """The reverse of `unpack_weights`."""
+        for cell in self._cells:
+            args = cell.pack_weights(args)
+        return args
+
+    def _states_of_each(self, states):
+        """``(cell, its part of the states)`` for each cell."""
+        start = 0
+        for cell in self._cells:
+            count = len(cell.state_info)
+            yield cell, states[start:start + count]
+            start += count
+
+
+class SequentialRNNCell(_Container):
+    """A stack of cells: each takes the output of the one before.
+
+    Parameters
+    ----------
+    params : RNNParams, optional
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> stack = mx.rnn.SequentialRNNCell()
+    >>> stack.add(mx.rnn.LSTMCell(4, prefix='l0_'))
+    >>> stack.add(mx.rnn.LSTMCell(4, prefix='l1_'))
+    >>> outputs, states = stack.unroll(3, mx.sym.var('data'), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1]
+    [(2, 3, 4)]
+    """
+
+    def __init__(self, params=None):
+        super().__init__(params)
+
+    def add(self, cell):
+        """Put a cell on top."""
+        self._adopt(cell)
+
+    def __call__(self, inputs, states):
+        self._counter += 1
+        next_states = []
+        for cell, mine in self._states_of_each(states):
+            if isinstance(cell, BidirectionalCell):
+                raise MXNetError("a stack with a BidirectionalCell cannot be stepped. Please use unroll")
+            inputs, mine = cell(inputs, mine)
+            next_states.extend(mine)
+        return inputs, next_states
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+        """Add `length` steps of all cells to the network, cell by cell; see `BaseRNNCell.unroll`."""
+        self.reset()
+        states = self.begin_state() if begin_state is None else begin_state
+        next_states = []
+        last = len(self._cells) - 1
+        for i, (cell, mine) in enumerate(self._states_of_each(states)):
+            inputs, mine = cell.unroll(length, inputs=inputs, begin_state=mine, layout=layout,
+                                       merge_outputs=merge_outputs if i == last else None)
+            next_states.extend(mine)
+        return inputs, next_states
+
+
+class BidirectionalCell(_Container):
+    """Two cells, one of which sees the sequence backwards; the outputs are joined along the features.
+
+    Parameters
+    ----------
+    l_cell, r_cell : BaseRNNCell
+    params : RNNParams, optional
+    output_prefix : str
+        How the names of the outputs begin.
+    """
+
+    def __init__(self, l_cell, r_cell, params=None, output_prefix="bi_"):
+        super().__init__(params)
+        self._output_prefix = output_prefix
+        self._adopt(l_cell)
+        self._adopt(r_cell)
+
+    def __call__(self, inputs, states):
+        raise NotImplementedError("Bidirectional cannot be stepped. Please use unroll")
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+        """Add `length` steps in both directions to the network; see `BaseRNNCell.unroll`."""
+        self.reset()
+        inputs, axis = as_steps(length, inputs, layout, False)
+        begin = self.begin_state() if begin_state is None else begin_state
+        (left, left_begin), (right, right_begin) = self._states_of_each(begin)
+        forward, left_states = left.unroll(length, inputs=inputs, begin_state=left_begin, layout=layout, merge_outputs=merge_outputs)
+        backward, right_states = right.unroll(length, inputs=list(reversed(inputs)), begin_state=right_begin, layout=layout,
+                                              merge_outputs=merge_outputs)
+        if merge_outputs is None:
+            merge_outputs = isinstance(forward, symbol.Symbol) and isinstance(backward, symbol.Symbol)
+            if not merge_outputs:
+                forward, backward = (as_steps(length, half, layout, False)[0] for half in (forward, backward))
+        if merge_outputs:
+            outputs = symbol.Concat(forward, symbol.reverse(backward, axis=axis), dim=2, name=f"{self._output_prefix}out")
+        else:
+            outputs = [symbol.Concat(f, b, dim=1, name=f"{self._output_prefix}t{i}")
+                       for i, (f, b) in enumerate(zip(forward, reversed(backward)))]
+        return outputs, [left_states, right_states]
+
+
+class DropoutCell(BaseRNNCell):
+    """Drops a part of its inputs; has no states.
+
+    Parameters
+    ----------
+    dropout : float
+        The part, from 0 to 1.
+    prefix : str
+    params : RNNParams, optional
+    """
+
+    def __init__(self, dropout, prefix="dropout_", params=None):
+        super().__init__(prefix, params)
+        if not isinstance(dropout, numeric_types):
+            raise MXNetError(f"dropout probability must be a number, received {dropout!r}")
+        self.dropout = dropout
+
+    @property
+    def state_info(self):
+        """Empty: there are no states."""
+        return []
+
+    def __call__(self, inputs, states):
+        if self.dropout > 0:
+            inputs = symbol.Dropout(data=inputs, p=self.dropout)
+        return inputs, states
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+        """Drop parts of a whole sequence; at once if it is one symbol. See `BaseRNNCell.unroll`."""
+        self.reset()
+        inputs, _ = as_steps(length, inputs, layout, merge_outputs)
+        if isinstance(inputs, symbol.Symbol):
+            return self(inputs, [])
+        return super().unroll(length, inputs, begin_state=begin_state, layout=layout, merge_outputs=merge_outputs)
+
+
+class ModifierCell(BaseRNNCell):
+    """A cell that changes what another cell does, and uses its parameters and states.
+
+    Parameters
+    ----------
+    base_cell : BaseRNNCell
+        Not to be called by itself any more.
+    """
+
+    def __init__(self, base_cell):
+        super().__init__()
+        base_cell._modified = True
+        self.base_cell = base_cell
+
+    @property
+    def params(self):
+        """The variables of the base cell."""
+        self._own_params = False
+        return self.base_cell.params
+
+    @property
+    def state_info(self):
+        """The states of the base cell."""
+        return self.base_cell.state_info
+
+    def begin_state(self, init_sym=symbol.zeros, **kwargs):
+        """The first states of the base cell; `init_sym` makes one, as `func` of `BaseRNNCell.begin_state`."""
+        self._refuse_modified()
+        self.base_cell._modified = False
+        try:
+            return self.base_cell.begin_state(**{"func": init_sym, **kwargs})
+        finally:
+            self.base_cell._modified = True
+
+    def unpack_weights(self, args):
+        """As `BaseRNNCell.unpack_weights`, of the base cell."""
+        return self.base_cell.unpack_weights(args)
+
+    def pack_weights(self, args):
+        """The reverse of `unpack_weights`."""
+        return self.base_cell.pack_weights(args)
+
+
+class ZoneoutCell(ModifierCell):
+    """Keeps, at random, parts of outputs and states as they were in the step before.
+
+    Parameters
+    ----------
+    base_cell : BaseRNNCell
+    zoneout_outputs, zoneout_states : float
+        The parts that are kept, from 0 to 1.
+    """
+
+    def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
+        from .fused_cell import FusedRNNCell
+        if isinstance(base_cell, FusedRNNCell):
+            raise MXNetError("FusedRNNCell doesn't support zoneout. Please unfuse first.")
+        cells = base_cell._cells if isinstance(base_cell, SequentialRNNCell) else [base_cell]
+        if any(isinstance(cell, BidirectionalCell) for cell in cells):
+            raise MXNetError("BidirectionalCell doesn't support zoneout since it doesn't support step. "
+                             "Please add ZoneoutCell to the cells underneath instead.")
+        super().__init__(base_cell)
+        self.zoneout_outputs = zoneout_outputs
+        self.zoneout_states = zoneout_states
+        self.prev_output = None
+
+    def reset(self):
+        """Start counting steps anew, before another network is made with the cell."""
+        super().reset()
+        self.prev_output = None
+
+    def __call__(self, inputs, states):
+        next_output, next_states = self.base_cell(inputs, states)
+        before = symbol.zeros((0, 0)) if self.prev_output is None else self.prev_output
+        output = _keep(self.zoneout_outputs, next_output, before)
+        self.prev_output = output
+        return output, [_keep(self.zoneout_states, new, old) for new, old in zip(next_states, states)]
+
+
+def _keep(part, new, old):
+    """`new`, with a random part of it replaced by `old`."""
+    if part == 0.0:
+        return new
+    return symbol.where(symbol.Dropout(symbol.ones_like(new), p=part), new, old)
+
+
+class ResidualCell(ModifierCell):
+    """Adds the inputs to the outputs of another cell.
+
+    Parameters
+    ----------
+    base_cell : BaseRNNCell
+    """
+
+    def __init__(self, base_cell):
+        super().__init__(base_cell)
+
+    def __call__(self, inputs, states):
+        output, states = self.base_cell(inputs, states)
+        return _add_residual(output, inputs), states
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+        """Add `length` steps to the network; see `BaseRNNCell.unroll`."""
+        self.reset()
+        self.base_cell._modified = False
+        try:
+            outputs, states = self.base_cell.unroll(length, inputs=inputs, begin_state=begin_state, layout=layout,
+                                                    merge_outputs=merge_outputs)
+        finally:
+            self.base_cell._modified = True
+        merged = isinstance(outputs, symbol.Symbol) if merge_outputs is None else merge_outputs
+        inputs, _ = as_steps(length, inputs, layout, merged)
+        if merged:
+            return _add_residual(outputs, inputs), states
+        return [_add_residual(output, step) for output, step in zip(outputs, inputs)], states
+
+
+def _add_residual(output, inputs):
+    return symbol.elemwise_add(output, inputs, name=f"{output.name}_plus_residual")

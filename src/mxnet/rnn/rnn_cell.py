@@ -1,0 +1,347 @@
+"""Recurrent cells as Symbols: what they share, and the plain, LSTM and GRU cells."""
+from .. import initializer as init
+from .. import ndarray, symbol
+from ..base import MXNetError
+
+__all__ = ["BaseRNNCell", "GRUCell", "LSTMCell", "RNNCell", "RNNParams"]
+
+
+def as_steps(length, inputs, layout, merge, in_layout=None):
+    """A sequence as the caller needs it: a list of steps (``merge=False``), one Symbol (``True``), or as it is (``None``).
+
+    Returns
+    -------
+    sequence : Symbol or list of Symbol
+    axis : int
+        The time axis of `layout`.
+    """
+    if inputs is None:
+        raise MXNetError("unroll needs inputs: make input variables and pass them (inputs=None is not supported any more)")
+    axis = layout.find("T")
+    in_axis = axis if in_layout is None else in_layout.find("T")
+    if isinstance(inputs, symbol.Symbol):
+        if merge is False:
+            if len(inputs.list_outputs()) != 1:
+                raise MXNetError("unroll takes one symbol that holds the whole sequence, or a list with a symbol per step; received a "
+                                 f"group of {len(inputs.list_outputs())}: pass list(inputs)")
+            return list(symbol.split(inputs, axis=in_axis, num_outputs=length, squeeze_axis=1)), axis
+    else:
+        if length is not None and len(inputs) != length:
+            raise MXNetError(f"unroll: expected {length} steps, received {len(inputs)} inputs")
+        if not merge:
+            return inputs, axis
+        inputs = symbol.Concat(*[symbol.expand_dims(step, axis=axis) for step in inputs], dim=axis)
+        in_axis = axis
+    if axis != in_axis:
+        inputs = symbol.swapaxes(inputs, dim0=axis, dim1=in_axis)
+    return inputs, axis
+
+
+class RNNParams:
+    """Variables by name, shared by the cells that are given the same `RNNParams`.
+
+    Parameters
+    ----------
+    prefix : str
+        How the names begin.
+    """
+
+    def __init__(self, prefix=""):
+        self._prefix = prefix
+        self._params = {}
+
+    def get(self, name, **kwargs):
+        """The variable of this name; it is made, with ``symbol.Variable(prefix + name, **kwargs)``, when first asked for."""
+        name = self._prefix + name
+        if name not in self._params:
+            self._params[name] = symbol.Variable(name, **kwargs)
+        return self._params[name]
+
+
+class BaseRNNCell:
+    """What all cells share.
+
+    A cell called as ``cell(inputs, states)`` adds one step to the network, and returns its output and the next states.
+
+    Parameters
+    ----------
+    prefix : str
+        How the names of its operators and parameters begin.
+    params : RNNParams, optional
+        Variables to share with other cells.
+    """
+
+    def __init__(self, prefix="", params=None):
+        self._own_params = params is None
+        self._params = RNNParams(prefix) if params is None else params
+        self._prefix = prefix
+        self._modified = False
+        self.reset()
+
+    def reset(self):
+        """Start counting steps anew, before another network is made with the cell."""
+        self._init_counter = -1
+        self._counter = -1
+        for cell in getattr(self, "_cells", ()):
+            cell.reset()
+
+    def __call__(self, inputs, states):
+        """Add one step to the network.
+
+        Parameters
+        ----------
+        inputs : Symbol
+            (batch, features).
+        states : list of Symbol
+            From `begin_state`, or from the step before.
+
+        Returns
+        -------
+        output : Symbol
+        states : list of Symbol
+        """
+        raise NotImplementedError()
+
+    def _step_name(self):
+        """The prefix of the next step's names."""
+        self._counter += 1
+        return f"{self._prefix}t{self._counter}_"
+
+    @property
+    def params(self):
+        """The variables of the cell."""
+        self._own_params = False
+        return self._params
+
+    @property
+    def state_info(self):
+        """For each state a dict with its shape (0: the batch size) and layout."""
+        raise NotImplementedError()
+
+    @property
+    def state_shape(self):
+        """The shapes of the states."""
+        return [info["shape"] for info in self.state_info]
+
+    @property
+    def _gate_names(self):
+        return ()
+
+    def _refuse_modified(self):
+        if self._modified:
+            raise MXNetError("After applying modifier cells (e.g. ZoneoutCell) the base cell cannot be called directly. "
+                             "Call the modifier cell instead.")
+
+    def begin_state(self, func=symbol.zeros, **kwargs):
+        """The first states.
+
+        Parameters
+        ----------
+        func : callable
+            Makes one, from ``name``, ``shape`` and `kwargs`: `symbol.zeros`, `symbol.Variable`, ...
+
+        Returns
+        -------
+        list of Symbol
+        """
+        self._refuse_modified()
+        states = []
+        for info in self.state_info:
+            self._init_counter += 1
+            states.append(func(name=f"{self._prefix}begin_state_{self._init_counter}", **{**kwargs, **(info or {})}))
+        return states
+
+    def unpack_weights(self, args):
+        """A copy of a parameter dict with an array per gate in place of the cell's packed ones.
+
+        Example
+        -------
+        >>> import mxnet as mx
+        >>> cell = mx.rnn.LSTMCell(2)
+        >>> args = {'lstm_i2h_weight': mx.nd.ones((8, 3)), 'lstm_i2h_bias': mx.nd.ones((8,)),
+        ...         'lstm_h2h_weight': mx.nd.ones((8, 2)), 'lstm_h2h_bias': mx.nd.ones((8,))}
+        >>> cell.unpack_weights(args)['lstm_i2h_i_weight'].shape
+        (2, 3)
+        """
+        args = dict(args)
+        h = self._num_hidden if self._gate_names else 0
+        for group in ("i2h", "h2h") if self._gate_names else ():
+            for kind in ("weight", "bias"):
+                packed = args.pop(f"{self._prefix}{group}_{kind}")
+                for j, gate in enumerate(self._gate_names):
+                    args[f"{self._prefix}{group}{gate}_{kind}"] = packed[j * h:(j + 1) * h].copy()
+        return args
+
+    def pack_weights(self, args):
+        """The reverse of `unpack_weights`."""
+        args = dict(args)
+        for group in ("i2h", "h2h") if self._gate_names else ():
+            for kind in ("weight", "bias"):
+                gates = [args.pop(f"{self._prefix}{group}{gate}_{kind}") for gate in self._gate_names]
+                args[f"{self._prefix}{group}_{kind}"] = ndarray.concatenate(gates)
+        return args
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+        """Add `length` steps to the network.
+
+        Parameters
+        ----------
+        length : int
+        inputs : Symbol or list of Symbol
+            The whole sequence, in `layout`, or a symbol per step.
+        begin_state : list of Symbol, optional
+        layout : str
+            ``'NTC'`` or ``'TNC'``: batch, time, features.
+        merge_outputs : bool, optional
+            True: one symbol; False: one per step; None: as comes naturally.
+
+        Returns
+        -------
+        outputs : Symbol or list of Symbol
+        states : list of Symbol
+            After the last step.
+        """
+        self.reset()
+        inputs, _ = as_steps(length, inputs, layout, False)
+        states = self.begin_state() if begin_state is None else begin_state
+        outputs = []
+        for step in inputs[:length]:
+            output, states = self(step, states)
+            outputs.append(output)
+        return as_steps(length, outputs, layout, merge_outputs)[0], states
+
+    def _get_activation(self, inputs, activation, **kwargs):
+        """Apply an activation given by name or as a function."""
+        if isinstance(activation, str):
+            return symbol.Activation(inputs, act_type=activation, **kwargs)
+        return activation(inputs, **kwargs)
+
+
+class _GatedCell(BaseRNNCell):
+    """A cell that multiplies inputs and states with one packed matrix each, for all gates together."""
+
+    _states = 1
+
+    def __init__(self, num_hidden, prefix, params, i2h_bias_init=None):
+        super().__init__(prefix=prefix, params=params)
+        self._num_hidden = num_hidden
+        self._iW = self.params.get("i2h_weight")
+        self._iB = self.params.get("i2h_bias", **({} if i2h_bias_init is None else {"init": i2h_bias_init}))
+        self._hW = self.params.get("h2h_weight")
+        self._hB = self.params.get("h2h_bias")
+
+    @property
+    def state_info(self):
+        """For each state its shape, (batch, hidden), and layout."""
+        return [{"shape": (0, self._num_hidden), "__layout__": "NC"} for _ in range(self._states)]
+
+    def _project(self, inputs, state, name):
+        """The packed gates before activation, from the inputs and from the state."""
+        size = self._num_hidden * len(self._gate_names)
+        i2h = symbol.FullyConnected(data=inputs, weight=self._iW, bias=self._iB, num_hidden=size, name=f"{name}i2h")
+        h2h = symbol.FullyConnected(data=state, weight=self._hW, bias=self._hB, num_hidden=size, name=f"{name}h2h")
+        return i2h, h2h
+
+
+class RNNCell(_GatedCell):
+    """The plain recurrent cell: ``h' = activation(W x + U h + b)``.
+
+    Parameters
+    ----------
+    num_hidden : int
+    activation : str or callable
+    prefix : str
+    params : RNNParams, optional
+    """
+
+    def __init__(self, num_hidden, activation="tanh", prefix="rnn_", params=None):
+        super().__init__(num_hidden, prefix, params)
+        self._activation = activation
+
+    @property
+    def _gate_names(self):
+        return ("",)
+
+    def __call__(self, inputs, states):
+        name = self._step_name()
+        i2h, h2h = self._project(inputs, states[0], name)
+        output = self._get_activation(i2h + h2h, self._activation, name=f"{name}out")
+        return output, [output]
+
+
+def lstm_step(gates, cell_state, name, activate, axis=1):
+    """One LSTM step, from the packed gates before activation; `activate` is the activation of values. Returns the next h and c."""
+    gate_in, gate_forget, value, gate_out = symbol.SliceChannel(gates, num_outputs=4, axis=axis, name=f"{name}slice")
+    gate_in = symbol.Activation(gate_in, act_type="sigmoid", name=f"{name}i")
+    gate_forget = symbol.Activation(gate_forget, act_type="sigmoid", name=f"{name}f")
+    value = activate(value, name=f"{name}c")
+    gate_out = symbol.Activation(gate_out, act_type="sigmoid", name=f"{name}o")
+    next_c = symbol._internal._plus(gate_forget * cell_state, gate_in * value, name=f"{name}state")
+    next_h = symbol._internal._mul(gate_out, activate(next_c), name=f"{name}out")
+    return next_h, next_c
+
+
+def gru_step(i2h, h2h, state, name, activate, axis=1):
+    """One GRU step, from the packed gates before activation; `activate` is the activation of values. Returns the next h."""
+    i2h_r, i2h_z, i2h = symbol.SliceChannel(i2h, num_outputs=3, axis=axis, name=f"{name}_i2h_slice")
+    h2h_r, h2h_z, h2h = symbol.SliceChannel(h2h, num_outputs=3, axis=axis, name=f"{name}_h2h_slice")
+    reset = symbol.Activation(i2h_r + h2h_r, act_type="sigmoid", name=f"{name}_r_act")
+    update = symbol.Activation(i2h_z + h2h_z, act_type="sigmoid", name=f"{name}_z_act")
+    value = activate(i2h + reset * h2h, name=f"{name}_h_act")
+    return symbol._internal._plus((1.0 - update) * value, update * state, name=f"{name}out")
+
+
+class LSTMCell(_GatedCell):
+    """The long short-term memory cell; its states are h and c.
+
+    Parameters
+    ----------
+    num_hidden : int
+    prefix : str
+    params : RNNParams, optional
+    forget_bias : float
+        What the forget gate's bias begins with.
+    """
+
+    _states = 2
+
+    def __init__(self, num_hidden, prefix="lstm_", params=None, forget_bias=1.0):
+        super().__init__(num_hidden, prefix, params, init.LSTMBias(forget_bias=forget_bias))
+
+    @property
+    def _gate_names(self):
+        return ["_i", "_f", "_c", "_o"]
+
+    def __call__(self, inputs, states):
+        name = self._step_name()
+        i2h, h2h = self._project(inputs, states[0], name)
+        next_h, next_c = lstm_step(i2h + h2h, states[1], name, _tanh)
+        return next_h, [next_h, next_c]
+
+
+class GRUCell(_GatedCell):
+    """The gated recurrent unit.
+
+    Parameters
+    ----------
+    num_hidden : int
+    prefix : str
+    params : RNNParams, optional
+    """
+
+    def __init__(self, num_hidden, prefix="gru_", params=None):
+        super().__init__(num_hidden, prefix, params)
+
+    @property
+    def _gate_names(self):
+        return ["_r", "_z", "_o"]
+
+    def __call__(self, inputs, states):
+        name = self._step_name()
+        i2h, h2h = self._project(inputs, states[0], f"{name}_")
+        next_h = gru_step(i2h, h2h, states[0], name, _tanh)
+        return next_h, [next_h]
+
+
+def _tanh(x, **kwargs):
+    return symbol.Activation(x, act_type="tanh", **kwargs)

@@ -1,0 +1,32 @@
+"""``mx.sym``: computations that are described first and run later."""
+import sys as _sys
+import types as _types
+
+from ..base import MXNetError  # noqa: F401
+from .symbol import Symbol  # noqa: F401
+from . import functions as _functions
+from .compose import Variable, create, var  # noqa: F401
+from .compose import group as Group  # noqa: F401,N812
+from . import arithmetic as _arithmetic
+from ..ndarray import methods as _methods
+from .creation import arange, eye, full, histogram, linspace, load, load_json, ones, split_v2, zeros  # noqa: F401
+
+globals().update(_arithmetic.FUNCTIONS)
+_methods.attach(Symbol, _functions.operator_function)
+
+__getattr__, __dir__ = _functions.namespace_lookup(__name__, "", _functions.operator_function)
+
+
+def _namespace(name, prefix, doc, underscored=False):
+    module = _types.ModuleType(f"{__name__}.{name}", doc)
+    _sys.modules[module.__name__] = module
+    module.__getattr__, module.__dir__ = _functions.namespace_lookup(module.__name__, prefix, _functions.operator_function, underscored)
+    return module
+
+
+_internal = _namespace("_internal", "", "Operators under their internal names.", underscored=True)
+op = _namespace("op", "", "All public operators.")
+linalg = _namespace("linalg", "_linalg_", "Linear algebra.")
+image = _namespace("image", "_image_", "Operators on images.")
+sparse = _namespace("sparse", "_sparse_", "Operators on sparse arrays.")
+from . import contrib, random  # noqa: E402,F401

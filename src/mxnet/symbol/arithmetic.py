@@ -1,0 +1,83 @@
+"""Python's operators on Symbols and their function forms."""
+import numbers
+
+from ..base import numeric_types
+from ..ndarray.arithmetic import _PLAIN
+from .functions import operator_function
+from .symbol import Symbol
+
+# name: operator for two Symbols, for Symbol and number, for number and Symbol; under the names that JSON and generated names come from.
+BINARY = {
+    "add": ("_Plus", "_PlusScalar", "_PlusScalar"),
+    "subtract": ("_Minus", "_MinusScalar", "_RMinusScalar"),
+    "multiply": ("_Mul", "_MulScalar", "_MulScalar"),
+    "divide": ("_Div", "_DivScalar", "_RDivScalar"),
+    "modulo": ("_Mod", "_ModScalar", "_RModScalar"),
+    "power": ("_Power", "_PowerScalar", "_rpower_scalar"),
+    "maximum": ("_Maximum", "_MaximumScalar", "_MaximumScalar"),
+    "minimum": ("_Minimum", "_MinimumScalar", "_MinimumScalar"),
+    "hypot": ("_Hypot", "_HypotScalar", "_HypotScalar"),
+    "equal": ("_equal", "_equal_scalar", "_equal_scalar"),
+    "not_equal": ("_not_equal", "_not_equal_scalar", "_not_equal_scalar"),
+    "greater": ("_greater", "_greater_scalar", "_lesser_scalar"),
+    "greater_equal": ("_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar"),
+    "lesser": ("_lesser", "_lesser_scalar", "_greater_scalar"),
+    "lesser_equal": ("_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar"),
+    "logical_and": ("_logical_and", "_logical_and_scalar", "_logical_and_scalar"),
+    "logical_or": ("_logical_or", "_logical_or_scalar", "_logical_or_scalar"),
+    "logical_xor": ("_logical_xor", "_logical_xor_scalar", "_logical_xor_scalar"),
+}
+_METHODS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "modulo": "mod", "power": "pow"}
+_COMPARISONS = {"equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equal": "ge", "lesser": "lt", "lesser_equal": "le"}
+_NUMBERS = (*numeric_types, numbers.Real)
+
+
+def _apply(name, lhs, rhs):
+    symbols, right_number, left_number = BINARY[name]
+    if isinstance(lhs, Symbol):
+        if isinstance(rhs, Symbol):
+            return operator_function(symbols)(lhs, rhs)
+        if isinstance(rhs, _NUMBERS):
+            return operator_function(right_number)(lhs, scalar=rhs)
+        raise TypeError(f"type {type(rhs)} not supported")
+    if isinstance(lhs, _NUMBERS):
+        if isinstance(rhs, Symbol):
+            return operator_function(left_number)(rhs, scalar=lhs)
+        if isinstance(rhs, _NUMBERS):
+            return _PLAIN[name](lhs, rhs) if name != "hypot" else (lhs * lhs + rhs * rhs) ** 0.5
+        raise TypeError(f"type {type(rhs)} not supported")
+    raise TypeError(f"types ({type(lhs)}, {type(rhs)}) not supported")
+
+
+def _method(name, reflected):
+    if reflected:
+        return lambda self, other: _apply(name, other, self)
+    return lambda self, other: _apply(name, self, other)
+
+
+def _function(name, left, right):
+    def function(*args, **kwargs):
+        pair = [*args, *(kwargs[k] for k in (left, right)[len(args):] if k in kwargs)]
+        if len(pair) != 2:
+            raise TypeError(f"{name} takes two arguments, `{left}` and `{right}`")
+        return _apply(name, *pair)
+
+    import inspect
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "mxnet.symbol"
+    function.__doc__ = f"Element-wise `{name}` of two Symbols or numbers."
+    function.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in (left, right)])
+    return function
+
+
+for _name, _suffix in _METHODS.items():
+    setattr(Symbol, f"__{_suffix}__", _method(_name, False))
+    setattr(Symbol, f"__r{_suffix}__", _method(_name, True))
+for _name, _suffix in _COMPARISONS.items():
+    setattr(Symbol, f"__{_suffix}__", _method(_name, False))
+Symbol.__neg__ = lambda self: self * -1.0
+Symbol.__abs__ = lambda self: self.abs()
+
+FUNCTIONS = {_name: _function(_name, "left", "right") for _name in ("maximum", "minimum", "hypot")}
+FUNCTIONS["power"] = FUNCTIONS["pow"] = _function("power", "base", "exp")
+FUNCTIONS.update({_name: _function(_name, "left", "right") for _name in ("logical_and", "logical_or", "logical_xor")})

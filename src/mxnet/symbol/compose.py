@@ -1,0 +1,150 @@
+"""Building Symbols: a node for each call of an operator."""
+import json
+
+from .. import attribute, name
+from ..base import MXNetError
+from ..ops.schema import to_string
+from .node import Node
+from .serialization import HIDDEN_KEYS
+
+
+def create(op, inputs, attrs, given_name=None, hint=None, user_attrs=None):
+    """A Symbol for one call of an operator.
+
+    Parameters
+    ----------
+    op : mxnet.ops.Operator
+    inputs : list of Symbol or None, or dict of str to Symbol
+        By position or by name; what the operator needs beyond them becomes new variables.
+    attrs : dict
+        The operator's attributes, as values or strings.
+    given_name, hint : str
+        The node's name, or what a generated one starts with.
+    user_attrs : dict, optional
+        Annotations.
+    """
+    from .symbol import Symbol
+    strings = {}
+    for k, v in attrs.items():
+        if v is not None or (k in op.attributes and op.attributes[k].optional):
+            strings[k] = to_string(v)
+    annotations = {k: v for k, v in strings.items() if k in HIDDEN_KEYS or (k.startswith("__") and k.endswith("__"))}
+    own = {k: v for k, v in strings.items() if k not in annotations}
+    if op.variadic and op.key_var_num_args and op.key_var_num_args not in own:
+        own[op.key_var_num_args] = str(len(inputs))
+    deprecated = next((k for k in own for h in HIDDEN_KEYS if k.endswith("_" + h) and k not in op.attributes), None)
+    if deprecated:
+        raise MXNetError(f"{op.name}: setting the attribute of an input with `{deprecated}` is not supported; create the variable yourself, "
+                         "w = mx.sym.Variable(..., lr_mult=...), and pass it")
+    parsed = op.parse(own)
+    current = attribute.current().get(user_attrs) or {}
+    node_name = name.current().get(given_name, hint or op.name.lower())
+    all_attrs = {**{(f"__{k}__" if k in HIDDEN_KEYS else k): v for k, v in {**current, **annotations}.items()}, **own}
+    node = Node(op, node_name, all_attrs)
+    names = op.input_names(parsed, len(inputs))
+    if isinstance(inputs, dict):
+        # An optional input that is given by name stands even where the attributes don't ask for it.
+        extra = [n for n in op.inputs if n in inputs and n not in names] if not op.variadic else []
+        unknown = [n for n in inputs if n not in names and n not in extra]
+        if unknown:
+            raise MXNetError(f"{op.name}: no input is called {unknown[0]!r}; its inputs are {', '.join(names)}")
+        names = tuple(n for n in op.inputs if n in names or n in extra) if extra else names
+        given = [inputs.get(n) for n in names]
+    else:
+        given = list(inputs)
+        if not op.variadic and len(given) > len(names):
+            names = op.inputs[:len(given)]
+            if len(given) > len(op.inputs):
+                raise MXNetError(f"{op.name} takes {len(op.inputs)} inputs ({', '.join(op.inputs)}), received {len(given)}")
+        given += [None] * (len(names) - len(given))
+    for input_name, value in zip(names, given):
+        if value is None:
+            node.inputs.append((_new_variable(op, node, input_name), 0))
+        elif not isinstance(value, Symbol):
+            raise MXNetError(f"{op.name}: input `{input_name}` must be a Symbol, received {value!r} of type {type(value).__name__}")
+        elif len(value._outputs) != 1:
+            raise MXNetError(f"{op.name}: input `{input_name}` must be a single output, received a group of {len(value._outputs)}: "
+                             f"{', '.join(value.list_outputs()[:4])}; select one, such as x[0]")
+        else:
+            node.inputs.append(value._outputs[0])
+    return Symbol([(node, i) for i in range(node.num_outputs())])
+
+
+# What the variables of an operator start with when nothing else is said.
+_INITIAL = {"moving_mean": "zero", "moving_var": "one", "running_mean": "zero", "running_var": "one", "moving_inv_var": "one", "moving_avg": "zero"}
+
+
+def _new_variable(op, node, input_name):
+    attrs = dict(node.attrs)
+    if input_name in op.mutates and input_name in _INITIAL:
+        attrs["__init__"] = json.dumps([_INITIAL[input_name], {}])
+    return Node(None, f"{node.name}_{input_name}", attrs)
+
+
+def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, init=None, stype=None, **kwargs):
+    """A variable: a named input of a graph.
+
+    Parameters
+    ----------
+    name : str
+    attr : dict of str to str, optional
+        Annotations.
+    shape : tuple of int, optional
+        Sizes that are not known are 0.
+    lr_mult, wd_mult : float, optional
+        Factors of the learning rate and weight decay, for a parameter.
+    dtype : str or type, optional
+    init : str or Initializer, optional
+        How a parameter starts, instead of the network's own initializer.
+    stype : str, optional
+        How the array is stored: ``'default'``, ``'csr'``, ``'row_sparse'``.
+    **kwargs
+        Further annotations, of the form ``__name__``.
+
+    Raises
+    ------
+    TypeError
+        If `name` is not a string.
+    ValueError
+        If a further keyword is not of the form ``__name__``.
+    """
+    from ..ops import dtypes
+    from .symbol import Symbol
+    if not isinstance(name, str):
+        raise TypeError("Expect a string for variable `name`")
+    attrs = dict(attribute.current().get(attr) or {})
+    attrs = {(f"__{k}__" if k in HIDDEN_KEYS else k): v for k, v in attrs.items()}
+    if shape is not None:
+        attrs["__shape__"] = str(tuple(int(s) if s is not None else 0 for s in (shape if not isinstance(shape, int) else (shape,))))
+    for key, value in (("__lr_mult__", lr_mult), ("__wd_mult__", wd_mult)):
+        if value is not None:
+            attrs[key] = str(value)
+    if dtype is not None:
+        attrs["__dtype__"] = str(dtypes.NAME_TO_FLAG[dtypes.name_of(dtypes.to_torch(dtype))])
+    if init is not None:
+        attrs["__init__"] = init if isinstance(init, str) else init.dumps()
+    if stype is not None:
+        attrs["__storage_type__"] = str({"default": 0, "row_sparse": 1, "csr": 2}[stype])
+    for key, value in kwargs.items():
+        if not (key.startswith("__") and key.endswith("__")):
+            raise ValueError(f"Attribute name={key} is not supported. Additional attributes must start and end with double underscores, e.g, __yourattr__")
+        attrs[key] = str(value)
+    return Symbol([(Node(None, name, attrs), 0)])
+
+
+Variable = var
+
+
+def group(symbols, create_fn=None):
+    """A Symbol with all outputs of several Symbols, in order.
+
+    Raises
+    ------
+    TypeError
+        If `symbols` is empty or holds anything else.
+    """
+    from .symbol import Symbol
+    symbols = list(symbols) if symbols is not None else []
+    if not symbols or any(not isinstance(s, Symbol) for s in symbols):
+        raise TypeError("Expected a list of symbols as input")
+    return (create_fn or type(symbols[0]))([entry for s in symbols for entry in s._outputs])

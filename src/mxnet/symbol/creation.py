@@ -1,0 +1,81 @@
+"""Symbols that compute arrays out of nothing, and reading Symbols from files."""
+import numpy as np
+
+from .. import files
+from . import serialization
+from .functions import operator_function
+from .symbol import Symbol
+
+
+def zeros(shape, dtype=None, **kwargs):
+    """An array of zeros of the given shape, as a Symbol. Sizes of 0 are inferred from what uses it."""
+    return operator_function("_zeros")(shape=shape, dtype=dtype or "float32", **kwargs)
+
+
+def ones(shape, dtype=None, **kwargs):
+    """An array of ones of the given shape, as a Symbol."""
+    return operator_function("_ones")(shape=shape, dtype=dtype or "float32", **kwargs)
+
+
+def full(shape, val, dtype=None, **kwargs):
+    """An array with the same value everywhere, as a Symbol."""
+    return operator_function("_full")(shape=shape, value=float(val), dtype=dtype or "float32", **kwargs)
+
+
+def eye(N, M=0, k=0, dtype=None, **kwargs):
+    """An N x M array with ones on the diagonal number `k`, as a Symbol."""
+    return operator_function("_eye")(N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)
+
+
+def arange(start, stop=None, step=1.0, repeat=1, infer_range=False, name=None, dtype=None):
+    """Evenly spaced numbers from `start` up to, without, `stop`, as a Symbol; the length can be inferred if `infer_range`."""
+    return operator_function("_arange")(start=start, stop=stop, step=step, repeat=repeat, infer_range=infer_range, name=name,
+                                        dtype=dtype or "float32")
+
+
+def linspace(start, stop, num, endpoint=True, name=None, dtype=None):
+    """`num` evenly spaced numbers from `start` to `stop`, as a Symbol."""
+    return operator_function("_linspace")(start=start, stop=stop, num=num, endpoint=endpoint, name=name, dtype=dtype or "float32")
+
+
+def histogram(a, bins=10, range=None, **kwargs):
+    """Counts of values between bin edges, and the edges. `bins` is a Symbol of edges, or a number together with `range`."""
+    if isinstance(bins, Symbol):
+        return operator_function("_histogram")(data=a, bins=bins, **kwargs)
+    if not isinstance(bins, (int, np.integer)):
+        raise ValueError("bins argument should be either an integer or an NDArray")
+    if range is None:
+        raise ValueError("null range is not supported in symbol mode")
+    return operator_function("_histogram")(data=a, bin_cnt=int(bins), range=range, **kwargs)
+
+
+def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
+    """Cut along an axis into equal sections, or at the given indices."""
+    if isinstance(indices_or_sections, (int, np.integer)):
+        return operator_function("_split_v2")(ary, indices=(), axis=axis, squeeze_axis=squeeze_axis, sections=int(indices_or_sections))
+    if isinstance(indices_or_sections, (tuple, list)):
+        return operator_function("_split_v2")(ary, indices=(0, *indices_or_sections), axis=axis, squeeze_axis=squeeze_axis, sections=0)
+    raise ValueError("indices_or_sections must either int or tuple of ints")
+
+
+def load(fname):
+    """Read a Symbol from a JSON file, of any version since 0.8.
+
+    Raises
+    ------
+    MXNetError
+        If the file cannot be read or holds no Symbol; the text names the file and what is wrong.
+    """
+    if not isinstance(fname, str):
+        raise TypeError("fname need to be string")
+    return Symbol(serialization.load(files.read_text(fname), fname))
+
+
+def load_json(json_str):
+    """Read a Symbol from a JSON text; see `load`."""
+    if not isinstance(json_str, str):
+        raise TypeError("fname required to be string")
+    return Symbol(serialization.load(json_str))
+
+
+__all__ = ["arange", "eye", "full", "histogram", "linspace", "load", "load_json", "ones", "split_v2", "zeros"]

@@ -1,0 +1,53 @@
+"""From operators to the functions of ``mx.sym``."""
+from ..base import MXNetError
+from ..ndarray.functions import namespace_lookup, signature, split_arguments
+from ..ops.registry import get
+from .compose import create
+from .symbol import Symbol
+
+_made = {}
+
+
+def operator_function(name):
+    """The function ``mx.sym.<name>``: MXNet's signature, Symbols in and out."""
+    found = _made.get(name)
+    if found is None:
+        found = _made[name] = _make(get(name), name)
+    return found
+
+
+def _make(op, public_name):
+    hint = _hint(public_name)
+
+    def function(*args, name=None, attr=None, out=None, **kwargs):
+        if out is not None:
+            raise MXNetError(f"{op.name}: a Symbol has no values to write to `out`")
+        if not op.variadic:
+            named = {n: kwargs.pop(n) for n in op.inputs if isinstance(kwargs.get(n), Symbol)}
+            if named:
+                by_position, attrs = split_arguments(op, args, kwargs, Symbol)
+                named.update({n: v for n, v in zip(op.inputs, by_position) if v is not None})
+                return create(op, named, attrs, name, hint, attr)
+        inputs, attrs = split_arguments(op, args, kwargs, Symbol)
+        if op.variadic and attrs.get(op.key_var_num_args) is not None:
+            if int(attrs[op.key_var_num_args]) < len(inputs):
+                raise MXNetError(f"{op.name}: {op.key_var_num_args}={attrs[op.key_var_num_args]}, but {len(inputs)} inputs were given")
+            inputs = inputs + [None] * (int(attrs[op.key_var_num_args]) - len(inputs))
+        return create(op, inputs, attrs, name, hint, attr)
+
+    function.__name__ = function.__qualname__ = public_name
+    function.__module__ = "mxnet.symbol"
+    function.__doc__ = op.__doc__.replace("NDArray", "Symbol") if op.__doc__ else None
+    function.__signature__ = signature(op)
+    return function
+
+
+def _hint(name):
+    # In the public namespaces the prefix is not part of the function's name, nor of the names it gives.
+    for prefix in ("_contrib_", "_linalg_", "_sparse_", "_image_", "_random_"):
+        if name.startswith(prefix):
+            return name[len(prefix):].lower()
+    return name.lower()
+
+
+__all__ = ["namespace_lookup", "operator_function"]

@@ -1,0 +1,169 @@
+"""Shape and type inference over a graph, forwards and backwards until nothing more is learnt."""
+import torch
+
+from .. import util
+from ..base import MXNetError
+from ..ops import dtypes
+from ..ops.schema import _to_shape
+from ..ops.shapes import known, unify
+from .node import topological
+
+
+def from_user(shape):
+    """A user's shape as a partial one: None, or with -1 for what is unknown (0 in MXNet's own convention)."""
+    if shape is None:
+        return None
+    shape = tuple(int(s) for s in shape)
+    if util.is_np_shape():
+        return shape
+    return tuple(s if s > 0 else -1 for s in shape) or None
+
+
+def to_user(shape):
+    """A partial shape as users see it."""
+    if util.is_np_shape():
+        return shape
+    return () if shape is None else tuple(s if s >= 0 else 0 for s in shape)
+
+
+def infer_shapes(outputs, given):
+    """The shapes of all entries of the graph.
+
+    Parameters
+    ----------
+    outputs : list of (Node, int)
+    given : dict of str to shape
+        Partial shapes of variables, by name.
+
+    Returns
+    -------
+    dict of (id of node, output) to partial shape, and the nodes in order.
+    """
+    nodes = topological(outputs)
+    shapes = {}
+    for node in nodes:
+        if node.op is None:
+            shape = given.get(node.name)
+            if shape is None and "__shape__" in node.attrs:
+                shape = from_user(_to_shape(node.attrs["__shape__"]))
+            shapes[id(node), 0] = shape
+        else:
+            for i in range(node.num_outputs()):
+                shapes[id(node), i] = None
+    operators = [n for n in nodes if n.op is not None]
+    finished = set()
+    for attempt in range(len(operators) + 2):
+        changed = False
+        for node in operators if attempt % 2 == 0 else reversed(operators):
+            if id(node) not in finished:
+                changed |= _infer_node(node, shapes, finished)
+        if not changed and attempt % 2:
+            break
+    return shapes, nodes
+
+
+def _infer_node(node, shapes, finished):
+    inputs = [(id(n), i) for n, i in node.inputs]
+    outputs = [(id(node), i) for i in range(node.num_outputs())]
+    before_in, before_out = [shapes[e] for e in inputs], [shapes[e] for e in outputs]
+    op = node.op
+    try:
+        ins, outs = list(before_in), list(before_out)
+        if op.shape_inference is not None:
+            new_ins, new_outs = op.shape_inference(ins, outs, **op.with_defaults(node.parsed()))
+            ins = [unify(a, b) for a, b in zip(ins, _padded(new_ins, len(ins)))]
+            outs = [unify(a, b) for a, b in zip(outs, _padded(new_outs, len(outs)))]
+        # A variable that a shape is not asked of may stay unknown; an operator's own inputs may not.
+        if all(known(s) for s in ins):
+            results = run_on_meta(op, ins, node.parsed())
+            if results is not None:
+                outs = [unify(a, b) for a, b in zip(outs, results)]
+            if all(known(s) for s in outs):
+                finished.add(id(node))
+    except (MXNetError, RuntimeError, TypeError, ValueError, IndexError) as error:
+        seen = ", ".join(f"{n}: {to_user(s) if s is not None else 'unknown'}" for n, s in zip(node.input_names(), before_in))
+        raise MXNetError(f"Error in operator {node.name} ({op.name}): {str(error).splitlines()[0] if str(error) else error!r} [{seen}]") from error
+    for entry, shape in zip(inputs + outputs, ins + outs):
+        shapes[entry] = shape
+    return ins != before_in or outs != before_out
+
+
+def _padded(shapes, n):
+    return list(shapes)[:n] + [None] * (n - len(shapes))
+
+
+def run_on_meta(op, in_shapes, parsed, in_types=None):
+    """The output shapes of an operator for known input shapes, from running it without data; None where it needs the data."""
+    types = in_types or [torch.float32] * len(in_shapes)
+    tensors = [torch.empty(s, dtype=t or torch.float32, device="meta") for s, t in zip(in_shapes, types)]
+    kwargs = dict(parsed)
+    if op.wants_device:
+        kwargs[op.wants_device] = torch.device("meta")
+    if op.wants_training:
+        kwargs[op.wants_training] = False
+    try:
+        with torch.no_grad():
+            result = op.raw(*tensors, **kwargs)
+    except NotImplementedError:
+        return None
+    results = (result,) if isinstance(result, torch.Tensor) else result
+    return [tuple(r.shape) for r in results]
+
+
+def infer_types(outputs, given):
+    """The element types of all entries of the graph: torch types, None where unknown. Arguments as for `infer_shapes`."""
+    nodes = topological(outputs)
+    types = {}
+    for node in nodes:
+        if node.op is None:
+            t = given.get(node.name)
+            if t is None and "__dtype__" in node.attrs:
+                t = _stored_type(node)
+            types[id(node), 0] = t
+        else:
+            for i in range(node.num_outputs()):
+                types[id(node), i] = None
+    operators = [n for n in nodes if n.op is not None]
+    for attempt in range(len(operators) + 2):
+        changed = False
+        for node in operators if attempt % 2 == 0 else reversed(operators):
+            changed |= _infer_node_types(node, types)
+        if not changed and attempt % 2:
+            break
+    return types, nodes
+
+
+def _stored_type(node):
+    text = node.attrs["__dtype__"]
+    try:
+        flag = int(text)
+    except ValueError:
+        return dtypes.NAME_TO_TORCH.get(text)
+    return dtypes.NAME_TO_TORCH.get(dtypes.FLAG_TO_NAME.get(flag))
+
+
+def _infer_node_types(node, types):
+    inputs = [(id(n), i) for n, i in node.inputs]
+    outputs = [(id(node), i) for i in range(node.num_outputs())]
+    before_in, before_out = [types[e] for e in inputs], [types[e] for e in outputs]
+    op = node.op
+    attributes = op.with_defaults(node.parsed())
+    ins, outs = list(before_in), list(before_out)
+    if op.dtype_inference is not None:
+        try:
+            ins, outs = op.dtype_inference(ins, outs, **attributes)
+        except (MXNetError, TypeError) as error:
+            raise MXNetError(f"Error in operator {node.name} ({op.name}): {error}") from error
+    else:
+        asked = attributes.get("dtype") if isinstance(attributes.get("dtype"), torch.dtype) else None
+        if asked is None and isinstance(attributes.get("dtype"), str):
+            asked = dtypes.NAME_TO_TORCH.get(attributes["dtype"])
+        common = next((t for t in ins if t is not None), None) or (None if asked else next((t for t in outs if t is not None), None))
+        if not inputs:
+            common = common or torch.float32
+        ins = [t or common for t in ins]
+        outs = [t or asked or common for t in outs]
+    ins, outs = _padded(ins, len(inputs)), _padded(outs, len(outputs))
+    for entry, new, old in zip(inputs + outputs, ins + outs, before_in + before_out):
+        types[entry] = old or new
+    return [types[e] for e in inputs + outputs] != before_in + before_out

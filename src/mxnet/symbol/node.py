@@ -1,0 +1,88 @@
+"""The graph behind Symbols: nodes that refer to the outputs of other nodes."""
+
+
+class Node:
+    """A variable (``op`` is None) or one use of an operator.
+
+    Attributes
+    ----------
+    op : mxnet.ops.Operator or None
+    name : str
+    attrs : dict of str to str
+        What the user gave, and annotations such as ``__lr_mult__``.
+    inputs : list of (Node, int)
+        Which output of which node.
+    """
+
+    __slots__ = ("op", "name", "attrs", "inputs", "_parsed")
+
+    def __init__(self, op, name, attrs, inputs=()):
+        self.op, self.name, self.attrs, self.inputs = op, name, attrs, list(inputs)
+        self._parsed = None
+
+    def __repr__(self):
+        return f"<{'variable' if self.op is None else self.op.name} {self.name}>"
+
+    def parsed(self):
+        """The operator's attributes, checked; those not given are absent."""
+        if self._parsed is None:
+            self._parsed = self.op.parse({k: v for k, v in self.attrs.items() if k in self.op.attributes})
+        return self._parsed
+
+    def num_outputs(self):
+        """How many outputs the node has."""
+        return 1 if self.op is None else self.op.outputs(self.parsed())
+
+    def output_names(self):
+        """The names that Symbols list for the node's outputs."""
+        if self.op is None:
+            return [self.name]
+        return [f"{self.name}_{suffix}" for suffix in self.op.list_output_names(self.parsed())]
+
+    def input_names(self):
+        """The operator's names of the inputs, as many as the node has."""
+        names = self.op.input_names(self.parsed(), len(self.inputs))
+        if len(names) < len(self.inputs):  # optional inputs that were given
+            names = self.op.inputs[:len(self.inputs)]
+        return names
+
+
+def topological(outputs):
+    """All nodes that the outputs need, each after its inputs, in depth-first order."""
+    order, seen = [], set()
+    # An explicit stack: unrolled recurrent networks are deeper than Python's recursion limit.
+    stack = [(node, 0) for node, _ in reversed(outputs)]
+    while stack:
+        node, position = stack.pop()
+        if position == 0:
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+        if position < len(node.inputs):
+            stack.append((node, position + 1))
+            child = node.inputs[position][0]
+            if id(child) not in seen:
+                stack.append((child, 0))
+        else:
+            order.append(node)
+    return order
+
+
+def auxiliary(nodes):
+    """The ids of the variables that an operator of the graph writes to."""
+    found = set()
+    for node in nodes:
+        if node.op is not None and node.op.mutates:
+            names = node.input_names()
+            for name, (child, _) in zip(names, node.inputs):
+                if name in node.op.mutates and child.op is None:
+                    found.add(id(child))
+    return found
+
+
+def copy_graph(outputs):
+    """The same graph of new nodes; returns its outputs."""
+    copies = {}
+    for node in topological(outputs):
+        copies[id(node)] = Node(node.op, node.name, dict(node.attrs), [(copies[id(n)], i) for n, i in node.inputs])
+    return [(copies[id(n)], i) for n, i in outputs]

@@ -1,0 +1,162 @@
+"""Symbol JSON: every version since 0.8 read, that of 1.9.1 written, to the letter."""
+import json
+
+from .. import util
+from ..base import MXNetError
+from ..ops.registry import UnknownOperatorError, get
+from .node import Node, auxiliary, topological
+
+VERSION = 10901
+# Annotations that old files hold without the underscores.
+HIDDEN_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage", "profiler_scope")
+# Names of operators in files of early versions.
+RENAMED = {"_Plus": "elemwise_add", "_Minus": "elemwise_sub", "_Mul": "elemwise_mul", "_Div": "elemwise_div"}
+
+
+def dump(outputs):
+    """The graph as JSON text."""
+    nodes = topological(outputs)
+    number = {id(n): i for i, n in enumerate(nodes)}
+    aux = auxiliary(nodes)
+    rows, entry_count = [], [0]
+    for node in nodes:
+        fields = [("op", _text("null" if node.op is None else node.op.name)), ("name", _text(node.name))]
+        if node.attrs:
+            pairs = [f"{_text(k)}: {_text(v)}" for k, v in sorted(node.attrs.items())]
+            fields.append(("attrs", "{" + pairs[0] + "}" if len(pairs) == 1 else
+                           "{\n        " + ", \n        ".join(pairs) + "\n      }"))
+        # The third number is the version of a variable: 1 once the operator writes to it.
+        entries = [f"[{number[id(n)]}, {i}, {int(n.op is None and id(n) in aux)}]" for n, i in node.inputs]
+        fields.append(("inputs", _array(entries, 6)))
+        rows.append("    {\n" + ", \n".join(f'      "{k}": {v}' for k, v in fields) + "\n    }")
+        entry_count.append(entry_count[-1] + node.num_outputs())
+    heads = [f"[{number[id(n)]}, {i}, {int(n.op is None and id(n) in aux)}]" for n, i in outputs]
+    attrs = [f'"mxnet_version": ["int", {VERSION}]']
+    if util.is_np_shape():
+        attrs.insert(0, f'"is_np_shape": ["int", {util.np_shape_level()}]')
+    parts = ['  "nodes": [\n' + ", \n".join(rows) + "\n  ]",
+             '  "arg_nodes": ' + _array([str(i) for i, n in enumerate(nodes) if n.op is None], 2),
+             '  "node_row_ptr": ' + _array([str(i) for i in entry_count], 2),
+             '  "heads": ' + _array(heads, 2),
+             '  "attrs": {' + attrs[0] + "}" if len(attrs) == 1 else '  "attrs": {\n    ' + ", \n    ".join(attrs) + "\n  }"]
+    return "{\n" + ", \n".join(parts) + "\n}"
+
+
+def _text(value):
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _array(items, indent):
+    """An array on one line, or on many where it has more than ten entries, as MXNet's writer does."""
+    if len(items) <= 10:
+        return "[" + ", ".join(items) + "]"
+    pad = " " * (indent + 2)
+    return "[\n" + ", \n".join(pad + i for i in items) + "\n" + " " * indent + "]"
+
+
+def load(text, source="JSON"):
+    """The outputs of the graph that a JSON text describes.
+
+    Raises
+    ------
+    MXNetError
+        If the text is not a graph; it names what is wrong and where.
+    """
+    def fail(what):
+        raise MXNetError(f"{source}: not a valid Symbol: {what}")
+
+    try:
+        graph = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        fail(f"not JSON: {error}")
+    if not isinstance(graph, dict):
+        fail(f"expected an object, received {type(graph).__name__}")
+    for field in ("nodes", "arg_nodes", "heads"):
+        if not isinstance(graph.get(field), list):
+            fail(f"the field '{field}' is missing")
+    version = _version(graph)
+    nodes = []
+    for i, row in enumerate(graph["nodes"]):
+        try:
+            op_name, name, inputs = row["op"], row["name"], row.get("inputs", [])
+            attrs = {}
+            for field in ("param", "attr", "attrs"):
+                attrs.update({str(k): v if isinstance(v, str) else str(v) for k, v in (row.get(field) or {}).items()})
+            entries = [(nodes[e[0]], int(e[1])) if 0 <= e[0] < i else fail(f"node {i} ('{name}') has input {e[0]}, which does not come before it")
+                       for e in inputs]
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            fail(f"node {i} is malformed ({type(error).__name__}: {error})")
+        nodes.append(_make_node(op_name, str(name), attrs, entries, version, source))
+    heads = []
+    for e in graph["heads"]:
+        try:
+            node, index = nodes[e[0]], int(e[1]) if len(e) > 1 else 0
+        except (TypeError, IndexError, ValueError):
+            fail(f"head {e} refers to no node")
+        if not 0 <= index < node.num_outputs():
+            fail(f"head {e} asks for output {index} of '{node.name}', which has {node.num_outputs()}")
+        heads.append((node, index))
+    return heads
+
+
+def _version(graph):
+    try:
+        return int(graph["attrs"]["mxnet_version"][1])
+    except (KeyError, TypeError, IndexError, ValueError):
+        return 800
+
+
+def _make_node(op_name, name, attrs, entries, version, source):
+    if op_name == "null":
+        return Node(None, name, _hide(attrs))
+    try:
+        op = get(RENAMED.get(op_name, op_name))
+    except UnknownOperatorError as error:
+        raise UnknownOperatorError(f"{source}: node '{name}': {error}") from None
+    if version < 905 and op.name in ("argmax", "argmin") and attrs.get("axis") == "-1":
+        del attrs["axis"]  # once the way to say: over all axes
+    own = {k: v for k, v in attrs.items() if k in op.attributes}
+    rest = {k: v for k, v in attrs.items() if k not in own}
+    if version < VERSION:
+        rest = _distribute(rest, op, own, entries)
+    node = Node(op, name, {**own, **rest}, entries)
+    unknown = [k for k in rest if not (k.startswith("__") and k.endswith("__")) and k not in HIDDEN_KEYS
+               and k != op.key_var_num_args and not (k == "ctx" and op.wants_device)]
+    if unknown and version >= VERSION:
+        op.parse({unknown[0]: rest[unknown[0]]})
+    try:
+        node.parsed()
+        wanted = op.input_names(node.parsed(), len(entries))
+    except MXNetError as error:
+        raise MXNetError(f"{source}: node '{name}': {error}") from None
+    for child, index in entries:
+        if index >= child.num_outputs():
+            raise MXNetError(f"{source}: node '{name}' uses output {index} of '{child.name}', which has {child.num_outputs()}")
+    if version < 900 and not op.variadic:
+        # Before 0.9 auxiliary states were not stored.
+        for missing in wanted[len(entries):]:
+            node.inputs.append((Node(None, f"{name}_{missing}", dict(attrs)), 0))
+    return node
+
+
+def _hide(attrs):
+    return {f"__{k}__" if k in HIDDEN_KEYS else k: v for k, v in attrs.items()}
+
+
+def _distribute(rest, op, own, entries):
+    """Old annotations in today's places: ``lr_mult`` as ``__lr_mult__``, ``weight_lr_mult`` on the variable of the weight."""
+    kept = {}
+    for key, value in rest.items():
+        hidden = next((h for h in HIDDEN_KEYS if key == h or key.endswith("_" + h)), None)
+        if hidden is None or key.startswith("__"):
+            kept[key] = value
+        elif key == hidden:
+            kept[f"__{hidden}__"] = value
+        else:
+            names = op.input_names(op.parse(own, partial=True), len(entries))
+            target = key[:-len(hidden) - 1]
+            if target in names and names.index(target) < len(entries) and entries[names.index(target)][0].op is None:
+                entries[names.index(target)][0].attrs[f"__{hidden}__"] = value
+            else:
+                kept[key] = value
+    return kept

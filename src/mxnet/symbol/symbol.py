@@ -1,0 +1,478 @@
+"""The Symbol: a computation that is described first and run later."""
+import numpy as np
+
+from .. import util
+from ..base import MXNetError, NotImplementedForSymbol
+from ..ops import dtypes
+from ..ops.shapes import known
+from . import inference, serialization
+from .node import Node, auxiliary, copy_graph, topological
+from .serialization import HIDDEN_KEYS
+
+
+class Symbol:
+    """One or more outputs of a graph of operators.
+
+    Symbols come from `mx.sym.var` and the operators of ``mx.sym``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> a, b = mx.sym.var('a'), mx.sym.var('b')
+    >>> c = a + b
+    >>> c.list_arguments()
+    ['a', 'b']
+    >>> c.eval(a=mx.nd.ones((2,)), b=mx.nd.ones((2,)))[0].asnumpy()
+    array([2., 2.], dtype=float32)
+    """
+
+    __slots__ = ("_outputs",)
+    __array_priority__ = 1000.0
+
+    def __init__(self, handle):
+        self._outputs = list(handle)
+
+    # -- what it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self):
+        """The name of the operator or variable; None for a group of several."""
+        nodes = {id(n): n for n, _ in self._outputs}
+        return next(iter(nodes.values())).name if len(nodes) == 1 else None
+
+    def __repr__(self):
+        if self.name is None:
+            return f"<{type(self).__name__} group [{', '.join(n.name for n, _ in self._outputs)}]>"
+        return f"<{type(self).__name__} {self.name}>"
+
+    def __len__(self):
+        return len(self._outputs)
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self):
+        raise NotImplementedForSymbol(self.__bool__, "bool")
+
+    def __hash__(self):
+        return id(self) >> 4
+
+    def __getitem__(self, index):
+        if isinstance(index, str):
+            found = [i for i, n in enumerate(self.list_outputs()) if n == index]
+            if not found:
+                raise ValueError(f"Cannot find output that matches name \"{index}\"")
+            if len(found) > 1:
+                raise ValueError(f"There are multiple outputs with name \"{index}\"")
+            index = found[0]
+        if isinstance(index, slice):
+            picked = self._outputs[index]
+            if not picked:
+                raise IndexError(f"{index} selects none of {len(self)} outputs")
+            return type(self)(picked)
+        if not isinstance(index, (int, np.integer)):
+            raise TypeError("Symbol only support integer index to fetch i-th output")
+        if not 0 <= index < len(self._outputs):
+            raise IndexError(f"output {index} of a Symbol with {len(self._outputs)}")
+        return type(self)([self._outputs[index]])
+
+    def __setitem__(self, index, value):
+        raise NotImplementedForSymbol(self.__setitem__, None, index)
+
+    def __copy__(self):
+        return self.__deepcopy__(None)
+
+    def __deepcopy__(self, memo):
+        return type(self)(copy_graph(self._outputs))
+
+    def __getstate__(self):
+        return {"handle": self.tojson()}
+
+    def __setstate__(self, state):
+        self._outputs = serialization.load(state["handle"], "pickled Symbol")
+
+    def _nodes(self):
+        return topological(self._outputs)
+
+    def list_inputs(self):
+        """The names of all variables, in the order the graph meets them."""
+        return [n.name for n in self._nodes() if n.op is None]
+
+    def list_arguments(self):
+        """The names of the variables that are no auxiliary states."""
+        nodes = self._nodes()
+        aux = auxiliary(nodes)
+        return [n.name for n in nodes if n.op is None and id(n) not in aux]
+
+    def list_auxiliary_states(self):
+        """The names of the variables that operators write to, such as the moving averages of BatchNorm."""
+        nodes = self._nodes()
+        aux = auxiliary(nodes)
+        return [n.name for n in nodes if id(n) in aux]
+
+    def list_outputs(self):
+        """The names of the outputs: ``<name>_output``, or what the operator calls them."""
+        return [node.output_names()[i] for node, i in self._outputs]
+
+    def get_internals(self):
+        """A group of every output of every node."""
+        return type(self)([(n, i) for n in self._nodes() for i in range(n.num_outputs())])
+
+    def get_children(self):
+        """The direct inputs of the outputs, as a group; None for a variable."""
+        nodes = list({id(n): n for n, _ in self._outputs}.values())
+        entries = [e for n in nodes for e in n.inputs]
+        return type(self)(entries) if entries else None
+
+    @property
+    def is_var(self):
+        """True for a variable."""
+        return len(self._outputs) == 1 and self._outputs[0][0].op is None
+
+    # -- annotations ---------------------------------------------------------------------------------------------------
+
+    def _single_node(self):
+        nodes = {id(n): n for n, _ in self._outputs}
+        if len(nodes) != 1:
+            raise MXNetError("attributes belong to one node; this is a group of several: select one with [...]")
+        return next(iter(nodes.values()))
+
+    def attr(self, key):
+        """The value of an attribute or annotation, a string; None if there is none."""
+        return _visible(self._single_node().attrs).get(key)
+
+    def list_attr(self, recursive=False):
+        """Attributes and annotations of this node.
+
+        Raises
+        ------
+        DeprecationWarning
+            If `recursive`: `attr_dict` does that.
+        """
+        if recursive:
+            raise DeprecationWarning("Symbol.list_attr with recursive=True has been deprecated. Please use attr_dict instead.")
+        return _visible(self._single_node().attrs) if len({id(n) for n, _ in self._outputs}) == 1 else {}
+
+    def attr_dict(self):
+        """The attributes and annotations of all nodes that have any, by node name."""
+        return {n.name: _visible(n.attrs) for n in self._nodes() if n.attrs}
+
+    def _set_attr(self, **kwargs):
+        """Set annotations of this node."""
+        for key, value in kwargs.items():
+            if not isinstance(value, str):
+                raise ValueError("Set Attr only accepts string values")
+            node = self._single_node()
+            node.attrs[f"__{key}__" if key in HIDDEN_KEYS else key] = value
+            node._parsed = None
+
+    # -- composition ---------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args, **kwargs):
+        """A copy of the graph with variables replaced: ``net(data=other)``."""
+        out = self.__copy__()
+        out._compose(*args, **kwargs)
+        return out
+
+    def _compose(self, *args, **kwargs):
+        name = kwargs.pop("name", None)
+        if args and kwargs:
+            raise TypeError("compose only accept input Symbols either as positional or keyword arguments, not both")
+        for value in (*args, *kwargs.values()):
+            if not isinstance(value, Symbol):
+                raise TypeError("Compose expect `Symbol` as arguments")
+            if len(value._outputs) != 1:
+                raise MXNetError(f"composition takes single outputs, received a group of {len(value._outputs)}")
+        nodes = self._nodes()
+        variables = {n.name: n for n in nodes if n.op is None}
+        if self.is_var and len(args) == 1:
+            self._outputs = list(args[0]._outputs)
+            return
+        if args:
+            raise MXNetError("composition of a graph takes its inputs by name: net(data=x)")
+        for key in kwargs:
+            if key not in variables:
+                raise MXNetError(f"Symbol.ComposeKeyword argument name {key} not found. Candidate arguments: {', '.join(variables)}")
+        replacement = {id(variables[k]): v._outputs[0] for k, v in kwargs.items()}
+        for node in nodes:
+            node.inputs = [replacement.get(id(n), (n, i)) for n, i in node.inputs]
+        self._outputs = [replacement.get(id(n), (n, i)) for n, i in self._outputs]
+        if name and len({id(n) for n, _ in self._outputs}) == 1 and not self._outputs[0][0].inputs:
+            self._outputs[0][0].name = name
+
+    def _gen_atomic_symbol(self):
+        """The operator alone, with fresh variables for its inputs."""
+        node = self._single_node()
+        if node.op is None:
+            raise MXNetError("a variable has no operator")
+        fresh = [(Node(None, f"{node.name}_{n}", {}), 0) for n in node.input_names()]
+        copy = Node(node.op, node.name, dict(node.attrs), fresh)
+        return type(self)([(copy, i) for i in range(copy.num_outputs())])
+
+    # -- inference -----------------------------------------------------------------------------------------------------
+
+    def infer_shape(self, *args, **kwargs):
+        """The shapes of arguments, outputs and auxiliary states.
+
+        Parameters
+        ----------
+        *args, **kwargs : tuple of int
+            Shapes of arguments, by position or by name. A size of 0 is unknown.
+
+        Returns
+        -------
+        three lists of tuples, or three times None where the shapes don't suffice.
+
+        Raises
+        ------
+        MXNetError
+            If shapes contradict each other.
+        """
+        result = self._infer_shape(False, args, kwargs)
+        if result is None:
+            import warnings
+            partial = self._infer_shape(True, args, kwargs)
+            unknown = [f"{n}: {s}" for n, s in zip(self.list_arguments(), partial[0])
+                       if s is None or (not util.is_np_shape() and (not s or 0 in s)) or (util.is_np_shape() and -1 in s)]
+            warnings.warn("Cannot decide shape for the following arguments (0s in shape means unknown dimensions). "
+                          f"Consider providing them as input:\n\t{', '.join(unknown)}", stacklevel=2)
+            return None, None, None
+        return result
+
+    def infer_shape_partial(self, *args, **kwargs):
+        """As `infer_shape`, with what could be found: unknown sizes are 0, unknown shapes ``()``."""
+        return self._infer_shape(True, args, kwargs)
+
+    def _infer_shape(self, partial, args, kwargs):
+        given = self._by_name(args, kwargs, "shapes")
+        for name, shape in given.items():
+            if not isinstance(shape, (tuple, list)):
+                raise TypeError(f"Arguments need to be shapes (tuple), but argument {name} is {type(shape)}.")
+        shapes, nodes = inference.infer_shapes(self._outputs, {k: inference.from_user(v) for k, v in given.items()})
+        aux = auxiliary(nodes)
+        variables = [n for n in nodes if n.op is None]
+        groups = [[shapes[id(n), 0] for n in variables if id(n) not in aux], [shapes[id(n), i] for n, i in self._outputs],
+                  [shapes[id(n), 0] for n in variables if id(n) in aux]]
+        if not partial and not all(known(s) for g in groups for s in g):
+            return None
+        return tuple([inference.to_user(s) for s in g] for g in groups)
+
+    def infer_type(self, *args, **kwargs):
+        """The element types of arguments, outputs and auxiliary states; arguments and result as for `infer_shape`."""
+        result = self._infer_type(args, kwargs)
+        if any(t is None for g in result for t in g):
+            return None, None, None
+        return result
+
+    def infer_type_partial(self, *args, **kwargs):
+        """As `infer_type`, with None for what could not be found."""
+        return self._infer_type(args, kwargs)
+
+    def _infer_type(self, args, kwargs):
+        given = self._by_name(args, kwargs, "types")
+        types, nodes = inference.infer_types(self._outputs, {k: dtypes.to_torch(v) for k, v in given.items()})
+        aux = auxiliary(nodes)
+        variables = [n for n in nodes if n.op is None]
+        groups = ([types[id(n), 0] for n in variables if id(n) not in aux], [types[id(n), i] for n, i in self._outputs],
+                  [types[id(n), 0] for n in variables if id(n) in aux])
+        return tuple([dtypes.to_numpy(t) if t is not None else None for t in g] for g in groups)
+
+    def _by_name(self, args, kwargs, what):
+        if args and kwargs:
+            raise ValueError(f"Can only specify known argument {what} either by positional or kwargs way.")
+        names = self.list_arguments()
+        if args:
+            if len(args) > len(names):
+                raise MXNetError(f"{len(args)} {what} for {len(names)} arguments ({', '.join(names)})")
+            return {n: a for n, a in zip(names, args) if a is not None}
+        known_names = set(names) | set(self.list_auxiliary_states())
+        for key in kwargs:
+            if key not in known_names:
+                raise MXNetError(f"argument name {key} not found; candidates: {', '.join(names)}")
+        return {k: v for k, v in kwargs.items() if v is not None}
+
+    # -- files -----------------------------------------------------------------------------------------------------------
+
+    def tojson(self, remove_amp_cast=True):
+        """The graph as JSON text, in the format of MXNet 1.9.1; casts that AMP has put in are left out if `remove_amp_cast`."""
+        outputs = self._outputs
+        if remove_amp_cast and any(n.op is not None and n.op.name in ("amp_cast", "amp_multicast") for n in self._nodes()):
+            outputs = _without_amp_casts(copy_graph(outputs))
+        return serialization.dump(outputs)
+
+    def save(self, fname, remove_amp_cast=True):
+        """Write the JSON text to a file, whole or not at all."""
+        if not isinstance(fname, str):
+            raise TypeError("fname need to be string")
+        from .. import files
+        files.write_bytes(fname, self.tojson(remove_amp_cast).encode())
+
+    def debug_str(self):
+        """A listing of the graph, for people."""
+        nodes = self._nodes()
+        aux = auxiliary(nodes)
+        lines = ["Symbol Outputs:"] + [f"\toutput[{k}]={n.name}({i})" for k, (n, i) in enumerate(self._outputs)]
+        for node in nodes:
+            if node.op is None:
+                lines.append(f"Variable:{node.name}")
+                continue
+            lines += ["-" * 20, f"Op:{node.op.name}, Name={node.name}", "Inputs:"]
+            lines += [f"\targ[{k}]={n.name}({i})" + (f" version={int(id(n) in aux)}" if n.op is None else "")
+                      for k, (n, i) in enumerate(node.inputs)]
+            if node.attrs:
+                lines += ["Attrs:"] + [f"\t{k}={v}" for k, v in sorted(node.attrs.items())]
+        return "\n".join(lines) + "\n"
+
+    # -- running -----------------------------------------------------------------------------------------------------------
+
+    def bind(self, ctx, args, args_grad=None, grad_req="write", aux_states=None, group2ctx=None, shared_exec=None):
+        """An `Executor` over arrays that the caller provides.
+
+        Parameters
+        ----------
+        ctx : Context
+        args : list or dict of str to NDArray
+            All arguments.
+        args_grad : list or dict of str to NDArray, optional
+            Receive gradients; those left out are not computed.
+        grad_req : str, list or dict
+            ``'write'``, ``'add'`` or ``'null'``.
+        aux_states : list or dict of str to NDArray, optional
+        group2ctx : dict of str to Context, optional
+            Where the nodes annotated with ``ctx_group`` run.
+        shared_exec : Executor, optional
+            One whose memory may be reused; results of the two then must not be needed at once.
+        """
+        from ..executor import bind
+        return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
+
+    def simple_bind(self, ctx, grad_req="write", type_dict=None, stype_dict=None, group2ctx=None, shared_arg_names=None,
+                    shared_exec=None, shared_buffer=None, **kwargs):
+        """An `Executor` with new arrays for everything, their shapes inferred from those given.
+
+        Parameters
+        ----------
+        ctx : Context
+        grad_req : str, list or dict
+            ``'write'``, ``'add'`` or ``'null'``.
+        type_dict : dict of str to type, optional
+            Element types of arguments; float32 where nothing else follows.
+        stype_dict : dict of str to str, optional
+            Storage types of arguments.
+        group2ctx : dict of str to Context, optional
+        shared_arg_names : list of str, optional
+            Arguments to take over from `shared_exec`.
+        shared_exec : Executor, optional
+        shared_buffer : dict of str to NDArray, optional
+            Arrays to use where they are large enough; new ones are added to it.
+        **kwargs : tuple of int
+            The shapes of arguments.
+        """
+        from ..executor import simple_bind
+        return simple_bind(self, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec, shared_buffer, kwargs)
+
+    def eval(self, ctx=None, **kwargs):
+        """Run once with the given arguments; returns the list of outputs."""
+        from ..context import current_context
+        return self.bind(ctx or current_context(), kwargs).forward()
+
+    def get_backend_symbol(self, backend):
+        """The graph as a backend for inference would divide it. See `optimize_for`."""
+        from ..graph import partition
+        return partition(self, backend)
+
+    def optimize_for(self, backend, args=None, aux=None, ctx=None, shape_dict=None, type_dict=None, stype_dict=None, skip_infer=False, **kwargs):
+        """The graph prepared for a backend, such as ``'native'``.
+
+        Parameters
+        ----------
+        backend : str
+            A registered backend.
+        args, aux : list or dict of NDArray, optional
+            Parameters, for backends that compute with them ahead.
+        **kwargs
+            Options of the backend.
+
+        Raises
+        ------
+        MXNetError
+            If there is no such backend.
+        """
+        from ..graph import optimize
+        return optimize(self, backend, args=args, aux=aux, ctx=ctx, shape_dict=shape_dict, type_dict=type_dict, stype_dict=stype_dict,
+                        skip_infer=skip_infer, **kwargs)
+
+    def gradient(self, wrt):
+        """Not offered, as in MXNet 1.x: bind with ``args_grad`` and call ``backward``."""
+        raise MXNetError("Symbol.gradient: a graph's gradient is not available as a Symbol; bind with args_grad and call backward()")
+
+    # -- shapes -----------------------------------------------------------------------------------------------------------
+
+    def reshape(self, *args, **kwargs):
+        """The values in another shape; see ``mx.sym.reshape`` for the special codes."""
+        from .functions import operator_function
+        if len(args) == 1 and isinstance(args[0], (tuple, list)):
+            kwargs["shape"] = tuple(args[0])
+        elif args:
+            kwargs["shape"] = tuple(args)
+        return operator_function("reshape")(self, **kwargs)
+
+    def astype(self, dtype):
+        """The values converted to `dtype`."""
+        from .functions import operator_function
+        return operator_function("cast")(self, dtype=dtype)
+
+    def split_v2(self, *args, **kwargs):
+        """Cut along an axis; see ``mx.sym.split_v2``."""
+        from . import split_v2
+        return split_v2(self, *args, **kwargs)
+
+    @property
+    def T(self):
+        """The values with their axes in reverse order."""
+        from .functions import operator_function
+        return operator_function("transpose")(self)
+
+    def as_nd_ndarray(self):
+        """This Symbol for ``mx.sym`` functions."""
+        return self
+
+    def as_np_ndarray(self):
+        """This Symbol for ``mx.sym.np`` functions."""
+        from .numpy import _Symbol
+        return _Symbol(self._outputs)
+
+
+def _visible(attrs):
+    """Attributes as users read them: ``__lr_mult__`` also as ``lr_mult``."""
+    out = dict(attrs)
+    for key in HIDDEN_KEYS:
+        if f"__{key}__" in attrs:
+            out[key] = attrs[f"__{key}__"]
+    return out
+
+
+def _without_amp_casts(outputs):
+    def source(node, index):
+        while node.op is not None and node.op.name in ("amp_cast", "amp_multicast"):
+            node, index = node.inputs[index]
+        return node, index
+
+    for node in topological(outputs):
+        node.inputs = [source(n, i) for n, i in node.inputs]
+    return [source(n, i) for n, i in outputs]
+
+
+def _needs_values(name):
+    def method(self, *args, **kwargs):
+        raise NotImplementedForSymbol(name, None, *args)
+
+    method.__name__ = name
+    method.__doc__ = "Needs values, which a Symbol does not have; raises `NotImplementedForSymbol`."
+    return method
+
+
+for _name in ("wait_to_read", "asnumpy", "asscalar", "copy", "as_in_context", "detach", "backward", "copyto", "attach_grad", "to_dlpack_for_read",
+              "to_dlpack_for_write", "tostype"):
+    if not hasattr(Symbol, _name):
+        setattr(Symbol, _name, _needs_values(_name))

@@ -1,0 +1,332 @@
+"""NumPy semantics on and off, environment variables, facts about GPUs, and helpers for API functions."""
+import functools
+import inspect
+import logging
+import os
+import threading
+
+__all__ = ["get_cuda_compute_capability", "get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_shape", "makedirs", "np_array",
+           "np_shape", "np_ufunc_legal_option", "reset_np", "set_module", "set_np", "set_np_shape", "setenv", "use_np", "use_np_array",
+           "use_np_shape", "wrap_np_binary_func", "wrap_np_unary_func"]
+
+_OFF, _THREAD, _GLOBAL = 0, 1, 2  # the levels of NumPy shape semantics, as symbol JSON stores them
+_announced = set()
+
+
+class _ThreadFlags(threading.local):
+    np_shape = False
+
+
+_flags = _ThreadFlags()
+_np_shape_everywhere = False
+
+
+def _announce(topic, text):
+    if topic not in _announced:
+        _announced.add(topic)
+        logging.info(text)
+
+
+# -- NumPy shapes --------------------------------------------------------------------------------------------------------
+
+def is_np_shape():
+    """Whether NumPy shape semantics is on: ``()`` is a scalar's shape and 0 a size, where otherwise both mean 'unknown'."""
+    return _np_shape_everywhere or _flags.np_shape
+
+
+def np_shape_level():
+    """0 if NumPy shape semantics is off, 1 if it is on in this thread, 2 if it is on everywhere."""
+    return _GLOBAL if _np_shape_everywhere else int(_flags.np_shape)
+
+
+def set_np_shape(active):
+    """Switch NumPy shape semantics.
+
+    Parameters
+    ----------
+    active : bool or int
+        False (0): off; True (1): on in this thread; 2: on in all threads.
+
+    Returns
+    -------
+    bool
+        Whether it was on before.
+
+    Raises
+    ------
+    ValueError
+        If it would be switched off while NumPy array semantics is on.
+    """
+    global _np_shape_everywhere
+    if not active and is_np_array():
+        raise ValueError("NumPy shape semantics can't be deactivated while NumPy array semantics is active; "
+                         "call npx.reset_np() to deactivate both")
+    level = int(active)
+    if level not in (_OFF, _THREAD, _GLOBAL):
+        raise ValueError(f"set_np_shape: expected False, True or 2 (all threads), received {active!r}")
+    if active:
+        _announce("shape", "NumPy shape semantics is active: shapes () and sizes of 0 are what they are in NumPy.")
+    before = is_np_shape()
+    if level == _GLOBAL:
+        _np_shape_everywhere = True
+    elif level == _OFF:
+        _np_shape_everywhere = False
+    _flags.np_shape = level != _OFF
+    return before
+
+
+class _NumpyShapeScope:
+    """What `np_shape` returns; None leaves everything as it is."""
+
+    def __init__(self, is_np_shape):
+        self._active = is_np_shape
+        self._before = []
+
+    def __enter__(self):
+        if self._active is not None:
+            self._before.append(set_np_shape(self._active))
+
+    def __exit__(self, *exc):
+        if self._active is not None:
+            before = self._before.pop()
+            if before != self._active:
+                set_np_shape(before)
+
+
+def np_shape(active=True):
+    """A scope with NumPy shape semantics switched on (or off).
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> with mx.np_shape():
+    ...     print(mx.nd.ones(()).shape)
+    ()
+    """
+    return _NumpyShapeScope(active)
+
+
+# -- NumPy arrays --------------------------------------------------------------------------------------------------------
+
+class _NumpyArrayScope:
+    """What `np_array` returns. ``_current.value`` is the scope in force in this thread."""
+
+    _current = threading.local()
+
+    def __init__(self, is_np_array):
+        self._is_np_array = is_np_array
+        self._outer = []
+
+    def __enter__(self):
+        scopes = _NumpyArrayScope._current
+        self._outer.append(getattr(scopes, "value", _LEGACY))
+        scopes.value = self
+        return self
+
+    def __exit__(self, *exc):
+        _NumpyArrayScope._current.value = self._outer.pop()
+
+
+_LEGACY = _NumpyArrayScope(False)
+
+
+def is_np_array():
+    """Whether NumPy array semantics is on: Gluon makes and returns ``mx.np.ndarray`` instead of ``mx.nd.NDArray``."""
+    return getattr(_NumpyArrayScope._current, "value", _LEGACY)._is_np_array
+
+
+def np_array(active=True):
+    """A scope with NumPy array semantics switched on (or off)."""
+    return _NumpyArrayScope(active)
+
+
+def _set_np_array(active):
+    if active:
+        _announce("array", "NumPy array semantics is active: Gluon makes and returns mx.np.ndarray.")
+    before = is_np_array()
+    _NumpyArrayScope._current.value = _NumpyArrayScope(active)
+    return before
+
+
+def set_np(shape=True, array=True):
+    """Switch NumPy shape and array semantics in this thread.
+
+    Raises
+    ------
+    ValueError
+        If arrays are asked for without shapes.
+    """
+    if array and not shape:
+        raise ValueError("set_np: NumPy array semantics needs NumPy shape semantics; use set_np(shape=True, array=True)")
+    _set_np_array(array)
+    set_np_shape(shape)
+
+
+def reset_np():
+    """Switch NumPy shape and array semantics off."""
+    set_np(shape=False, array=False)
+
+
+# -- decorators ----------------------------------------------------------------------------------------------------------
+
+def _decorate(func, decorator, scope):
+    if inspect.isclass(func):
+        for name, member in inspect.getmembers(func, lambda m: inspect.isfunction(m) or inspect.ismethod(m) or isinstance(m, property)):
+            if isinstance(member, property):
+                setattr(func, name, property(decorator(member.__get__), member.__set__, member.__delattr__, member.__doc__))
+            else:
+                setattr(func, name, decorator(member))
+        return func
+    if not callable(func):
+        raise TypeError(f"{decorator.__name__} decorates classes and callables, received {type(func)}")
+
+    @functools.wraps(func)
+    def scoped(*args, **kwargs):
+        with scope():
+            return func(*args, **kwargs)
+    return scoped
+
+
+def use_np_shape(func):
+    """Run a function, or all methods of a class, with NumPy shape semantics.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> @mx.use_np_shape
+    ... def scalar():
+    ...     return mx.nd.ones(())
+    >>> scalar().shape
+    ()
+    """
+    return _decorate(func, use_np_shape, np_shape)
+
+
+def use_np_array(func):
+    """Run a function, or all methods of a class, with NumPy array semantics."""
+    return _decorate(func, use_np_array, np_array)
+
+
+def use_np(func):
+    """Run a function, or all methods of a class, with NumPy shape and array semantics."""
+    return use_np_shape(use_np_array(func))
+
+
+def set_module(module):
+    """A decorator that sets ``__module__``, so that a function appears where users import it from; None leaves it."""
+    def decorate(func):
+        if module is not None:
+            func.__module__ = module
+        return func
+    return decorate
+
+
+# -- NumPy ufunc arguments -----------------------------------------------------------------------------------------------
+
+_UFUNC_DEFAULTS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
+_CASTINGS = frozenset(("no", "equiv", "safe", "same_kind", "unsafe"))
+_UFUNC_TYPES = frozenset(("int8", "uint8", "int32", "int64", "float16", "float32", "float64"))
+
+
+def np_ufunc_legal_option(key, value):
+    """Whether NumPy would take `value` for the ufunc argument `key`."""
+    if key == "casting":
+        return value in _CASTINGS
+    if key == "dtype":
+        return (value if isinstance(value, str) else getattr(value, "__name__", None)) in _UFUNC_TYPES
+    if key == "order":
+        return isinstance(value, str)
+    if key == "subok":
+        return isinstance(value, bool)
+    return key == "where"
+
+
+def _check_ufunc_arguments(name, kwargs):
+    for key, value in kwargs.items():
+        if key not in _UFUNC_DEFAULTS:
+            raise TypeError(f"{key} is an invalid keyword to function '{name}'")
+        if value != _UFUNC_DEFAULTS[key]:
+            if np_ufunc_legal_option(key, value):
+                raise NotImplementedError(f"{key}={value} is not implemented yet for operator {name}")
+            raise TypeError(f"{key}={value} not understood for operator {name}")
+
+
+def wrap_np_unary_func(func):
+    """Let ``func(x, out)`` take NumPy's ufunc arguments, as long as they have their defaults."""
+    @functools.wraps(func)
+    def unary(x, out=None, **kwargs):
+        if kwargs:
+            _check_ufunc_arguments(func.__name__, kwargs)
+        return func(x, out=out)
+    return unary
+
+
+def wrap_np_binary_func(func):
+    """Let ``func(x1, x2, out)`` take NumPy's ufunc arguments, as long as they have their defaults."""
+    @functools.wraps(func)
+    def binary(x1, x2, out=None, **kwargs):
+        if kwargs:
+            _check_ufunc_arguments(func.__name__, kwargs)
+        return func(x1, x2, out=out)
+    return binary
+
+
+def _sanity_check_params(func_name, unsupported_params, param_dict):
+    for name in unsupported_params:
+        if name in param_dict:
+            raise NotImplementedError(f"function {func_name} does not support parameter {name}")
+
+
+# -- the machine ---------------------------------------------------------------------------------------------------------
+
+def makedirs(d):
+    """Make a folder, and those above it, unless it exists."""
+    os.makedirs(os.path.expanduser(d), exist_ok=True)
+
+
+def getenv(name):
+    """The value of an environment variable, or None."""
+    return os.environ.get(name)
+
+
+def setenv(name, value):
+    """Set an environment variable of this process; None removes it."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = str(value)
+
+
+def get_gpu_count():
+    """How many GPUs torch can use."""
+    import torch
+    return torch.cuda.device_count()
+
+
+def get_gpu_memory(gpu_dev_id):
+    """Free and total memory of a GPU, in bytes.
+
+    Raises
+    ------
+    MXNetError
+        If there is no such GPU.
+    """
+    from .context import gpu_memory_info
+    return gpu_memory_info(gpu_dev_id)
+
+
+def get_cuda_compute_capability(ctx):
+    """The compute capability of a GPU as one number: 90 for ``sm_90``.
+
+    Raises
+    ------
+    ValueError
+        If `ctx` is not a GPU.
+    MXNetError
+        If there is no such GPU.
+    """
+    if ctx.device_type != "gpu":
+        raise ValueError(f"expected a gpu context to get the CUDA compute capability of, received {ctx}")
+    import torch
+    major, minor = torch.cuda.get_device_capability(ctx.torch_device)
+    return 10 * major + minor

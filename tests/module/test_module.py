@@ -1,0 +1,372 @@
+"""Module: training, prediction, parameters, shapes. Literal numbers come from MXNet 1.9.1."""
+import logging
+import re
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import mxnet as mx
+from mxnet import MXNetError
+
+X = np.arange(24, dtype="float32").reshape(8, 3) % 7 / 7
+Y = np.array([0, 1, 1, 0, 1, 0, 0, 1], "float32")
+WEIGHT = np.array([[.1, -.2, .3], [-.3, .2, .1]], "float32")
+BIAS = np.array([.5, -.5], "float32")
+TWO = [mx.cpu(0), mx.cpu(1)]
+
+
+def network():
+    return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc"), name="softmax")
+
+
+def iterator():
+    return mx.io.NDArrayIter(X, Y, 4)
+
+
+def start():
+    return {"fc_weight": mx.nd.array(WEIGHT), "fc_bias": mx.nd.array(BIAS)}
+
+
+def bound(context=mx.cpu(), **options):
+    data = iterator()
+    module = mx.mod.Module(network(), context=context, **options)
+    module.bind(data.provide_data, data.provide_label)
+    module.init_params(arg_params=start(), aux_params={})
+    return module, data
+
+
+def weights(module):
+    return module.get_params()[0]["fc_weight"].asnumpy()
+
+
+TRAINED = [[-0.57501000, -0.08506402, 0.35685566], [0.52529514, 0.08506402, -0.25742602]]
+
+
+@pytest.mark.parametrize("context, loads, kvstore", [
+    (mx.cpu(), None, "local"), (TWO, None, "local"), (TWO, None, "device"), (TWO, [1, 3], "local"), (TWO, None, None)])
+def test_fit_trains_the_same_on_any_number_of_devices(context, loads, kvstore):
+    module = mx.mod.Module(network(), context=context, work_load_list=loads)
+    data = iterator()
+    if kvstore is None:  # each device goes its own way
+        module.fit(data, num_epoch=1, kvstore=None, arg_params=start(), optimizer_params={"learning_rate": .5})
+        first, second = module._exec_group.param_arrays[0]
+        assert abs(first.asnumpy() - second.asnumpy()).max() > 1e-3
+        return
+    module.fit(data, num_epoch=3, kvstore=kvstore, arg_params=start(),
+               optimizer_params={"learning_rate": .5, "momentum": .9, "wd": .1})
+    np.testing.assert_allclose(weights(module), TRAINED, rtol=1e-5)
+    np.testing.assert_allclose(module.get_params()[0]["fc_bias"].asnumpy(), [-0.0774758, 0.0774758], rtol=1e-4)
+    (name, value), = module.score(data, "ce")
+    assert name == "cross-entropy" and value == pytest.approx(0.6231201, rel=1e-5)
+
+
+def test_optimizer_outside_the_kvstore_gives_the_same(monkeypatch):
+    monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "0")
+    module = mx.mod.Module(network(), context=TWO)
+    module.fit(iterator(), num_epoch=3, arg_params=start(), optimizer_params={"learning_rate": .5, "momentum": .9, "wd": .1})
+    assert module._updater is not None
+    np.testing.assert_allclose(weights(module), TRAINED, rtol=1e-5)
+
+
+def test_fixed_parameters_stay_and_adam_moves_the_others():
+    module, data = bound(fixed_param_names=["fc_bias"])
+    with pytest.warns(UserWarning, match="Parameters already initialized"):
+        module.fit(data, num_epoch=2, optimizer="adam", optimizer_params={"learning_rate": .05})
+    np.testing.assert_allclose(weights(module), [[-.08055569, -.39628965, .18939586], [-.11944435, .39628965, .21060415]], rtol=1e-4)
+    assert module.get_params()[0]["fc_bias"].asnumpy().tolist() == [.5, -.5]
+    np.testing.assert_allclose(module.predict(data).asnumpy()[:2], [[.70697039, .29302967], [.63381428, .36618569]], rtol=1e-4)
+
+
+def test_fit_logs_what_log_parsers_expect(caplog):
+    caplog.set_level(logging.INFO)
+    mx.mod.Module(network()).fit(iterator(), eval_data=iterator(), num_epoch=2, eval_metric=["acc", "ce"], begin_epoch=1, arg_params=start(),
+                                 batch_end_callback=mx.callback.Speedometer(4, 1))
+    lines = [r.getMessage() for r in caplog.records]
+    number = r"-?\d+\.\d+"
+    expected = [rf"Epoch\[1\] Batch \[0-1\]\tSpeed: {number} samples/sec\taccuracy=\d\.\d{{6}}\tcross-entropy=\d\.\d{{6}}",
+                r"Epoch\[1\] Train-accuracy=\d\.\d{6}", r"Epoch\[1\] Train-cross-entropy=\d\.\d{6}", r"Epoch\[1\] Time cost=\d+\.\d{3}",
+                r"Epoch\[1\] Validation-accuracy=\d\.\d{6}", r"Epoch\[1\] Validation-cross-entropy=\d\.\d{6}"]
+    assert len(lines) == len(expected)
+    for line, pattern in zip(lines, expected):
+        assert re.fullmatch(pattern, line), (line, pattern)
+
+
+def test_fit_calls_back_with_its_local_variables():
+    seen = []
+    module = mx.mod.Module(network())
+
+    def at_batch(param):
+        seen.append((param.epoch, param.nbatch, param.locals["self"] is module, param.locals["data_batch"].data[0].shape))
+
+    def at_epoch(epoch, symbol, arg, aux):
+        seen.append((epoch, symbol.list_outputs(), sorted(arg), aux))
+
+    module.fit(iterator(), num_epoch=1, batch_end_callback=at_batch, epoch_end_callback=[at_epoch])
+    assert seen == [(0, 0, True, (4, 3)), (0, 1, True, (4, 3)), (0, ["softmax_output"], ["fc_bias", "fc_weight"], {})]
+
+
+def test_the_training_metric_covers_the_epoch_although_callbacks_reset_it(caplog):
+    caplog.set_level(logging.INFO)
+    counted = []
+    mx.mod.Module(network()).fit(iterator(), num_epoch=1, arg_params=start(), batch_end_callback=[
+        lambda p: counted.append(p.eval_metric.get_global_name_value()[0][1]), lambda p: p.eval_metric.reset_local()])
+    assert f"Epoch[0] Train-accuracy={counted[-1]:f}" in caplog.text
+
+
+def test_predictions_leave_out_the_padding():
+    module, _ = bound()
+    data = mx.io.NDArrayIter(X[:6], Y[:6], 4)
+    whole = module.predict(data)
+    assert whole.shape == (6, 2)
+    parts = module.predict(data, merge_batches=False)
+    assert [[o.shape for o in outputs] for outputs in parts] == [[(4, 2)], [(2, 2)]]
+    assert isinstance(module.predict(data, always_output_list=True), list)
+    assert module.predict(data, num_batch=1).shape == (4, 2)
+    iterated = [(outputs[0].asnumpy(), n, batch.pad) for outputs, n, batch in module.iter_predict(data)]
+    assert [(o.shape, n, pad) for o, n, pad in iterated] == [((4, 2), 0, 0), ((2, 2), 1, 2)]
+    np.testing.assert_array_equal(np.concatenate([o for o, _, _ in iterated]), whole.asnumpy())
+    logits = X[:6] @ WEIGHT.T + BIAS
+    np.testing.assert_allclose(whole.asnumpy(), np.exp(logits) / np.exp(logits).sum(1, keepdims=True), rtol=1e-5)
+    with pytest.raises(ValueError, match="must be a DataIter, an NDArray or a numpy array, received list"):
+        module.predict([1, 2])
+
+
+def test_predict_takes_arrays():
+    module, _ = bound()
+    np.testing.assert_allclose(module.predict(X[:4]).asnumpy(), module.predict(mx.nd.array(X[:4])).asnumpy())
+
+
+def test_score_counts_batches_for_its_callbacks():
+    module, data = bound()
+    ends, batches = [], []
+    result = module.score(data, "acc", num_batch=1, batch_end_callback=lambda p: batches.append(p.nbatch),
+                          score_end_callback=lambda p: ends.append((p.epoch, p.nbatch)), epoch=7)
+    assert batches == [0] and ends == [(7, 1)] and result[0][0] == "accuracy"
+
+
+def test_forward_follows_other_batch_shapes():
+    module, _ = bound(TWO)
+    module.forward(mx.io.DataBatch([mx.nd.array(X)], [mx.nd.array(Y)]))
+    assert module.get_outputs()[0].shape == (8, 2)
+    module.backward()
+    module.init_optimizer()
+    module.update()
+    Batch = namedtuple("Batch", ["data"])
+    module.forward(Batch([mx.nd.array(X[:6])]), is_train=False)
+    assert module.get_outputs()[0].shape == (6, 2)
+    assert [o.shape for o in module.get_outputs(merge_multi_context=False)[0]] == [(3, 2), (3, 2)]
+
+
+def test_batches_already_cut_for_the_devices():
+    whole, _ = bound(TWO)
+    whole.forward(mx.io.DataBatch([mx.nd.array(X[:4])], [mx.nd.array(Y[:4])]), is_train=False)
+    cut, _ = bound(TWO)
+    parts = [mx.io.DataBatch([mx.nd.array(X[i:i + 2])], [mx.nd.array(Y[i:i + 2])]) for i in (0, 2)]
+    cut.forward(parts, is_train=False)
+    np.testing.assert_array_equal(cut.get_outputs()[0].asnumpy(), whole.get_outputs()[0].asnumpy())
+    metric = mx.metric.Accuracy()
+    cut.update_metric(metric, [p.label for p in parts], pre_sliced=True)
+    assert metric.num_inst == 4
+    parts[1].data[0] = mx.nd.array(X[:3])
+    with pytest.raises(MXNetError, match="must have the same shape"):
+        cut.forward(parts)
+
+
+def test_input_gradients():
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    module = mx.mod.Module(a + 2 * b, data_names=["b", "a"], label_names=None, context=TWO)
+    module.bind([("b", (4, 3)), ("a", (4, 3))], inputs_need_grad=True)
+    module.init_params()
+    module.forward(mx.io.DataBatch([mx.nd.ones((4, 3)), mx.nd.ones((4, 3))]))
+    module.backward([mx.nd.ones((4, 3))])
+    b_grad, a_grad = module.get_input_grads()
+    assert (a_grad.asnumpy() == 1).all() and (b_grad.asnumpy() == 2).all() and a_grad.shape == (4, 3)
+    other, _ = bound()
+    with pytest.raises(MXNetError, match="inputs_need_grad=True"):
+        other.get_input_grads()
+
+
+def test_grad_req_add_collects_gradients():
+    module = mx.mod.Module(network())
+    module.bind([("data", (4, 3))], [("softmax_label", (4,))], grad_req="add")
+    module.init_params(arg_params=start())
+    batch = mx.io.DataBatch([mx.nd.array(X[:4])], [mx.nd.array(Y[:4])])
+    module.forward_backward(batch)
+    once = module._exec_group.grad_arrays[0][0].asnumpy()
+    module.forward_backward(batch)
+    np.testing.assert_allclose(module._exec_group.grad_arrays[0][0].asnumpy(), 2 * once, rtol=1e-6)
+
+
+def test_two_bit_compression_between_devices():
+    module, data = bound(TWO, compression_params={"type": "2bit", "threshold": .1})
+    module.init_optimizer(kvstore="device", optimizer_params={"learning_rate": .5})
+    batch = next(data)
+    for _ in range(3):
+        module.forward_backward(batch)
+        module.update()
+    np.testing.assert_allclose(weights(module), [[.025, -.2, .275], [-.225, .2, .125]], atol=1e-6)
+
+
+def test_set_params_missing_and_extra():
+    module, _ = bound()
+    some = {"fc_weight": mx.nd.zeros((2, 3))}
+    with pytest.raises(RuntimeError, match="'fc_bias' is not presented"):
+        module.set_params(some, {})
+    module.set_params(some, {}, allow_missing=True)
+    assert not weights(module).any() and module.get_params()[0]["fc_bias"].asnumpy().tolist() == [.5, -.5]
+    extra = {**start(), "other": mx.nd.zeros((1,))}
+    with pytest.raises(ValueError, match="other"):
+        module.set_params(extra, {}, allow_missing=True)
+    module.set_params(extra, {}, allow_missing=True, allow_extra=True)
+    with pytest.raises(MXNetError, match=r"'fc_weight': the given value has shape \(3, 2\), the network needs \(2, 3\)"):
+        module.set_params({**start(), "fc_weight": mx.nd.zeros((3, 2))}, {})
+
+
+def test_auxiliary_states_are_averaged_over_devices():
+    net = mx.sym.BatchNorm(mx.sym.var("data"), name="bn", momentum=0., fix_gamma=False)
+    module = mx.mod.Module(net, label_names=None, context=TWO)
+    module.bind([("data", (4, 2))])
+    module.init_params()
+    module.forward(mx.io.DataBatch([mx.nd.array([[0, 0], [0, 0], [4, 8], [4, 8]])]), is_train=True)
+    module._params_dirty = True
+    assert module.get_params()[1]["bn_moving_mean"].asnumpy().tolist() == [2, 4]
+
+
+def test_states_carry_over():
+    cell = mx.rnn.RNNCell(2, prefix="r_")
+    begin = cell.begin_state(func=mx.sym.Variable)
+    output, states = cell(mx.sym.var("data"), begin)
+    module = mx.mod.Module(mx.sym.Group([output] + states), label_names=None, state_names=[s.name for s in begin])
+    module.bind([("data", (1, 3))], for_training=False)
+    module.init_params(mx.init.One())
+    batch = mx.io.DataBatch([mx.nd.zeros((1, 3))])
+    module.set_states(value=0)
+    module.forward(batch)
+    assert not module.get_outputs()[0].asnumpy().any()
+    module.set_states(value=1)
+    module.forward(batch)
+    first = module.get_outputs()[0].asnumpy()
+    np.testing.assert_allclose(first, np.full((1, 2), np.tanh(2)), rtol=1e-5)
+    module.set_states(states=module.get_outputs(merge_multi_context=False)[1:])
+    module.forward(batch)
+    np.testing.assert_allclose(module.get_outputs()[0].asnumpy(), np.full((1, 2), np.tanh(2 * np.tanh(2))), rtol=1e-5)
+    assert module.get_states(merge_multi_context=False)[0][0].shape == (1, 2)
+    with pytest.raises(MXNetError, match="either states or value"):
+        module.set_states()
+
+
+def test_bind_again_needs_force(caplog):
+    module, data = bound()
+    module.bind(data.provide_data, data.provide_label)
+    assert "Already bound, ignoring bind()" in caplog.text
+    module.bind([("data", (2, 3))], for_training=False, force_rebind=True)
+    assert module.data_shapes[0].shape == (2, 3) and module.label_shapes is None
+    module.forward(mx.io.DataBatch([mx.nd.array(X[:2])]))
+    logits = X[:2] @ WEIGHT.T + BIAS
+    np.testing.assert_allclose(module.get_outputs()[0].asnumpy(), np.exp(logits) / np.exp(logits).sum(1, keepdims=True), rtol=1e-5)
+    with pytest.raises(MXNetError, match="for_training=True"):
+        module.backward()
+
+
+def test_optimizer_objects_and_the_names_they_get():
+    module, data = bound()
+    module.init_optimizer(optimizer=mx.optimizer.SGD(learning_rate=1, rescale_grad=.25))
+    assert module._optimizer.idx2name == {0: "fc_weight", 1: "fc_bias"}
+    module.init_optimizer(optimizer="adam")  # ignored
+    assert isinstance(module._optimizer, mx.optimizer.SGD)
+    with pytest.warns(UserWarning, match=r"rescale_grad is 1.0, not 1.0/batch_size/num_workers = 0.25"):
+        module.init_optimizer(optimizer=mx.optimizer.SGD(), force_init=True)
+    with pytest.raises(MXNetError, match="expected an Optimizer or the name of one, received 5"):
+        module.init_optimizer(optimizer=5, force_init=True)
+    split, _ = bound(TWO)
+    split.init_optimizer(kvstore=None)
+    assert split._optimizer.idx2name == {0: "fc_weight", 1: "fc_weight", 2: "fc_bias", 3: "fc_bias"}
+
+
+def test_learning_rate_multipliers_of_the_network_count():
+    weight = mx.sym.var("fc_weight", lr_mult=0.)
+    net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), weight, num_hidden=2, name="fc"), name="softmax")
+    module = mx.mod.Module(net)
+    module.fit(iterator(), num_epoch=1, arg_params=start(), optimizer_params={"learning_rate": .5})
+    np.testing.assert_array_equal(weights(module), WEIGHT)
+    assert abs(module.get_params()[0]["fc_bias"].asnumpy() - BIAS).max() > .01
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda m: m.forward(None), "not bound to shapes yet: call bind"),
+    (lambda m: m.get_params(), "has no parameters yet: call init_params"),
+    (lambda m: m.save_optimizer_states("x"), "has no optimizer yet: call init_optimizer"),
+    (lambda m: m.fit(iterator()), "please specify number of epochs"),
+    (lambda m: m.output_shapes, "not bound"),
+])
+def test_wrong_order_of_calls(call, text):
+    with pytest.raises(MXNetError, match=text):
+        call(mx.mod.Module(network()))
+
+
+def test_wrong_names_and_shapes():
+    with pytest.raises(ValueError, match=r"data_names=\['image'\].*no argument 'image'.*\n\tdata\n\tsoftmax_label"):
+        mx.mod.Module(network(), data_names=["image"])
+    with pytest.warns(UserWarning, match="no argument 'target'"):
+        mx.mod.Module(network(), label_names=["target"])
+    with pytest.raises(ValueError, match="data_shapes describe"):
+        mx.mod.Module(network()).bind([("image", (2, 3))])
+    with pytest.raises(TypeError, match="'data' must be a tuple of integers"):
+        mx.mod.Module(network()).bind([("data", mx.nd.array([10, 10]))])
+    with pytest.raises(MXNetError, match="work_load_list needs one entry per context: 2"):
+        mx.mod.Module(network(), context=TWO, work_load_list=[1])
+    with pytest.raises(ValueError, match="Too many slices"):
+        mx.mod.Module(network(), context=[mx.cpu(i) for i in range(5)]).bind([("data", (4, 3))], [("softmax_label", (4,))])
+    with pytest.raises(MXNetError, match="same batch size: 4 so far, but 'softmax_label'"):
+        mx.mod.Module(network()).bind([("data", (4, 3))], [("softmax_label", (5,))])
+    with pytest.raises(MXNetError, match="inputs_need_grad=True needs for_training=True"):
+        mx.mod.Module(network()).bind([("data", (4, 3))], for_training=False, inputs_need_grad=True)
+
+
+@pytest.mark.parametrize("context", [mx.cpu(), TWO])
+def test_labels_that_do_not_fit(context):
+    module, _ = bound(context)
+    data = [mx.nd.array(X[:4])]
+    with pytest.raises(MXNetError, match=r"'softmax_label' has shape \(3,\), the module is bound to 4 samples"):
+        module.forward(mx.io.DataBatch(data, [mx.nd.array(Y[:3])]))
+    with pytest.raises(MXNetError, match=r"'softmax_label' has shape \(\d, 2\), the module is bound to \(\d,\)"):
+        module.forward(mx.io.DataBatch(data, [mx.nd.ones((4, 2))]))
+    with pytest.raises(MXNetError, match="holds 2 arrays, the module is bound to 1: softmax_label"):
+        module.forward(mx.io.DataBatch(data, [mx.nd.ones((4,))] * 2))
+
+
+def test_an_empty_iterator_is_reported():
+    class Empty(mx.io.DataIter):
+        provide_data, provide_label = [("data", (4, 3))], [("softmax_label", (4,))]
+
+        def next(self):
+            raise StopIteration
+
+    with pytest.raises(MXNetError, match="train_data gave no batch in epoch 0"):
+        mx.mod.Module(network()).fit(Empty(), num_epoch=1)
+
+
+def test_integer_data_follow_the_declared_type():
+    net = mx.sym.Embedding(mx.sym.var("data", dtype="int32"), input_dim=5, output_dim=2, name="emb")
+    module = mx.mod.Module(net, label_names=None)
+    module.bind([mx.io.DataDesc("data", (3,))], for_training=False)
+    assert module._exec_group.execs[0].arg_dict["data"].dtype == np.int32
+
+
+def test_groups_of_operators_on_other_devices():
+    with mx.AttrScope(ctx_group="one"):
+        a = mx.sym.var("a") * 2
+    with mx.AttrScope(ctx_group="two"):
+        net = a + mx.sym.var("b")
+    for groups in ({"one": mx.cpu(2), "two": [mx.cpu(3)]}, [{"one": mx.cpu(2), "two": mx.cpu(3)}] * 2):
+        module = mx.mod.Module(net, ["a", "b"], None, context=TWO, group2ctxs=groups)
+        module.bind([("a", (2, 5)), ("b", (2, 5))], inputs_need_grad=True)
+        module.init_params()
+        module.forward(mx.io.DataBatch([mx.nd.ones((2, 5))] * 2))
+        module.backward([mx.nd.ones((2, 5))])
+        grads = module.get_input_grads(merge_multi_context=False)
+        assert grads[0][0].context == mx.cpu(2) and grads[1][0].context == mx.cpu(3)
+        assert (grads[0][0].asnumpy() == 2).all()
+    with pytest.raises(MXNetError, match=r"group2ctxs\['one'\] needs 1 or 2 contexts, received 3"):
+        mx.mod.Module(net, ["a", "b"], None, context=TWO, group2ctxs={"one": [mx.cpu()] * 3}).bind([("a", (2, 5)), ("b", (2, 5))])

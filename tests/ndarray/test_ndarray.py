@@ -1,0 +1,212 @@
+import numpy as np
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet import nd
+
+
+def grid():
+    return nd.arange(12).reshape((3, 4))
+
+
+def test_dtypes_follow_mxnet():
+    assert nd.array([1, 2]).dtype is np.float32
+    assert nd.array(np.array([1, 2])).dtype is np.float32
+    assert nd.array(nd.array([1, 2], dtype="int32")).dtype is np.int32
+    assert nd.array([1, 2], dtype="uint8").dtype is np.uint8
+    assert (nd.array([1, 2]) > 1).dtype is np.float32
+    assert nd.array(3).shape == ()
+
+
+def test_repr_is_that_of_mxnet():
+    assert repr(nd.array([[0, 1], [2, 3]])) == "\n[[0. 1.]\n [2. 3.]]\n<NDArray 2x2 @cpu(0)>"
+
+
+@pytest.mark.parametrize(("key", "expected"), [
+    ((slice(None, None, -1), 0), [8, 4, 0]),
+    ((slice(1, 3), slice(None, None, 2)), [[4, 6], [8, 10]]),
+    (([0, 2],), [[0, 1, 2, 3], [8, 9, 10, 11]]),
+    (([0, 2], [1, 3]), [1, 11]),
+    ((Ellipsis, 1), [1, 5, 9]),
+    ((-1, -1), [11]),
+    ((None, 0), [[0, 1, 2, 3]]),
+    ((1, 2), [6]),
+])
+def test_indexing(key, expected):
+    key = key[0] if len(key) == 1 else key
+    assert grid()[key].asnumpy().tolist() == expected
+
+
+def test_index_arrays_may_be_float():
+    assert grid()[nd.array([0, 2]), nd.array([1, 3])].asnumpy().tolist() == [1, 11]
+
+
+def test_contiguous_selections_share_memory_and_others_do_not():
+    x = grid()
+    x[1:3][:] = 7
+    assert x.asnumpy().tolist() == [[0, 1, 2, 3], [7, 7, 7, 7], [7, 7, 7, 7]]
+    column = x[:, 1]
+    column[:] = 9
+    assert x.asnumpy()[:, 1].tolist() == [1, 7, 7]
+
+
+def test_assignment():
+    x = grid()
+    x[0, 1:3] = [100, 200]
+    x[[1, 2], 0] = nd.array([5, 6])
+    assert x.asnumpy().tolist() == [[0, 100, 200, 3], [5, 5, 6, 7], [6, 9, 10, 11]]
+    x[::2] = 0
+    assert x.asnumpy().tolist() == [[0, 0, 0, 0], [5, 5, 6, 7], [0, 0, 0, 0]]
+    x[1, ::-1] = np.array([1, 2, 3, 4])
+    assert x.asnumpy()[1].tolist() == [4, 3, 2, 1]
+    x[:] = nd.full((3, 4), 2)
+    assert (x.asnumpy() == 2).all()
+
+
+@pytest.mark.parametrize(("key", "error", "text"), [
+    (5, IndexError, "index 5 is out of bounds for axis 0 with size 3"),
+    ((0, 9), IndexError, "index 9 is out of bounds for axis 1 with size 4"),
+    ([7], IndexError, "index 7 is out of bounds for axis 0 with size 3"),
+    ((1, 2, 3), IndexError, "too many indices for an array of 2 axes"),
+    (1.5, ValueError, "does not support slicing with key 1.5"),
+    ("a", ValueError, "does not support slicing with key a"),
+])
+def test_bad_indices(key, error, text):
+    with pytest.raises(error, match=text):
+        grid()[key]
+
+
+def test_bad_assignments():
+    with pytest.raises(ValueError, match=r"cannot assign values of shape \(3,\) to a selection of shape \(4,\)"):
+        grid()[0] = [1, 2, 3]
+    with pytest.raises(TypeError, match="does not support assignment"):
+        grid()[0, 0] = "a"
+
+
+def test_arithmetic_with_arrays_and_numbers():
+    x = nd.array([1, 2, 4])
+    assert (x + x).asnumpy().tolist() == [2, 4, 8]
+    assert (1 - x).asnumpy().tolist() == [0, -1, -3]
+    assert (8 / x).asnumpy().tolist() == [8, 4, 2]
+    assert (2 ** x).asnumpy().tolist() == [2, 4, 16]
+    assert (x % 3).asnumpy().tolist() == [1, 2, 1]
+    assert (x >= 2).asnumpy().tolist() == [0, 1, 1]
+    assert (-x).asnumpy().tolist() == [-1, -2, -4]
+    assert (x == x).asnumpy().tolist() == [1, 1, 1]
+    assert nd.maximum(x, 2).asnumpy().tolist() == [2, 2, 4]
+    assert nd.power(2, x).asnumpy().tolist() == [2, 4, 16]
+    assert (nd.array([[1], [2]]) * x).asnumpy().tolist() == [[1, 2, 4], [2, 4, 8]]
+
+
+def test_inplace_arithmetic_keeps_the_memory_and_the_type():
+    x = nd.array([1, 2], dtype="int32")
+    alias = x[0:2]
+    x += 1.9
+    assert x.dtype is np.int32 and alias.asnumpy().tolist() == [2, 3]
+    y = nd.array([1.0, 2.0])
+    shared = y.as_torch()
+    y *= nd.array([3.0, 4.0])
+    assert shared.tolist() == [3, 8]
+
+
+def test_errors_say_what_came():
+    x = grid()
+    with pytest.raises(mx.MXNetError, match=r"broadcast_add: .*inputs: lhs: float32\(3, 4\), rhs: float32\(5,\)"):
+        x + nd.ones((5,))
+    with pytest.raises(TypeError, match="type <class 'str'> not supported"):
+        x + "a"
+    with pytest.raises(TypeError, match="NoneType"):
+        x == None  # noqa: E711
+    with pytest.raises(mx.MXNetError, match="input `data` must be an NDArray, received 3 of type int"):
+        nd.sum(3)
+    with pytest.raises(mx.MXNetError, match="act_type.* must be one of .*received 'foo'"):
+        nd.Activation(x, act_type="foo")
+    with pytest.raises(mx.MXNetError, match="cannot find argument 'wrong'; possible arguments: act_type"):
+        nd.Activation(x, act_type="relu", wrong=1)
+    with pytest.raises(mx.MXNetError, match="required argument `kernel`"):
+        nd.Convolution(x)
+    with pytest.raises(mx.MXNetError, match="FullyConnected expects 3 inputs"):
+        nd.FullyConnected(x, num_hidden=3)
+    with pytest.raises(ValueError, match="not a scalar"):
+        x.asscalar()
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(x)
+    with pytest.raises(AttributeError, match="no attribute 'no_such_operator'"):
+        nd.no_such_operator
+    with pytest.raises(mx.MXNetError, match=r"shape \(2, -1\) is not complete"):
+        nd.zeros((2, -1))
+    with pytest.raises(TypeError, match="source_array must be array like"):
+        nd.array([[1], [1, 2]])
+
+
+def test_contexts():
+    x = nd.ones((2,), ctx=mx.cpu(1))
+    assert x.context == mx.cpu(1) and str(x.ctx) == "cpu(1)"
+    assert (x * 2).context == mx.cpu(1)
+    y = x.as_in_context(mx.cpu(0))
+    y[:] = 5
+    assert x.asnumpy().tolist() == [1, 1]
+    assert x.as_in_context(mx.cpu(1)) is x
+    with pytest.raises(mx.MXNetError, match=r"all inputs must be on one device, received cpu\(1\), cpu\(0\)"):
+        nd.dot(x, y)
+    with mx.Context("cpu", 1):
+        assert nd.zeros((1,)).context == mx.cpu(1)
+    with pytest.raises(mx.MXNetError, match="torch sees"):
+        nd.zeros((1,), ctx=mx.gpu(99))
+
+
+def test_exchange_shares_memory():
+    t = torch.zeros(3)
+    x = nd.from_torch(t)
+    x += 1
+    assert t.tolist() == [1, 1, 1]
+    assert x.as_torch().data_ptr() == t.data_ptr()
+    y = nd.from_dlpack(x.to_dlpack_for_write())
+    y[0] = 7
+    assert t.tolist() == [7, 1, 1]
+    assert torch.from_dlpack(x).data_ptr() == t.data_ptr()
+    source = np.arange(3, dtype=np.float32)
+    z = nd.from_numpy(source)
+    z[1] = 9
+    assert source.tolist() == [0, 9, 2]
+    assert np.asarray(z).tolist() == [0, 9, 2]
+    copy = x.asnumpy()
+    copy[:] = 0
+    assert x.asnumpy().tolist() == [7, 1, 1]
+
+
+def test_out_receives_results():
+    x, out = nd.array([1, 4]), nd.zeros((2,))
+    assert nd.sqrt(x, out=out) is out
+    assert out.asnumpy().tolist() == [1, 2]
+    with pytest.raises(mx.MXNetError, match=r"`out` has shape \(3,\), the result has \(2,\)"):
+        nd.sqrt(x, out=nd.zeros((3,)))
+
+
+def test_methods_are_the_operators():
+    x = grid()
+    assert x.sum(axis=1).asnumpy().tolist() == [6, 22, 38]
+    assert x.reshape((-1, 6)).shape == (2, 6)
+    assert x.reshape(0, 2, 2).shape == (3, 2, 2)
+    assert x.T.shape == (4, 3)
+    assert x.transpose(1, 0).shape == (4, 3)
+    assert x.expand_dims(0, inplace=True).shape == (1, 3, 4)
+    assert x.astype("int32", copy=False).dtype is np.int32
+    with pytest.raises(TypeError, match="unexpected arguments"):
+        x.reshape((4, 3), order="C")
+
+
+def test_the_callers_grad_mode_is_left_alone():
+    x = nd.ones((2,))
+    x.attach_grad()
+    for enabled in (True, False):
+        with torch.set_grad_enabled(enabled):
+            y = x * 2
+            assert torch.is_grad_enabled() is enabled
+            assert not y.as_torch().requires_grad
+            with mx.autograd.record():
+                z = x * 2
+            assert torch.is_grad_enabled() is enabled
+        z.backward()
+        assert x.grad.asnumpy().tolist() == [2, 2]
