@@ -71,7 +71,8 @@ def _initialize_kvstore(kvstore, param_arrays, arg_params, param_names, update_o
     """Give the store all parameters; if it runs the optimizer, the devices get its values."""
     for name, on_devices in zip(param_names, param_arrays):
         value = arg_params[name]
-        if update_on_kvstore and value.stype == "default":
+        # `init` is not part of the interface of stores (KVStoreBase), only of the built-in one.
+        if (update_on_kvstore and value.stype == "default") or not hasattr(kvstore, "init"):
             kvstore.broadcast(name, value, out=on_devices)
         else:
             kvstore.init(name, value)

@@ -5,7 +5,7 @@ from torch import fx
 from ..symbol.node import topological
 
 
-def lower(outputs, is_train, device, node_devices=None):
+def lower(outputs, is_train, device, node_devices=None, source_shapes=None):
     """A module that computes the outputs of a graph.
 
     Parameters
@@ -17,6 +17,8 @@ def lower(outputs, is_train, device, node_devices=None):
         Where operators without inputs create their arrays.
     node_devices : dict of str to torch.device, optional
         For model parallelism: the device of each ``ctx_group``; others run on `device`.
+    source_shapes : dict of int to shape, optional
+        By id of the node: the shapes of sources whose attributes leave sizes open.
 
     Returns
     -------
@@ -40,7 +42,10 @@ def lower(outputs, is_train, device, node_devices=None):
             if node_devices and places[id(child)] != place:
                 value = graph.call_method("to", (value, place))
             arguments.append(value)
-        value = graph.call_function(node.op.fn, tuple(arguments), call_attributes(node, is_train, place))
+        attributes = call_attributes(node, is_train, place)
+        if source_shapes and id(node) in source_shapes:
+            attributes["shape"] = source_shapes[id(node)]
+        value = graph.call_function(node.op.fn, tuple(arguments), attributes)
         value.meta["node"] = node
         if node.num_outputs() == 1:
             values[id(node), 0] = value

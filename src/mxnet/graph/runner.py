@@ -9,6 +9,7 @@ from ..base import MXNetError
 from ..ndarray import dispatch
 from ..ops import random_state
 from ..ops.dtypes import TORCH_TO_NAME
+from ..symbol import inference
 from ..symbol.node import auxiliary
 from . import backends
 from .lower import lower
@@ -41,6 +42,7 @@ class GraphRunner:
         self.node_devices = {g: c.torch_device for g, c in group2ctx.items()} if group2ctx else None
         self.backend = backends.get(backend)
         self.options = options or {}
+        self._open = [n for n in nodes if inference.open_shape(n)]
         self._lowered, self._compiled = {}, {}
         self._lock = threading.Lock()
 
@@ -62,7 +64,7 @@ class GraphRunner:
         before = random_state.use_cpu(ctx.device_id) if simulated else 0
         try:
             if observe is not None or dispatch.observer is not None:
-                return list(_Observed(self.lowered(is_train, device), observe).run(*inputs))
+                return list(_Observed(self.lowered(is_train, device, inputs), observe).run(*inputs))
             return list(self._function(inputs, is_train, device)(*inputs))
         except MXNetError:
             raise self._located(inputs, is_train, device) from None
@@ -72,36 +74,46 @@ class GraphRunner:
             if simulated:
                 random_state.use_cpu(before)
 
-    def lowered(self, is_train, device):
+    def lowered(self, is_train, device, inputs):
         """The graph as a `torch.fx.GraphModule`."""
-        key = is_train, device
+        key = is_train, device, self._open_key(inputs)
         found = self._lowered.get(key)
         if found is None:
             with self._lock:
                 found = self._lowered.get(key)
                 if found is None:
-                    found = self._lowered[key] = lower(self.outputs, is_train, device, self.node_devices)
+                    found = self._lowered[key] = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs))
         return found
 
     def _function(self, inputs, is_train, device):
         backend = self.backend
         if not backend.trains and torch.is_grad_enabled() and any(t.requires_grad for t in inputs):
             backend = backends.get("native")
-        key = (is_train, device, backend.name)
+        key = (is_train, device, backend.name, self._open_key(inputs))
         if backend.specializes:
             key += tuple((t.shape, t.dtype) for t in inputs)
         found = self._compiled.get(key)
         if found is None:
-            module = self.lowered(is_train, device)
+            module = self.lowered(is_train, device, inputs)
             with self._lock:
                 found = self._compiled.get(key)
                 if found is None:
                     found = self._compiled[key] = backend.compile(module, inputs, **(self.options if backend is self.backend else {}))
         return found
 
+    def _open_key(self, inputs):
+        return tuple(t.shape for t in inputs) if self._open else None
+
+    def _source_shapes(self, inputs):
+        """The shapes of sources that the shapes of the inputs decide, such as the ``zeros((0, 10))`` an RNN begins with."""
+        if not self._open:
+            return None
+        found, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+        return {id(n): found[id(n), 0] for n in self._open}
+
     def _located(self, inputs, is_train, device, error=None):
         """The error that says which node failed: the graph is run again, node by node, on copies."""
-        probe = _Observed(self.lowered(is_train, device), None)
+        probe = _Observed(self.lowered(is_train, device, inputs), None)
         try:
             with torch.no_grad():
                 probe.run(*[t.detach().clone() for t in inputs])

@@ -7,6 +7,7 @@ from ..base import MXNetError
 from ..checkpoint import load_optimizer_states, save_optimizer_states
 from ..context import cpu
 from ..ndarray import NDArray
+from ..ndarray.sparse import retain
 from . import row_sparse
 from .base import KVStoreBase, check_capability
 from .compression import make_compression
@@ -165,7 +166,7 @@ class KVStore(KVStoreBase):
                 _require_stype(k, "out", array, "row_sparse")
                 _require_stype(k, "row_ids", rows, "default")
                 _require_stype(k, "the kept value", stored, "row_sparse")
-                row_sparse.retain(stored, rows).copyto(array)
+                retain(stored, rows.as_in_context(stored.context)).copyto(array)
 
     def _checked(self, key, value, what):
         pairs = _pairs(key, value, what)

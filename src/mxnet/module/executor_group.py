@@ -295,10 +295,11 @@ class DataParallelExecutorGroup:
     def get_output_shapes(self):
         """Names and shapes of the outputs for a whole batch, a list of pairs."""
         shapes = []
-        for name, out, axis in zip(self.output_names, self.execs[0].outputs, self.output_layouts):
-            shape = list(out.shape)
+        for i, (name, axis) in enumerate(zip(self.output_names, self.output_layouts)):
+            per_device = [e.outputs[i].shape for e in self.execs]
+            shape = list(per_device[0])
             if axis >= 0:
-                shape[axis] = self.batch_size
+                shape[axis] = sum(s[axis] for s in per_device)
             shapes.append((name, tuple(shape)))
         return shapes
 

@@ -1,11 +1,17 @@
 """Operators that pick or place elements by index: take, pick, gather_nd, scatter_nd, one_hot, boolean_mask, ..."""
+from typing import Literal, Optional
+
 import torch
 
 from ..base import MXNetError
 from .axes import normalize_axis
 from .registry import op
-from .schema import Axes, DType, Floats, Literal, Optional, Shape
+from .schema import Axes, DType, Floats, Shape
 from .shapes import known, product, unify
+
+
+class IndexOutOfBoundsError(MXNetError, IndexError):
+    """An index lies outside its axis. Check the indices against the shape of the array that they index."""
 
 
 def _index_type_rule(position):
@@ -141,7 +147,10 @@ def gather_nd(data, indices):
     IndexError
         If an index lies outside its axis.
     """
-    return data[_position(data.shape, indices, "gather_nd")]
+    try:
+        return data[_position(data.shape, indices, "gather_nd")]
+    except IndexError as error:
+        raise IndexOutOfBoundsError(f"gather_nd: {error}") from None
 
 
 @gather_nd.shape_rule

@@ -2,12 +2,13 @@
 
 Matrices are the last two axes; all axes before them are batches.
 """
+from typing import Literal, Optional
+
 import torch
 
 from ..base import MXNetError
 from .axes import normalize_axis
 from .registry import op
-from .schema import Literal, Optional
 from .shapes import unify
 
 _Stype = Optional[Literal["csr", "default", "row_sparse"]]

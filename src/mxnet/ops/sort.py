@@ -1,10 +1,12 @@
 """Operators that order elements: sort, argsort, topk."""
+from typing import Literal, Optional
+
 import torch
 
 from ..base import MXNetError
 from .axes import normalize_axis
 from .registry import op
-from .schema import DType, Literal, Optional
+from .schema import DType
 from .shapes import product, unify
 
 

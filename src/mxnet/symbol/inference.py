@@ -74,8 +74,9 @@ def _infer_node(node, shapes, finished):
             ins = [unify(a, b) for a, b in zip(ins, _padded(new_ins, len(ins)))]
             outs = [unify(a, b) for a, b in zip(outs, _padded(new_outs, len(outs)))]
         # A variable that a shape is not asked of may stay unknown; an operator's own inputs may not.
-        if all(known(s) for s in ins):
-            results = run_on_meta(op, ins, node.parsed())
+        if all(known(s) for s in ins) and (ins or op.shape_inference is None or all(known(s) for s in outs)):
+            # A source's own attribute may leave sizes open that its users decide; then there is nothing to run.
+            results = run_on_meta(op, ins, node.parsed()) if ins or not open_shape(node) else None
             if results is not None:
                 outs = [unify(a, b) for a, b in zip(outs, results)]
             if all(known(s) for s in outs):
@@ -86,6 +87,12 @@ def _infer_node(node, shapes, finished):
     for entry, shape in zip(inputs + outputs, ins + outs):
         shapes[entry] = shape
     return ins != before_in or outs != before_out
+
+
+def open_shape(node):
+    """True for a source of arrays, such as ``zeros((0, 10))``, some of whose sizes follow from what uses it."""
+    return (node.op is not None and not node.inputs and not util.is_np_shape()
+            and any(s is not None and s <= 0 for s in node.parsed().get("shape") or ()))
 
 
 def _padded(shapes, n):

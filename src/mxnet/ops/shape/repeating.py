@@ -1,11 +1,13 @@
 """Operators that repeat, mirror or pad: tile, repeat, reverse, Pad, broadcast_*, diag."""
+from typing import Literal, Optional
+
 import torch
 import torch.nn.functional as F
 
 from ...base import MXNetError
 from ..axes import normalize_axis, require_ndim
 from ..registry import op
-from ..schema import Axes, Literal, Optional, Shape
+from ..schema import Axes, Shape
 from ..shapes import known, unify
 
 

@@ -1,12 +1,13 @@
 """Operators that keep the elements and change how they are arranged: Reshape, transpose, squeeze, depth_to_space, ..."""
 import math
+from typing import Optional
 
 import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis, require_ndim
 from ..registry import op
-from ..schema import Axes, Optional, Shape
+from ..schema import Axes, Shape
 from ..shapes import known, product, unify
 
 
@@ -335,6 +336,16 @@ def shape_array(data):
 def size_array(data):
     """The number of elements of `data` as an int64 array of shape (1,)."""
     return torch.full((1,), data.numel(), dtype=torch.int64, device=data.device)
+
+
+@shape_array.shape_rule
+def _(in_shapes, out_shapes):
+    return in_shapes, [unify(out_shapes[0], None if in_shapes[0] is None else (len(in_shapes[0]),))]
+
+
+@size_array.shape_rule
+def _(in_shapes, out_shapes):
+    return in_shapes, [(1,)]
 
 
 for _operator in (shape_array, size_array):

@@ -1,10 +1,12 @@
 """Operators that take or replace a block: slice, slice_axis, slice_like, _slice_assign, SliceChannel, _split_v2, Crop."""
+from typing import Optional
+
 import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis, require_ndim
 from ..registry import op
-from ..schema import Optional, Shape
+from ..schema import Shape
 from ..shapes import unify
 
 

@@ -2,12 +2,13 @@
 
 A box is [x1, y1, x2, y2] in the format ``'corner'``, [x, y, width, height] around its centre in the format ``'center'``.
 """
+from typing import Literal
+
 import numpy as np
 import torch
 
 from ...base import MXNetError
 from ..registry import op
-from ..schema import Literal
 from ..shapes import unify
 
 _Format = Literal["center", "corner"]

@@ -1,10 +1,12 @@
 """Convolutions whose sampling points are moved by a learned offset."""
+from typing import Literal, Optional
+
 import torch
 
 from ...base import MXNetError
 from ..axes import require_ndim
 from ..registry import op
-from ..schema import Literal, Optional, Shape
+from ..schema import Shape
 from ..shapes import known, unify
 from .sampling import bilinear_gather
 

@@ -1,6 +1,7 @@
 """Operators that resample feature maps (N, C, H, W): grids, up-sampling, resizing, im2col and col2im."""
 import math
 from itertools import product
+from typing import Literal, Optional
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +9,7 @@ import torch.nn.functional as F
 from ...base import MXNetError
 from ..axes import require_ndim
 from ..registry import op
-from ..schema import Literal, Optional, Shape
+from ..schema import Shape
 from ..shapes import known, unify
 
 
@@ -90,7 +91,7 @@ def _up_sampling_inputs(attributes):
 
 @op("UpSampling", key_var_num_args="num_args", inputs_rule=_up_sampling_inputs)
 def up_sampling(*data, scale: int, num_filter: int = 0, sample_type: Literal["bilinear", "nearest"],
-                multi_input_mode: Literal["concat", "sum"] = "concat", num_args: int = 1):
+                multi_input_mode: Literal["concat", "sum"] = "concat", num_args: int = 1, workspace: int = 512):
     """Enlarge feature maps (N, C, H, W) by `scale`.
 
     Parameters

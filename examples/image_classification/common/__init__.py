@@ -1,0 +1,1 @@
+"""What the training, scoring and benchmark programs share."""

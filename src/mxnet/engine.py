@@ -1,0 +1,47 @@
+"""The execution engine's interface.
+
+A device's own queue is the engine here: CUDA streams make GPU work asynchronous, CPU operators run at once. The size of bulks is
+kept for programs that set and read it; there is no scheduling cost that bundling operators would save.
+"""
+import contextlib
+import threading
+
+__all__ = ["bulk", "set_bulk_size"]
+
+
+class _Settings(threading.local):
+    bulk_size = 0
+
+
+_settings = _Settings()
+
+
+def set_bulk_size(size):
+    """Set how many operators may be bundled; returns what it was before.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> before = mx.engine.set_bulk_size(20)
+    >>> mx.engine.set_bulk_size(before)
+    20
+    """
+    before, _settings.bulk_size = _settings.bulk_size, int(size)
+    return before
+
+
+@contextlib.contextmanager
+def bulk(size):
+    """A scope in which `size` operators may be bundled.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> with mx.engine.bulk(10):
+    ...     x = mx.nd.ones((2,)) + 1
+    """
+    before = set_bulk_size(size)
+    try:
+        yield
+    finally:
+        set_bulk_size(before)

@@ -1,0 +1,243 @@
+"""The environment variables of MXNet, and what each does here.
+
+`VARIABLES` is the one table: every variable that MXNet documents, its default, whether it acts, and how, or why not. Modules
+read theirs through `get_bool`, `get_int`, `get_float` and `get_str`, which take the default from the table.
+
+Example
+-------
+>>> from mxnet import environment
+>>> environment.VARIABLES['MXNET_OPTIMIZER_AGGREGATION_SIZE'].default
+'4'
+"""
+import os
+from typing import NamedTuple
+
+from .base import MXNetError
+
+__all__ = ["VARIABLES", "Variable", "configure", "describe", "get_bool", "get_float", "get_int", "get_str"]
+
+
+class Variable(NamedTuple):
+    """An environment variable: its default as text (None: unset), whether it acts here, and a sentence about that."""
+
+    name: str
+    default: str | None
+    acts: bool
+    note: str
+
+
+_THREADS = "torch runs operators on one pool of threads; OMP_NUM_THREADS or torch.set_num_threads sizes it"
+_MEMORY = "torch's allocator plans memory; see PYTORCH_CUDA_ALLOC_CONF"
+_BULK = "a graph runs as a whole; there are no segments to size"
+_TREE = "torch.distributed and NCCL choose the reduction themselves"
+_PLAN = "no memory plan is computed ahead of a run"
+_NATIVE = "there is no native MXNet library to load or to call"
+_RANDOM = "each device has one generator, which all operators share"
+_FUSION = "there is no run-time code generation to report or to control"
+_DISTRIBUTED = "kvstore 'dist_*' types are not part of this release"
+_TEST = "read by mxnet.test_utils"
+
+_TABLE = [
+    # Where things are
+    ("MXNET_HOME", None, True, "the folder for downloaded data and models instead of ~/.mxnet"),
+    ("MXNET_GLUON_REPO", "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/", True, "where Gluon downloads data and models from"),
+    ("MXNET_LIBRARY_PATH", None, True, "what libinfo.find_lib_path returns; nothing here loads it"),
+    ("MXNET_INCLUDE_PATH", None, True, "what libinfo.find_include_path returns"),
+    ("MXNET_CONF_PATH", None, True, "what libinfo.find_conf_path returns"),
+    # Threads
+    ("MXNET_GPU_WORKER_NTHREADS", "2", False, "a CUDA stream is the queue of its GPU; no threads feed it"),
+    ("MXNET_GPU_COPY_NTHREADS", "2", False, "CUDA copies without threads of ours"),
+    ("MXNET_CPU_WORKER_NTHREADS", "1", False, _THREADS),
+    ("MXNET_CPU_PRIORITY_NTHREADS", "4", False, _THREADS),
+    ("MXNET_CPU_NNPACK_NTHREADS", "4", False, "NNPACK is not used"),
+    ("MXNET_MP_WORKER_NTHREADS", "1", False, _THREADS),
+    ("MXNET_MP_OPENCV_NUM_THREADS", "0", False, "DataLoader workers leave OpenCV's threads as cv2.setNumThreads set them"),
+    ("MXNET_CPU_PARALLEL_SIZE", "200000", False, "torch decides from which size on an operator uses several threads"),
+    ("MXNET_USE_OPERATOR_TUNING", "1", False, "torch decides from which size on an operator uses several threads"),
+    ("MXNET_ENABLE_OPERATOR_TUNING", "1", False, "torch decides from which size on an operator uses several threads"),
+    ("MXNET_USE_NUM_CORES_OPERATOR_TUNING", "0", False, "torch decides from which size on an operator uses several threads"),
+    # Memory
+    ("MXNET_CPU_MEM_POOL_TYPE", "Naive", True, "Unpooled: the C allocator gives memory back to the system at once"),
+    ("MXNET_GPU_MEM_POOL_TYPE", "Naive", True, "Unpooled: torch's caching of GPU memory is off; Round: sizes are rounded up"),
+    ("MXNET_GPU_MEM_POOL_RESERVE", "5", False, "torch takes what it needs; torch.cuda.set_per_process_memory_fraction limits it"),
+    ("MXNET_GPU_MEM_POOL_ROUND_LINEAR_CUTOFF", "24", False, _MEMORY),
+    ("MXNET_GPU_MEM_LARGE_ALLOC_ROUND_SIZE", "2097152", False, _MEMORY),
+    ("MXNET_EXEC_ENABLE_INPLACE", "true", False, _PLAN),
+    ("NNVM_EXEC_MATCH_RANGE", "16", False, _PLAN),
+    ("MXNET_EXEC_NUM_TEMP", "1", False, _PLAN),
+    ("MXNET_CPU_TEMP_COPY", "4", False, "operators take temporary memory from torch's allocator"),
+    ("MXNET_GPU_TEMP_COPY", "1", False, "operators take temporary memory from torch's allocator"),
+    ("MXNET_BACKWARD_DO_MIRROR", "0", False, "activations are kept for backward, not computed again"),
+    ("MXNET_CPU_PARALLEL_RAND_COPY", "1", False, _RANDOM),
+    ("MXNET_GPU_PARALLEL_RAND_COPY", "4", False, _RANDOM),
+    ("MXNET_GPU_CUDNN_DROPOUT_STATE_COPY", "4", False, _RANDOM),
+    # The engine
+    ("MXNET_ENGINE_TYPE", "ThreadedEnginePerDevice", True, "NaiveEngine: each GPU operator ends before the next starts (CPU operators always do)"),
+    ("MXNET_EXEC_BULK_EXEC_INFERENCE", "1", False, _BULK),
+    ("MXNET_EXEC_BULK_EXEC_TRAIN", "1", False, _BULK),
+    ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN", "15", False, _BULK),
+    ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_FWD", None, False, _BULK),
+    ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_BWD", None, False, _BULK),
+    ("MXNET_ENABLE_CUDA_GRAPHS", "0", False, "graphs are not captured"),
+    ("MXNET_CUDA_GRAPHS_VERBOSE", "0", False, "graphs are not captured"),
+    ("MXNET_CUDA_GRAPHS_MAX_LOG_ENTRIES", "0", False, "graphs are not captured"),
+    ("MXNET_GPU_WORKER_NSTREAMS", "1", False, "torch orders the kernels of a backward pass itself"),
+    # Graphs
+    ("MXNET_SUBGRAPH_BACKEND", None, True, "the backend that graphs run on; NONE: operator by operator"),
+    ("MXNET_ELIMINATE_COMMON_EXPR", "1", True, "0: equal operations on equal inputs are computed each time"),
+    ("MXNET_USE_FUSION", "1", False, _FUSION),
+    ("MXNET_FUSION_VERBOSE", "0", False, _FUSION),
+    ("MXNET_QUANTIZATION_VERBOSE", "0", False, "quantization says what it does through its logger"),
+    # Arithmetic
+    ("MXNET_ENFORCE_DETERMINISM", "0", True, "1: torch.use_deterministic_algorithms; an operator that has none raises"),
+    ("MXNET_SAFE_ACCUMULATION", "0", False, "torch always sums 16-bit numbers in 32 bits"),
+    ("MXNET_FC_TRUE_FP16", "0", True, "1: cuBLAS may sum float16 products in float16"),
+    ("MXNET_CUDA_ALLOW_TENSOR_CORE", "1", True, "0: cuDNN and cuBLAS multiply float32 in full precision only (no TF32)"),
+    ("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION", "0", True, "1: cuBLAS may use tensor cores (TF32) for float32 matrices"),
+    ("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1", True, "0: cuDNN doesn't try which convolution algorithm is fastest"),
+    ("MXNET_CUDA_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
+    ("MXNET_CUDNN_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
+    ("MXNET_MKLDNN_ENABLED", "1", True, "0: torch doesn't call oneDNN"),
+    ("MXNET_MKLDNN_CACHE_NUM", "-1", False, "torch sizes oneDNN's cache of primitives; see LRU_CACHE_CAPACITY"),
+    ("MXNET_MKLDNN_FORCE_FC_AB_FORMAT", "0", False, "weights keep their layout"),
+    ("MXNET_USE_MKLDNN_RNN", "1", False, "RNN layers have one implementation"),
+    # Training
+    ("MXNET_OPTIMIZER_AGGREGATION_SIZE", "4", True, "how many weights one update handles; SGD, LARS, LAMB"),
+    ("MXNET_UPDATE_AGGREGATION_SIZE", None, True, "how many weights Module hands to the updater at once"),
+    ("MXNET_UPDATE_ON_KVSTORE", "1", True, "0: workers update the weights, not the key-value store"),
+    ("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", "1", True, "0: nothing is logged when a sparse array is computed as a dense one"),
+    # Communication
+    ("MXNET_KVSTORE_REDUCTION_NTHREADS", "4", False, _THREADS),
+    ("MXNET_KVSTORE_BIGARRAY_BOUND", "1000000", False, _DISTRIBUTED),
+    ("MXNET_KVSTORE_SLICE_THRESHOLD", "40000", False, _DISTRIBUTED),
+    ("MXNET_KVSTORE_USETREE", "0", False, _TREE),
+    ("MXNET_KVSTORE_LOGTREE", "0", False, _TREE),
+    ("MXNET_KVSTORE_TREE_ARRAY_BOUND", "10000000", False, _TREE),
+    ("MXNET_KVSTORE_TREE_BACKTRACK", "0", False, _TREE),
+    ("MXNET_KVSTORE_TREE_LINK_USAGE_PENALTY", "0.7", False, _TREE),
+    ("MXNET_ENABLE_GPU_P2P", "1", False, "torch uses peer-to-peer copies wherever the driver offers them"),
+    ("DMLC_ROLE", None, False, _DISTRIBUTED),
+    ("DMLC_PS_ROOT_URI", None, False, _DISTRIBUTED),
+    ("DMLC_PS_ROOT_PORT", None, False, _DISTRIBUTED),
+    ("DMLC_NUM_WORKER", None, False, _DISTRIBUTED),
+    ("DMLC_NUM_SERVER", None, False, _DISTRIBUTED),
+    ("DMLC_INTERFACE", None, False, _DISTRIBUTED),
+    ("DMLC_PS_VAN_TYPE", None, False, _DISTRIBUTED),
+    ("DMLC_PS_WATER_MARK", None, False, _DISTRIBUTED),
+    ("PS_VERBOSE", "0", False, _DISTRIBUTED),
+    ("PS_RESEND", "0", False, _DISTRIBUTED),
+    ("PS_RESEND_TIMEOUT", "1000", False, _DISTRIBUTED),
+    # Looking at what happens
+    ("MXNET_PROFILER_AUTOSTART", "0", True, "1: profiling starts with the program"),
+    ("MXNET_PROFILER_MODE", "0", False, "all operators are recorded, eager and symbolic; profiler.set_config chooses"),
+    ("DMLC_LOG_STACK_TRACE_DEPTH", "0", False, "errors carry Python's traceback"),
+    ("MXNET_ENABLE_CYTHON", "1", False, _NATIVE),
+    ("MXNET_ENFORCE_CYTHON", "0", False, _NATIVE),
+    ("MXNET_TEST_SEED", None, True, _TEST + ": the seed of tests decorated with with_seed"),
+    ("MXNET_MODULE_SEED", None, True, _TEST + ": the seed of the module set up"),
+    ("MXNET_TEST_COUNT", None, True, _TEST + ": how often tests decorated with with_seed run"),
+]
+VARIABLES = {row[0]: Variable(*row) for row in _TABLE}
+
+_TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("", "0", "false", "no", "off"))
+
+
+def get_str(name):
+    """The variable's value as text, or its default; None if it has neither."""
+    return os.environ.get(name) or VARIABLES[name].default
+
+
+def get_bool(name):
+    """The variable as a truth value: 1, true, yes, on; 0, false, no, off.
+
+    Raises
+    ------
+    MXNetError
+        If it is something else.
+    """
+    text = (get_str(name) or "").strip().lower()
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise _malformed(name, "0 or 1")
+
+
+def get_int(name):
+    """The variable as an integer; None if it is unset and has no default.
+
+    Raises
+    ------
+    MXNetError
+        If it is no integer.
+    """
+    return _number(name, int, "an integer")
+
+
+def get_float(name):
+    """The variable as a number; None if it is unset and has no default.
+
+    Raises
+    ------
+    MXNetError
+        If it is no number.
+    """
+    return _number(name, float, "a number")
+
+
+def _number(name, kind, expected):
+    text = get_str(name)
+    if text is None:
+        return None
+    try:
+        return kind(text)
+    except ValueError:
+        raise _malformed(name, expected) from None
+
+
+def _malformed(name, expected):
+    return MXNetError(f"the environment variable {name} must be {expected}, received {os.environ.get(name)!r}; "
+                      f"its default is {VARIABLES[name].default!r}")
+
+
+def describe():
+    """The table as text, with the values that are set: what a bug report should hold."""
+    lines = []
+    for v in VARIABLES.values():
+        value = os.environ.get(v.name)
+        lines.append(f"{v.name}={'' if v.default is None else v.default}{'' if value is None else f' (set to {value!r})'}: "
+                     f"{'' if v.acts else 'no effect, '}{v.note}")
+    return "\n".join(lines)
+
+
+def configure():
+    """Hand the variables that concern all of torch over to it. Called once, at import; starts neither CUDA nor a thread."""
+    import torch
+    if get_str("MXNET_ENGINE_TYPE") == "NaiveEngine":
+        os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")
+    _configure_gpu_memory()
+    backends = torch.backends
+    backends.cudnn.benchmark = get_int("MXNET_CUDNN_AUTOTUNE_DEFAULT") > 0
+    if not get_bool("MXNET_CUDA_ALLOW_TENSOR_CORE"):
+        backends.cudnn.allow_tf32 = backends.cuda.matmul.allow_tf32 = False
+    elif get_bool("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION"):
+        backends.cudnn.allow_tf32 = backends.cuda.matmul.allow_tf32 = True
+    if get_bool("MXNET_FC_TRUE_FP16"):
+        backends.cuda.matmul.allow_fp16_accumulation = True
+    if get_bool("MXNET_ENFORCE_DETERMINISM"):
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+        backends.cudnn.benchmark = False
+    if not get_bool("MXNET_MKLDNN_ENABLED"):
+        backends.mkldnn.set_flags(False)
+
+
+def _configure_gpu_memory():
+    # torch reads these when CUDA starts, so the environment is the way to say it without starting CUDA.
+    pool = get_str("MXNET_GPU_MEM_POOL_TYPE")
+    if pool not in ("Naive", "Round", "Unpooled"):
+        raise _malformed("MXNET_GPU_MEM_POOL_TYPE", "Naive, Round or Unpooled")
+    if pool == "Unpooled":
+        os.environ.setdefault("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")
+    elif pool == "Round":
+        os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "roundup_power2_divisions:1")

@@ -1,0 +1,183 @@
+"""Cells that change what another cell does."""
+from ... import symbol
+from ...base import numeric_types
+from ..parameter import tensor_types
+from ..utils import UsageError
+from .container_cells import BidirectionalCell, SequentialRNNCell
+from .rnn_cell import HybridRecurrentCell
+from .sequences import _format_sequence, _mask_sequence_variable_length
+
+
+class DropoutCell(HybridRecurrentCell):
+    """Dropout between cells; has no state.
+
+    Parameters
+    ----------
+    rate : float
+        The share of elements to drop.
+    axes : tuple of int
+        Axes along which all elements share one fate.
+    prefix, params
+        As for `Block`.
+
+    Raises
+    ------
+    UsageError
+        If `rate` is no number.
+    """
+
+    def __init__(self, rate, axes=(), prefix=None, params=None):
+        super().__init__(prefix, params)
+        if not isinstance(rate, numeric_types):
+            raise UsageError(f"rate must be a number, received {rate!r}")
+        self._rate, self._axes = rate, axes
+
+    def _alias(self):
+        return "dropout"
+
+    def __repr__(self):
+        return f"{type(self).__name__}(rate={self._rate}, axes={self._axes})"
+
+    def state_info(self, batch_size=0):
+        """There is no state."""
+        return []
+
+    def hybrid_forward(self, F, inputs, states):
+        """The inputs with elements dropped, and the states as they are."""
+        if self._rate > 0:
+            inputs = F.Dropout(data=inputs, p=self._rate, axes=self._axes, name=f"t{self._counter}_fwd")
+        return inputs, states
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+        """Drop elements of a sequence, all at once if it is one array; see `RecurrentCell.unroll`."""
+        self.reset()
+        inputs, _, F, _ = _format_sequence(length, inputs, layout, merge_outputs)
+        if isinstance(inputs, tensor_types):
+            return self.hybrid_forward(F, inputs, begin_state or [])
+        return super().unroll(length, inputs, begin_state=begin_state, layout=layout, merge_outputs=merge_outputs, valid_length=None)
+
+
+class ModifierCell(HybridRecurrentCell):
+    """The base of cells that wrap another one, which must not be used directly any more.
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+
+    Raises
+    ------
+    UsageError
+        If `base_cell` is wrapped already.
+    """
+
+    def __init__(self, base_cell):
+        if base_cell._modified:
+            raise UsageError(f"Cell {base_cell.name} is already modified. One cell cannot be modified twice")
+        base_cell._modified = True
+        super().__init__(prefix=base_cell.prefix + self._alias(), params=None)
+        self.base_cell = base_cell
+
+    @property
+    def params(self):
+        """The parameters of the cell that is wrapped."""
+        return self.base_cell.params
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.base_cell})"
+
+    def state_info(self, batch_size=0):
+        """The shapes of the states of the cell that is wrapped."""
+        return self.base_cell.state_info(batch_size)
+
+    def begin_state(self, func=symbol.zeros, **kwargs):
+        """The states to start with; see `RecurrentCell.begin_state`."""
+        self._refuse_if_modified()
+        self.base_cell._modified = False
+        try:
+            return self.base_cell.begin_state(func=func, **kwargs)
+        finally:
+            self.base_cell._modified = True
+
+    def hybrid_forward(self, F, inputs, states):
+        """The output and the new states of one step; a subclass must define this."""
+        raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward(self, F, inputs, states)")
+
+
+class ZoneoutCell(ModifierCell):
+    """Keeps elements of output and states from the step before, at random (arXiv:1606.01305).
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+    zoneout_outputs, zoneout_states : float
+        The shares of elements to keep.
+
+    Raises
+    ------
+    UsageError
+        If `base_cell` is, or holds, a BidirectionalCell.
+    """
+
+    def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
+        holds = isinstance(base_cell, SequentialRNNCell) and any(isinstance(c, BidirectionalCell) for c in base_cell._children.values())
+        if holds or isinstance(base_cell, BidirectionalCell):
+            raise UsageError("BidirectionalCell doesn't support zoneout since it doesn't support step. "
+                             "Please add ZoneoutCell to the cells underneath instead.")
+        super().__init__(base_cell)
+        self.zoneout_outputs, self.zoneout_states = zoneout_outputs, zoneout_states
+        self._prev_output = None
+
+    def _alias(self):
+        return "zoneout"
+
+    def __repr__(self):
+        return f"{type(self).__name__}(p_out={self.zoneout_outputs}, p_state={self.zoneout_states}, {self.base_cell})"
+
+    def reset(self):
+        """Forget the last output too."""
+        super().reset()
+        self._prev_output = None
+
+    def hybrid_forward(self, F, inputs, states):
+        """The output and the new states."""
+        def mix(share, new, old):
+            return F.where(F.Dropout(F.ones_like(new), p=share), new, old) if share else new
+
+        output, next_states = self.base_cell(inputs, states)
+        previous = F.zeros_like(output) if self._prev_output is None else self._prev_output
+        self._prev_output = output = mix(self.zoneout_outputs, output, previous)
+        return output, [mix(self.zoneout_states, new, old) for new, old in zip(next_states, states)]
+
+
+class ResidualCell(ModifierCell):
+    """Adds the input to the output.
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+    """
+
+    def __init__(self, base_cell):
+        super().__init__(base_cell)
+
+    def hybrid_forward(self, F, inputs, states):
+        """The output and the new states."""
+        output, states = self.base_cell(inputs, states)
+        return F.elemwise_add(output, inputs, name=f"t{self._counter}_fwd"), states
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+        """Run the cell over a sequence and add the inputs; see `RecurrentCell.unroll`."""
+        self.reset()
+        self.base_cell._modified = False
+        try:
+            outputs, states = self.base_cell.unroll(length, inputs=inputs, begin_state=begin_state, layout=layout,
+                                                    merge_outputs=merge_outputs, valid_length=valid_length)
+        finally:
+            self.base_cell._modified = True
+        merge_outputs = isinstance(outputs, tensor_types) if merge_outputs is None else merge_outputs
+        inputs, axis, F, _ = _format_sequence(length, inputs, layout, merge_outputs)
+        if valid_length is not None:
+            inputs = _mask_sequence_variable_length(F, inputs, length, valid_length, axis, merge_outputs)
+        if merge_outputs:
+            return F.elemwise_add(outputs, inputs), states
+        return [F.elemwise_add(out, x) for out, x in zip(outputs, inputs)], states

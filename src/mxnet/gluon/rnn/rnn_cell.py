@@ -1,0 +1,306 @@
+"""Recurrent cells: one step of a recurrent network each, and how steps make a sequence."""
+from ... import ndarray
+from ...base import string_types
+from ..block import Block, HybridBlock
+from ..nn import LeakyReLU
+from ..parameter import tensor_types  # noqa: F401  imported from here by programs
+from ..utils import UsageError
+from .sequences import _format_sequence, _get_begin_state, _mask_sequence_variable_length, _reverse_sequences  # noqa: F401
+
+__all__ = ["RecurrentCell", "HybridRecurrentCell", "RNNCell", "LSTMCell", "GRUCell", "SequentialRNNCell", "HybridSequentialRNNCell",
+           "DropoutCell", "ModifierCell", "ZoneoutCell", "ResidualCell", "BidirectionalCell"]
+
+_PLAIN_ACTIVATIONS = ("tanh", "relu", "sigmoid", "softsign")
+
+
+class RecurrentCell(Block):
+    """The base of recurrent cells.
+
+    A cell is called with the input of one step and a list of states, and returns the output and the new states.
+
+    Parameters
+    ----------
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._modified = False
+        self.reset()
+
+    def __repr__(self):
+        out_size, in_size = self.i2h_weight.shape
+        return f"{type(self).__name__}({in_size or None} -> {out_size})"
+
+    def reset(self):
+        """Forget the steps counted so far; they only number names."""
+        self._init_counter = self._counter = -1
+        for cell in self._children.values():
+            cell.reset()
+
+    def state_info(self, batch_size=0):
+        """For each state a dictionary with its ``shape`` and ``__layout__``; a subclass must define this."""
+        raise NotImplementedError(f"{type(self).__name__} must define state_info(self, batch_size)")
+
+    def begin_state(self, batch_size=0, func=ndarray.zeros, **kwargs):
+        """The states to start with.
+
+        Parameters
+        ----------
+        batch_size : int
+        func : callable
+            Makes each: ``mx.nd.zeros``, ``mx.sym.zeros``, ``mx.sym.var``, ....
+        **kwargs
+            For `func`.
+
+        Raises
+        ------
+        UsageError
+            If a modifier cell has taken over this cell.
+        """
+        self._refuse_if_modified()
+        states = []
+        for info in self.state_info(batch_size):
+            self._init_counter += 1
+            states.append(func(name=f"{self._prefix}begin_state_{self._init_counter}", **{**(info or {}), **kwargs}))
+        return states
+
+    def _refuse_if_modified(self):
+        if self._modified:
+            raise UsageError("After applying modifier cells (e.g. ZoneoutCell) the base cell cannot be called directly. "
+                             "Call the modifier cell instead.")
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+        """Run the cell over a sequence.
+
+        Parameters
+        ----------
+        length : int
+            The number of steps.
+        inputs : NDArray or Symbol, or list of these
+            One for all steps, in `layout`, or one for each step, of shape (batch, ...).
+        begin_state : list, optional
+            Zeros by default.
+        layout : str
+            The axes: T is time, N the batch.
+        merge_outputs : bool, optional
+            Whether outputs come as one array or as a list; by default as the cell finds convenient.
+        valid_length : NDArray or Symbol, optional
+            The lengths of the sequences, of shape (batch,). Outputs behind them are 0; the states are those at the last valid step.
+
+        Returns
+        -------
+        outputs : NDArray or Symbol, or list
+        states : list
+        """
+        self.reset()
+        inputs, axis, F, batch_size = _format_sequence(length, inputs, layout, False)
+        states = _get_begin_state(self, F, begin_state, inputs, batch_size)
+        outputs, history = [], []
+        for i in range(length):
+            output, states = self(inputs[i], states)
+            outputs.append(output)
+            history.append(states)
+        if valid_length is not None:
+            states = [F.SequenceLast(F.stack(*steps, axis=0), sequence_length=valid_length, use_sequence_length=True, axis=0)
+                      for steps in zip(*history)]
+            outputs = _mask_sequence_variable_length(F, outputs, length, valid_length, axis, True)
+        return _format_sequence(length, outputs, layout, merge_outputs)[0], states
+
+    def _get_activation(self, F, inputs, activation, **kwargs):
+        """Apply an activation, which is a name, a block or a function."""
+        if isinstance(activation, string_types):
+            if activation in _PLAIN_ACTIVATIONS:
+                return getattr(F, activation)(inputs, **kwargs)
+            return F.Activation(inputs, act_type=activation, **kwargs)
+        if isinstance(activation, LeakyReLU):
+            return F.LeakyReLU(inputs, act_type="leaky", slope=activation._alpha, **kwargs)
+        return activation(inputs, **kwargs)
+
+    def forward(self, inputs, states):
+        """The output and the new states of one step."""
+        self._counter += 1
+        return super().forward(inputs, states)
+
+
+class HybridRecurrentCell(RecurrentCell, HybridBlock):
+    """The base of recurrent cells that can be hybridized.
+
+    Parameters
+    ----------
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+
+    def hybrid_forward(self, F, x, *args, **kwargs):
+        """The output and the new states of one step; a subclass must define this."""
+        raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward(self, F, inputs, states, **parameters)")
+
+
+class _GatedCell(HybridRecurrentCell):
+    """What the three basic cells share: two weights and biases with `gates` rows for each hidden unit."""
+
+    _gates = 1
+
+    def _make_parameters(self, hidden_size, input_size, i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
+                         h2h_bias_initializer):
+        self._hidden_size, self._input_size = hidden_size, input_size
+        rows = self._gates * hidden_size
+        for name, shape, init in (("i2h_weight", (rows, input_size), i2h_weight_initializer),
+                                  ("h2h_weight", (rows, hidden_size), h2h_weight_initializer),
+                                  ("i2h_bias", (rows,), i2h_bias_initializer),
+                                  ("h2h_bias", (rows,), h2h_bias_initializer)):
+            setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
+
+    def state_info(self, batch_size=0):
+        """The shape of the hidden state."""
+        return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"}]
+
+    def _project(self, F, prefix, inputs, state, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
+        """What input and state contribute to the gates."""
+        rows = self._gates * self._hidden_size
+        return (F.FullyConnected(data=inputs, weight=i2h_weight, bias=i2h_bias, num_hidden=rows, name=prefix + "i2h"),
+                F.FullyConnected(data=state, weight=h2h_weight, bias=h2h_bias, num_hidden=rows, name=prefix + "h2h"))
+
+
+class RNNCell(_GatedCell):
+    """h' = activation(W x + b + R h + c).
+
+    Parameters
+    ----------
+    hidden_size : int
+    activation : str, block or callable
+    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
+        For W, R, b and c.
+    input_size : int
+        0 waits for the first batch.
+    prefix, params
+        As for `Block`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> cell = mx.gluon.rnn.RNNCell(4)
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, mx.nd.ones((2, 3, 5)), merge_outputs=True)
+    >>> outputs.shape, states[0].shape
+    ((2, 3, 4), (2, 4))
+    """
+
+    def __init__(self, hidden_size, activation="tanh", i2h_weight_initializer=None, h2h_weight_initializer=None,
+                 i2h_bias_initializer="zeros", h2h_bias_initializer="zeros", input_size=0, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._activation = activation
+        self._make_parameters(hidden_size, input_size, i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
+                              h2h_bias_initializer)
+
+    def _alias(self):
+        return "rnn"
+
+    def __repr__(self):
+        return f"{super().__repr__()[:-1]}, {self._activation})"
+
+    def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
+        """The output and the new state."""
+        prefix = f"t{self._counter}_"
+        i2h, h2h = self._project(F, prefix, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
+        output = self._get_activation(F, F.elemwise_add(i2h, h2h, name=prefix + "plus0"), self._activation, name=prefix + "out")
+        return output, [output]
+
+
+class LSTMCell(_GatedCell):
+    """Long short-term memory. The rows of the weights are those of the input gate, forget gate, new memory and output gate.
+
+    Parameters
+    ----------
+    hidden_size : int
+    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
+    input_size : int
+        0 waits for the first batch.
+    prefix, params
+        As for `Block`.
+    activation, recurrent_activation : str, block or callable
+        Of the memory, and of the gates.
+    """
+
+    _gates = 4
+
+    def __init__(self, hidden_size, i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
+                 h2h_bias_initializer="zeros", input_size=0, prefix=None, params=None, activation="tanh", recurrent_activation="sigmoid"):
+        super().__init__(prefix=prefix, params=params)
+        self._activation, self._recurrent_activation = activation, recurrent_activation
+        self._make_parameters(hidden_size, input_size, i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
+                              h2h_bias_initializer)
+
+    def _alias(self):
+        return "lstm"
+
+    def state_info(self, batch_size=0):
+        """The shapes of the hidden state and of the memory."""
+        return super().state_info(batch_size) + super().state_info(batch_size)
+
+    def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
+        """The output and the new states."""
+        prefix = f"t{self._counter}_"
+        i2h, h2h = self._project(F, prefix, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
+        gates = F.SliceChannel(F.elemwise_add(i2h, h2h, name=prefix + "plus0"), num_outputs=4, name=prefix + "slice")
+        in_gate, forget_gate, memory, out_gate = (
+            self._get_activation(F, gates[i], activation, name=prefix + name)
+            for i, (name, activation) in enumerate((("i", self._recurrent_activation), ("f", self._recurrent_activation),
+                                                    ("c", self._activation), ("o", self._recurrent_activation))))
+        next_c = F.elemwise_add(F.elemwise_mul(forget_gate, states[1], name=prefix + "mul0"),
+                                F.elemwise_mul(in_gate, memory, name=prefix + "mul1"), name=prefix + "state")
+        if isinstance(self._activation, string_types):
+            shown = F.Activation(next_c, act_type=self._activation, name=prefix + "activation0")
+        else:
+            shown = self._get_activation(F, next_c, self._activation, name=prefix + "activation0")
+        next_h = F.elemwise_mul(out_gate, shown, name=prefix + "out")
+        return next_h, [next_h, next_c]
+
+
+class GRUCell(_GatedCell):
+    """Gated recurrent unit. The rows of the weights are those of the reset gate, update gate and new state.
+
+    Parameters
+    ----------
+    hidden_size : int
+    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
+    input_size : int
+        0 waits for the first batch.
+    prefix, params
+        As for `Block`.
+    """
+
+    _gates = 3
+
+    def __init__(self, hidden_size, i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
+                 h2h_bias_initializer="zeros", input_size=0, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._make_parameters(hidden_size, input_size, i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
+                              h2h_bias_initializer)
+
+    def _alias(self):
+        return "gru"
+
+    def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
+        """The output and the new state."""
+        prefix, state = f"t{self._counter}_", states[0]
+        i2h, h2h = self._project(F, prefix, inputs, state, i2h_weight, h2h_weight, i2h_bias, h2h_bias)
+        i2h_r, i2h_z, i2h_h = F.SliceChannel(i2h, num_outputs=3, name=prefix + "i2h_slice")
+        h2h_r, h2h_z, h2h_h = F.SliceChannel(h2h, num_outputs=3, name=prefix + "h2h_slice")
+        reset = F.Activation(F.elemwise_add(i2h_r, h2h_r, name=prefix + "plus0"), act_type="sigmoid", name=prefix + "r_act")
+        update = F.Activation(F.elemwise_add(i2h_z, h2h_z, name=prefix + "plus1"), act_type="sigmoid", name=prefix + "z_act")
+        new = F.Activation(F.elemwise_add(i2h_h, F.elemwise_mul(reset, h2h_h, name=prefix + "mul0"), name=prefix + "plus2"),
+                           act_type="tanh", name=prefix + "h_act")
+        kept = F.elemwise_sub(F.ones_like(update, name=prefix + "ones_like0"), update, name=prefix + "minus0")
+        output = F.elemwise_add(F.elemwise_mul(kept, new, name=prefix + "mul1"),
+                                F.elemwise_mul(update, state, name=prefix + "mul20"), name=prefix + "out")
+        return output, [output]
+
+
+from .container_cells import BidirectionalCell, HybridSequentialRNNCell, SequentialRNNCell  # noqa: E402  need the bases above
+from .modifier_cells import DropoutCell, ModifierCell, ResidualCell, ZoneoutCell  # noqa: E402

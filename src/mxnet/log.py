@@ -1,0 +1,56 @@
+"""Loggers that print coloured lines: level, time, process, place, message."""
+import logging
+import warnings
+from logging import CRITICAL, DEBUG, ERROR, INFO, NOTSET, WARNING
+
+__all__ = ["CRITICAL", "DEBUG", "ERROR", "INFO", "NOTSET", "WARNING", "getLogger", "get_logger"]
+
+_LABELS = {CRITICAL: "C", ERROR: "E", WARNING: "W", INFO: "I", DEBUG: "D"}
+_RED, _GREEN, _BLUE, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[34m", "\x1b[0m"
+
+
+class _Formatter(logging.Formatter):
+    def __init__(self):
+        super().__init__("%(asctime)s %(process)d %(pathname)s:%(funcName)s:%(lineno)d]" + _PLAIN + " %(message)s", "%m%d %H:%M:%S")
+
+    def format(self, record):
+        color = _RED if record.levelno >= WARNING else _GREEN if record.levelno >= INFO else _BLUE
+        return f"{color}{_LABELS.get(record.levelno, 'U')}{super().format(record)}"
+
+
+def get_logger(name=None, filename=None, filemode=None, level=WARNING):
+    """A logger by name, set up at its first use; the root logger, as it is, without a name.
+
+    Parameters
+    ----------
+    name : str, optional
+    filename : str, optional
+        Write there, plainly, instead of to the console.
+    filemode : str, optional
+        How to open that file; ``'a'`` by default.
+    level : int
+        The least level that is written.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.log.get_logger('training', level=mx.log.INFO).level == mx.log.INFO
+    True
+    """
+    logger = logging.getLogger(name)
+    if name is not None and not getattr(logger, "_init_done", False):
+        logger._init_done = True
+        if filename:
+            handler = logging.FileHandler(filename, filemode or "a")
+        else:
+            handler = logging.StreamHandler()
+            handler.setFormatter(_Formatter())
+        logger.addHandler(handler)
+        logger.setLevel(level)
+    return logger
+
+
+def getLogger(name=None, filename=None, filemode=None, level=WARNING):
+    """Deprecated name of `get_logger`."""
+    warnings.warn("getLogger is deprecated; use get_logger", DeprecationWarning, stacklevel=2)
+    return get_logger(name, filename, filemode, level)

@@ -1,0 +1,2 @@
+"""Random numbers: drawing them (`sampling`) and how likely they are (`densities`)."""
+from . import densities, sampling  # noqa: F401

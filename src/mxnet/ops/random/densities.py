@@ -1,0 +1,107 @@
+"""Operators for the probability densities of samples, differentiable in the samples and the parameters.
+
+Parameters of the shape (s1, ..., sn) go with samples (s1, ..., sn, *t): the leading axes belong to the parameters.
+"""
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..shapes import unify
+
+
+def _columns(name, sample, parameters):
+    """The parameters with axes of size 1 for what the samples have more of."""
+    shape = parameters[0].shape
+    if any(p.shape != shape for p in parameters) or sample.shape[:len(shape)] != shape:
+        raise MXNetError(f"{name}: the parameters must have one shape, with which that of `sample` begins; received sample "
+                         f"{tuple(sample.shape)}, parameters {', '.join(str(tuple(p.shape)) for p in parameters)}")
+    return [p.reshape(*shape, *[1] * (sample.dim() - len(shape))) for p in parameters]
+
+
+def _rule(in_shapes, out_shapes, **_):
+    sample = unify(in_shapes[0], out_shapes[0])
+    common = None
+    for s in in_shapes[1:]:
+        common = unify(common, s)
+    return [sample] + [common] * (len(in_shapes) - 1), [sample]
+
+
+def _density(name):
+    def register(fn):
+        operator = op(f"_random_pdf_{name}", aliases=(f"random_pdf_{name}",))(fn)
+        operator.shape_rule(_rule)
+        return operator
+    return register
+
+
+def _finish(logarithm, is_log):
+    return logarithm if is_log else logarithm.exp()
+
+
+@_density("uniform")
+def pdf_uniform(sample, low, high, *, is_log: bool = False):
+    """The density of the uniform distribution, ``1 / (high - low)``, or its logarithm; samples outside are not told apart."""
+    low, high = _columns("_random_pdf_uniform", sample, (low, high))
+    return _finish(-torch.log(high - low) + 0 * sample, is_log)
+
+
+@_density("normal")
+def pdf_normal(sample, mu, sigma, *, is_log: bool = False):
+    """The density of the normal distribution, or its logarithm."""
+    mu, sigma = _columns("_random_pdf_normal", sample, (mu, sigma))
+    deviation = (sample - mu) / sigma
+    return _finish(-0.5 * deviation * deviation - torch.log(sigma) - 0.9189385332046727, is_log)  # log(sqrt(2 * pi))
+
+
+@_density("gamma")
+def pdf_gamma(sample, alpha, beta, *, is_log: bool = False):
+    """The density of the gamma distribution of the shape parameter `alpha` and the rate `beta`, or its logarithm."""
+    alpha, beta = _columns("_random_pdf_gamma", sample, (alpha, beta))
+    return _finish(alpha * torch.log(beta) + (alpha - 1) * torch.log(sample) - beta * sample - torch.lgamma(alpha), is_log)
+
+
+@_density("exponential")
+def pdf_exponential(sample, lam, *, is_log: bool = False):
+    """The density of the exponential distribution, or its logarithm."""
+    lam, = _columns("_random_pdf_exponential", sample, (lam,))
+    return _finish(torch.log(lam) - lam * sample, is_log)
+
+
+@_density("poisson")
+def pdf_poisson(sample, lam, *, is_log: bool = False):
+    """The probability of a count under the Poisson distribution, or its logarithm."""
+    lam, = _columns("_random_pdf_poisson", sample, (lam,))
+    return _finish(torch.xlogy(sample, lam) - lam - torch.lgamma(sample + 1), is_log)
+
+
+def _negative_binomial(sample, k, p):
+    return (torch.lgamma(sample + k) - torch.lgamma(sample + 1) - torch.lgamma(k) + k * torch.log(p) + torch.xlogy(sample, 1 - p))
+
+
+@_density("negative_binomial")
+def pdf_negative_binomial(sample, k, p, *, is_log: bool = False):
+    """The probability of that many failures before the k-th success, or its logarithm."""
+    k, p = _columns("_random_pdf_negative_binomial", sample, (k, p))
+    return _finish(_negative_binomial(sample, k, p), is_log)
+
+
+@_density("generalized_negative_binomial")
+def pdf_generalized_negative_binomial(sample, mu, alpha, *, is_log: bool = False):
+    """The probability of a count under the negative binomial distribution of mean `mu` and dispersion `alpha`, or its logarithm."""
+    mu, alpha = _columns("_random_pdf_generalized_negative_binomial", sample, (mu, alpha))
+    return _finish(_negative_binomial(sample, 1 / alpha, 1 / (mu * alpha + 1)), is_log)
+
+
+@op("_random_pdf_dirichlet", aliases=("random_pdf_dirichlet",))
+def pdf_dirichlet(sample, alpha, *, is_log: bool = False):
+    """The density of the Dirichlet distribution, or its logarithm.
+
+    `alpha` (s1, ..., sn, k) goes with `sample` (s1, ..., sn, *t, k); the result is (s1, ..., sn, *t), or (1,) for a single sample.
+    """
+    lead = alpha.shape[:-1]
+    if sample.shape[:len(lead)] != lead or sample.shape[-1] != alpha.shape[-1]:
+        raise MXNetError(f"_random_pdf_dirichlet: `sample` must begin and end with the sizes of `alpha`; received {tuple(sample.shape)} and "
+                         f"{tuple(alpha.shape)}")
+    alpha = alpha.reshape(*lead, *[1] * (sample.dim() - alpha.dim()), alpha.shape[-1])
+    logarithm = (torch.xlogy(alpha - 1, sample) - torch.lgamma(alpha)).sum(-1) + torch.lgamma(alpha.sum(-1))
+    return _finish(logarithm if logarithm.dim() else logarithm.reshape(1), is_log)

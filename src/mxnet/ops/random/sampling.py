@@ -1,0 +1,444 @@
+"""Operators that draw random numbers, all from the generators of `random_state`.
+
+Each distribution is one function ``fill(out, generator, *parameters)``. It serves three operators: ``_random_*`` with numbers
+for parameters, ``_random_*_like`` with an array that gives the shape, and ``_sample_*`` with arrays of parameters.
+"""
+import math
+
+import torch
+
+from ...base import MXNetError
+from .. import dtypes
+from ..creation import stated_shape_rule
+from ..random_state import generator
+from ..registry import op
+from ..schema import Device, DType, Literal, Optional, Shape
+from ..shapes import product, unify
+
+RealType = Optional[Literal["float16", "float32", "float64"]]
+
+
+def _uniform(out, source, low, high):
+    if isinstance(low, float):
+        return out.uniform_(low, high, generator=source)
+    return out.uniform_(generator=source).mul_(high - low).add_(low)
+
+
+def _normal(out, source, loc, scale):
+    if isinstance(loc, float):
+        return out.normal_(loc, scale, generator=source)
+    return out.normal_(generator=source).mul_(scale).add_(loc)
+
+
+def _exponential(out, source, lam):
+    return out.exponential_(generator=source).div_(lam)
+
+
+def _filled(out, value):
+    """`out` with the parameter in all its places, as torch's samplers of gamma and Poisson numbers want it."""
+    return out.copy_(value) if isinstance(value, torch.Tensor) else out.fill_(value)
+
+
+def _gamma(out, source, alpha, beta):
+    return torch._standard_gamma(_filled(out, alpha), generator=source).mul_(beta)
+
+
+def _poisson(out, source, lam):
+    return torch.poisson(_filled(out, lam), generator=source)
+
+
+def _negative_binomial(out, source, k, p):
+    return torch.poisson(_gamma(out, source, k, (1 - p) / p), generator=source)
+
+
+def _generalized_negative_binomial(out, source, mu, alpha):
+    if not isinstance(alpha, torch.Tensor):
+        rates = _gamma(out, source, 1 / alpha, alpha * mu) if alpha else _filled(out, mu)
+    else:
+        # No dispersion: a Poisson distribution.
+        plain = alpha == 0
+        safe = alpha.masked_fill(plain, 1)
+        rates = torch.where(plain, mu, _gamma(out, source, 1 / safe, safe * mu))
+    return torch.poisson(rates, generator=source)
+
+
+def _draw(fill, shape, dtype, device, *parameters):
+    """An array of random numbers; half precision is drawn in single and rounded."""
+    if device.type == "meta":
+        return torch.empty(shape, dtype=dtype, device=device)
+    out = torch.empty(shape, dtype=torch.float64 if dtype is torch.float64 else torch.float32, device=device)
+    return fill(out, generator(device), *parameters).to(dtype)
+
+
+def _of_type(name):
+    return torch.float32 if name is None else dtypes.NAME_TO_TORCH[name]
+
+
+def _require(operator, good, what, **received):
+    if not good:
+        raise MXNetError(f"{operator}: {what}, received {', '.join(f'{k}={v:g}' for k, v in received.items())}")
+
+
+def _random(name, *aliases):
+    """Register a function of attributes as ``_random_<name>``."""
+    def register(fn):
+        operator = op(f"_random_{name}", aliases=(f"random_{name}", *aliases))(fn)
+        operator.shape_rule(stated_shape_rule)
+        return operator
+    return register
+
+
+@_random("uniform", "uniform")
+def random_uniform(*, low: float = 0.0, high: float = 1.0, shape: Optional[Shape] = None, dtype: RealType = None, device: Device = None):
+    """Numbers that are equally likely anywhere from `low` up to, not including, `high`.
+
+    Raises
+    ------
+    MXNetError
+        If `low` is above `high`.
+    """
+    _require("_random_uniform", low <= high, "`low` must not be above `high`", low=low, high=high)
+    return _draw(_uniform, shape or (1,), _of_type(dtype), device, low, high)
+
+
+@_random("normal", "normal")
+def random_normal(*, loc: float = 0.0, scale: float = 1.0, shape: Optional[Shape] = None, dtype: RealType = None, device: Device = None):
+    """Normally distributed numbers with the mean `loc` and the standard deviation `scale`.
+
+    Raises
+    ------
+    MXNetError
+        If `scale` is negative.
+    """
+    _require("_random_normal", scale >= 0, "`scale` must not be negative", scale=scale)
+    return _draw(_normal, shape or (1,), _of_type(dtype), device, loc, scale)
+
+
+@_random("gamma")
+def random_gamma(*, alpha: float = 1.0, beta: float = 1.0, shape: Optional[Shape] = None, dtype: RealType = None, device: Device = None):
+    """Gamma-distributed numbers of the shape parameter `alpha` and the scale `beta`: their mean is ``alpha * beta``.
+
+    Raises
+    ------
+    MXNetError
+        If a parameter is not positive.
+    """
+    _require("_random_gamma", alpha > 0 and beta > 0, "`alpha` and `beta` must be positive", alpha=alpha, beta=beta)
+    return _draw(_gamma, shape or (1,), _of_type(dtype), device, alpha, beta)
+
+
+@_random("exponential")
+def random_exponential(*, lam: float = 1.0, shape: Optional[Shape] = None, dtype: RealType = None, device: Device = None):
+    """Exponentially distributed numbers of the rate `lam`: their mean is ``1 / lam``.
+
+    Raises
+    ------
+    MXNetError
+        If `lam` is not positive.
+    """
+    _require("_random_exponential", lam > 0, "`lam` must be positive", lam=lam)
+    return _draw(_exponential, shape or (1,), _of_type(dtype), device, lam)
+
+
+@_random("poisson")
+def random_poisson(*, lam: float = 1.0, shape: Optional[Shape] = None, dtype: RealType = None, device: Device = None):
+    """Poisson-distributed counts of the mean `lam`, as floating-point numbers.
+
+    Raises
+    ------
+    MXNetError
+        If `lam` is negative.
+    """
+    _require("_random_poisson", lam >= 0, "`lam` must not be negative", lam=lam)
+    return _draw(_poisson, shape or (1,), _of_type(dtype), device, lam)
+
+
+@_random("negative_binomial")
+def random_negative_binomial(*, k: int = 1, p: float = 1.0, shape: Optional[Shape] = None, dtype: RealType = None, device: Device = None):
+    """How often a trial of success probability `p` fails before it succeeded `k` times, as floating-point numbers.
+
+    Raises
+    ------
+    MXNetError
+        If `k` is not positive or `p` not a probability above 0.
+    """
+    _require("_random_negative_binomial", k > 0 and 0 < p <= 1, "`k` must be positive and `p` in (0, 1]", k=k, p=p)
+    return _draw(_negative_binomial, shape or (1,), _of_type(dtype), device, k, p)
+
+
+@_random("generalized_negative_binomial")
+def random_generalized_negative_binomial(*, mu: float = 1.0, alpha: float = 1.0, shape: Optional[Shape] = None, dtype: RealType = None,
+                                         device: Device = None):
+    """Counts of the mean `mu` and the variance ``mu + alpha * mu**2``, as floating-point numbers.
+
+    Raises
+    ------
+    MXNetError
+        If a parameter is negative.
+    """
+    _require("_random_generalized_negative_binomial", mu >= 0 and alpha >= 0, "`mu` and `alpha` must not be negative", mu=mu, alpha=alpha)
+    return _draw(_generalized_negative_binomial, shape or (1,), _of_type(dtype), device, mu, alpha)
+
+
+@op("_random_randint", aliases=("random_randint", "_npi_random_randint"))
+def random_randint(*, low: int, high: int, shape: Optional[Shape] = None, dtype: Optional[Literal["int32", "int64"]] = None,
+                   device: Device = None):
+    """Integers that are equally likely from `low` up to, not including, `high`.
+
+    Raises
+    ------
+    MXNetError
+        If there is no integer in between.
+    """
+    _require("_random_randint", low < high, "`low` must be below `high`", low=low, high=high)
+    return torch.randint(low, high, shape or (1,), generator=generator(device), dtype=dtypes.NAME_TO_TORCH[dtype or "int32"], device=device)
+
+
+random_randint.shape_rule(stated_shape_rule)
+
+
+@random_randint.dtype_rule
+def _(in_types, out_types, *, dtype, **_):
+    return in_types, [dtypes.NAME_TO_TORCH[dtype or "int32"]]
+
+
+def _like(name):
+    return op(f"_random_{name}_like", same_shape=True)
+
+
+def _draw_like(fill, data, *parameters):
+    return _draw(fill, data.shape, data.dtype, data.device, *parameters)
+
+
+@_like("uniform")
+def random_uniform_like(data, *, low: float = 0.0, high: float = 1.0):
+    """Uniform random numbers, see `random_uniform`, in the shape and type of `data`."""
+    _require("_random_uniform_like", low <= high, "`low` must not be above `high`", low=low, high=high)
+    return _draw_like(_uniform, data, low, high)
+
+
+@_like("normal")
+def random_normal_like(data, *, loc: float = 0.0, scale: float = 1.0):
+    """Normal random numbers, see `random_normal`, in the shape and type of `data`."""
+    _require("_random_normal_like", scale >= 0, "`scale` must not be negative", scale=scale)
+    return _draw_like(_normal, data, loc, scale)
+
+
+@_like("gamma")
+def random_gamma_like(data, *, alpha: float = 1.0, beta: float = 1.0):
+    """Gamma-distributed random numbers, see `random_gamma`, in the shape and type of `data`."""
+    _require("_random_gamma_like", alpha > 0 and beta > 0, "`alpha` and `beta` must be positive", alpha=alpha, beta=beta)
+    return _draw_like(_gamma, data, alpha, beta)
+
+
+@_like("exponential")
+def random_exponential_like(data, *, lam: float = 1.0):
+    """Exponentially distributed random numbers, see `random_exponential`, in the shape and type of `data`."""
+    _require("_random_exponential_like", lam > 0, "`lam` must be positive", lam=lam)
+    return _draw_like(_exponential, data, lam)
+
+
+@_like("poisson")
+def random_poisson_like(data, *, lam: float = 1.0):
+    """Poisson-distributed random counts, see `random_poisson`, in the shape and type of `data`."""
+    _require("_random_poisson_like", lam >= 0, "`lam` must not be negative", lam=lam)
+    return _draw_like(_poisson, data, lam)
+
+
+@_like("negative_binomial")
+def random_negative_binomial_like(data, *, k: int = 1, p: float = 1.0):
+    """Random counts of failures, see `random_negative_binomial`, in the shape and type of `data`."""
+    _require("_random_negative_binomial_like", k > 0 and 0 < p <= 1, "`k` must be positive and `p` in (0, 1]", k=k, p=p)
+    return _draw_like(_negative_binomial, data, k, p)
+
+
+@_like("generalized_negative_binomial")
+def random_generalized_negative_binomial_like(data, *, mu: float = 1.0, alpha: float = 1.0):
+    """Random counts, see `random_generalized_negative_binomial`, in the shape and type of `data`."""
+    _require("_random_generalized_negative_binomial_like", mu >= 0 and alpha >= 0, "`mu` and `alpha` must not be negative", mu=mu,
+             alpha=alpha)
+    return _draw_like(_generalized_negative_binomial, data, mu, alpha)
+
+
+def _sample_rule(in_shapes, out_shapes, *, shape, **_):
+    common = None
+    for s in in_shapes:
+        common = unify(common, s)
+    out = out_shapes[0]
+    if common is not None:
+        out = unify(out, common + shape)
+    elif out is not None and len(out) >= len(shape):
+        common = out[:len(out) - len(shape)]
+    return [common] * len(in_shapes), [out]
+
+
+def _sample_types(in_types, out_types, *, dtype, **_):
+    common = next((t for t in in_types if t is not None), None)
+    return [t or common for t in in_types], [_of_type(dtype)]
+
+
+def _sample(name):
+    """Register a function of arrays of parameters as ``_sample_<name>``."""
+    def register(fn):
+        operator = op(f"_sample_{name}", aliases=(f"sample_{name}",))(fn)
+        operator.shape_rule(_sample_rule)
+        operator.dtype_rule(_sample_types)
+        return operator
+    return register
+
+
+def _draw_each(name, fill, parameters, shape, dtype):
+    """`shape` numbers for each entry of the parameters; no gradient flows back to these."""
+    first = parameters[0]
+    for p in parameters[1:]:
+        if p.shape != first.shape:
+            raise MXNetError(f"{name}: all parameters must have one shape, received {', '.join(str(tuple(p.shape)) for p in parameters)}")
+    dtype = _of_type(dtype)
+    wide = torch.float64 if dtype is torch.float64 else torch.float32
+    columns = [p.detach().to(wide).reshape(*p.shape, *[1] * len(shape)) for p in parameters]
+    return _draw(fill, (*first.shape, *shape), dtype, first.device, *columns)
+
+
+@_sample("uniform")
+def sample_uniform(low, high, *, shape: Shape = (), dtype: RealType = None):
+    """For each pair of borders `shape` uniform numbers: parameters (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    return _draw_each("_sample_uniform", _uniform, (low, high), shape, dtype)
+
+
+@_sample("normal")
+def sample_normal(mu, sigma, *, shape: Shape = (), dtype: RealType = None):
+    """For each mean and standard deviation `shape` normal numbers: parameters (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    return _draw_each("_sample_normal", _normal, (mu, sigma), shape, dtype)
+
+
+@_sample("gamma")
+def sample_gamma(alpha, beta, *, shape: Shape = (), dtype: RealType = None):
+    """For each shape parameter and scale `shape` gamma-distributed numbers: parameters (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    return _draw_each("_sample_gamma", _gamma, (alpha, beta), shape, dtype)
+
+
+@_sample("exponential")
+def sample_exponential(lam, *, shape: Shape = (), dtype: RealType = None):
+    """For each rate `shape` exponentially distributed numbers: rates (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    return _draw_each("_sample_exponential", _exponential, (lam,), shape, dtype)
+
+
+@_sample("poisson")
+def sample_poisson(lam, *, shape: Shape = (), dtype: RealType = None):
+    """For each mean `shape` Poisson-distributed counts: means (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    return _draw_each("_sample_poisson", _poisson, (lam,), shape, dtype)
+
+
+@_sample("negative_binomial")
+def sample_negative_binomial(k, p, *, shape: Shape = (), dtype: RealType = None):
+    """For each number of successes and probability `shape` counts of failures: parameters (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    return _draw_each("_sample_negative_binomial", _negative_binomial, (k, p), shape, dtype)
+
+
+@_sample("generalized_negative_binomial")
+def sample_generalized_negative_binomial(mu, alpha, *, shape: Shape = (), dtype: RealType = None):
+    """For each mean and dispersion `shape` counts: parameters (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    return _draw_each("_sample_generalized_negative_binomial", _generalized_negative_binomial, (mu, alpha), shape, dtype)
+
+
+@op("_sample_multinomial", aliases=("sample_multinomial",), num_outputs=lambda attributes: 2 if attributes["get_prob"] else 1)
+def sample_multinomial(data, *, shape: Shape = (), get_prob: bool = False, dtype: DType = torch.int32):
+    """Draw classes with the probabilities `data`: (k,) or (..., k), along the last axis.
+
+    The result has the shape ``(*data.shape[:-1], *shape)``, or (1,) for one class out of one distribution. With `get_prob` the logarithms of
+    the probabilities follow as a second array; the gradient reaches `data` through these.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no axis, or its rows hold negative numbers or nothing but zeros.
+
+    Example
+    -------
+    >>> mx.nd.sample_multinomial(mx.nd.array([[0, 1], [1, 0]]), shape=2).asnumpy()
+    array([[1, 1],
+           [0, 0]], dtype=int32)
+    """
+    if data.dim() == 0:
+        raise MXNetError("_sample_multinomial: `data` must have at least one axis")
+    out_shape = (*data.shape[:-1], *shape) or (1,)
+    if data.device.type == "meta":
+        classes = torch.empty(out_shape, dtype=dtype, device=data.device)
+        return (classes, torch.empty(out_shape, dtype=data.dtype, device=data.device)) if get_prob else classes
+    rows = data.reshape(-1, data.shape[-1])
+    # The sampler wants positive sums and works in the type of the probabilities.
+    chances = rows.detach() if rows.dtype in (torch.float32, torch.float64) else rows.detach().float()
+    found = torch.multinomial(chances, max(product(shape), 1), replacement=True, generator=generator(data.device))
+    classes = found.reshape(out_shape).to(dtype)
+    if not get_prob:
+        return classes
+    return classes, rows.gather(1, found).log().reshape(out_shape)
+
+
+@sample_multinomial.shape_rule
+def _(in_shapes, out_shapes, *, shape, **_):
+    data = in_shapes[0]
+    if data is None or len(data) == 0:
+        return in_shapes, out_shapes
+    out = (*data[:-1], *shape) or (1,)
+    return in_shapes, [unify(o, out) for o in out_shapes]
+
+
+@sample_multinomial.dtype_rule
+def _(in_types, out_types, *, dtype, get_prob, **_):
+    return in_types, [dtype, in_types[0]] if get_prob else [dtype]
+
+
+@op("_sample_unique_zipfian", num_outputs=2, output_names=("samples", "num_tries"), no_gradient=True)
+def sample_unique_zipfian(*, range_max: int, shape: Optional[Shape] = None, device: Device = None):
+    """For each of the n rows of `shape` (n, k) different classes below `range_max`, small ones more likely, and the draws it took.
+
+    The probability of class c is ``log((c + 2) / (c + 1)) / log(range_max + 1)``, as in candidate sampling. The second array, of shape (n,), counts
+    the draws, repeated ones included.
+
+    Raises
+    ------
+    MXNetError
+        If `shape` is not (n, k), or k is above `range_max`.
+    """
+    if shape is None or len(shape) != 2:
+        raise MXNetError(f"_sample_unique_zipfian: `shape` must be (rows, classes), received {shape}")
+    rows, k = shape
+    if k > range_max:
+        raise MXNetError(f"_sample_unique_zipfian: {k} different classes cannot be drawn out of {range_max}")
+    if device.type == "meta":
+        return torch.empty(shape, dtype=torch.int64, device=device), torch.empty((rows,), dtype=torch.int64, device=device)
+    drawn = [_unique_classes(range_max, k, device) for _ in range(rows)]
+    classes = torch.tensor([c for c, _ in drawn], dtype=torch.int64, device=device).reshape(shape)
+    return classes, torch.tensor([n for _, n in drawn], dtype=torch.int64, device=device)
+
+
+def _unique_classes(range_max, k, device):
+    seen, tries = {}, 0
+    while len(seen) < k:
+        u = torch.empty(2 * k, dtype=torch.float64, device=device).uniform_(generator=generator(device))
+        for c in (torch.exp(u * math.log(range_max + 1)).long() - 1).clamp_(0, range_max - 1).tolist():
+            tries += 1
+            seen[c] = None
+            if len(seen) == k:
+                break
+    return list(seen), tries
+
+
+@sample_unique_zipfian.dtype_rule
+def _(in_types, out_types, **_):
+    return in_types, [torch.int64, torch.int64]
+
+
+@op("_shuffle", aliases=("shuffle", "_npi_shuffle"), same_shape=True)
+def shuffle(data):
+    """The entries of the first axis in random order.
+
+    Example
+    -------
+    >>> sorted(mx.nd.shuffle(mx.nd.array([1, 2, 3])).asnumpy().tolist())
+    [1.0, 2.0, 3.0]
+    """
+    if data.device.type == "meta":
+        return torch.empty_like(data)
+    return data[torch.randperm(data.shape[0], generator=generator(data.device), device=data.device)]

@@ -1,0 +1,580 @@
+"""RecordIO: files that hold a sequence of byte strings, and the image records that are kept in them.
+
+A record is stored as one or several parts. Each part starts on a multiple of 4 bytes with two little-endian 32-bit words: the
+magic number, then a word whose upper 3 bits say which part it is (0 whole, 1 first, 2 middle, 3 last) and whose other 29 bits
+give the length. Zeros fill the part up to a multiple of 4. So that the magic number never stands inside a part at such a
+multiple, a record that contains it there is cut at that place and the magic number itself is left out.
+"""
+import collections
+import contextlib
+import io
+import numbers
+import os
+import stat
+import struct
+import threading
+
+import numpy as np
+
+from .base import MXNetError
+from .files import is_remote
+
+__all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]
+
+MAGIC = struct.pack("<I", 0xced7230a)
+_PART = struct.Struct("<4sI")
+_WHOLE, _FIRST, _MIDDLE, _LAST = range(4)
+_LENGTH_BITS = 29
+_LENGTH_MASK = (1 << _LENGTH_BITS) - 1
+_ZEROS = b"\0\0\0"
+# How much is read at once where the size of the file is not known.
+_PIECE = 1 << 20
+
+
+def _aligned(length):
+    return (length + 3) & ~3
+
+
+def _part(kind, payload):
+    return b"".join((MAGIC, struct.pack("<I", kind << _LENGTH_BITS | len(payload)), payload, _ZEROS[:-len(payload) % 4]))
+
+
+def _cuts(payload):
+    """Where the magic number stands in `payload` at a multiple of 4."""
+    at = payload.find(MAGIC)
+    while at >= 0:
+        if at % 4 == 0:
+            yield at
+            at += 3
+        at = payload.find(MAGIC, at + 1)
+
+
+def encode_record(payload):
+    """The bytes that stand for a record in a file.
+
+    Raises
+    ------
+    MXNetError
+        If the record is 512 MiB or longer, which the format cannot hold.
+    """
+    payload = bytes(payload)
+    if len(payload) > _LENGTH_MASK:
+        raise MXNetError(f"RecordIO holds records of less than 2**29 bytes, received one of {len(payload)}; split it")
+    cuts = list(_cuts(payload))
+    if not cuts:
+        return _part(_WHOLE, payload)
+    starts = [0, *(at + 4 for at in cuts)]
+    ends = [*cuts, len(payload)]
+    kinds = [_FIRST, *[_MIDDLE] * (len(cuts) - 1), _LAST]
+    return b"".join(_part(kind, payload[start:end]) for kind, start, end in zip(kinds, starts, ends, strict=True))
+
+
+def read_record(read, offset, name):
+    """Read the record at `offset`.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(offset, length)`` gives the bytes there, fewer at the end of the file.
+    offset : int
+    name : str
+        What errors call the file.
+
+    Returns
+    -------
+    payload : bytes or None
+        None at the end of the file.
+    offset : int
+        Where the next record starts.
+
+    Raises
+    ------
+    MXNetError
+        If there is no complete record; the text names the file and the offset.
+    """
+    pieces = []
+    start = offset
+    while True:
+        head = read(offset, _PART.size)
+        if not head and not pieces:
+            return None, offset
+        if len(head) < _PART.size:
+            raise MXNetError(f"{name}: truncated RecordIO file: {len(head)} of the 8 bytes of a record's header at offset {offset}")
+        magic, word = _PART.unpack(head)
+        if magic != MAGIC:
+            raise MXNetError(f"{name}: invalid RecordIO file: expected the magic number {MAGIC.hex()} at offset {offset}, found {magic.hex()}; "
+                             "the file is damaged, or its index belongs to another file")
+        kind, length = word >> _LENGTH_BITS, word & _LENGTH_MASK
+        if kind > _LAST or (kind in (_WHOLE, _FIRST)) == bool(pieces):
+            raise MXNetError(f"{name}: invalid RecordIO file: a part of kind {kind} at offset {offset} "
+                             + (f"inside the record that starts at offset {start}" if pieces else "where a record should start"))
+        payload = read(offset + _PART.size, _aligned(length))
+        if len(payload) < _aligned(length):
+            raise MXNetError(f"{name}: truncated RecordIO file: the part at offset {offset} should have {_aligned(length)} bytes "
+                             f"and the file ends after {len(payload)} of them")
+        offset += _PART.size + len(payload)
+        if kind == _WHOLE:
+            return payload[:length] if len(payload) != length else payload, offset
+        pieces += [payload[:length], MAGIC]
+        if kind == _LAST:
+            return b"".join(pieces[:-1]), offset
+
+
+def open_stream(uri, mode):
+    """Open a local file, or one that fsspec reaches, for reading or writing bytes."""
+    try:
+        if is_remote(uri):
+            try:
+                import fsspec
+            except ImportError:
+                raise MXNetError(f"{uri}: remote paths need fsspec; install it with: pip install 'remex[remote]'") from None
+            return fsspec.open(uri, mode).open()
+        return open(os.fspath(uri).removeprefix("file://"), mode, buffering=_PIECE if "w" in mode else io.DEFAULT_BUFFER_SIZE)
+    except OSError as error:
+        raise MXNetError(f"cannot open {uri}: {error.strerror or error}") from error
+
+
+class RecordReader:
+    """Reads a RecordIO stream and never asks for more bytes than the file holds."""
+
+    def __init__(self, uri):
+        self.uri = str(uri)
+        self.stream = open_stream(uri, "rb")
+        self.offset = 0
+        self._position = 0
+        self._regular = not is_remote(uri) and stat.S_ISREG(os.fstat(self.stream.fileno()).st_mode)
+        self._size = self._stat()
+
+    def _stat(self):
+        return os.fstat(self.stream.fileno()).st_size if self._regular else None
+
+    def read_at(self, offset, length):
+        """The bytes from `offset` on, fewer at the end of the file."""
+        if self._regular and offset + length > self._size:
+            # Somebody may still be appending.
+            self._size = self._stat()
+            length = max(0, min(length, self._size - offset))
+        try:
+            if offset != self._position:
+                self.stream.seek(offset)
+                self._position = offset
+            data = self.stream.read(length) if self._regular else self._read_pieces(length)
+        except OSError as error:
+            raise MXNetError(f"cannot read {self.uri} at offset {offset}: {error.strerror or error}") from error
+        self._position += len(data)
+        return data
+
+    def _read_pieces(self, length):
+        pieces = []
+        while length:
+            piece = self.stream.read(min(length, _PIECE))
+            if not piece:
+                break
+            pieces.append(piece)
+            length -= len(piece)
+        return b"".join(pieces)
+
+    def next(self):
+        """The record at `offset`, or None at the end; `offset` moves on."""
+        payload, self.offset = read_record(self.read_at, self.offset, self.uri)
+        return payload
+
+    def close(self):
+        """Close the file."""
+        self.stream.close()
+
+
+class MXRecordIO:
+    """A RecordIO file, read or written from its beginning to its end.
+
+    Parameters
+    ----------
+    uri : str
+        Path of the file; ``s3://`` and the like with fsspec.
+    flag : str
+        ``'w'`` to write (an existing file is emptied), ``'r'`` to read.
+
+    Raises
+    ------
+    MXNetError
+        If the file cannot be opened.
+
+    Example
+    -------
+    >>> import mxnet as mx, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'some.rec')
+    >>> record = mx.recordio.MXRecordIO(path, 'w')
+    >>> for i in range(3):
+    ...     record.write(b'record_%d' % i)
+    >>> record.close()
+    >>> mx.recordio.MXRecordIO(path, 'r').read()
+    b'record_0'
+    """
+
+    def __init__(self, uri, flag):
+        self.uri = os.fspath(uri)
+        self.flag = flag
+        self.pid = None
+        self.is_open = False
+        self._lock = threading.RLock()
+        self.open()
+
+    def open(self):
+        """Open the file; done by the constructor."""
+        if self.flag == "w":
+            self._writer, self._end = open_stream(self.uri, "wb"), 0
+        elif self.flag == "r":
+            self._reader = RecordReader(self.uri)
+        else:
+            raise ValueError(f"Invalid flag {self.flag}: expected 'r' to read or 'w' to write")
+        self.writable = self.flag == "w"
+        self.pid = os.getpid()
+        self.is_open = True
+
+    def __del__(self):
+        if getattr(self, "is_open", False):
+            self.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def __getstate__(self):
+        if self.is_open and self.writable:
+            raise MXNetError(f"a MXRecordIO that writes cannot be pickled ({self.uri}): its copy would empty the file; close it first")
+        state = self.__dict__.copy()
+        for name in ("_lock", "_reader", "_writer"):
+            state.pop(name, None)
+        return state
+
+    def __setstate__(self, state):
+        self.__dict__ = state
+        self._lock = threading.RLock()
+        was_open, self.is_open = self.is_open, False
+        if was_open:
+            self.open()
+
+    def _check_pid(self, allow_reset=False):
+        """In a forked process the file's position is shared with the parent: reopen it, or refuse."""
+        if self.pid == os.getpid():
+            return
+        if not allow_reset:
+            raise RuntimeError(f"Forbidden operation in multiple processes: {self.uri} was opened in process {self.pid}; open it in this one")
+        self.reset()
+
+    def _require(self, writable):
+        if not self.is_open:
+            raise MXNetError(f"{self.uri} is closed; call reset() to open it again")
+        if self.writable != writable:
+            raise MXNetError(f"{self.uri} is open for {'writing' if self.writable else 'reading'}; "
+                             f"open it with flag '{'w' if writable else 'r'}' for this")
+
+    def close(self):
+        """Close the file. What was written is complete then."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        if not self.writable:
+            self._reader.close()
+        else:
+            if self.pid != os.getpid():
+                self._forget_buffer()
+            try:
+                self._writer.close()
+            except OSError as error:
+                raise MXNetError(f"cannot write {self.uri}: {error.strerror or error}") from error
+        self.pid = None
+
+    def _forget_buffer(self):
+        """In a forked process: what waits in the buffer is the parent's to write."""
+        with contextlib.suppress(OSError), open(os.devnull, "wb") as null:
+            os.dup2(null.fileno(), self._writer.fileno())
+
+    def reset(self):
+        """Go back to the first record; a file being written is emptied."""
+        self.close()
+        self.open()
+
+    def write(self, buf):
+        """Append a record.
+
+        Parameters
+        ----------
+        buf : bytes
+            Any object that exposes bytes.
+        """
+        self._require(writable=True)
+        self._check_pid()
+        if isinstance(buf, str):
+            raise TypeError("a record is a bytes object, received str; encode it, for instance with .encode('utf-8')")
+        encoded = encode_record(buf)
+        with self._lock:
+            try:
+                self._writer.write(encoded)
+            except OSError as error:
+                raise MXNetError(f"cannot write {self.uri}: {error.strerror or error}") from error
+            self._end += len(encoded)
+
+    def read(self):
+        """The next record as bytes, or None after the last one.
+
+        Raises
+        ------
+        MXNetError
+            If the file is damaged; the text names the offset.
+        """
+        self._require(writable=False)
+        self._check_pid()
+        with self._lock:
+            return self._reader.next()
+
+
+class MXIndexedRecordIO(MXRecordIO):
+    """A RecordIO file with an index, so that records can be read in any order.
+
+    The index is a text file: a line ``key<TAB>offset`` for each record. Several threads may call `read_idx` on one object.
+
+    Parameters
+    ----------
+    idx_path : str
+        Path of the index.
+    uri : str
+        Path of the records.
+    flag : str
+        ``'w'`` or ``'r'``.
+    key_type : type
+        What makes a key out of its text.
+
+    Raises
+    ------
+    MXNetError
+        If a file cannot be opened, or a line of the index is none.
+
+    Example
+    -------
+    >>> import mxnet as mx, os, tempfile
+    >>> base = os.path.join(tempfile.mkdtemp(), 'some')
+    >>> record = mx.recordio.MXIndexedRecordIO(base + '.idx', base + '.rec', 'w')
+    >>> for i in range(5):
+    ...     record.write_idx(i, b'record_%d' % i)
+    >>> record.close()
+    >>> mx.recordio.MXIndexedRecordIO(base + '.idx', base + '.rec', 'r').read_idx(3)
+    b'record_3'
+    """
+
+    def __init__(self, idx_path, uri, flag, key_type=int):
+        self.idx_path = os.fspath(idx_path)
+        self.idx = {}
+        self.keys = []
+        self.key_type = key_type
+        self.fidx = None
+        super().__init__(uri, flag)
+
+    def open(self):
+        """Open both files; reading, the index is loaded."""
+        super().open()
+        self.idx = {}
+        self.keys = []
+        try:
+            if self.writable:
+                self.fidx = open_stream(self.idx_path, "wb")
+            else:
+                for key, offset in read_index(self.idx_path, self.key_type):
+                    self.idx[key] = offset
+                    self.keys.append(key)
+        except MXNetError:
+            super().close()
+            raise
+
+    def close(self):
+        """Close both files."""
+        if not self.is_open:
+            return
+        foreign = self.pid != os.getpid()
+        super().close()
+        if self.fidx is not None:
+            if foreign:
+                with contextlib.suppress(OSError), open(os.devnull, "wb") as null:
+                    os.dup2(null.fileno(), self.fidx.fileno())
+            self.fidx.close()
+            self.fidx = None
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "fidx": None}
+
+    def seek(self, idx):
+        """Make the record with key `idx` the one that `read` returns next."""
+        self._require(writable=False)
+        self._check_pid(allow_reset=True)
+        if idx not in self.idx:
+            raise KeyError(f"{self.idx_path} has no record with key {idx!r}")
+        self._reader.offset = self.idx[idx]
+
+    def tell(self):
+        """The offset at which the next record will be written, in bytes."""
+        self._require(writable=True)
+        return self._end
+
+    def read_idx(self, idx):
+        """The record with key `idx`, as bytes."""
+        with self._lock:
+            self.seek(idx)
+            payload = self.read()
+        if payload is None:
+            raise MXNetError(f"{self.uri} ends before offset {self.idx[idx]}, where {self.idx_path} places the record with key {idx!r}")
+        return payload
+
+    def write_idx(self, idx, buf):
+        """Append a record under the key `idx`."""
+        self._require(writable=True)
+        key = self.key_type(idx)
+        with self._lock:
+            offset = self.tell()
+            self.write(buf)
+            self.fidx.write(f"{key}\t{offset}\n".encode())
+            self.idx[key] = offset
+            self.keys.append(key)
+
+
+def read_index(path, key_type=int):
+    """The (key, offset) pairs of an index file, in its order.
+
+    Raises
+    ------
+    MXNetError
+        If the file cannot be read or a line has another form; the text names the file and the line.
+    """
+    with open_stream(path, "rb") as stream:
+        try:
+            lines = stream.read().decode("utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise MXNetError(f"{path} is not an index: byte {error.start} is not UTF-8 text") from None
+    pairs = []
+    for number, line in enumerate(lines, 1):
+        fields = line.strip().split("\t")
+        if fields == [""]:
+            continue
+        try:
+            key, offset = key_type(fields[0]), int(fields[1])
+            if offset < 0:
+                raise ValueError(offset)
+        except (ValueError, IndexError):
+            raise MXNetError(f"{path}, line {number}: expected a key, a tab and an offset in bytes, found {line[:80]!r}") from None
+        pairs.append((key, offset))
+    return pairs
+
+
+IRHeader = collections.namedtuple("HEADER", ["flag", "label", "id", "id2"])
+IRHeader.__doc__ = """What precedes the image in an image record.
+
+Parameters
+----------
+flag : int
+    The number of labels that follow the header, 0 if the only one stands in it; `pack` sets it.
+label : float or array of float
+id : int
+    The number of the image.
+id2 : int
+    Usually 0.
+"""
+_HEADER = struct.Struct("<IfQQ")
+
+
+def pack(header, s):
+    """Put a header before a byte string.
+
+    Parameters
+    ----------
+    header : IRHeader
+        Or a tuple of its four fields; its `flag` is replaced.
+    s : bytes
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> packed = mx.recordio.pack(mx.recordio.IRHeader(0, [1, 2], 2574, 0), b'image')
+    >>> mx.recordio.unpack(packed)
+    (HEADER(flag=2, label=array([1., 2.], dtype=float32), id=2574, id2=0), b'image')
+    """
+    header = IRHeader(*header)
+    if isinstance(header.label, numbers.Number):
+        return _HEADER.pack(0, *header[1:]) + s
+    label = np.asarray(header.label, dtype="<f4")
+    return b"".join((_HEADER.pack(label.size, 0, header.id, header.id2), label.tobytes(), s))
+
+
+def unpack(s):
+    """Take the header from a packed record.
+
+    Returns
+    -------
+    header : IRHeader
+    s : bytes
+        What follows it.
+
+    Raises
+    ------
+    MXNetError
+        If the record is shorter than its header says.
+    """
+    if len(s) < _HEADER.size:
+        raise MXNetError(f"an image record starts with a header of {_HEADER.size} bytes, received {len(s)} bytes")
+    header = IRHeader(*_HEADER.unpack_from(s))
+    end = _HEADER.size + 4 * header.flag
+    if not header.flag:
+        return header, s[end:]
+    if len(s) < end:
+        raise MXNetError(f"the header of the image record announces {header.flag} labels, which need {end} bytes; it has {len(s)}")
+    return header._replace(label=np.frombuffer(s, "<f4", header.flag, _HEADER.size)), s[end:]
+
+
+def unpack_img(s, iscolor=-1):
+    """Take the header from a packed record and decode the image that follows.
+
+    Parameters
+    ----------
+    s : bytes
+        From ``MXRecordIO.read``.
+    iscolor : int
+        As in ``cv2.imdecode``: 1 for colour, 0 for gray, -1 as stored.
+
+    Returns
+    -------
+    header : IRHeader
+    img : numpy.ndarray or None
+        uint8, (height, width, 3) in BGR order or (height, width); None if what follows is no image.
+    """
+    import cv2
+    header, s = unpack(s)
+    return header, cv2.imdecode(np.frombuffer(s, np.uint8), iscolor) if s else None
+
+
+def pack_img(header, img, quality=95, img_fmt=".jpg"):
+    """Encode an image and put a header before it.
+
+    Parameters
+    ----------
+    header : IRHeader
+    img : numpy.ndarray
+        uint8, (height, width, 3) in BGR order or (height, width).
+    quality : int
+        1 to 100 for JPEG, 1 to 9 (compression) for PNG.
+    img_fmt : str
+        ``'.jpg'``, ``'.png'`` or another ending that OpenCV can write.
+
+    Raises
+    ------
+    MXNetError
+        If the image cannot be encoded.
+    """
+    import cv2
+    option = {".jpg": cv2.IMWRITE_JPEG_QUALITY, ".jpeg": cv2.IMWRITE_JPEG_QUALITY, ".png": cv2.IMWRITE_PNG_COMPRESSION}.get(img_fmt.lower())
+    try:
+        encoded, buf = cv2.imencode(img_fmt, img, None if option is None else [option, quality])
+    except cv2.error as error:
+        raise MXNetError(f"cannot encode the image as {img_fmt}: {error.err or error}") from error
+    if not encoded:
+        raise MXNetError(f"cannot encode an image of shape {getattr(img, 'shape', None)} as {img_fmt}")
+    return pack(header, buf.tobytes())

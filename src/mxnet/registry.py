@@ -1,0 +1,102 @@
+"""Registries of classes by name: optimizers, metrics, initializers, and those of client libraries.
+
+Example
+-------
+>>> import mxnet as mx
+>>> class Shape: pass
+>>> register, create = mx.registry.get_register_func(Shape, 'shape'), mx.registry.get_create_func(Shape, 'shape')
+>>> @register
+... class Circle(Shape):
+...     def __init__(self, radius=1):
+...         self.radius = radius
+>>> create('circle', radius=3).radius, create('["circle", {"radius": 4}]').radius
+(3, 4)
+"""
+import json
+import warnings
+
+__all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
+
+_REGISTRY = {}  # base class -> {lower-case name: class}
+
+
+def get_registry(base_class):
+    """A copy of the registered classes under `base_class`, by lower-case name."""
+    return _REGISTRY.setdefault(base_class, {}).copy()
+
+
+def get_register_func(base_class, nickname):
+    """A function ``register(klass, name=None)`` that files classes derived from `base_class`.
+
+    Parameters
+    ----------
+    base_class : type
+    nickname : str
+        What such a class is called in messages, such as ``'optimizer'``.
+    """
+    registry = _REGISTRY.setdefault(base_class, {})
+
+    def register(klass, name=None):
+        if not (isinstance(klass, type) and issubclass(klass, base_class)):
+            raise TypeError(f"can only register subclasses of {base_class.__name__} as {nickname}, received {klass!r}")
+        name = (klass.__name__ if name is None else name).lower()
+        known = registry.get(name)
+        if known is not None:
+            warnings.warn(f"New {nickname} {klass.__module__}.{klass.__name__} registered with name {name} is "
+                          f"overriding existing {nickname} {known.__module__}.{known.__name__}", UserWarning, stacklevel=2)
+        registry[name] = klass
+        return klass
+
+    register.__doc__ = f"Register a class as {nickname} under `name`, by default its own."
+    return register
+
+
+def get_alias_func(base_class, nickname):
+    """A decorator ``alias(*names)`` that files a class under further names."""
+    register = get_register_func(base_class, nickname)
+
+    def alias(*aliases):
+        def decorate(klass):
+            for name in aliases:
+                register(klass, name)
+            return klass
+        return decorate
+
+    alias.__doc__ = f"Register a class as {nickname} under several names."
+    return alias
+
+
+def get_create_func(base_class, nickname):
+    """A function ``create(name, *args, **kwargs)`` that makes an object of a registered class.
+
+    The name may also be an object of `base_class` (returned as it is), a dict ``{nickname: name, ...}``, or JSON: ``["name", {...}]``
+    or ``{"nickname": "name", ...}``.
+    """
+    registry = _REGISTRY.setdefault(base_class, {})
+
+    def create(*args, **kwargs):
+        if args:
+            name, args = args[0], args[1:]
+        elif nickname in kwargs:
+            name = kwargs.pop(nickname)
+        else:
+            raise TypeError(f"create: `{nickname}` is missing: a name, a configuration or a {base_class.__name__}")
+        ready = isinstance(name, (base_class, dict)) or (isinstance(name, str) and name.startswith(("[", "{")))
+        if ready and (args or kwargs):
+            raise ValueError(f"no further arguments are allowed beside the {nickname} {name!r}, which has its own")
+        if isinstance(name, base_class):
+            return name
+        if isinstance(name, dict):
+            return create(**name)
+        if ready:
+            config = json.loads(name)
+            return create(**config) if isinstance(config, dict) else create(config[0], **config[1])
+        if not isinstance(name, str):
+            raise TypeError(f"{nickname} must be a string or a {base_class.__name__}, received {name!r}")
+        if name.lower() not in registry:
+            raise ValueError(f"{name} is not registered. Please register with {nickname}.register first; "
+                             f"registered are: {', '.join(sorted(registry))}")
+        return registry[name.lower()](*args, **kwargs)
+
+    create.__doc__ = f"Make a {nickname} by name, or by its configuration as a dict or JSON."
+    return create

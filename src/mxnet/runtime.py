@@ -1,0 +1,94 @@
+"""What this installation can do.
+
+Example
+-------
+>>> import mxnet as mx
+>>> mx.runtime.Features().is_enabled('DIST_KVSTORE') in (True, False)
+True
+"""
+import collections
+import importlib.util
+
+import torch
+
+__all__ = ["Feature", "Features", "feature_list"]
+
+
+class Feature(collections.namedtuple("Feature", ["name", "enabled"])):
+    """A feature: its `name`, and whether it is `enabled`."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"{'✔' if self.enabled else '✖'} {self.name}"
+
+
+def _has(module):
+    return importlib.util.find_spec(module) is not None
+
+
+def _cpu_flags():
+    """What the processor offers, in the names of /proc/cpuinfo; empty where that is not known."""
+    try:
+        with open("/proc/cpuinfo") as f:
+            for line in f:
+                if line.startswith(("flags", "Features")):
+                    return frozenset(line.partition(":")[2].split())
+    except OSError:
+        pass
+    return frozenset()
+
+
+def _facts():
+    """MXNet's features in its order, each with a function that says whether it is there."""
+    build = torch.__config__.show()
+    cuda = torch.version.cuda is not None
+    cpu = _cpu_flags()
+    return [
+        ("CUDA", cuda), ("CUDNN", cuda and torch.backends.cudnn.is_available()),
+        ("NCCL", cuda and torch.distributed.is_available() and torch.distributed.is_nccl_available()),
+        ("CUDA_RTC", False), ("TENSORRT", False),
+        ("CPU_SSE", "sse" in cpu), ("CPU_SSE2", "sse2" in cpu), ("CPU_SSE3", "pni" in cpu), ("CPU_SSE4_1", "sse4_1" in cpu),
+        ("CPU_SSE4_2", "sse4_2" in cpu), ("CPU_SSE4A", "sse4a" in cpu), ("CPU_AVX", "avx" in cpu), ("CPU_AVX2", "avx2" in cpu),
+        ("OPENMP", torch.backends.openmp.is_available()), ("SSE", "sse" in cpu), ("F16C", "f16c" in cpu), ("JEMALLOC", False),
+        ("BLAS_OPEN", "BLAS_INFO=open" in build), ("BLAS_ATLAS", False), ("BLAS_MKL", torch.backends.mkl.is_available()),
+        ("BLAS_APPLE", "BLAS_INFO=accelerate" in build), ("LAPACK", torch._C.has_lapack),
+        ("MKLDNN", torch.backends.mkldnn.is_available()), ("OPENCV", _has("cv2")), ("CAFFE", False), ("PROFILER", True),
+        ("DIST_KVSTORE", False), ("CXX14", False), ("INT64_TENSOR_SIZE", True), ("SIGNAL_HANDLER", False), ("DEBUG", False), ("TVM_OP", False),
+    ]
+
+
+def feature_list():
+    """All features, enabled or not."""
+    return [Feature(name, bool(enabled)) for name, enabled in _facts()]
+
+
+class Features(collections.OrderedDict):
+    """The features by name; every call gives the same object."""
+
+    instance = None
+
+    def __new__(cls):
+        if cls.instance is None:
+            cls.instance = super().__new__(cls)
+            collections.OrderedDict.__init__(cls.instance, ((f.name, f) for f in feature_list()))
+        return cls.instance
+
+    def __init__(self):
+        """Filled once, in ``__new__``."""
+
+    def __repr__(self):
+        return str(list(self.values()))
+
+    def is_enabled(self, feature_name):
+        """Whether a feature, such as ``'CUDA'``, is there.
+
+        Raises
+        ------
+        RuntimeError
+            If there is no feature of that name.
+        """
+        feature_name = feature_name.upper()
+        if feature_name not in self:
+            raise RuntimeError(f"Feature '{feature_name}' is unknown, known features are: {list(self)}")
+        return self[feature_name].enabled

@@ -1,0 +1,1 @@
+"""Programs for the command line, each run with ``python -m mxnet.tools.<name>``."""

@@ -1,0 +1,271 @@
+"""Make image lists, and pack the images of a list into RecordIO files.
+
+``python -m mxnet.tools.im2rec --list PREFIX ROOT`` writes ``PREFIX.lst``: a line ``number<TAB>label<TAB>path`` for each image
+under the folder ROOT. ``python -m mxnet.tools.im2rec PREFIX ROOT`` reads every ``PREFIX*.lst`` and writes ``.rec`` and ``.idx``
+beside each. A file appears when it is complete: an interrupted run leaves what was there before.
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import random
+import sys
+
+from ..base import MXNetError
+from ..files import atomic_write, read_text
+from ..recordio import IRHeader, encode_record, pack, pack_img
+
+# How many images may wait for being written, for each encoding thread.
+_AHEAD = 16
+
+
+def list_images(root, recursive, exts):
+    """The images under a folder, as (number, path relative to it, label).
+
+    With `recursive`, each folder that holds images is a class, numbered in the order in which they are met; else all labels are 0.
+    """
+    if recursive:
+        folders = ((path, sorted(files)) for path, files in _walk(root))
+    else:
+        folders = [(root, sorted(os.listdir(root)))]
+    number, labels = 0, {}
+    for folder, names in folders:
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.splitext(name)[1].lower() in exts and os.path.isfile(path):
+                yield number, os.path.relpath(path, root), labels.setdefault(folder, len(labels))
+                number += 1
+    if recursive:
+        for folder, label in labels.items():
+            print(os.path.relpath(folder, root), label)
+
+
+def _walk(root):
+    for path, folders, files in os.walk(root, followlinks=True):
+        folders.sort()
+        yield path, files
+
+
+def write_list(path, images):
+    """Write a list file: number, labels with six decimals and path, separated by tabs."""
+    with atomic_write(path) as f:
+        for number, name, *labels in images:
+            f.write("\t".join([str(number), *(f"{label:f}" for label in labels), name]).encode("utf-8", "surrogateescape") + b"\n")
+    print(f"Wrote {path} with {len(images)} images", file=sys.stderr)
+
+
+def make_lists(args):
+    """Write the list files that `args` asks for: one, or one for each chunk and each of train, val and test."""
+    images = list(list_images(args.root, args.recursive, args.exts))
+    if args.shuffle:
+        # MXNet's seed, so that the same folder gives the same list.
+        random.Random(100).shuffle(images)
+    size = (len(images) + args.chunks - 1) // args.chunks
+    train, test = int(size * args.train_ratio), int(size * args.test_ratio)
+    for i in range(args.chunks):
+        chunk = images[i * size:(i + 1) * size]
+        base = f"{args.prefix}_{i}" if args.chunks > 1 else args.prefix
+        if args.train_ratio == 1.0:
+            write_list(f"{base}.lst", chunk)
+            continue
+        if args.test_ratio:
+            write_list(f"{base}_test.lst", chunk[:test])
+        if args.train_ratio + args.test_ratio < 1.0:
+            write_list(f"{base}_val.lst", chunk[test + train:])
+        write_list(f"{base}_train.lst", chunk[test:test + train])
+
+
+def read_list(path, report=print):
+    """The entries of a list file, as (number, path, labels); lines of another form are reported and left out."""
+    for line_number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        fields = [field.strip() for field in line.strip().split("\t")]
+        if len(fields) < 3:
+            report(f"{path}, line {line_number}: a list needs at least number, label and path, separated by tabs; found {line!r}")
+            continue
+        try:
+            yield int(fields[0]), fields[-1], [float(label) for label in fields[1:-1]]
+        except ValueError as error:
+            report(f"{path}, line {line_number}: {error}")
+
+
+def transform(image, center_crop, resize):
+    """Cut the middle square out of an image and bring its shorter side to `resize` pixels (0 leaves it)."""
+    import cv2
+    height, width = image.shape[:2]
+    if center_crop:
+        side = min(height, width)
+        top, left = (height - side) // 2, (width - side) // 2
+        image = image[top:top + side, left:left + side]
+        height = width = side
+    if resize:
+        size = (resize, height * resize // width) if height > width else (width * resize // height, resize)
+        image = cv2.resize(image, size)
+    return image
+
+
+def encode_image(args, entry):
+    """The record of one entry of a list.
+
+    Raises
+    ------
+    MXNetError
+        If the image cannot be read or encoded; the text names the file.
+    """
+    import cv2
+    number, name, labels = entry
+    path = os.path.join(args.root, name)
+    header = IRHeader(0, labels if len(labels) > 1 and args.pack_label else labels[0], number, 0)
+    try:
+        if args.pass_through:
+            with open(path, "rb") as f:
+                return pack(header, f.read())
+        image = cv2.imread(path, args.color)
+        if image is None:
+            raise MXNetError("it is no image that OpenCV can read" if os.path.exists(path) else "there is no such file")
+        return pack_img(header, transform(image, args.center_crop, args.resize), quality=args.quality, img_fmt=args.encoding)
+    except (OSError, MXNetError, cv2.error) as error:
+        raise MXNetError(f"cannot pack {path}: {error}") from error
+
+
+def _encoded(args, entries):
+    """(entry, its record or the error) in the order of the list, encoded by several threads at once."""
+    def attempt(entry):
+        try:
+            return encode_image(args, entry)
+        except MXNetError as error:
+            return error
+
+    if args.num_thread <= 1:
+        yield from ((entry, attempt(entry)) for entry in entries)
+        return
+    waiting = collections.deque()
+    pool = concurrent.futures.ThreadPoolExecutor(args.num_thread)
+    try:
+        for entry in entries:
+            waiting.append((entry, pool.submit(attempt, entry)))
+            if len(waiting) >= _AHEAD * args.num_thread:
+                entry, future = waiting.popleft()
+                yield entry, future.result()
+        while waiting:
+            entry, future = waiting.popleft()
+            yield entry, future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def make_record(args, list_path):
+    """Pack the images of one list file.
+
+    Returns
+    -------
+    packed, left_out : int
+        How many images are in the file, and how many could not be read.
+    """
+    from tqdm import tqdm
+
+    def report(message):
+        tqdm.write(message, file=sys.stderr)
+
+    base = os.path.splitext(list_path)[0]
+    entries = list(read_list(list_path, report))
+    packed = left_out = offset = 0
+    with (atomic_write(f"{base}.rec") as rec, atomic_write(f"{base}.idx") as idx,
+          tqdm(total=len(entries), unit="image", desc=os.path.basename(base), file=sys.stderr) as progress):
+        for (number, _, _), result in _encoded(args, entries):
+            if isinstance(result, MXNetError):
+                report(str(result))
+                left_out += 1
+            else:
+                record = encode_record(result)
+                idx.write(b"%d\t%d\n" % (number, offset))
+                rec.write(record)
+                offset += len(record)
+                packed += 1
+            progress.update()
+    return packed, left_out
+
+
+def make_records(args):
+    """Pack every list file whose path starts with the prefix; the number of lists found."""
+    folder = args.prefix if os.path.isdir(args.prefix) else os.path.dirname(args.prefix)
+    lists = [path for path in (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
+             if path.startswith(args.prefix) and path.endswith(".lst") and os.path.isfile(path)]
+    for path in lists:
+        print("Creating .rec file from", path, "in", folder)
+        packed, left_out = make_record(args, path)
+        print(f"Packed {packed} images" + (f", left out {left_out} that could not be read" if left_out else ""))
+    return len(lists)
+
+
+def _positive(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, received {text}")
+    return value
+
+
+def _ratio(text):
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"must be between 0 and 1, received {text}")
+    return value
+
+
+def build_parser():
+    """The command line."""
+    parser = argparse.ArgumentParser("im2rec", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+                                     description="Make a list of images, or pack the images of a list into a RecordIO file.")
+    parser.add_argument("prefix", help="what the paths of the .lst, .rec and .idx files start with")
+    parser.add_argument("root", help="folder of the images")
+    lists = parser.add_argument_group("making lists")
+    lists.add_argument("--list", action="store_true", help="write <prefix>.lst; without it, read the lists and write .rec and .idx")
+    lists.add_argument("--exts", nargs="+", default=[".jpeg", ".jpg", ".png"], help="endings of file names that count as images")
+    lists.add_argument("--chunks", type=_positive, default=1, help="how many lists to spread the images over")
+    lists.add_argument("--train-ratio", type=_ratio, default=1.0, help="share of the images for training")
+    lists.add_argument("--test-ratio", type=_ratio, default=0, help="share of the images for testing; what is left validates")
+    lists.add_argument("--recursive", action="store_true",
+                       help="walk through the folders below root, each a class with a number; else all images of root get label 0")
+    lists.add_argument("--no-shuffle", dest="shuffle", action="store_false", help="keep the images in the order of their names")
+    records = parser.add_argument_group("packing images")
+    records.add_argument("--pass-through", action="store_true", help="pack the files as they are")
+    records.add_argument("--resize", type=int, default=0, help="bring the shorter side to so many pixels; 0 keeps the size")
+    records.add_argument("--center-crop", action="store_true", help="cut out the square in the middle")
+    records.add_argument("--quality", type=int, default=95, help="of JPEG, 1-100, or compression of PNG, 1-9")
+    records.add_argument("--num-thread", type=_positive, default=1, help="threads that read and encode; the order stays that of the list")
+    records.add_argument("--color", type=int, default=1, choices=[-1, 0, 1], help="1 loads in colour, 0 in gray, -1 as stored, with alpha")
+    records.add_argument("--encoding", default=".jpg", choices=[".jpg", ".png"], help="format of the packed images")
+    records.add_argument("--pack-label", action="store_true", help="pack all labels of an image, not only the first")
+    return parser
+
+
+def main(argv=None):
+    """Run the program; the exit status."""
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    args.prefix = os.path.abspath(args.prefix)
+    args.root = os.path.abspath(args.root)
+    if not os.path.isdir(args.root):
+        parser.error(f"root: {args.root} is no folder")
+    if not os.path.isdir(os.path.dirname(args.prefix)):
+        parser.error(f"prefix: there is no folder {os.path.dirname(args.prefix)}")
+    if args.train_ratio + args.test_ratio > 1:
+        parser.error("--train-ratio and --test-ratio add up to more than 1")
+    try:
+        if args.list:
+            make_lists(args)
+        elif not make_records(args):
+            print(f"Did not find any list file with prefix {args.prefix}; make one with --list", file=sys.stderr)
+            return 1
+    except MXNetError as error:
+        print(f"im2rec: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("im2rec: interrupted; the files of the list in work are as they were", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

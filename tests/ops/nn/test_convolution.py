@@ -1,0 +1,97 @@
+"""Convolution and Deconvolution: layouts, shapes inferred from parts, errors. Values: `test_against_oracle`."""
+import pytest
+import torch
+
+from mxnet import MXNetError
+from mxnet.ops import get
+
+CONVOLUTION, DECONVOLUTION = get("Convolution"), get("Deconvolution")
+
+
+def infer(operator, data, out=None, inputs=3, **attributes):
+    parsed = operator.with_defaults(operator.parse(attributes))
+    ins, outs = operator.shape_inference([data] + [None] * (inputs - 1), [out], **parsed)
+    return ins, outs[0]
+
+
+@pytest.mark.parametrize("kernel, layout", [((2,), "NWC"), ((2, 3), "NHWC"), ((2, 1, 2), "NDHWC")])
+def test_channels_last_is_channels_first_with_axes_moved(kernel, layout):
+    generator = torch.Generator().manual_seed(0)
+    n = len(kernel)
+    data, weight, bias = (torch.randn(s, generator=generator) for s in ((2, 4, *range(5, 5 + n)), (6, 2, *kernel), (6,)))
+    attributes = {"kernel": kernel, "num_filter": 6, "num_group": 2, "stride": (2,) * n, "pad": (1,) * n}
+    first = CONVOLUTION(data, weight, bias, **attributes)
+    last = CONVOLUTION(data.movedim(1, -1).contiguous(), weight.movedim(1, -1).contiguous(), bias, layout=layout, **attributes)
+    torch.testing.assert_close(last.movedim(-1, 1), first)
+
+    weight = torch.randn((4, 3, *kernel), generator=generator)
+    first = DECONVOLUTION(data, weight, **attributes)
+    last = DECONVOLUTION(data.movedim(1, -1).contiguous(), weight.movedim(1, -1).contiguous(), layout=layout, **attributes)
+    torch.testing.assert_close(last.movedim(-1, 1), first)
+
+
+def test_half_precision():
+    data, weight = torch.ones(1, 2, 3, 3, dtype=torch.float16), torch.full((1, 2, 2, 2), 0.5, dtype=torch.float16)
+    out = CONVOLUTION(data, weight, kernel=(2, 2), num_filter=1)
+    assert out.dtype == torch.float16 and out.unique().tolist() == [4.0]
+
+
+def test_parameters_are_inferred():
+    attributes = {"kernel": (3, 5), "num_filter": 8, "num_group": 2, "stride": (2, 1), "pad": (1, 0)}
+    assert infer(CONVOLUTION, (4, 6, 10, 12), **attributes) == ([(4, 6, 10, 12), (8, 3, 3, 5), (8,)], (4, 8, 5, 8))
+    assert infer(CONVOLUTION, (4, 10, 12, 6), layout="NHWC", **attributes) == ([(4, 10, 12, 6), (8, 3, 5, 3), (8,)], (4, 5, 8, 8))
+    assert infer(DECONVOLUTION, (4, 6, 10, 12), inputs=2, **attributes) == ([(4, 6, 10, 12), (6, 4, 3, 5)], (4, 8, 19, 16))
+    assert infer(DECONVOLUTION, (1, 6, 4, 4), inputs=2, kernel=(4, 4), num_filter=2, stride=(2, 2), target_shape=(8, 8)) == \
+        ([(1, 6, 4, 4), (6, 2, 4, 4)], (1, 2, 8, 8))
+
+
+def test_sizes_are_inferred_from_the_output():
+    attributes = {"kernel": (3, 3), "num_filter": 4, "pad": (1, 0)}
+    ins, out = infer(CONVOLUTION, (-1, 3, -1, -1), (2, 4, 7, 7), **attributes)
+    assert ins[0] == (2, 3, 7, 9) and out == (2, 4, 7, 7)
+    ins, out = infer(CONVOLUTION, (-1, 3, 7, -1), None, **attributes)
+    assert ins == [(-1, 3, 7, -1), (4, 3, 3, 3), (4,)] and out == (-1, 4, 7, -1)
+    ins, _ = infer(CONVOLUTION, (-1, -1, -1, -1), (2, 4, 7, 7), stride=(2, 1), **attributes)
+    assert ins[0] == (2, -1, -1, 9) and ins[1] == (4, -1, 3, 3)
+    assert infer(CONVOLUTION, None, (2, 4, 7, 7), **attributes) == ([None, None, None], (2, 4, 7, 7))
+
+
+@pytest.mark.parametrize("operator", [CONVOLUTION, get("Convolution_v1")])
+def test_convolution_errors(operator):
+    with pytest.raises(MXNetError, match=r"`kernel` \(3,\) needs 3-D data, received shape \(1, 3, 9, 9\)"):
+        infer(operator, (1, 3, 9, 9), kernel=(3,), num_filter=1)
+    with pytest.raises(MXNetError, match="kernel size exceeds input: a kernel that reaches over 5 does not fit size 4 padded by 0"):
+        infer(operator, (1, 3, 9, 4), kernel=(3, 3), dilate=(1, 2), num_filter=1)
+    with pytest.raises(MXNetError, match="`num_group` 2 does not divide the 3 channels"):
+        infer(operator, (1, 3, 9, 9), kernel=(3, 3), num_filter=4, num_group=2)
+    with pytest.raises(MXNetError, match="`num_filter` must be a positive multiple of `num_group`, received 3 and 2"):
+        infer(operator, (1, 4, 9, 9), kernel=(3, 3), num_filter=3, num_group=2)
+    with pytest.raises(MXNetError, match=r"`stride` must be 2 positive sizes, received \(1,\)"):
+        infer(operator, (1, 4, 9, 9), kernel=(3, 3), num_filter=3, stride=(1,))
+    with pytest.raises(MXNetError, match="Convolution.*required argument `num_filter`"):
+        operator.parse({"kernel": (3, 3)})
+
+
+def test_a_weight_that_contradicts_the_attributes_is_refused():
+    data, weight = torch.ones(1, 1, 5, 5), torch.ones(2, 1, 3, 3)
+    with pytest.raises(MXNetError, match=r"Convolution's weight: expected shape \(3, 1, 3, 3\), received \(2, 1, 3, 3\)"):
+        CONVOLUTION(data, weight, kernel=(3, 3), num_filter=3)
+    with pytest.raises(MXNetError, match=r"Convolution's weight: expected shape \(2, 1, 1, 3\)"):
+        CONVOLUTION(data, weight, kernel=(1, 3), num_filter=2)
+    with pytest.raises(MXNetError, match="needs 4-D data"):
+        CONVOLUTION(data[0], weight, kernel=(3, 3), num_filter=2)
+    with pytest.raises(MXNetError, match=r"Deconvolution's weight: expected shape \(1, 4, 3, 3\), received \(2, 1, 3, 3\)"):
+        DECONVOLUTION(data, weight, kernel=(3, 3), num_filter=4)
+
+
+def test_deconvolution_errors():
+    with pytest.raises(MXNetError, match=r"too big target shape \(50, 50\)"):
+        infer(DECONVOLUTION, (1, 2, 4, 4), inputs=2, kernel=(3, 3), num_filter=1, target_shape=(50, 50))
+    with pytest.raises(MXNetError, match=r"`adj` \(2, 0\) must be smaller than `stride` \(2, 1\)"):
+        infer(DECONVOLUTION, (1, 2, 4, 4), inputs=2, kernel=(3, 3), num_filter=1, stride=(2, 1), adj=(2, 0))
+
+
+def test_bias_is_an_input_unless_switched_off():
+    assert CONVOLUTION.input_names(CONVOLUTION.parse({"kernel": "(1,1)", "num_filter": "1"})) == ("data", "weight", "bias")
+    assert CONVOLUTION.input_names(CONVOLUTION.parse({"kernel": "(1,1)", "num_filter": "1", "no_bias": "True"})) == ("data", "weight")
+    assert DECONVOLUTION.input_names(DECONVOLUTION.parse({"kernel": (1,), "num_filter": 1})) == ("data", "weight")

@@ -1,0 +1,45 @@
+"""CTCLoss: borders, inference, errors. Values: `test_against_oracle`."""
+import pytest
+import torch
+
+from mxnet import MXNetError
+from mxnet.ops import get
+
+CTC = get("CTCLoss")
+
+
+def test_a_label_that_does_not_fit_costs_nothing():
+    data = torch.zeros(3, 1, 4, requires_grad=True)
+    loss = CTC(data, torch.tensor([[2.0, 2.0, 2.0]]))  # repeats need blanks between them: five steps
+    assert loss.tolist() == [0.0]
+    loss.sum().backward()
+    assert data.grad.abs().sum() == 0
+
+
+def test_an_empty_label_is_all_blanks():
+    loss = CTC(torch.zeros(3, 1, 4), torch.tensor([[0.0]]))
+    torch.testing.assert_close(loss, torch.tensor([3 * 1.3862944]))
+
+
+def test_label_lengths_may_come_as_the_third_input():
+    data, label, lengths = torch.linspace(-1, 1, 24).view(4, 2, 3), torch.tensor([[1, 2], [2, 1]]), torch.tensor([1, 2])
+    by_place = CTC(data, label, lengths, use_label_lengths=True)
+    assert torch.equal(by_place, CTC(data, label, None, lengths, use_label_lengths=True))
+    assert CTC.input_names({"use_label_lengths": True}) == ("data", "label", "label_lengths")
+
+
+def test_half_precision():
+    data = torch.linspace(-1, 1, 24).view(4, 2, 3)
+    loss = CTC(data.half(), torch.tensor([[1, 2], [2, 1]]))
+    assert loss.dtype == torch.float16
+    torch.testing.assert_close(loss.float(), CTC(data, torch.tensor([[1, 2], [2, 1]])), atol=5e-3, rtol=1e-3)
+
+
+def test_inference():
+    every = CTC.with_defaults({"use_data_lengths": True})
+    assert CTC.shape_inference([(7, 4, 5), (-1, 3), None], [None], **every) == ([(7, 4, 5), (4, 3), (4,)], [(4,)])
+    with pytest.raises(MXNetError, match="the number of labels, 8, cannot exceed the sequence length of the data, 7"):
+        CTC.shape_inference([(7, 4, 5), (4, 8)], [None], **CTC.with_defaults({}))
+    with pytest.raises(MXNetError, match=r"received shapes \(7, 4\) and \(4, 8\)"):
+        CTC.shape_inference([(7, 4), (4, 8)], [None], **CTC.with_defaults({}))
+    assert CTC.list_output_names({}) == ("output0",)

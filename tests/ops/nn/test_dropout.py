@@ -1,0 +1,44 @@
+"""Dropout."""
+import torch
+
+from mxnet.ops import get, random_state
+
+DROPOUT = get("Dropout")
+
+
+def test_outside_training_a_copy():
+    data = torch.arange(6.0)
+    out = DROPOUT(data, p=0.5)
+    assert torch.equal(out, data) and out.data_ptr() != data.data_ptr()
+    assert torch.equal(DROPOUT(data, p=0.0, training=True), data)
+
+
+def test_training_drops_and_scales():
+    data = torch.ones(200, 50, requires_grad=True)
+    random_state.seed(1)
+    out = DROPOUT(data, p=0.2, training=True)
+    assert sorted(set(out.flatten().tolist())) == [0.0, 1.25]
+    assert abs((out == 0).float().mean() - 0.2) < 0.02
+    out.sum().backward()
+    assert torch.equal(data.grad, out.detach())
+    random_state.seed(1)
+    assert torch.equal(DROPOUT(data, p=0.2, training=True), out)
+
+
+def test_mode_always():
+    assert (DROPOUT(torch.ones(1000), p=0.5, mode="always") == 0).any()
+
+
+def test_axes_share_their_fate():
+    out = DROPOUT(torch.ones(4, 100, 6), p=0.5, axes=(0, 2), training=True)
+    assert torch.equal(out, out[:1, :, :1].expand(4, 100, 6))
+    assert 0 < (out[0, :, 0] == 0).sum() < 100
+
+
+def test_everything_dropped():
+    assert DROPOUT(torch.ones(5), p=1.0, training=True).tolist() == [0.0] * 5
+
+
+def test_half_precision():
+    out = DROPOUT(torch.ones(100, dtype=torch.float16), training=True)
+    assert out.dtype == torch.float16 and set(out.tolist()) == {0.0, 2.0}

@@ -1,0 +1,77 @@
+"""Output layers: labels inferred from data, gradients that ignore or use what comes from above. Values: `test_against_oracle`."""
+import pytest
+import torch
+
+from mxnet import MXNetError
+from mxnet.ops import get
+
+SOFTMAX_OUTPUT = get("SoftmaxOutput")
+
+
+def infer(name, data, label=None, **attributes):
+    operator = get(name)
+    return operator.shape_inference([data, label], [None], **operator.with_defaults(operator.parse(attributes)))[0][1]
+
+
+def test_gradient_does_not_depend_on_what_comes_from_above():
+    for factor in (1.0, 100.0):
+        data = torch.zeros(1, 2, requires_grad=True)
+        (SOFTMAX_OUTPUT(data, torch.tensor([1.0])) * factor).sum().backward()
+        assert data.grad.tolist() == [[0.5, -0.5]]
+    data = torch.zeros(1, 2, requires_grad=True)
+    (SOFTMAX_OUTPUT(data, torch.tensor([1.0]), out_grad=True) * 10).sum().backward()
+    assert data.grad.tolist() == [[5.0, -5.0]]
+    assert SOFTMAX_OUTPUT.loss and get("MakeLoss").loss and get("LinearRegressionOutput").loss and get("SVMOutput").loss
+
+
+def test_a_batch_of_ignored_labels_only():
+    data = torch.zeros(2, 2, requires_grad=True)
+    SOFTMAX_OUTPUT(data, torch.tensor([7.0, 7.0]), use_ignore=True, ignore_label=7, normalization="valid").sum().backward()
+    assert data.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_half_precision():
+    data = torch.zeros(2, 2, dtype=torch.float16, requires_grad=True)
+    out = SOFTMAX_OUTPUT(data, torch.tensor([1.0, 0.0]), normalization="valid", use_ignore=True)
+    out.sum().backward()
+    assert out.dtype == torch.float16 and data.grad.tolist() == [[0.25, -0.25], [-0.25, 0.25]]
+
+
+def test_labels_are_inferred():
+    assert infer("SoftmaxOutput", (4, 3)) == (4,)
+    assert infer("SoftmaxOutput", (4, 3, 5)) == (4, 3)
+    assert infer("SoftmaxOutput", (-1, 3)) == (-1,)
+    assert infer("SoftmaxOutput", (4, 3), (4, 3)) == (4, 3)
+    assert infer("SoftmaxOutput", (4, 3, 5, 6), multi_output=True) == (4, 30)
+    assert infer("SoftmaxOutput", (4, 3, 5, 6), (4, 5, 6), multi_output=True) == (4, 5, 6)
+    assert infer("SVMOutput", (4, 3)) == (4,)
+    assert infer("LinearRegressionOutput", (4, 3)) == (4, 3)
+    assert infer("LogisticRegressionOutput", (4, 1)) == (4,)
+    assert infer("MAERegressionOutput", (4,)) == (4,)
+
+
+def test_labels_that_do_not_fit():
+    with pytest.raises(MXNetError, match=r"SoftmaxOutput's label: expected shape \(4,\), received \(5,\)"):
+        infer("SoftmaxOutput", (4, 3), (5,))
+    with pytest.raises(MXNetError, match=r"label must have the shape \(4, 30\) or \(4, 5, 6\) for data \(4, 3, 5, 6\), received \(4, 7\)"):
+        infer("SoftmaxOutput", (4, 3, 5, 6), (4, 7), multi_output=True)
+    with pytest.raises(MXNetError, match=r"the label's shape \(4, 2\) does not match the prediction's \(4, 3\)"):
+        infer("LinearRegressionOutput", (4, 3), (4, 2))
+
+
+def test_sparse_regularization_updates_its_mean_in_backward():
+    operator = get("IdentityAttachKLSparseReg")
+    data, mean = torch.tensor([[0.5, 0.2], [0.7, 0.4]], requires_grad=True), torch.tensor([0.5, 0.5])
+    out = operator(data, mean, momentum=0.5, penalty=1.0, sparseness_target=0.1)
+    assert mean.tolist() == [0.5, 0.5]
+    out.sum().backward()
+    torch.testing.assert_close(mean, torch.tensor([0.55, 0.4]))
+    expected = 1 - 0.1 / mean + 0.9 / (1 - mean)
+    torch.testing.assert_close(data.grad, expected.expand(2, 2))
+    assert operator.shape_inference([(4, 3), None], [None])[0][1] == (3,)
+
+
+def test_make_loss_in_half_precision():
+    data = torch.tensor([1.0, -1.0], dtype=torch.float16, requires_grad=True)
+    get("MakeLoss")(data, normalization="valid", grad_scale=3.0).sum().backward()
+    assert data.grad.tolist() == [3.0, 3.0]

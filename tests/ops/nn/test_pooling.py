@@ -1,0 +1,84 @@
+"""Pooling: rounding, borders, errors. More values: `test_against_oracle`."""
+import pytest
+import torch
+
+from mxnet import MXNetError
+from mxnet.ops import get
+
+POOLING = get("Pooling")
+
+
+def infer(data, **attributes):
+    parsed = POOLING.with_defaults(POOLING.parse(attributes))
+    return POOLING.shape_inference([data], [None], **parsed)[1][0]
+
+
+@pytest.mark.parametrize("convention, expected", [("valid", [2.0, 4.0]), ("full", [2.0, 4.0, 5.0]), ("same", [2.0, 4.0, 5.0])])
+def test_conventions(convention, expected):
+    data = torch.arange(1.0, 6).view(1, 1, 5)
+    out = POOLING(data, kernel=(2,), stride=(2,), pooling_convention=convention)
+    assert out.flatten().tolist() == expected
+    assert infer((1, 1, 5), kernel=(2,), stride=(2,), pooling_convention=convention) == tuple(out.shape)
+
+
+def test_same_counts_what_is_there():
+    data = torch.arange(1.0, 6).view(1, 1, 5)
+    assert POOLING(data, kernel=(3,), stride=(2,), pooling_convention="same", pool_type="avg").flatten().tolist() == [2.0, 4.0, 5.0]
+    assert POOLING(data, kernel=(3,), stride=(2,), pooling_convention="same", pool_type="sum").flatten().tolist() == [6.0, 12.0, 5.0]
+
+
+def test_the_maximum_goes_to_one_place_only():
+    data = torch.ones(1, 1, 2, 2, requires_grad=True)
+    POOLING(data, kernel=(2, 2)).sum().backward()
+    assert data.grad.flatten().tolist() == [1.0, 0.0, 0.0, 0.0]
+    data.grad = None
+    POOLING(data, global_pool=True).sum().backward()
+    assert data.grad.flatten().tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("p", [2, 3])
+def test_lp_has_no_gradient_at_zero(p):
+    data = torch.zeros(1, 1, 4, requires_grad=True)
+    POOLING(data, kernel=(2,), pool_type="lp", p_value=p).sum().backward()
+    assert data.grad.flatten().tolist() == [0.0] * 4
+
+
+def test_half_precision():
+    data = torch.arange(16, dtype=torch.float16).view(1, 1, 4, 4)
+    for pool_type, expected in (("max", [5, 7, 13, 15]), ("avg", [2.5, 4.5, 10.5, 12.5]), ("sum", [10, 18, 42, 50])):
+        out = POOLING(data, kernel=(2, 2), stride=(2, 2), pool_type=pool_type)
+        assert out.dtype == torch.float16 and out.flatten().tolist() == expected
+
+
+def test_partial_shapes():
+    assert infer((-1, 3, -1, 8), kernel=(2, 2), stride=(2, 2)) == (-1, 3, -1, 4)
+    assert infer((-1, 3, -1, 8), global_pool=True) == (-1, 3, 1, 1)
+    assert infer((2, -1, 8, 3), global_pool=True, layout="NHWC") == (2, 1, 1, 3)
+    assert infer((2, 7, 8, 3), kernel=(3, 3), layout="NHWC", stride=(2, 2), pooling_convention="full") == (2, 3, 4, 3)
+    assert infer(None, kernel=(2, 2)) is None
+
+
+def test_errors():
+    with pytest.raises(MXNetError, match=r"kernel size \(7\) exceeds input \(5 padded to 5\)"):
+        infer((1, 1, 5, 5), kernel=(7, 7))
+    with pytest.raises(MXNetError, match="`kernel` must be given where `global_pool` is not set"):
+        POOLING(torch.ones(1, 1, 5, 5))
+    with pytest.raises(MXNetError, match=r"`kernel` must have 2 sizes for 4-D data, received \(3, 3, 3\)"):
+        POOLING(torch.ones(1, 1, 5, 5), kernel=(3, 3, 3))
+    with pytest.raises(MXNetError, match="`p_value` must be 1, 2 or 3 for pool_type 'lp', received None"):
+        infer((1, 1, 5, 5), kernel=(2, 2), pool_type="lp")
+    with pytest.raises(MXNetError, match=r"`stride` must be 2 sizes of at least 1, received \(0, 1\)"):
+        infer((1, 1, 5, 5), kernel=(2, 2), stride=(0, 1))
+    with pytest.raises(MXNetError, match="convention 'same' is for 3-D data"):
+        infer((1, 1, 5, 5), kernel=(2, 2), pooling_convention="same")
+    with pytest.raises(MXNetError, match="data must have 3 to 5 axes"):
+        infer((4, 5), kernel=(2,))
+    with pytest.raises(MXNetError, match="`pool_type` must be one of 'avg', 'lp', 'max', 'sum', received 'median'"):
+        POOLING.parse({"kernel": (2, 2), "pool_type": "median"})
+
+
+def test_old_pooling_pads_a_maximum_with_zeros():
+    data = torch.full((1, 1, 2, 2), -1.0)
+    attributes = {"kernel": (2, 2), "stride": (2, 2), "pad": (1, 1)}
+    assert POOLING(data, **attributes).flatten().tolist() == [-1.0] * 4
+    assert get("Pooling_v1")(data, **attributes).flatten().tolist() == [0.0] * 4

@@ -1,0 +1,138 @@
+"""RNN: what MXNet does on GPUs only (lengths, clipping, projections), dropout, inference. Values: `test_against_oracle`."""
+import pytest
+import torch
+
+from mxnet import MXNetError
+from mxnet.ops import get, random_state
+
+RNN = get("RNN")
+
+
+def made(mode, layers=1, both=False, steps=5, batch=3, inputs=2, size=4, projection=None):
+    """Random data, parameters and states."""
+    generator = torch.Generator().manual_seed(11)
+    attributes = {"mode": mode, "state_size": size, "num_layers": layers, "bidirectional": both, "state_outputs": True}
+    if projection:
+        attributes["projection_size"] = projection
+    every = RNN.with_defaults(attributes)
+    count = 4 if mode == "lstm" else 3
+    shapes, _ = RNN.shape_inference([(steps, batch, inputs)] + [None] * (count - 1), [None] * (count - 1), **every)
+    return [torch.randn(s, generator=generator) * 0.5 for s in shapes], attributes
+
+
+@pytest.mark.parametrize("mode", ["rnn_relu", "rnn_tanh", "lstm", "gru"])
+@pytest.mark.parametrize("both", [False, True])
+def test_lengths_are_as_running_each_sequence_alone(mode, both):
+    (data, packed, *states), attributes = made(mode, layers=2, both=both)
+    lengths = torch.tensor([2.0, 5.0, 0.0])
+    out, *last = RNN(data, packed, *states, *([] if mode == "lstm" else [None]), lengths, use_sequence_length=True, **attributes)
+    for n, length in enumerate([2, 5]):
+        alone, *alone_last = RNN(data[:length, n:n + 1], packed, *[s[:, n:n + 1].contiguous() for s in states], **attributes)
+        torch.testing.assert_close(out[:length, n:n + 1], alone)
+        assert out[length:, n].abs().sum() == 0
+        for a, b in zip(last, alone_last):
+            torch.testing.assert_close(a[:, n:n + 1], b)
+    assert out[:, 2].abs().sum() == 0  # an empty sequence keeps its states
+    for before, after in zip(states, last):
+        assert torch.equal(after[:, 2], before[:, 2])
+
+
+def test_lengths_may_come_as_the_fourth_input():
+    (data, packed, state), attributes = made("gru")
+    lengths = torch.tensor([2, 5, 1])
+    by_place = RNN(data, packed, state, lengths, use_sequence_length=True, **attributes)
+    by_name = RNN(data, packed, state, None, lengths, use_sequence_length=True, **attributes)
+    assert torch.equal(by_place[0], by_name[0])
+    assert RNN.input_names({**attributes, "use_sequence_length": True}) == ("data", "parameters", "state", "sequence_length")
+    with pytest.raises(MXNetError, match=r"`sequence_length` must be 3 lengths from 0 to 5, received \[2, 6, 1\]"):
+        RNN(data, packed, state, torch.tensor([2, 6, 1]), use_sequence_length=True, **attributes)
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("projection", [None, 3])
+def test_a_wide_clip_changes_nothing(both, projection):
+    inputs, attributes = made("lstm", layers=2, both=both, projection=projection)
+    plain = RNN(*inputs, **attributes)
+    wide = {"lstm_state_clip_min": -100.0, "lstm_state_clip_max": 100.0}
+    for a, b in zip(plain, RNN(*inputs, **attributes, **wide)):
+        torch.testing.assert_close(a, b)
+    lengths = torch.tensor([2, 5, 0])
+    plain = RNN(*inputs, lengths, use_sequence_length=True, **attributes)
+    for a, b in zip(plain, RNN(*inputs, lengths, use_sequence_length=True, **attributes, **wide)):
+        torch.testing.assert_close(a, b)
+
+
+def test_the_cell_state_is_clipped():
+    inputs, attributes = made("lstm")
+    inputs[0].requires_grad_()
+    _, _, cell = RNN(*inputs, lstm_state_clip_min=-0.05, lstm_state_clip_max=0.02, **attributes)
+    assert cell.min() == -0.05 and cell.max() == 0.02
+    inputs[3] = torch.full_like(inputs[3], torch.nan)
+    clipped = {"lstm_state_clip_min": -0.05, "lstm_state_clip_max": 0.02}
+    assert RNN(*inputs, **clipped, **attributes)[2].isnan().all()
+    assert RNN(*inputs, lstm_state_clip_nan=True, **clipped, **attributes)[2].isfinite().all()
+
+
+def test_projection_by_hand():
+    """One step of one layer, written out: the projection's weight stands after the layer's two others."""
+    (data, packed, hidden, cell), attributes = made("lstm", steps=1, projection=3)
+    from_input, from_state, project, b1, b2 = packed.split([16 * 2, 16 * 3, 3 * 4, 16, 16])
+    gates = data[0] @ from_input.view(16, 2).T + b1 + hidden[0] @ from_state.view(16, 3).T + b2
+    i, f, g, o = gates.chunk(4, 1)
+    new = f.sigmoid() * cell[0] + i.sigmoid() * g.tanh()
+    expected = (o.sigmoid() * new.tanh()) @ project.view(3, 4).T
+    out, last_hidden, last_cell = RNN(data, packed, hidden, cell, **attributes)
+    torch.testing.assert_close(out[0], expected)
+    torch.testing.assert_close(last_hidden[0], expected)
+    torch.testing.assert_close(last_cell[0], new)
+
+
+def test_dropout_between_layers():
+    inputs, attributes = made("lstm", layers=3, both=True)
+    plain = RNN(*inputs, **attributes)[0]
+    assert torch.equal(RNN(*inputs, p=0.5, **attributes)[0], plain)  # not training
+    random_state.seed(5)
+    dropped = RNN(*inputs, p=0.5, training=True, **attributes)
+    assert not torch.allclose(dropped[0], plain)
+    random_state.seed(5)
+    assert torch.equal(RNN(*inputs, p=0.5, training=True, **attributes)[0], dropped[0])
+    assert [tuple(t.shape) for t in dropped] == [(5, 3, 8), (6, 3, 4), (6, 3, 4)]
+    torch.testing.assert_close(RNN(*inputs, p=1e-9, training=True, **attributes)[0], plain)
+    inputs, attributes = made("gru")  # nothing passes from layer to layer
+    assert torch.equal(RNN(*inputs, p=0.5, training=True, **attributes)[0], RNN(*inputs, **attributes)[0])
+
+
+def test_half_precision():
+    inputs, attributes = made("gru", layers=2)
+    out = RNN(*[t.half() for t in inputs], **attributes)[0]
+    assert out.dtype == torch.float16
+    torch.testing.assert_close(out.float(), RNN(*inputs, **attributes)[0], atol=5e-3, rtol=1e-2)
+
+
+def test_inference():
+    every = RNN.with_defaults({"mode": "lstm", "state_size": 4, "num_layers": 2, "bidirectional": True, "state_outputs": True,
+                               "projection_size": 3, "use_sequence_length": True})
+    ins, outs = RNN.shape_inference([(7, -1, 5), None, None, None, None], [None] * 3, **every)
+    assert ins == [(7, -1, 5), (2 * 16 * (5 + 3 + 2) + 2 * 16 * (6 + 3 + 2) + 4 * 12,), (4, -1, 3), (4, -1, 4), (-1,)]
+    assert outs == [(7, -1, 6), (4, -1, 3), (4, -1, 4)]
+    every["use_sequence_length"] = False
+    assert RNN.shape_inference([(7, 2, -1), None, None, None], [None], **every)[0][1] == (-1,)
+    assert RNN.list_output_names({"mode": "lstm", "state_outputs": True}) == ("output", "state_output", "statecell_output")
+    f64 = torch.float64
+    every["use_sequence_length"] = True
+    assert RNN.dtype_inference([f64, None, None, None, torch.int32], [None], **every) == ([f64] * 4 + [torch.int32], [f64])
+
+
+def test_errors():
+    (data, packed, state), attributes = made("gru")
+    with pytest.raises(MXNetError, match="`parameters` must have 96 elements for input size 2, received 95"):
+        RNN(data, packed[:-1], state, **attributes)
+    with pytest.raises(MXNetError, match="are for mode 'lstm', received mode 'gru'"):
+        RNN(data, packed, state, projection_size=2, **attributes)
+    with pytest.raises(MXNetError, match="`p` must be at least 0 and less than 1, received 1"):
+        RNN(data, packed, state, p=1, **attributes)
+    with pytest.raises(MXNetError, match=r"`data` must be \(sequence length, batch size, input size\), received shape \(3, 2\)"):
+        RNN.shape_inference([(3, 2), None, None], [None], **RNN.with_defaults(attributes))
+    inputs, attributes = made("lstm")
+    with pytest.raises(MXNetError, match="must both be given, in order; received 1.0, None"):
+        RNN(*inputs, lstm_state_clip_min=1.0, **attributes)

@@ -1,0 +1,43 @@
+"""Softmax: types, lengths, inference. Values: `test_against_oracle`."""
+import pytest
+import torch
+
+from mxnet import MXNetError
+from mxnet.ops import get
+
+SOFTMAX = get("softmax")
+
+
+def test_result_type():
+    data = torch.tensor([[1.0, 2.0]])
+    assert SOFTMAX(data.half(), dtype="float32").dtype == torch.float32
+    assert SOFTMAX(data, dtype="float16").dtype == torch.float16
+    assert SOFTMAX(data.double(), dtype="float32").dtype == torch.float32
+    assert SOFTMAX(data.int()).dtype == torch.float32
+    every = SOFTMAX.with_defaults({"dtype": "float16"})
+    assert SOFTMAX.dtype_inference([torch.float32], [None], **every) == ([torch.float32], [torch.float16])
+
+
+def test_length_zero_gives_zeros_and_no_gradient():
+    data = torch.tensor([[1.0, 2.0], [3.0, 3.0]], requires_grad=True)
+    out = SOFTMAX(data, torch.tensor([0, 2]), use_length=True)
+    assert out.tolist() == [[0.0, 0.0], [0.5, 0.5]]
+    out[:, 0].sum().backward()
+    assert data.grad.tolist() == [[0.0, 0.0], [0.25, -0.25]]
+
+
+def test_inference():
+    every = SOFTMAX.with_defaults({"axis": 1, "use_length": True})
+    assert SOFTMAX.shape_inference([(2, 3, 4), None], [None], **every) == ([(2, 3, 4), (2, 4)], [(2, 3, 4)])
+    assert SOFTMAX.shape_inference([None, None], [(2, 3, 4)], **every)[0] == [(2, 3, 4), (2, 4)]
+    assert SOFTMAX.input_names({"use_length": True}) == ("data", "length") and SOFTMAX.input_names({}) == ("data",)
+    with pytest.raises(MXNetError, match="softmax: axis 4 is out of range for data with 3 axes"):
+        SOFTMAX.shape_inference([(2, 3, 4)], [None], **SOFTMAX.with_defaults({"axis": 4}))
+    entropy = get("softmax_cross_entropy")
+    assert entropy.shape_inference([(4, 3), None], [None]) == ([(4, 3), (4,)], [(1,)])
+
+
+@pytest.mark.parametrize("name", ["log_softmax", "softmin"])
+def test_only_softmax_knows_lengths(name):
+    with pytest.raises(MXNetError, match=f"{name}: `use_length` is only for softmax"):
+        get(name)(torch.ones(2, 3), use_length=True)

@@ -1,0 +1,140 @@
+import json
+
+import pytest
+
+import mxnet as mx
+
+# tojson() of MXNet 1.9.1 for BatchNorm(var('x'), name='bn', fix_gamma=False).
+BATCH_NORM = """{
+  "nodes": [
+    {
+      "op": "null", 
+      "name": "x", 
+      "inputs": []
+    }, 
+    {
+      "op": "null", 
+      "name": "bn_gamma", 
+      "attrs": {"fix_gamma": "False"}, 
+      "inputs": []
+    }, 
+    {
+      "op": "null", 
+      "name": "bn_beta", 
+      "attrs": {"fix_gamma": "False"}, 
+      "inputs": []
+    }, 
+    {
+      "op": "null", 
+      "name": "bn_moving_mean", 
+      "attrs": {
+        "__init__": "[\\"zero\\", {}]", 
+        "fix_gamma": "False"
+      }, 
+      "inputs": []
+    }, 
+    {
+      "op": "null", 
+      "name": "bn_moving_var", 
+      "attrs": {
+        "__init__": "[\\"one\\", {}]", 
+        "fix_gamma": "False"
+      }, 
+      "inputs": []
+    }, 
+    {
+      "op": "BatchNorm", 
+      "name": "bn", 
+      "attrs": {"fix_gamma": "False"}, 
+      "inputs": [[0, 0, 0], [1, 0, 0], [2, 0, 0], [3, 0, 1], [4, 0, 1]]
+    }
+  ], 
+  "arg_nodes": [0, 1, 2, 3, 4], 
+  "node_row_ptr": [
+    0, 
+    1, 
+    2, 
+    3, 
+    4, 
+    5, 
+    8
+  ], 
+  "heads": [[5, 0, 0]], 
+  "attrs": {"mxnet_version": ["int", 10901]}
+}"""  # noqa: W291
+
+
+def graph(**changes):
+    base = {"nodes": [{"op": "null", "name": "x", "inputs": []},
+                      {"op": "Activation", "name": "act", "attrs": {"act_type": "relu"}, "inputs": [[0, 0, 0]]}],
+            "arg_nodes": [0], "heads": [[1, 0, 0]], "attrs": {"mxnet_version": ["int", 10901]}}
+    return json.dumps({**base, **changes})
+
+
+def test_loading_and_writing_give_the_same_text():
+    net = mx.sym.load_json(BATCH_NORM)
+    assert net.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
+    again = json.loads(net.tojson())
+    assert again["nodes"] == json.loads(BATCH_NORM)["nodes"]
+
+
+def test_long_lists_are_written_line_by_line():
+    x = mx.sym.var("x")
+    net = mx.sym.Group([x + i for i in range(11)])
+    text = net.tojson()
+    assert '"heads": [\n    [1, 0, 0], \n    [2, 0, 0], \n' in text
+    assert '"arg_nodes": [0], \n' in text
+
+
+def test_files(tmp_path):
+    f = str(tmp_path / "net-symbol.json")
+    net = mx.sym.Activation(mx.sym.var("x"), act_type="relu", name="act")
+    net.save(f)
+    assert mx.sym.load(f).tojson() == net.tojson()
+    with pytest.raises(mx.MXNetError, match="cannot read .*missing.json"):
+        mx.sym.load(str(tmp_path / "missing.json"))
+
+
+@pytest.mark.parametrize(("text", "match"), [
+    ("zzz", "JSON: not a valid Symbol: not JSON"),
+    ("[]", "expected an object, received list"),
+    ("{}", "the field 'nodes' is missing"),
+    (graph()[:80], "not JSON"),
+    (graph(heads=[[7, 0, 0]]), r"head \[7, 0, 0\] refers to no node"),
+    (graph(heads=[[1, 3, 0]]), "asks for output 3 of 'act', which has 1"),
+    (graph(nodes=[{"op": "Activatoin", "name": "act", "inputs": []}]), "node 'act': operator 'Activatoin' is not registered; did you mean Activation"),
+    (graph(nodes=[{"op": "null", "name": "x", "inputs": []},
+                  {"op": "Activation", "name": "act", "attrs": {"act_type": "zelu"}, "inputs": [[0, 0, 0]]}]), "node 'act': Activation: `act_type` must be"),
+    (graph(nodes=[{"op": "null", "name": "x", "inputs": []},
+                  {"op": "Activation", "name": "act", "attrs": {"act_type": "relu", "act": "1"}, "inputs": [[0, 0, 0]]}]), "cannot find argument 'act'"),
+    (graph(nodes=[{"op": "Activation", "name": "act", "attrs": {"act_type": "relu"}, "inputs": [[1, 0, 0]]}]), "has input 1, which does not come before it"),
+    (graph(nodes=[{"name": "x"}]), "node 0 is malformed"),
+    (graph(nodes=["x"]), "node 0 is malformed"),
+])
+def test_bad_files(text, match):
+    with pytest.raises(mx.MXNetError, match=match):
+        mx.sym.load_json(text)
+
+
+def test_files_of_version_0_8():
+    # Attributes in "param", annotations in "attr", no auxiliary states, no version.
+    old = json.dumps({"nodes": [
+        {"op": "null", "param": {}, "name": "data", "inputs": [], "backward_source_id": -1},
+        {"op": "null", "param": {}, "name": "bn_gamma", "inputs": [], "backward_source_id": -1},
+        {"op": "null", "param": {}, "name": "bn_beta", "inputs": [], "backward_source_id": -1},
+        {"op": "BatchNorm", "param": {"eps": "0.001", "fix_gamma": "True"}, "name": "bn", "attr": {"lr_mult": "3", "gamma_lr_mult": "5"},
+         "inputs": [[0, 0], [1, 0], [2, 0]], "backward_source_id": -1}], "arg_nodes": [0, 1, 2], "heads": [[3, 0]]})
+    net = mx.sym.load_json(old)
+    assert net.list_arguments() == ["data", "bn_gamma", "bn_beta"]
+    assert net.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
+    attrs = net.attr_dict()
+    assert attrs["bn"]["__lr_mult__"] == "3" and attrs["bn_gamma"]["__lr_mult__"] == "5"
+
+
+def test_argmax_over_all_axes_before_0_9_5():
+    def axis(version):
+        text = json.dumps({"nodes": [{"op": "null", "name": "x", "inputs": []}, {"op": "argmax", "name": "a", "attr": {"axis": "-1"}, "inputs": [[0, 0, 0]]}],
+                           "arg_nodes": [0], "heads": [[1, 0, 0]], "attrs": {"mxnet_version": ["int", version]}})
+        return mx.sym.load_json(text).attr("axis")
+
+    assert axis(900) is None and axis(10901) == "-1"

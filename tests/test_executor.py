@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+
+import mxnet as mx
+from mxnet import nd
+
+
+def test_forward_and_backward_by_hand():
+    x, y = mx.sym.var("x"), mx.sym.var("y")
+    grads = {"x": nd.zeros((2,)), "y": nd.zeros((2,))}
+    exe = (x * y).bind(mx.cpu(), {"x": nd.array([1, 2]), "y": nd.array([3, 4])}, args_grad=grads)
+    out, = exe.forward(is_train=True)
+    exe.backward(nd.array([10, 100]))
+    assert out.asnumpy().tolist() == [3, 8]
+    assert grads["x"].asnumpy().tolist() == [30, 400]
+    assert exe.grad_dict["y"].asnumpy().tolist() == [10, 200]
+
+
+def test_backward_after_a_forward_for_inference():
+    x = mx.sym.var("x")
+    exe = (x * x).bind(mx.cpu(), [nd.array([3])], args_grad=[nd.zeros((1,))])
+    exe.forward()
+    exe.backward(nd.ones((1,)))
+    assert exe.grad_arrays[0].asscalar() == 6
+
+
+def test_grad_req():
+    x, y = mx.sym.var("x"), mx.sym.var("y")
+    exe = (x + y).simple_bind(mx.cpu(), grad_req={"x": "add", "y": "null"}, x=(1,), y=(1,))
+    for _ in range(2):
+        exe.forward(is_train=True)
+        exe.backward([nd.ones((1,))])
+    assert exe.grad_dict["x"].asscalar() == 2
+    assert exe.grad_dict["y"] is None
+    with pytest.raises(ValueError, match="grad_req must be in"):
+        x.simple_bind(mx.cpu(), grad_req="sum", x=(1,))
+
+
+def test_only_losses_need_no_gradient_from_above():
+    x = mx.sym.var("x")
+    exe = (x * 2).simple_bind(mx.cpu(), x=(1,))
+    exe.forward(is_train=True)
+    with pytest.raises(mx.MXNetError, match="is not the output of a loss layer"):
+        exe.backward()
+    loss = mx.sym.MakeLoss(x * 2).simple_bind(mx.cpu(), x=(1,))
+    loss.forward(is_train=True)
+    loss.backward()
+    assert loss.grad_dict["x"].asscalar() == 2
+
+
+def test_outputs_are_the_same_arrays_at_every_forward():
+    exe = (mx.sym.var("x") + 1).simple_bind(mx.cpu(), x=(2,))
+    held = exe.outputs[0]
+    exe.forward(x=nd.array([1, 2]))
+    assert held.asnumpy().tolist() == [2, 3]
+    assert exe.output_dict["_plusscalar0_output" if "_plusscalar0_output" in exe.output_dict else list(exe.output_dict)[0]] is held
+
+
+def test_auxiliary_states_are_updated_in_training_only():
+    net = mx.sym.BatchNorm(mx.sym.var("x"), name="bn", momentum=0.5, fix_gamma=True)
+    exe = net.simple_bind(mx.cpu(), x=(4, 1))
+    exe.arg_dict["bn_gamma"][:] = 1
+    exe.aux_dict["bn_moving_var"][:] = 1
+    data = nd.array([[1], [2], [3], [6]])
+    exe.forward(is_train=False, x=data)
+    assert exe.aux_dict["bn_moving_mean"].asscalar() == 0
+    exe.forward(is_train=True, x=data)
+    exe.backward(nd.ones((4, 1)))
+    assert exe.aux_dict["bn_moving_mean"].asscalar() == 1.5  # 0.5 * 0 + 0.5 * mean
+    assert exe.aux_dict["bn_moving_var"].asscalar() == 2.25  # 0.5 * 1 + 0.5 * biased variance
+
+
+def test_reshape_shares_memory():
+    x = mx.sym.var("x")
+    exe = mx.sym.FullyConnected(x, num_hidden=4, name="fc").simple_bind(mx.cpu(), x=(5, 4), grad_req="null")
+    exe.arg_dict["x"][:] = 1
+    exe.arg_dict["fc_weight"][:] = 1
+    small = exe.reshape(x=(3, 4))
+    assert small.forward()[0].asnumpy().tolist() == np.full((3, 4), 4).tolist()
+    small.arg_dict["x"][:] = 0
+    assert exe.arg_dict["x"].asnumpy()[:3].sum() == 0
+    with pytest.raises(ValueError, match="allow_up_sizing"):
+        exe.reshape(x=(6, 4))
+    assert exe.reshape(allow_up_sizing=True, x=(6, 4)).forward()[0].shape == (6, 4)
+
+
+def test_monitors_see_every_output():
+    x = mx.sym.var("x")
+    exe = mx.sym.relu(x * 2, name="r").simple_bind(mx.cpu(), x=(2,))
+    seen = {}
+    exe.set_monitor_callback(lambda name, array: seen.update({name: array.asnumpy().tolist()}))
+    exe.forward(x=nd.array([-1, 1]))
+    assert seen["r_output"] == [0, 2] and len(seen) == 2
+    exe.set_monitor_callback(lambda name, array: seen.update({name: array.asnumpy().tolist()}), monitor_all=True)
+    exe.forward(x=nd.array([-1, 3]))
+    assert seen["x"] == [-1, 3] and seen["r_data"] == [-2, 6]
+
+
+def test_failures_name_the_node():
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    net = mx.sym.dot(a, b, name="product")
+    exe = net.bind(mx.cpu(), {"a": nd.ones((2, 3)), "b": nd.ones((3, 2))})
+    exe.arg_dict["b"]._data = nd.ones((4, 2))._data
+    with pytest.raises(mx.MXNetError, match=r"Error in operator product \(dot\): .*float32\(2, 3\), float32\(4, 2\)"):
+        exe.forward()
+
+
+@pytest.mark.parametrize(("call", "error", "match"), [
+    (lambda s: s.bind(mx.cpu(), {}), ValueError, "key `x` is missing in `args`"),
+    (lambda s: s.bind(mx.cpu(), []), ValueError, "Length of args"),
+    (lambda s: s.bind("cpu", []), TypeError, "Context type error"),
+    (lambda s: s.simple_bind(mx.cpu()), mx.MXNetError, r"Shapes cannot be decided for: x: \(\)"),
+    (lambda s: s.simple_bind(mx.cpu(), x=(1,)).forward(y=nd.ones((1,))), TypeError, "Unknown argument y"),
+    (lambda s: s.simple_bind(mx.cpu(), x=(1,)).forward(x=nd.ones((2,))), ValueError, "Shape not match"),
+    (lambda s: s.simple_bind(mx.cpu(), x=(1,)).copy_params_from({"z": nd.ones((1,))}), ValueError, 'Find name "z"'),
+])
+def test_bad_calls(call, error, match):
+    with pytest.raises(error, match=match):
+        call(mx.sym.var("x") * 2)
+
+
+def test_common_expressions_are_computed_once(monkeypatch):
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    net = (a + b) * (a + b)
+    shapes = {"a": (2,), "b": (2,)}
+    merged = net.simple_bind(mx.cpu(), **shapes)
+    monkeypatch.setenv("MXNET_ELIMINATE_COMMON_EXPR", "0")
+    plain = net.simple_bind(mx.cpu(), **shapes)
+    assert len(plain.get_optimized_symbol().get_internals()) - len(merged.get_optimized_symbol().get_internals()) == 1
+    values = {"a": nd.array([1, 2]), "b": nd.array([3, 4])}
+    for exe in (merged, plain):
+        assert exe.forward(is_train=True, **values)[0].asnumpy().tolist() == [16, 36]
+        exe.backward(nd.ones((2,)))
+        assert exe.grad_dict["a"].asnumpy().tolist() == [8, 12]
+
+
+def test_unknown_backends_are_named(monkeypatch):
+    monkeypatch.setenv("MXNET_SUBGRAPH_BACKEND", "warp")
+    with pytest.raises(mx.MXNetError, match="no backend is called 'warp'; there are native"):
+        (mx.sym.var("x") * 2).simple_bind(mx.cpu(), x=(1,))
+
+
+def test_model_parallel_groups_run():
+    with mx.AttrScope(ctx_group="a"):
+        x = mx.sym.var("x") * 2
+    with mx.AttrScope(ctx_group="b"):
+        y = x + 1
+    exe = y.simple_bind(mx.cpu(), group2ctx={"a": mx.cpu(1), "b": mx.cpu(2)}, x=(1,))
+    assert exe.arg_dict["x"].context == mx.cpu(1)
+    assert exe.forward(x=nd.array([3]))[0].asscalar() == 7
