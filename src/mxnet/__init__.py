@@ -28,7 +28,7 @@ _memory.configure()
 from .base import MXNetError  # noqa: E402
 from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus  # noqa: E402
 from .libinfo import __version__  # noqa: E402
-from . import attribute, autograd, base, context, name, ndarray, random, symbol, util  # noqa: E402
+from . import attribute, autograd, base, context, name, ndarray, operator, random, symbol, util  # noqa: E402
 from . import ndarray as nd  # noqa: E402
 from . import random as rnd  # noqa: E402
 from . import symbol as sym  # noqa: E402
@@ -40,7 +40,7 @@ _LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "viz": "visualizati
          "npx": "numpy_extension"}
 _SUBMODULES = {"callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "executor_manager", "gluon", "graph", "image",
                "initializer", "io", "kvstore", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module", "monitor",
-               "notebook", "numpy", "numpy_extension", "onnx", "operator", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime",
+               "notebook", "numpy", "numpy_extension", "onnx", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime",
                "test_utils", "tools", "torch", "visualization"}
 
 
@@ -63,5 +63,5 @@ def __dir__():
 
 
 __all__ = ["AttrScope", "Context", "MXNetError", "attribute", "autograd", "base", "context", "cpu", "cpu_pinned", "current_context", "gpu",
-           "gpu_memory_info", "is_np_array", "is_np_shape", "name", "nd", "ndarray", "np_array", "np_shape", "num_gpus", "random", "rnd",
+           "gpu_memory_info", "is_np_array", "is_np_shape", "name", "nd", "ndarray", "np_array", "np_shape", "num_gpus", "operator", "random", "rnd",
            "set_np_shape", "sym", "symbol", "use_np", "use_np_array", "use_np_shape", "util", "__version__"]

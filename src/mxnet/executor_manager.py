@@ -1,5 +1,6 @@
 """Executors of one network on several devices, as `FeedForward` uses them. New programs use `Module`."""
 import logging
+from operator import attrgetter
 
 from . import ndarray as nd
 from .base import MXNetError, mx_real_t
@@ -179,20 +180,9 @@ class DataParallelExecutorManager:
             for name, per_device in zip(names, arrays):
                 write_mean(per_device, targets[name])
 
-    @property
-    def param_arrays(self):
-        """Per parameter, the array on each device."""
-        return self.execgrp.param_arrays
-
-    @property
-    def grad_arrays(self):
-        """Per parameter, the gradient on each device."""
-        return self.execgrp.grad_arrays
-
-    @property
-    def aux_arrays(self):
-        """Per auxiliary state, the array on each device."""
-        return self.execgrp.aux_arrays
+    param_arrays = property(attrgetter("execgrp.param_arrays"), doc="Per parameter, the array on each device.")
+    grad_arrays = property(attrgetter("execgrp.grad_arrays"), doc="Per parameter, the gradient on each device.")
+    aux_arrays = property(attrgetter("execgrp.aux_arrays"), doc="Per auxiliary state, the array on each device.")
 
     def load_data_batch(self, data_batch):
         """Give each device its share of a batch, in the group of the batch's bucket."""
@@ -205,17 +195,17 @@ class DataParallelExecutorManager:
             self.curr_execgrp = self.execgrp_bucket[key]
         self.curr_execgrp.load_data_batch(data_batch)
 
-    def forward(self, is_train=False):
-        """Run the current group forward."""
-        self.curr_execgrp.forward(is_train=is_train)
+    def update_metric(self, metric, labels, pre_sliced=False):
+        """Give labels and outputs of the current group to a metric."""
+        self.curr_execgrp.update_metric(metric, labels, pre_sliced)
 
     def backward(self):
         """Compute gradients in the current group."""
         self.curr_execgrp.backward()
 
-    def update_metric(self, metric, labels, pre_sliced=False):
-        """Give labels and outputs of the current group to a metric."""
-        self.curr_execgrp.update_metric(metric, labels, pre_sliced)
+    def forward(self, is_train=False):
+        """Run the current group forward."""
+        self.curr_execgrp.forward(is_train=is_train)
 
 
 def write_mean(arrays, target):

@@ -194,8 +194,8 @@ def _train_multi_device(symbol, ctx, arg_names, param_names, aux_names, arg_para
             manager.copy_to(arg_params, aux_params)
         _multiple_callbacks(epoch_end_callback, epoch, symbol, arg_params, aux_params)
         if eval_data:
-            eval_metric.reset()
             eval_data.reset()
+            eval_metric.reset()
             total_num_batch = 0
             for i, eval_batch in enumerate(eval_data):
                 manager.load_data_batch(eval_batch)

@@ -40,14 +40,10 @@ class Monitor:
 
     def __init__(self, interval, stat_func=None, pattern=".*", sort=False, monitor_all=False):
         self.stat_func = stat_func or _mean_size
-        self.interval = interval
-        self.activated = False
-        self.queue = []
-        self.step = 0
-        self.exes = []
         self.re_prog = re.compile(pattern)
-        self.sort = sort
-        self.monitor_all = monitor_all
+        self.interval, self.sort, self.monitor_all = interval, sort, monitor_all
+        self.exes, self.queue = [], []
+        self.activated, self.step = False, 0
 
     def stat_helper(self, name, array):
         """What the executors call with each array that is computed."""

@@ -1,1 +1,45 @@
-"""placeholder"""
+"""``mx.random``: seeds, and the functions of `mx.nd.random`."""
+from .base import integer_types  # noqa: I001
+from .context import intern_context
+from .ndarray.random import (exponential, gamma, generalized_negative_binomial, multinomial, negative_binomial, normal, poisson,
+                             randint, randn, shuffle, uniform)
+from .ops import random_state
+
+__all__ = ["exponential", "gamma", "generalized_negative_binomial", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn",
+           "seed", "shuffle", "uniform"]
+
+_WORD = 2 ** 64
+
+
+def seed(seed_state, ctx="all"):
+    """Start the random generators anew, so that the same numbers follow.
+
+    Parameters
+    ----------
+    seed_state : int
+    ctx : Context or 'all'
+        The device to seed. All by default, and then each device draws other numbers; seeded one by one, devices of a kind draw
+        the same.
+
+    Raises
+    ------
+    ValueError
+        If `seed_state` is not an integer.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.random.seed(128)
+    >>> a = mx.nd.random.normal(shape=3)
+    >>> mx.random.seed(128)
+    >>> bool((mx.nd.random.normal(shape=3) == a).asnumpy().all())
+    True
+    """
+    if not isinstance(seed_state, integer_types):
+        raise ValueError(f"seed_state must be int, received {seed_state!r}")
+    value = int(seed_state) % _WORD
+    if isinstance(ctx, str) and ctx == "all":
+        random_state.seed(value)
+    else:
+        ctx = intern_context(ctx)
+        random_state.seed(value, ctx.torch_device.type, ctx.device_id)

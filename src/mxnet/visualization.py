@@ -178,9 +178,9 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
 
     Example
     -------
-    >>> import mxnet as mx                                     # doctest: +SKIP
+    >>> import mxnet as mx
     >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=10, name='fc')
-    >>> mx.viz.plot_network(net, shape={'data': (1, 20)}).render()
+    >>> mx.viz.plot_network(net, shape={'data': (1, 20)}).render()     # doctest: +SKIP
     """
     try:
         from graphviz import Digraph

@@ -159,7 +159,7 @@ def test_row_sparse_values():
     dense = mx.nd.zeros((3, 2))
     store.pull("e", out=dense)
     assert dense.asnumpy().tolist() == [[1, 2], [3, 4], [5, 6]]
-    store.push("e", [mx.nd.array([[0, 0], [1, 1], [0, 0]]).tostype("row_sparse"), mx.nd.array([[0, 0], [1, 1], [2, 0]]).tostype("row_sparse")])
+    store.push("e", [mx.nd.array(rows).tostype("row_sparse") for rows in ([[0, 0], [1, 1], [0, 0]], [[0, 0], [1, 1], [2, 0]])])
     store.pull("e", out=out, ignore_sparse=False)
     assert out.indices.asnumpy().tolist() == [1, 2] and out.data.asnumpy().tolist() == [[2, 2], [2, 0]]
     store.push("e", mx.nd.ones((3, 2)))

@@ -85,8 +85,8 @@ def test_fixed_parameters_stay_and_adam_moves_the_others():
 
 def test_fit_logs_what_log_parsers_expect(caplog):
     caplog.set_level(logging.INFO)
-    mx.mod.Module(network()).fit(iterator(), eval_data=iterator(), num_epoch=2, eval_metric=["acc", "ce"], begin_epoch=1, arg_params=start(),
-                                 batch_end_callback=mx.callback.Speedometer(4, 1))
+    mx.mod.Module(network()).fit(iterator(), eval_data=iterator(), num_epoch=2, eval_metric=["acc", "ce"], begin_epoch=1,
+                                 arg_params=start(), batch_end_callback=mx.callback.Speedometer(4, 1))
     lines = [r.getMessage() for r in caplog.records]
     number = r"-?\d+\.\d+"
     expected = [rf"Epoch\[1\] Batch \[0-1\]\tSpeed: {number} samples/sec\taccuracy=\d\.\d{{6}}\tcross-entropy=\d\.\d{{6}}",
@@ -150,7 +150,6 @@ def test_score_counts_batches_for_its_callbacks():
     assert batches == [0] and ends == [(7, 1)] and result[0][0] == "accuracy"
 
 
-@pytest.mark.filterwarnings("ignore:label_shapes describe")
 def test_forward_follows_other_batch_shapes():
     module, _ = bound(TWO)
     module.forward(mx.io.DataBatch([mx.nd.array(X)], [mx.nd.array(Y)]))
@@ -162,6 +161,7 @@ def test_forward_follows_other_batch_shapes():
     module.forward(Batch([mx.nd.array(X[:6])]), is_train=False)
     assert module.get_outputs()[0].shape == (6, 2)
     assert [o.shape for o in module.get_outputs(merge_multi_context=False)[0]] == [(3, 2), (3, 2)]
+    assert module.label_shapes[0].shape == (6,)
 
 
 def test_batches_already_cut_for_the_devices():

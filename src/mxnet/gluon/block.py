@@ -427,17 +427,18 @@ class Block:
                 if id(parameter) not in present:
                     raise UsageError(f"Parameter '{name}' is missing in file '{filename}', which contains parameters: "
                                      f"{_brief_print_list(loaded)}. Set allow_missing=True to ignore missing parameters.")
+        extra = [name for name in loaded if name not in parameters]
+        if extra and not ignore_extra:
+            raise ValueError(f"Parameter '{extra[0]}' loaded from file '{filename}' is not present in ParameterDict, which contains "
+                             f"parameters {_brief_print_list(parameters)}. Set ignore_extra=True to ignore.")
         for name, array in loaded.items():
             if name in parameters:
                 parameters[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)
-            elif not ignore_extra:
-                raise ValueError(f"Parameter '{name}' loaded from file '{filename}' is not present in ParameterDict, which contains "
-                                 f"parameters {_brief_print_list(parameters)}. Set ignore_extra=True to ignore.")
 
     def save_params(self, filename):
         """The old form of `save_parameters`, by the parameters' names instead of their places."""
-        warnings.warn("save_params is deprecated. Please use save_parameters. Note that if you want load from SymbolBlock later, please use "
-                      "export instead.", stacklevel=2)
+        warnings.warn("save_params is deprecated. Please use save_parameters. Note that if you want load from SymbolBlock later, please "
+                      "use export instead.", stacklevel=2)
         try:
             self.collect_params().save(filename, strip_prefix=self.prefix)
         except ValueError as error:

@@ -106,8 +106,8 @@ class HybridBlock(Block):
             self._backend_opts = kwargs
         self._backend, self._active = backend, active
         self._flags = [("static_alloc", static_alloc), ("static_shape", static_shape), ("inline_limit", inline_limit)]
-        self._flags += [(name, size) for name, size in (("forward_bulk_size", forward_bulk_size), ("backward_bulk_size", backward_bulk_size))
-                        if size is not None]
+        bulk = {"forward_bulk_size": forward_bulk_size, "backward_bulk_size": backward_bulk_size}
+        self._flags += [(name, size) for name, size in bulk.items() if size is not None]
         if clear:
             self._clear_cached_op()
         if active and (self._forward_hooks or self._forward_pre_hooks):
@@ -344,7 +344,8 @@ class HybridBlock(Block):
             If the block was not hybridized and called before.
         """
         if not self._cached_graph:
-            raise RuntimeError("Please first call block.hybridize() and then run forward with this block at least once before calling export.")
+            raise RuntimeError("Please first call block.hybridize() and then run forward with this block at least once before calling "
+                               "export.")
         out = self._cached_graph[1]
         parameters = {p.name: p for _, p in self._cached_op_args if isinstance(p, Parameter)} or dict(self.collect_params().items())
         arguments, aux = set(out.list_arguments()), set(out.list_auxiliary_states())

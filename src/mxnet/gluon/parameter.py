@@ -470,7 +470,8 @@ class Constant(Parameter):
     @grad_req.setter
     def grad_req(self, req):
         if req != "null":
-            warnings.warn(f'Constant parameter "{self.name}" does not support grad_req other than "null", and new value "{req}" is ignored.',
+            warnings.warn(f'Constant parameter "{self.name}" does not support grad_req other than "null", and new value "{req}" is '
+                          "ignored.",
                           stacklevel=2)
 
 

@@ -47,7 +47,7 @@ def load_structure(block, path):
     except json.JSONDecodeError as error:
         raise MXNetError(f"{path} is not the JSON file of a Block: {error}") from None
     except (KeyError, TypeError, AttributeError) as error:
-        raise MXNetError(f"{path} tells of another structure than that of {type(block).__name__} {block.name}: {error!r} was not found") from None
+        raise MXNetError(f"{path} tells of another structure than that of {type(block).__name__} {block.name}: {error!r}") from None
 
 
 def _restore(block, counter, entries):

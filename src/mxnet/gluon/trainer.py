@@ -1,7 +1,6 @@
 """`Trainer`: lets an optimizer update parameters, on one device or many."""
-from .. import files, optimizer as optim
-from ..kvstore import KVStore
-from ..model import _create_kvstore, _create_sparse_kvstore
+from .. import files
+from .. import optimizer as optim
 from .parameter import Parameter, ParameterDict
 from .utils import UsageError
 
@@ -100,6 +99,7 @@ class Trainer:
         self._params_to_init = list(self._params)
 
     def _init_kvstore(self):
+        from ..model import _create_kvstore, _create_sparse_kvstore
         wanted = self._kvstore_params["update_on_kvstore"]
         kind = self._kvstore_params["kvstore"]
         if self._contains_sparse_weight:
@@ -127,6 +127,7 @@ class Trainer:
         """Whether the kvstore updates dense weights by sparse gradients: in one process each device does it faster."""
         if wanted is False and self._distributed:
             raise ValueError("Cannot set update_on_kvstore=False on dist kvstore when sparse gradients are present.")
+        from ..kvstore import KVStore
         if kvstore is not None and not isinstance(kvstore, KVStore):
             raise ValueError(f"Cannot use {type(kvstore)} for multi-device training with sparse gradients")
         return self._distributed if wanted is None else wanted
@@ -241,8 +242,8 @@ class Trainer:
 
     def _check_and_rescale_grad(self, scale):
         if self._update_on_kvstore and self._distributed and self._kv_initialized and self._optimizer.rescale_grad != scale:
-            raise UserWarning("Possible change in the `batch_size` from previous `step` detected. Optimizer gradient normalizing factor will "
-                              "not change w.r.t new batch_size when update_on_kvstore=True and when distributed kvstore is used.")
+            raise UserWarning("Possible change in the `batch_size` from previous `step` detected. Optimizer gradient normalizing factor "
+                              "will not change w.r.t new batch_size when update_on_kvstore=True and when distributed kvstore is used.")
         self._optimizer.rescale_grad = scale
 
     def _allreduce_grads(self):
@@ -274,10 +275,10 @@ class Trainer:
                 for array in arrays:
                     if not array._fresh_grad:
                         raise UserWarning(
-                            f"Gradient of Parameter `{parameter.name}` on context {array.context} has not been updated by backward since last "
-                            "`step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this "
-                            "iteration. If you are intentionally only using a subset, call step with ignore_stale_grad=True to suppress this "
-                            "warning and skip updating of Parameters with stale gradient")
+                            f"Gradient of Parameter `{parameter.name}` on context {array.context} has not been updated by backward since "
+                            "last `step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) "
+                            "for this iteration. If you are intentionally only using a subset, call step with ignore_stale_grad=True to "
+                            "suppress this warning and skip updating of Parameters with stale gradient")
             if on_kvstore:
                 continue
             for (indices, gradients, weights), array, gradient in zip(batches, arrays, parameter._grad):

@@ -3,6 +3,7 @@ import logging
 import time
 import warnings
 from itertools import islice
+from operator import attrgetter
 
 import numpy as np
 
@@ -57,6 +58,21 @@ def _parse_data_desc(data_names, label_names, data_shapes, label_shapes):
     return data_shapes, label_shapes
 
 
+def _undefined(module, name):
+    return NotImplementedError(f"{type(module).__name__} does not define {name}")
+
+
+def _undefined_property(name, doc):
+    def undefined(self):
+        raise _undefined(self, name)
+
+    return property(undefined, doc=doc)
+
+
+def _as_metric(wanted):
+    return wanted if isinstance(wanted, metric.EvalMetric) else metric.create(wanted)
+
+
 class BaseModule:
     """The interface of all modules: a network with parameters that is bound to shapes, trained, scored and asked for predictions.
 
@@ -71,11 +87,8 @@ class BaseModule:
 
     def __init__(self, logger=logging):
         self.logger = logger
-        self.binded = False
-        self.for_training = False
-        self.inputs_need_grad = False
-        self.params_initialized = False
-        self.optimizer_initialized = False
+        self.binded = self.params_initialized = self.optimizer_initialized = False
+        self.for_training = self.inputs_need_grad = False
         self._symbol = None
         self._total_exec_bytes = 0
 
@@ -120,11 +133,10 @@ class BaseModule:
             Names and values of the metric.
         """
         self._require(params=True)
+        eval_metric = _as_metric(eval_metric)
+        eval_metric.reset()
         if reset:
             eval_data.reset()
-        if not isinstance(eval_metric, metric.EvalMetric):
-            eval_metric = metric.create(eval_metric)
-        eval_metric.reset()
         actual_num_batch = 0
         for nbatch, eval_batch in enumerate(islice(eval_data, num_batch)):
             self.prepare(eval_batch, sparse_row_id_fn=sparse_row_id_fn)
@@ -176,9 +188,9 @@ class BaseModule:
             One array per output of the network (alone if there is one); with ``merge_batches=False`` a list of outputs per batch.
         """
         self._require(params=True)
-        if isinstance(eval_data, (ndarray.NDArray, np.ndarray)):
-            if isinstance(eval_data, np.ndarray):
-                eval_data = ndarray.array(eval_data)
+        if isinstance(eval_data, np.ndarray):
+            eval_data = ndarray.array(eval_data)
+        if isinstance(eval_data, ndarray.NDArray):
             self.forward(DataBatch([eval_data]))
             return self.get_outputs()[0]
         if not isinstance(eval_data, DataIter):
@@ -236,15 +248,13 @@ class BaseModule:
         self.init_params(initializer=initializer, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing,
                          force_init=force_init)
         self.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params)
-        if validation_metric is None:
-            validation_metric = eval_metric
-        if not isinstance(eval_metric, metric.EvalMetric):
-            eval_metric = metric.create(eval_metric)
+        validation_metric = eval_metric if validation_metric is None else validation_metric
+        eval_metric = _as_metric(eval_metric)
 
         for epoch in range(begin_epoch, num_epoch):
-            tic = time.time()
+            tic, nbatch = time.time(), 0
             eval_metric.reset()
-            nbatch = 0
+            self._start_epoch(epoch, train_data)
             data_iter = iter(train_data)
             data_batch = next(data_iter, None)
             if data_batch is None:
@@ -285,48 +295,28 @@ class BaseModule:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, val)
             train_data.reset()
 
+    def _start_epoch(self, epoch, train_data):
+        """What a subclass does before each epoch of `fit`."""
+
     # -- what a module is --------------------------------------------------------------------------------------------------------
 
-    @property
-    def data_names(self):
-        """The names of the inputs that data iterators fill."""
-        raise NotImplementedError()
-
-    @property
-    def output_names(self):
-        """The names of the outputs."""
-        raise NotImplementedError()
-
-    @property
-    def data_shapes(self):
-        """The names and shapes of the data, a list of `DataDesc`."""
-        raise NotImplementedError()
-
-    @property
-    def label_shapes(self):
-        """The names and shapes of the labels; None or empty if the module needs none."""
-        raise NotImplementedError()
-
-    @property
-    def output_shapes(self):
-        """The names and shapes of the outputs, a list of pairs."""
-        raise NotImplementedError()
-
-    @property
-    def symbol(self):
-        """The network."""
-        return self._symbol
+    data_names = _undefined_property("data_names", "The names of the inputs that data iterators fill.")
+    output_names = _undefined_property("output_names", "The names of the outputs.")
+    data_shapes = _undefined_property("data_shapes", "The names and shapes of the data, a list of `DataDesc`.")
+    label_shapes = _undefined_property("label_shapes", "The names and shapes of the labels; None or empty if the module needs none.")
+    output_shapes = _undefined_property("output_shapes", "The names and shapes of the outputs, a list of pairs.")
+    symbol = property(attrgetter("_symbol"), doc="The network.")
 
     # -- parameters --------------------------------------------------------------------------------------------------------------
 
     def get_params(self):
         """The parameters, as two dicts by name: arguments and auxiliary states."""
-        raise NotImplementedError()
+        raise _undefined(self, "get_params")
 
     def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_init=False,
                     allow_extra=False):
         """Give all parameters their first values; see `Module.init_params`."""
-        raise NotImplementedError()
+        raise _undefined(self, "init_params")
 
     def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
         """Set the parameters; see `Module.set_params`."""
@@ -364,7 +354,7 @@ class BaseModule:
 
     def install_monitor(self, mon):
         """Let a `Monitor` watch the executors."""
-        raise NotImplementedError()
+        raise _undefined(self, "install_monitor")
 
     def prepare(self, data_batch, sparse_row_id_fn=None):
         """Make ready for a batch that comes next; called by `fit` and `score` before `forward`.
@@ -380,36 +370,36 @@ class BaseModule:
 
     def forward(self, data_batch, is_train=None):
         """Run a batch forward; `is_train` defaults to what the module was bound for."""
-        raise NotImplementedError()
+        raise _undefined(self, "forward")
 
     def backward(self, out_grads=None):
         """Compute gradients; `out_grads`, one per output, are needed if the outputs are no losses."""
-        raise NotImplementedError()
+        raise _undefined(self, "backward")
 
     def get_outputs(self, merge_multi_context=True):
         """The outputs of the last `forward`: an array each, or without merging a list of each device's."""
-        raise NotImplementedError()
+        raise _undefined(self, "get_outputs")
 
     def get_input_grads(self, merge_multi_context=True):
         """The gradients of the data, after `backward`, if bound with ``inputs_need_grad=True``."""
-        raise NotImplementedError()
+        raise _undefined(self, "get_input_grads")
 
     def update(self):
         """Let the optimizer change the parameters by the gradients of the last `backward`."""
-        raise NotImplementedError()
+        raise _undefined(self, "update")
 
     def update_metric(self, eval_metric, labels, pre_sliced=False):
         """Give labels and the last outputs to a metric; with `pre_sliced`, `labels` holds one list per device."""
-        raise NotImplementedError()
+        raise _undefined(self, "update_metric")
 
     def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
              grad_req="write"):
         """Make the executors for these shapes; see `Module.bind`."""
-        raise NotImplementedError()
+        raise _undefined(self, "bind")
 
     def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
         """Set up the optimizer and the kvstore; see `Module.init_optimizer`."""
-        raise NotImplementedError()
+        raise _undefined(self, "init_optimizer")
 
 
 def _call_all(callbacks, param):

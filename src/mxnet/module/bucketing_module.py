@@ -51,8 +51,7 @@ class BucketingModule(BaseModule):
     def _reset_bind(self):
         self.binded = False
         self._buckets = {}
-        self._curr_module = None
-        self._curr_bucket_key = None
+        self._curr_module = self._curr_bucket_key = None
 
     def _call_sym_gen(self, *args, **kwargs):
         with NameManager():  # so that unnamed operators are called the same in all buckets

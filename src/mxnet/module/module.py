@@ -1,6 +1,7 @@
 """`Module`: one Symbol with its parameters, on one device or the same on several."""
 import logging
 import warnings
+from operator import attrgetter
 
 from .. import ndarray as nd
 from .. import optimizer as opt
@@ -144,20 +145,9 @@ class Module(BaseModule):
         self._exec_group = None
         self._data_shapes = self._label_shapes = None
 
-    @property
-    def data_names(self):
-        """The names of the data."""
-        return self._data_names
-
-    @property
-    def label_names(self):
-        """The names of the labels."""
-        return self._label_names
-
-    @property
-    def output_names(self):
-        """The names of the outputs."""
-        return self._output_names
+    data_names = property(attrgetter("_data_names"), doc="The names of the data.")
+    label_names = property(attrgetter("_label_names"), doc="The names of the labels.")
+    output_names = property(attrgetter("_output_names"), doc="The names of the outputs.")
 
     @property
     def data_shapes(self):
@@ -350,18 +340,15 @@ class Module(BaseModule):
         copies = 1 if update_on_kvstore else num_devices
         idx2name = {i * copies + k: name for i, name in enumerate(names) for k in range(copies)}
         self._optimizer = self._make_optimizer(optimizer, optimizer_params, 1.0 / batch_size, idx2name)
-        self._kvstore = kvstore
-        self._update_on_kvstore = update_on_kvstore
-        self._updater = None
+        self._updater = None if update_on_kvstore else opt.get_updater(self._optimizer)
+        self._kvstore, self._update_on_kvstore = kvstore, update_on_kvstore
+        if kvstore and self._compression_params:
+            kvstore.set_gradient_compression(self._compression_params)
+        if update_on_kvstore:
+            kvstore.set_optimizer(self._optimizer)
         if kvstore:
-            if self._compression_params:
-                kvstore.set_gradient_compression(self._compression_params)
-            if update_on_kvstore:
-                kvstore.set_optimizer(self._optimizer)
             _initialize_kvstore(kvstore=kvstore, param_arrays=self._exec_group.param_arrays, arg_params=self._arg_params,
                                 param_names=self._param_names, update_on_kvstore=update_on_kvstore)
-        if not update_on_kvstore:
-            self._updater = opt.get_updater(self._optimizer)
         self.optimizer_initialized = True
 
         if self._preload_opt_states is not None:
@@ -385,10 +372,8 @@ class Module(BaseModule):
         """Use the optimizer, its states and the kvstore of another module, as bucketing does."""
         if not shared_module.optimizer_initialized:
             raise MXNetError("borrow_optimizer: the other module has no optimizer yet: call its init_optimizer(...) first")
-        self._optimizer = shared_module._optimizer
-        self._kvstore = shared_module._kvstore
-        self._update_on_kvstore = shared_module._update_on_kvstore
-        self._updater = shared_module._updater
+        for part in ("_optimizer", "_kvstore", "_update_on_kvstore", "_updater"):
+            setattr(self, part, getattr(shared_module, part))
         self.optimizer_initialized = True
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------
@@ -418,8 +403,10 @@ class Module(BaseModule):
         label_shapes = getattr(batch, "provide_label", None)
         if not label_shapes:
             label = getattr(batch, "label", None)
-            label_shapes = [DataDesc(d.name, array.shape, d.dtype, d.layout)
-                            for d, array in zip(self._label_shapes or (), label)] if label else None
+            if label:
+                label_shapes = [DataDesc(d.name, array.shape, d.dtype, d.layout) for d, array in zip(self._label_shapes or (), label)]
+            else:  # as when predicting: labels of the same kind, as many as there are data
+                label_shapes = self._label_shapes and [_resized(d, _batch_size(data_shapes)) for d in self._label_shapes]
         self.reshape(data_shapes, label_shapes)
 
     def backward(self, out_grads=None):
@@ -498,6 +485,24 @@ def _shapes_of(batch):
         if len(different) > 1:
             raise MXNetError(f"forward: all batches of a list must have the same shape, received {sorted(different)}")
     return tuple([(len(batch) * array.shape[0],) + array.shape[1:] for array in batch[0].data])
+
+
+def _batch_size(descriptions):
+    """The batch size that the first input with a batch axis has; None if there is no such input."""
+    for d in descriptions:
+        axis = DataDesc.get_batch_axis(getattr(d, "layout", None))
+        if axis >= 0:
+            return d[1][axis]
+    return None
+
+
+def _resized(description, batch_size):
+    """The same input for another batch size."""
+    axis = DataDesc.get_batch_axis(description.layout)
+    shape = list(description.shape)
+    if axis >= 0 and batch_size is not None:
+        shape[axis] = batch_size
+    return DataDesc(description.name, tuple(shape), description.dtype, description.layout)
 
 
 def _cpu_zeros(names, arrays):

@@ -1,5 +1,6 @@
 """Modules whose computation is Python code, to stand beside others in a `SequentialModule`."""
 import logging
+from operator import attrgetter
 
 from .. import ndarray as nd
 from ..base import MXNetError
@@ -25,30 +26,11 @@ class PythonModule(BaseModule):
         self._output_names = output_names
         self._data_shapes = self._label_shapes = self._output_shapes = None
 
-    @property
-    def data_names(self):
-        """The names of the data."""
-        return self._data_names
-
-    @property
-    def output_names(self):
-        """The names of the outputs."""
-        return self._output_names
-
-    @property
-    def data_shapes(self):
-        """The names and shapes of the data."""
-        return self._data_shapes
-
-    @property
-    def label_shapes(self):
-        """The names and shapes of the labels; None if the module takes none."""
-        return self._label_shapes
-
-    @property
-    def output_shapes(self):
-        """The names and shapes of the outputs."""
-        return self._output_shapes
+    data_names = property(attrgetter("_data_names"), doc="The names of the data.")
+    output_names = property(attrgetter("_output_names"), doc="The names of the outputs.")
+    data_shapes = property(attrgetter("_data_shapes"), doc="The names and shapes of the data.")
+    label_shapes = property(attrgetter("_label_shapes"), doc="The names and shapes of the labels; None if the module takes none.")
+    output_shapes = property(attrgetter("_output_shapes"), doc="The names and shapes of the outputs.")
 
     def get_params(self):
         """Two empty dicts: there are no parameters."""

@@ -115,8 +115,9 @@ def full(shape, val, ctx=None, dtype=np.float32, out=None):
 def _filled(shape, value, ctx, dtype, kwargs):
     out = kwargs.pop("out", None)
     kwargs.pop("name", None)
-    if kwargs:
-        raise TypeError(f"got unexpected arguments {sorted(kwargs)}")
+    unknown = [k for k in kwargs if not (k.startswith("__") and k.endswith("__"))]  # annotations, which Symbols keep, mean nothing here
+    if unknown:
+        raise TypeError(f"got unexpected arguments {sorted(unknown)}")
     context, device = _place(ctx)
     result = NDArray._new(torch.full(_sizes(shape), value, dtype=dtypes.to_torch(dtype), device=device), context)
     if out is None:

@@ -37,6 +37,13 @@ def split_arguments(op, args, kwargs, array_type):
         inputs, rest = list(args[:count]), args[count:]
         if not inputs and rest and isinstance(rest[0], (list, tuple)):
             inputs, rest = list(rest[0]), rest[1:]
+        if op.names_inputs and any(isinstance(v, array_type) for v in kwargs.values()):
+            named = {k: kwargs.pop(k) for k in [k for k, v in kwargs.items() if isinstance(v, array_type)]}
+            names = op.input_names(op.parse(kwargs))
+            unknown = [k for k in named if k not in names[len(inputs):]]
+            if unknown:
+                raise MXNetError(f"{op.name}: no further input is called {unknown[0]!r}; its inputs are {', '.join(names)}")
+            inputs += [named.get(n) for n in names[len(inputs):]]
         if not inputs and isinstance(kwargs.get(op.inputs[-1]), (list, tuple)):
             inputs = list(kwargs.pop(op.inputs[-1]))
         if len(op.inputs) > 1 or not inputs:

@@ -1,1 +1,201 @@
-"""placeholder"""
+"""``mx.nd.random``: random numbers.
+
+Each function takes the parameters of its distribution either as numbers, which gives an array of `shape`, or as arrays of one
+shape, which gives `shape` samples for each of their elements. Seed with `mx.random.seed`.
+"""
+from ..base import _Null, numeric_types
+from ..context import current_context
+from ..ops.dtypes import name_of
+from ..ops.registry import get
+from . import functions
+from .dispatch import invoke
+from .ndarray import NDArray
+
+__all__ = ["uniform", "normal", "randn", "poisson", "exponential", "gamma", "multinomial", "negative_binomial", "generalized_negative_binomial",
+           "shuffle", "randint"]
+
+__getattr__, __dir__ = functions.namespace_lookup(__name__, "_random_", functions.operator_function)
+
+
+def check_parameters(parameters, array_type):
+    """True if the parameters of a distribution are arrays, False if they are numbers.
+
+    Raises
+    ------
+    ValueError
+        If they are something else, or some are arrays and some are numbers.
+    """
+    first, *others = parameters.values()
+    for kind in (array_type, numeric_types):
+        if isinstance(first, kind):
+            for other in others:
+                if not isinstance(other, kind):
+                    raise ValueError("Distribution parameters must all have the same type, but got "
+                                     f"both {type(first)} and {type(other)}.")
+            return kind is array_type
+    raise ValueError(f"Distribution parameters must be either {array_type.__name__} or numbers, but got {type(first)}.")
+
+
+def _draw(distribution, parameters, shape, dtype, ctx, out, kwargs):
+    attrs = dict(kwargs)
+    attrs.pop("name", None)
+    if dtype is not _Null:
+        attrs["dtype"] = dtype
+    if check_parameters(parameters, NDArray):
+        if shape is not _Null:
+            attrs["shape"] = shape
+        return invoke(get("_sample_" + distribution), tuple(parameters.values()), attrs, out)
+    operator = get("_random_" + distribution)
+    if dtype is _Null and isinstance(out, NDArray) and name_of(out._data.dtype) in operator.attributes["dtype"].choices:
+        attrs["dtype"] = name_of(out._data.dtype)
+    if shape is not _Null:
+        attrs["shape"] = shape
+    else:
+        attrs["shape"] = 1 if out is None else out.shape
+    attrs.update(parameters)
+    attrs["ctx"] = ctx if ctx is not None else current_context() if out is None else out.context
+    return invoke(operator, (), attrs, out)
+
+
+def uniform(low=0, high=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+    """Samples between `low` and `high`, evenly spread.
+
+    Parameters
+    ----------
+    low, high : float or NDArray
+        The bounds; `low` itself may be drawn, `high` may not.
+    shape : int or tuple of int, optional
+        How many samples: the shape of the result, or what follows the shape of `low`.
+    dtype : str or type, optional
+        float16, float32 (the default) or float64.
+    ctx : Context, optional
+        Where to make the result; that of `low` if it is an array.
+    out : NDArray, optional
+        Receives the result.
+
+    Returns
+    -------
+    NDArray
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.random.uniform(0, 1, shape=(2, 3)).shape
+    (2, 3)
+    >>> mx.nd.random.uniform(mx.nd.array([0, 10]), mx.nd.array([1, 20]), shape=5).shape
+    (2, 5)
+    """
+    return _draw("uniform", {"low": low, "high": high}, shape, dtype, ctx, out, kwargs)
+
+
+def normal(loc=0, scale=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+    """Samples of the normal distribution with mean `loc` and standard deviation `scale`; see `uniform` for the rest."""
+    return _draw("normal", {"loc": loc, "scale": scale}, shape, dtype, ctx, out, kwargs)
+
+
+def randn(*shape, **kwargs):
+    """Samples of the normal distribution, with the shape as arguments.
+
+    Parameters
+    ----------
+    *shape : int
+    loc, scale : float or NDArray
+        Mean and standard deviation, by name; 0 and 1 by default.
+    dtype, ctx, out
+        As in `uniform`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.random.randn(2, 3).shape
+    (2, 3)
+    """
+    parameters = {"loc": kwargs.pop("loc", 0), "scale": kwargs.pop("scale", 1)}
+    dtype, ctx, out = kwargs.pop("dtype", _Null), kwargs.pop("ctx", None), kwargs.pop("out", None)
+    return _draw("normal", parameters, shape, dtype, ctx, out, kwargs)
+
+
+def poisson(lam=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+    """Samples of the Poisson distribution with mean `lam`, as floats; see `uniform` for the rest."""
+    return _draw("poisson", {"lam": lam}, shape, dtype, ctx, out, kwargs)
+
+
+def exponential(scale=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+    """Samples of the exponential distribution with mean `scale`; see `uniform` for the rest."""
+    return _draw("exponential", {"lam": 1.0 / scale}, shape, dtype, ctx, out, kwargs)
+
+
+def gamma(alpha=1, beta=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+    """Samples of the gamma distribution with shape `alpha` and scale `beta` (mean ``alpha * beta``); see `uniform` for the rest."""
+    return _draw("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, ctx, out, kwargs)
+
+
+def negative_binomial(k=1, p=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+    """How many failures come before the `k`-th success, if each trial succeeds with probability `p`; see `uniform` for the rest."""
+    return _draw("negative_binomial", {"k": k, "p": p}, shape, dtype, ctx, out, kwargs)
+
+
+def generalized_negative_binomial(mu=1, alpha=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+    """Samples of the negative binomial distribution with mean `mu` and variance ``mu + alpha * mu**2``; see `uniform` for the rest."""
+    return _draw("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out, kwargs)
+
+
+def randint(low, high, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+    """Integers from `low` up to but not including `high`, evenly spread.
+
+    Parameters
+    ----------
+    low, high : int
+    shape, ctx, out
+        As in `uniform`.
+    dtype : str or type, optional
+        int32 (the default) or int64.
+    """
+    if check_parameters({"low": low, "high": high}, NDArray):
+        raise ValueError("randint: `low` and `high` must be numbers, received arrays")
+    return _draw("randint", {"low": low, "high": high}, shape, dtype, ctx, out, kwargs)
+
+
+def multinomial(data, shape=_Null, get_prob=False, out=None, dtype="int32", **kwargs):
+    """Numbers of classes, drawn with the probabilities that the last axis of `data` holds.
+
+    Parameters
+    ----------
+    data : NDArray
+        One distribution, or several along the other axes; each must sum to 1.
+    shape : int or tuple of int, optional
+        How many to draw of each distribution; one, without an axis of its own, by default.
+    get_prob : bool
+        Return ``[samples, log_likelihood]``, whose second array can be differentiated, as policy gradients need it.
+    out : NDArray or list of NDArray, optional
+        Receives the result.
+    dtype : str or type
+        The type of the samples.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.random.multinomial(mx.nd.array([[0, 1, 0], [1, 0, 0]]))
+    <BLANKLINE>
+    [1 0]
+    <NDArray 2 @cpu(0)>
+    """
+    kwargs.pop("name", None)
+    attrs = {"get_prob": get_prob, "dtype": dtype, **kwargs}
+    if shape is not _Null:
+        attrs["shape"] = shape
+    return invoke(get("_sample_multinomial"), (data,), attrs, out)
+
+
+def shuffle(data, **kwargs):
+    """A copy of `data` whose entries along the first axis are in random order.
+
+    Parameters
+    ----------
+    data : NDArray
+    out : NDArray, optional
+        Receives the result.
+    """
+    kwargs.pop("name", None)
+    out = kwargs.pop("out", None)
+    return invoke(get("_shuffle"), (data,), kwargs, out)

@@ -70,7 +70,7 @@ def _(in_shapes, out_shapes, *, axis, mode):
 take.dtype_rule(_index_type_rule(1))
 
 
-@op("batch_take")
+@op("batch_take", no_gradient=True)
 def batch_take(a, indices):
     """One element of each row: ``a[i, indices[i]]`` for `a` of shape (N, M)."""
     if a.dim() < 2:

@@ -44,6 +44,8 @@ class Operator:
         Inputs that a call writes to. A Symbol lists them as auxiliary states, unless `updates` is set.
     """
 
+    names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
+
     def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), loss=False,
                  no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True):
         self.name, self.fn, self.raw, self.aliases = name, fn, fn, tuple(aliases)
@@ -161,6 +163,10 @@ class Operator:
             fixed = self.inputs[:-1]
             return fixed + tuple(f"arg{i}" for i in range((count or 0) - len(fixed)))
         return tuple(n for n in self.inputs if n not in self.optional_inputs)
+
+    def mutated_inputs(self, parsed):
+        """The names of the inputs that a use with these attributes writes to."""
+        return self.mutates
 
     def outputs(self, parsed):
         """How many outputs a use with these attributes has."""

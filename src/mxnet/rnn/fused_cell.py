@@ -37,13 +37,11 @@ class FusedRNNCell(BaseRNNCell):
         if mode not in _GATES:
             raise MXNetError(f"FusedRNNCell: unknown mode {mode!r}; expected one of {sorted(_GATES)}")
         super().__init__(prefix=f"{mode}_" if prefix is None else prefix, params=params)
-        self._num_hidden = num_hidden
-        self._num_layers = num_layers
-        self._mode = mode
+        self._mode, self._num_hidden, self._num_layers = mode, num_hidden, num_layers
         self._bidirectional = bidirectional
+        self._directions = ["l", "r"] if bidirectional else ["l"]
         self._dropout = dropout
         self._get_next_state = get_next_state
-        self._directions = ["l", "r"] if bidirectional else ["l"]
         self._parameter = self.params.get(
             "parameters", init=init.FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias))
 

@@ -137,11 +137,12 @@ class BucketSentenceIter(DataIter):
 
     def next(self):
         """The next batch; its ``bucket_key`` is the length of its sentences."""
-        if self.curr_idx == len(self.idx):
+        if self.curr_idx >= len(self.idx):
             raise StopIteration
-        i, j = self.idx[self.curr_idx]
+        i, start = self.idx[self.curr_idx]
         self.curr_idx += 1
-        data, label = self.nddata[i][j:j + self.batch_size], self.ndlabel[i][j:j + self.batch_size]
+        rows = slice(start, start + self.batch_size)
+        data, label = self.nddata[i][rows], self.ndlabel[i][rows]
         if self.major_axis:
             data, label = data.T, label.T
         shape = (self.batch_size, self.buckets[i])

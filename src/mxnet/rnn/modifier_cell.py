@@ -1,4 +1,6 @@
 """Cells made of cells: stacks, both directions, dropout, zoneout, residual connections."""
+from operator import attrgetter
+
 from .. import symbol
 from ..base import MXNetError, numeric_types
 from .rnn_cell import BaseRNNCell, as_steps
@@ -160,15 +162,10 @@ class DropoutCell(BaseRNNCell):
             raise MXNetError(f"dropout probability must be a number, received {dropout!r}")
         self.dropout = dropout
 
-    @property
-    def state_info(self):
-        """Empty: there are no states."""
-        return []
+    state_info = property(lambda self: [], doc="Empty: there are no states.")
 
     def __call__(self, inputs, states):
-        if self.dropout > 0:
-            inputs = symbol.Dropout(data=inputs, p=self.dropout)
-        return inputs, states
+        return (symbol.Dropout(data=inputs, p=self.dropout) if self.dropout > 0 else inputs), states
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
         """Drop parts of a whole sequence; at once if it is one symbol. See `BaseRNNCell.unroll`."""
@@ -190,19 +187,16 @@ class ModifierCell(BaseRNNCell):
 
     def __init__(self, base_cell):
         super().__init__()
-        base_cell._modified = True
         self.base_cell = base_cell
+        base_cell._modified = True
+
+    state_info = property(attrgetter("base_cell.state_info"), doc="The states of the base cell.")
 
     @property
     def params(self):
         """The variables of the base cell."""
         self._own_params = False
         return self.base_cell.params
-
-    @property
-    def state_info(self):
-        """The states of the base cell."""
-        return self.base_cell.state_info
 
     def begin_state(self, init_sym=symbol.zeros, **kwargs):
         """The first states of the base cell; `init_sym` makes one, as `func` of `BaseRNNCell.begin_state`."""

@@ -114,14 +114,14 @@ class BaseRNNCell:
         return self._params
 
     @property
-    def state_info(self):
-        """For each state a dict with its shape (0: the batch size) and layout."""
-        raise NotImplementedError()
-
-    @property
     def state_shape(self):
         """The shapes of the states."""
         return [info["shape"] for info in self.state_info]
+
+    @property
+    def state_info(self):
+        """For each state a dict with its shape (0: the batch size) and layout."""
+        raise NotImplementedError(f"{type(self).__name__} does not define state_info")
 
     @property
     def _gate_names(self):

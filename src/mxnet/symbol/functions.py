@@ -22,11 +22,12 @@ def _make(op, public_name):
     def function(*args, name=None, attr=None, out=None, **kwargs):
         if out is not None:
             raise MXNetError(f"{op.name}: a Symbol has no values to write to `out`")
-        if not op.variadic:
-            named = {n: kwargs.pop(n) for n in op.inputs if isinstance(kwargs.get(n), Symbol)}
+        if not op.variadic or op.names_inputs:
+            named = {n: kwargs.pop(n) for n in (list(kwargs) if op.names_inputs else op.inputs) if isinstance(kwargs.get(n), Symbol)}
             if named:
                 by_position, attrs = split_arguments(op, args, kwargs, Symbol)
-                named.update({n: v for n, v in zip(op.inputs, by_position) if v is not None})
+                names = op.input_names(op.parse(attrs)) if op.names_inputs else op.inputs
+                named.update({n: v for n, v in zip(names, by_position) if v is not None})
                 return create(op, named, attrs, name, hint, attr)
         inputs, attrs = split_arguments(op, args, kwargs, Symbol)
         if op.variadic and attrs.get(op.key_var_num_args) is not None:

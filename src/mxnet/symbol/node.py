@@ -72,10 +72,12 @@ def auxiliary(nodes):
     """The ids of the variables that an operator of the graph writes to."""
     found = set()
     for node in nodes:
-        if node.op is not None and node.op.mutates:
-            names = node.input_names()
-            for name, (child, _) in zip(names, node.inputs):
-                if name in node.op.mutates and child.op is None:
+        if node.op is None:
+            continue
+        mutated = node.op.mutated_inputs(node.parsed() if node.op.names_inputs else None)
+        if mutated:
+            for name, (child, _) in zip(node.input_names(), node.inputs):
+                if name in mutated and child.op is None:
                     found.add(id(child))
     return found
 

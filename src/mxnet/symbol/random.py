@@ -1,1 +1,113 @@
-"""placeholder"""
+"""``mx.sym.random``: random numbers, drawn anew at every run of the graph.
+
+As in `mx.nd.random`, the parameters of a distribution are either numbers or Symbols.
+"""
+from ..base import _Null
+from ..ndarray.random import check_parameters
+from ..ops.registry import get
+from . import functions
+from .compose import create
+from .symbol import Symbol
+
+__all__ = ["uniform", "normal", "randn", "poisson", "exponential", "gamma", "multinomial", "negative_binomial", "generalized_negative_binomial",
+           "shuffle", "randint"]
+
+__getattr__, __dir__ = functions.namespace_lookup(__name__, "_random_", functions.operator_function)
+
+
+def _draw(distribution, parameters, shape, dtype, kwargs):
+    attrs = {k: v for k, v in {"shape": shape, "dtype": dtype, **kwargs}.items() if v is not _Null}
+    if check_parameters(parameters, Symbol):
+        return _node("_sample_" + distribution, list(parameters.values()), attrs)
+    return _node("_random_" + distribution, [], {**parameters, **attrs})
+
+
+def _node(operator, inputs, attrs):
+    name, annotations = attrs.pop("name", None), attrs.pop("attr", None)
+    return create(get(operator), inputs, attrs, name, operator, annotations)
+
+
+def uniform(low=0, high=1, shape=_Null, dtype=_Null, **kwargs):
+    """Samples between `low` and `high`, evenly spread.
+
+    Parameters
+    ----------
+    low, high : float or Symbol
+        The bounds; `low` itself may be drawn, `high` may not.
+    shape : int or tuple of int, optional
+        How many samples: the shape of the result, or what follows the shape of `low`.
+    dtype : str or type, optional
+        float16, float32 (the default) or float64.
+    **kwargs
+        ``name`` and ``attr`` of the Symbol.
+
+    Returns
+    -------
+    Symbol
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.sym.random.uniform(0, 1, shape=(2, 3)).infer_shape()[1]
+    [(2, 3)]
+    """
+    return _draw("uniform", {"low": low, "high": high}, shape, dtype, kwargs)
+
+
+def normal(loc=0, scale=1, shape=_Null, dtype=_Null, **kwargs):
+    """Samples of the normal distribution with mean `loc` and standard deviation `scale`; see `uniform` for the rest."""
+    return _draw("normal", {"loc": loc, "scale": scale}, shape, dtype, kwargs)
+
+
+def randn(*shape, **kwargs):
+    """Samples of the normal distribution, with the shape as arguments; ``loc``, ``scale`` and ``dtype`` by name."""
+    parameters = {"loc": kwargs.pop("loc", 0), "scale": kwargs.pop("scale", 1)}
+    return _draw("normal", parameters, shape, kwargs.pop("dtype", _Null), kwargs)
+
+
+def poisson(lam=1, shape=_Null, dtype=_Null, **kwargs):
+    """Samples of the Poisson distribution with mean `lam`, as floats; see `uniform` for the rest."""
+    return _draw("poisson", {"lam": lam}, shape, dtype, kwargs)
+
+
+def exponential(scale=1, shape=_Null, dtype=_Null, **kwargs):
+    """Samples of the exponential distribution with mean `scale`; see `uniform` for the rest."""
+    return _draw("exponential", {"lam": 1.0 / scale}, shape, dtype, kwargs)
+
+
+def gamma(alpha=1, beta=1, shape=_Null, dtype=_Null, **kwargs):
+    """Samples of the gamma distribution with shape `alpha` and scale `beta`; see `uniform` for the rest."""
+    return _draw("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, kwargs)
+
+
+def negative_binomial(k=1, p=1, shape=_Null, dtype=_Null, **kwargs):
+    """How many failures come before the `k`-th success, if each trial succeeds with probability `p`; see `uniform` for the rest."""
+    return _draw("negative_binomial", {"k": k, "p": p}, shape, dtype, kwargs)
+
+
+def generalized_negative_binomial(mu=1, alpha=1, shape=_Null, dtype=_Null, **kwargs):
+    """Samples of the negative binomial distribution with mean `mu` and variance ``mu + alpha * mu**2``; see `uniform` for the rest."""
+    return _draw("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, kwargs)
+
+
+def randint(low, high, shape=_Null, dtype=_Null, **kwargs):
+    """Integers from `low` up to but not including `high`, of type int32 (the default) or int64."""
+    if check_parameters({"low": low, "high": high}, Symbol):
+        raise ValueError("randint: `low` and `high` must be numbers, received Symbols")
+    return _draw("randint", {"low": low, "high": high}, shape, dtype, kwargs)
+
+
+def multinomial(data, shape=_Null, get_prob=True, dtype="int32", **kwargs):
+    """Numbers of classes, drawn with the probabilities that the last axis of `data` holds; see `mx.nd.random.multinomial`.
+
+    Unlike there, `get_prob` is True by default: the Symbol has two outputs, the samples and their log likelihood.
+    """
+    attrs = {"get_prob": get_prob, "dtype": dtype, **kwargs}
+    if shape is not _Null:
+        attrs["shape"] = shape
+    return _node("_sample_multinomial", [data], attrs)
+
+
+def shuffle(data, **kwargs):
+    """`data` with its entries along the first axis in random order."""
+    return _node("_shuffle", [data], kwargs)

@@ -6,8 +6,9 @@ import json
 import pathlib
 import sys
 
-import mxnet as mx
 import numpy as np
+
+import mxnet as mx
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from oracle_cases import CASES, head_gradient, values  # noqa: E402
@@ -64,7 +65,7 @@ if __name__ == "__main__":
         try:
             records.append(record(*case))
         except mx.MXNetError as error:
-            raise SystemExit(f"{case}: {error}")
+            raise SystemExit(f"{case}: {error}") from error
     with open("oracle.json", "w") as f:
         f.write("[\n" + ",\n".join(json.dumps(r, separators=(",", ":")) for r in records) + "\n]\n")
     print(f"{len(records)} cases recorded")

@@ -44,6 +44,15 @@ def test_gamma_is_an_input_of_prelu_only():
         LEAKY.shape_inference([(2, 3, 4), (4,)], [None], **every)
 
 
+def test_slopes_for_instances_and_channels():
+    data = -torch.ones(2, 3, 2)
+    out = LEAKY(data, torch.tensor([[1.0, 2, 3], [4, 5, 6]]), act_type="prelu")
+    assert out[:, :, 0].tolist() == [[-1.0, -2, -3], [-4, -5, -6]]
+    assert LEAKY(data, torch.tensor([2.0, 4.0]), act_type="prelu")[:, 0, 0].tolist() == [-2.0, -4.0]
+    with pytest.raises(MXNetError, match="cannot broadcast gamma to data"):
+        LEAKY(data, torch.ones(2, 1, 2), act_type="prelu")
+
+
 def test_unknown_activation():
     with pytest.raises(MXNetError, match="Activation: `act_type` must be one of 'relu', 'sigmoid', .*, received 'swish'"):
         get("Activation").parse({"act_type": "swish"})

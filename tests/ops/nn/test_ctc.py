@@ -28,6 +28,18 @@ def test_label_lengths_may_come_as_the_third_input():
     assert CTC.input_names({"use_label_lengths": True}) == ("data", "label", "label_lengths")
 
 
+def test_nothing_is_read_behind_the_end():
+    data = torch.linspace(-1, 1, 18).view(3, 2, 3)
+    label, lengths = torch.tensor([[1], [2]]), torch.tensor([2, 3])
+    clean = CTC(data, label, lengths, use_data_lengths=True)
+    data[2, 0] = torch.nan
+    data.requires_grad_()
+    loss = CTC(data, label, lengths, use_data_lengths=True)
+    assert torch.equal(loss, clean)
+    loss.sum().backward()
+    assert data.grad[2, 0].tolist() == [0.0, 0.0, 0.0] and data.grad.isfinite().all()
+
+
 def test_half_precision():
     data = torch.linspace(-1, 1, 24).view(4, 2, 3)
     loss = CTC(data.half(), torch.tensor([[1, 2], [2, 1]]))

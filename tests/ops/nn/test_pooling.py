@@ -71,6 +71,8 @@ def test_errors():
         infer((1, 1, 5, 5), kernel=(2, 2), stride=(0, 1))
     with pytest.raises(MXNetError, match="convention 'same' is for 3-D data"):
         infer((1, 1, 5, 5), kernel=(2, 2), pooling_convention="same")
+    with pytest.raises(MXNetError, match=r"convention 'same' is for 3-D data without padding, received shape .* and pad \(1,\)"):
+        POOLING(torch.ones(1, 1, 5), kernel=(2,), pad=(1,), pooling_convention="same")
     with pytest.raises(MXNetError, match="data must have 3 to 5 axes"):
         infer((4, 5), kernel=(2,))
     with pytest.raises(MXNetError, match="`pool_type` must be one of 'avg', 'lp', 'max', 'sum', received 'median'"):

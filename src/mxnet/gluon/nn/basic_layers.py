@@ -68,8 +68,8 @@ class Sequential(_Stack, Block):
     def hybridize(self, active=True, **kwargs):
         """Hybridize the children that are HybridBlocks; see `HybridBlock.hybridize`."""
         if self._children and all(isinstance(child, HybridBlock) for child in self._children.values()):
-            warnings.warn(f"All children of this Sequential layer '{self.prefix}' are HybridBlocks. Consider using HybridSequential for the "
-                          "best performance.", stacklevel=2)
+            warnings.warn(f"All children of this Sequential layer '{self.prefix}' are HybridBlocks. Consider using HybridSequential for "
+                          "the best performance.", stacklevel=2)
         super().hybridize(active, **kwargs)
 
 

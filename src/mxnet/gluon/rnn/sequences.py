@@ -41,8 +41,8 @@ def _format_sequence(length, inputs, layout, merge, in_layout=None):
         F = symbol
         if merge is False:
             if len(inputs.list_outputs()) != 1:
-                raise UsageError("unroll doesn't allow grouped symbol as input. Please convert to list with list(inputs) first or let unroll "
-                                 "handle splitting.")
+                raise UsageError("unroll doesn't allow grouped symbol as input. Please convert to list with list(inputs) first or let "
+                                 "unroll handle splitting.")
             inputs = list(symbol.split(inputs, axis=in_axis, num_outputs=length, squeeze_axis=1))
     elif isinstance(inputs, ndarray.NDArray):
         F, batch_size = ndarray, inputs.shape[batch_axis]

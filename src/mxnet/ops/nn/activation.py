@@ -7,7 +7,7 @@ from ...base import MXNetError
 from .. import random_state
 from ..registry import op
 from ..schema import Training
-from ..shapes import unify
+from ..shapes import known, unify
 
 _ACTIVATIONS = {"relu": torch.relu, "sigmoid": torch.sigmoid, "softrelu": torch.nn.functional.softplus,
                 "softsign": torch.nn.functional.softsign, "tanh": torch.tanh}
@@ -36,11 +36,23 @@ def _leaky_inputs(attributes):
     return ("data", "gamma") if attributes["act_type"] == "prelu" else ("data",)
 
 
-def _channel_slopes(gamma, ndim):
-    """Slopes for broadcasting over data: a vector belongs to axis 1."""
-    if gamma.dim() == 1 and gamma.numel() != 1 and ndim > 1:
-        return gamma.view(-1, *[1] * (ndim - 2))
-    return gamma
+def _slopes_shape(gamma, data):
+    """The shape in which slopes broadcast over data: their axes belong to the first two of the data, the last one first.
+
+    Raises
+    ------
+    MXNetError
+        If they do not fit.
+    """
+    if gamma == data:
+        return gamma
+    shape, left = [1] * len(data), list(gamma)
+    for axis in range(min(1, len(data) - 1), -1, -1):
+        if left and left[-1] in (1, data[axis]):
+            shape[axis] = left.pop()
+    if left:
+        raise MXNetError(f"LeakyReLU: cannot broadcast gamma to data. gamma: {tuple(gamma)}, data: {tuple(data)}")
+    return tuple(shape)
 
 
 @op("LeakyReLU", aliases=("_npx_leaky_relu",), inputs_rule=_leaky_inputs, output_names=("output", "mask"),
@@ -63,7 +75,7 @@ def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "p
     if act_type == "gelu":
         return torch.nn.functional.gelu(data)
     if act_type == "prelu":
-        return torch.where(data > 0, data, data * _channel_slopes(gamma, data.dim()))
+        return torch.where(data > 0, data, data * gamma.view(_slopes_shape(gamma.shape, data.shape)))
     if act_type == "elu":
         return torch.nn.functional.elu(data, slope)
     if act_type == "selu":
@@ -83,6 +95,6 @@ def _leaky_relu_shape_rule(in_shapes, out_shapes, *, act_type, **_):
         gamma = in_shapes[1]
         if gamma is None:
             in_shapes[1] = (channels,)
-        elif gamma not in ((1,), shape) and len(gamma) == 1 and -1 not in (gamma[0], channels) and gamma[0] != channels:
-            raise MXNetError(f"LeakyReLU: cannot broadcast gamma to data. gamma: {gamma}, data: {shape}")
+        elif known(gamma) and known(shape):
+            _slopes_shape(gamma, shape)
     return in_shapes, out_shapes

@@ -38,6 +38,8 @@ def ctc_loss(data, label, data_lengths=None, label_lengths=None, *, use_data_len
         data_lengths = torch.full((data.shape[1],), data.shape[0], dtype=torch.int64, device=data.device)
     else:
         data_lengths = data_lengths.long()
+        # What stands behind the end may be anything, even NaN, and gets no gradient.
+        data = torch.where((torch.arange(data.shape[0], device=data.device).unsqueeze(1) < data_lengths).unsqueeze(2), data, 0)
     kind = data.dtype
     logits = data.float() if kind == torch.float16 else data
     blank = 0 if blank_label == "first" else data.shape[2] - 1

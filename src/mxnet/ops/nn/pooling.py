@@ -64,6 +64,8 @@ def _global_pool(data, pool_type, p):
 def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pad):
     sizes, ceil, explicit = data.shape[2:], False, any(2 * q > k for q, k in zip(pad, kernel))
     if convention != "valid":
+        if convention == "same":
+            _check_same("Pooling", data.shape, pad)
         out_sizes = [_output_size(*sizes_of_axis, convention) for sizes_of_axis in zip(sizes, kernel, stride, pad)]
         # torch rounds up, too, but drops a window that starts behind the data and its padding.
         ceil = convention == "full" and all((n - 1) * s < size + q for n, s, size, q in zip(out_sizes, stride, sizes, pad))
@@ -144,6 +146,11 @@ def _check(name, shape, kernel, stride, pad, pool_type, p_value, global_pool):
             raise MXNetError(f"{name}: `{what}` must be {len(kernel)} sizes of at least {least}, received {sizes}")
 
 
+def _check_same(name, shape, pad):
+    if len(shape) != 3 or any(pad):
+        raise MXNetError(f"{name}: convention 'same' is for 3-D data without padding, received shape {tuple(shape)} and pad {pad}")
+
+
 def _pooling_shape_rule(in_shapes, out_shapes, *, kernel, pool_type, global_pool, pooling_convention, stride, pad, p_value=None,
                         layout=None, name="Pooling", **_):
     if in_shapes[0] is None:
@@ -155,8 +162,8 @@ def _pooling_shape_rule(in_shapes, out_shapes, *, kernel, pool_type, global_pool
         out = (*data[:2], *[1] * (len(data) - 2))
     else:
         stride, pad = stride or (1,) * len(kernel), pad or (0,) * len(kernel)
-        if pooling_convention == "same" and (len(kernel) != 1 or any(pad)):
-            raise MXNetError(f"{name}: convention 'same' is for 3-D data without padding, received shape {data} and pad {pad}")
+        if pooling_convention == "same":
+            _check_same(name, data, pad)
         sizes = []
         for size, k, s, p in zip(data[2:], kernel, stride, pad):
             if 0 <= size + 2 * p < k and size >= 0:

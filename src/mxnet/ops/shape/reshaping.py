@@ -125,7 +125,10 @@ def reshape(data, *, shape: Shape = (), reverse: bool = False, target_shape: Sha
     """
     # torch reads sizes and a single -1 the same way.
     if shape and not reverse and min(shape) >= -1 and 0 not in shape:
-        return data.reshape(shape)
+        try:
+            return data.reshape(shape)
+        except RuntimeError:  # it does not fit: say so below
+            pass
     sizes = _target(shape, reverse, target_shape, keep_highest, tuple(data.shape))
     return data.reshape(tuple(data.shape) if sizes is None else sizes)
 

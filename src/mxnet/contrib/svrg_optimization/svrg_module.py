@@ -1,0 +1,164 @@
+"""`SVRGModule`: training with stochastic variance reduced gradients."""
+import logging
+
+from ... import ndarray as nd
+from ...base import MXNetError
+from ...context import cpu
+from ...model import _create_kvstore
+from ...module import Module
+from .svrg_optimizer import FULL, _SVRGOptimizer
+
+__all__ = ["SVRGModule"]
+
+
+class SVRGModule(Module):
+    """A module whose gradients vary less from batch to batch.
+
+    Every `update_freq` epochs the weights are remembered and the gradient over all data is computed for them. A batch's gradient is
+    then corrected by how far the batch is from all data at the remembered weights::
+
+        g = grad(batch, weights) - grad(batch, remembered) + full_grad(remembered)
+
+    Parameters
+    ----------
+    symbol, data_names, label_names, logger, context, work_load_list, fixed_param_names, state_names, group2ctxs, compression_params
+        As for `Module`.
+    update_freq : int
+        Compute the gradient over all data every so many epochs.
+    """
+
+    def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging, context=cpu(), work_load_list=None,
+                 fixed_param_names=None, state_names=None, group2ctxs=None, compression_params=None, update_freq=None):
+        if not isinstance(update_freq, int):
+            raise TypeError(f"update_freq in SVRGModule must be an integer, received {update_freq!r}")
+        if update_freq <= 0:
+            raise ValueError(f"update_freq in SVRGModule must be a positive integer, received {update_freq}")
+        options = (symbol, data_names, label_names, logger, context, work_load_list, fixed_param_names, state_names, group2ctxs,
+                   compression_params)
+        self._mod_aux = Module(*options)  # keeps the remembered weights
+        super().__init__(*options)
+        self.update_freq = update_freq
+        self._param_dict = None  # the full gradient by name, for each device
+
+    def _reset_bind(self):
+        super()._reset_bind()
+        self._mod_aux._reset_bind()
+
+    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
+             grad_req="write"):
+        """Bind this module, and for training the one with the remembered weights; see `Module.bind`."""
+        super().bind(data_shapes, label_shapes, for_training, inputs_need_grad, force_rebind, shared_module, grad_req)
+        if for_training and not self._mod_aux.binded:
+            self._mod_aux.bind(data_shapes, label_shapes, for_training, inputs_need_grad, force_rebind, shared_module, grad_req)
+
+    def reshape(self, data_shapes, label_shapes=None):
+        """Take batches of other shapes from now on; see `Module.reshape`."""
+        super().reshape(data_shapes, label_shapes)
+        if self._mod_aux.binded:
+            self._mod_aux.reshape(data_shapes, label_shapes)
+
+    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
+        """Set up the optimizer and the kvstore; see `Module.init_optimizer`."""
+        self._require(params=True)
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring...")
+            return
+        names = self._exec_group.param_names
+        arg_params, _ = self.get_params()
+        self._param_dict = [{name: nd.zeros(arg_params[name].shape, ctx=ctx, dtype=arg_params[name].dtype) for name in names}
+                            for ctx in self._context]
+        kvstore, update_on_kvstore = _create_kvstore(kvstore, len(self._context), arg_params)
+        optimizer = self._create_optimizer(optimizer, kvstore, update_on_kvstore, dict(optimizer_params))
+        super().init_optimizer(kvstore=kvstore, optimizer=optimizer, force_init=force_init)
+        if self._kvstore:
+            for name in names:
+                self._kvstore.init(name + FULL, nd.zeros(arg_params[name].shape, dtype=arg_params[name].dtype))
+
+    def _create_optimizer(self, optimizer, kvstore, update_on_kvstore, params):
+        batch_size = self._exec_group.batch_size
+        if kvstore and "dist" in kvstore.type and "_sync" in kvstore.type:
+            batch_size *= kvstore.num_workers
+        names = self._exec_group.param_names
+        copies = 1 if update_on_kvstore else len(self._context)
+        idx2name = {i * copies + k: name for i, name in enumerate(names) for k in range(copies)}
+        idx2name.update((len(names) * copies + i, name + FULL) for i, name in enumerate(names))
+        return _SVRGOptimizer(optimizer, **{"rescale_grad": 1.0 / batch_size, "sym": self.symbol, **params, "param_idx2name": idx2name})
+
+    def forward(self, data_batch, is_train=None):
+        """Run a batch forward, in training also with the remembered weights; see `Module.forward`."""
+        super().forward(data_batch, is_train)
+        if (self.for_training if is_train is None else is_train) and self._mod_aux.params_initialized:
+            self._mod_aux.forward(data_batch, is_train)
+
+    def backward(self, out_grads=None):
+        """Compute gradients, also with the remembered weights; see `Module.backward`."""
+        super().backward(out_grads)
+        if self._mod_aux.binded and self._mod_aux.params_initialized:
+            self._mod_aux.backward(out_grads)
+
+    def update(self):
+        """Correct the gradients and let the optimizer change the parameters."""
+        self._require(params=True, optimizer=True)
+        if not self._mod_aux.params_initialized:
+            raise MXNetError("SVRGModule.update: there is no full gradient yet: call update_full_grads(train_data) first, or use fit(...)")
+        self._update_svrg_gradients()
+        super().update()
+
+    def _update_svrg_gradients(self):
+        for name, grads, special in zip(self._exec_group.param_names, self._exec_group.grad_arrays, self._mod_aux._exec_group.grad_arrays):
+            for full, grad, at_remembered in zip(self._param_dict, grads, special):
+                if grad is not None:
+                    grad -= at_remembered
+                    grad += full[name]
+
+    def update_full_grads(self, train_data):
+        """Remember the weights, and compute their gradient over all data.
+
+        Parameters
+        ----------
+        train_data : DataIter
+        """
+        self._require(params=True, optimizer=True)
+        self._mod_aux.set_params(*self.get_params())
+        group = self._mod_aux._exec_group
+        for full in self._param_dict:
+            for value in full.values():
+                value[:] = 0
+        train_data.reset()
+        batches = padding = 0
+        for batch in train_data:
+            self._mod_aux.forward(batch, is_train=True)
+            self._mod_aux.backward()
+            for name, grads in zip(group.param_names, group.grad_arrays):
+                for full, grad in zip(self._param_dict, grads):
+                    if grad is not None:
+                        full[name] += grad
+            batches += 1
+            padding = batch.pad or 0
+        if not batches:
+            raise MXNetError("update_full_grads: the iterator gave no batch")
+        whole_batches = batches - padding / train_data.batch_size
+        for name in group.param_names:
+            for full in self._param_dict:
+                full[name] /= whole_batches
+            if self._kvstore:
+                self._accumulate_kvstore(name, [full[name] for full in self._param_dict])
+
+    def _accumulate_kvstore(self, key, value):
+        """Average a full gradient over the devices."""
+        self._kvstore.push(key + FULL, value)
+        self._kvstore._barrier()
+        self._kvstore.pull(key + FULL, value)
+        for full, total in zip(self._param_dict, value):
+            full[key] = total / len(self._context)
+
+    def _start_epoch(self, epoch, train_data):
+        if epoch % self.update_freq == 0:
+            self.update_full_grads(train_data)
+            train_data.reset()
+
+    def prepare(self, data_batch, sparse_row_id_fn=None):
+        """Make ready for a batch that comes next; see `Module.prepare`."""
+        super().prepare(data_batch, sparse_row_id_fn)
+        if self._mod_aux.binded:
+            self._mod_aux.prepare(data_batch, sparse_row_id_fn)

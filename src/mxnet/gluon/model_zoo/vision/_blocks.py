@@ -1,0 +1,71 @@
+"""What the networks of the zoo are made of."""
+from ... import nn
+from ...block import HybridBlock
+from ....util import is_np_array
+
+
+class Classifier(HybridBlock):
+    """A network of two parts: ``features``, and ``output`` that makes class scores of them."""
+
+    def hybrid_forward(self, F, x):
+        """The scores, (N, classes)."""
+        return self.output(self.features(x))
+
+
+class Concurrent(nn.HybridSequential):
+    """Children side by side on the same input; their outputs are joined along the channels."""
+
+    def hybrid_forward(self, F, x):
+        """The joined outputs."""
+        outputs = [block(x) for block in self._children.values()]
+        return F.np.concatenate(outputs, axis=1) if is_np_array() else F.concat(*outputs, dim=1)
+
+
+class Identity(HybridBlock):
+    """Its input."""
+
+    def hybrid_forward(self, F, x):
+        """The input."""
+        return x
+
+
+def activate(F, x):
+    """max(x, 0), with either kind of array."""
+    return (F.npx.activation if is_np_array() else F.Activation)(x, act_type="relu")
+
+
+def chain(*layers):
+    """Layers in a row that share the names of the block around them."""
+    row = nn.HybridSequential(prefix="")
+    row.add(*layers)
+    return row
+
+
+def relu():
+    """An activation layer."""
+    return nn.Activation("relu")
+
+
+def conv3x3(channels, stride, in_channels):
+    """A convolution that keeps the size of the image but for the stride."""
+    return nn.Conv2D(channels, kernel_size=3, strides=stride, padding=1, use_bias=False, in_channels=in_channels)
+
+
+def named(name, description, build, *fixed, **options):
+    """A constructor of the zoo: `build` with its first arguments, and options, fixed.
+
+    Parameters
+    ----------
+    name, description : str
+        Of the constructor.
+    build : callable
+        One of the ``get_...`` functions.
+    """
+
+    def constructor(**kwargs):
+        return build(*fixed, **{**kwargs, **options})
+
+    constructor.__name__ = constructor.__qualname__ = name
+    constructor.__module__ = build.__module__
+    constructor.__doc__ = f"{description}; see `{build.__name__}` for the parameters."
+    return constructor

@@ -1,0 +1,50 @@
+"""AlexNet, as in "One weird trick for parallelizing convolutional neural networks", arXiv:1404.5997."""
+from ....context import cpu
+from ... import nn
+from ..model_store import MODELS_DIR, load_pretrained
+from ._blocks import Classifier, chain
+
+__all__ = ["AlexNet", "alexnet"]
+
+
+class AlexNet(Classifier):
+    """AlexNet, for images of 224 by 224.
+
+    Parameters
+    ----------
+    classes : int
+        The number of outputs.
+    """
+
+    def __init__(self, classes=1000, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.features = chain(
+                nn.Conv2D(64, 11, strides=4, padding=2, activation="relu"),
+                nn.MaxPool2D(3, strides=2),
+                nn.Conv2D(192, 5, padding=2, activation="relu"),
+                nn.MaxPool2D(3, strides=2),
+                *(nn.Conv2D(channels, 3, padding=1, activation="relu") for channels in (384, 256, 256)),
+                nn.MaxPool2D(3, strides=2),
+                nn.Flatten())
+            for _ in range(2):
+                self.features.add(nn.Dense(4096, activation="relu"), nn.Dropout(0.5))
+            self.output = nn.Dense(classes)
+
+
+def alexnet(pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+    """AlexNet.
+
+    Parameters
+    ----------
+    pretrained : bool
+        Load the published parameters.
+    ctx : Context
+        Where to put them.
+    root : str
+        The folder that keeps downloaded parameters.
+    **kwargs
+        For `AlexNet`.
+    """
+    net = AlexNet(**kwargs)
+    return load_pretrained(net, "alexnet", root, ctx) if pretrained else net

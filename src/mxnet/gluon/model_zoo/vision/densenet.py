@@ -1,0 +1,101 @@
+"""DenseNet: Huang et al., "Densely connected convolutional networks", arXiv:1608.06993."""
+from ....context import cpu
+from ... import nn
+from ..model_store import MODELS_DIR, load_pretrained
+from ._blocks import Classifier, Concurrent, Identity, chain, named, relu
+
+__all__ = ["DenseNet", "densenet121", "densenet161", "densenet169", "densenet201"]
+
+# Depth to the width of the first layer, the growth of each further one, and the layers of each block.
+densenet_spec = {
+    121: (64, 32, (6, 12, 24, 16)),
+    161: (96, 48, (6, 12, 36, 24)),
+    169: (64, 32, (6, 12, 32, 32)),
+    201: (64, 32, (6, 12, 48, 32)),
+}
+
+
+def _norm_relu_conv(channels, kernel_size, padding=0):
+    return nn.BatchNorm(), relu(), nn.Conv2D(channels, kernel_size=kernel_size, padding=padding, use_bias=False)
+
+
+def _dense_layer(growth_rate, bn_size, dropout):
+    """Appends `growth_rate` new channels to its input."""
+    new = chain(*_norm_relu_conv(bn_size * growth_rate, 1), *_norm_relu_conv(growth_rate, 3, padding=1))
+    if dropout:
+        new.add(nn.Dropout(dropout))
+    layer = Concurrent(prefix="")
+    layer.add(Identity(), new)
+    return layer
+
+
+class DenseNet(Classifier):
+    """DenseNet-BC, for images of 224 by 224.
+
+    Parameters
+    ----------
+    num_init_features : int
+        Width of the first convolution.
+    growth_rate : int
+        Channels that each dense layer adds.
+    block_config : list of int
+        Dense layers of each block.
+    bn_size : int
+        Width of a layer's bottleneck, in units of `growth_rate`.
+    dropout : float
+        Rate of dropout after each dense layer.
+    classes : int
+        The number of outputs.
+    """
+
+    def __init__(self, num_init_features, growth_rate, block_config, bn_size=4, dropout=0, classes=1000, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.features = chain(
+                nn.Conv2D(num_init_features, kernel_size=7, strides=2, padding=3, use_bias=False),
+                nn.BatchNorm(), relu(), nn.MaxPool2D(pool_size=3, strides=2, padding=1))
+            width = num_init_features
+            for i, num_layers in enumerate(block_config, start=1):
+                block = nn.HybridSequential(prefix=f"stage{i}_")
+                with block.name_scope():
+                    block.add(*(_dense_layer(growth_rate, bn_size, dropout) for _ in range(num_layers)))
+                self.features.add(block)
+                width += num_layers * growth_rate
+                if i < len(block_config):
+                    width //= 2
+                    self.features.add(chain(*_norm_relu_conv(width, 1), nn.AvgPool2D(pool_size=2, strides=2)))
+            self.features.add(nn.BatchNorm(), relu(), nn.AvgPool2D(pool_size=7), nn.Flatten())
+            self.output = nn.Dense(classes)
+
+
+def get_densenet(num_layers, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+    """DenseNet by its depth.
+
+    Parameters
+    ----------
+    num_layers : int
+        121, 161, 169 or 201.
+    pretrained : bool
+        Load the published parameters.
+    ctx : Context
+        Where to put them.
+    root : str
+        The folder that keeps downloaded parameters.
+    **kwargs
+        For `DenseNet`.
+
+    Raises
+    ------
+    ValueError
+        For another depth.
+    """
+    if num_layers not in densenet_spec:
+        raise ValueError(f"get_densenet: num_layers must be one of {sorted(densenet_spec)}, received {num_layers}")
+    net = DenseNet(*densenet_spec[num_layers], **kwargs)
+    return load_pretrained(net, f"densenet{num_layers}", root, ctx) if pretrained else net
+
+
+densenet121 = named("densenet121", "DenseNet-BC with 121 layers", get_densenet, 121)
+densenet161 = named("densenet161", "DenseNet-BC with 161 layers", get_densenet, 161)
+densenet169 = named("densenet169", "DenseNet-BC with 169 layers", get_densenet, 169)
+densenet201 = named("densenet201", "DenseNet-BC with 201 layers", get_densenet, 201)

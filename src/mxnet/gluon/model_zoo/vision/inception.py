@@ -1,0 +1,117 @@
+"""Inception v3: Szegedy et al., "Rethinking the Inception architecture for computer vision", arXiv:1512.00567."""
+from ....context import cpu
+from ... import nn
+from ..model_store import MODELS_DIR, load_pretrained
+from ._blocks import Classifier, Concurrent, chain, relu
+
+__all__ = ["Inception3", "inception_v3"]
+
+# A layer is channels, kernel, and what else differs from stride 1 without padding.
+ROW = {"kernel_size": (1, 7), "padding": (0, 3)}
+COLUMN = {"kernel_size": (7, 1), "padding": (3, 0)}
+SHORT_ROW = {"kernel_size": (1, 3), "padding": (0, 1)}
+SHORT_COLUMN = {"kernel_size": (3, 1), "padding": (1, 0)}
+POINT = {"kernel_size": 1}
+SQUARE = {"kernel_size": 3, "padding": 1}
+WIDE = {"kernel_size": 5, "padding": 2}
+HALVE = {"kernel_size": 3, "strides": 2}
+VALID = {"kernel_size": 3}
+
+
+def _unit(channels, shape):
+    """A convolution, its batch norm and activation."""
+    return chain(nn.Conv2D(channels, use_bias=False, **shape), nn.BatchNorm(epsilon=0.001), relu())
+
+
+def _branch(*layers, pool=None):
+    """A pooling that keeps the size of the image (avg) or halves it (max), if asked for, then units."""
+    row = chain()
+    if pool == "avg":
+        row.add(nn.AvgPool2D(pool_size=3, strides=1, padding=1))
+    elif pool == "max":
+        row.add(nn.MaxPool2D(pool_size=3, strides=2))
+    row.add(*(_unit(*layer) for layer in layers))
+    return row
+
+
+def _block_a(pool_features):
+    return (_branch((64, POINT)),
+            _branch((48, POINT), (64, WIDE)),
+            _branch((64, POINT), (96, SQUARE), (96, SQUARE)),
+            _branch((pool_features, POINT), pool="avg"))
+
+
+def _block_b():
+    return _branch((384, HALVE)), _branch((64, POINT), (96, SQUARE), (96, HALVE)), _branch(pool="max")
+
+
+def _block_c(width):
+    return (_branch((192, POINT)),
+            _branch((width, POINT), (width, ROW), (192, COLUMN)),
+            _branch((width, POINT), (width, COLUMN), (width, ROW), (width, COLUMN), (192, ROW)),
+            _branch((192, POINT), pool="avg"))
+
+
+def _block_d():
+    return (_branch((192, POINT), (320, HALVE)),
+            _branch((192, POINT), (192, ROW), (192, COLUMN), (192, HALVE)),
+            _branch(pool="max"))
+
+
+def _block_e():
+    def split(*layers):
+        sides = Concurrent(prefix="")
+        row = chain(_branch(*layers), sides)
+        sides.add(_branch((384, SHORT_ROW)), _branch((384, SHORT_COLUMN)))
+        return row
+
+    return (_branch((320, POINT)), split((384, POINT)), split((448, POINT), (384, SQUARE)), _branch((192, POINT), pool="avg"))
+
+
+_BLOCKS = [
+    ("A1_", _block_a, (32,)), ("A2_", _block_a, (64,)), ("A3_", _block_a, (64,)), ("B_", _block_b, ()),
+    ("C1_", _block_c, (128,)), ("C2_", _block_c, (160,)), ("C3_", _block_c, (160,)), ("C4_", _block_c, (192,)), ("D_", _block_d, ()),
+    ("E1_", _block_e, ()), ("E2_", _block_e, ()),
+]
+
+
+class Inception3(Classifier):
+    """Inception v3, for images of 299 by 299.
+
+    Parameters
+    ----------
+    classes : int
+        The number of outputs.
+    """
+
+    def __init__(self, classes=1000, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.features = chain(
+                _unit(32, HALVE), _unit(32, VALID), _unit(64, SQUARE), nn.MaxPool2D(pool_size=3, strides=2),
+                _unit(80, POINT), _unit(192, VALID), nn.MaxPool2D(pool_size=3, strides=2))
+            for prefix, make, sizes in _BLOCKS:
+                block = Concurrent(prefix=prefix)
+                with block.name_scope():
+                    block.add(*make(*sizes))
+                self.features.add(block)
+            self.features.add(nn.AvgPool2D(pool_size=8), nn.Dropout(0.5))
+            self.output = nn.Dense(classes)
+
+
+def inception_v3(pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+    """Inception v3.
+
+    Parameters
+    ----------
+    pretrained : bool
+        Load the published parameters.
+    ctx : Context
+        Where to put them.
+    root : str
+        The folder that keeps downloaded parameters.
+    **kwargs
+        For `Inception3`.
+    """
+    net = Inception3(**kwargs)
+    return load_pretrained(net, "inceptionv3", root, ctx) if pretrained else net

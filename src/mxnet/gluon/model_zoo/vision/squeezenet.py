@@ -1,0 +1,79 @@
+"""SqueezeNet: Iandola et al., "AlexNet-level accuracy with 50x fewer parameters and <0.5MB model size", arXiv:1602.07360."""
+from ....context import cpu
+from ... import nn
+from ...utils import UsageError
+from ..model_store import MODELS_DIR, load_pretrained
+from ._blocks import Classifier, Concurrent, chain, named, relu
+
+__all__ = ["SqueezeNet", "squeezenet1_0", "squeezenet1_1"]
+
+# Version to the width, kernel of the first convolution, and the fire modules, None being a pooling.
+_SPEC = {
+    "1.0": (96, 7, (None, 16, 16, 32, None, 32, 48, 48, 64, None, 64)),
+    "1.1": (64, 3, (None, 16, 16, None, 32, 32, None, 48, 48, 64, 64)),
+}
+
+
+def _conv(channels, kernel_size, padding=0):
+    return chain(nn.Conv2D(channels, kernel_size, padding=padding), relu())
+
+
+def _fire(squeeze):
+    """Narrows to `squeeze` channels, then widens each of two halves to four times of it."""
+    squeezed = _conv(squeeze, 1)
+    paths = Concurrent(prefix="")
+    paths.add(_conv(4 * squeeze, 1), _conv(4 * squeeze, 3, padding=1))
+    return chain(squeezed, paths)
+
+
+class SqueezeNet(Classifier):
+    """SqueezeNet, for images of 224 by 224.
+
+    Parameters
+    ----------
+    version : str
+        '1.0', or '1.1' that needs 2.4 times less computation.
+    classes : int
+        The number of outputs.
+
+    Raises
+    ------
+    UsageError
+        For another version.
+    """
+
+    def __init__(self, version, classes=1000, **kwargs):
+        super().__init__(**kwargs)
+        if version not in _SPEC:
+            raise UsageError(f"Unsupported SqueezeNet version {version}: 1.0 or 1.1 expected")
+        width, kernel, modules = _SPEC[version]
+        with self.name_scope():
+            self.features = chain(nn.Conv2D(width, kernel_size=kernel, strides=2), relu())
+            for squeeze in modules:
+                self.features.add(_fire(squeeze) if squeeze else nn.MaxPool2D(pool_size=3, strides=2, ceil_mode=True))
+            self.features.add(nn.Dropout(0.5))
+            self.output = chain(nn.Conv2D(classes, kernel_size=1), relu(), nn.AvgPool2D(13), nn.Flatten())
+
+
+def get_squeezenet(version, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+    """SqueezeNet by its version.
+
+    Parameters
+    ----------
+    version : str
+        '1.0' or '1.1'.
+    pretrained : bool
+        Load the published parameters.
+    ctx : Context
+        Where to put them.
+    root : str
+        The folder that keeps downloaded parameters.
+    **kwargs
+        For `SqueezeNet`.
+    """
+    net = SqueezeNet(version, **kwargs)
+    return load_pretrained(net, f"squeezenet{version}", root, ctx) if pretrained else net
+
+
+squeezenet1_0 = named("squeezenet1_0", "SqueezeNet 1.0", get_squeezenet, "1.0")
+squeezenet1_1 = named("squeezenet1_1", "SqueezeNet 1.1", get_squeezenet, "1.1")

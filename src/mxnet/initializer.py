@@ -1,0 +1,485 @@
+"""How parameters start.
+
+An initializer is called with the description of a parameter and its array. What it does depends on the parameter's name:
+biases and betas become 0, gammas 1, weights what the class says. A variable's own ``__init__`` attribute comes first.
+"""
+import json
+import logging
+import re
+import warnings
+from math import sqrt
+
+import numpy as np
+
+from . import random, registry
+from .base import MXNetError
+from .ndarray import NDArray, load, norm
+
+__all__ = ["Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMBias", "Load", "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal",
+           "Uniform", "Xavier", "Zero", "alias", "create", "register"]
+
+
+class InitDesc(str):
+    """The name of a parameter, with what is known of it.
+
+    Parameters
+    ----------
+    name : str
+    attrs : dict of str to str, optional
+        The variable's attributes, as in ``Symbol.attr_dict``.
+    global_init : Initializer, optional
+        The initializer of the whole network.
+    """
+
+    def __new__(cls, name, attrs=None, global_init=None):
+        self = super().__new__(cls, name)
+        self.attrs, self.global_init = attrs or {}, global_init
+        return self
+
+
+# The end of a name, and the method that such parameters go to. The first that fits counts.
+_BY_SUFFIX = (("weight", "_init_weight"), ("bias", "_init_bias"), ("gamma", "_init_gamma"), ("beta", "_init_beta"), ("min", "_init_zero"),
+              ("max", "_init_one"), ("weight_quantize", "_init_quantized_weight"), ("bias_quantize", "_init_quantized_bias"))
+# The same for names without attributes, which may be those of 0.x networks.
+_BY_LEGACY_SUFFIX = (("bias", "_init_bias"), ("gamma", "_init_gamma"), ("beta", "_init_beta"), ("weight", "_init_weight"),
+                     ("moving_mean", "_init_zero"), ("moving_var", "_init_one"), ("moving_inv_var", "_init_zero"), ("moving_avg", "_init_zero"),
+                     ("min", "_init_zero"), ("max", "_init_one"))
+
+
+class Initializer:
+    """The base of initializers. Derive from it and define ``_init_weight(self, name, array)``.
+
+    Parameters
+    ----------
+    **kwargs
+        What `dumps` writes, so that `create` can make the initializer again.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> @mx.init.register
+    ... class Tenth(mx.init.Initializer):
+    ...     def _init_weight(self, name, array):
+    ...         array[:] = 0.1
+    >>> weight = mx.nd.empty((2,))
+    >>> mx.init.create('tenth')(mx.init.InitDesc('fc_weight'), weight)
+    >>> weight.asnumpy()
+    array([0.1, 0.1], dtype=float32)
+    """
+
+    def __init__(self, **kwargs):
+        self._kwargs = kwargs
+        self._verbose = False
+        self._print_func = None
+
+    def set_verbosity(self, verbose=False, print_func=None):
+        """Log every array that is initialized.
+
+        Parameters
+        ----------
+        verbose : bool
+        print_func : callable, optional
+            What to log of an array, as a string; by default its norm over the root of its size.
+        """
+        self._verbose = verbose
+        self._print_func = print_func or (lambda array: str((norm(array) / sqrt(array.size)).asscalar()))
+        return self
+
+    def dumps(self):
+        """The initializer as JSON, for `create` and for the ``__init__`` attribute of variables.
+
+        Example
+        -------
+        >>> import mxnet as mx
+        >>> mx.init.Normal(0.5).dumps()
+        '["normal", {"sigma": 0.5}]'
+        """
+        return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+    def __call__(self, desc, arr):
+        """Initialize the array `arr` of the parameter that `desc`, an InitDesc, describes.
+
+        Raises
+        ------
+        ValueError
+            If the name doesn't tell what kind of parameter it is.
+        """
+        if not isinstance(desc, InitDesc):
+            self._legacy_init(desc, arr)
+            return
+        if desc.global_init is None:
+            desc.global_init = self
+        own = desc.attrs.get("__init__", "")
+        if own:
+            create(own)._init_weight(desc, arr)
+            self._verbose_print(desc, own, arr)
+            return
+        for suffix, method in _BY_SUFFIX:
+            if desc.endswith(suffix):
+                getattr(self, method)(desc, arr)
+                self._verbose_print(desc, suffix, arr)
+                return
+        self._init_default(desc, arr)
+
+    def _verbose_print(self, desc, init, arr):
+        if self._verbose and self._print_func:
+            logging.info("Initialized %s as %s: %s", desc, init, self._print_func(arr))
+
+    def _legacy_init(self, name, arr):
+        warnings.warn("Calling initializer with init(str, NDArray) has been deprecated; "
+                      "use init(mx.init.InitDesc(...), NDArray) instead.", DeprecationWarning, stacklevel=3)
+        if not isinstance(name, str):
+            raise TypeError(f"name must be string, received {name!r}")
+        if not isinstance(arr, NDArray):
+            raise TypeError(f"arr must be NDArray, received {type(arr).__name__}")
+        if name.startswith("upsampling"):
+            self._init_bilinear(name, arr)
+        elif name.startswith("stn_loc") and name.endswith("weight"):
+            self._init_zero(name, arr)
+        elif name.startswith("stn_loc") and name.endswith("bias"):
+            self._init_loc_bias(name, arr)
+        else:
+            method = next((m for suffix, m in _BY_LEGACY_SUFFIX if name.endswith(suffix)), "_init_default")
+            getattr(self, method)(name, arr)
+
+    def _init_bilinear(self, _, arr):
+        _fill_bilinear(arr)
+
+    def _init_loc_bias(self, _, arr):
+        if arr.shape[0] != 6:
+            raise ValueError(f"the bias of a spatial transformer's localisation has 6 numbers, received shape {arr.shape}")
+        arr[:] = np.array([1.0, 0, 0, 0, 1.0, 0])
+
+    def _init_zero(self, _, arr):
+        arr[:] = 0
+
+    def _init_one(self, _, arr):
+        arr[:] = 1
+
+    _init_bias = _init_beta = _init_quantized_bias = _init_zero
+    _init_gamma = _init_one
+
+    def _init_weight(self, name, arr):
+        raise NotImplementedError(f"{type(self).__name__} must define _init_weight(name, array)")
+
+    def _init_quantized_weight(self, _, arr):
+        arr[:] = random.randint(-127, 127, dtype="int32").asscalar()
+
+    def _init_default(self, name, _):
+        raise ValueError(f"Unknown initialization pattern for {name}. Names that end in weight, bias, gamma (1.0) or beta (0.0) are known; for "
+                         "others say how with mx.sym.Variable(init=mx.init.*)")
+
+    def __eq__(self, other):
+        if not isinstance(other, Initializer):
+            return NotImplemented
+        return type(self) is type(other) and self._kwargs == other._kwargs
+
+    __hash__ = None
+
+
+_register = registry.get_register_func(Initializer, "initializer")
+alias = registry.get_alias_func(Initializer, "initializer")
+create = registry.get_create_func(Initializer, "initializer")
+
+
+def register(klass):
+    """Register a class derived from `Initializer` under its name in lower case, for `create`."""
+    return _register(klass)
+
+
+class Load:
+    """Takes parameters from a file or dict.
+
+    Parameters
+    ----------
+    param : str or dict of str to NDArray
+        Names may begin with ``arg:`` or ``aux:``.
+    default_init : Initializer, optional
+        For parameters that are not there.
+    verbose : bool
+        Log where each came from.
+    """
+
+    def __init__(self, param, default_init=None, verbose=False):
+        if isinstance(param, str):
+            param = load(param)
+        if not isinstance(param, dict):
+            raise TypeError(f"Load: expected a dict of parameters or the name of a file that holds one, received {type(param).__name__}")
+        self.param = {name[4:] if name.startswith(("arg:", "aux:")) else name: array for name, array in param.items()}
+        self.default_init, self.verbose = default_init, verbose
+
+    def __call__(self, name, arr):
+        """Initialize `arr`.
+
+        Raises
+        ------
+        MXNetError
+            If the parameter is missing and there is no default, or has another shape.
+        """
+        if name in self.param:
+            source = self.param[name]
+            if arr.shape != source.shape:
+                raise MXNetError(f"Parameter {name} cannot be initialized from loading: its shape is {arr.shape}, the loaded one has {source.shape}")
+            arr[:] = source
+        elif self.default_init is None:
+            raise MXNetError(f"Cannot Initialize {name}. Not found in loaded param and no default Initializer is provided.")
+        else:
+            self.default_init(name, arr)
+        if self.verbose:
+            logging.info("Initialized %s by %s", name, "loading" if name in self.param else "default")
+
+
+class Mixed:
+    """Chooses an initializer by the name of the parameter.
+
+    Parameters
+    ----------
+    patterns : list of str
+        Regular expressions; the first that matches the start of the name counts.
+    initializers : list of Initializer
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> init = mx.init.Mixed(['bias', '.*'], [mx.init.Zero(), mx.init.Uniform(0.1)])
+    """
+
+    def __init__(self, patterns, initializers):
+        if len(patterns) != len(initializers):
+            raise ValueError(f"Mixed: as many initializers as patterns are needed, received {len(initializers)} and {len(patterns)}")
+        self.map = [(re.compile(p), init) for p, init in zip(patterns, initializers)]
+
+    def __call__(self, name, arr):
+        """Initialize `arr`.
+
+        Raises
+        ------
+        ValueError
+            If no pattern matches.
+        """
+        for pattern, init in self.map:
+            if pattern.match(name):
+                init(name, arr)
+                return
+        raise ValueError(f'Parameter name {name} did not match any pattern. Consider adding a ".*" pattern at the end with a default Initializer.')
+
+
+@register
+@alias("zeros")
+class Zero(Initializer):
+    """Weights of 0."""
+
+    def __init__(self):
+        super().__init__()
+
+    def _init_weight(self, _, arr):
+        arr[:] = 0
+
+
+@register
+@alias("ones")
+class One(Initializer):
+    """Weights of 1."""
+
+    def __init__(self):
+        super().__init__()
+
+    def _init_weight(self, _, arr):
+        arr[:] = 1
+
+
+@register
+class Constant(Initializer):
+    """Weights of one value, or those of an array of the same shape."""
+
+    def __init__(self, value):
+        super().__init__(value=value)
+        self.value = value
+
+    def _init_weight(self, _, arr):
+        arr[:] = self.value
+
+    def dumps(self):
+        """The initializer as JSON, an array as nested lists."""
+        value = self.value.asnumpy() if isinstance(self.value, NDArray) else self.value
+        return json.dumps([type(self).__name__.lower(), {"value": value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value}])
+
+
+@register
+class Uniform(Initializer):
+    """Weights between ``-scale`` and ``scale``, evenly spread."""
+
+    def __init__(self, scale=0.07):
+        super().__init__(scale=scale)
+        self.scale = scale
+
+    def _init_weight(self, _, arr):
+        random.uniform(-self.scale, self.scale, arr.shape, out=arr)
+
+
+@register
+class Normal(Initializer):
+    """Normally distributed weights with mean 0 and standard deviation `sigma`."""
+
+    def __init__(self, sigma=0.01):
+        super().__init__(sigma=sigma)
+        self.sigma = sigma
+
+    def _init_weight(self, _, arr):
+        random.normal(0, self.sigma, arr.shape, out=arr)
+
+
+@register
+class Orthogonal(Initializer):
+    """A random matrix whose rows (or columns, whichever are fewer) are orthogonal, times `scale`.
+
+    For axes beyond the second the weight counts as a matrix with one row for each entry of the first. See https://arxiv.org/abs/1312.6120.
+
+    Parameters
+    ----------
+    scale : float
+    rand_type : str
+        ``'uniform'`` or ``'normal'``: the numbers that the matrix is made from.
+    """
+
+    def __init__(self, scale=1.414, rand_type="uniform"):
+        super().__init__(scale=scale, rand_type=rand_type)
+        self.scale, self.rand_type = scale, rand_type
+
+    def _init_weight(self, _, arr):
+        shape = arr.shape[0], int(np.prod(arr.shape[1:]))
+        if self.rand_type == "uniform":
+            start = random.uniform(-1.0, 1.0, shape)
+        elif self.rand_type == "normal":
+            start = random.normal(0.0, 1.0, shape)
+        else:
+            raise ValueError(f"Orthogonal: rand_type must be 'uniform' or 'normal', received {self.rand_type!r}")
+        u, _, v = np.linalg.svd(start.asnumpy(), full_matrices=False)
+        arr[:] = self.scale * (u if u.shape == shape else v).reshape(arr.shape)
+
+
+@register
+class Xavier(Initializer):
+    """Random weights whose scale keeps gradients alike in all layers.
+
+    The scale is ``sqrt(magnitude / factor)``, the bound of a uniform or the standard deviation of a normal distribution; the factor is how many
+    inputs a unit has, how many outputs it feeds, or the mean of both.
+
+    Parameters
+    ----------
+    rnd_type : str
+        ``'uniform'`` or ``'gaussian'``.
+    factor_type : str
+        ``'in'``, ``'out'`` or ``'avg'``.
+    magnitude : float
+    """
+
+    def __init__(self, rnd_type="uniform", factor_type="avg", magnitude=3):
+        super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
+        self.rnd_type, self.factor_type, self.magnitude = rnd_type, factor_type, float(magnitude)
+
+    def _init_weight(self, name, arr):
+        shape = arr.shape
+        if len(shape) < 2:
+            raise ValueError(f"Xavier initializer cannot be applied to vector {name} of shape {shape}. It requires at least 2D.")
+        area = float(np.prod(shape[2:]))
+        fan_in, fan_out = shape[1] * area, shape[0] * area
+        factors = {"avg": (fan_in + fan_out) / 2.0, "in": fan_in, "out": fan_out}
+        if self.factor_type not in factors:
+            raise ValueError(f"Incorrect factor type {self.factor_type!r}; expected 'in', 'out' or 'avg'")
+        scale = sqrt(self.magnitude / factors[self.factor_type])
+        if self.rnd_type == "uniform":
+            random.uniform(-scale, scale, shape, out=arr)
+        elif self.rnd_type == "gaussian":
+            random.normal(0, scale, shape, out=arr)
+        else:
+            raise ValueError(f"Unknown random type {self.rnd_type!r}; expected 'uniform' or 'gaussian'")
+
+
+@register
+class MSRAPrelu(Xavier):
+    """`Xavier` with normal numbers and the scale for rectifiers; see https://arxiv.org/abs/1502.01852.
+
+    Parameters
+    ----------
+    factor_type : str
+        ``'in'``, ``'out'`` or ``'avg'``.
+    slope : float
+        What the PReLU layers' negative slopes start with; 0 for ReLU.
+    """
+
+    def __init__(self, factor_type="avg", slope=0.25):
+        super().__init__("gaussian", factor_type, 2.0 / (1 + slope ** 2))
+        self._kwargs = {"factor_type": factor_type, "slope": slope}
+
+
+def _fill_bilinear(arr):
+    rows, columns = arr.shape[2:]
+    f = np.ceil(columns / 2.0)
+    c = (2 * f - 1 - f % 2) / (2.0 * f)
+
+    def ramp(n):
+        return 1 - np.abs(np.arange(n) / f - c)
+
+    arr[:] = np.broadcast_to(np.outer(ramp(rows), ramp(columns)).astype("float32"), arr.shape)
+
+
+@register
+class Bilinear(Initializer):
+    """Weights (outputs, inputs, height, width) with which a deconvolution interpolates linearly."""
+
+    def __init__(self):
+        super().__init__()
+
+    def _init_weight(self, _, arr):
+        _fill_bilinear(arr)
+
+
+@register
+class LSTMBias(Initializer):
+    """Biases of an LSTM cell: `forget_bias` for the forget gate, the second of the four, and 0 for the others."""
+
+    def __init__(self, forget_bias=1.0):
+        super().__init__(forget_bias=forget_bias)
+        self.forget_bias = forget_bias
+
+    def _init_weight(self, name, arr):
+        arr[:] = 0.0
+        num_hidden = arr.shape[0] // 4
+        arr[num_hidden:2 * num_hidden] = self.forget_bias
+
+
+@register
+class FusedRNN(Initializer):
+    """The one parameter array of a fused RNN layer, each of its parts by its own name.
+
+    Parameters
+    ----------
+    init : Initializer or str
+        For the parts; None for the initializer of the whole network.
+    num_hidden, num_layers, mode, bidirectional, forget_bias
+        Those of `mx.rnn.FusedRNNCell`.
+    """
+
+    def __init__(self, init, num_hidden, num_layers, mode, bidirectional=False, forget_bias=1.0):
+        if isinstance(init, str):
+            init = create(init)
+        super().__init__(init=init.dumps() if init is not None else None, num_hidden=num_hidden, num_layers=num_layers, mode=mode,
+                         bidirectional=bidirectional, forget_bias=forget_bias)
+        self._init, self._mode, self._forget_bias = init, mode, forget_bias
+        self._cell_arguments = num_hidden, num_layers, mode, bidirectional
+
+    def _init_weight(self, desc, arr):
+        from .rnn import FusedRNNCell
+        cell = FusedRNNCell(*self._cell_arguments, forget_bias=self._forget_bias, prefix="")
+        parts = cell.unpack_weights({"parameters": arr})
+        whole = getattr(desc, "global_init", None)
+        init = self._init or whole
+        if init is None:
+            raise MXNetError(f"FusedRNN: no initializer is given for the parts of {desc}, and there is none of the whole network")
+        for name, part in parts.items():
+            if self._mode == "lstm" and name.endswith("_f_bias"):
+                part[:] = self._forget_bias
+            else:
+                init(InitDesc(name, global_init=whole), part)
+        arr[:] = cell.pack_weights(parts)["parameters"]

@@ -1,0 +1,137 @@
+"""What every data iterator gives: batches, their description, and the class that all iterators derive from."""
+import collections
+
+from ..base import mx_real_t
+
+__all__ = ["DataBatch", "DataDesc", "DataIter"]
+
+
+class DataDesc(collections.namedtuple("DataDesc", ["name", "shape"])):
+    """Name, shape, type and layout of one input.
+
+    It compares and unpacks as the pair (name, shape).
+
+    Parameters
+    ----------
+    name : str
+    shape : tuple of int
+    dtype : type or str
+    layout : str
+        A letter for each axis; ``N`` is the one along which examples are counted.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.io.DataDesc('data', (32, 3, 28, 28), 'uint8')
+    DataDesc[data,(32, 3, 28, 28),uint8,NCHW]
+    """
+
+    def __new__(cls, name, shape, dtype=mx_real_t, layout="NCHW"):
+        self = super().__new__(cls, name, shape)
+        self.dtype, self.layout = dtype, layout
+        return self
+
+    def __getnewargs__(self):
+        return self.name, self.shape, self.dtype, self.layout
+
+    def __repr__(self):
+        return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
+
+    @staticmethod
+    def get_batch_axis(layout):
+        """The axis of a layout that counts examples; 0 for None, -1 if there is none."""
+        return 0 if layout is None else layout.find("N")
+
+    @staticmethod
+    def get_list(shapes, types):
+        """Descriptions out of (name, shape) pairs and, if `types` is not None, (name, type) pairs."""
+        if types is None:
+            return [DataDesc(name, shape) for name, shape in shapes]
+        types = dict(types)
+        return [DataDesc(name, shape, types[name]) for name, shape in shapes]
+
+
+class DataBatch:
+    """One batch of examples.
+
+    Parameters
+    ----------
+    data : list of NDArray
+    label : list of NDArray, optional
+    pad : int, optional
+        How many examples at the end are there only to fill the batch.
+    index : numpy.ndarray, optional
+        The numbers of the examples.
+    bucket_key : optional
+        Which bucket of a BucketingModule the batch belongs to.
+    provide_data, provide_label : list of DataDesc, optional
+        What the arrays are, where batches differ.
+
+    Raises
+    ------
+    TypeError
+        If `data` or `label` is no list.
+    """
+
+    def __init__(self, data, label=None, pad=None, index=None, bucket_key=None, provide_data=None, provide_label=None):
+        for name, value in (("data", data), ("label", label)):
+            if value is not None and not isinstance(value, (list, tuple)):
+                raise TypeError(f"{name} must be a list of NDArrays, received {type(value).__name__}; write [x] for one array")
+        self.data, self.label, self.pad, self.index = data, label, pad, index
+        self.bucket_key, self.provide_data, self.provide_label = bucket_key, provide_data, provide_label
+
+    def __str__(self):
+        labels = [label.shape for label in self.label] if self.label else None
+        return f"{type(self).__name__}: data shapes: {[d.shape for d in self.data or ()]} label shapes: {labels}"
+
+
+class DataIter:
+    """The base of data iterators.
+
+    A subclass gives `provide_data` and `provide_label` (lists of DataDesc) and either `next`, or `iter_next` with `getdata`,
+    `getlabel`, `getpad` and `getindex`. An epoch ends with StopIteration; `reset` starts the next one.
+
+    Parameters
+    ----------
+    batch_size : int
+    """
+
+    def __init__(self, batch_size=0):
+        self.batch_size = batch_size
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.next()
+
+    def reset(self):
+        """Go to the beginning of the data."""
+
+    def next(self):
+        """The next batch.
+
+        Raises
+        ------
+        StopIteration
+            At the end of the data.
+        """
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch(data=self.getdata(), label=self.getlabel(), pad=self.getpad(), index=self.getindex())
+
+    def iter_next(self):
+        """Move to the next batch; whether there is one."""
+
+    def getdata(self):
+        """The data of the current batch, a list of NDArray."""
+
+    def getlabel(self):
+        """The labels of the current batch, a list of NDArray."""
+
+    def getindex(self):
+        """The numbers of the examples of the current batch, or None."""
+        return None
+
+    def getpad(self):
+        """How many examples of the current batch only fill it up."""

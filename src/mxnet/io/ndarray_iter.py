@@ -1,0 +1,210 @@
+"""Batches out of arrays in memory."""
+import numpy as np
+import torch
+
+from ..base import MXNetError
+from ..ndarray import NDArray, array
+from ..ndarray.sparse import CSRNDArray
+from .base import DataBatch, DataDesc, DataIter
+
+__all__ = ["NDArrayIter"]
+
+_HANDLINGS = ("pad", "discard", "roll_over")
+
+
+def _is_h5py(x):
+    # Asking the type's module spares the import of h5py.
+    return type(x).__module__.partition(".")[0] == "h5py"
+
+
+def _named_arrays(source, allow_empty, default_name):
+    """(name, array) pairs out of an array, a list or a dict of them, sorted by name."""
+    if source is None:
+        source = []
+    if isinstance(source, (np.ndarray, NDArray, torch.Tensor)) or _is_h5py(source):
+        source = [source]
+    if isinstance(source, (list, tuple)):
+        source = ({default_name: source[0]} if len(source) == 1 else
+                  {f"_{i}_{default_name}": x for i, x in enumerate(source)})
+    if not isinstance(source, dict):
+        raise TypeError("Input must be NDArray, numpy.ndarray, h5py.Dataset, a list of them or a dict with them as values, "
+                        f"received {type(source).__name__}")
+    if not source and not allow_empty:
+        raise MXNetError("NDArrayIter: `data` holds no array")
+    pairs = []
+    for name, x in sorted(source.items()):
+        if not isinstance(x, NDArray) and not _is_h5py(x):
+            try:
+                x = array(x)
+            except (TypeError, ValueError, MXNetError) as error:
+                raise TypeError(f"Invalid type '{type(x)}' for {name}, should be NDArray, numpy.ndarray or h5py.Dataset: {error}") from None
+        pairs.append((name, x))
+    return pairs
+
+
+class NDArrayIter(DataIter):
+    """Batches out of arrays: NDArray, numpy.ndarray, CSRNDArray, scipy.sparse.csr_matrix or h5py.Dataset.
+
+    Parameters
+    ----------
+    data : array, list of arrays or dict of arrays
+        All with the same number of examples.
+    label : array, list of arrays or dict of arrays, optional
+    batch_size : int
+    shuffle : bool
+        Take the examples in another random order in each epoch, by NumPy's global generator.
+    last_batch_handle : str
+        What happens when the number of examples is no multiple of `batch_size`: ``'pad'`` fills the last batch with examples
+        from the beginning, ``'discard'`` leaves the rest out, ``'roll_over'`` puts it before the next epoch.
+    data_name, label_name : str
+        Names for arrays that come without one.
+    layout : str
+        A letter for each axis; ``N`` is the one along which examples are counted.
+
+    Raises
+    ------
+    TypeError
+        If `data` or `label` is no array.
+    MXNetError
+        If an array has fewer examples than the first one.
+    NotImplementedError
+        For sparse arrays with another `last_batch_handle` than ``'discard'``.
+
+    Example
+    -------
+    >>> import mxnet as mx, numpy as np
+    >>> it = mx.io.NDArrayIter(np.arange(5), np.arange(5) * 10, batch_size=2)
+    >>> for batch in it:
+    ...     print(batch.data[0].asnumpy(), batch.label[0].asnumpy(), batch.pad)
+    [0. 1.] [ 0. 10.] 0
+    [2. 3.] [20. 30.] 0
+    [4. 0.] [40.  0.] 1
+    """
+
+    def __init__(self, data, label=None, batch_size=1, shuffle=False, last_batch_handle="pad", data_name="data",
+                 label_name="softmax_label", layout="NCHW"):
+        super().__init__(batch_size)
+        if last_batch_handle not in _HANDLINGS:
+            raise MXNetError(f"NDArrayIter: last_batch_handle must be one of {_HANDLINGS}, received {last_batch_handle!r}")
+        if batch_size < 1:
+            raise MXNetError(f"NDArrayIter: batch_size must be at least 1, received {batch_size}")
+        self.data = _named_arrays(data, allow_empty=False, default_name=data_name)
+        self.label = _named_arrays(label, allow_empty=True, default_name=label_name)
+        self.layout = layout
+        self._axis = layout.find("N")
+        self.last_batch_handle = last_batch_handle
+        self.shuffle = shuffle
+        self.data_list = [x for _, x in self.data + self.label]
+        self.num_source = len(self.data_list)
+        if last_batch_handle != "discard" and any(isinstance(x, CSRNDArray) for x in self.data_list):
+            raise NotImplementedError("`NDArrayIter` only supports ``CSRNDArray`` with `last_batch_handle` set to `discard`.")
+        self.num_data = self._count_examples()
+        self.idx = np.arange(self.num_data)
+        self._order = self.idx
+        self._rest = self.idx[:0]
+        self.cursor = -batch_size
+        self.reset()
+
+    def _count_examples(self):
+        """The number of examples of the first array, which no other may lack."""
+        for name, x in self.data + self.label:
+            if self._axis < 0 or self._axis >= len(x.shape):
+                raise MXNetError(f"NDArrayIter: layout {self.layout!r} places the examples on axis {self._axis}, which {name} of shape "
+                                 f"{tuple(x.shape)} has not")
+        count = self.data_list[0].shape[self._axis]
+        for name, x in self.data + self.label:
+            if x.shape[self._axis] < count:
+                raise MXNetError(f"NDArrayIter: {name} has {x.shape[self._axis]} examples and {self.data[0][0]} has {count}")
+        return count
+
+    def _describe(self, pairs):
+        axis = self._axis
+        return [DataDesc(name, (*x.shape[:axis], self.batch_size, *x.shape[axis + 1:]), x.dtype, layout=self.layout) for name, x in pairs]
+
+    @property
+    def provide_data(self):
+        """Name, shape and type of the data arrays of a batch."""
+        return self._describe(self.data)
+
+    @property
+    def provide_label(self):
+        """Name, shape and type of the label arrays of a batch."""
+        return self._describe(self.label)
+
+    def _reorder(self):
+        if self.shuffle:
+            np.random.shuffle(self.idx)
+            # Shuffling the shuffled gives the order that MXNet has for the same seed, epoch by epoch.
+            self._order = self._order[self.idx]
+
+    def hard_reset(self):
+        """Go to the beginning and forget what would roll over."""
+        self._rest = self.idx[:0]
+        self._reorder()
+        self.cursor = -self.batch_size
+
+    def reset(self):
+        """Go to the beginning of the next epoch."""
+        positions = self._positions() if 0 <= self.cursor < self.num_data or -self.batch_size < self.cursor < 0 else self.idx[:0]
+        incomplete = self.last_batch_handle == "roll_over" and 0 < len(positions) < self.batch_size
+        self._rest = positions.copy() if incomplete else self.idx[:0]
+        self._reorder()
+        self.cursor = -self.batch_size - len(self._rest)
+
+    def iter_next(self):
+        """Move to the next batch; whether there is any example left."""
+        self.cursor += self.batch_size
+        return self.cursor < self.num_data
+
+    def next(self):
+        """The next batch."""
+        if not self.iter_next() or len(self._positions()) < self.batch_size:
+            raise StopIteration
+        return DataBatch(data=self.getdata(), label=self.getlabel(), pad=self.getpad(), index=None)
+
+    def _positions(self):
+        """Which examples are in the current batch."""
+        start, stop = self.cursor, self.cursor + self.batch_size
+        if start >= self.num_data:
+            raise MXNetError("NDArrayIter is at the end of its data; call reset() first")
+        if start < 0:
+            return np.concatenate([self._rest, self._order[:max(stop, 0)]])
+        if stop > self.num_data and self.last_batch_handle == "pad":
+            return np.concatenate([self._order[start:], np.resize(self._order, stop - self.num_data)])
+        return self._order[start:stop]
+
+    def _pick(self, pairs):
+        positions = self._positions()
+        in_order = not self.shuffle and self.cursor >= 0 and self.cursor + len(positions) <= self.num_data
+        return [self._pick_from(x, positions, in_order) for _, x in pairs]
+
+    def _pick_from(self, x, positions, in_order):
+        if _is_h5py(x):
+            # h5py wants each index once and in increasing order.
+            unique, inverse = np.unique(positions, return_inverse=True)
+            return array(np.take(x[(slice(None),) * self._axis + (unique,)], inverse, axis=self._axis), dtype=x.dtype)
+        if isinstance(x, CSRNDArray):
+            if in_order:
+                return x[int(positions[0]):int(positions[-1]) + 1]
+            return array(x.asscipy()[positions], ctx=x.context, dtype=x.dtype)
+        values = x._data.detach()
+        if in_order:
+            # A copy: a batch changed in place must not change the data set.
+            values = values.narrow(self._axis, int(positions[0]), len(positions)).clone(memory_format=torch.contiguous_format)
+        else:
+            values = values.index_select(self._axis, torch.from_numpy(positions).to(values.device))
+        return type(x)._new(values, x._ctx)
+
+    def getdata(self):
+        """The data arrays of the current batch."""
+        return self._pick(self.data)
+
+    def getlabel(self):
+        """The label arrays of the current batch."""
+        return self._pick(self.label)
+
+    def getpad(self):
+        """How many examples fill the last batch up, or were rolled over into the first."""
+        if self.last_batch_handle == "pad":
+            return max(0, self.cursor + self.batch_size - self.num_data)
+        return max(0, -self.cursor) if self.last_batch_handle == "roll_over" else 0

@@ -1,0 +1,179 @@
+"""Iterators around other iterators."""
+from ..base import MXNetError
+from .background import Background
+from .base import DataBatch, DataDesc, DataIter
+
+__all__ = ["PrefetchingIter", "ResizeIter"]
+
+
+class _CurrentBatch(DataIter):
+    """An iterator whose current batch is at hand."""
+
+    current_batch = None
+
+    def next(self):
+        """The next batch."""
+        if not self.iter_next():
+            raise StopIteration
+        return self.current_batch
+
+    def getdata(self):
+        """The data of the current batch."""
+        return self.current_batch.data
+
+    def getlabel(self):
+        """The labels of the current batch."""
+        return self.current_batch.label
+
+    def getindex(self):
+        """The numbers of the examples of the current batch."""
+        return self.current_batch.index
+
+    def getpad(self):
+        """How many examples of the current batch only fill it up."""
+        return self.current_batch.pad
+
+
+class ResizeIter(_CurrentBatch):
+    """Another iterator with a given number of batches in each epoch.
+
+    Parameters
+    ----------
+    data_iter : DataIter
+        It starts again whenever it ends before `size` batches.
+    size : int
+        Batches in an epoch.
+    reset_internal : bool
+        Whether `reset` resets `data_iter` too; otherwise an epoch goes on where the last one ended.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> it = mx.io.ResizeIter(mx.io.NDArrayIter(mx.nd.ones((100, 10)), batch_size=25), 2)
+    >>> len(list(it))
+    2
+    """
+
+    def __init__(self, data_iter, size, reset_internal=True):
+        super().__init__(data_iter.batch_size)
+        self.data_iter = data_iter
+        self.size = size
+        self.reset_internal = reset_internal
+        self.cur = 0
+        self.provide_data = data_iter.provide_data
+        self.provide_label = data_iter.provide_label
+        if hasattr(data_iter, "default_bucket_key"):
+            self.default_bucket_key = data_iter.default_bucket_key
+
+    def reset(self):
+        """Start the next epoch."""
+        self.cur = 0
+        if self.reset_internal:
+            self.data_iter.reset()
+
+    def iter_next(self):
+        """Move to the next batch; whether there is one."""
+        if self.cur == self.size:
+            return False
+        try:
+            self.current_batch = self.data_iter.next()
+        except StopIteration:
+            self.data_iter.reset()
+            try:
+                self.current_batch = self.data_iter.next()
+            except StopIteration:
+                raise MXNetError("ResizeIter: the inner iterator gives no batch, even after reset()") from None
+        self.cur += 1
+        return True
+
+
+def _batches(data_iter):
+    while True:
+        try:
+            batch = data_iter.next()
+        except StopIteration:
+            return
+        yield batch
+
+
+class PrefetchingIter(_CurrentBatch):
+    """One or more iterators, each fetching its next batch in a thread of its own.
+
+    Errors of the inner iterators are raised by `next`.
+
+    Parameters
+    ----------
+    iters : DataIter or list of DataIter
+        The batches of several are joined: the arrays of the first, then those of the second, ....
+    rename_data, rename_label : list of dict, optional
+        For each iterator: old names to new ones.
+
+    Raises
+    ------
+    MXNetError
+        While iterating: if the iterators have different numbers of batches, or batches that are filled up differently.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> parts = [mx.io.NDArrayIter({'data': mx.nd.ones((100, 10))}, batch_size=25) for _ in range(2)]
+    >>> mx.io.PrefetchingIter(parts, rename_data=[{'data': 'data_1'}, {'data': 'data_2'}]).provide_data
+    [DataDesc[data_1,(25, 10),<class 'numpy.float32'>,NCHW], DataDesc[data_2,(25, 10),<class 'numpy.float32'>,NCHW]]
+    """
+
+    def __init__(self, iters, rename_data=None, rename_label=None):
+        super().__init__()
+        self.iters = list(iters) if isinstance(iters, (list, tuple)) else [iters]
+        self.n_iter = len(self.iters)
+        if not self.n_iter:
+            raise MXNetError("PrefetchingIter needs at least one iterator")
+        self.rename_data, self.rename_label = rename_data, rename_label
+        self.batch_size = self.provide_data[0][1][0]
+        self._start()
+
+    def _start(self):
+        self._fetching = [Background(_batches(inner), ahead=1) for inner in self.iters]
+
+    def _describe(self, kind, renames):
+        joined = []
+        for i, inner in enumerate(self.iters):
+            for desc in getattr(inner, kind):
+                desc = desc if isinstance(desc, DataDesc) else DataDesc(*desc)
+                if renames is not None:
+                    desc = DataDesc(renames[i][desc.name], desc.shape, desc.dtype, desc.layout)
+                joined.append(desc)
+        return joined
+
+    @property
+    def provide_data(self):
+        """Name, shape and type of the data arrays of a batch."""
+        return self._describe("provide_data", self.rename_data)
+
+    @property
+    def provide_label(self):
+        """Name, shape and type of the label arrays of a batch."""
+        return self._describe("provide_label", self.rename_label)
+
+    def reset(self):
+        """Reset the iterators and start to fetch again."""
+        for fetching in self._fetching:
+            fetching.close()
+        for inner in self.iters:
+            inner.reset()
+        self._start()
+
+    def iter_next(self):
+        """Move to the next batch; whether there is one."""
+        batches = [next(fetching, None) for fetching in self._fetching]
+        ended = [batch is None for batch in batches]
+        if all(ended):
+            return False
+        if any(ended):
+            raise MXNetError("PrefetchingIter: number of entries mismatches between iterators: "
+                             f"number {ended.index(True)} ended while others go on")
+        pads = [batch.pad for batch in batches]
+        if any(pad != pads[0] for pad in pads):
+            raise MXNetError(f"PrefetchingIter: number of entries mismatches between iterators: their last batches are filled up with {pads} examples")
+        self.current_batch = DataBatch([x for batch in batches for x in batch.data], [x for batch in batches for x in batch.label or ()],
+                                       pads[0], batches[0].index, provide_data=self.provide_data, provide_label=self.provide_label)
+        return True

@@ -1,0 +1,182 @@
+"""Learning rates that change as training goes on.
+
+A scheduler is called with the number of updates so far and returns the learning rate. Hand it to an optimizer:
+``mx.optimizer.SGD(lr_scheduler=...)``, or ``optimizer_params={'lr_scheduler': ...}``.
+"""
+import logging
+from math import cos, pi
+
+__all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
+
+
+class LRScheduler:
+    """The base of schedulers: a learning rate, and a warm-up that leads to it.
+
+    Parameters
+    ----------
+    base_lr : float
+        The learning rate after the warm-up.
+    warmup_steps : int
+        How many updates the warm-up lasts.
+    warmup_begin_lr : float
+        The learning rate at its start.
+    warmup_mode : str
+        ``'linear'``: in equal steps up to `base_lr`; ``'constant'``: stay at `warmup_begin_lr` until it ends.
+
+    Raises
+    ------
+    ValueError
+        If the warm-up would start above `base_lr`, or its length or mode is not valid.
+    """
+
+    def __init__(self, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
+        if not isinstance(warmup_steps, int) or warmup_steps < 0:
+            raise ValueError(f"Warmup steps has to be positive or 0, and an integer; received {warmup_steps!r}")
+        if warmup_begin_lr > base_lr:
+            raise ValueError(f"Base lr has to be higher than warmup_begin_lr; received {base_lr} and {warmup_begin_lr}")
+        if warmup_mode not in ("linear", "constant"):
+            raise ValueError(f"Supports only linear and constant modes of warmup; received {warmup_mode!r}")
+        self.base_lr = self.warmup_final_lr = base_lr
+        self.warmup_steps, self.warmup_begin_lr, self.warmup_mode = warmup_steps, warmup_begin_lr, warmup_mode
+
+    def get_warmup_lr(self, num_update):
+        """The learning rate at an update of the warm-up."""
+        if num_update >= self.warmup_steps:
+            raise ValueError(f"update {num_update} is not within the {self.warmup_steps} updates of the warm-up")
+        if self.warmup_mode == "constant":
+            return self.warmup_begin_lr
+        return self.warmup_begin_lr + (self.warmup_final_lr - self.warmup_begin_lr) * num_update / self.warmup_steps
+
+    def __call__(self, num_update):
+        """The learning rate after `num_update` updates: the most that any one weight has had."""
+        raise NotImplementedError(f"{type(self).__name__} must define __call__(num_update)")
+
+
+def _check_factor(factor):
+    if factor > 1.0:
+        raise ValueError(f"Factor must be no more than 1 to make lr reduce; received {factor}")
+
+
+class FactorScheduler(LRScheduler):
+    """Multiplies the learning rate by `factor` after every `step` updates, down to `stop_factor_lr`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> schedule = mx.lr_scheduler.FactorScheduler(step=10, factor=0.5, base_lr=1.0)
+    >>> [schedule(n) for n in (1, 10, 11, 21)]
+    [1.0, 1.0, 0.5, 0.25]
+    """
+
+    def __init__(self, step, factor=1, stop_factor_lr=1e-8, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
+        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        if step < 1:
+            raise ValueError(f"Schedule step must be greater or equal than 1 round; received {step}")
+        _check_factor(factor)
+        self.step, self.factor, self.stop_factor_lr, self.count = step, factor, stop_factor_lr, 0
+
+    def __call__(self, num_update):
+        if num_update < self.warmup_steps:
+            return self.get_warmup_lr(num_update)
+        # Training that goes on from a checkpoint passes several steps at once.
+        while num_update > self.count + self.step:
+            self.count += self.step
+            self.base_lr *= self.factor
+            if self.base_lr < self.stop_factor_lr:
+                self.base_lr = self.stop_factor_lr
+                logging.info("Update[%d]: now learning rate arrived at %0.5e, will not change in the future", num_update, self.base_lr)
+            else:
+                logging.info("Update[%d]: Change learning rate to %0.5e", num_update, self.base_lr)
+        return self.base_lr
+
+
+class MultiFactorScheduler(LRScheduler):
+    """Multiplies the learning rate by `factor` after each of the updates that the list `step` names.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> schedule = mx.lr_scheduler.MultiFactorScheduler(step=[2, 4], factor=0.5, base_lr=1.0)
+    >>> [schedule(n) for n in (1, 2, 3, 5)]
+    [1.0, 1.0, 0.5, 0.25]
+    """
+
+    def __init__(self, step, factor=1, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
+        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        if not isinstance(step, list) or not step:
+            raise ValueError(f"MultiFactorScheduler: `step` must be a list of at least one number of updates, received {step!r}")
+        if any(b <= a for a, b in zip(step, step[1:])):
+            raise ValueError(f"Schedule step must be an increasing integer list; received {step}")
+        if step[0] < 1:
+            raise ValueError(f"Schedule step must be greater or equal than 1 round; received {step}")
+        _check_factor(factor)
+        self.step, self.factor, self.cur_step_ind, self.count = step, factor, 0, 0
+
+    def __call__(self, num_update):
+        if num_update < self.warmup_steps:
+            return self.get_warmup_lr(num_update)
+        while self.cur_step_ind < len(self.step) and num_update > self.step[self.cur_step_ind]:
+            self.count = self.step[self.cur_step_ind]
+            self.cur_step_ind += 1
+            self.base_lr *= self.factor
+            logging.info("Update[%d]: Change learning rate to %0.5e", num_update, self.base_lr)
+        return self.base_lr
+
+
+class _Decay(LRScheduler):
+    """Falls from `base_lr` to `final_lr` along a curve; ``shape(done)`` is its height where the part `done` of the way is over."""
+
+    def __init__(self, max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode):
+        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        if not isinstance(max_update, int) or max_update < 1:
+            raise ValueError(f"maximum number of updates must be strictly positive, and an integer; received {max_update!r}")
+        self.base_lr_orig, self.max_update, self.final_lr = base_lr, max_update, final_lr
+        self.max_steps = max_update - warmup_steps
+
+    def _shape(self, done):
+        raise NotImplementedError
+
+    def __call__(self, num_update):
+        if num_update < self.warmup_steps:
+            return self.get_warmup_lr(num_update)
+        if num_update <= self.max_update:
+            height = self._shape((num_update - self.warmup_steps) / self.max_steps)
+            self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * height
+        return self.base_lr
+
+
+class PolyScheduler(_Decay):
+    """Falls from `base_lr` to `final_lr` within `max_update` updates, as ``(1 - done) ** pwr``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> schedule = mx.lr_scheduler.PolyScheduler(max_update=10, base_lr=1.0, pwr=2)
+    >>> [schedule(n) for n in (0, 5, 10, 20)]
+    [1.0, 0.25, 0.0, 0.0]
+    """
+
+    def __init__(self, max_update, base_lr=0.01, pwr=2, final_lr=0, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
+        super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        self.power = pwr
+
+    def _shape(self, done):
+        return (1 - done) ** self.power
+
+
+class CosineScheduler(_Decay):
+    """Falls from `base_lr` to `final_lr` within `max_update` updates, along half a cosine wave.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> schedule = mx.lr_scheduler.CosineScheduler(max_update=10, base_lr=1.0)
+    >>> [round(schedule(n), 4) for n in (0, 5, 10, 20)]
+    [1.0, 0.5, 0.0, 0.0]
+    """
+
+    def __init__(self, max_update, base_lr=0.01, final_lr=0, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
+        super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+
+    def _shape(self, done):
+        return (1 + cos(pi * done)) / 2

@@ -1,0 +1,307 @@
+"""The base of metrics, metrics made of others, and metrics made of a function."""
+import torch
+
+from .. import registry
+from ..base import numeric_types
+from ..ndarray import NDArray
+
+
+def check_label_shapes(labels, preds, wrap=False, shape=False):
+    """Check that there are as many labels as predictions.
+
+    Parameters
+    ----------
+    labels, preds : list of NDArray, or NDArray
+    wrap : bool
+        Return single arrays as lists of one.
+    shape : bool
+        Compare shapes instead of lengths.
+
+    Raises
+    ------
+    ValueError
+        If they differ.
+    """
+    expected, received = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
+    if expected != received:
+        raise ValueError(f"Shape of labels {expected} does not match shape of predictions {received}")
+    if wrap:
+        labels = [labels] if isinstance(labels, NDArray) else labels
+        preds = [preds] if isinstance(preds, NDArray) else preds
+    return labels, preds
+
+
+def tensor(array, like=None):
+    """The torch tensor of an array, without a copy; on the device of the tensor `like`."""
+    if isinstance(array, NDArray):
+        array = (array if array.stype == "default" else array.tostype("default")).as_torch().detach()
+    else:
+        array = torch.as_tensor(array)
+    return array if like is None else array.to(like.device)
+
+
+def pairs(labels, preds):
+    """The labels and predictions of a batch, pair by pair, as tensors on the device of the predictions."""
+    labels, preds = check_label_shapes(labels, preds, True)
+    for label, pred in zip(labels, preds):
+        pred = tensor(pred)
+        yield tensor(label, pred), pred
+
+
+class EvalMetric:
+    """The base of metrics. Derive from it and define ``update(labels, preds)``.
+
+    Parameters
+    ----------
+    name : str
+        What the value is called in logs.
+    output_names, label_names : list of str, optional
+        Which outputs and labels of a network `update_dict` passes on; all by default.
+    **kwargs
+        What `get_config` returns further. ``has_global_stats=True`` says that `update` keeps ``global_sum_metric`` and
+        ``global_num_inst`` too.
+    """
+
+    def __init__(self, name, output_names=None, label_names=None, **kwargs):
+        self.name = str(name)
+        self.output_names, self.label_names = output_names, label_names
+        self._has_global_stats = kwargs.pop("has_global_stats", False)
+        self._kwargs = kwargs
+        self.reset()
+
+    def __str__(self):
+        return f"EvalMetric: {dict(self.get_name_value())}"
+
+    def get_config(self):
+        """What `create` needs to make the metric again, as a dict."""
+        return {**self._kwargs, "metric": type(self).__name__, "name": self.name, "output_names": self.output_names,
+                "label_names": self.label_names}
+
+    def update_dict(self, label, pred):
+        """Take in a batch: labels and outputs of the network by name."""
+        preds = list(pred.values()) if self.output_names is None else [pred[name] for name in self.output_names]
+        labels = list(label.values()) if self.label_names is None else [label[name] for name in self.label_names]
+        self.update(labels, preds)
+
+    def update(self, labels, preds):
+        """Take in a batch: lists of NDArrays, one for each label and output of the network."""
+        raise NotImplementedError(f"{type(self).__name__} must define update(labels, preds)")
+
+    def _add(self, total, count):
+        """Count `count` further instances whose values sum to `total`."""
+        self.sum_metric += total
+        self.global_sum_metric += total
+        self.num_inst += count
+        self.global_num_inst += count
+
+    def reset(self):
+        """Forget everything."""
+        self.num_inst, self.sum_metric = 0, 0.0
+        self.global_num_inst, self.global_sum_metric = 0, 0.0
+
+    def reset_local(self):
+        """Forget what `get` returns; keep what `get_global` returns."""
+        self.num_inst, self.sum_metric = 0, 0.0
+
+    def get(self):
+        """Name and value since the last reset, local or not; NaN for the value if there was nothing to count."""
+        return self.name, self.sum_metric / self.num_inst if self.num_inst else float("nan")
+
+    def get_global(self):
+        """Name and value since the last `reset`."""
+        if not self._has_global_stats:
+            return self.get()
+        return self.name, self.global_sum_metric / self.global_num_inst if self.global_num_inst else float("nan")
+
+    def get_name_value(self):
+        """What `get` returns, as a list of pairs."""
+        return _as_pairs(*self.get())
+
+    def get_global_name_value(self):
+        """What `get_global` returns, as a list of pairs."""
+        return _as_pairs(*self.get_global()) if self._has_global_stats else self.get_name_value()
+
+
+def _as_pairs(names, values):
+    return list(zip(names if isinstance(names, list) else [names], values if isinstance(values, list) else [values]))
+
+
+register = registry.get_register_func(EvalMetric, "metric")
+alias = registry.get_alias_func(EvalMetric, "metric")
+_create = registry.get_create_func(EvalMetric, "metric")
+
+
+def create(metric, *args, **kwargs):
+    """A metric by name, by its configuration, out of a function, or out of a list of these.
+
+    Parameters
+    ----------
+    metric : str, callable, EvalMetric, dict or list
+        A function ``feval(label, pred)`` over numpy arrays returns the value of a batch, or its sum and count.
+    *args, **kwargs
+        For the metric's class.
+
+    Raises
+    ------
+    ValueError
+        If no metric has that name.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> metric = mx.metric.create(['acc', 'ce'])
+    >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.5, 0.5], [1, 0]])])
+    >>> metric.get_name_value()[0]
+    ('accuracy', 0.5)
+    """
+    if callable(metric):
+        return CustomMetric(metric, *args, **kwargs)
+    if isinstance(metric, list):
+        composite = CompositeEvalMetric()
+        for child in metric:
+            composite.add(create(child, *args, **kwargs))
+        return composite
+    return _create(metric, *args, **kwargs)
+
+
+@register
+@alias("composite")
+class CompositeEvalMetric(EvalMetric):
+    """Several metrics as one.
+
+    Parameters
+    ----------
+    metrics : list, optional
+        Metrics, or what `create` makes metrics of.
+    """
+
+    def __init__(self, metrics=None, name="composite", output_names=None, label_names=None):
+        self.metrics = [create(m) for m in metrics or ()]
+        super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True)
+
+    def add(self, metric):
+        """Add a metric, or what `create` makes one of."""
+        self.metrics.append(create(metric))
+
+    def get_metric(self, index):
+        """The metric number `index`.
+
+        Raises
+        ------
+        ValueError
+            If there are not so many.
+        """
+        try:
+            return self.metrics[index]
+        except IndexError:
+            raise ValueError(f"Metric index {index} is out of range 0 and {len(self.metrics)}") from None
+
+    def update_dict(self, labels, preds):
+        """Take in a batch, by name, with each metric."""
+        if self.label_names is not None:
+            labels = {k: v for k, v in labels.items() if k in self.label_names}
+        if self.output_names is not None:
+            preds = {k: v for k, v in preds.items() if k in self.output_names}
+        for metric in self.metrics:
+            metric.update_dict(labels, preds)
+
+    def update(self, labels, preds):
+        """Take in a batch with each metric."""
+        for metric in self.metrics:
+            metric.update(labels, preds)
+
+    def reset(self):
+        """Reset each metric."""
+        for metric in self.metrics:
+            metric.reset()
+
+    def reset_local(self):
+        """Reset each metric's local values."""
+        for metric in self.metrics:
+            metric.reset_local()
+
+    def get(self):
+        """All names and all values, as two lists."""
+        return _joined(metric.get() for metric in self.metrics)
+
+    def get_global(self):
+        """All names and all values since the last `reset`, as two lists."""
+        return _joined(metric.get_global() for metric in self.metrics)
+
+    def get_config(self):
+        """What `create` needs to make the metric again, as a dict."""
+        return {**super().get_config(), "metrics": [metric.get_config() for metric in self.metrics]}
+
+
+def _joined(results):
+    names, values = [], []
+    for name, value in results:
+        names.extend([name] if isinstance(name, str) else name)
+        values.extend([value] if isinstance(value, numeric_types) else value)
+    return names, values
+
+
+@register
+class CustomMetric(EvalMetric):
+    """A metric out of a function.
+
+    Parameters
+    ----------
+    feval : callable
+        ``feval(label, pred)`` over numpy arrays; returns the value of a batch, or its sum and count.
+    name : str, optional
+        By default that of the function.
+    allow_extra_outputs : bool
+        Allow networks to have more outputs than labels; the first ones count.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> metric = mx.metric.CustomMetric(lambda label, pred: abs(label - pred).max(), name='worst')
+    >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 4])])
+    >>> metric.get()
+    ('worst', 2.0)
+    """
+
+    def __init__(self, feval, name=None, allow_extra_outputs=False, output_names=None, label_names=None):
+        if name is None:
+            name = feval.__name__
+            if "<" in name:  # a lambda
+                name = f"custom({name})"
+        super().__init__(name, feval=feval, allow_extra_outputs=allow_extra_outputs, output_names=output_names, label_names=label_names,
+                         has_global_stats=True)
+        self._feval, self._allow_extra_outputs = feval, allow_extra_outputs
+
+    def update(self, labels, preds):
+        """Take in a batch: the function's value for each label and output."""
+        if not self._allow_extra_outputs:
+            labels, preds = check_label_shapes(labels, preds, True)
+        for pred, label in zip(preds, labels):
+            value = self._feval(label.asnumpy(), pred.asnumpy())
+            total, count = value if isinstance(value, tuple) else (value, 1)
+            # Python's numbers: a float32 sum would lose what small values add.
+            self._add(total.item() if hasattr(total, "item") else total, count)
+
+    def get_config(self):
+        """Not possible: a function can't be written down."""
+        raise NotImplementedError("CustomMetric cannot be serialized")
+
+
+def np(numpy_feval, name=None, allow_extra_outputs=False):
+    """A metric out of a function over numpy arrays; see `CustomMetric`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> def hits(label, pred):
+    ...     return (label == pred).sum(), label.size
+    >>> metric = mx.metric.np(hits)
+    >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([1, 4])])
+    >>> metric.get()
+    ('hits', 0.5)
+    """
+    def feval(label, pred):
+        return numpy_feval(label, pred)
+
+    feval.__name__ = numpy_feval.__name__
+    return CustomMetric(feval, name, allow_extra_outputs)

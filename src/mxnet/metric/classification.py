@@ -1,0 +1,354 @@
+"""Metrics of classification: predictions are scores of classes, labels the numbers of the right ones."""
+import math
+
+import numpy
+import torch
+
+from .base import EvalMetric, alias, check_label_shapes, pairs, register
+
+
+def _same_length(label, pred):
+    if len(label) != len(pred):
+        raise ValueError(f"Shape of labels {len(label)} does not match shape of predictions {len(pred)}")
+
+
+@register
+@alias("acc")
+class Accuracy(EvalMetric):
+    """The share of predictions that are right.
+
+    Parameters
+    ----------
+    axis : int
+        The axis of the classes. Predictions of the shape of the labels are class numbers themselves.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> acc = mx.metric.Accuracy()
+    >>> acc.update([mx.nd.array([0, 1, 1])], [mx.nd.array([[0.3, 0.7], [0, 1.], [0.4, 0.6]])])
+    >>> acc.get()
+    ('accuracy', 0.6666666666666666)
+    """
+
+    def __init__(self, axis=1, name="accuracy", output_names=None, label_names=None):
+        super().__init__(name, axis=axis, output_names=output_names, label_names=label_names, has_global_stats=True)
+        self.axis = axis
+
+    def update(self, labels, preds):
+        """Count the right predictions of a batch."""
+        for label, pred in pairs(labels, preds):
+            if pred.shape != label.shape:
+                pred = pred.argmax(self.axis)
+            pred, label = pred.reshape(-1).int(), label.reshape(-1).int()
+            _same_length(label, pred)
+            self._add(int((pred == label).sum()), len(pred))
+
+
+@register
+@alias("top_k_accuracy", "top_k_acc")
+class TopKAccuracy(EvalMetric):
+    """The share of predictions whose `top_k` best classes hold the right one.
+
+    Predictions are (batch, classes).
+
+    Raises
+    ------
+    ValueError
+        If `top_k` is 1 or less: `Accuracy` is that metric.
+    """
+
+    def __init__(self, top_k=1, name="top_k_accuracy", output_names=None, label_names=None):
+        if top_k <= 1:
+            raise ValueError(f"Please use Accuracy if top_k is no more than 1; received {top_k}")
+        super().__init__(name, top_k=top_k, output_names=output_names, label_names=label_names, has_global_stats=True)
+        self.top_k = top_k
+        self.name += f"_{top_k}"
+
+    def get_config(self):
+        """What `create` needs to make the metric again, as a dict."""
+        return {**super().get_config(), "name": self.name.removesuffix(f"_{self.top_k}")}
+
+    def update(self, labels, preds):
+        """Count the right predictions of a batch."""
+        for label, pred in pairs(labels, preds):
+            if pred.dim() > 2:
+                raise ValueError(f"Predictions should be no more than 2 dims, received shape {tuple(pred.shape)}")
+            label = label.reshape(-1).int()
+            _same_length(label, pred)
+            if pred.dim() == 1:  # class numbers in the order of their scores, as MXNet has it
+                correct = int((pred.float().argsort() == label).sum())
+            else:
+                best = pred.float().topk(min(self.top_k, pred.shape[1]), sorted=False).indices
+                correct = int((best == label[:, None]).sum())
+            self._add(correct, len(pred))
+
+
+class _Counts:
+    """How often each of two classes was predicted for each."""
+
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.true_negatives = self.false_positives = self.false_negatives = self.true_positives = 0
+
+    def add(self, true_negatives, false_positives, false_negatives, true_positives):
+        self.true_negatives += true_negatives
+        self.false_positives += false_positives
+        self.false_negatives += false_negatives
+        self.true_positives += true_positives
+
+    @property
+    def total_examples(self):
+        return self.false_negatives + self.false_positives + self.true_negatives + self.true_positives
+
+    @property
+    def precision(self):
+        predicted = self.true_positives + self.false_positives
+        return self.true_positives / predicted if predicted else 0.0
+
+    @property
+    def recall(self):
+        actual = self.true_positives + self.false_negatives
+        return self.true_positives / actual if actual else 0.0
+
+    @property
+    def fscore(self):
+        precision, recall = self.precision, self.recall
+        return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+
+    @property
+    def matthewscc(self):
+        if not self.total_examples:
+            return 0.0
+        tp, fp, fn, tn = float(self.true_positives), float(self.false_positives), float(self.false_negatives), float(self.true_negatives)
+        # A class that never occurs, or is never predicted, makes a factor 0: leave it out.
+        return (tp * tn - fp * fn) / math.sqrt(math.prod(t for t in (tp + fp, tp + fn, tn + fp, tn + fn) if t))
+
+
+class _BinaryMetric(EvalMetric):
+    """A value of the counts, averaged over batches ('macro') or of all counts together ('micro')."""
+
+    _value = None  # the name of the value in _Counts
+
+    def __init__(self, name, output_names, label_names, average):
+        self._average, self._local, self._whole = average, _Counts(), _Counts()
+        super().__init__(name=name, output_names=output_names, label_names=label_names, average=average, has_global_stats=True)
+
+    def update(self, labels, preds):
+        """Count the predictions of a batch."""
+        for label, pred in pairs(labels, preds):
+            label, pred = label.reshape(-1).int(), pred.argmax(1).reshape(-1)
+            _same_length(label, pred)
+            # Two labels at most: every one is the least or the greatest.
+            if bool(((label != label.min()) & (label != label.max())).any()):
+                raise ValueError(f"{type(self).__name__} currently only supports binary classification.")
+            counts = torch.bincount(2 * (label == 1) + (pred == 1).int(), minlength=4).tolist()
+            self._local.add(*counts)
+            self._whole.add(*counts)
+        if self._average == "macro":
+            self._add(getattr(self._local, self._value), 1)
+            self._local.reset()
+            self._whole.reset()
+        else:
+            self.num_inst, self.global_num_inst = self._local.total_examples, self._whole.total_examples
+            self.sum_metric = getattr(self._local, self._value) * self.num_inst
+            self.global_sum_metric = getattr(self._whole, self._value) * self.global_num_inst
+
+    def reset(self):
+        """Forget everything."""
+        super().reset()
+        self._local.reset()
+        self._whole.reset()
+
+    def reset_local(self):
+        """Forget what `get` returns."""
+        super().reset_local()
+        self._local.reset()
+
+
+@register
+class F1(_BinaryMetric):
+    """The F1 score of two classes, 1 being the positive one: the harmonic mean of precision and recall.
+
+    Parameters
+    ----------
+    average : str
+        ``'macro'``: the mean of the batches' scores; ``'micro'``: the score of all predictions together.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> f1 = mx.metric.F1()
+    >>> f1.update([mx.nd.array([0., 1., 1.])], [mx.nd.array([[0.3, 0.7], [0., 1.], [0.4, 0.6]])])
+    >>> f1.get()
+    ('f1', 0.8)
+    """
+
+    _value = "fscore"
+
+    def __init__(self, name="f1", output_names=None, label_names=None, average="macro"):
+        super().__init__(name, output_names, label_names, average)
+        self.average = average
+
+
+@register
+class MCC(_BinaryMetric):
+    """Matthews' correlation coefficient of two classes, from -1 to 1: fair where one class is rare.
+
+    Parameters
+    ----------
+    average : str
+        ``'macro'``: the mean of the batches' coefficients; ``'micro'``: the coefficient of all predictions together.
+    """
+
+    _value = "matthewscc"
+
+    def __init__(self, name="mcc", output_names=None, label_names=None, average="macro"):
+        super().__init__(name, output_names, label_names, average)
+
+
+@register
+class PCC(EvalMetric):
+    """Pearson's correlation of predicted and actual classes: what `MCC` is, for any number of classes.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> pcc = mx.metric.PCC()
+    >>> pcc.update([mx.nd.array([0, 1, 2])], [mx.nd.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])])
+    >>> pcc.get()
+    ('pcc', 1.0)
+    """
+
+    def __init__(self, name="pcc", output_names=None, label_names=None, has_global_stats=True):
+        self.k = 2
+        super().__init__(name=name, output_names=output_names, label_names=label_names, has_global_stats=has_global_stats)
+
+    def update(self, labels, preds):
+        """Count the predictions of a batch."""
+        for label, pred in pairs(labels, preds):
+            pred = pred.argmax(1) if pred.shape != label.shape else pred
+            label, pred = label.reshape(-1).long(), pred.reshape(-1).long()
+            _same_length(label, pred)
+            k = max(self.k, int(pred.max()) + 1, int(label.max()) + 1)
+            if k > self.k:
+                self.lcm, self.gcm = (numpy.pad(m, (0, k - self.k)) for m in (self.lcm, self.gcm))
+                self.k = k
+            counts = torch.bincount(pred * k + label, minlength=k * k).reshape(k, k).cpu().numpy()
+            self.lcm += counts
+            self.gcm += counts
+        self.num_inst += 1
+        self.global_num_inst += 1
+
+    @staticmethod
+    def _correlation(counts):
+        n, x, y = counts.sum(), counts.sum(axis=1), counts.sum(axis=0)
+        cov_xx, cov_yy = (x * (n - x)).sum(), (y * (n - y)).sum()
+        if cov_xx == 0 or cov_yy == 0:
+            return float("nan")
+        return float((counts.diagonal() * n - x * y).sum() / (cov_xx * cov_yy) ** 0.5)
+
+    @property
+    def sum_metric(self):
+        """The correlation since the last reset, times ``num_inst``."""
+        return self._correlation(self.lcm) * self.num_inst
+
+    @property
+    def global_sum_metric(self):
+        """The correlation since the last `reset`, times ``global_num_inst``."""
+        return self._correlation(self.gcm) * self.global_num_inst
+
+    def reset(self):
+        """Forget everything."""
+        self.global_num_inst = 0
+        self.gcm = numpy.zeros((self.k, self.k))
+        self.reset_local()
+
+    def reset_local(self):
+        """Forget what `get` returns."""
+        self.num_inst = 0
+        self.lcm = numpy.zeros((self.k, self.k))
+
+
+@register
+class Perplexity(EvalMetric):
+    """Between how many equally likely words a language model is in doubt: the exponential of the mean cross entropy.
+
+    Parameters
+    ----------
+    ignore_label : int or None
+        A label, such as that of padding, that doesn't count.
+    axis : int
+        The axis of the classes in the predictions, which are probabilities.
+    """
+
+    def __init__(self, ignore_label, axis=-1, name="perplexity", output_names=None, label_names=None):
+        super().__init__(name, ignore_label=ignore_label, axis=axis, output_names=output_names, label_names=label_names, has_global_stats=True)
+        self.ignore_label, self.axis = ignore_label, axis
+
+    def update(self, labels, preds):
+        """Add up the cross entropies of a batch."""
+        check_label_shapes(labels, preds)
+        for label, pred in pairs(labels, preds):
+            if label.numel() * pred.shape[self.axis] != pred.numel():
+                raise ValueError(f"shape mismatch: {tuple(label.shape)} vs. {tuple(pred.shape)}")
+            pred = pred.movedim(self.axis, -1).reshape(-1, pred.shape[self.axis])
+            label = label.reshape(-1)
+            chosen = label.long().clamp(0, pred.shape[1] - 1)
+            losses = -pred.gather(1, chosen[:, None])[:, 0].float().clamp(min=1e-10).log()
+            count = len(label)
+            if self.ignore_label is not None:
+                keep = label != self.ignore_label
+                losses, count = losses[keep], int(keep.sum())
+            self._add(float(losses.sum()), count)
+
+    def get(self):
+        """Name and value since the last reset, local or not."""
+        return self.name, math.exp(self.sum_metric / self.num_inst) if self.num_inst else float("nan")
+
+    def get_global(self):
+        """Name and value since the last `reset`."""
+        return self.name, math.exp(self.global_sum_metric / self.global_num_inst) if self.global_num_inst else float("nan")
+
+
+class _LogLikelihood(EvalMetric):
+    def __init__(self, eps, name, output_names, label_names):
+        super().__init__(name, eps=eps, output_names=output_names, label_names=label_names, has_global_stats=True)
+        self.eps = eps
+
+    def update(self, labels, preds):
+        """Add up the negative log likelihoods of a batch: predictions are (batch, classes), probabilities."""
+        for label, pred in pairs(labels, preds):
+            label = label.reshape(-1).long()
+            _same_length(label, pred)
+            probability = pred[torch.arange(len(label), device=pred.device), label]
+            self._add(float(-(probability + self.eps).log().sum()), len(label))
+
+
+@register
+@alias("ce")
+class CrossEntropy(_LogLikelihood):
+    """The mean of ``-log(p + eps)``, where p is the probability that was predicted for the right class.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> ce = mx.metric.CrossEntropy()
+    >>> ce.update([mx.nd.array([0, 1, 1])], [mx.nd.array([[0.3, 0.7], [0, 1.], [0.4, 0.6]])])
+    >>> ce.get()
+    ('cross-entropy', 0.571599...)
+    """
+
+    def __init__(self, eps=1e-12, name="cross-entropy", output_names=None, label_names=None):
+        super().__init__(eps, name, output_names, label_names)
+
+
+@register
+@alias("nll_loss")
+class NegativeLogLikelihood(_LogLikelihood):
+    """The mean of ``-log(p + eps)``, where p is the probability that was predicted for the right class."""
+
+    def __init__(self, eps=1e-12, name="nll-loss", output_names=None, label_names=None):
+        super().__init__(eps, name, output_names, label_names)

@@ -1,0 +1,169 @@
+"""Metrics of regression, and of losses that the network computes itself."""
+import math
+
+import numpy
+import torch
+
+from ..ndarray import NDArray
+from .base import EvalMetric, alias, check_label_shapes, pairs, register, tensor
+
+
+def _difference(label, pred):
+    """Labels minus predictions; vectors count as columns. Integer labels keep all their digits."""
+    label, pred = (t[:, None] if t.dim() == 1 else t for t in (label, pred))
+    if not (label.is_floating_point() and pred.is_floating_point()):
+        label, pred = label.double(), pred.double()
+    return label - pred
+
+
+class _ErrorMetric(EvalMetric):
+    """The mean over batches of an error."""
+
+    def __init__(self, name, output_names=None, label_names=None):
+        super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True)
+
+    def _error(self, difference):
+        raise NotImplementedError
+
+    def update(self, labels, preds):
+        """Take in the error of a batch."""
+        for label, pred in pairs(labels, preds):
+            self._add(float(self._error(_difference(label, pred))), 1)
+
+
+@register
+class MAE(_ErrorMetric):
+    """The mean absolute error.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mae = mx.metric.MAE()
+    >>> mae.update([mx.nd.array([3, -0.5, 2, 7])], [mx.nd.array([2.5, 0.0, 2, 8])])
+    >>> mae.get()
+    ('mae', 0.5)
+    """
+
+    def __init__(self, name="mae", output_names=None, label_names=None):
+        super().__init__(name, output_names, label_names)
+
+    def _error(self, difference):
+        return difference.abs().mean()
+
+
+@register
+class MSE(_ErrorMetric):
+    """The mean squared error."""
+
+    def __init__(self, name="mse", output_names=None, label_names=None):
+        super().__init__(name, output_names, label_names)
+
+    def _error(self, difference):
+        return difference.square().mean()
+
+
+@register
+class RMSE(_ErrorMetric):
+    """The root of the mean squared error of each batch, averaged over batches."""
+
+    def __init__(self, name="rmse", output_names=None, label_names=None):
+        super().__init__(name, output_names, label_names)
+
+    def _error(self, difference):
+        return difference.square().mean().sqrt()
+
+
+@register
+@alias("pearsonr")
+class PearsonCorrelation(EvalMetric):
+    """Pearson's correlation of labels and predictions.
+
+    Parameters
+    ----------
+    average : str
+        ``'macro'``: the mean of the batches' correlations; ``'micro'``: the correlation of all values together.
+    """
+
+    def __init__(self, name="pearsonr", output_names=None, label_names=None, average="macro"):
+        self.average = average
+        super().__init__(name, output_names=output_names, label_names=label_names, average=average, has_global_stats=True)
+
+    def reset_micro(self):
+        """Forget the sums of the 'micro' average."""
+        self._count, self._means, self._products = 0, numpy.zeros(2), numpy.zeros((2, 2))
+
+    def reset(self):
+        """Forget everything."""
+        super().reset()
+        self.reset_micro()
+
+    def update(self, labels, preds):
+        """Take in a batch."""
+        for label, pred in pairs(labels, preds):
+            check_label_shapes(label, pred, False, True)
+            values = torch.stack([label.reshape(-1).double(), pred.reshape(-1).double()]).cpu().numpy()
+            if self.average == "macro":
+                self._add(float(numpy.corrcoef(values[1], values[0])[0, 1]), 1)
+            else:
+                self._merge(values)
+                self._add(0.0, 1)
+
+    def _merge(self, values):
+        # The moments of two samples together out of those of each: adding up squares would lose digits.
+        n, means = values.shape[1], values.mean(axis=1)
+        centred = values - means[:, None]
+        shift = means - self._means
+        total = self._count + n
+        self._products += centred @ centred.T + numpy.outer(shift, shift) * (self._count * n / total)
+        self._means += shift * (n / total)
+        self._count = total
+
+    def get(self):
+        """Name and value since the last reset."""
+        if self.average == "macro" or not self.num_inst:
+            return super().get()
+        (ll, lp), (_, pp) = self._products
+        return self.name, float(lp / math.sqrt(ll * pp)) if ll * pp else float("nan")
+
+    def get_global(self):
+        """Name and value since the last `reset`; the 'micro' average is always that."""
+        return super().get_global() if self.average == "macro" else self.get()
+
+
+@register
+class Loss(EvalMetric):
+    """The mean of the outputs themselves, for networks that compute their loss. Labels don't matter.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> loss = mx.metric.Loss()
+    >>> loss.update(None, mx.nd.array([1, 2, 6]))
+    >>> loss.get()
+    ('loss', 3.0)
+    """
+
+    def __init__(self, name="loss", output_names=None, label_names=None):
+        super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True)
+
+    def update(self, _, preds):
+        """Add up the outputs of a batch."""
+        for pred in [preds] if isinstance(preds, NDArray) else preds:
+            pred = tensor(pred)
+            self._add(float(pred.sum()), pred.numel())
+
+
+@register
+class Torch(Loss):
+    """The old name of `Loss` for criteria of Lua Torch."""
+
+    def __init__(self, name="torch", output_names=None, label_names=None):
+        super().__init__(name, output_names, label_names)
+
+
+@register
+class Caffe(Loss):
+    """The old name of `Loss` for losses of Caffe."""
+
+    def __init__(self, name="caffe", output_names=None, label_names=None):
+        super().__init__(name, output_names, label_names)

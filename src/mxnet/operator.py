@@ -1,0 +1,282 @@
+"""Operators that programs define in Python: `CustomOp` and `CustomOpProp`, used as ``mx.nd.Custom`` and ``mx.sym.Custom``."""
+import collections
+import functools
+import inspect
+import itertools
+
+import torch
+
+from . import autograd
+from .base import MXNetError
+from .context import current_context
+from .ndarray import NDArray, zeros
+from .ndarray.ndarray import context_of
+from .ops import dtypes
+from .ops.registry import OPERATORS, Operator, get
+from .symbol import inference
+
+_props = {}
+
+
+class CustomOp:
+    """What a custom operator does. Subclasses define `forward` and `backward`.
+
+    Arrays come as lists. Results are written with `assign`, which honours what is asked for.
+    """
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        """Compute `out_data` from `in_data`.
+
+        Parameters
+        ----------
+        is_train : bool
+        req : list of {'null', 'write', 'inplace', 'add'}
+            How each output is to be written.
+        in_data, out_data, aux : list of NDArray
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define forward(self, is_train, req, in_data, out_data, aux)")
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        """Compute `in_grad` from `out_grad`; arguments as for `forward`."""
+        raise NotImplementedError(f"{type(self).__name__} must define backward(self, req, out_grad, in_data, out_data, in_grad, aux)")
+
+    def assign(self, dst, req, src):
+        """Write `src` into `dst` as `req` says."""
+        if req in ("write", "inplace"):
+            dst[:] = src
+        elif req == "add":
+            dst[:] = dst + src
+        elif req != "null":
+            raise MXNetError(f"assign: req must be 'null', 'write', 'inplace' or 'add', received {req!r}")
+
+
+class CustomOpProp:
+    """What a custom operator is: its inputs, outputs, shapes and types, and how to make one.
+
+    Parameters
+    ----------
+    need_top_grad : bool
+        False for an output layer, which ignores the gradient from above.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> class Square(mx.operator.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], in_data[0] * in_data[0])
+    ...     def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+    ...         self.assign(in_grad[0], req[0], 2 * in_data[0] * out_grad[0])
+    >>> @mx.operator.register('docs_square')
+    ... class SquareProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+    ...         return Square()
+    >>> mx.nd.Custom(mx.nd.array([3]), op_type='docs_square').asscalar()
+    np.float32(9.0)
+    """
+
+    def __init__(self, need_top_grad=True):
+        self.need_top_grad_ = need_top_grad
+
+    def list_arguments(self):
+        """The names of the inputs."""
+        return ["data"]
+
+    def list_outputs(self):
+        """The names of the outputs."""
+        return ["output"]
+
+    def list_auxiliary_states(self):
+        """The names of the auxiliary states."""
+        return []
+
+    def infer_shape(self, in_shape):
+        """Shapes of inputs, outputs and auxiliary states, out of those of the inputs (lists)."""
+        return in_shape, (in_shape[0],) * len(self.list_outputs()), ()
+
+    def infer_type(self, in_type):
+        """Types of inputs, outputs and auxiliary states, out of those of the inputs."""
+        return in_type, [in_type[0]] * len(self.list_outputs()), [in_type[0]] * len(self.list_auxiliary_states())
+
+    def infer_storage_type(self, in_stype):
+        """Storage types; custom operators compute on dense arrays unless this says otherwise."""
+        return in_stype, ["default"] * len(self.list_outputs()), ["default"] * len(self.list_auxiliary_states())
+
+    def infer_storage_type_backward(self, ograd_stype, in_stype, out_stype, igrad_stype, aux_stype):
+        """Storage types of the gradients."""
+        return ograd_stype, in_stype, out_stype, ["default"] * len(igrad_stype), aux_stype
+
+    def declare_backward_dependency(self, out_grad, in_data, out_data):
+        """Which arrays `backward` reads. All of them are kept here, so the answer makes no difference to the result."""
+        return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        """A `CustomOp` for inputs of these shapes and types."""
+        return CustomOp()
+
+
+def register(reg_name):
+    """Decorate a `CustomOpProp` to make it known as ``op_type=reg_name``. A later class of the same name takes its place."""
+    def do_register(prop_cls):
+        if not (inspect.isclass(prop_cls) and issubclass(prop_cls, CustomOpProp)):
+            raise TypeError(f"register('{reg_name}') decorates a subclass of CustomOpProp, received {prop_cls!r}")
+        _props[reg_name] = prop_cls
+        _prop.cache_clear()
+        return prop_cls
+
+    return do_register
+
+
+def get_all_registered_operators():
+    """The names of all operators."""
+    return sorted(OPERATORS)
+
+
+OperatorArguments = collections.namedtuple("OperatorArguments", ["narg", "names", "types"])
+
+
+def get_operator_arguments(op_name):
+    """The number, names and types of an operator's inputs and attributes."""
+    op = get(op_name)
+    names = [*op.inputs, *op.attributes]
+    types = ["NDArray-or-Symbol[]" if op.variadic and n == op.inputs[-1] else "NDArray-or-Symbol" for n in op.inputs]
+    types += [f"{a.expected}, {'required' if a.required else f'optional, default={a.default!r}'}" for a in op.attributes.values()]
+    return OperatorArguments(len(names), names, types)
+
+
+@functools.lru_cache(maxsize=256)
+def _prop(items):
+    attributes = dict(items)
+    op_type = attributes.pop("op_type", None)
+    if not op_type:
+        raise MXNetError("Custom: the argument `op_type`, the name of a registered operator, is missing")
+    if op_type not in _props:
+        raise MXNetError(f"Custom: no operator is registered as '{op_type}'; decorate its CustomOpProp with @mx.operator.register('{op_type}')")
+    try:
+        return _props[op_type](**attributes)
+    except TypeError as error:
+        raise MXNetError(f"Custom: {_props[op_type].__name__} cannot be made from {attributes}: {error}") from error
+
+
+def _prop_of(attributes):
+    """The prop that attributes describe; programs get them as strings, as in MXNet."""
+    return _prop(tuple(sorted((k, v if isinstance(v, str) else str(v)) for k, v in attributes.items() if v is not None)))
+
+
+class _AnyAttribute(dict):
+    """The schema of `Custom`: every attribute is a string and belongs to the prop."""
+
+    def __contains__(self, name):
+        return not (name.startswith("__") and name.endswith("__"))
+
+
+class CustomOperator(Operator):
+    """The operator ``Custom``, whose inputs, outputs and shapes its prop knows."""
+
+    names_inputs = True
+
+    def __init__(self):
+        def custom(*data, op_type: str):
+            """Call an operator that was defined in Python with `register`."""
+
+        super().__init__("Custom", custom)
+        self.fn = self.raw = _run_custom
+        self.attributes = _AnyAttribute(self.attributes)
+        self.mutates, self.shape_inference, self.dtype_inference = (), self._infer_shape, self._infer_type
+        self.wants_training = "training"
+
+    def parse(self, given, partial=False):
+        return {k: v if isinstance(v, str) else str(v) for k, v in given.items() if v is not None and k in self.attributes}
+
+    def with_defaults(self, parsed):
+        return dict(parsed)
+
+    def input_names(self, parsed, count=None):
+        prop = _prop_of(parsed)
+        return (*prop.list_arguments(), *prop.list_auxiliary_states())
+
+    def mutated_inputs(self, parsed):
+        return _prop_of(parsed).list_auxiliary_states()
+
+    def outputs(self, parsed):
+        return len(_prop_of(parsed).list_outputs())
+
+    def list_output_names(self, parsed):
+        return tuple(_prop_of(parsed).list_outputs())
+
+    def _infer_shape(self, in_shapes, out_shapes, **attributes):
+        prop = _prop_of(attributes)
+        n = len(prop.list_arguments())
+        if in_shapes[0] is None:
+            return in_shapes, out_shapes
+        known = [[] if s is None else list(inference.to_user(s)) for s in in_shapes[:n]]
+        found = prop.infer_shape(known)
+        ins, outs, aux = found if len(found) == 3 else (*found, [])
+        return ([inference.from_user(s) for s in (*ins, *aux)], [inference.from_user(s) for s in outs])
+
+    def _infer_type(self, in_types, out_types, **attributes):
+        prop = _prop_of(attributes)
+        n = len(prop.list_arguments())
+        if in_types[0] is None:
+            return in_types, out_types
+        given = [dtypes.to_numpy(t or in_types[0]) for t in in_types[:n]]
+        found = prop.infer_type(given)
+        ins, outs, aux = found if len(found) == 3 else (*found, [])
+        return [dtypes.to_torch(t) for t in (*ins, *aux)], [dtypes.to_torch(t) for t in outs]
+
+
+def _run_custom(*tensors, training=False, **attributes):
+    """The function behind ``Custom``: makes the operator and lets torch record a call of it."""
+    prop = _prop_of(attributes)
+    if tensors and tensors[0].device.type == "meta":
+        raise NotImplementedError  # its shapes come from the prop
+    n_in, n_aux = len(prop.list_arguments()), len(prop.list_auxiliary_states())
+    if len(tensors) != n_in + n_aux:
+        raise MXNetError(f"operator Custom expects {n_in + n_aux} inputs ({', '.join([*prop.list_arguments(), *prop.list_auxiliary_states()])}), "
+                         f"received {len(tensors)}")
+    ctx = current_context() if not tensors or not tensors[0].is_cuda else context_of(tensors[0])
+    shapes = [list(t.shape) for t in tensors[:n_in]]
+    out_shapes = prop.infer_shape(shapes)[1]
+    out_types = prop.infer_type([dtypes.to_numpy(t.dtype) for t in tensors[:n_in]])[1]
+    operator = prop.create_operator(ctx, shapes, [dtypes.to_numpy(t.dtype) for t in tensors[:n_in]])
+    call = _Call(operator, prop, n_in, [tuple(s) for s in out_shapes], out_types, training, ctx)
+    outputs = _CustomFunction.apply(call, *tensors)
+    return outputs if len(outputs) > 1 else outputs[0]
+
+
+class _Call:
+    """One call of a custom operator."""
+
+    def __init__(self, operator, prop, n_in, out_shapes, out_types, training, ctx):
+        self.operator, self.prop, self.n_in = operator, prop, n_in
+        self.out_shapes, self.out_types, self.training, self.ctx = out_shapes, out_types, training, ctx
+
+    def arrays(self, tensors):
+        return [NDArray._new(t.detach(), self.ctx) for t in tensors]
+
+    def new(self, shapes, types):
+        return [zeros(s, ctx=self.ctx, dtype=t) if all(s) else NDArray._new(torch.zeros(s, dtype=dtypes.to_torch(t)), self.ctx)
+                for s, t in zip(shapes, types)]
+
+
+class _CustomFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, call, *tensors):
+        ins, aux = call.arrays(tensors[:call.n_in]), call.arrays(tensors[call.n_in:])
+        outs = call.new(call.out_shapes, call.out_types)
+        with autograd.pause(train_mode=call.training):
+            call.operator.forward(is_train=call.training, req=["write"] * len(outs), in_data=ins, out_data=outs, aux=aux)
+        ctx.call, ctx.ins, ctx.aux, ctx.outs = call, ins, aux, [o.detach() for o in outs]
+        return tuple(o._data for o in outs)
+
+    @staticmethod
+    def backward(ctx, *out_grads):
+        call = ctx.call
+        grads = call.new([i.shape for i in ctx.ins], [i.dtype for i in ctx.ins])
+        req = ["write" if needed else "null" for needed in itertools.islice(ctx.needs_input_grad, 1, 1 + call.n_in)]
+        with autograd.pause(train_mode=True):
+            call.operator.backward(req=req, out_grad=call.arrays(out_grads), in_data=ctx.ins, out_data=ctx.outs, in_grad=grads, aux=ctx.aux)
+        return (None, *(g._data if r == "write" else None for g, r in zip(grads, req)), *[None] * len(ctx.aux))
+
+
+OPERATORS["Custom"] = CustomOperator()
+__all__ = ["CustomOp", "CustomOpProp", "OperatorArguments", "get_all_registered_operators", "get_operator_arguments", "register"]

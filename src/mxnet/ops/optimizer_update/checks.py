@@ -1,0 +1,96 @@
+"""What large-batch and mixed-precision training measure and reset: norms, rates, overflows."""
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..shapes import unify
+
+
+@op("multi_sum_sq", no_gradient=True)
+def multi_sum_sq(*data, num_arrays: int):
+    """The sum of the squares of each array, all in one float32 vector.
+
+    Raises
+    ------
+    MXNetError
+        If `num_arrays` is not the number of inputs.
+    """
+    _require_count("multi_sum_sq", data, num_arrays)
+    return torch.stack([torch.linalg.vector_norm(t, dtype=torch.float32) for t in data]).square_()
+
+
+@multi_sum_sq.shape_rule
+def _(in_shapes, out_shapes, *, num_arrays):
+    return in_shapes, [unify(out_shapes[0], (num_arrays,))]
+
+
+@op("multi_lars", same_shape=True, no_gradient=True)
+def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: float, eps: float, rescale_grad: float = 1.0):
+    """The learning rates of LARS: each one times ``eta * |w| / (|g| * rescale_grad + wd * |w| + eps)``.
+
+    Where a norm is 0 the rate stays.
+    """
+    weight_norms = weights_sum_sq.sqrt()
+    adapted = lrs * eta * weight_norms / (grads_sum_sq.sqrt() * rescale_grad + wds * weight_norms + eps)
+    return torch.where((weight_norms > 0) & (grads_sum_sq > 0), adapted, lrs)
+
+
+def _require_count(name, data, num_arrays):
+    if len(data) != num_arrays:
+        raise MXNetError(f"{name}: `num_arrays` must be the number of inputs, {len(data)}; received {num_arrays}")
+
+
+def _flag(tensors, init_output, name):
+    if not init_output:
+        raise MXNetError(f"{name}: with init_output=False the result joins what `out` held before, which an operator does not see here; "
+                         "take the minimum of both results")
+    finite = torch.stack([torch.isfinite(t).all() for t in tensors]).all()
+    return finite.to(torch.float32).reshape(1)
+
+
+@op("all_finite", no_gradient=True)
+def all_finite(data, *, init_output: bool = True):
+    """1 if all elements are finite, 0 if one is infinite or nan; a float32 vector of one element."""
+    return _flag((data,), init_output, "all_finite")
+
+
+@op("multi_all_finite", no_gradient=True)
+def multi_all_finite(*data, num_arrays: int = 1, init_output: bool = True):
+    """1 if all elements of all arrays are finite, 0 if one is infinite or nan; a float32 vector of one element.
+
+    Raises
+    ------
+    MXNetError
+        If `num_arrays` is not the number of inputs.
+    """
+    _require_count("multi_all_finite", data, num_arrays)
+    return _flag(data, init_output, "multi_all_finite")
+
+
+def _one_flag(in_shapes, out_shapes, **_):
+    return in_shapes, [unify(out_shapes[0], (1,))]
+
+
+def _float32_result(in_types, out_types, **_):
+    return in_types, [torch.float32]
+
+
+for _operator in (all_finite, multi_all_finite):
+    _operator.shape_rule(_one_flag)
+for _operator in (all_finite, multi_all_finite, multi_sum_sq):
+    _operator.dtype_rule(_float32_result)
+
+
+@op("reset_arrays", num_outputs=0, mutates=("data",), no_gradient=True)
+def reset_arrays(*data, num_arrays: int):
+    """Fill arrays with zeros, in place.
+
+    Raises
+    ------
+    MXNetError
+        If `num_arrays` is not the number of inputs.
+    """
+    _require_count("reset_arrays", data, num_arrays)
+    for t in data:
+        t.detach().zero_()
+    return ()

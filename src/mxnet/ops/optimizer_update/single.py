@@ -1,0 +1,269 @@
+"""Updates of one weight. The ``mp_*`` twins keep a float32 copy of a half-precision weight and compute with that."""
+import math
+
+import torch
+
+from ...base import MXNetError
+from ..registry import op
+from ..shapes import unify
+from . import rules
+
+
+def _update(name, *states, aliases=(), same_shape=True):
+    return op(name, aliases=aliases, mutates=states, same_shape=same_shape, no_gradient=True)
+
+
+def _half_types(in_types, out_types, **_):
+    """Weight and gradient have one type, all states float32."""
+    common = in_types[0] or in_types[1] or out_types[0]
+    return [common, common, *[torch.float32] * (len(in_types) - 2)], [common]
+
+
+def _mixed(name, *states, same_shape=True):
+    """Like `_update`, for an operator whose states are float32 whatever the weight is."""
+    def register(fn):
+        operator = _update(name, *states, same_shape=same_shape)(fn)
+        operator.dtype_rule(_half_types)
+        return operator
+    return register
+
+
+def store(weight, weight32, new):
+    """Keep the new float32 weight; what the half-precision one becomes."""
+    weight32.copy_(new)
+    return new.to(weight.dtype)
+
+
+@_update("sgd_update", aliases=("_sparse_sgd_update",))
+def sgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0, lazy_update: bool = True):
+    """Stochastic gradient descent: ``weight - lr * (clip(rescale_grad * grad) + wd * weight)``.
+
+    `lazy_update` leaves rows alone that a row-sparse gradient lacks; to a dense one it makes no difference. A negative `clip_gradient` is none.
+
+    Example
+    -------
+    >>> w = mx.nd.ones((2,))
+    >>> mx.nd.sgd_update(w, mx.nd.array([1, 2]), lr=0.5, out=w).asnumpy()
+    array([0.5, 0. ], dtype=float32)
+    """
+    return rules.sgd(weight, grad, lr, wd, rescale_grad, clip_gradient)
+
+
+@_update("sgd_mom_update", "mom", aliases=("_sparse_sgd_mom_update",))
+def sgd_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
+                   clip_gradient: float = -1.0, lazy_update: bool = True):
+    """SGD with momentum: ``mom = momentum * mom - lr * (clip(rescale_grad * grad) + wd * weight)``, the weight moves by ``mom``.
+
+    `lazy_update` leaves rows alone that a row-sparse gradient lacks; to a dense one it makes no difference.
+    """
+    return rules.sgd_momentum(weight, grad, mom, lr, momentum, wd, rescale_grad, clip_gradient)
+
+
+@_mixed("mp_sgd_update", "weight32")
+def mp_sgd_update(weight, grad, weight32, *, lr: float, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
+                  lazy_update: bool = True):
+    """`sgd_update` of a half-precision weight with a float32 copy."""
+    return store(weight, weight32, rules.sgd(weight32, grad.float(), lr, wd, rescale_grad, clip_gradient))
+
+
+@_mixed("mp_sgd_mom_update", "mom", "weight32")
+def mp_sgd_mom_update(weight, grad, mom, weight32, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
+                      clip_gradient: float = -1.0, lazy_update: bool = True):
+    """`sgd_mom_update` of a half-precision weight with a float32 copy."""
+    return store(weight, weight32, rules.sgd_momentum(weight32, grad.float(), mom, lr, momentum, wd, rescale_grad, clip_gradient))
+
+
+@_update("nag_mom_update", "mom")
+def nag_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
+                   clip_gradient: float = -1.0):
+    """Nesterov's accelerated gradient: the momentum moves as in `sgd_mom_update`, the weight one step ahead of it."""
+    return rules.nag_momentum(weight, grad, mom, lr, momentum, wd, rescale_grad, clip_gradient)
+
+
+@_mixed("mp_nag_mom_update", "mom", "weight32")
+def mp_nag_mom_update(weight, grad, mom, weight32, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
+                      clip_gradient: float = -1.0):
+    """`nag_mom_update` of a half-precision weight with a float32 copy."""
+    return store(weight, weight32, rules.nag_momentum(weight32, grad.float(), mom, lr, momentum, wd, rescale_grad, clip_gradient))
+
+
+@_update("adam_update", "mean", "var", aliases=("_sparse_adam_update",))
+def adam_update(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0.0,
+                rescale_grad: float = 1.0, clip_gradient: float = -1.0, lazy_update: bool = True):
+    """Adam: ``weight - lr * mean / (sqrt(var) + epsilon)`` with running averages of the gradient and its square.
+
+    The gradient holds the weight decay and is clipped with it; the correction for the first steps is the caller's, in `lr`.
+    `lazy_update` leaves rows alone that a row-sparse gradient lacks; to a dense one it makes no difference.
+    """
+    return rules.adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale_grad, clip_gradient)
+
+
+def usable_scale(rescale_grad):
+    """The number that a scale array holds, None if an update with it is to be left out (0, infinite or nan, as after an overflow).
+
+    Raises
+    ------
+    MXNetError
+        If it is not a single number.
+    """
+    if rescale_grad.numel() != 1:
+        raise MXNetError(f"`rescale_grad` must hold one number, received shape {tuple(rescale_grad.shape)}")
+    if rescale_grad.device.type == "meta":
+        return None
+    scale = float(rescale_grad)
+    return scale if scale != 0 and math.isfinite(scale) else None
+
+
+def _scaled_rule(in_shapes, out_shapes, **_):
+    """All but the last input, which is a number, have the shape of the weight."""
+    shape = out_shapes[0]
+    for s in in_shapes[:-1]:
+        shape = unify(shape, s)
+    return [shape] * (len(in_shapes) - 1) + [in_shapes[-1]], [shape]
+
+
+@_update("_adamw_update", "mean", "var", same_shape=False)
+def adamw_update(weight, grad, mean, var, rescale_grad, *, lr: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
+                 wd: float = 0.0, eta: float, clip_gradient: float = -1.0):
+    """Adam with decoupled weight decay: ``weight - eta * (lr * mean / (sqrt(var) + epsilon) + wd * weight)``.
+
+    `rescale_grad` is an array of one number; where it is 0, infinite or nan nothing changes.
+    """
+    scale = usable_scale(rescale_grad)
+    if scale is None:
+        return weight.clone()
+    return rules.adamw(weight, grad, mean, var, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient)
+
+
+@_mixed("_mp_adamw_update", "mean", "var", "weight32", same_shape=False)
+def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, *, lr: float, beta1: float = 0.9, beta2: float = 0.999,
+                    epsilon: float = 1e-8, wd: float = 0.0, eta: float, clip_gradient: float = -1.0):
+    """`adamw_update` of a half-precision weight with a float32 copy."""
+    scale = usable_scale(rescale_grad)
+    if scale is None:
+        return weight.clone()
+    return store(weight, weight32, rules.adamw(weight32, grad.float(), mean, var, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient))
+
+
+adamw_update.shape_rule(_scaled_rule)
+mp_adamw_update.shape_rule(_scaled_rule)
+
+
+@_update("lamb_update_phase1", "mean", "var")
+def lamb_update_phase1(weight, grad, mean, var, *, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, t: int,
+                       bias_correction: bool = True, wd: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
+    """The direction of a LAMB step: Adam's, plus the weight decay. `t` counts the steps from 1.
+
+    `lamb_update_phase2` goes this way, as far as the norms of weight and direction allow.
+    """
+    return rules.lamb_direction(weight, grad, mean, var, beta1, beta2, epsilon, t, bias_correction, wd, rescale_grad, clip_gradient)
+
+
+def _norms_rule(in_shapes, out_shapes, **_):
+    """Weight and direction have one shape, and so has a float32 copy; the two norms are single numbers."""
+    shape = out_shapes[0]
+    for s in (*in_shapes[:2], *in_shapes[4:]):
+        shape = unify(shape, s)
+    return [shape, shape, *in_shapes[2:4], *[shape] * (len(in_shapes) - 4)], [shape]
+
+
+@_update("lamb_update_phase2", same_shape=False)
+def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
+    """The step of LAMB: ``weight - lr * r1 / r2 * g``.
+
+    `g` is what `lamb_update_phase1` returned, `r1` the norm of the weight, kept within the bounds that are not negative, `r2` that of `g`. If one
+    of them is 0 their ratio counts as 1.
+    """
+    return rules.lamb_step(weight, g, r1, r2, lr, lower_bound, upper_bound)
+
+
+@op("mp_lamb_update_phase1", mutates=("mean", "var"), same_shape=True, no_gradient=True)
+def mp_lamb_update_phase1(weight, grad, mean, var, weight32, *, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, t: int,
+                          bias_correction: bool = True, wd: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
+    """`lamb_update_phase1` of a half-precision weight with a float32 copy; the direction is float32."""
+    return rules.lamb_direction(weight32, grad.float(), mean, var, beta1, beta2, epsilon, t, bias_correction, wd, rescale_grad,
+                                clip_gradient)
+
+
+@mp_lamb_update_phase1.dtype_rule
+def _(in_types, out_types, **_):
+    return _half_types(in_types, [None])[0], [torch.float32]
+
+
+@op("mp_lamb_update_phase2", mutates=("weight32",), no_gradient=True)
+def mp_lamb_update_phase2(weight, g, r1, r2, weight32, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
+    """`lamb_update_phase2` of a half-precision weight with a float32 copy."""
+    return store(weight, weight32, rules.lamb_step(weight32, g, r1, r2, lr, lower_bound, upper_bound))
+
+
+@mp_lamb_update_phase2.dtype_rule
+def _(in_types, out_types, **_):
+    common = in_types[0] or out_types[0]
+    return [common, *[torch.float32] * 4], [common]
+
+
+lamb_update_phase2.shape_rule(_norms_rule)
+mp_lamb_update_phase2.shape_rule(_norms_rule)
+
+
+@_update("rmsprop_update", "n")
+def rmsprop_update(weight, grad, n, *, lr: float, gamma1: float = 0.95, epsilon: float = 1e-8, wd: float = 0.0, rescale_grad: float = 1.0,
+                   clip_gradient: float = -1.0, clip_weights: float = -1.0):
+    """RMSProp: ``weight - lr * grad / sqrt(n + epsilon)`` with the running average `n` of squared gradients.
+
+    The gradient holds the weight decay and is clipped with it; the new weight is clipped to `clip_weights` unless that is negative.
+    """
+    return rules.rmsprop(weight, grad, n, lr, gamma1, epsilon, wd, rescale_grad, clip_gradient, clip_weights)
+
+
+@_update("rmspropalex_update", "n", "g", "delta")
+def rmspropalex_update(weight, grad, n, g, delta, *, lr: float, gamma1: float = 0.95, gamma2: float = 0.9, epsilon: float = 1e-8, wd: float = 0.0,
+                       rescale_grad: float = 1.0, clip_gradient: float = -1.0, clip_weights: float = -1.0):
+    """Centred RMSProp with momentum (Graves 2013): the variance ``n - g**2`` of the gradients scales the step."""
+    return rules.rmsprop_centered(weight, grad, n, g, delta, lr, gamma1, gamma2, epsilon, wd, rescale_grad, clip_gradient, clip_weights)
+
+
+@_update("ftrl_update", "z", "n", aliases=("_sparse_ftrl_update",))
+def ftrl_update(weight, grad, z, n, *, lr: float, lamda1: float = 0.01, beta: float = 1.0, wd: float = 0.0, rescale_grad: float = 1.0,
+                clip_gradient: float = -1.0):
+    """Follow the regularized leader: weights whose accumulated gradient `z` stays below `lamda1` are exactly 0."""
+    return rules.ftrl(weight, grad, z, n, lr, lamda1, beta, wd, rescale_grad, clip_gradient)
+
+
+@_update("ftml_update", "d", "v", "z")
+def ftml_update(weight, grad, d, v, z, *, lr: float, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, t: int, wd: float = 0.0,
+                rescale_grad: float = 1.0, clip_grad: float = -1.0):
+    """Follow the moving leader (FTML). `t` counts the steps from 1."""
+    return rules.ftml(weight, grad, d, v, z, lr, beta1, beta2, epsilon, t, wd, rescale_grad, clip_grad)
+
+
+@_update("signsgd_update")
+def signsgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
+    """``weight - lr * (sign(grad) + wd * weight)``. Rescaling and clipping leave a sign as it is."""
+    return rules.signsgd(weight, grad, lr, wd)
+
+
+@_update("signum_update", "mom")
+def signum_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
+                  clip_gradient: float = -1.0, wd_lh: float = 0.0):
+    """SignSGD with momentum; `wd` decays through the momentum, `wd_lh` the weight directly."""
+    return rules.signum(weight, grad, mom, lr, momentum, wd, rescale_grad, clip_gradient, wd_lh)
+
+
+@_update("_sparse_adagrad_update", "history")
+def adagrad_update(weight, grad, history, *, lr: float, epsilon: float = 1e-7, wd: float = 0.0, rescale_grad: float = 1.0,
+                   clip_gradient: float = -1.0):
+    """AdaGrad: ``weight - lr * grad / sqrt(history + epsilon)`` with the sum `history` of squared gradients."""
+    return rules.adagrad(weight, grad, history, lr, epsilon, wd, rescale_grad, clip_gradient)
+
+
+@_update("_contrib_group_adagrad_update", "history", same_shape=False)
+def group_adagrad_update(weight, grad, history, *, lr: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0, epsilon: float = 1e-5):
+    """AdaGrad with one `history` for each row: the mean of its squared gradients, of shape (rows, 1) or (rows,)."""
+    return rules.group_adagrad(weight, grad, history, lr, rescale_grad, clip_gradient, epsilon)
+
+
+@group_adagrad_update.shape_rule
+def _(in_shapes, out_shapes, **_):
+    shape = unify(unify(in_shapes[0], in_shapes[1]), out_shapes[0])
+    return [shape, shape, in_shapes[2]], [shape]

@@ -1,0 +1,281 @@
+"""Parameters and dictionaries of them."""
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet import gluon
+from mxnet.gluon import Constant, Parameter, ParameterDict
+from mxnet.gluon.parameter import DeferredInitializationError
+
+TWO = [mx.cpu(0), mx.cpu(1)]
+
+
+def test_initialize_on_several_contexts():
+    p = Parameter("w", shape=(2, 3), init="ones")
+    p.initialize(ctx=TWO)
+    assert p.list_ctx() == TWO
+    assert [a.context for a in p.list_data()] == TWO and [g.context for g in p.list_grad()] == TWO
+    assert p.data(mx.cpu(1)) is p.list_data()[1]
+    with mx.cpu(1):
+        assert p.data() is p.list_data()[1] and p.grad() is p.list_grad()[1]
+    with pytest.raises(RuntimeError, match=r"'w' was not initialized on context cpu\(2\). It was only initialized on \[cpu\(0\), cpu\(1\)\]"):
+        p.data(mx.cpu(2))
+    assert repr(p) == "Parameter w (shape=(2, 3), dtype=<class 'numpy.float32'>)"
+
+
+def test_cpu_shared_and_pinned_are_the_cpu():
+    p = Parameter("w", shape=(1,))
+    p.initialize()
+    assert p.data(mx.Context("cpu_shared", 0)) is p.data()
+
+
+def test_uninitialized():
+    p = Parameter("w", shape=(2, 0), allow_deferred_init=True)
+    with pytest.raises(RuntimeError, match="Parameter 'w' has not been initialized. Initialize parameters and create the Trainer"):
+        p.data()
+    with pytest.raises(RuntimeError, match="'w' has not been initialized"):
+        p.list_ctx()
+    p.initialize(ctx=TWO)
+    assert p.list_ctx() == TWO
+    with pytest.raises(DeferredInitializationError, match=r"its shape \(2, 0\) is not known"):
+        p.data()
+    with pytest.raises(ValueError, match=r"because it has invalid shape: \(0,\)"):
+        Parameter("v", shape=(0,)).initialize()
+    p.shape = (2, 5)
+    p._finish_deferred_init()
+    assert p.data(mx.cpu(0)).shape == (2, 5)
+
+
+def test_initialize_twice_warns():
+    p = Parameter("w", shape=(1,), init="zeros")
+    p.initialize()
+    with pytest.warns(UserWarning, match="Parameter 'w' is already initialized, ignoring"):
+        p.initialize(mx.init.One())
+    assert p.data().asscalar() == 0
+    p.initialize(mx.init.One(), force_reinit=True)
+    assert p.data().asscalar() == 1
+
+
+def test_init_precedence():
+    own, given = Parameter("a_weight", shape=(1,), init="ones"), Parameter("b_weight", shape=(1,))
+    for p in (own, given):
+        p.initialize(default_init=mx.init.Constant(5))
+    assert (own.data().asscalar(), given.data().asscalar()) == (1, 5)
+
+
+def test_shape_setter():
+    p = Parameter("w", shape=(2, 0))
+    p.shape = (2, 7)
+    assert p.shape == (2, 7)
+    with pytest.raises(AssertionError, match=r"'w': expected shape \(3, 7\) is incompatible with given shape \(2, 7\)"):
+        p.shape = (3, 7)
+    assert Parameter("v", shape=4).shape == (4,)
+
+
+def test_grad_req():
+    p = Parameter("w", shape=(2,), init="ones")
+    p.initialize()
+    x = mx.nd.array([1., 2.])
+    for _ in range(2):
+        with mx.autograd.record():
+            y = p.data() * x
+        y.backward()
+    assert p.grad().asnumpy().tolist() == [1, 2]
+    p.grad_req = "add"
+    for _ in range(2):
+        with mx.autograd.record():
+            y = p.data() * x
+        y.backward()
+    assert p.grad().asnumpy().tolist() == [2, 4]
+    p.zero_grad()
+    assert p.grad().asnumpy().tolist() == [0, 0]
+    p.grad_req = "null"
+    with pytest.raises(RuntimeError, match="Cannot get gradient array for Parameter 'w' because grad_req='null'"):
+        p.grad()
+    with pytest.raises(AssertionError, match="grad_req must be one of write, add, null, but got 'sum'"):
+        p.grad_req = "sum"
+    fixed = Parameter("v", differentiable=False)
+    fixed.grad_req = "write"
+    assert fixed.grad_req == "null"
+
+
+def test_set_data_and_reset_ctx():
+    p = Parameter("w", shape=(2,), allow_deferred_init=True, init="zeros")
+    with pytest.raises(AssertionError, match="call initialize"):
+        p.set_data(mx.nd.ones((2,)))
+    p.initialize(ctx=TWO)
+    p.set_data(mx.nd.array([1, 2]))
+    assert [a.asnumpy().tolist() for a in p.list_data()] == [[1, 2]] * 2
+    with pytest.raises(AssertionError, match="incompatible"):
+        p.set_data(mx.nd.ones((3,)))
+    p.data(mx.cpu(1))[:] = 3
+    p.reset_ctx(mx.cpu(2))
+    assert p.list_ctx() == [mx.cpu(2)]
+    assert p.data().asnumpy().tolist() == [2, 2.5]  # the mean
+    with pytest.raises(ValueError, match="Cannot reset context for Parameter 'v'"):
+        Parameter("v", shape=(1,)).reset_ctx(mx.cpu())
+
+
+def test_set_data_while_deferred():
+    p = Parameter("w", shape=(0, 2), allow_deferred_init=True)
+    p.initialize()
+    p.set_data(mx.nd.full((3, 2), 7))
+    p._finish_deferred_init()
+    assert p.data().asnumpy().tolist() == [[7, 7]] * 3
+
+
+def test_cast_keeps_gradients_flowing():
+    p = Parameter("w", shape=(2,), init="ones")
+    p.initialize()
+    p.dtype = "float64"
+    assert p.data().dtype == np.float64 and p.grad().dtype == np.float64
+    with mx.autograd.record():
+        y = p.data() * 3
+    y.backward()
+    assert p.grad().asnumpy().tolist() == [3, 3]
+
+
+def test_load_init_checks():
+    p = Parameter("w", shape=(2, 0), allow_deferred_init=True)
+    with pytest.raises(AssertionError, match=r"'w' from saved params: shape incompatible expected \(2, 0\) vs saved \(3, 4\)"):
+        p._load_init(mx.nd.ones((3, 4)), None)
+    with pytest.raises(AssertionError, match="dtype incompatible expected float32 vs saved float16. Set cast_dtype=True"):
+        p._load_init(mx.nd.ones((2, 4), dtype="float16"), None)
+    p._load_init(mx.nd.ones((2, 4), dtype="float16"), mx.cpu(1), cast_dtype=True)
+    assert p.list_ctx() == [mx.cpu(1)] and p.data().dtype == np.float32 and p.shape == (2, 4)
+    p._load_init(mx.nd.ones((2, 4), dtype="float16"), None, cast_dtype=True, dtype_source="saved")
+    assert p.data().dtype == np.float16
+    with pytest.raises(AssertionError, match=r"on \[cpu\(0\)\] because it was previously initialized on \[cpu\(1\)\]"):
+        p._load_init(mx.nd.ones((2, 4), dtype="float16"), mx.cpu(0))
+    with pytest.raises(mx.MXNetError, match="dtype_source must be"):
+        p._load_init(mx.nd.ones((2, 4)), None, cast_dtype=True, dtype_source="x")
+
+
+def test_var():
+    p = Parameter("w", shape=(2, 3), dtype="float16", lr_mult=2.0, wd_mult=0.5, init="zeros")
+    assert p.var() is p.var()
+    attributes = p.var().list_attr()
+    assert {k: attributes[k] for k in ("__shape__", "__lr_mult__", "__wd_mult__", "__init__", "__dtype__")} == {
+        "__shape__": "(2, 3)", "__lr_mult__": "2.0", "__wd_mult__": "0.5", "__init__": "zeros", "__dtype__": "2"}
+
+
+def test_stype_checks():
+    with pytest.raises(AssertionError, match="stype for Parameter 'w' must be one of default, row_sparse, csr, but got 'dense'"):
+        Parameter("w", stype="dense")
+    with pytest.raises(AssertionError, match="grad_stype for Parameter 'w'"):
+        Parameter("w", grad_stype="dense")
+    p = Parameter("w", shape=(4, 2), stype="row_sparse")
+    with pytest.raises(RuntimeError, match=r"via data\(\) because its storage type is row_sparse"):
+        p.data()
+    with pytest.raises(RuntimeError, match=r"via list_data\(\) because its storage type is row_sparse"):
+        p.list_data()
+    with pytest.raises(RuntimeError, match="when no Trainer is created with it"):
+        p.row_sparse_data(mx.nd.array([0]))
+    dense = Parameter("v", shape=(4, 2))
+    with pytest.raises(RuntimeError, match=r"via row_sparse_data\(\) because its storage type is default"):
+        dense.row_sparse_data(mx.nd.array([0]))
+    with pytest.raises(RuntimeError, match=r"via list_row_sparse_data\(\)"):
+        dense.list_row_sparse_data(mx.nd.array([0]))
+
+
+def test_constant():
+    c = Constant("c", [[1, 2], [3, 4]])
+    c.initialize(ctx=mx.cpu(1))
+    assert c.data().asnumpy().tolist() == [[1, 2], [3, 4]]
+    assert repr(c) == "Constant c (shape=(2, 2), dtype=<class 'numpy.float32'>)"
+    with pytest.warns(UserWarning, match='Constant parameter "c" does not support grad_req other than "null", and new value "add" is ignored'):
+        c.grad_req = "add"
+    assert c.grad_req == "null"
+
+
+def test_dict_get():
+    d = ParameterDict("net_")
+    w = d.get("w", shape=(0, 3))
+    assert w.name == "net_w" and d.get("w", shape=(2, 0)) is w and w.shape == (2, 3)
+    assert d.get("w", dtype=np.float32) is w
+    with pytest.raises(AssertionError, match=r"'net_w' because desired attribute does not match with stored for attribute 'shape': "
+                                             r"desired '\(5, 3\)' vs stored '\(2, 3\)'"):
+        d.get("w", shape=(5, 3))
+    shared = ParameterDict("net_", d)
+    assert shared.get("w") is w
+    assert list(d) == ["net_w"] and d["net_w"] is w and "net_w" in d
+    assert repr(d) == "net_ (\n  Parameter net_w (shape=(2, 3), dtype=<class 'numpy.float32'>)\n)"
+    assert repr(ParameterDict()) == "(\n\n)"
+    assert bool(ParameterDict())  # as in MXNet, an empty one is true
+
+
+def test_dict_constants():
+    d = ParameterDict()
+    c = d.get_constant("c", [1, 2])
+    assert d.get_constant("c") is c and d.get_constant("c", mx.nd.array([1, 2])) is c
+    with pytest.raises(AssertionError, match="already exists but its value doesn't match"):
+        d.get_constant("c", [1, 3])
+    with pytest.raises(KeyError, match="No constant named 'k'. Please specify value"):
+        d.get_constant("k")
+    d.get("p", shape=(1,))
+    with pytest.raises(AssertionError, match="it is not a constant"):
+        d.get_constant("p", [1])
+
+
+def test_dict_update():
+    a, b = ParameterDict(), ParameterDict()
+    w = a.get("w")
+    b.update(a)
+    assert b["w"] is w
+    other = ParameterDict()
+    other.get("w")
+    with pytest.raises(AssertionError, match="different Parameters with the same name 'w'"):
+        a.update(other)
+
+
+def test_dict_save_and_load(tmp_path):
+    path = str(tmp_path / "x.params")
+    d = ParameterDict("net_")
+    d.get("w", shape=(2,), init="ones")
+    d.get("b", shape=(1,), init="zeros")
+    d.initialize(ctx=TWO)
+    d.save(path, strip_prefix="net_")
+    assert sorted(mx.nd.load(path)) == ["b", "w"]
+    e = ParameterDict("net_")
+    e.get("w", shape=(2,))
+    with pytest.raises(AssertionError, match=r"'b' loaded from file: .*x.params is not present in ParameterDict, choices are: 'net_w'"):
+        e.load(path, restore_prefix="net_")
+    e.load(path, mx.cpu(1), ignore_extra=True, restore_prefix="net_")
+    assert e["net_w"].data().asnumpy().tolist() == [1, 1] and e.list_ctx() == [mx.cpu(1)]
+    e.get("more", shape=(1,))
+    with pytest.raises(AssertionError, match="Parameter 'more' is missing in file: .*which contains parameters: 'net_"):
+        e.load(path, ignore_extra=True, restore_prefix="net_")
+    with pytest.raises(AssertionError, match="restore_prefix is 'x_' but Parameters name 'net_w' does not start with"):
+        e.load(path, restore_prefix="x_")
+    with pytest.raises(ValueError, match="Prefix 'x_' is to be striped before saving, but Parameter's name 'net_w'"):
+        d.save(path, strip_prefix="x_")
+
+
+def test_load_dict_takes_checkpoint_names():
+    d = ParameterDict()
+    d.get("w", shape=(1,))
+    d.get("mean", shape=(1,))
+    d.load_dict({"arg:w": mx.nd.array([1]), "aux:mean": mx.nd.array([2])})
+    assert (d["w"].data().asscalar(), d["mean"].data().asscalar()) == (1, 2)
+    with pytest.raises(mx.MXNetError, match="Parameter 'x' loaded from param_dict is not present"):
+        d.load_dict({"x": mx.nd.array([1])}, allow_missing=True)
+
+
+def test_dict_setattr_zero_grad_reset_ctx():
+    d = ParameterDict()
+    d.get("w", shape=(1,), init="ones")
+    d.get("c", shape=(1,), grad_req="null")
+    d.initialize()
+    with mx.autograd.record():
+        y = d["w"].data() * 2
+    y.backward()
+    d.zero_grad()
+    assert d["w"].grad().asscalar() == 0
+    d.setattr("lr_mult", 0.5)
+    assert d["c"].lr_mult == 0.5
+    d.reset_ctx(mx.cpu(1))
+    assert d.list_ctx() == [mx.cpu(1)]
+
+
+def test_deferred_error_is_an_mxnet_error():
+    assert issubclass(gluon.DeferredInitializationError, mx.MXNetError)
+    assert isinstance(mx.nd.ones((1,)), gluon.tensor_types) and isinstance(mx.sym.var("x"), gluon.tensor_types)

@@ -1,0 +1,74 @@
+import pytest
+
+import mxnet as mx
+from mxnet import nd
+
+
+class Scale(mx.operator.CustomOp):
+    def __init__(self, factor):
+        self.factor = factor
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.assign(out_data[0], req[0], in_data[0] * self.factor)
+        aux[0][:] += 1
+        self.was_recording = mx.autograd.is_recording()
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.assign(in_grad[0], req[0], out_grad[0] * self.factor)
+
+
+@mx.operator.register("test_scale")
+class ScaleProp(mx.operator.CustomOpProp):
+    def __init__(self, factor="2"):
+        super().__init__()
+        self.factor = float(factor)
+
+    def list_arguments(self):
+        return ["x"]
+
+    def list_auxiliary_states(self):
+        return ["count"]
+
+    def infer_shape(self, in_shape):
+        return in_shape, [in_shape[0]], [(1,)]
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        return Scale(self.factor)
+
+
+def test_imperative_with_gradient_and_auxiliary_state():
+    x, count = nd.array([1, 2]), nd.zeros((1,))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = nd.Custom(x=x, count=count, op_type="test_scale", factor=5)
+    y.backward()
+    assert y.asnumpy().tolist() == [5, 10]
+    assert x.grad.asnumpy().tolist() == [5, 5]
+    assert count.asscalar() == 1
+
+
+def test_symbolic():
+    net = mx.sym.Custom(mx.sym.var("data"), op_type="test_scale", name="scale", factor=3)
+    assert (net.list_arguments(), net.list_auxiliary_states()) == (["data"], ["scale_count"])
+    assert net.infer_shape(data=(4,))[1] == [(4,)]
+    again = mx.sym.load_json(net.tojson())
+    assert again.attr("factor") == "3"
+    exe = again.simple_bind(mx.cpu(), data=(2,))
+    exe.forward(is_train=True, data=nd.array([1, 2]))
+    exe.backward(nd.ones((2,)))
+    assert exe.outputs[0].asnumpy().tolist() == [3, 6]
+    assert exe.grad_dict["data"].asnumpy().tolist() == [3, 3]
+
+
+def test_errors():
+    x = nd.ones((2,))
+    with pytest.raises(mx.MXNetError, match="no operator is registered as 'nothing'"):
+        nd.Custom(x, op_type="nothing")
+    with pytest.raises(mx.MXNetError, match="`op_type`.* is missing"):
+        nd.Custom(x)
+    with pytest.raises(mx.MXNetError, match="ScaleProp cannot be made from"):
+        nd.Custom(x, op_type="test_scale", wrong=1)
+    with pytest.raises(mx.MXNetError, match=r"expects 2 inputs \(x, count\), received 1"):
+        nd.Custom(x, op_type="test_scale")
+    with pytest.raises(TypeError, match="decorates a subclass of CustomOpProp"):
+        mx.operator.register("x")(int)
