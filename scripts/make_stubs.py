@@ -68,18 +68,13 @@ def _reexports(front):
             lines.append(f"from . import {name} as {name}")
         elif inspect.isclass(value):
             lines.append(f"from {value.__module__.replace('mxnet.', '..', 1)} import {value.__name__} as {name}")
-        elif inspect.isfunction(value) and value.__module__ == f"mxnet.{front}" and name in _operators():
+        elif inspect.isfunction(value) and value.__module__ == f"mxnet.{front}.op":
             continue  # made from the registry, listed below
         elif inspect.isfunction(value) and value.__module__.startswith("mxnet.") and value.__module__ != f"mxnet.{front}":
             lines.append(f"from {value.__module__.replace('mxnet.', '..', 1)} import {value.__name__} as {name}")
         elif inspect.isfunction(value):
             functions.append(f"def {name}(lhs: Any, rhs: Any) -> Any: ...")
     return "\n".join([*lines, "", *functions])
-
-
-def _operators():
-    from mxnet.ops.registry import OPERATORS
-    return OPERATORS
 
 
 def all_stubs():

@@ -271,6 +271,9 @@ def get_symbol(x):
             return variables[info]
         node = info.node
         if node not in done:
+            if hasattr(node.op, "as_symbol"):  # a hybridized block: its graph
+                done[node] = node.op.as_symbol([build(i) for i in node.inputs])
+                return done[node][info.index]
             if not hasattr(node.op, "fn"):
                 raise MXNetError(f"get_symbol: the recorded step {node.op.name} has no counterpart in a Symbol")
             done[node] = symbol.create(node.op, [build(i) for i in node.inputs], node.attrs)
@@ -288,21 +291,18 @@ class Function:
     Example
     -------
     >>> import mxnet as mx
-    >>> class Sigmoid(mx.autograd.Function):
+    >>> class ClippedGradient(mx.autograd.Function):
     ...     def forward(self, x):
-    ...         y = 1 / (1 + mx.nd.exp(-x))
-    ...         self.save_for_backward(y)
-    ...         return y
-    ...     def backward(self, dy):
-    ...         y, = self.saved_tensors
-    ...         return dy * y * (1 - y)
-    >>> x = mx.nd.zeros((1,))
+    ...         return x * x
+    ...     def backward(self, grad):
+    ...         return grad.clip(-1, 1)
+    >>> x = mx.nd.array([3.])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
-    ...     y = Sigmoid()(x)
+    ...     y = 5 * ClippedGradient()(x)
     >>> y.backward()
-    >>> x.grad.asscalar()
-    np.float32(0.25)
+    >>> y.asscalar(), x.grad.asscalar()
+    (np.float32(45.0), np.float32(1.0))
     """
 
     def __init__(self):

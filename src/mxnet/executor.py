@@ -56,6 +56,7 @@ class Executor:
         self._leaves, self._heads = None, None
         self._monitor, self._monitor_all = None, False
         self._outputs = None
+        self._output_memory = handle.get("outputs")  # only where they share another executor's
         self._arg_dict = self._grad_dict = self._aux_dict = None
 
     # -- running -----------------------------------------------------------------------------------------------------------
@@ -90,7 +91,11 @@ class Executor:
                     raise ValueError(f"Shape not match! Argument {name}, need: {arguments[name].shape}, received: {value.shape}")
                 arguments[name][:] = value
         results = self._run(is_train, differentiate=is_train)
-        if self._outputs is None:
+        if self._output_memory is not None:
+            for out, r in zip(self._output_memory, results):
+                out._data.copy_(r.detach())
+            self._outputs = self._output_memory
+        elif self._outputs is None:
             self._outputs = [NDArray._new(r.detach(), self._output_context(r)) for r in results]
         else:
             for out, r in zip(self._outputs, results):
@@ -254,7 +259,7 @@ class Executor:
         **kwargs : tuple of int
             New shapes of arguments.
         """
-        arg_shapes, _, aux_shapes = self._symbol.infer_shape(**kwargs)
+        arg_shapes, out_shapes, aux_shapes = self._symbol.infer_shape(**kwargs)
         if arg_shapes is None:
             raise ValueError("Insufficient argument shapes provided.")
 
@@ -275,7 +280,9 @@ class Executor:
         args = [fit(n, a, s, n in kwargs) for n, a, s in zip(self._arg_names, self.arg_arrays, arg_shapes)]
         grads = [fit(n, g, s, n in kwargs) for n, g, s in zip(self._arg_names, self.grad_arrays, arg_shapes)]
         auxs = [fit(n, a, s, False) for n, a, s in zip(self._aux_names, self.aux_arrays, aux_shapes)]
-        return Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": self._reqs, "runner": self._runner},
+        outputs = [NDArray._new(a._raw().reshape(-1)[:int(np.prod(s))].reshape(s), a._ctx) if int(np.prod(s)) <= a.size
+                   else nd.zeros(s, ctx=a.context, dtype=a.dtype) for a, s in zip(self.outputs, out_shapes)]
+        return Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": self._reqs, "runner": self._runner, "outputs": outputs},
                         self._symbol, self._ctx, self._grad_req, self._group2ctx)
 
     # -- looking inside ------------------------------------------------------------------------------------------------------

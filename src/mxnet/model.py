@@ -18,7 +18,7 @@ from .callback import LogValidationMetricsCallback
 from .checkpoint import load_checkpoint, load_params, save_checkpoint
 from .context import Context, cpu
 from .executor_manager import DataParallelExecutorManager, _check_arguments, _load_data
-from .initializer import Uniform
+from .initializer import InitDesc, Uniform
 from .io import DataDesc
 from .optimizer import get_updater
 
@@ -289,6 +289,7 @@ class FeedForward:
             raise MXNetError(f"FeedForward: shapes or types of the network do not follow from those of its inputs: {inputs}")
         arg_names, aux_names = self.symbol.list_arguments(), self.symbol.list_auxiliary_states()
         input_names = {d.name for d in inputs}
+        attributes = self.symbol.attr_dict()
 
         def values(names, shapes, types, known):
             made = {}
@@ -299,7 +300,7 @@ class FeedForward:
                 if known and name in known and not overwrite:
                     known[name].copyto(made[name])
                 else:
-                    self.initializer(name, made[name])
+                    self.initializer(InitDesc(name, attributes.get(name)), made[name])
             return made
 
         self.arg_params = values(arg_names, arg_shapes, arg_types, self.arg_params)

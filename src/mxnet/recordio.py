@@ -527,7 +527,7 @@ def unpack(s):
         return header, s[end:]
     if len(s) < end:
         raise MXNetError(f"the header of the image record announces {header.flag} labels, which need {end} bytes; it has {len(s)}")
-    return header._replace(label=np.frombuffer(s, "<f4", header.flag, _HEADER.size)), s[end:]
+    return header._replace(label=np.frombuffer(s, "<f4", header.flag, _HEADER.size).copy()), s[end:]
 
 
 def unpack_img(s, iscolor=-1):

@@ -104,3 +104,13 @@ def test_hook_names():
 def test_dtype_and_ctx_of_results():
     out = CachedOp(graph())(mx.nd.ones((1,), ctx=mx.cpu(1), dtype="float64"), mx.nd.ones((1,), ctx=mx.cpu(1), dtype="float64"))
     assert out.context == mx.cpu(1) and out.dtype == np.float64
+
+
+def test_get_symbol_shows_the_graph():
+    op, x = CachedOp(graph()), mx.nd.array([2.])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = op(x, x * 3) + 1
+    recorded = mx.autograd.get_symbol(y)
+    assert recorded.list_arguments() == ["var0"]
+    assert recorded.eval(var0=x)[0].asscalar() == 14

@@ -172,8 +172,10 @@ add("dot", real(4), real(4, 2), grad=[0, 1])
 add("batch_dot", real(2, 3, 4, 5), real(2, 3, 5, 2), grad=[0, 1])
 add("_linalg_gemm2", real(3, 2, 4), real(4, 2, 5), grad=[0, 1], axis=0)
 add("_linalg_gemm2", real(2, 3, 6, 4), real(2, 4, 6, 5), grad=[0, 1], axis=1)
-add("_linalg_potrf", positive_definite(4, 2), grad=[0], tolerance=1e-4)
-add("_linalg_potri", np.linalg.cholesky(positive_definite(4)), grad=[0], tolerance=1e-4)
+for lower in (True, False):
+    add("_linalg_potrf", positive_definite(4, 2), grad=[0], tolerance=1e-4, lower=lower)
+    factor = np.linalg.cholesky(positive_definite(4))
+    add("_linalg_potri", np.ascontiguousarray(factor if lower else factor.T), grad=[0], tolerance=1e-4, lower=lower)
 for transpose in (False, True):
     for rightside in (False, True):
         for lower in (False, True):
@@ -261,6 +263,8 @@ for aligned in (False, True):
             sample_ratio=ratio, aligned=aligned)
 add("_contrib_ROIAlign", real(2, 18, 12, 10), regions(6), grad=[0], tolerance=1e-4, pooled_size=(3, 3), spatial_scale=0.25,
     position_sensitive=True)
+add("_contrib_ROIAlign", real(2, 24, 12, 10), regions(6), grad=[0], tolerance=1e-4, pooled_size=(3, 4), spatial_scale=0.25,
+    position_sensitive=True, sample_ratio=2)
 for ratio in (-1, 2):
     add("_contrib_RROIAlign", real(2, 3, 12, 10), np.concatenate([regions(5), 90 * real(5, 1)], 1), tolerance=1e-4, pooled_size=(3, 4),
         spatial_scale=0.25, sampling_ratio=ratio)
@@ -280,6 +284,8 @@ for is_multiply in (True, False):
         stride2=1, pad_size=2, is_multiply=is_multiply)
     add("Correlation", real(1, 2, 10, 10), real(1, 2, 10, 10), grad=[0, 1], tolerance=1e-4, max_displacement=4, stride2=2, pad_size=4,
         is_multiply=is_multiply)
+
+add("Correlation", whole(3, 1, 2, 6, 6), whole(3, 1, 2, 6, 6), grad=[0, 1], pad_size=1, is_multiply=False)
 
 # -- spatial: boxes ----------------------------------------------------------------------------------------------------
 found = np.concatenate([whole(3, 2, 20, 1), _random.uniform(0, 1, (2, 20, 1)), boxes(2, 20)], -1).astype("float32")

@@ -6,9 +6,10 @@ import ctypes
 import pathlib
 import sys
 
-import mxnet as mx
 import numpy as np
 from mxnet._ctypes.ndarray import _imperative_invoke
+
+import mxnet as mx
 from mxnet.base import _LIB, OpHandle, c_str, check_call
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))

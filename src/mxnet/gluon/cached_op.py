@@ -1,4 +1,6 @@
 """`CachedOp`: a traced graph, called like an operator."""
+import copy
+
 import torch
 
 from ..base import MXNetError
@@ -112,6 +114,12 @@ class CachedOp:
         if out is not None:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs
+
+    def as_symbol(self, inputs):
+        """The graph on other inputs, for `autograd.get_symbol`."""
+        out = copy.copy(self.symbol)
+        out._compose(**dict(zip(self._names, inputs)))
+        return out
 
     def _run(self, tensors, ctx, recorded):
         observe = self._observer(ctx) if self._hook is not None else None

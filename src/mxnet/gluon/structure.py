@@ -43,14 +43,14 @@ def load_structure(block, path):
     """
     try:
         saved = json.loads(files.read_text(path))
-        _restore(block, [0], saved)
+        _restore(block, [0], saved, {})
     except json.JSONDecodeError as error:
         raise MXNetError(f"{path} is not the JSON file of a Block: {error}") from None
     except (KeyError, TypeError, AttributeError) as error:
         raise MXNetError(f"{path} tells of another structure than that of {type(block).__name__} {block.name}: {error!r}") from None
 
 
-def _restore(block, counter, entries):
+def _restore(block, counter, entries, renamed):
     entry = entries[f"{type(block).__name__.lower()}{counter[0]}"]
     block._name = entry["orig_name"]
     if entry.get("hybridized"):
@@ -59,10 +59,12 @@ def _restore(block, counter, entries):
         block._cached_graph = [load_json(i) for i in entry["inputs"]], load_json(entry["symbol"])
         block._active = True
     own, prefix = block.params, block.params._prefix
-    own._params = {f"{block.name}_{name[len(prefix):]}": parameter for name, parameter in own._params.items()}
+    # A parameter that blocks share keeps the name it gets from the first.
+    own._params = {renamed.setdefault(id(parameter), f"{block.name}_{name[len(prefix):]}"): parameter
+                   for name, parameter in own._params.items()}
     for child in block._children.values():
         counter[0] += 1
-        _restore(child, counter, entry)
+        _restore(child, counter, entry, renamed)
     keys = entry["children"]
     children = [(keys[child.name], child) for child in block._children.values()]
     block._children.clear()

@@ -112,14 +112,18 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
     if not arrays:
         raise UsageError("clip_global_norm: at least one array is needed, received none")
     ctx = arrays[0].context
-    squares = [array.norm().square().reshape((1,)).as_in_context(ctx) for array in arrays]
+    flat = [(array if array.stype == "default" else array.data).reshape((-1,)) for array in arrays]
+    squares = [ndarray.dot(x, x).reshape((1,)).as_in_context(ctx) for x in flat]
     total = ndarray.sqrt(ndarray.add_n(*squares))
     value = float(total.asscalar()) if check_isfinite else None
     if check_isfinite and not math.isfinite(value):
         warnings.warn("nan or inf is detected. Clipping results will be undefined.", UserWarning, stacklevel=2)
     scale = ndarray.minimum(max_norm / (total + 1e-8), 1.0)
     for array in arrays:
-        array *= scale.as_in_context(array.context)
+        if array.stype == "default":
+            array *= scale.as_in_context(array.context)
+        else:  # times a number it stays sparse
+            (array * float(scale.asscalar())).copyto(array)
     return value if check_isfinite else total
 
 

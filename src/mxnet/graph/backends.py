@@ -8,7 +8,7 @@ import os
 
 from ..base import MXNetError
 
-_backends = {}
+_backends: dict = {}
 # MXNet's names for "the best there is on this device".
 _DEFAULT_NAMES = {"", "NONE", "MKLDNN", "ONEDNN", "MKLDNN_QUANTIZE", "DEFAULT"}
 

@@ -62,12 +62,12 @@ class GraphRunner:
         device = ctx.torch_device if ctx is not None else inputs[0].device if inputs else torch.device("cpu")
         simulated = ctx is not None and ctx.device_id and ctx.device_typeid != 2
         before = random_state.use_cpu(ctx.device_id) if simulated else 0
+        if observe is not None or dispatch.observer is not None:
+            function = _Observed(self.lowered(is_train, device, inputs), observe).run
+        else:
+            function = self._function(inputs, is_train, device)
         try:
-            if observe is not None or dispatch.observer is not None:
-                return list(_Observed(self.lowered(is_train, device, inputs), observe).run(*inputs))
-            return list(self._function(inputs, is_train, device)(*inputs))
-        except MXNetError:
-            raise self._located(inputs, is_train, device) from None
+            return list(function(*inputs))
         except (RuntimeError, TypeError, ValueError, IndexError) as error:
             raise self._located(inputs, is_train, device, error) from error
         finally:
@@ -111,7 +111,7 @@ class GraphRunner:
         found, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
         return {id(n): found[id(n), 0] for n in self._open}
 
-    def _located(self, inputs, is_train, device, error=None):
+    def _located(self, inputs, is_train, device, error):
         """The error that says which node failed: the graph is run again, node by node, on copies."""
         probe = _Observed(self.lowered(is_train, device, inputs), None)
         try:
@@ -122,7 +122,7 @@ class GraphRunner:
             if node is not None:
                 seen = ", ".join(f"{TORCH_TO_NAME.get(t.dtype)}{tuple(t.shape)}" for t in probe.arguments)
                 return MXNetError(f"Error in operator {node.name} ({node.op.name}): {str(found).splitlines()[0]} [inputs: {seen}]")
-        return MXNetError(str(error).splitlines()[0] if error is not None else "the graph failed")
+        return error if isinstance(error, MXNetError) else MXNetError(str(error).splitlines()[0])
 
 
 class _Observed(fx.Interpreter):

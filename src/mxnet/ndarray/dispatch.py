@@ -127,7 +127,7 @@ def invoke(op, arrays, attrs, out=None, cls=None):
                 tensors[i] = tensors[i].data
     result, recorded = run(op, op.fn, tensors, kwargs, ctx)
     if type(result) is tuple or type(result) is list:
-        if len(result) > 1:
+        if len(result) != 1:  # 0 where an operator only writes to its inputs
             results = [cls._new(t, ctx) for t in result]
             if recorded:
                 node = TapeNode(op, attrs, [entry_of(a) for a in arrays if a is not None])

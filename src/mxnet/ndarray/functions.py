@@ -137,7 +137,7 @@ def _make(op, name, cls):
                         pass
             return general(*args, out=out, **kwargs)
     function.__name__ = function.__qualname__ = name
-    function.__module__ = "mxnet.ndarray"
+    function.__module__ = "mxnet.ndarray.op"
     function.__doc__ = op.__doc__
     function.__signature__ = signature(op)
     return function

@@ -579,4 +579,7 @@ _CAST = get_operator("Cast")
 _RESHAPE = get_operator("Reshape")
 _NEGATIVE = get_operator("negative")
 dispatch.NDArray = NDArray
+# The numbers of storage types in files and in MXNet's C interface; programs import them from here.
+_STORAGE_TYPE_ID_TO_STR = {-1: "undefined", 0: "default", 1: "row_sparse", 2: "csr"}
+_STORAGE_TYPE_STR_TO_ID = {name: number for number, name in _STORAGE_TYPE_ID_TO_STR.items()}
 __all__ = ["NDArray", "current_context", "from_torch", "integer_types", "numeric_types"]

@@ -18,7 +18,7 @@ NAME_TO_FLAG = {name: flag for name, flag, _ in _TABLE}
 # numpy has no bfloat16: MXNet gives its bits under this structured type.
 BFLOAT16_BITS = np.dtype([("bfloat16", np.uint16)])
 _TORCH_TO_NUMPY = {t: (np.dtype(name).type if name != "bfloat16" else BFLOAT16_BITS) for name, _, t in _TABLE}
-_CACHE = {}
+_CACHE: dict = {}
 
 
 def to_torch(dtype):

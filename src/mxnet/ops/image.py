@@ -71,7 +71,8 @@ def _cv2_resize(image, height, width, interp, operator):
     """One (H, W, C) image on the CPU, resized by OpenCV as MXNet does."""
     import cv2
     if image.dtype not in _CV2_TYPES:
-        raise MXNetError(f"{operator}: expected an image of type uint8, int16, float32 or float64, received {image.dtype}; convert with astype")
+        raise MXNetError(f"{operator}: expected an image of type uint8, int16, float32 or float64, received {image.dtype}; "
+                         "convert with astype")
     resized = cv2.resize(image.detach().numpy(), (width, height), interpolation=interp)
     return torch.from_numpy(resized).reshape(height, width, image.shape[-1])
 
@@ -93,7 +94,7 @@ def resize(data, *, size: Shape = (), keep_ratio: bool = False, interp: int = 1)
         if data.dim() == 3:
             return _cv2_resize(data, height, width, interp, "image.resize")
         return torch.stack([_cv2_resize(image, height, width, interp, "image.resize") for image in data])
-    if interp not in (0, 1):
+    if interp not in (0, 1) and data.device.type != "meta":
         raise MXNetError(f"image.resize: only interp=0 (nearest) and 1 (linear) are supported on {data.device}, received {interp}")
     images = data.movedim(-1, -3).to(torch.float32)
     images = images if data.dim() == 4 else images.unsqueeze(0)
@@ -254,7 +255,7 @@ def random_color_jitter(data, *, brightness: float, contrast: float, saturation:
     _require_image("image.random_color_jitter", data)
     steps = [(_brightness, brightness, 1), (_contrast, contrast, 1), (_saturation, saturation, 1), (_hue, hue, 0)]
     out = data.clone()
-    for i in torch.randperm(4, generator=generator(data.device), device=data.device).tolist():
+    for i in torch.randperm(4, generator=generator(data.device), device=data.device).cpu().tolist():
         change, most, center = steps[i]
         if most > 0:
             out = change(out, _uniform(data, center - most, center + most))

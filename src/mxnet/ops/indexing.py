@@ -338,6 +338,8 @@ def _(in_types, out_types):
 def index_array(data, *, axes: Axes = None):
     """For each element of `data` its own position, along all axes or `axes`: int64 of shape ``data.shape + (number of axes,)``."""
     axes = range(data.dim()) if axes is None else (axes,) if isinstance(axes, int) else axes
+    if not axes:
+        return torch.empty((*data.shape, 0), dtype=torch.int64, device=data.device)
     grids = []
     for a in axes:
         a = normalize_axis("index_array", a, data.dim(), "axes")

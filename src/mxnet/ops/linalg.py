@@ -84,7 +84,8 @@ def khatri_rao(*args):
     out = args[0]
     for matrix in args[1:]:
         if matrix.shape[1] != out.shape[1]:
-            raise MXNetError(f"khatri_rao: all matrices must have the same number of columns, received {out.shape[1]} and {matrix.shape[1]}")
+            raise MXNetError("khatri_rao: all matrices must have the same number of columns, "
+                             f"received {out.shape[1]} and {matrix.shape[1]}")
         out = (out.unsqueeze(1) * matrix.unsqueeze(0)).reshape(-1, out.shape[1])
     return out.clone() if len(args) == 1 else out
 
@@ -96,7 +97,8 @@ def _require_square(operator, matrix):
 
 def _multiply(operator, a, b, transpose_a, transpose_b, alpha, axis):
     if a.dim() < 2 or a.dim() != b.dim():
-        raise MXNetError(f"{operator}: A and B must have the same number of axes, at least 2, received {tuple(a.shape)} and {tuple(b.shape)}")
+        raise MXNetError(f"{operator}: A and B must have the same number of axes, at least 2, "
+                         f"received {tuple(a.shape)} and {tuple(b.shape)}")
     axis = normalize_axis(operator, axis, a.dim())
     if axis == a.dim() - 1:
         raise MXNetError(f"{operator}: `axis` names the rows and cannot be the last axis, which holds the columns")
@@ -149,24 +151,26 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, alpha, axis):
 
 
 @op("_linalg_potrf", aliases=("linalg_potrf",))
-def potrf(A):
-    """The Cholesky factor of symmetric positive definite matrices: lower triangular L with L Lᵀ = A."""
+def potrf(A, *, lower: bool = True):
+    """The Cholesky factor of symmetric positive definite matrices: lower triangular L with L Lᵀ = A, else upper U with Uᵀ U = A."""
     _require_square("linalg_potrf", A)
-    return torch.linalg.cholesky(A)
+    return torch.linalg.cholesky(A, upper=not lower)
 
 
 @op("_linalg_potri", aliases=("linalg_potri",))
-def potri(A):
-    """(A Aᵀ)⁻¹ of lower triangular A: the inverse of the matrix whose Cholesky factor is `A`."""
+def potri(A, *, lower: bool = True):
+    """The inverse of the matrix whose Cholesky factor is `A`: (A Aᵀ)⁻¹ of lower, (Aᵀ A)⁻¹ of upper triangular A."""
     _require_square("linalg_potri", A)
-    return torch.cholesky_inverse(A)
+    return torch.cholesky_inverse(A, upper=not lower)
 
 
 @potri.gradient
-def _(out_grads, inputs, outputs):
-    # A is read as lower triangular, so nothing flows into its upper triangle.
-    symmetric = torch.matmul(outputs[0], out_grads[0] + out_grads[0].mT)
-    return -torch.tril(torch.linalg.solve_triangular(inputs[0].mT, symmetric, upper=True, left=False))
+def _(out_grads, inputs, outputs, *, lower=True):
+    # A is read as triangular, so nothing flows into its other triangle.
+    factor, both = inputs[0].mT, out_grads[0] + out_grads[0].mT
+    if lower:
+        return -torch.tril(torch.linalg.solve_triangular(factor, torch.matmul(outputs[0], both), upper=True, left=False))
+    return -torch.triu(torch.linalg.solve_triangular(factor, torch.matmul(both, outputs[0]), upper=False))
 
 
 def _triangle(A, lower):

@@ -3,7 +3,7 @@ import threading
 
 import torch
 
-_generators = {}
+_generators: dict = {}
 _lock = threading.Lock()
 _simulated = threading.local()  # which cpu(i) is computing, set by whoever runs operators there
 

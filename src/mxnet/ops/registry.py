@@ -16,7 +16,7 @@ import torch
 from ..base import MXNetError
 from .schema import Attribute, Device, Training
 
-OPERATORS = {}  # every name and alias -> Operator
+OPERATORS: dict = {}  # every name and alias -> Operator
 
 
 class UnknownOperatorError(MXNetError):
@@ -63,7 +63,8 @@ class Operator:
         self.inputs, self.optional_inputs, self.attributes, self.variadic = (), frozenset(), {}, False
         self._read_signature(fn)
         self.num_inputs = -1 if self.variadic else len(self.inputs)
-        self.simple = not self.attributes and not self.variadic and not self.wants_training and not self.optional_inputs
+        self.simple = (num_outputs == 1 and not self.attributes and not self.variadic and not self.wants_training
+                       and not self.optional_inputs)
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
         self._parsed = {}
 

@@ -8,7 +8,7 @@ An operator declares its attributes as keyword-only parameters. The annotation s
 import ast
 import types
 import typing
-from typing import Literal, Optional, Union
+from typing import Annotated, Literal, Optional, Union
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ Shape = tuple[int, ...]
 Floats = tuple[float, ...]
 Axes = Union[int, tuple[int, ...], None]
 DType = torch.dtype
-Training = typing.NewType("Training", bool)
-Device = typing.NewType("Device", torch.device)
+Training = Annotated[bool, "training"]
+Device = Annotated[Optional[torch.device], "device"]
 
 
 def _parse_literal(text):

@@ -108,6 +108,7 @@ class Counter:
         recorder = _recorder()
         if recorder.active:
             recorder.add("C", self.name, str(self.domain), time.perf_counter_ns(), now)
+        return self
 
     def set_value(self, value):
         """Set the number."""
@@ -122,12 +123,10 @@ class Counter:
         self._change(-delta)
 
     def __iadd__(self, delta):
-        self.increment(delta)
-        return self
+        return self._change(delta)
 
     def __isub__(self, delta):
-        self.decrement(delta)
-        return self
+        return self._change(-delta)
 
 
 class Marker:

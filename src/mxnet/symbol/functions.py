@@ -37,7 +37,7 @@ def _make(op, public_name):
         return create(op, inputs, attrs, name, hint, attr)
 
     function.__name__ = function.__qualname__ = public_name
-    function.__module__ = "mxnet.symbol"
+    function.__module__ = "mxnet.symbol.op"
     function.__doc__ = op.__doc__.replace("NDArray", "Symbol") if op.__doc__ else None
     function.__signature__ = signature(op)
     return function

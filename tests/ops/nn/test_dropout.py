@@ -1,6 +1,8 @@
 """Dropout."""
+import pytest
 import torch
 
+from mxnet import MXNetError
 from mxnet.ops import get, random_state
 
 DROPOUT = get("Dropout")
@@ -35,8 +37,10 @@ def test_axes_share_their_fate():
     assert 0 < (out[0, :, 0] == 0).sum() < 100
 
 
-def test_everything_dropped():
-    assert DROPOUT(torch.ones(5), p=1.0, training=True).tolist() == [0.0] * 5
+def test_everything_dropped_is_nan():
+    assert DROPOUT(torch.ones(5), p=1.0, training=True).isnan().all()
+    with pytest.raises(MXNetError, match="`p` must be from 0 to 1, received 1.5"):
+        DROPOUT(torch.ones(5), p=1.5)
 
 
 def test_half_precision():

@@ -75,6 +75,10 @@ def test_errors():
         POOLING(torch.ones(1, 1, 5), kernel=(2,), pad=(1,), pooling_convention="same")
     with pytest.raises(MXNetError, match="data must have 3 to 5 axes"):
         infer((4, 5), kernel=(2,))
+    with pytest.raises(MXNetError, match="data must have 3 to 5 axes"):
+        POOLING(torch.ones(4, 5), global_pool=True, pool_type="avg")
+    with pytest.raises(MXNetError, match="`p_value` must be 1, 2 or 3"):
+        POOLING(torch.ones(1, 1, 5), kernel=(2,), pool_type="lp")
     with pytest.raises(MXNetError, match="`pool_type` must be one of 'avg', 'lp', 'max', 'sum', received 'median'"):
         POOLING.parse({"kernel": (2, 2), "pool_type": "median"})
 

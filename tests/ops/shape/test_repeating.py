@@ -7,6 +7,7 @@ from mxnet.base import MXNetError
 
 @pytest.mark.parametrize("call, message", [
     (lambda: mx.nd.repeat(mx.nd.zeros((3,)), repeats=-1), "repeats cannot be a negative number, received -1"),
+    (lambda: mx.nd.tile(mx.nd.zeros((3,)), reps=(1, 0)), r"`reps` must be positive, received \(1, 0\)"),
     (lambda: mx.nd.reverse(mx.nd.zeros((3,)), axis=4), r"reverse: `axis` must be in \[-1, 0\]"),
     (lambda: mx.nd.pad(mx.nd.zeros((3,)), mode="edge", pad_width=(1, 1)), "Pad: `data` must be 4-D or 5-D"),
     (lambda: mx.nd.pad(mx.nd.zeros((1, 1, 2, 2)), mode="edge", pad_width=(1, 1)), "`pad_width` must have 8 entries"),

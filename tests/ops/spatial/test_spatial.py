@@ -16,16 +16,19 @@ def zeros(*shape):
     (lambda: mx.nd.GridGenerator(zeros(2, 5), transform_type="affine", target_shape=(2, 2)), r"must have shape \(N, 6\)"),
     (lambda: mx.nd.GridGenerator(zeros(2, 6), transform_type="affine"), r"`target_shape` must be \(height, width\) above 0"),
     (lambda: mx.nd.GridGenerator(zeros(2, 3, 4, 4), transform_type="warp"), r"must have shape \(N, 2, H, W\)"),
-    (lambda: mx.nd.UpSampling(zeros(1, 1, 4, 4), zeros(1, 1, 3, 3), scale=2, sample_type="nearest", num_args=2), "does not divide the output"),
+    (lambda: mx.nd.UpSampling(zeros(1, 1, 4, 4), zeros(1, 1, 3, 3), scale=2, sample_type="nearest", num_args=2),
+     "does not divide the output"),
     (lambda: mx.nd.contrib.BilinearResize2D(zeros(1, 1, 4, 4), height=0, width=3), "the new size must be above 0"),
     (lambda: mx.nd.im2col(zeros(1, 1, 4), kernel=(2, 2)), "`data` must be 4-D"),
     (lambda: mx.nd.im2col(zeros(1, 1, 2, 2), kernel=(3, 3)), "kernel size exceeds input"),
     (lambda: mx.nd.col2im(zeros(1, 5, 4), output_size=(3, 3), kernel=(2, 2)), r"expected columns \(N, C \* 4, windows\)"),
     (lambda: mx.nd.col2im(zeros(1, 4, 5), output_size=(3, 3), kernel=(2, 2)), "has 4 windows, received 5"),
-    (lambda: mx.nd.ROIPooling(zeros(1, 1, 4, 4), zeros(2, 4), pooled_size=(2, 2), spatial_scale=1), r"`rois` must be .*\(number of rois, 5\)"),
-    (lambda: mx.nd.contrib.PSROIPooling(zeros(1, 5, 4, 4), zeros(1, 5), spatial_scale=1, output_dim=2, pooled_size=2), "= 8 channels, received 5"),
-    (lambda: mx.nd.contrib.DeformableConvolution(zeros(1, 2, 4, 4), zeros(1, 3, 4, 4), zeros(2, 2, 3, 3), zeros(2), kernel=(3, 3), pad=(1, 1),
-                                                 num_filter=2), r"`offset` must have shape \(1, 18, 4, 4\), received \(1, 3, 4, 4\)"),
+    (lambda: mx.nd.ROIPooling(zeros(1, 1, 4, 4), zeros(2, 4), pooled_size=(2, 2), spatial_scale=1),
+     r"`rois` must be .*\(number of rois, 5\)"),
+    (lambda: mx.nd.contrib.PSROIPooling(zeros(1, 5, 4, 4), zeros(1, 5), spatial_scale=1, output_dim=2, pooled_size=2),
+     "= 8 channels, received 5"),
+    (lambda: mx.nd.contrib.DeformableConvolution(zeros(1, 2, 4, 4), zeros(1, 3, 4, 4), zeros(2, 2, 3, 3), zeros(2), kernel=(3, 3),
+                                                 pad=(1, 1), num_filter=2), r"`offset` must have shape \(1, 18, 4, 4\), received \(1, 3, 4, 4\)"),
     (lambda: mx.nd.Correlation(zeros(1, 1, 4, 4), zeros(1, 1, 4, 4), kernel_size=2), "`kernel_size` must be odd"),
     (lambda: mx.nd.Correlation(zeros(1, 1, 4, 4), zeros(1, 1, 4, 4), max_displacement=4), "don't fit in data"),
     (lambda: mx.nd.contrib.box_nms(zeros(3, 4)), "the last axis must hold a score, 4 coordinates"),
@@ -46,7 +49,8 @@ def test_errors(call, message):
 def test_hard_negatives_that_do_not_exist():
     anchors = mx.nd.array([[[0, 0, 1, 1], [0, 0, 0.9, 1], [0, 0, 1, 0.9]]])
     with pytest.raises(MXNetError, match="only 0 anchors overlap .* asks for 2"):
-        mx.nd.contrib.MultiBoxTarget(anchors, mx.nd.array([[[0, 0, 0, 1, 1]]]), zeros(1, 2, 3), overlap_threshold=0.95, negative_mining_ratio=3)
+        mx.nd.contrib.MultiBoxTarget(anchors, mx.nd.array([[[0, 0, 0, 1, 1]]]), zeros(1, 2, 3), overlap_threshold=0.95,
+                                       negative_mining_ratio=3)
 
 
 def test_suppression():

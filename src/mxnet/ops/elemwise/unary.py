@@ -35,7 +35,7 @@ def _round(data):
 def _rint(data):
     # Halves go down (MXNet's own rule, mshadow_op.h), not to even numbers.
     floor = torch.floor(data)
-    return floor + (data - floor > 0.5)
+    return floor + (data - floor > torch.ceil(data) - data)
 
 
 def _gamma(data):

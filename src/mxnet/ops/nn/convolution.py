@@ -17,8 +17,8 @@ from ._common import (
     to_channels_last,
 )
 
-_CONVOLVE = (None, torch.conv1d, torch.conv2d, torch.conv3d)
-_TRANSPOSE = (None, torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d)
+_CONVOLVE = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
+_TRANSPOSE = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}
 
 Layout = Optional[Literal["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"]]
 Tuning = Optional[Literal["off", "limited_workspace", "fastest"]]
@@ -48,7 +48,7 @@ def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), d
     """
     if layout is None or layout[1] == "C":
         shape = weight.shape
-        if shape[0] != num_filter or shape[2:] != kernel or data.dim() != len(shape):
+        if shape[0] != num_filter or shape[2:] != kernel or data.dim() != len(shape) or len(kernel) not in _CONVOLVE:
             _refuse("Convolution", data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, layout)
         return _CONVOLVE[len(kernel)](data, weight, bias, stride or 1, pad or 0, dilate or 1, num_group)
     if weight.shape[0] != num_filter or weight.shape[1:-1] != kernel or data.dim() != weight.dim():

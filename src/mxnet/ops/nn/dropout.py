@@ -3,6 +3,7 @@ from typing import Literal, Optional
 
 import torch
 
+from ...base import MXNetError
 from .. import random_state
 from ..registry import op
 from ..schema import Shape, Training
@@ -15,11 +16,18 @@ def dropout(data, *, p: float = 0.5, mode: Literal["always", "training"] = "trai
 
     `mode` ``always`` drops outside training, too. The elements along each of `axes` share their fate. `cudnn_off` is a hint that nothing
     needs here.
+
+    Raises
+    ------
+    MXNetError
+        If `p` is not from 0 to 1.
     """
-    if p <= 0 or not (training or mode == "always"):
+    if not 0 <= p <= 1:
+        raise MXNetError(f"Dropout: `p` must be from 0 to 1, received {p}")
+    if p == 0 or not (training or mode == "always"):
         return data.clone()
-    if p >= 1:
-        return data * 0
+    if p == 1:
+        return data * torch.nan  # nothing is left that could be scaled up; MXNet's test_dropout asks for NaN
     shape = list(data.shape)
     for axis in axes:
         shape[axis] = 1

@@ -10,8 +10,8 @@ from ..schema import Shape
 from ._common import assign, channels_last, shape_to_channels_first, shape_to_channels_last, to_channels_first, to_channels_last
 
 _functional = torch.nn.functional
-_MAX = (None, torch.max_pool1d, torch.max_pool2d, torch.max_pool3d)
-_AVERAGE = (None, torch.nn.functional.avg_pool1d, torch._C._nn.avg_pool2d, torch._C._nn.avg_pool3d)
+_MAX = {1: torch.max_pool1d, 2: torch.max_pool2d, 3: torch.max_pool3d}
+_AVERAGE = {1: torch.avg_pool1d, 2: torch._C._nn.avg_pool2d, 3: torch._C._nn.avg_pool3d}
 _Layout = Optional[Literal["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"]]
 
 
@@ -119,12 +119,12 @@ def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", 
     last = channels_last(layout)
     if last:
         data = to_channels_first(data)
+    ndim = data.dim() - 2
+    if ndim not in _MAX or not global_pool and len(kernel) != ndim or pool_type == "lp" and p_value not in (1, 2, 3):
+        _check("Pooling", data.shape, kernel, stride, pad, pool_type, p_value, global_pool)
     if global_pool:
         out = _global_pool(data, pool_type, p_value)
     else:
-        ndim = len(kernel)
-        if ndim != data.dim() - 2:
-            _check("Pooling", data.shape, kernel, (), (), pool_type, p_value, False)
         out = _window_pool(data, kernel, stride or (1,) * ndim, pad or (0,) * ndim, pooling_convention, pool_type, p_value,
                            count_include_pad is not False)
     return to_channels_last(out) if last else out

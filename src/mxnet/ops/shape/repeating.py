@@ -14,6 +14,8 @@ from ..shapes import known, unify
 @op("tile", aliases=("_npi_tile",))
 def tile(data, *, reps: Shape):
     """Lay `data` side by side ``reps[i]`` times along axis `i`; missing leading axes count as 1."""
+    if reps and min(reps) < 1:
+        raise MXNetError(f"tile: `reps` must be positive, received {reps}")
     return data.repeat((1,) * (data.dim() - len(reps)) + reps)
 
 

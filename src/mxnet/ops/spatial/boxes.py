@@ -148,7 +148,8 @@ def box_iou(lhs, rhs, *, format: _Format = "corner"):
     """Intersection over union of each box of `lhs` (..., 4) with each of `rhs` (..., 4). No gradient flows."""
     for name, boxes in (("lhs", lhs), ("rhs", rhs)):
         if boxes.dim() < 2 or boxes.shape[-1] != 4:
-            raise MXNetError(f"box_iou: the last dimension of {name} must be 4 and there must be another, received shape {tuple(boxes.shape)}")
+            raise MXNetError(f"box_iou: the last dimension of {name} must be 4 and there must be another, "
+                             f"received shape {tuple(boxes.shape)}")
     lhs, rhs = lhs.detach(), rhs.detach()
     return overlaps(to_corners(lhs), to_corners(rhs)) if format == "center" else overlaps(lhs, rhs)
 
@@ -232,7 +233,8 @@ def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: flo
     `clip`, if positive, bounds the logarithm of the growth of a box.
     """
     if data.dim() != 3 or data.shape[-1] != 4 or anchors.shape[-1] != 4:
-        raise MXNetError(f"box_decode: expected data (B, N, 4) and anchors (1, N, 4), received {tuple(data.shape)} and {tuple(anchors.shape)}")
+        raise MXNetError("box_decode: expected data (B, N, 4) and anchors (1, N, 4), "
+                         f"received {tuple(data.shape)} and {tuple(anchors.shape)}")
     anchors = _to_centers(anchors) if format == "corner" else anchors
     scaled = data * data.new_tensor((std0, std1, std2, std3))
     growth = scaled[..., 2:].clamp_max(clip) if clip > 0 else scaled[..., 2:]

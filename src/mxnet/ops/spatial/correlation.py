@@ -7,6 +7,12 @@ from ..axes import require_ndim
 from ..registry import op
 
 
+def _distance(a, b):
+    """|a - b|, whose derivative where they are equal is 1 (MXNet's correlation.cc), not 0 as torch's."""
+    difference = a - b
+    return torch.where(difference < 0, -difference, difference)
+
+
 @op("Correlation")
 def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1, stride1: int = 1, stride2: int = 1,
                 pad_size: int = 0, is_multiply: bool = True):
@@ -42,5 +48,5 @@ def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1
     for down in moves:
         for right in moves:
             other = second[:, :, start + down:start + down + height, start + right:start + right + width]
-            out.append((patches * other if is_multiply else (patches - other).abs()).mean(1))
+            out.append((patches * other if is_multiply else _distance(patches, other)).mean(1))
     return F.avg_pool2d(torch.stack(out, 1), kernel_size, stride1)

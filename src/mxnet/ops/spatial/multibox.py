@@ -67,8 +67,8 @@ def _hard_negatives(prediction, overlap, positive, ratio, threshold):
     wanted = min(int(positive.sum() * ratio), int((~positive).sum()))
     candidates = np.flatnonzero(~positive & (overlap < threshold))
     if len(candidates) < wanted:
-        raise MXNetError(f"MultiBoxTarget: only {len(candidates)} anchors overlap their box by less than negative_mining_thresh={threshold}, "
-                         f"but negative_mining_ratio={ratio} asks for {wanted}")
+        raise MXNetError(f"MultiBoxTarget: only {len(candidates)} anchors overlap their box by less than "
+                         f"negative_mining_thresh={threshold}, but negative_mining_ratio={ratio} asks for {wanted}")
     scores = prediction[:, candidates]
     scores = np.exp(scores - scores.max(0))
     background = scores[0] / scores.sum(0)
@@ -106,7 +106,8 @@ def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, 
     if label.dim() != 3 or label.shape[2] < 5:
         raise MXNetError(f"MultiBoxTarget: `label` must have shape (N, boxes, 5 or more), received {tuple(label.shape)}")
     if cls_pred.dim() != 3 or cls_pred.shape[2] != anchor.shape[1]:
-        raise MXNetError(f"MultiBoxTarget: number of anchors mismatch: {anchor.shape[1]} anchors, cls_pred of shape {tuple(cls_pred.shape)}")
+        raise MXNetError(f"MultiBoxTarget: number of anchors mismatch: {anchor.shape[1]} anchors, "
+                         f"cls_pred of shape {tuple(cls_pred.shape)}")
     if len(variances) != 4:
         raise MXNetError(f"MultiBoxTarget: `variances` must have 4 numbers, received {variances}")
     anchors, labels, predictions = (t.detach().float().cpu() for t in (anchor[0], label, cls_pred))
@@ -165,8 +166,8 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
         Non-maximum suppression: the overlap that is too much, how many best boxes enter, and whether classes suppress each other.
     """
     if cls_prob.dim() != 3 or anchor.dim() != 3 or cls_prob.shape[2] != anchor.shape[1] or loc_pred.shape[1] != 4 * anchor.shape[1]:
-        raise MXNetError(f"MultiBoxDetection: number of anchors mismatch: expected cls_prob (N, classes + 1, A), loc_pred (N, A * 4) and anchor "
-                         f"(1, A, 4), received {tuple(cls_prob.shape)}, {tuple(loc_pred.shape)} and {tuple(anchor.shape)}")
+        raise MXNetError("MultiBoxDetection: number of anchors mismatch: expected cls_prob (N, classes + 1, A), loc_pred (N, A * 4) and "
+                         f"anchor (1, A, 4), received {tuple(cls_prob.shape)}, {tuple(loc_pred.shape)} and {tuple(anchor.shape)}")
     probabilities, moves, anchors = cls_prob.detach().float(), loc_pred.detach().float(), anchor.detach().float()[0]
     moves = moves.reshape(len(moves), -1, 4) * moves.new_tensor(variances)
     size, center = anchors[:, 2:] - anchors[:, :2], (anchors[:, 2:] + anchors[:, :2]) / 2

@@ -1,7 +1,8 @@
 """Operators that pool regions of interest (ROIs) of feature maps (N, C, H, W): ROIPooling, ROIAlign and their kin.
 
 A region is a row [number of the image, x1, y1, x2, y2] in the coordinates of the input image; `spatial_scale` converts these to
-those of the feature map. Gradients flow to the feature maps only.
+those of the feature map. Gradients flow to the feature maps only. ``.cpu()`` before numbers are read tells shape inference, which has
+no data, that the data is needed.
 """
 import math
 
@@ -60,7 +61,7 @@ def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: float):
     corners = _round(rois[:, 1:].detach().float() * spatial_scale)
     rows, empty_rows = _bins(corners[:, 1], corners[:, 3], pooled_height, height)
     columns, empty_columns = _bins(corners[:, 0], corners[:, 2], pooled_width, width)
-    images = rois[:, 0].detach().long().tolist()
+    images = rois[:, 0].detach().long().cpu().tolist()
     lowest = torch.finfo(data.dtype).min
     out = []
     # One region after another: their sizes differ, and all at once would need R copies of a feature map.
@@ -85,7 +86,7 @@ def _bins(start, end, count, size):
     first = (torch.floor(number * step) + start.unsqueeze(1)).clamp(0, size).long()
     last = (torch.ceil((number + 1) * step) + start.unsqueeze(1)).clamp(0, size).long()
     found = []
-    for a, widest in zip(zip(first, last), (last - first).amax(1).clamp_min(1).tolist()):
+    for a, widest in zip(zip(first, last), (last - first).amax(1).clamp_min(1).cpu().tolist()):
         positions = a[0].unsqueeze(1) + torch.arange(widest, device=start.device)
         found.append((positions.clamp_max(size - 1), positions < a[1].unsqueeze(1)))
     return found, last <= first
@@ -100,7 +101,7 @@ def _interpolation_weights(start, bin_size, bins, samples, size):
 
     Each bin averages `samples` (one number a region) evenly spaced linear interpolations.
     """
-    most = max(int(samples.max()), 1) if samples.numel() else 1
+    most = max(int(samples.max().cpu()), 1) if samples.numel() else 1
     step = torch.arange(most, device=start.device, dtype=start.dtype)
     inside_bin = (step + 0.5) * (bin_size / samples).unsqueeze(1)
     point = (start.unsqueeze(1) + torch.arange(bins, device=start.device) * bin_size.unsqueeze(1)).unsqueeze(2) + inside_bin.unsqueeze(1)
@@ -127,11 +128,11 @@ def _pool_by_weights(data, images, rows, columns):
 
 
 def _pool_position_sensitive(data, images, rows, columns, groups):
-    """Like `_pool_by_weights`, but bin (p, q) reads the channel group that belongs to it: (R, C / groups², p, q)."""
+    """Like `_pool_by_weights`, but bin (p, q) reads the one of the `groups` (down, right) of channels that belongs to it."""
     bins = rows.shape[1], columns.shape[1]
-    depth = data.shape[1] // (groups * groups)
-    pick = [torch.arange(b, device=data.device) * groups // b for b in bins]
-    maps = data.reshape(data.shape[0], depth, groups, groups, *data.shape[2:])[:, :, pick[0]][:, :, :, pick[1]]
+    depth = data.shape[1] // (groups[0] * groups[1])
+    pick = [torch.arange(b, device=data.device) * g // b for b, g in zip(bins, groups)]
+    maps = data.reshape(data.shape[0], depth, *groups, *data.shape[2:])[:, :, pick[0]][:, :, :, pick[1]]
     out = [torch.einsum("rph,rdpqhw,rqw->rdpq", p, maps[image], q)
            for image, p, q in zip(images.split(4), rows.split(4), columns.split(4))]
     return torch.cat(out) if out else data.new_zeros(0, depth, *bins)
@@ -169,10 +170,10 @@ def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: float, sample_ra
     columns, images = weights[1].to(data.dtype), images.clamp_min(0)
     if not position_sensitive:
         return _pool_by_weights(data, images, rows, columns)
-    if pooled_size[0] != pooled_size[1] or data.shape[1] % (pooled_size[0] * pooled_size[1]):
-        raise MXNetError(f"ROIAlign: position_sensitive needs a square pooled_size whose area divides the {data.shape[1]} channels, "
+    if data.shape[1] % math.prod(pooled_size):
+        raise MXNetError(f"ROIAlign: position_sensitive needs a pooled_size whose area divides the {data.shape[1]} channels, "
                          f"received {pooled_size}")
-    return _pool_position_sensitive(data, images, rows, columns, pooled_size[0])
+    return _pool_position_sensitive(data, images, rows, columns, pooled_size)
 
 
 def _split_rois(rois):
@@ -197,7 +198,7 @@ def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: float, s
     flat = data.reshape(-1)
     channel_base = torch.arange(channels, device=data.device).reshape(-1, 1, 1, 1, 1) * (height * width)
     out = []
-    for image, x, y, w, h, angle in rois.detach().double().tolist():
+    for image, x, y, w, h, angle in rois.detach().double().cpu().tolist():
         size = (max(h * spatial_scale, 1.0), max(w * spatial_scale, 1.0))
         samples = [sampling_ratio if sampling_ratio > 0 else math.ceil(s / p) for s, p in zip(size, pooled_size)]
         points = [(torch.arange(p * n, device=data.device, dtype=data.dtype) + 0.5) * (s / (p * n)) - s / 2
@@ -247,7 +248,7 @@ def psroi_pooling(data, rois, *, spatial_scale: float, output_dim: int, pooled_s
     x, y, width, height = _psroi_corners(rois, spatial_scale)
     rows = _mean_weights(y, height, pooled_size, data.shape[2]).to(data.dtype)
     columns = _mean_weights(x, width, pooled_size, data.shape[3]).to(data.dtype)
-    return _pool_position_sensitive(data, rois[:, 0].detach().long(), rows, columns, groups)
+    return _pool_position_sensitive(data, rois[:, 0].detach().long(), rows, columns, (groups, groups))
 
 
 @op("_contrib_DeformablePSROIPooling",
@@ -274,7 +275,8 @@ def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: float, ou
         px, py = px + shift[:, :, 0] * roi_width, py + shift[:, :, 1] * roi_height
     inside = (px >= -0.5) & (px <= width - 0.5) & (py >= -0.5) & (py <= height - 0.5)
     group = part * group_size // pooled_size
-    channel = (depth.reshape(1, -1, 1, 1, 1, 1) * group_size + group.reshape(1, 1, -1, 1, 1, 1)) * group_size + group.reshape(1, 1, 1, -1, 1, 1)
+    group_row, group_column = group.reshape(1, 1, -1, 1, 1, 1), group.reshape(1, 1, 1, -1, 1, 1)
+    channel = (depth.reshape(1, -1, 1, 1, 1, 1) * group_size + group_row) * group_size + group_column
     base = (rois[:, 0].detach().long().reshape(-1, 1, 1, 1, 1, 1) * channels + channel) * (height * width)
     values = bilinear_gather(data.reshape(-1), base, py, px, height, width, "edge") * inside
     return values.sum((4, 5)) / inside.sum((4, 5)).clamp_min(1)

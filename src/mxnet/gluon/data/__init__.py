@@ -1,0 +1,5 @@
+"""Datasets, and what makes batches of them."""
+from .dataloader import *  # noqa: F403
+from .dataset import *  # noqa: F403
+from .sampler import *  # noqa: F403
+from . import vision  # noqa: E402  isort: skip  its datasets stand on the names above

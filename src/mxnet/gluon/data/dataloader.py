@@ -1,0 +1,308 @@
+"""`DataLoader`: batches of a dataset, made in this process, in threads or in worker processes."""
+import functools
+import multiprocessing
+import os
+import pickle
+from multiprocessing.reduction import ForkingPickler
+
+import numpy as np
+import torch
+
+from ... import context
+from ...ndarray import NDArray
+from ...ops import dtypes
+from ...util import is_np_array, is_np_shape, set_np
+from ..utils import UsageError
+from . import _shared_memory
+from . import sampler as _sampler
+from ._shared_memory import rebuild_ndarray, reduce_ndarray  # noqa: F401  clients import them from here
+from ._workers import WorkerPool, WorkerTimeout
+
+__all__ = ["DataLoader"]
+
+# Pools and queues of multiprocessing pass arrays through shared memory, too.
+ForkingPickler.register(NDArray, reduce_ndarray)
+
+_worker_dataset = None  # in workers: the dataset they read
+
+
+# -- from samples to a batch ---------------------------------------------------------------------------------------------
+
+def _array_class():
+    if is_np_array():
+        from ... import numpy as mx_np
+        return mx_np.ndarray
+    return NDArray
+
+
+def _batchify(data, recurse, allocate, ctx):
+    """Stack samples. `allocate(shape, dtype)` gives the tensor to stack into, or None for a new one."""
+    first = data[0]
+    if isinstance(first, NDArray):
+        tensors = [sample._data.detach() for sample in data]
+        out = allocate((len(tensors), *first.shape), tensors[0].dtype) if not tensors[0].is_cuda else None
+        return type(first)._new(torch.stack(tensors, out=out), ctx or first.context)
+    if isinstance(first, tuple):
+        return [recurse(part) for part in zip(*data)]
+    if isinstance(first, np.ndarray) and first.dtype.name in dtypes.NAME_TO_TORCH and first.dtype.isnative:
+        # Straight into the batch's memory.
+        if all(type(sample) is np.ndarray and sample.dtype == first.dtype and sample.shape == first.shape for sample in data):
+            out = allocate((len(data), *first.shape), dtypes.to_torch(first.dtype))
+            if out is not None:
+                np.stack(data, out=out.numpy())
+                return _array_class()._new(out, ctx)
+    values = np.asarray(data)
+    if values.dtype.kind not in "biuf":
+        raise KeyError(f"samples of type {type(first).__name__} (numpy {values.dtype}) make no array; pass a `batchify_fn` for them")
+    tensor = torch.from_numpy(values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("=")))
+    out = allocate(tuple(tensor.shape), tensor.dtype)
+    return _array_class()._new(tensor if out is None else out.copy_(tensor), ctx or context.current_context())
+
+
+def default_batchify_fn(data):
+    """Make a batch of samples.
+
+    Parameters
+    ----------
+    data : list
+        Arrays are stacked; of tuples, each part is batched; numbers and lists become an array of their numpy type.
+
+    Example
+    -------
+    >>> from mxnet.gluon.data.dataloader import default_batchify_fn
+    >>> [part.shape for part in default_batchify_fn([([1, 2], 0), ([3, 4], 1), ([5, 6], 0)])]
+    [(3, 2), (3,)]
+    """
+    return _batchify(data, default_batchify_fn, lambda shape, dtype: None, None)
+
+
+def default_mp_batchify_fn(data):
+    """Make a batch of samples in memory that other processes can have; see `default_batchify_fn`."""
+    return _batchify(data, default_mp_batchify_fn, _shared_memory.empty, _shared_memory.SHARED)
+
+
+def _as_in_context(data, ctx):
+    """A batch on another context; things that aren't arrays stay as they are."""
+    if isinstance(data, NDArray):
+        if ctx.device_type == "cpu_pinned" and torch.cuda.is_available() and not data._is_sparse:
+            return type(data)._new(data._data.detach().pin_memory(), ctx)
+        return data.as_in_context(ctx)
+    if isinstance(data, (list, tuple)):
+        return [_as_in_context(part, ctx) for part in data]
+    return data
+
+
+# -- in workers ----------------------------------------------------------------------------------------------------------
+
+def _thread_worker_initializer(active_shape, active_array):
+    """Give a thread the NumPy semantics of the one that started it."""
+    set_np(shape=active_shape, array=active_array)
+
+
+def _worker_initializer(dataset, active_shape, active_array):
+    """Make `dataset` known in a worker of a ``multiprocessing.Pool``."""
+    global _worker_dataset
+    _worker_dataset = dataset
+    set_np(shape=active_shape, array=active_array)
+
+
+def _worker_fn(samples, batchify_fn, dataset=None):
+    """The batch of the samples with these indices; the dataset is the worker's own unless it is given."""
+    dataset = _worker_dataset if dataset is None else dataset
+    return batchify_fn([dataset[i] for i in samples])
+
+
+_thread_worker_fn = _worker_fn
+
+
+class _MultiWorkerIter:
+    """The batches of one epoch, made by a pool of workers and given in order.
+
+    Parameters
+    ----------
+    worker_pool
+        Has ``apply_async(function, arguments)``, which gives something with ``get(timeout)``.
+    batchify_fn : callable
+    batch_sampler : Sampler
+    pin_memory, pin_device_id
+        As for `DataLoader`.
+    worker_fn : callable
+        ``worker_fn(samples, batchify_fn, dataset)`` runs in a worker; its result may be a batch or a pickled one.
+    prefetch : int
+        How many batches to ask for before the first is taken.
+    dataset : Dataset, optional
+        What is passed to `worker_fn`; None if workers have a dataset.
+    data_loader : DataLoader, optional
+        Kept alive until the epoch ends.
+    timeout : float
+        Seconds to wait for a batch.
+    """
+
+    def __init__(self, worker_pool, batchify_fn, batch_sampler, pin_memory=False, pin_device_id=0, worker_fn=_worker_fn, prefetch=0,
+                 dataset=None, data_loader=None, timeout=120):
+        self._worker_pool = worker_pool
+        self._batchify_fn = batchify_fn
+        self._batch_sampler = batch_sampler
+        self._pin_memory = pin_memory
+        self._pin_device_id = pin_device_id
+        self._worker_fn = worker_fn
+        self._dataset = dataset
+        self._data_loader = data_loader
+        self._timeout = timeout
+        self._data_buffer = {}
+        self._rcvd_idx = self._sent_idx = 0
+        self._iter = iter(batch_sampler)
+        for _ in range(prefetch):
+            self._push_next()
+
+    def __len__(self):
+        return len(self._batch_sampler)
+
+    def __iter__(self):
+        return self
+
+    def _push_next(self):
+        """Ask a worker for the next batch, if there is one."""
+        samples = next(self._iter, None)
+        if samples is not None:
+            arguments = samples, self._batchify_fn, self._dataset
+            self._data_buffer[self._sent_idx] = self._worker_pool.apply_async(self._worker_fn, arguments)
+            self._sent_idx += 1
+
+    def __next__(self):
+        self._push_next()
+        if self._rcvd_idx == self._sent_idx:
+            raise StopIteration
+        result = self._data_buffer.pop(self._rcvd_idx)
+        self._rcvd_idx += 1
+        try:
+            batch = result.get(self._timeout)
+        except WorkerTimeout:
+            raise
+        except multiprocessing.TimeoutError as error:
+            raise WorkerTimeout(f"Worker timed out after {self._timeout} seconds; raise the DataLoader's `timeout`, speed up the "
+                                "transforms, or use more workers") from error
+        if isinstance(batch, bytes) and self._dataset is None and not isinstance(self._worker_pool, WorkerPool):
+            batch = pickle.loads(batch)  # the worker_fn of a client's own, which must pickle for multiprocessing's pool
+        return _as_in_context(batch, context.cpu_pinned(self._pin_device_id)) if self._pin_memory else batch
+
+    next = __next__
+
+
+class DataLoader:
+    """Batches of a dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset or array
+    batch_size : int
+    shuffle : bool
+        Take the samples in a random order, another one in each epoch.
+    sampler : Sampler, optional
+        Says which samples come, in which order; instead of `shuffle`.
+    last_batch : str, optional
+        ``'keep'`` (the default), ``'discard'`` or ``'rollover'``; see `BatchSampler`.
+    batch_sampler : Sampler, optional
+        Gives lists of indices; instead of the four above.
+    batchify_fn : callable, optional
+        Makes a batch of a list of samples, by default `default_batchify_fn`.
+    num_workers : int
+        How many processes make batches; 0 makes them in this one. They are forked from this process, so dataset and functions can be
+        any; what they change in memory stays with them. Batches come through shared memory, on the context ``cpu_shared(0)``.
+        Where a system can't fork, threads serve.
+    pin_memory : bool
+        Put batches into memory that a GPU can reach directly.
+    pin_device_id : int
+        The GPU.
+    prefetch : int, optional
+        How many batches workers make ahead, by default twice `num_workers`.
+    thread_pool : bool
+        Use threads instead of processes.
+    timeout : float
+        Seconds to wait for a batch.
+    auto_reload : bool
+        Begin to make the batches of the first epoch now, and of the next when one ends.
+
+    Raises
+    ------
+    ValueError
+        If the arguments contradict each other.
+
+    Example
+    -------
+    >>> from mxnet.gluon.data import ArrayDataset, DataLoader
+    >>> loader = DataLoader(ArrayDataset([[1, 2], [3, 4], [5, 6]], [0, 1, 0]), batch_size=2)
+    >>> [(data.shape, label.shape) for data, label in loader]
+    [((2, 2), (2,)), ((1, 2), (1,))]
+    """
+
+    def __init__(self, dataset, batch_size=None, shuffle=False, sampler=None, last_batch=None, batch_sampler=None, batchify_fn=None,
+                 num_workers=0, pin_memory=False, pin_device_id=0, prefetch=None, thread_pool=False, timeout=120, auto_reload=False):
+        if timeout <= 0:
+            raise UsageError(f"timeout must be positive, given {timeout}")
+        self._batch_sampler = _make_batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
+        self._dataset = dataset
+        self._pin_memory = pin_memory
+        self._pin_device_id = pin_device_id
+        self._timeout = timeout
+        self._num_workers = max(num_workers, 0)
+        self._prefetch = max(0, 2 * self._num_workers if prefetch is None else int(prefetch))
+        self._thread_pool = thread_pool or not hasattr(os, "fork")
+        self._batchify_fn = batchify_fn or (default_mp_batchify_fn if self._num_workers else default_batchify_fn)
+        self._worker_pool = self._make_pool() if self._num_workers else None
+        self._iter = None
+        self.auto_reload = auto_reload
+        if auto_reload:
+            self.refresh()
+
+    def _make_pool(self):
+        if self._thread_pool:
+            from multiprocessing.pool import ThreadPool
+            return ThreadPool(self._num_workers, initializer=_thread_worker_initializer, initargs=(is_np_shape(), is_np_array()))
+        return WorkerPool(self._num_workers, inherited=(self._dataset, self._batchify_fn),
+                          initializer=functools.partial(_worker_initializer, self._dataset, is_np_shape(), is_np_array()))
+
+    def __iter__(self):
+        if self._iter is None:
+            self.refresh()
+        batches, self._iter = self._iter, None
+        yield from batches
+        if self._iter is None and self.auto_reload:
+            self.refresh()
+
+    def __len__(self):
+        return len(self._batch_sampler)
+
+    def __del__(self):
+        if getattr(self, "_worker_pool", None) is not None:
+            self._worker_pool.terminate()
+
+    def refresh(self):
+        """Begin a new epoch, for the next iteration over the loader."""
+        self._iter = self._batches() if not self._num_workers else _MultiWorkerIter(
+            self._worker_pool, self._batchify_fn, self._batch_sampler, pin_memory=self._pin_memory, pin_device_id=self._pin_device_id,
+            prefetch=self._prefetch, dataset=self._dataset, data_loader=self, timeout=self._timeout)
+
+    def clean(self):
+        """Drop what was prepared for the next epoch."""
+        self._iter = None
+
+    def _batches(self):
+        for samples in self._batch_sampler:
+            batch = self._batchify_fn([self._dataset[i] for i in samples])
+            yield _as_in_context(batch, context.cpu_pinned(self._pin_device_id)) if self._pin_memory else batch
+
+
+def _make_batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler):
+    """The sampler of batches that `DataLoader`'s arguments describe."""
+    if batch_sampler is not None:
+        if batch_size is not None or shuffle or sampler is not None or last_batch is not None:
+            raise ValueError("batch_size, shuffle, sampler and last_batch must not be specified if batch_sampler is specified.")
+        return batch_sampler
+    if batch_size is None:
+        raise ValueError("batch_size must be specified unless batch_sampler is specified")
+    if sampler is None:
+        sampler = (_sampler.RandomSampler if shuffle else _sampler.SequentialSampler)(len(dataset))
+    elif shuffle:
+        raise ValueError("shuffle must not be specified if sampler is specified")
+    return _sampler.BatchSampler(sampler, batch_size, last_batch or "keep")

@@ -1,0 +1,222 @@
+"""Datasets: anything with a length and elements by index, and what they can be made of."""
+import os
+
+from ... import recordio
+from ...ndarray import NDArray
+from ..utils import UsageError
+from .sampler import FilterSampler, Sampler, SequentialSampler
+
+__all__ = ["Dataset", "SimpleDataset", "ArrayDataset", "RecordFileDataset"]
+
+
+class Dataset:
+    """The base of datasets. A subclass has ``__getitem__``, which gives the element at an index, and ``__len__``.
+
+    Arrays and lists serve as datasets as they are.
+    """
+
+    def __getitem__(self, idx):
+        raise NotImplementedError
+
+    def __len__(self):
+        raise NotImplementedError
+
+    def filter(self, fn):
+        """The elements for which `fn` is true, as a dataset. All elements are looked at now."""
+        return _SampledDataset(self, FilterSampler(fn, self))
+
+    def shard(self, num_shards, index):
+        """One of `num_shards` parts, of sizes that differ by at most 1, as a dataset. Shard before you shuffle.
+
+        Raises
+        ------
+        UsageError
+            If there is no such part.
+
+        Example
+        -------
+        >>> from mxnet.gluon.data import SimpleDataset
+        >>> list(SimpleDataset([1, 2, 3, 4, 5]).shard(2, 0))
+        [1, 2, 3]
+        """
+        if index >= num_shards:
+            raise UsageError(f"Shard index of out bound: {index} out of {num_shards}")
+        if index < 0:
+            raise UsageError(f"Index must be non-negative, received {index}")
+        size, larger = divmod(len(self), num_shards)
+        start = size * index + min(index, larger)
+        return _SampledDataset(self, SequentialSampler(size + (index < larger), start))
+
+    def take(self, count):
+        """The first `count` elements as a dataset; all of them if there are fewer or `count` is None."""
+        count = len(self) if count is None else min(count, len(self))
+        return _SampledDataset(self, SequentialSampler(count))
+
+    def sample(self, sampler):
+        """The elements that a sampler chooses, as a dataset.
+
+        Raises
+        ------
+        TypeError
+            If `sampler` is no `Sampler`.
+        """
+        if not isinstance(sampler, Sampler):
+            raise TypeError(f"Invalid sampler type: {type(sampler)}. Expected gluon.data.Sampler instead.")
+        return _SampledDataset(self, sampler)
+
+    def transform(self, fn, lazy=True):
+        """A dataset of what `fn` makes of the elements.
+
+        Parameters
+        ----------
+        fn : callable
+            Receives an element; the parts of a tuple as arguments.
+        lazy : bool
+            Compute each time an element is asked for, as random transforms need; otherwise once, now.
+        """
+        lazily = _LazyTransformDataset(self, fn)
+        return lazily if lazy else SimpleDataset([lazily[i] for i in range(len(lazily))])
+
+    def transform_first(self, fn, lazy=True):
+        """A dataset whose elements' first part, usually the data before a label, went through `fn`; see `transform`.
+
+        Example
+        -------
+        >>> from mxnet.gluon.data import ArrayDataset
+        >>> ArrayDataset([1, 2], [10, 20]).transform_first(lambda x: x * 3)[1]
+        (6, 20)
+        """
+        return self.transform(_TransformFirstClosure(fn), lazy)
+
+
+class SimpleDataset(Dataset):
+    """A list or anything else with a length and elements by index.
+
+    Parameters
+    ----------
+    data : list or array
+    """
+
+    def __init__(self, data):
+        self._data = data
+
+    def __len__(self):
+        return len(self._data)
+
+    def __getitem__(self, idx):
+        return self._data[idx]
+
+
+class _LazyTransformDataset(Dataset):
+    def __init__(self, data, fn):
+        self._data, self._fn = data, fn
+
+    def __len__(self):
+        return len(self._data)
+
+    def __getitem__(self, idx):
+        item = self._data[idx]
+        return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
+
+
+class _TransformFirstClosure:
+    """An object rather than a nested function, so that it can be pickled."""
+
+    def __init__(self, fn):
+        self._fn = fn
+
+    def __call__(self, x, *rest):
+        return (self._fn(x), *rest) if rest else self._fn(x)
+
+
+class _SampledDataset(Dataset):
+    def __init__(self, dataset, sampler):
+        self._dataset = dataset
+        self._indices = list(sampler)
+
+    def __len__(self):
+        return len(self._indices)
+
+    def __getitem__(self, idx):
+        return self._dataset[self._indices[idx]]
+
+
+class ArrayDataset(Dataset):
+    """Several arrays or datasets of one length, zipped: the element at `i` is ``(a[i], b[i], ...)``, or ``a[i]`` of a lone one.
+
+    Parameters
+    ----------
+    *args
+        The arrays.
+
+    Raises
+    ------
+    UsageError
+        If there are none, or their lengths differ.
+    """
+
+    def __init__(self, *args):
+        if not args:
+            raise UsageError("Needs at least 1 arrays")
+        self._length = len(args[0])
+        for i, data in enumerate(args):
+            if len(data) != self._length:
+                raise UsageError(f"All arrays must have the same length; array[0] has length {self._length} "
+                                 f"while array[{i}] has {len(data)}.")
+        # Labels come as numpy scalars, which are made much faster than arrays.
+        self._data = [data.asnumpy() if isinstance(data, NDArray) and data.ndim == 1 else data for data in args]
+
+    def __getitem__(self, idx):
+        if len(self._data) == 1:
+            return self._data[0][idx]
+        return tuple(data[idx] for data in self._data)
+
+    def __len__(self):
+        return self._length
+
+
+class RecordFileDataset(Dataset):
+    """The records of a RecordIO file, as bytes. The index is beside it, with the ending ``.idx``.
+
+    Parameters
+    ----------
+    filename : str
+        The ``.rec`` file.
+
+    Raises
+    ------
+    MXNetError
+        If a file is missing or damaged; the text names it.
+    """
+
+    def __init__(self, filename):
+        self.filename = filename
+        self.idx_file = os.path.splitext(filename)[0] + ".idx"
+        self._record = recordio.MXIndexedRecordIO(self.idx_file, self.filename, "r")
+
+    def __getitem__(self, idx):
+        return self._record.read_idx(self._record.keys[idx])
+
+    def __len__(self):
+        return len(self._record.keys)
+
+
+class _DownloadedDataset(Dataset):
+    """The base of published datasets: all data in memory, read from files in a folder by ``_get_data``."""
+
+    def __init__(self, root, transform):
+        self._transform = transform
+        self._data = self._label = None
+        self._root = os.path.expanduser(root)
+        os.makedirs(self._root, exist_ok=True)
+        self._get_data()
+
+    def __getitem__(self, idx):
+        sample = self._data[idx], self._label[idx]
+        return self._transform(*sample) if self._transform is not None else sample
+
+    def __len__(self):
+        return len(self._label)
+
+    def _get_data(self):
+        raise NotImplementedError

@@ -1,0 +1,124 @@
+"""Samplers: in which order the elements of a dataset come, and how batches are made of them."""
+import numpy as np
+
+__all__ = ["Sampler", "SequentialSampler", "RandomSampler", "FilterSampler", "BatchSampler"]
+
+LAST_BATCH = ("keep", "discard", "rollover")
+
+
+class Sampler:
+    """The base of samplers. A subclass has ``__iter__``, which gives indices, and ``__len__``."""
+
+    def __iter__(self):
+        raise NotImplementedError
+
+    def __len__(self):
+        raise NotImplementedError
+
+
+class SequentialSampler(Sampler):
+    """start, start + 1, ... start + length - 1.
+
+    Parameters
+    ----------
+    length : int
+    start : int
+    """
+
+    def __init__(self, length, start=0):
+        self._range = range(start, start + length)
+
+    def __iter__(self):
+        return iter(self._range)
+
+    def __len__(self):
+        return len(self._range)
+
+
+class RandomSampler(Sampler):
+    """0 ... length - 1 in a random order, another one in each epoch. ``np.random.seed`` makes it repeatable.
+
+    Parameters
+    ----------
+    length : int
+    """
+
+    def __init__(self, length):
+        self._length = length
+
+    def __iter__(self):
+        # arange and shuffle rather than permutation: programs expect the order that MXNet draws from a seed.
+        indices = np.arange(self._length)
+        np.random.shuffle(indices)
+        return iter(indices)
+
+    def __len__(self):
+        return self._length
+
+
+class FilterSampler(Sampler):
+    """The indices of the elements for which a function is true. All elements are looked at once, when it is made.
+
+    Parameters
+    ----------
+    fn : callable
+        Receives an element.
+    dataset : Dataset
+    """
+
+    def __init__(self, fn, dataset):
+        self._indices = [i for i, sample in enumerate(dataset) if fn(sample)]
+
+    def __iter__(self):
+        return iter(self._indices)
+
+    def __len__(self):
+        return len(self._indices)
+
+
+class BatchSampler(Sampler):
+    """Lists of the indices that another sampler gives.
+
+    Parameters
+    ----------
+    sampler : Sampler
+    batch_size : int
+    last_batch : str
+        What happens to indices that don't fill a batch: ``'keep'`` gives a smaller batch, ``'discard'`` drops them, ``'rollover'``
+        puts them before those of the next epoch.
+
+    Raises
+    ------
+    ValueError
+        For another `last_batch`.
+
+    Example
+    -------
+    >>> from mxnet.gluon.data import BatchSampler, SequentialSampler
+    >>> list(BatchSampler(SequentialSampler(5), 2))
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, sampler, batch_size, last_batch="keep"):
+        if last_batch not in LAST_BATCH:
+            raise ValueError(f"last_batch must be one of 'keep', 'discard', or 'rollover', but got {last_batch}")
+        self._sampler = sampler
+        self._batch_size = batch_size
+        self._last_batch = last_batch
+        self._left = []
+
+    def __iter__(self):
+        batch, self._left = self._left, []
+        for i in self._sampler:
+            batch.append(i)
+            if len(batch) == self._batch_size:
+                yield batch
+                batch = []
+        if self._last_batch == "rollover":
+            self._left = batch
+        elif batch and self._last_batch == "keep":
+            yield batch
+
+    def __len__(self):
+        whole, rest = divmod(len(self._sampler) + len(self._left), self._batch_size)
+        return whole + (1 if rest and self._last_batch == "keep" else 0)

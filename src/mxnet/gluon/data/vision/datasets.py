@@ -1,0 +1,370 @@
+"""Published datasets of images, and datasets made of image files."""
+import gzip
+import os
+import struct
+import tarfile
+import warnings
+
+import numpy as np
+
+from .... import base, image, recordio
+from ....base import MXNetError
+from ....util import is_np_array
+from ...utils import _get_repo_file_url, check_sha1, download
+from .. import dataset
+
+__all__ = ["MNIST", "FashionMNIST", "CIFAR10", "CIFAR100", "ImageRecordDataset", "ImageFolderDataset", "ImageListDataset"]
+
+_DATASETS = os.path.join(base.data_dir(), "datasets")
+
+
+def _array(values):
+    """An mx array of the same type."""
+    if is_np_array():
+        from .... import numpy as mx_np
+        return mx_np.array(values, dtype=values.dtype)
+    from .... import ndarray
+    return ndarray.array(values, dtype=values.dtype)
+
+
+class _Unreadable(MXNetError):
+    """A local file that is not what it should be; it is downloaded again."""
+
+
+def _fetch(dataset, namespace, name, sha1, root, read):
+    """What `read` makes of a local file, which is downloaded if it is missing or unreadable.
+
+    A file with another content than was published is read all the same: that is how one puts data of one's own there.
+    """
+    path = os.path.join(root, name)
+    trouble = f"{path} is missing"
+    if os.path.exists(path):
+        try:
+            content = read(path)
+        except _Unreadable as error:
+            trouble = str(error)
+        else:
+            if not check_sha1(path, sha1):
+                warnings.warn(f"{path} is not the file that was published as {dataset} (its SHA-1 differs); it is used as it is. "
+                              "Delete it to download the published one.", stacklevel=6)
+            return content
+    url = _get_repo_file_url(f"gluon/dataset/{namespace}", name)
+    try:
+        download(url, path=root, overwrite=os.path.exists(path), sha1_hash=sha1)
+    except Exception as error:
+        raise MXNetError(f"{dataset}: {trouble}, and it cannot be downloaded from {url} ({error}); put the file into {root}") from error
+    return read(path)
+
+
+def _read_idx(path, ndim):
+    """A file of MNIST's format, gzipped: a magic number, the sizes, and bytes."""
+    magic = 2048 + ndim
+    try:
+        with gzip.open(path, "rb") as f:
+            header = f.read(4 + 4 * ndim)
+            if len(header) < 4 + 4 * ndim or header[:4] != struct.pack(">I", magic):
+                raise _Unreadable(f"{path} is no MNIST file: it must start with {magic}, received {header[:4]!r}")
+            shape = struct.unpack(f">{ndim}I", header[4:])
+            content = np.frombuffer(f.read(), np.uint8)
+    except (OSError, EOFError, ValueError) as error:
+        raise _Unreadable(f"cannot read {path}: {error}") from error
+    expected = int(np.prod(shape, dtype=object))
+    if content.size != expected:
+        raise _Unreadable(f"{path} announces {' x '.join(map(str, shape))} = {expected} bytes but holds {content.size}")
+    return content.reshape(shape)
+
+
+class MNIST(dataset._DownloadedDataset):
+    """Handwritten digits: grey images (28, 28, 1), uint8, and labels 0 to 9.
+
+    Files in `root` are used; those that are missing are downloaded.
+
+    Parameters
+    ----------
+    root : str
+        By default ``$MXNET_HOME/datasets/mnist``.
+    train : bool
+        The 60,000 training images; otherwise the 10,000 test images.
+    transform : callable, optional
+        ``transform(data, label)`` gives what an element is.
+
+    Raises
+    ------
+    MXNetError
+        If a file is missing or unreadable and cannot be downloaded.
+    """
+
+    _namespace = "mnist"
+    _published = {
+        "train-images-idx3-ubyte.gz": "6c95f4b05d2bf285e1bfb0e7960c31bd3b3f8a7d",
+        "train-labels-idx1-ubyte.gz": "2a80914081dc54586dbdf242f9805a6b8d2a15fc",
+        "t10k-images-idx3-ubyte.gz": "c3a25af1f52dad7f726cce8cacb138654b760d48",
+        "t10k-labels-idx1-ubyte.gz": "763e7fa3757d93b0cdec073cef058b2004252c17",
+    }
+
+    def __init__(self, root=os.path.join(_DATASETS, "mnist"), train=True, transform=None):
+        self._train = train
+        super().__init__(root, transform)
+
+    def _read(self, part, ndim):
+        name = f"{'train' if self._train else 't10k'}-{part}-idx{ndim}-ubyte.gz"
+        return _fetch(type(self).__name__, self._namespace, name, self._published[name], self._root, lambda path: _read_idx(path, ndim))
+
+    def _get_data(self):
+        label, data = self._read("labels", 1).astype(np.int32), self._read("images", 3)
+        if len(label) != len(data):
+            raise MXNetError(f"{type(self).__name__}: {self._root} holds {len(data)} images but {len(label)} labels")
+        self._label = _array(label) if is_np_array() else label
+        self._data = _array(data[..., None])
+
+
+class FashionMNIST(MNIST):
+    """Articles of clothing: grey images (28, 28, 1), uint8, and labels 0 to 9; as large as `MNIST` and with the same parameters."""
+
+    _namespace = "fashion-mnist"
+    _published = {
+        "train-images-idx3-ubyte.gz": "0cf37b0d40ed5169c6b3aba31069a9770ac9043d",
+        "train-labels-idx1-ubyte.gz": "236021d52f1e40852b06a4c3008d8de8aef1e40b",
+        "t10k-images-idx3-ubyte.gz": "626ed6a7c06dd17c0eec72fa3be1740f146a2863",
+        "t10k-labels-idx1-ubyte.gz": "17f9ab60e7257a1620f4ad76bbbaf857c3920701",
+    }
+
+    def __init__(self, root=os.path.join(_DATASETS, "fashion-mnist"), train=True, transform=None):
+        super().__init__(root, train, transform)
+
+
+class CIFAR10(dataset._DownloadedDataset):
+    """Small photographs: colour images (32, 32, 3), uint8, and labels 0 to 9.
+
+    Files in `root` are used; if some are missing, the published archive is downloaded and unpacked.
+
+    Parameters
+    ----------
+    root : str
+        By default ``$MXNET_HOME/datasets/cifar10``.
+    train : bool
+        The 50,000 training images; otherwise the 10,000 test images.
+    transform : callable, optional
+        ``transform(data, label)`` gives what an element is.
+
+    Raises
+    ------
+    MXNetError
+        If a file is missing or damaged and cannot be downloaded.
+    """
+
+    _namespace = "cifar10"
+    _archive = "cifar-10-binary.tar.gz", "fab780a1e191a7eda0f345501ccd62d20f7ed891"
+    _train_data = {
+        "data_batch_1.bin": "aadd24acce27caa71bf4b10992e9e7b2d74c2540",
+        "data_batch_2.bin": "c0ba65cce70568cd57b4e03e9ac8d2a5367c1795",
+        "data_batch_3.bin": "1dd00a74ab1d17a6e7d73e185b69dbf31242f295",
+        "data_batch_4.bin": "aab85764eb3584312d3c7f65fd2fd016e36a258e",
+        "data_batch_5.bin": "26e2849e66a845b7f1e4614ae70f4889ae604628",
+    }
+    _test_data = {"test_batch.bin": "67eb016db431130d61cd03c7ad570b013799c88c"}
+    _labels = 1  # bytes of labels before each image
+
+    def __init__(self, root=os.path.join(_DATASETS, "cifar10"), train=True, transform=None):
+        self._train = train
+        super().__init__(root, transform)
+
+    def _read_batch(self, filename):
+        """The images (N, 32, 32, 3) and labels of one file."""
+        try:
+            content = np.fromfile(filename, np.uint8)
+        except OSError as error:
+            raise _Unreadable(f"cannot read {filename}: {error}") from error
+        size = self._labels + 3 * 32 * 32
+        if not content.size or content.size % size:
+            raise _Unreadable(f"{filename} must hold records of {size} bytes, but has {content.size} bytes; it is truncated or no such file")
+        content = content.reshape(-1, size)
+        images = content[:, self._labels:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+        return images, content[:, self._label_byte()].astype(np.int32)
+
+    def _label_byte(self):
+        return 0
+
+    def _get_data(self):
+        files = self._train_data if self._train else self._test_data
+        read = self._read_parts(files)
+        data, label = (np.concatenate(part) for part in zip(*read))
+        self._data = _array(data)
+        self._label = _array(label) if is_np_array() else label
+
+    def _read_parts(self, files):
+        """Images and labels of each file; the archive is fetched and unpacked if one is missing or unreadable."""
+        paths = [os.path.join(self._root, name) for name in files]
+        trouble = None
+        try:
+            read = [self._read_batch(path) for path in paths]
+        except _Unreadable as error:
+            trouble = error
+        else:
+            odd = [path for path, sha1 in zip(paths, files.values()) if not check_sha1(path, sha1)]
+            if odd:
+                warnings.warn(f"{', '.join(odd)}: not what was published as {type(self).__name__} (the SHA-1 differs); used as it is. "
+                              "Delete it to download the published one.", stacklevel=5)
+            return read
+        name, sha1 = self._archive
+        url = _get_repo_file_url(f"gluon/dataset/{self._namespace}", name)
+        try:
+            archive = download(url, path=self._root, sha1_hash=sha1)
+        except Exception as error:
+            raise MXNetError(f"{type(self).__name__}: {trouble}, and it cannot be downloaded from {url} ({error}); "
+                             f"put the files into {self._root}") from error
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                if os.path.basename(member.name) in {*self._train_data, *self._test_data} and member.isfile():
+                    member.name = os.path.basename(member.name)  # wherever in the archive it is, it goes into our folder
+                    tar.extract(member, self._root, filter="data")
+        return [self._read_batch(path) for path in paths]
+
+
+class CIFAR100(CIFAR10):
+    """Small photographs: colour images (32, 32, 3), uint8, and labels of 100 classes or of the 20 groups they form.
+
+    Parameters
+    ----------
+    root : str
+        By default ``$MXNET_HOME/datasets/cifar100``.
+    fine_label : bool
+        Labels of the 100 classes; otherwise of the 20 groups.
+    train : bool
+        The 50,000 training images; otherwise the 10,000 test images.
+    transform : callable, optional
+        ``transform(data, label)`` gives what an element is.
+    """
+
+    _namespace = "cifar100"
+    _archive = "cifar-100-binary.tar.gz", "a0bb982c76b83111308126cc779a992fa506b90b"
+    _train_data = {"train.bin": "e207cd2e05b73b1393c74c7f5e7bea451d63e08e"}
+    _test_data = {"test.bin": "8fb6623e830365ff53cf14adec797474f5478006"}
+    _labels = 2
+
+    def __init__(self, root=os.path.join(_DATASETS, "cifar100"), fine_label=False, train=True, transform=None):
+        self._fine_label = fine_label
+        super().__init__(root, train, transform)
+
+    def _label_byte(self):
+        return int(self._fine_label)
+
+
+class ImageRecordDataset(dataset.RecordFileDataset):
+    """The images and labels of a RecordIO file. The index is beside it, with the ending ``.idx``.
+
+    Parameters
+    ----------
+    filename : str
+        The ``.rec`` file.
+    flag : int
+        1 gives colour images (H, W, 3), 0 grey ones (H, W, 1).
+    transform : callable, optional
+        ``transform(data, label)`` gives what an element is.
+    """
+
+    def __init__(self, filename, flag=1, transform=None):
+        super().__init__(filename)
+        self._flag = flag
+        self._transform = transform
+
+    def __getitem__(self, idx):
+        header, content = recordio.unpack(super().__getitem__(idx))
+        sample = image.imdecode(content, self._flag), header.label
+        return self._transform(*sample) if self._transform is not None else sample
+
+
+class _ImageFiles(dataset.Dataset):
+    """Images and labels, where ``items`` holds the file and the label of each."""
+
+    def __init__(self, flag, transform=None):
+        self._flag = flag
+        self._transform = transform
+        self.items = []
+
+    def __getitem__(self, idx):
+        path, label = self.items[idx]
+        sample = image.imread(path, self._flag), label
+        return self._transform(*sample) if self._transform is not None else sample
+
+    def __len__(self):
+        return len(self.items)
+
+
+class ImageFolderDataset(_ImageFiles):
+    """Image files in folders, one for each class: ``root/car/1.jpg``, ``root/bus/7.png``.
+
+    Parameters
+    ----------
+    root : str
+    flag : int
+        1 gives colour images (H, W, 3), 0 grey ones (H, W, 1).
+    transform : callable, optional
+        ``transform(data, label)`` gives what an element is.
+
+    Attributes
+    ----------
+    synsets : list of str
+        The folder's name of each label.
+    items : list of tuple
+        File and label of each image.
+    """
+
+    _exts = [".jpg", ".jpeg", ".png"]
+
+    def __init__(self, root, flag=1, transform=None):
+        super().__init__(flag, transform)
+        self._root = os.path.expanduser(root)
+        self.synsets = []
+        for folder in sorted(os.listdir(self._root)):
+            path = os.path.join(self._root, folder)
+            if not os.path.isdir(path):
+                warnings.warn(f"Ignoring {path}, which is not a directory.", stacklevel=2)
+                continue
+            self._add_class(folder, path)
+
+    def _add_class(self, name, path):
+        label = len(self.synsets)
+        self.synsets.append(name)
+        for entry in sorted(os.listdir(path)):
+            ext = os.path.splitext(entry)[1]
+            if ext.lower() in self._exts:
+                self.items.append((os.path.join(path, entry), label))
+            else:
+                warnings.warn(f"Ignoring {os.path.join(path, entry)} of type {ext}. Only support {', '.join(self._exts)}", stacklevel=3)
+
+
+class ImageListDataset(_ImageFiles):
+    """Image files that a list names.
+
+    Parameters
+    ----------
+    root : str
+        The folder that their paths start from.
+    imglist : str or list
+        A ``.lst`` file as `tools/im2rec` writes it: number, labels and path, with tabs between; or lists of labels and, last, the path.
+    flag : int
+        1 gives colour images (H, W, 3), 0 grey ones (H, W, 1).
+
+    Raises
+    ------
+    MXNetError
+        If a line is not such; the text names it.
+    """
+
+    def __init__(self, root=".", imglist=None, flag=1):
+        super().__init__(flag)
+        root = os.path.expanduser(root)
+        if isinstance(imglist, str):
+            path = os.path.join(root, imglist)
+            with open(path) as f:
+                lines = [(f"{path}, line {i}", line.rstrip("\n").split("\t")[1:]) for i, line in enumerate(f, start=1) if line.strip()]
+        else:
+            lines = [(f"imglist[{i}]", line) for i, line in enumerate(imglist or [])]
+        for where, line in lines:
+            try:
+                *labels, path = line
+                label = np.array(labels, dtype=np.float32).reshape(-1)
+                self.items.append((os.path.join(root, path), label[0] if len(label) == 1 else label))
+            except (TypeError, ValueError):
+                raise MXNetError(f"ImageListDataset: {where} must be labels, all of them numbers, and a path; received {line!r}") from None

@@ -1,0 +1,471 @@
+"""Transforms of images: blocks that make one image of another.
+
+Images are (H, W, C), most transforms take batches (N, H, W, C) too; `ToTensor` makes (C, H, W) of them.
+"""
+import random
+
+import numpy as np
+
+from .... import image
+from ....base import numeric_types
+from ....util import is_np_array
+from ...block import Block, HybridBlock
+from ...nn import HybridSequential, Sequential
+
+
+def _ops(F):
+    """The operators for the kind of arrays in use."""
+    return F.npx if is_np_array() else F
+
+
+def _pair(size):
+    """A number as (number, number)."""
+    return (size, size) if isinstance(size, numeric_types) else size
+
+
+class Compose(Sequential):
+    """Transforms in a row. Neighbours that are HybridBlocks run as one graph.
+
+    Parameters
+    ----------
+    transforms : list of Block
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> from mxnet.gluon.data.vision import transforms
+    >>> shrink = transforms.Compose([transforms.Resize(20), transforms.CenterCrop(16), transforms.ToTensor()])
+    >>> shrink(mx.nd.zeros((32, 32, 3), dtype='uint8')).shape
+    (3, 16, 16)
+    """
+
+    def __init__(self, transforms):
+        super().__init__()
+        together = []
+        for transform in [*transforms, None]:
+            if isinstance(transform, HybridBlock):
+                together.append(transform)
+                continue
+            if together:
+                self.add(together[0] if len(together) == 1 else _hybridized(together))
+                together = []
+            if transform is not None:
+                self.add(transform)
+
+
+def _hybridized(transforms):
+    row = HybridSequential()
+    row.add(*transforms)
+    row.hybridize()
+    return row
+
+
+class HybridCompose(HybridSequential):
+    """Transforms in a row, all HybridBlocks, that run as one graph.
+
+    Parameters
+    ----------
+    transforms : list of HybridBlock
+    """
+
+    def __init__(self, transforms):
+        super().__init__()
+        self.add(*transforms)
+        self.hybridize()
+
+
+class Cast(HybridBlock):
+    """Convert to another type.
+
+    Parameters
+    ----------
+    dtype : str or numpy type
+    """
+
+    def __init__(self, dtype="float32"):
+        super().__init__()
+        self._dtype = dtype
+
+    def hybrid_forward(self, F, x):
+        """The converted array."""
+        return _ops(F).cast(x, self._dtype)
+
+
+class ToTensor(HybridBlock):
+    """Bytes (H, W, C) from 0 to 255 as float32 (C, H, W) from 0 to 1; batches too.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.gluon.data.vision.transforms.ToTensor()(mx.nd.full((2, 2, 1), 255, dtype='uint8'))
+    <BLANKLINE>
+    [[[1. 1.]
+      [1. 1.]]]
+    <NDArray 1x2x2 @cpu(0)>
+    """
+
+    def hybrid_forward(self, F, x):
+        """The image as the network takes it."""
+        return _ops(F).image.to_tensor(x)
+
+
+class Normalize(HybridBlock):
+    """(x - mean) / std for each channel of (C, H, W) or (N, C, H, W).
+
+    Parameters
+    ----------
+    mean, std : float or tuple of float
+        One for all channels, or one for each.
+    """
+
+    def __init__(self, mean=0.0, std=1.0):
+        super().__init__()
+        self._mean, self._std = mean, std
+
+    def hybrid_forward(self, F, x):
+        """The normalized image."""
+        return _ops(F).image.normalize(x, self._mean, self._std)
+
+
+def _need_float32(x):
+    if x.dtype != np.float32:
+        raise TypeError(f"This transformation only supports float32, received {np.dtype(x.dtype).name}. Consider calling it after ToTensor")
+
+
+class Rotate(Block):
+    """Turn an image (C, H, W) or a batch of them; the size stays.
+
+    Parameters
+    ----------
+    rotation_degrees : float
+    zoom_in : bool
+        Enlarge so that no padding shows.
+    zoom_out : bool
+        Shrink so that the whole image shows.
+
+    Raises
+    ------
+    TypeError
+        If the image is not float32.
+    """
+
+    def __init__(self, rotation_degrees, zoom_in=False, zoom_out=False):
+        super().__init__()
+        self._args = rotation_degrees, zoom_in, zoom_out
+
+    def forward(self, x):
+        """The turned image."""
+        _need_float32(x)
+        return image.imrotate(x, *self._args)
+
+
+class RandomRotation(Block):
+    """Turn an image (C, H, W) by a random angle; the size stays.
+
+    Parameters
+    ----------
+    angle_limits : tuple
+        The smallest and the largest angle, in degrees.
+    zoom_in, zoom_out : bool
+        As for `Rotate`.
+    rotate_with_proba : float
+        How often to turn at all, from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If the angles are not in order, or the probability is none.
+    TypeError
+        If the image is not float32.
+    """
+
+    def __init__(self, angle_limits, zoom_in=False, zoom_out=False, rotate_with_proba=1.0):
+        super().__init__()
+        smallest, largest = angle_limits
+        if smallest >= largest:
+            raise ValueError(f"`angle_limits` must be an ordered tuple, received {angle_limits}")
+        if not 0 <= rotate_with_proba <= 1:
+            raise ValueError(f"Probability of rotating the image should be between 0 and 1, received {rotate_with_proba}")
+        self._args = angle_limits, zoom_in, zoom_out
+        self._rotate_with_proba = rotate_with_proba
+
+    def forward(self, x):
+        """The turned image, or the image itself."""
+        if np.random.random() > self._rotate_with_proba:
+            return x
+        _need_float32(x)
+        return image.random_rotate(x, *self._args)
+
+
+class RandomResizedCrop(Block):
+    """Cut out a random part of an image (H, W, C) and resize it.
+
+    Parameters
+    ----------
+    size : int or tuple
+        Width and height of the result.
+    scale : tuple of float
+        Smallest and largest share of the image's area.
+    ratio : tuple of float
+        Smallest and largest ratio of the part's width to its height.
+    interpolation : int
+        OpenCV's number of the method; 1 is bilinear.
+    """
+
+    def __init__(self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation=1):
+        super().__init__()
+        self._args = _pair(size), scale, ratio, interpolation
+
+    def forward(self, x):
+        """The resized part."""
+        return image.random_size_crop(x, *self._args)[0]
+
+
+class RandomCrop(Block):
+    """Cut out a part of an image (H, W, C) at a random place, resized if the image is smaller.
+
+    Parameters
+    ----------
+    size : int or tuple
+        Width and height of the result.
+    pad : int or tuple, optional
+        Pixels to add first: one number for all sides; or an array as ``np.pad`` takes it, for height, width and channels.
+    pad_value : int
+        The value of these pixels.
+    interpolation : int
+        OpenCV's number of the method; 1 is bilinear.
+    """
+
+    def __init__(self, size, pad=None, pad_value=0, interpolation=1):
+        super().__init__()
+        self._args = _pair(size), interpolation
+        self._pad = ((pad, pad), (pad, pad), (0, 0)) if isinstance(pad, int) else pad
+        self._pad_value = pad_value
+
+    def forward(self, x):
+        """The part."""
+        if self._pad:
+            padded = np.pad(x.asnumpy(), self._pad, mode="constant", constant_values=self._pad_value)
+            x = type(x)._new(_torch(padded), x.context)
+        return image.random_crop(x, *self._args)[0]
+
+
+def _torch(values):
+    import torch
+    return torch.from_numpy(values)
+
+
+class CropResize(HybridBlock):
+    """Cut a given part out of an image (H, W, C) or of a batch, and resize it if asked to.
+
+    Parameters
+    ----------
+    x, y : int
+        Left and top edge of the part.
+    width, height : int
+        Its size.
+    size : int or tuple, optional
+        Width and height of the result.
+    interpolation : int, optional
+        OpenCV's number of the method; on a GPU always 1, bilinear.
+    """
+
+    def __init__(self, x, y, width, height, size=None, interpolation=None):
+        super().__init__()
+        self._part = x, y, width, height
+        self._size, self._interpolation = size, interpolation
+
+    def hybrid_forward(self, F, x):
+        """The part."""
+        ops = _ops(F).image
+        out = ops.crop(x, *self._part)
+        return ops.resize(out, self._size, False, 1 if self._interpolation is None else self._interpolation) if self._size else out
+
+
+class CenterCrop(Block):
+    """Cut out the middle of an image (H, W, C), resized if the image is smaller.
+
+    Parameters
+    ----------
+    size : int or tuple
+        Width and height of the result.
+    interpolation : int
+        OpenCV's number of the method; 1 is bilinear.
+    """
+
+    def __init__(self, size, interpolation=1):
+        super().__init__()
+        self._args = _pair(size), interpolation
+
+    def forward(self, x):
+        """The middle."""
+        return image.center_crop(x, *self._args)[0]
+
+
+class Resize(HybridBlock):
+    """Resize an image (H, W, C) or a batch.
+
+    Parameters
+    ----------
+    size : int or tuple
+        Width and height of the result.
+    keep_ratio : bool
+        With one number as `size`: it is that of the shorter side, and the other follows.
+    interpolation : int
+        OpenCV's number of the method; on a GPU always 1, bilinear.
+    """
+
+    def __init__(self, size, keep_ratio=False, interpolation=1):
+        super().__init__()
+        self._args = size, keep_ratio, interpolation
+
+    def hybrid_forward(self, F, x):
+        """The resized image."""
+        return _ops(F).image.resize(x, *self._args)
+
+
+class _RandomImageOperator(HybridBlock):
+    """A random operator of ``F.image`` on an image (H, W, C)."""
+
+    _operator = None
+
+    def __init__(self, *args):
+        super().__init__()
+        self._args = args
+
+    def hybrid_forward(self, F, x):
+        """The changed image."""
+        return getattr(_ops(F).image, self._operator)(x, *self._args)
+
+
+class RandomFlipLeftRight(_RandomImageOperator):
+    """Flip every second image, at random, left to right."""
+
+    _operator = "random_flip_left_right"
+
+    def __init__(self):
+        super().__init__()
+
+
+class RandomFlipTopBottom(_RandomImageOperator):
+    """Flip every second image, at random, top to bottom."""
+
+    _operator = "random_flip_top_bottom"
+
+    def __init__(self):
+        super().__init__()
+
+
+def _around_one(strength):
+    return max(0, 1 - strength), 1 + strength
+
+
+class RandomBrightness(_RandomImageOperator):
+    """Multiply the brightness by a random factor.
+
+    Parameters
+    ----------
+    brightness : float
+        How far the factor may be from 1.
+    """
+
+    _operator = "random_brightness"
+
+    def __init__(self, brightness):
+        super().__init__(*_around_one(brightness))
+
+
+class RandomContrast(_RandomImageOperator):
+    """Multiply the contrast by a random factor.
+
+    Parameters
+    ----------
+    contrast : float
+        How far the factor may be from 1.
+    """
+
+    _operator = "random_contrast"
+
+    def __init__(self, contrast):
+        super().__init__(*_around_one(contrast))
+
+
+class RandomSaturation(_RandomImageOperator):
+    """Multiply the saturation by a random factor.
+
+    Parameters
+    ----------
+    saturation : float
+        How far the factor may be from 1.
+    """
+
+    _operator = "random_saturation"
+
+    def __init__(self, saturation):
+        super().__init__(*_around_one(saturation))
+
+
+class RandomHue(_RandomImageOperator):
+    """Turn the hue by a random factor.
+
+    Parameters
+    ----------
+    hue : float
+        How far the factor may be from 1.
+    """
+
+    _operator = "random_hue"
+
+    def __init__(self, hue):
+        super().__init__(*_around_one(hue))
+
+
+class RandomColorJitter(_RandomImageOperator):
+    """Change brightness, contrast, saturation and hue at random, in a random order.
+
+    Parameters
+    ----------
+    brightness, contrast, saturation, hue : float
+        How far each factor may be from 1.
+    """
+
+    _operator = "random_color_jitter"
+
+    def __init__(self, brightness=0, contrast=0, saturation=0, hue=0):
+        super().__init__(brightness, contrast, saturation, hue)
+
+
+class RandomLighting(_RandomImageOperator):
+    """Add noise along the main colours of natural images, as AlexNet was trained with.
+
+    Parameters
+    ----------
+    alpha : float
+        Standard deviation of the noise.
+    """
+
+    _operator = "random_lighting"
+
+    def __init__(self, alpha):
+        super().__init__(alpha)
+
+
+class RandomApply(Sequential):
+    """Apply a transform at random.
+
+    Parameters
+    ----------
+    transforms : Block
+        The transform; `Compose` makes one of several.
+    p : float
+        How often, from 0 to 1.
+    """
+
+    def __init__(self, transforms, p=0.5):
+        super().__init__()
+        self.transforms = transforms
+        self.p = p
+
+    def forward(self, x):
+        """The transformed image, or the image itself."""
+        return x if self.p < random.random() else self.transforms(x)

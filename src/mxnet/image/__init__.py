@@ -1,0 +1,17 @@
+"""``mx.image``: reading, changing and iterating over images.
+
+``image``
+    Functions on single images.
+``augment``
+    Augmenters, for classification.
+``image_iter``
+    The iterator that applies them.
+``detection``
+    The same for object detection, where boxes change with their images.
+"""
+from . import image  # noqa: F401
+from .augment import *  # noqa: F403
+from .detection import *  # noqa: F403
+from . import detection, detection as det  # noqa: F401
+from .image import *  # noqa: F403
+from .image_iter import ImageIter  # noqa: F401

@@ -1,0 +1,359 @@
+"""Augmenters: objects that change an image, at random or not, for `ImageIter`."""
+import json
+import random
+import warnings
+
+import numpy as np
+import torch
+
+from ..base import MXNetError
+from ..ndarray import NDArray, array
+from .image import center_crop, check_per_channel, color_normalize, like, random_crop, random_size_crop, resize_short, resize_to
+
+__all__ = ["Augmenter", "BrightnessJitterAug", "CastAug", "CenterCropAug", "ColorJitterAug", "ColorNormalizeAug", "ContrastJitterAug",
+           "CreateAugmenter", "ForceResizeAug", "HorizontalFlipAug", "HueJitterAug", "LightingAug", "RandomCropAug", "RandomGrayAug",
+           "RandomOrderAug", "RandomSizedCropAug", "ResizeAug", "SaturationJitterAug", "SequentialAug"]
+
+# The usual statistics of ImageNet: mean and deviation of red, green and blue, principal components of colour.
+MEAN = (123.68, 116.28, 103.53)
+STD = (58.395, 57.12, 57.375)
+EIGENVALUES = np.array([55.46, 4.794, 1.148])
+EIGENVECTORS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]])
+_LUMA = torch.tensor([0.299, 0.587, 0.114])
+
+
+def _plain(value):
+    """What JSON can hold of a parameter."""
+    if isinstance(value, NDArray):
+        value = value.asnumpy()
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+class Augmenter:
+    """The base of augmenters.
+
+    Parameters
+    ----------
+    **kwargs
+        What `dumps` shows.
+    """
+
+    def __init__(self, **kwargs):
+        self._kwargs = {name: _plain(value) for name, value in kwargs.items()}
+
+    def dumps(self):
+        """Name and parameters as JSON text."""
+        return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+    def __call__(self, src):
+        """The changed image; `src` itself may be changed."""
+        raise NotImplementedError(f"{type(self).__name__} must implement __call__")
+
+
+class SequentialAug(Augmenter):
+    """Several augmenters, one after the other.
+
+    Parameters
+    ----------
+    ts : list of Augmenter
+    """
+
+    def __init__(self, ts):
+        super().__init__()
+        self.ts = ts
+
+    def dumps(self):
+        """Name and the texts of the augmenters, as a list."""
+        return [type(self).__name__.lower(), [t.dumps() for t in self.ts]]
+
+    def __call__(self, src):
+        for t in self.ts:
+            src = t(src)
+        return src
+
+
+class RandomOrderAug(SequentialAug):
+    """Several augmenters, each time in another order.
+
+    Parameters
+    ----------
+    ts : list of Augmenter
+    """
+
+    def __call__(self, src):
+        random.shuffle(self.ts)
+        return super().__call__(src)
+
+
+class ResizeAug(Augmenter):
+    """Resize the shorter side to `size` pixels; see `resize_short`."""
+
+    def __init__(self, size, interp=2):
+        super().__init__(size=size, interp=interp)
+        self.size, self.interp = size, interp
+
+    def __call__(self, src):
+        return resize_short(src, self.size, self.interp)
+
+
+class ForceResizeAug(Augmenter):
+    """Resize to `size` (width, height), whatever the aspect ratio."""
+
+    def __init__(self, size, interp=2):
+        super().__init__(size=size, interp=interp)
+        self.size, self.interp = size, interp
+
+    def __call__(self, src):
+        return resize_to(src, *self.size, self.interp)
+
+
+class RandomCropAug(Augmenter):
+    """Cut out a window of `size` (width, height) anywhere; see `random_crop`."""
+
+    def __init__(self, size, interp=2):
+        super().__init__(size=size, interp=interp)
+        self.size, self.interp = size, interp
+
+    def __call__(self, src):
+        return random_crop(src, self.size, self.interp)[0]
+
+
+class CenterCropAug(Augmenter):
+    """Cut out the window of `size` (width, height) in the middle; see `center_crop`."""
+
+    def __init__(self, size, interp=2):
+        super().__init__(size=size, interp=interp)
+        self.size, self.interp = size, interp
+
+    def __call__(self, src):
+        return center_crop(src, self.size, self.interp)[0]
+
+
+class RandomSizedCropAug(Augmenter):
+    """Cut out a window of random area and aspect ratio and resize it; see `random_size_crop`."""
+
+    def __init__(self, size, area, ratio, interp=2, **kwargs):
+        if "min_area" in kwargs:
+            warnings.warn("`min_area` is deprecated. Please use `area` instead.", DeprecationWarning, stacklevel=2)
+            area = kwargs.pop("min_area")
+        if kwargs:
+            raise TypeError(f"unexpected keyword arguments for `RandomSizedCropAug`: {', '.join(kwargs)}")
+        super().__init__(size=size, area=area, ratio=ratio, interp=interp)
+        self.size, self.area, self.ratio, self.interp = size, area, ratio, interp
+
+    def __call__(self, src):
+        return random_size_crop(src, self.size, self.area, self.ratio, self.interp)[0]
+
+
+class HorizontalFlipAug(Augmenter):
+    """Mirror the image with probability `p`."""
+
+    def __init__(self, p):
+        super().__init__(p=p)
+        self.p = p
+
+    def __call__(self, src):
+        return like(src, src._data.flip(1)) if random.random() < self.p else src
+
+
+class CastAug(Augmenter):
+    """Convert the image to the type `typ`."""
+
+    def __init__(self, typ="float32"):
+        super().__init__(type=typ)
+        self.typ = typ
+
+    def __call__(self, src):
+        return src.astype(self.typ)
+
+
+class BrightnessJitterAug(Augmenter):
+    """Multiply the image by a random number between ``1 - brightness`` and ``1 + brightness``."""
+
+    def __init__(self, brightness):
+        super().__init__(brightness=brightness)
+        self.brightness = brightness
+
+    def __call__(self, src):
+        src *= 1.0 + random.uniform(-self.brightness, self.brightness)
+        return src
+
+
+class ContrastJitterAug(Augmenter):
+    """Blend the image with its mean gray; the image's weight is between ``1 - contrast`` and ``1 + contrast``."""
+
+    def __init__(self, contrast):
+        super().__init__(contrast=contrast)
+        self.contrast = contrast
+
+    def __call__(self, src):
+        alpha = 1.0 + random.uniform(-self.contrast, self.contrast)
+        image = src._data
+        gray = (image * _LUMA.to(image.device)).sum() * (3.0 * (1.0 - alpha) / image.numel())
+        src *= alpha
+        src += like(src, gray.reshape(1, 1, 1))
+        return src
+
+
+class SaturationJitterAug(Augmenter):
+    """Blend the image with its gray version; the image's weight is between ``1 - saturation`` and ``1 + saturation``."""
+
+    def __init__(self, saturation):
+        super().__init__(saturation=saturation)
+        self.saturation = saturation
+
+    def __call__(self, src):
+        alpha = 1.0 + random.uniform(-self.saturation, self.saturation)
+        image = src._data
+        gray = (image * _LUMA.to(image.device)).sum(2, keepdim=True) * (1.0 - alpha)
+        src *= alpha
+        src += like(src, gray)
+        return src
+
+
+class HueJitterAug(Augmenter):
+    """Turn the colours by a random angle of up to `hue` half turns, approximately: in the YIQ colour space."""
+
+    _TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
+    _FROM_YIQ = np.array([[1.0, 0.956, 0.621], [1.0, -0.272, -0.647], [1.0, -1.107, 1.705]])
+
+    def __init__(self, hue):
+        super().__init__(hue=hue)
+        self.hue = hue
+
+    def __call__(self, src):
+        angle = random.uniform(-self.hue, self.hue) * np.pi
+        turn = np.array([[1.0, 0.0, 0.0], [0.0, np.cos(angle), -np.sin(angle)], [0.0, np.sin(angle), np.cos(angle)]])
+        matrix = (self._FROM_YIQ @ turn @ self._TO_YIQ).T
+        return like(src, src._data @ torch.from_numpy(np.ascontiguousarray(matrix)).to(src._data))
+
+
+class ColorJitterAug(RandomOrderAug):
+    """Change brightness, contrast and saturation at random, in random order; those that are 0 are left alone."""
+
+    def __init__(self, brightness, contrast, saturation):
+        super().__init__([kind(amount) for kind, amount in ((BrightnessJitterAug, brightness), (ContrastJitterAug, contrast),
+                                                            (SaturationJitterAug, saturation)) if amount > 0])
+
+
+class LightingAug(Augmenter):
+    """Add noise along the principal components of colour.
+
+    Parameters
+    ----------
+    alphastd : float
+        Standard deviation of the weights of the components.
+    eigval : array (3,)
+    eigvec : array (3, 3)
+        The components in columns.
+    """
+
+    def __init__(self, alphastd, eigval, eigvec):
+        super().__init__(alphastd=alphastd, eigval=eigval, eigvec=eigvec)
+        self.alphastd, self.eigval, self.eigvec = alphastd, eigval, eigvec
+
+    def __call__(self, src):
+        alpha = np.random.normal(0, self.alphastd, size=(3,))
+        src += array(np.dot(self.eigvec * alpha, self.eigval), ctx=src.context, dtype=src.dtype)
+        return src
+
+
+class ColorNormalizeAug(Augmenter):
+    """Subtract `mean` and divide by `std`; each an array of 1 or 3 numbers, or None."""
+
+    def __init__(self, mean, std):
+        super().__init__(mean=mean, std=std)
+        self.mean, self.std = (x if x is None or isinstance(x, NDArray) else array(x) for x in (mean, std))
+
+    def __call__(self, src):
+        return color_normalize(src, self.mean, self.std)
+
+
+class RandomGrayAug(Augmenter):
+    """Make the image gray with probability `p`; it keeps three channels."""
+
+    _WEIGHTS = torch.tensor([0.21, 0.72, 0.07])
+
+    def __init__(self, p):
+        super().__init__(p=p)
+        self.p = p
+
+    def __call__(self, src):
+        if random.random() >= self.p:
+            return src
+        image = src._data
+        return like(src, (image @ self._WEIGHTS.to(image)).unsqueeze(-1).expand_as(image).contiguous())
+
+
+def colour_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gray, mean, std):
+    """The augmenters that change colours, for `CreateAugmenter` and `CreateDetAugmenter`."""
+    augmenters = []
+    if brightness or contrast or saturation:
+        augmenters.append(ColorJitterAug(brightness, contrast, saturation))
+    if hue:
+        augmenters.append(HueJitterAug(hue))
+    if pca_noise > 0:
+        augmenters.append(LightingAug(pca_noise, EIGENVALUES, EIGENVECTORS))
+    if rand_gray > 0:
+        augmenters.append(RandomGrayAug(rand_gray))
+    mean, std = check_per_channel("mean", mean, MEAN), check_per_channel("std", std, STD)
+    if mean is not None or std is not None:
+        # As NDArrays, so that they are shown as the float32 numbers that are used.
+        augmenters.append(ColorNormalizeAug(*(x if x is None or isinstance(x, NDArray) else array(x) for x in (mean, std))))
+    return augmenters
+
+
+def CreateAugmenter(data_shape, resize=0, rand_crop=False, rand_resize=False, rand_mirror=False, mean=None, std=None, brightness=0, contrast=0,
+                    saturation=0, hue=0, pca_noise=0, rand_gray=0, inter_method=2):
+    """The usual augmenters for training a classifier, in the usual order.
+
+    Parameters
+    ----------
+    data_shape : tuple of int
+        (channels, height, width) of the result.
+    resize : int
+        First resize the shorter side to so many pixels, if above 0.
+    rand_crop : bool
+        Crop anywhere; else from the middle.
+    rand_resize : bool
+        Crop a part of random size, too; needs `rand_crop`.
+    rand_mirror : bool
+        Mirror half of the images.
+    mean, std : array of 1 or 3 numbers, True or None
+        To subtract and to divide by; True stands for those of ImageNet.
+    brightness, contrast, saturation, hue : float
+        How far to change each at most, as a share of 1.
+    pca_noise : float
+        Standard deviation of noise along the principal components of colour.
+    rand_gray : float
+        Probability of a gray image.
+    inter_method : int
+        As `interp` of `resize_short`.
+
+    Raises
+    ------
+    MXNetError
+        If the parameters don't fit together.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> for augmenter in mx.image.CreateAugmenter((3, 24, 24), resize=32, rand_mirror=True):
+    ...     print(augmenter.dumps())
+    ["resizeaug", {"size": 32, "interp": 2}]
+    ["centercropaug", {"size": [24, 24], "interp": 2}]
+    ["horizontalflipaug", {"p": 0.5}]
+    ["castaug", {"type": "float32"}]
+    """
+    augmenters = [ResizeAug(resize, inter_method)] if resize > 0 else []
+    size = (data_shape[2], data_shape[1])
+    if rand_resize:
+        if not rand_crop:
+            raise MXNetError("CreateAugmenter: rand_resize=True needs rand_crop=True")
+        augmenters.append(RandomSizedCropAug(size, 0.08, (3.0 / 4.0, 4.0 / 3.0), inter_method))
+    else:
+        augmenters.append((RandomCropAug if rand_crop else CenterCropAug)(size, inter_method))
+    if rand_mirror:
+        augmenters.append(HorizontalFlipAug(0.5))
+    augmenters.append(CastAug())
+    return augmenters + colour_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gray, mean, std)

@@ -1,0 +1,367 @@
+"""Reading, resizing, cropping and rotating single images.
+
+Images are NDArrays (height, width, channels), uint8 as they come from a file, with red first. Random choices come from Python's
+`random` and NumPy's global generator, in MXNet's order: with the same seeds they are the same.
+"""
+import random
+import warnings
+from numbers import Number
+
+import numpy as np
+import torch
+
+from ..base import MXNetError, numeric_types
+from ..ndarray import NDArray, _internal, array, from_torch
+from ..ndarray import BilinearSampler as _bilinear_sampler
+from ..util import is_np_array
+
+__all__ = ["center_crop", "color_normalize", "copyMakeBorder", "fixed_crop", "imdecode", "imread", "imresize", "imrotate", "random_crop",
+           "random_rotate", "random_size_crop", "resize_short", "scale_down"]
+
+
+def like(src, tensor):
+    """`tensor` as an array of the class and context of `src`."""
+    return type(src)._new(tensor, src._ctx)
+
+
+def _returned(image):
+    return image.as_np_ndarray() if is_np_array() else image
+
+
+def imread(filename, *args, **kwargs):
+    """Read an image file.
+
+    Parameters
+    ----------
+    filename : str
+    flag : int
+        1 for three channels, 0 for one (gray).
+    to_rgb : bool
+        Whether red comes first; else blue does.
+    out : NDArray, optional
+        Where to put the image.
+
+    Returns
+    -------
+    NDArray
+        uint8, (height, width, channels).
+
+    Raises
+    ------
+    MXNetError
+        If there is no such file or it is no image.
+    """
+    return _returned(_internal._cvimread(filename, *args, **kwargs))
+
+
+def imdecode(buf, *args, **kwargs):
+    """Decode the content of an image file.
+
+    Parameters
+    ----------
+    buf : bytes, bytearray, numpy.ndarray or NDArray
+    flag, to_rgb, out
+        As in `imread`.
+
+    Raises
+    ------
+    MXNetError
+        If it is no image.
+    ValueError
+        If `buf` is of another type.
+
+    Example
+    -------
+    >>> import mxnet as mx, numpy as np, cv2
+    >>> content = cv2.imencode('.png', np.zeros((4, 6, 3), np.uint8))[1].tobytes()
+    >>> mx.image.imdecode(content).shape, mx.image.imdecode(content, flag=0).shape
+    ((4, 6, 3), (4, 6, 1))
+    """
+    if not isinstance(buf, NDArray):
+        if not isinstance(buf, (bytes, bytearray, memoryview, np.ndarray)):
+            raise ValueError(f"buf must be of type bytes, bytearray or numpy.ndarray, received {type(buf).__name__}; "
+                             "if you would like to input type str, please convert to bytes")
+        # The copy makes it writable, which torch asks of memory that it shares.
+        buf = from_torch(torch.from_numpy(np.frombuffer(buf, np.uint8).copy()))
+    return _returned(_internal._cvimdecode(buf, *args, **kwargs))
+
+
+def imresize(src, w, h, *args, **kwargs):
+    """Resize an image to width `w` and height `h`.
+
+    Parameters
+    ----------
+    src : NDArray
+    w, h : int
+    interp : int
+        OpenCV's number of the method: 0 nearest, 1 linear (default), 2 cubic, 3 area, 4 Lanczos.
+    out : NDArray, optional
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.image.imresize(mx.nd.zeros((4, 6, 3), dtype='uint8'), 10, 5).shape
+    (5, 10, 3)
+    """
+    return _returned(_internal._cvimresize(src, w, h, *args, **kwargs))
+
+
+def copyMakeBorder(src, top, bot, left, right, *args, **kwargs):
+    """Put a border around an image.
+
+    Parameters
+    ----------
+    src : NDArray
+    top, bot, left, right : int
+        Its widths in pixels.
+    type : int
+        OpenCV's number: 0 constant (default), 1 reflect, 2 reflect without the edge, 3 replicate the edge, 4 wrap.
+    values : tuple of float
+        The constant, for each channel.
+    value : float
+        The old form of `values`.
+    out : NDArray, optional
+    """
+    return _internal._cvcopyMakeBorder(src, top, bot, left, right, *args, **kwargs)
+
+
+def scale_down(src_size, size):
+    """The size of a crop, reduced in proportion until it fits into an image; both (width, height).
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.image.scale_down((640, 480), (720, 120))
+    (640, 106)
+    """
+    width, height = size
+    most_width, most_height = src_size
+    if most_height < height:
+        width, height = width * most_height / height, most_height
+    if most_width < width:
+        width, height = most_width, height * most_width / width
+    return int(width), int(height)
+
+
+def interp_method(interp, sizes=()):
+    """OpenCV's number for an `interp` of MXNet.
+
+    Parameters
+    ----------
+    interp : int
+        0 to 4 as in `imresize`; 9 chooses: cubic to enlarge, area to shrink, else linear; 10 chooses at random.
+    sizes : tuple of int, optional
+        (old height, old width, new height, new width).
+    """
+    if interp == 9:
+        if not sizes:
+            return 2
+        old_height, old_width, height, width = sizes
+        if height > old_height and width > old_width:
+            return 2
+        return 3 if height < old_height and width < old_width else 1
+    if interp == 10:
+        return random.randint(0, 4)
+    if interp not in (0, 1, 2, 3, 4):
+        raise ValueError(f"Unknown interp method {interp}: expected 0 to 4, 9 or 10")
+    return interp
+
+
+def resize_to(src, width, height, interp):
+    """`imresize` with MXNet's methods 9 and 10 too."""
+    return imresize(src, width, height, interp=interp_method(interp, (*src.shape[:2], height, width)))
+
+
+def resize_short(src, size, interp=2):
+    """Resize an image so that its shorter side has `size` pixels.
+
+    Parameters
+    ----------
+    src : NDArray
+    size : int
+    interp : int
+        0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 by the sizes, 10 random.
+    """
+    height, width = src.shape[:2]
+    if height > width:
+        return resize_to(src, size, size * height // width, interp)
+    return resize_to(src, size * width // height, size, interp)
+
+
+def fixed_crop(src, x0, y0, w, h, size=None, interp=2):
+    """Cut out the window of `w` x `h` pixels at column `x0` and row `y0`, and resize it if `size` (width, height) is given."""
+    out = src[y0:y0 + h, x0:x0 + w]
+    if size is None or (w, h) == tuple(size):
+        return out
+    return imresize(out, *size, interp=interp_method(interp, (h, w, size[1], size[0])))
+
+
+def random_crop(src, size, interp=2):
+    """Cut out a window of `size` (width, height) anywhere; from a smaller image as much as there is, enlarged.
+
+    Returns
+    -------
+    NDArray
+    tuple of int
+        (x, y, width, height) of the window.
+    """
+    height, width = src.shape[:2]
+    new_width, new_height = scale_down((width, height), size)
+    x0 = random.randint(0, width - new_width)
+    y0 = random.randint(0, height - new_height)
+    return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
+
+
+def center_crop(src, size, interp=2):
+    """Cut out the window of `size` (width, height) in the middle; from a smaller image as much as there is, enlarged.
+
+    Returns
+    -------
+    NDArray
+    tuple of int
+        (x, y, width, height) of the window.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image, window = mx.image.center_crop(mx.nd.zeros((20, 30, 3)), (10, 8))
+    >>> image.shape, window
+    ((8, 10, 3), (10, 6, 10, 8))
+    """
+    height, width = src.shape[:2]
+    new_width, new_height = scale_down((width, height), size)
+    x0, y0 = (width - new_width) // 2, (height - new_height) // 2
+    return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
+
+
+def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
+    """Cut out a window of random place, area and aspect ratio and resize it to `size` (width, height).
+
+    Parameters
+    ----------
+    src : NDArray
+    size : tuple of int
+    area : float or tuple of float
+        Range of the share of the image that the window covers; one number is the least, 1 the most.
+    ratio : tuple of float
+        Range of width / height.
+    interp : int
+
+    Returns
+    -------
+    NDArray
+    tuple of int
+        (x, y, width, height) of the window. When ten attempts found none that fits, it is that of `center_crop`.
+    """
+    if "min_area" in kwargs:
+        warnings.warn("`min_area` is deprecated. Please use `area` instead.", DeprecationWarning, stacklevel=2)
+        area = kwargs.pop("min_area")
+    if kwargs:
+        raise TypeError(f"unexpected keyword arguments for `random_size_crop`: {', '.join(kwargs)}")
+    height, width = src.shape[:2]
+    least, most = (area, 1.0) if isinstance(area, numeric_types) else area
+    for _ in range(10):
+        pixels = random.uniform(least, most) * height * width
+        aspect = np.exp(random.uniform(np.log(ratio[0]), np.log(ratio[1])))
+        new_width, new_height = int(round(np.sqrt(pixels * aspect))), int(round(np.sqrt(pixels / aspect)))
+        if new_width <= width and new_height <= height:
+            x0 = random.randint(0, width - new_width)
+            y0 = random.randint(0, height - new_height)
+            return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
+    return center_crop(src, size, interp)
+
+
+def color_normalize(src, mean, std=None):
+    """Subtract `mean` from an image and divide it by `std`, in place; each a number or NDArray, or None."""
+    if mean is not None:
+        src -= mean
+    if std is not None:
+        src /= std
+    return src
+
+
+def _zoom(angles, height, width, zoom_in):
+    """By how much to scale the grid so that the result shows no padding (`zoom_in`), or all of the image."""
+    radius, corner = torch.hypot(height, width), torch.atan(height / width)
+    angles = angles.abs()
+    reach = [torch.maximum(torch.abs(radius * f(corner + angles)), torch.abs(radius * f(corner - angles))) for f in (torch.cos, torch.sin)]
+    if zoom_in:
+        return torch.minimum(width / reach[0], height / reach[1])
+    return torch.maximum(reach[0] / width, reach[1] / height)
+
+
+def imrotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
+    """Rotate an image, or a batch of images.
+
+    Parameters
+    ----------
+    src : NDArray
+        float32, (channels, height, width) or (N, channels, height, width).
+    rotation_degrees : float or NDArray
+        For a batch also one angle for each image.
+    zoom_in : bool
+        Enlarge the image until no padding shows.
+    zoom_out : bool
+        Shrink the image until all of it shows.
+
+    Raises
+    ------
+    ValueError
+        If both are asked for, the number of axes is another, or there are not as many angles as images.
+    TypeError
+        If the image is not float32, or several angles come with a single image.
+    """
+    if zoom_in and zoom_out:
+        raise ValueError("`zoom_in` and `zoom_out` cannot be both True")
+    if src.dtype != np.float32:
+        raise TypeError(f"Only `float32` images are supported by this function, received {np.dtype(src.dtype).name}; convert with astype")
+    if src.ndim == 3:
+        if not isinstance(rotation_degrees, Number):
+            raise TypeError("When a single image is passed the rotation angle is required to be a scalar.")
+        return imrotate(src.expand_dims(axis=0), rotation_degrees, zoom_in, zoom_out)[0]
+    if src.ndim != 4:
+        raise ValueError(f"Only 3D and 4D are supported by this function, received shape {src.shape}")
+    count, _, height, width = src.shape
+    device = src.context.torch_device
+    if isinstance(rotation_degrees, Number):
+        degrees = torch.full((count,), float(rotation_degrees), device=device)
+    else:
+        degrees = rotation_degrees._data.to(device, torch.float32)
+    if len(degrees) != count:
+        raise ValueError(f"The number of images must be equal to the number of rotation angles: {count} and {len(degrees)}")
+    angles = (degrees * (np.pi / 180)).reshape(-1, 1, 1)
+    middle_y, middle_x = (height - 1) / 2, (width - 1) / 2
+    y = (torch.arange(height, device=device) - middle_y).reshape(1, -1, 1)
+    x = (torch.arange(width, device=device) - middle_x).reshape(1, 1, -1)
+    # Scaled to [-1, 1] after the rotation, which keeps the aspect ratio.
+    grid = torch.stack([(x * angles.cos() - y * angles.sin()) / middle_x, (x * angles.sin() + y * angles.cos()) / middle_y], dim=1)
+    if zoom_in or zoom_out:
+        sides = (torch.tensor(float(side), device=device) for side in (height, width))
+        grid = grid * _zoom(angles, *sides, zoom_in).unsqueeze(-1)
+    return _bilinear_sampler(src, like(src, grid))
+
+
+def random_rotate(src, angle_limits, zoom_in=False, zoom_out=False):
+    """`imrotate` by random angles between two limits in degrees, one for each image."""
+    if src.ndim == 3:
+        return imrotate(src, np.random.uniform(*angle_limits), zoom_in, zoom_out)
+    return imrotate(src, array(np.random.uniform(*angle_limits, size=src.shape[0])), zoom_in, zoom_out)
+
+
+def check_per_channel(name, values, default):
+    """A mean or deviation that a user gave: True for the usual one, else 1 or 3 numbers.
+
+    Raises
+    ------
+    MXNetError
+        If it is something else.
+    """
+    if values is None:
+        return None
+    if values is True:
+        return np.array(default)
+    if isinstance(values, (list, tuple)):
+        values = np.array(values)
+    if not isinstance(values, (np.ndarray, NDArray)) or len(values.shape) != 1 or values.shape[0] not in (1, 3):
+        raise MXNetError(f"{name} must be True, None or an array of 1 or 3 numbers, received {values!r}")
+    return values

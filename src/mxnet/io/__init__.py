@@ -1,0 +1,25 @@
+"""``mx.io``: data iterators.
+
+``base``
+    Batches, their description, and the class of all iterators.
+``ndarray_iter``
+    Batches out of arrays in memory.
+``wrappers``, ``background``
+    Iterators around iterators, and the thread in which data are read ahead.
+``native``
+    The front of the iterators below, which MXNet implements in C++.
+``mnist``, ``text``
+    MNIST, CSV and LibSVM files.
+``record_source``, ``augment``, ``image_record``
+    Images in RecordIO files: reading records, augmenting images, putting batches together.
+"""
+from .base import DataBatch, DataDesc, DataIter
+from .image_record import ImageRecordInt8Iter, ImageRecordIter, ImageRecordUInt8Iter
+from .mnist import MNISTIter
+from .native import MXDataIter
+from .ndarray_iter import NDArrayIter
+from .text import CSVIter, LibSVMIter
+from .wrappers import PrefetchingIter, ResizeIter
+
+__all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "ImageRecordInt8Iter", "ImageRecordIter", "ImageRecordUInt8Iter", "LibSVMIter",
+           "MNISTIter", "MXDataIter", "NDArrayIter", "PrefetchingIter", "ResizeIter"]

@@ -1,0 +1,234 @@
+"""The iterators that MXNet implements in C++: their common front, and how they are declared.
+
+Such an iterator is a function with keyword-only, annotated parameters (the annotations are those of operators, `ops.schema`) that
+returns a source of batches; `native_iterator` turns it into what users call.
+"""
+import difflib
+import functools
+import inspect
+import logging
+import os
+import warnings
+from typing import Literal, Optional
+
+import torch
+
+from ..base import MXNetError
+from ..context import cpu
+from ..ndarray import NDArray
+from ..ops.schema import Attribute
+from .background import Background
+from .base import DataBatch, DataDesc, DataIter
+
+__all__ = ["MXDataIter"]
+
+Dtype = Optional[Literal["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "int8"]]
+LoaderContext = Literal["cpu", "gpu"]
+
+
+class BatchSource:
+    """Where an MXDataIter gets its batches from.
+
+    Attributes
+    ----------
+    prefetch_buffer : int
+        How many batches to read ahead in a thread; 0 for none.
+    """
+
+    prefetch_buffer = 0
+
+    def epoch(self, state):
+        """Yield (data, label, pad, index, state after it) for each batch of an epoch, data and label tensors or NDArrays.
+
+        `state` is None at first, then what came with the last batch that was taken; a source whose epochs do not all start at
+        the beginning of the data keeps there how far it got.
+        """
+        raise NotImplementedError
+
+
+class MXDataIter(DataIter):
+    """The iterator that `ImageRecordIter`, `MNISTIter`, `CSVIter` and their like return.
+
+    It reads ahead in a thread, which ends with the iterator.
+
+    Parameters
+    ----------
+    handle : BatchSource
+    data_name, label_name : str
+        What a Module calls the inputs.
+    """
+
+    def __init__(self, handle, data_name="data", label_name="softmax_label", **_):
+        super().__init__()
+        self.handle = handle
+        self._debug_skip_load = False
+        self._at_begin = True
+        self._state = None
+        self._batch = None
+        self._start()
+        try:
+            self.first_batch = self._take()
+        except StopIteration:
+            self.close()
+            raise MXNetError("the data hold no batch: there are no examples, or fewer than a batch needs") from None
+        data, label = self.first_batch.data[0], self.first_batch.label[0]
+        self.provide_data = [DataDesc(data_name, data.shape, data.dtype)]
+        self.provide_label = [DataDesc(label_name, label.shape, label.dtype)]
+        self.batch_size = data.shape[0]
+
+    def _start(self):
+        epoch = self.handle.epoch(self._state)
+        self._batches = Background(epoch, self.handle.prefetch_buffer) if self.handle.prefetch_buffer else epoch
+
+    def close(self):
+        """Stop reading ahead. `reset` starts again."""
+        self._batches.close()
+
+    def debug_skip_load(self):
+        """Give the current batch for ever instead of loading others: shows how fast a network is without its data."""
+        self._debug_skip_load = True
+        logging.info("Set debug_skip_load to be true, will simply return first batch")
+
+    def reset(self):
+        """Start the next epoch."""
+        self._at_begin = True
+        self.first_batch = None
+        self.close()
+        self._start()
+
+    def _take(self):
+        data, label, pad, index, state = next(self._batches)
+        self._state = state
+        self._batch = DataBatch(data=[_as_ndarray(data)], label=[_as_ndarray(label)], pad=pad, index=index)
+        return self._batch
+
+    def next(self):
+        """The next batch."""
+        if self._debug_skip_load and not self._at_begin:
+            return self._batch
+        self._at_begin = False
+        if self.first_batch is not None:
+            batch, self.first_batch = self.first_batch, None
+            return batch
+        return self._take()
+
+    def iter_next(self):
+        """Move to the next batch; whether there is one."""
+        try:
+            self.next()
+        except StopIteration:
+            return False
+        return True
+
+    def getdata(self):
+        """The data of the current batch, an NDArray."""
+        return self._batch.data[0]
+
+    def getlabel(self):
+        """The labels of the current batch, an NDArray."""
+        return self._batch.label[0]
+
+    def getindex(self):
+        """The numbers of the examples of the current batch, an array of uint64, or None."""
+        return self._batch.index
+
+    def getpad(self):
+        """How many examples of the current batch only fill it up."""
+        return self._batch.pad
+
+
+def _as_ndarray(values):
+    return NDArray._new(values, cpu(0)) if isinstance(values, torch.Tensor) else values
+
+
+def native_iterator(function):
+    """Make an iterator out of a function that returns a BatchSource.
+
+    The result takes keyword arguments, also as strings such as ``"(3, 224, 224)"``, and returns an MXDataIter. An argument that
+    the iterator does not know is ignored with a warning, where MXNet ignores it without one.
+    """
+    name = function.__name__
+    parameters = inspect.signature(function).parameters.values()
+    attributes = {p.name: Attribute(name, p.name, p.annotation, None if p.default is p.empty else p.default, p.default is p.empty)
+                  for p in parameters}
+
+    @functools.wraps(function)
+    def create(*args, **kwargs):
+        if args:
+            raise TypeError(f"{name} can only accept keyword arguments, received {len(args)} positional; write for instance batch_size=32")
+        names = {key: kwargs.pop(key) for key in ("data_name", "label_name") if key in kwargs}
+        return MXDataIter(function(**_parse(name, attributes, kwargs)), **names)
+
+    create.__signature__ = inspect.Signature(
+        [*parameters, *(inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default)
+                        for key, default in (("data_name", "data"), ("label_name", "softmax_label"))),
+         inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)], return_annotation=MXDataIter)
+    return create
+
+
+def _parse(name, attributes, given):
+    values = {}
+    for key, value in given.items():
+        attribute = attributes.get(key)
+        if attribute is None:
+            close = difflib.get_close_matches(key, attributes, 1)
+            warnings.warn(f"{name} has no parameter {key!r} and ignores it" + (f"; did you mean {close[0]!r}?" if close else ""), stacklevel=4)
+            continue
+        try:
+            values[key] = attribute.parse(value)
+        except (ValueError, TypeError, OverflowError):
+            expected = attribute.expected + (" or None" if attribute.optional else "")
+            raise MXNetError(f"{name}: Invalid Parameter format for {key}: expected {expected}, received {value!r}") from None
+    missing = [key for key, attribute in attributes.items() if attribute.required and key not in values]
+    if missing:
+        raise MXNetError(f"{name}: Required parameter {', '.join(missing)} is not presented")
+    return values
+
+
+def require(condition, message):
+    """Raise an MXNetError with `message` unless the condition holds."""
+    if not condition:
+        raise MXNetError(message)
+
+
+def files_of(uri):
+    """The files that a path names: itself, those of a folder, or several separated by semicolons; (path, size) pairs.
+
+    Raises
+    ------
+    MXNetError
+        If there is none.
+    """
+    from ..files import is_remote
+    found = []
+    for path in filter(None, os.fspath(uri).split(";")):
+        if is_remote(path):
+            found += _remote_files(path)
+            continue
+        path = path.removeprefix("file://")
+        members = [os.path.join(path, member) for member in sorted(os.listdir(path))] if os.path.isdir(path) else [path]
+        for member in members:
+            try:
+                size = os.stat(member).st_size
+            except OSError as error:
+                raise MXNetError(f"cannot read {member}: {error.strerror or error}") from None
+            if not os.path.isdir(member) and size:
+                found.append((member, size))
+    require(found, f"cannot find any files that hold data under {uri!r}")
+    return found
+
+
+def _remote_files(path):
+    from ..recordio import open_stream
+    with open_stream(path, "rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+    return [(path, size)]
+
+
+def part_of(total, part_index, num_parts, alignment=1):
+    """The range of a part when `total` is cut into `num_parts`, each but the last a multiple of `alignment` long."""
+    require(num_parts > 0 and 0 <= part_index < num_parts,
+            f"part_index must be from 0 to num_parts - 1, received part_index={part_index} and num_parts={num_parts}")
+    step = -(-total // num_parts)
+    step = -(-step // alignment) * alignment
+    return min(step * part_index, total), min(step * (part_index + 1), total)

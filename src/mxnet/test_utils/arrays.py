@@ -1,0 +1,290 @@
+"""Random and special arrays, dense and sparse, all from numpy's generator (``np.random.seed``)."""
+import numpy as np
+import numpy.random as rnd
+
+from .. import ndarray as nd
+from .compare import default_dtype
+from .system import default_context
+
+
+def random_arrays(*shapes):
+    """A normally distributed float32 array for each shape; the array itself for one shape."""
+    arrays = [np.asarray(rnd.randn(*shape), dtype=default_dtype()) for shape in shapes]
+    return arrays[0] if len(arrays) == 1 else arrays
+
+
+def random_uniform_arrays(*shapes, **kwargs):
+    """A list of arrays with values from `low` (0) to `high` (1), of type `dtype` (float32)."""
+    low, high, dtype = kwargs.pop("low", 0.0), kwargs.pop("high", 1.0), kwargs.pop("dtype", default_dtype())
+    if kwargs:
+        raise TypeError(f"Got unexpected argument/s : {', '.join(kwargs)}")
+    return [np.asarray(rnd.uniform(low, high, size=shape)).astype(dtype) for shape in shapes]
+
+
+def random_sample(population, k):
+    """`k` different elements of a list, in random order."""
+    if not 0 <= k <= len(population):
+        raise ValueError(f"random_sample: {k} elements can't be taken from {len(population)}")
+    shuffled = population[:]
+    rnd.shuffle(shuffled)
+    return shuffled[:k]
+
+
+def rand_shape_nd(num_dim, dim=10, allow_zero_size=False):
+    """A shape with `num_dim` axes of at most `dim` each."""
+    return tuple(int(s) for s in rnd.randint(0 if allow_zero_size else 1, dim + 1, size=num_dim))
+
+
+def rand_shape_2d(dim0=10, dim1=10, allow_zero_size=False):
+    """A shape of two axes, at most `dim0` and `dim1`."""
+    return tuple(rand_shape_nd(1, dim, allow_zero_size)[0] for dim in (dim0, dim1))
+
+
+def rand_shape_3d(dim0=10, dim1=10, dim2=10, allow_zero_size=False):
+    """A shape of three axes, at most `dim0`, `dim1` and `dim2`."""
+    return tuple(rand_shape_nd(1, dim, allow_zero_size)[0] for dim in (dim0, dim1, dim2))
+
+
+def rand_coord_2d(x_low, x_high, y_low, y_high):
+    """A random pair of integers; the upper bounds are not reached."""
+    return rnd.randint(x_low, x_high, dtype=np.int64), rnd.randint(y_low, y_high, dtype=np.int64)
+
+
+def assign_each(the_input, function):
+    """`function` of each element, as a float64 array; a copy if it is None."""
+    if function is None:
+        return np.array(the_input)
+    return np.vectorize(function, otypes=[np.float64])(the_input) if np.size(the_input) else np.zeros(np.shape(the_input))
+
+
+def assign_each2(input1, input2, function):
+    """`function` of each pair of elements, as a float64 array; a copy of the first if it is None."""
+    if function is None:
+        return np.array(input1)
+    if input1.shape != input2.shape:
+        raise ValueError(f"assign_each2: expected arrays of one shape, received {input1.shape} and {input2.shape}")
+    return np.vectorize(function, otypes=[np.float64])(input1, input2) if input1.size else np.zeros(input1.shape)
+
+
+def np_reduce(dat, axis, keepdims, numpy_reduce_func):
+    """Reduce an array along several axes with a numpy function that takes one `axis`.
+
+    Parameters
+    ----------
+    dat : numpy.ndarray
+    axis : int, sequence of int or None
+        None for all axes.
+    keepdims : bool
+    numpy_reduce_func : callable
+    """
+    axes = [axis] if isinstance(axis, int) else range(dat.ndim) if axis is None else list(axis)
+    result = dat
+    for i in sorted(axes, reverse=True):
+        result = numpy_reduce_func(result, axis=i)
+    return result.reshape([1 if i in axes else s for i, s in enumerate(dat.shape)]) if keepdims else result
+
+
+def collapse_sum_like(a, shape):
+    """Sum an array over the axes along which `shape` would be broadcast to its shape: the gradient of broadcasting."""
+    extra = a.ndim - len(shape)
+    if extra < 0:
+        raise ValueError(f"collapse_sum_like: shape {shape} has more axes than the array, {a.shape}")
+    if 0 in shape or a.size == 0:
+        return np.zeros(shape, dtype=a.dtype)
+    axes = [i for i in range(a.ndim) if i < extra or shape[i - extra] != a.shape[i]]
+    if any(i >= extra and shape[i - extra] != 1 for i in axes):
+        raise ValueError(f"collapse_sum_like: shape {shape} can't be broadcast to {a.shape}")
+    return np.sum(a, axis=tuple(axes)).reshape(shape)
+
+
+# -- NDArrays ------------------------------------------------------------------------------------------------------------
+
+def create_2d_tensor(rows, columns, dtype=np.int64):
+    """An NDArray (rows, columns) whose values are the numbers of their rows."""
+    return nd.broadcast_to(create_vector(rows, dtype).reshape((rows, 1)), shape=(rows, columns))
+
+
+def create_vector(size, dtype=np.int64):
+    """The numbers from 0 up to `size`."""
+    return nd.arange(0, size, dtype=dtype)
+
+
+def get_identity_mat(size):
+    """An identity matrix."""
+    return nd.eye(size)
+
+
+def get_identity_mat_batch(size):
+    """Two identity matrices, (2, size, size)."""
+    return nd.array([np.eye(size)] * 2)
+
+
+def rand_ndarray(shape, stype="default", density=None, dtype=None, modifier_func=None, shuffle_csr_indices=False, distribution=None, ctx=None):
+    """A random NDArray: normally distributed if it is dense; see `rand_sparse_ndarray` for the others."""
+    if stype == "default":
+        return nd.array(random_arrays(shape), dtype=dtype, ctx=ctx or default_context())
+    return rand_sparse_ndarray(shape, stype, density=density, modifier_func=modifier_func, dtype=dtype,
+                               shuffle_csr_indices=shuffle_csr_indices, distribution=distribution, ctx=ctx)[0]
+
+
+def rand_sparse_ndarray(shape, stype, density=None, dtype=None, distribution=None, data_init=None, rsp_indices=None, modifier_func=None,
+                        shuffle_csr_indices=False, ctx=None):
+    """A random sparse NDArray.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    stype : str
+        ``'row_sparse'`` or ``'csr'`` (two axes).
+    density : float, optional
+        The share of rows, or of values, that are stored; random by default.
+    dtype : str or type, optional
+        float32 by default.
+    distribution : str, optional
+        Of stored values in a csr matrix: ``'uniform'``, or ``'powerlaw'``, where each row has twice as many as the one above.
+    data_init : float, optional
+        All stored values, instead of random ones.
+    rsp_indices : array, optional
+        The rows to store.
+    modifier_func : callable, optional
+        Changes each value of a row sparse array.
+    shuffle_csr_indices : bool
+        Leave the columns of each row unsorted.
+    ctx : Context, optional
+
+    Returns
+    -------
+    array : RowSparseNDArray or CSRNDArray
+    parts : tuple
+        (values, indices) in numpy, or (indptr, indices, values) as NDArrays.
+    """
+    ctx = ctx or default_context()
+    density = rnd.rand() if density is None else density
+    dtype = default_dtype() if dtype is None else dtype
+    distribution = distribution or "uniform"
+    if stype == "row_sparse":
+        if distribution != "uniform":
+            raise ValueError(f"rand_sparse_ndarray: distribution {distribution!r} is not supported for row_sparse")
+        return _random_rows(shape, density, dtype, data_init, rsp_indices, modifier_func, ctx)
+    if stype != "csr":
+        raise ValueError(f"rand_sparse_ndarray: unknown storage type {stype!r}; expected 'row_sparse' or 'csr'")
+    if len(shape) != 2:
+        raise ValueError(f"rand_sparse_ndarray: a csr matrix has two axes, received shape {shape}")
+    if not 0 <= density <= 1 or min(shape) <= 0:
+        raise ValueError(f"density has to be between 0 and 1 and the shape positive, received {density} and {shape}")
+    if distribution == "uniform":
+        matrix = _random_csr(shape, density, dtype, data_init, shuffle_csr_indices, ctx)
+    elif distribution == "powerlaw":
+        matrix = nd.array(_powerlaw(*shape, density, dtype), ctx=ctx, dtype=dtype).tostype("csr")
+    else:
+        raise ValueError(f"rand_sparse_ndarray: distribution {distribution!r} is not supported; expected 'uniform' or 'powerlaw'")
+    return matrix, (matrix.indptr, matrix.indices, matrix.data)
+
+
+def _random_rows(shape, density, dtype, data_init, indices, modifier_func, ctx):
+    if indices is None:
+        indices = np.flatnonzero(rnd.rand(shape[0]) < density)
+    elif len(indices) > shape[0]:
+        raise ValueError(f"rand_sparse_ndarray: {len(indices)} rows were given for an array of {shape[0]}")
+    if len(indices) == 0:
+        return nd.zeros(shape, ctx=ctx, dtype=dtype, stype="row_sparse"), (np.array([], dtype=dtype), np.array([]))
+    values = rnd.rand(len(indices), *shape[1:]).astype(dtype)
+    if data_init is not None:
+        values.fill(data_init)
+    if modifier_func is not None:
+        values = assign_each(values, modifier_func)
+    return nd.sparse.row_sparse_array((values, indices), shape=shape, dtype=dtype, ctx=ctx), (values, indices)
+
+
+def _random_csr(shape, density, dtype, data_init, shuffle, ctx):
+    count = int(round(density * shape[0] * shape[1]))
+    flat = np.sort(rnd.choice(shape[0] * shape[1], count, replace=False))
+    rows, columns = flat // shape[1], flat % shape[1]
+    indptr = np.searchsorted(rows, np.arange(shape[0] + 1))
+    values = rnd.rand(count).astype(dtype)
+    if data_init is not None:
+        values.fill(data_init)
+    if shuffle:
+        for start, end in zip(indptr, indptr[1:]):
+            rnd.shuffle(columns[start:end])
+    return nd.sparse.csr_matrix((values, columns, indptr), shape=shape, dtype=dtype, ctx=ctx)
+
+
+def _powerlaw(rows, columns, density, dtype):
+    """A matrix with a value in the first place of each row, then 2 places in the first row, 4 in the second, ... until they run out."""
+    left = int(rows * columns * density)
+    if left < 2 * rows:
+        raise ValueError(f"not supported for this density: {density} for this shape ({rows}, {columns}); "
+                         "rows * columns * density must be at least 2 * rows")
+    matrix = np.zeros((rows, columns), dtype=dtype)
+    matrix[:, 0] = 1 + rnd.uniform(0.001, 2, rows)
+    left -= rows
+    width = 2
+    for row in range(rows):
+        count = min(min(width, columns) - 1, left)
+        matrix[row, 1:1 + count] = 1 + rnd.uniform(0.001, 2, count)
+        left -= count
+        if left <= 0:
+            return matrix
+        width = min(2 * width, columns)
+    raise ValueError(f"not supported for this density: {density} for this shape ({rows},{columns})")
+
+
+def shuffle_csr_column_indices(csr):
+    """Shuffle the columns within each row of a csr matrix of scipy, in place; the values stay in their order."""
+    for start, end in zip(csr.indptr, csr.indptr[1:]):
+        rnd.shuffle(csr.indices[start:end])
+
+
+def create_sparse_array(shape, stype, data_init=None, rsp_indices=None, dtype=None, modifier_func=None, density=0.5, shuffle_csr_indices=False):
+    """A random sparse NDArray; see `rand_sparse_ndarray`."""
+    if rsp_indices is not None:
+        rsp_indices = np.sort(np.asarray(rsp_indices))
+    return rand_sparse_ndarray(shape, stype, density=density, data_init=data_init, rsp_indices=rsp_indices if stype == "row_sparse" else None,
+                               dtype=dtype, modifier_func=modifier_func, shuffle_csr_indices=shuffle_csr_indices)[0]
+
+
+def create_sparse_array_zd(shape, stype, density, data_init=None, rsp_indices=None, dtype=None, modifier_func=None, shuffle_csr_indices=False):
+    """`create_sparse_array`, but a row sparse array stores no rows beside `rsp_indices`."""
+    if stype == "row_sparse":
+        density = 0.0
+    return create_sparse_array(shape, stype, data_init=data_init, rsp_indices=rsp_indices, dtype=dtype, modifier_func=modifier_func,
+                               density=density, shuffle_csr_indices=shuffle_csr_indices)
+
+
+# -- matrices ------------------------------------------------------------------------------------------------------------
+
+def new_matrix_with_real_eigvals_2d(n):
+    """A random n x n matrix whose eigenvalues are real."""
+    while True:
+        v = rnd.uniform(-1.0, 1.0, (n, 1))
+        v /= np.linalg.norm(v)
+        q = (np.eye(n) - 2 * v @ v.T) @ np.diag(rnd.uniform(-1.0, 1.0, n))
+        if np.linalg.cond(q, 2) < 3:
+            return np.linalg.inv(q) @ np.diag(rnd.uniform(-10.0, 10.0, n)) @ q
+
+
+def new_matrix_with_real_eigvals_nd(shape):
+    """Random matrices with real eigenvalues, along the last two axes."""
+    return _stacked(new_matrix_with_real_eigvals_2d, shape)
+
+
+def new_orthonormal_matrix_2d(n):
+    """A random n x n matrix whose columns are orthogonal and of length 1."""
+    x = rnd.randn(n, n)
+    return np.linalg.qr(x.T @ x)[0]
+
+
+def new_sym_matrix_with_real_eigvals_2d(n):
+    """A random symmetric n x n matrix."""
+    q = new_orthonormal_matrix_2d(n)
+    return q.T @ np.diag(rnd.uniform(-10.0, 10.0, n)) @ q
+
+
+def new_sym_matrix_with_real_eigvals_nd(shape):
+    """Random symmetric matrices, along the last two axes."""
+    return _stacked(new_sym_matrix_with_real_eigvals_2d, shape)
+
+
+def _stacked(make, shape):
+    return np.array([make(shape[-1]) for _ in range(int(np.prod(shape[:-2])))]).reshape(shape)

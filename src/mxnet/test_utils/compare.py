@@ -1,0 +1,210 @@
+"""Tolerances, and assertions about arrays."""
+import numbers
+import os
+
+import numpy as np
+
+from .. import util
+from ..ndarray import NDArray
+from ..ops.dtypes import BFLOAT16_BITS
+
+_INTEGERS = [np.dtype(t) for t in ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")]
+_HALF, _SINGLE, _DOUBLE = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
+_BRAIN = BFLOAT16_BITS  # what stands for bfloat16 in numpy
+
+
+def default_dtype():
+    """The type of random test arrays."""
+    return np.float32
+
+
+def default_rtols():
+    """Relative tolerances by type."""
+    return {_BRAIN: 1e-2, _HALF: 1e-2, _SINGLE: 1e-4, _DOUBLE: 1e-5, **dict.fromkeys(_INTEGERS, 0)}
+
+
+def default_atols():
+    """Absolute tolerances by type."""
+    return {_BRAIN: 1e-1, _HALF: 1e-1, _SINGLE: 1e-3, _DOUBLE: 1e-20, **dict.fromkeys(_INTEGERS, 0)}
+
+
+def default_numeric_eps():
+    """Steps of finite differences by type: powers of 2, so that adding them is exact."""
+    return {_HALF: 2.0 ** -6, _SINGLE: 2.0 ** -9, _DOUBLE: 2.0 ** -14}
+
+
+def effective_dtype(dat):
+    """The precision that an array was computed with: float16 for float32 of a GPU that may multiply in TF32."""
+    dtype = np.dtype(dat.dtype)
+    ctx = getattr(dat, "ctx", None)
+    if dtype == _SINGLE and getattr(ctx, "device_type", None) == "gpu" and os.environ.get("NVIDIA_TF32_OVERRIDE") != "0" \
+            and util.get_cuda_compute_capability(ctx) >= 80:
+        return _HALF
+    return dtype
+
+
+def get_tolerance(dat, tol, default_tol):
+    """`tol` if it is a number; else what it, or `default_tol`, says for the type of `dat`."""
+    if isinstance(tol, numbers.Number):
+        return tol
+    dtype = effective_dtype(dat)
+    return tol[dtype] if tol and dtype in tol else default_tol[dtype]
+
+
+def get_tols(x, y, rtol, atol):
+    """The relative and absolute tolerance for comparing `x` and `y`: those of the less precise of them."""
+    x, y = (np.array(v) if isinstance(v, numbers.Number) else v for v in (x, y))
+    rtols, atols = default_rtols(), default_atols()
+    return (max(get_tolerance(x, rtol, rtols), get_tolerance(y, rtol, rtols)),
+            max(get_tolerance(x, atol, atols), get_tolerance(y, atol, atols)))
+
+
+def get_atol(atol=None, dtype=_DOUBLE):
+    """`atol`, or the default of a type."""
+    return default_atols()[np.dtype(dtype)] if atol is None else atol
+
+
+def get_rtol(rtol=None, dtype=_DOUBLE):
+    """`rtol`, or the default of a type."""
+    return default_rtols()[np.dtype(dtype)] if rtol is None else rtol
+
+
+def get_etol(etol=None):
+    """The share of elements that may be wrong: `etol`, or 0."""
+    return 0 if etol is None else etol
+
+
+def _numpy(array):
+    if not isinstance(array, NDArray):
+        return array
+    return (array.astype("float32") if np.dtype(array.dtype) == _BRAIN else array).asnumpy()
+
+
+def same(a, b):
+    """Whether two arrays have one shape and equal values."""
+    return np.array_equal(_numpy(a), _numpy(b))
+
+
+def same_array(array1, array2):
+    """Whether two NDArrays are one piece of memory: writes to the first and looks at the second."""
+    array1[:] += 1
+    shared = same(array1, array2)
+    array1[:] -= 1
+    return shared and same(array1, array2)
+
+
+def checkShapes(a, b):
+    """Raise AssertionError unless both have one shape."""
+    if a.shape != b.shape:
+        raise AssertionError(np.testing.build_err_msg([_numpy(a), _numpy(b)],
+                                                      err_msg=f"a.shape = {a.shape} and b.shape = {b.shape} are not equal"))
+
+
+def almost_equal(a, b, rtol=None, atol=None, equal_nan=False, use_broadcast=True):
+    """Whether all values agree: ``|a - b| <= atol + rtol * |b|``."""
+    if not use_broadcast:
+        checkShapes(a, b)
+    return np.allclose(_numpy(a), _numpy(b), rtol=get_rtol(rtol), atol=get_atol(atol), equal_nan=equal_nan)
+
+
+def locationError(a, b, index, names, maxError=False):
+    """A sentence about the values at `index`."""
+    return f"Location of {'maximum ' if maxError else ''}error: {index}, {names[0]}={a[index]:.8f}, {names[1]}={b[index]:.8f}"
+
+
+def _violations(a, b, rtol, atol):
+    """How many times the tolerance each difference is; equal infinities don't differ."""
+    a, b = np.broadcast_arrays(a, b)
+    with np.errstate(invalid="ignore", over="ignore"):
+        a, b = (v.astype(np.float64) if v.dtype.kind != "c" else v for v in (a, b))
+        difference = np.where(a == b, 0, np.abs(a - b))
+        return a, b, difference / (atol + rtol * np.abs(b) + 1e-20)
+
+
+def _describe(a, b, rtol, atol, names, equal_nan, mismatches):
+    """The message of a failed comparison; prints the worst places."""
+    a, b, violation = _violations(a, b, rtol, atol)
+    wrong = ~np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    # A NaN on one side is the worst there is.
+    violation = np.where(wrong, np.nan_to_num(violation, nan=np.inf), 0)
+    worst = np.unravel_index(np.argmax(violation), violation.shape)
+    head = f"Error {violation[worst]:f} exceeds tolerance rtol={rtol:e}, atol={atol:e}"
+    if a.ndim == 0:
+        message = head + ".\n"
+    else:
+        print(f"\n*** Maximum errors for vector of size {a.size}:  rtol={rtol}, atol={atol}\n")
+        order = np.argsort(-violation, axis=None)[:min(mismatches[0], int(wrong.sum()))]
+        for i, flat in enumerate(order, 1):
+            place = np.unravel_index(flat, violation.shape)
+            print(f"{i:3d}: Error {violation[place]:f}  {locationError(a, b, tuple(map(int, place)), names)}")
+        count, limit = int(wrong.sum()), mismatches[1]
+        share = f"at least {100 * (limit + 1) / a.size:f}%" if 0 < limit < count else f"{100 * count / a.size:f}%"
+        message = f"{head} (mismatch {share}).\n{locationError(a, b, tuple(map(int, worst)), names, maxError=True)}"
+    with np.printoptions(threshold=4, suppress=True):
+        return np.testing.build_err_msg([a, b], err_msg=message)
+
+
+def assert_almost_equal(a, b, rtol=None, atol=None, names=("a", "b"), equal_nan=False, use_broadcast=True, mismatches=(10, 10)):
+    """Raise AssertionError unless all values agree: ``|a - b| <= atol + rtol * |b|``.
+
+    Parameters
+    ----------
+    a, b : NDArray, numpy array or number
+    rtol, atol : float or dict of dtype to float, optional
+        Tolerances; by default by the type of the less precise array (1e-4 and 1e-3 for float32).
+    names : tuple of str
+        What to call the two in the message.
+    equal_nan : bool
+        Let NaN equal NaN.
+    use_broadcast : bool
+        Compare arrays of different shapes if they can be broadcast.
+    mismatches : tuple of int
+        How many wrong places to print, and how many to count; the second 0 for all.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.test_utils.assert_almost_equal(mx.nd.array([1, 2]), mx.nd.array([1, 2.00001]))
+    """
+    if not use_broadcast:
+        checkShapes(a, b)
+    rtol, atol = get_tols(a, b, rtol, atol)
+    a, b = np.asarray(_numpy(a)), np.asarray(_numpy(b))
+    if a.dtype == np.bool_ and b.dtype == np.bool_:
+        np.testing.assert_equal(a, b)
+    elif not almost_equal(a, b, rtol, atol, equal_nan=equal_nan):
+        raise AssertionError(_describe(a, b, rtol, atol, names, equal_nan, mismatches))
+
+
+def assert_allclose(a, b, rtol=1e-07, atol=0, equal_nan=True):
+    """`assert_almost_equal` with the tolerances of numpy."""
+    assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+def assert_almost_equal_with_err(a, b, rtol=None, atol=None, etol=None, names=("a", "b"), equal_nan=False, mismatches=(10, 10)):
+    """`assert_almost_equal`, but the share `etol` of the values may be wrong."""
+    etol = get_etol(etol)
+    if etol <= 0:
+        assert_almost_equal(a, b, rtol=rtol, atol=atol, names=names, equal_nan=equal_nan, mismatches=mismatches)
+        return
+    rtol, atol = get_tols(a, b, rtol, atol)
+    a, b = _numpy(a), _numpy(b)
+    if 1 - np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan).mean() > etol:
+        raise AssertionError(_describe(a, b, rtol, atol, names, equal_nan, mismatches))
+
+
+def assert_almost_equal_ignore_nan(a, b, rtol=None, atol=None, names=("a", "b")):
+    """`assert_almost_equal` where neither is NaN."""
+    a, b = np.copy(_numpy(a)), np.copy(_numpy(b))
+    unknown = np.isnan(a) | np.isnan(b)
+    a[unknown] = b[unknown] = 0
+    assert_almost_equal(a, b, rtol, atol, names)
+
+
+def assert_exception(f, exception_type, *args, **kwargs):
+    """Raise AssertionError unless ``f(*args, **kwargs)`` raises an exception of that type."""
+    try:
+        f(*args, **kwargs)
+    except exception_type:
+        return
+    raise AssertionError(f"{getattr(f, '__name__', f)} did not raise {exception_type.__name__}")

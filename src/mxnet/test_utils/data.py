@@ -1,0 +1,237 @@
+"""Downloads, and data sets that examples use."""
+import bz2
+import gzip
+import os
+import pathlib
+import shutil
+import struct
+import zipfile
+
+import numpy as np
+
+from ..base import MXNetError, data_dir
+from ..io import DataIter
+
+
+def download(url, fname=None, dirname=None, overwrite=False, retries=5):
+    """Download a file unless it is there; returns its path.
+
+    Parameters
+    ----------
+    url : str
+    fname : str, optional
+        Where to; by default the end of `url`.
+    dirname : str, optional
+        The folder for it.
+    overwrite : bool
+        Download even if the file exists.
+    retries : int
+        How often to try again.
+    """
+    from ..gluon import utils
+    if retries < 0:
+        raise ValueError(f"download: number of retries should be at least 0, received {retries}")
+    fname = url.split("/")[-1] if fname is None else fname
+    path = fname if dirname is None else os.path.join(dirname, fname)
+    utils.download(url, path=path, overwrite=overwrite, retries=retries)
+    return path
+
+
+_MODELS = "http://data.mxnet.io/models/"
+_MODEL_FILES = {
+    "imagenet1k-inception-bn": ("imagenet/inception-bn/Inception-BN", 126),
+    **{f"imagenet1k-resnet-{n}": (f"imagenet/resnet/{n}-layers/resnet-{n}", 0) for n in (18, 34, 50, 101, 152)},
+    "imagenet1k-resnext-50": ("imagenet/resnext/50-layers/resnext-50", 0),
+    "imagenet1k-resnext-101": ("imagenet/resnext/101-layers/resnext-101", 0),
+    "imagenet1k-resnext-101-64x4d": ("imagenet/resnext/101-layers/resnext-101-64x4d", 0),
+    "imagenet11k-resnet-152": ("imagenet-11k/resnet-152/resnet-152", 0),
+    "imagenet11k-place365ch-resnet-152": ("imagenet-11k-place365-ch/resnet-152", 0),
+    "imagenet11k-place365ch-resnet-50": ("imagenet-11k-place365-ch/resnet-50", 0),
+}
+
+
+def download_model(model_name, dst_dir="./", meta_info=None):
+    """Download a trained network of MXNet's old model gallery.
+
+    Parameters
+    ----------
+    model_name : str
+    dst_dir : str
+    meta_info : dict, optional
+        By name of the model, a dict with the addresses ``symbol`` and ``params``.
+
+    Returns
+    -------
+    tuple of (str or None, int)
+        The prefix and epoch for `mx.model.load_checkpoint`; (None, 0) for a name that is not known.
+    """
+    if meta_info is None:
+        meta_info = {name: {"symbol": f"{_MODELS}{path}-symbol.json", "params": f"{_MODELS}{path}-{epoch:04d}.params"}
+                     for name, (path, epoch) in _MODEL_FILES.items()}
+    if model_name not in meta_info:
+        return None, 0
+    meta = meta_info[model_name]
+    for part in ("symbol", "params"):
+        if part not in meta:
+            raise MXNetError(f"download_model: the address `{part}` of {model_name} is missing")
+    os.makedirs(dst_dir, exist_ok=True)
+    prefix = os.path.join(dst_dir, model_name)
+    download(meta["symbol"], prefix + "-symbol.json")
+    download(meta["params"], prefix + "-0000.params")
+    return prefix, 0
+
+
+_MNIST_FILES = {"train_label": "train-labels-idx1-ubyte", "train_data": "train-images-idx3-ubyte",
+                "test_label": "t10k-labels-idx1-ubyte", "test_data": "t10k-images-idx3-ubyte"}
+
+
+def _find_mnist(name):
+    """A file of MNIST, packed or not, in the folders where programs keep it; downloads it if it is in none."""
+    folders = [pathlib.Path(), pathlib.Path("data"), pathlib.Path(data_dir()) / "datasets" / "mnist"]
+    for folder in folders:
+        for file in (folder / f"{name}.gz", folder / name):
+            if file.is_file():
+                return file
+    from ..gluon.utils import _get_repo_file_url
+    url = _get_repo_file_url("gluon/dataset/mnist", f"{name}.gz")
+    try:
+        return pathlib.Path(download(url, dirname=str(folders[-1]), retries=0))
+    except Exception as error:
+        raise MXNetError(f"MNIST: {name}.gz is in none of the folders {', '.join(str(f.absolute()) for f in folders)}, and "
+                         f"downloading {url} failed: {error}; put the file into one of them") from error
+
+
+def _read_idx(path):
+    """The array in an IDX file, as MNIST has them."""
+    with (gzip.open(path) if path.suffix == ".gz" else open(path, "rb")) as f:
+        try:
+            content = f.read()
+        except (OSError, EOFError) as error:
+            raise MXNetError(f"{path} is damaged: {error}") from None
+    ndim = content[3] if len(content) >= 4 and content[:3] == b"\0\0\x08" else 0
+    head = 4 + 4 * ndim
+    shape = struct.unpack(f">{ndim}I", content[4:head]) if ndim and len(content) >= head else ()
+    if not shape or len(content) != head + int(np.prod(shape, dtype=object)):
+        raise MXNetError(f"{path} is not an IDX file of bytes, or is cut off: it has {len(content)} bytes, its head says {shape or 'nothing'}")
+    return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
+
+
+def get_mnist():
+    """The MNIST digits as numpy arrays.
+
+    The four files are looked for in the current folder, in ``data/`` and in ``$MXNET_HOME/datasets/mnist`` before they are downloaded.
+
+    Returns
+    -------
+    dict
+        ``train_data``, ``test_data``: float32 (n, 1, 28, 28) from 0 to 1; ``train_label``, ``test_label``: int8 (n,).
+
+    Raises
+    ------
+    MXNetError
+        If a file is neither found nor downloaded, or damaged.
+    """
+    arrays = {key: _read_idx(_find_mnist(name)) for key, name in _MNIST_FILES.items()}
+    return {key: a.astype(np.int8) if a.ndim == 1 else a[:, None].astype(np.float32) / 255 for key, a in arrays.items()}
+
+
+def get_mnist_ubyte():
+    """Put the MNIST files, unpacked, into ``data/``."""
+    os.makedirs("data", exist_ok=True)
+    for name in _MNIST_FILES.values():
+        target = pathlib.Path("data") / name
+        source = _find_mnist(name)
+        if not target.exists():
+            with (gzip.open(source) if source.suffix == ".gz" else open(source, "rb")) as f:
+                _write(target, f)
+
+
+def get_mnist_iterator(batch_size, input_shape, num_parts=1, part_index=0):
+    """Iterators over MNIST's training and test digits; images are flat unless `input_shape` has 3 axes."""
+    from ..io import MNISTIter
+    get_mnist_ubyte()
+    shared = {"input_shape": input_shape, "batch_size": batch_size, "flat": len(input_shape) != 3, "num_parts": num_parts,
+              "part_index": part_index}
+    return (MNISTIter(image="data/train-images-idx3-ubyte", label="data/train-labels-idx1-ubyte", shuffle=True, **shared),
+            MNISTIter(image="data/t10k-images-idx3-ubyte", label="data/t10k-labels-idx1-ubyte", **shared))
+
+
+def get_mnist_pkl():
+    """Download the pickled MNIST of deeplearning.net into ``data/``."""
+    download("http://deeplearning.net/data/mnist/mnist.pkl.gz", dirname="data")
+
+
+def get_cifar10():
+    """Download CIFAR-10 as RecordIO files into ``data/cifar``, unless they are there."""
+    if not all(os.path.exists(f"data/cifar/{part}.{kind}") for part in ("train", "test") for kind in ("rec", "lst")):
+        get_zip_data("data", "http://data.mxnet.io/mxnet/data/cifar10.zip", "cifar10.zip")
+
+
+def get_zip_data(data_dir, url, data_origin_name):
+    """Download a zip file into a folder and unpack it there, unless the file is there.
+
+    Parameters
+    ----------
+    data_dir : str
+        The folder.
+    url : str
+    data_origin_name : str
+        The name of the zip file.
+    """
+    path = os.path.join(data_dir, data_origin_name)
+    if not os.path.exists(path):
+        download(url, fname=data_origin_name, dirname=data_dir)
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(data_dir)
+
+
+def get_bz2_data(data_dir, data_name, url, data_origin_name):
+    """Download a bz2 file into a folder and unpack it as `data_name`, unless that is there."""
+    target, packed = os.path.join(data_dir, data_name), os.path.join(data_dir, data_origin_name)
+    if not os.path.exists(target):
+        download(url, fname=data_origin_name, dirname=data_dir)
+        with bz2.open(packed) as f:
+            _write(target, f)
+        os.remove(packed)
+
+
+def _write(target, stream):
+    # Under another name first: a program that is interrupted must not leave half a file.
+    partial = f"{target}.part"
+    with open(partial, "wb") as out:
+        shutil.copyfileobj(stream, out)
+    os.replace(partial, target)
+
+
+def get_im2rec_path(home_env="MXNET_HOME"):
+    """The path of the program im2rec: under the folder that the variable `home_env` names, or of this installation.
+
+    Raises
+    ------
+    OSError
+        If there is none.
+    """
+    package = pathlib.Path(__file__).resolve().parent.parent
+    home = os.environ.get(home_env)
+    for folder in ([pathlib.Path(home), pathlib.Path(home).parent.parent] if home else []) + [package]:
+        path = folder / "tools" / "im2rec.py"
+        if path.is_file():
+            return str(path)
+    raise OSError("Could not find path to tools/im2rec.py")
+
+
+class DummyIter(DataIter):
+    """Repeats the first batch of an iterator without end: for measuring all but the reading of data."""
+
+    def __init__(self, real_iter):
+        super().__init__(real_iter.batch_size)
+        self.real_iter = real_iter
+        self.provide_data, self.provide_label = real_iter.provide_data, real_iter.provide_label
+        self.the_batch = next(iter(real_iter))
+
+    def __iter__(self):
+        return self
+
+    def next(self):
+        """The first batch."""
+        return self.the_batch

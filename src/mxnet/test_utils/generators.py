@@ -1,0 +1,96 @@
+"""Statistical tests of random generators. A generator is a function of the number of samples."""
+import numpy as np
+
+
+def gen_buckets_probs_with_ppf(ppf, nbuckets):
+    """Intervals of equal probability under a distribution, and these probabilities.
+
+    Parameters
+    ----------
+    ppf : callable
+        The inverse of the cumulative distribution, such as ``scipy.stats.norm.ppf``.
+    nbuckets : int
+
+    Returns
+    -------
+    buckets : list of tuple of float
+    probs : list of float
+    """
+    if nbuckets <= 0:
+        raise ValueError(f"gen_buckets_probs_with_ppf: expected a positive number of buckets, received {nbuckets}")
+    edges = [ppf(i / nbuckets) for i in range(nbuckets + 1)]
+    return list(zip(edges, edges[1:])), [1.0 / nbuckets] * nbuckets
+
+
+def mean_check(generator, mu, sigma, nsamples=1000000):
+    """Whether the mean of samples is within 3 standard errors of `mu`."""
+    return bool(abs(np.asarray(generator(nsamples)).mean() - mu) < 3 * sigma / np.sqrt(nsamples))
+
+
+def var_check(generator, sigma, nsamples=1000000):
+    """Whether the variance of samples is within 3 standard errors of ``sigma ** 2``."""
+    return bool(abs(np.asarray(generator(nsamples)).var(ddof=1) - sigma ** 2) < 3 * sigma ** 2 * np.sqrt(2 / (nsamples - 1)))
+
+
+def chi_square_check(generator, buckets, probs, nsamples=1000000):
+    """Pearson's chi-square test of a generator against a distribution.
+
+    Parameters
+    ----------
+    generator : callable
+    buckets : list
+        Intervals, in order, for continuous distributions; values for discrete ones.
+    probs : list of float
+        The probability of each.
+    nsamples : int
+
+    Returns
+    -------
+    p : float
+        How likely samples are to fit this badly if they follow the distribution.
+    obs_freq, expected_freq : numpy.ndarray
+        How many samples fell into each bucket, and how many should.
+    """
+    from scipy import stats
+    if not isinstance(buckets, list) or len(buckets) != len(probs):
+        raise ValueError(f"chi_square_check: expected a list of buckets and a probability for each, received {len(buckets)} and {len(probs)}")
+    samples = np.asarray(generator(nsamples)).ravel()
+    if isinstance(buckets[0], (list, tuple)):
+        edges = np.array(buckets, dtype=np.float32).ravel()
+        if np.any(np.diff(edges) < 0):
+            raise ValueError(f"chi_square_check: buckets must be in order and not overlap, received {buckets}")
+        places = np.searchsorted(edges, samples, side="right")
+        observed = np.bincount(places // 2, minlength=len(buckets))[:len(buckets)]
+    else:
+        observed = np.array([(samples == value).sum() for value in buckets])
+    expected = (nsamples * np.array(probs, dtype=np.float32)).astype(np.int32)
+    # scipy.stats.chisquare wants equal sums; samples outside of all buckets make them differ.
+    statistic = ((observed - expected) ** 2 / expected.astype(np.float64)).sum()
+    return float(stats.chi2.sf(statistic, len(buckets) - 1)), observed, expected
+
+
+def verify_generator(generator, buckets, probs, nsamples=1000000, nrepeat=5, success_rate=0.2, alpha=0.05):
+    """Raise AssertionError unless a generator passes `chi_square_check` often enough.
+
+    Parameters
+    ----------
+    generator, buckets, probs, nsamples
+        As in `chi_square_check`.
+    nrepeat : int
+        How many tests to make.
+    success_rate : float
+        The share of them that must pass.
+    alpha : float
+        The p value that a test needs to pass.
+
+    Returns
+    -------
+    list of float
+        The p values.
+    """
+    results = [chi_square_check(generator, buckets, probs, nsamples) for _ in range(nrepeat)]
+    p_values = [p for p, _, _ in results]
+    if sum(p > alpha for p in p_values) < nrepeat * success_rate:
+        raise AssertionError(f"Generator test fails, Chi-square p={p_values}, obs_freq={[o.tolist() for _, o, _ in results]}, "
+                             f"expected_freq={results[0][2].tolist()}.\nbuckets={buckets}, probs={probs}")
+    return p_values

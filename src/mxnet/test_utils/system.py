@@ -1,0 +1,120 @@
+"""Devices, environment variables, standard error, tests that may be tried again."""
+import contextlib
+import functools
+import os
+import platform
+import sys
+
+from .. import context, util
+from ..context import current_context
+from ..ndarray import waitall
+
+
+def default_context():
+    """The device that tests run on: the current one."""
+    return current_context()
+
+
+def set_default_context(ctx):
+    """Set the device that arrays are created on in this thread when none is given."""
+    context._state.current = context.intern_context(ctx)
+
+
+def list_gpus():
+    """The numbers of the GPUs, as a range."""
+    return range(util.get_gpu_count())
+
+
+@contextlib.contextmanager
+def environment(*args):
+    """Environment variables for a ``with`` block; as they were afterwards.
+
+    Parameters
+    ----------
+    *args
+        A name and a value, or a dict of them. None removes a variable.
+
+    Example
+    -------
+    >>> import os
+    >>> from mxnet.test_utils import environment
+    >>> with environment('MXNET_TEST_SEED', '7'):
+    ...     print(os.environ['MXNET_TEST_SEED'])
+    7
+    """
+    if len(args) == 1 and isinstance(args[0], dict):
+        wanted = args[0]
+    elif len(args) == 2:
+        wanted = {args[0]: args[1]}
+    else:
+        raise ValueError(f"environment: expected a dict, or a name and a value; received {args}")
+    before = {name: os.environ.get(name) for name in wanted}
+
+    def apply(variables):
+        for name, value in variables.items():
+            util.setenv(name, value)
+
+    apply(wanted)
+    try:
+        yield
+    finally:
+        waitall()
+        apply(before)
+
+
+@contextlib.contextmanager
+def discard_stderr():
+    """Throw away what is written to standard error in a ``with`` block, native code included."""
+    try:
+        number = sys.stderr.fileno()
+    except (AttributeError, OSError):  # replaced by something that is no file
+        yield
+        return
+    kept = os.dup(number)
+    try:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), number)
+            yield
+    finally:
+        os.dup2(kept, number)
+        os.close(kept)
+
+
+def retry(n):
+    """A decorator: try a test up to `n` times before its AssertionError counts."""
+    if n <= 0:
+        raise ValueError(f"retry: a test must be tried at least once, received {n}")
+
+    def decorate(test):
+        @functools.wraps(test)
+        def tried(*args, **kwargs):
+            for left in range(n - 1, -1, -1):
+                try:
+                    test(*args, **kwargs)
+                    return
+                except AssertionError:
+                    if not left:
+                        raise
+                    waitall()
+        return tried
+    return decorate
+
+
+def is_cd_run():
+    """Whether this is a job of MXNet's delivery pipeline (``CD_JOB=1``)."""
+    return os.environ.get("CD_JOB") == "1"
+
+
+def is_aarch64_run():
+    """Whether the machine is a 64-bit ARM."""
+    return platform.machine() == "aarch64"
+
+
+def has_tvm_ops():
+    """Whether operators made with TVM are there: they never are."""
+    return False
+
+
+def is_op_runnable():
+    """Whether all operators run on the current device: they do."""
+    return True

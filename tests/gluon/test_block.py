@@ -1,0 +1,264 @@
+"""Block: names, children, parameters, hooks, files."""
+import re
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet import gluon
+from mxnet.gluon import nn
+from mxnet.gluon.block import _flatten, _regroup
+
+
+class Net(gluon.HybridBlock):
+    """Two layers that share parameters behind a third."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.a = nn.Dense(2, in_units=3)
+            self.b = nn.Dense(2, in_units=2)
+            self.c = nn.Dense(2, in_units=2, params=self.b.params)
+
+    def hybrid_forward(self, F, x):
+        return self.c(self.b(self.a(x)))
+
+
+@pytest.fixture
+def net():
+    block = Net(prefix="n_")
+    block.initialize(mx.init.Uniform(1))
+    return block
+
+
+def test_names(net):
+    assert (net.prefix, net.name) == ("n_", "n")
+    assert list(net.collect_params().keys()) == ["n_dense0_weight", "n_dense0_bias", "n_dense1_weight", "n_dense1_bias"]
+    assert sorted(net._collect_params_with_prefix()) == ["a.bias", "a.weight", "b.bias", "b.weight", "c.bias", "c.weight"]
+    assert net.b.weight is net.c.weight
+    with mx.name.NameManager():
+        assert [nn.Dense(1).prefix, nn.Dense(1).prefix, nn.Conv2D(1, 1).name] == ["dense0_", "dense1_", "conv0"]
+
+
+def test_nested_name_scopes():
+    with mx.name.NameManager():
+        net = nn.HybridSequential()
+        with net.name_scope():
+            net.add(nn.Conv2D(4, 3), nn.Dense(1))
+            inner = nn.HybridSequential()
+            with inner.name_scope():
+                inner.add(nn.Dense(2))
+            net.add(inner, nn.Dense(3))
+        plain = nn.HybridSequential(prefix="")
+        with plain.name_scope():
+            plain.add(nn.Dense(1))
+    names = [n for n in list(net.collect_params()) + list(plain.collect_params()) if n.endswith("weight")]
+    assert names == ["hybridsequential0_conv0_weight", "hybridsequential0_dense0_weight",
+                     "hybridsequential0_hybridsequential0_dense0_weight", "hybridsequential0_dense1_weight", "dense0_weight"]
+
+
+def test_name_scope_is_left_after_an_error(net):
+    with pytest.raises(KeyError), net.name_scope():
+        raise KeyError
+    assert not nn.Dense(1, prefix=None).prefix.startswith("n_")
+
+
+def test_collect_params_select(net):
+    assert list(net.collect_params(".*dense0|.*bias").keys()) == ["n_dense0_weight", "n_dense0_bias", "n_dense1_bias"]
+
+
+def test_repr(net):
+    assert repr(net) == "Net(\n  (a): Dense(3 -> 2, linear)\n  (b): Dense(2 -> 2, linear)\n  (c): Dense(2 -> 2, linear)\n)"
+
+
+def test_attributes_keep_their_type(net):
+    with pytest.raises(TypeError, match="Changing attribute type for a from .*Dense'> to <class 'int'> is not allowed"):
+        net.a = 3
+    net.a = nn.Dense(4, in_units=3)
+    assert net._children["a"] is net.a
+    with pytest.raises(AssertionError, match="Overriding Parameter attribute weight is not allowed"):
+        net.a.weight = gluon.Parameter("w")
+
+
+def test_children_of_hybrid_blocks(net):
+    with pytest.raises(ValueError, match="(?s)Children of HybridBlock must also be HybridBlock, but .* please try HybridSequential"):
+        net.register_child(nn.Sequential())
+
+
+def test_blocks_in_a_list_are_warned_of():
+    net = nn.Sequential()
+    net.layers = [nn.Dense(1)]
+    with pytest.warns(UserWarning, match='"Sequential.layers" is an unregistered container with Blocks'):
+        net.collect_params()
+    net.add(net.layers[0])
+    assert len(net.collect_params().keys()) == 2
+
+
+def test_forward_must_be_defined():
+    with pytest.raises(NotImplementedError, match="Block must define forward"):
+        gluon.Block()(1)
+    with pytest.raises(NotImplementedError, match="HybridBlock must define hybrid_forward"):
+        gluon.HybridBlock()(mx.nd.ones((1,)))
+
+
+def test_hooks(net):
+    calls = []
+    before = net.a.register_forward_pre_hook(lambda block, args: calls.append(("before", block.name, args[0].shape)))
+    after = net.a.register_forward_hook(lambda block, args, out: calls.append(("after", block.name, out.shape)))
+    net(mx.nd.ones((4, 3)))
+    assert calls == [("before", "n_dense0", (4, 3)), ("after", "n_dense0", (4, 2))]
+    before.detach()
+    with after:
+        net(mx.nd.ones((4, 3)))
+    net(mx.nd.ones((4, 3)))
+    assert len(calls) == 3
+
+
+def test_hybridizing_with_hooks_warns(net):
+    net.a.register_forward_hook(lambda *args: None)
+    with pytest.warns(UserWarning, match="is being hybridized while still having forward hook/pre-hook"):
+        net.hybridize()
+
+
+def test_apply_visits_children_first(net):
+    seen = []
+    assert net.apply(lambda block: seen.append(block.name)) is net
+    assert seen == ["n_dense0", "n_dense1", "n_dense2", "n"]
+
+
+def test_cast(net):
+    net.cast("float64")
+    assert net(mx.nd.ones((1, 3), dtype="float64")).dtype == np.float64
+
+
+def test_flatten_and_regroup():
+    a, b = mx.nd.ones((1,)), mx.nd.ones((2,))
+    flat, fmt = _flatten((a, [b, None], []), "input")
+    assert fmt == [0, [0, -1], []] and flat[0] is a and flat[1] is b and flat[2] is None
+    assert _regroup(flat, fmt) == [a, [b, None], []]
+    pair = mx.sym.split(mx.sym.var("x"), num_outputs=2)
+    assert _flatten([pair, pair[0]], "output")[1] == [2, 0]
+    assert _regroup([1, 2, 3], [2, 0]) == [[1, 2], 3]
+    with pytest.raises(ValueError, match=r"the input of HybridBlock must be \(nested\) list of Symbol or NDArray, but got 3 of type"):
+        _flatten([a, 3], "input")
+    with pytest.raises(ValueError, match="passing types that are not None"):
+        _regroup([a, b], [0, -1])
+    with pytest.raises(ValueError, match="Unsupported encoded format -2"):
+        _regroup([a], [-2])
+
+
+def test_save_and_load_parameters(net, tmp_path):
+    path = str(tmp_path / "n.params")
+    net.save_parameters(path)
+    assert sorted(mx.nd.load(path)) == ["a.bias", "a.weight", "b.bias", "b.weight", "c.bias", "c.weight"]
+    other = Net()
+    other.load_parameters(path, ctx=mx.cpu(1))
+    assert other.collect_params().list_ctx() == [mx.cpu(1)]
+    x = mx.nd.ones((1, 3))
+    np.testing.assert_array_equal(other(x.as_in_context(mx.cpu(1))).asnumpy(), net(x).asnumpy())
+    net.save_parameters(path, deduplicate=True)
+    assert sorted(mx.nd.load(path)) == ["a.bias", "a.weight", "c.bias", "c.weight"]
+    Net().load_parameters(path)
+
+
+def test_load_parameters_checks(net, tmp_path):
+    path = str(tmp_path / "n.params")
+    net.a.save_parameters(path)
+    assert sorted(mx.nd.load(path)) == ["bias", "weight"]
+    arrays = {"a.weight": mx.nd.ones((2, 3)), "a.bias": mx.nd.ones((2,)), "x.y": mx.nd.ones((1,))}
+    mx.nd.save(path, arrays)
+    with pytest.raises(AssertionError, match=r"Parameter 'b.weight' is missing in file '.*n.params', which contains parameters: "):
+        net.load_parameters(path)
+    before = net.a.weight.data().asnumpy()
+    with pytest.raises(ValueError, match=r"Parameter 'x.y' loaded from file .* is not present in ParameterDict.*'a.weight'"):
+        net.load_parameters(path, allow_missing=True)
+    np.testing.assert_array_equal(net.a.weight.data().asnumpy(), before)  # nothing was loaded by halves
+    net.load_parameters(path, allow_missing=True, ignore_extra=True)
+    assert net.a.weight.data().asnumpy().tolist() == [[1] * 3] * 2
+    mx.nd.save(path, {n: a.astype("float16") for n, a in arrays.items()})
+    with pytest.raises(AssertionError, match="dtype incompatible expected float32 vs saved float16"):
+        net.load_parameters(path, allow_missing=True, ignore_extra=True)
+    net.load_parameters(path, allow_missing=True, ignore_extra=True, cast_dtype=True, dtype_source="saved")
+    assert net.a.weight.dtype == np.float16 and net.b.weight.data().dtype == np.float32
+    mx.nd.save(path, [mx.nd.ones((1,))])
+    with pytest.raises(mx.MXNetError, match="holds a list of arrays without names"):
+        net.load_parameters(path)
+    with pytest.raises(mx.MXNetError, match=re.escape(str(tmp_path / "none.params"))):
+        net.load_parameters(str(tmp_path / "none.params"))
+
+
+def test_old_files_by_name(net, tmp_path):
+    path = str(tmp_path / "n.params")
+    with pytest.warns(UserWarning, match="save_params is deprecated"):
+        net.save_params(path)
+    assert sorted(mx.nd.load(path)) == ["dense0_bias", "dense0_weight", "dense1_bias", "dense1_weight"]
+    other = Net(prefix="other_")
+    with pytest.warns(UserWarning, match="load_params is deprecated"):
+        other.load_params(path)
+    np.testing.assert_array_equal(other.a.weight.data().asnumpy(), net.a.weight.data().asnumpy())
+    mx.nd.save(path, {f"arg:{n}": p.data() for n, p in net.collect_params().items()})
+    Net(prefix="n_").collect_params().load(path)
+
+
+def test_save_and_load_with_structure(net, tmp_path):
+    prefix = str(tmp_path / "m")
+    net.hybridize()
+    x = mx.nd.ones((1, 3))
+    expected = net(x).asnumpy()
+    net.save(prefix)
+    other = Net()
+    other.initialize()
+    other.load(prefix)
+    assert other.name == "n" and other._active
+    np.testing.assert_array_equal(other(x).asnumpy(), expected)
+    with pytest.raises(mx.MXNetError, match=r"m-model.json tells of another structure than that of Dense"):
+        nn.Dense(2).load(prefix)
+    (tmp_path / "m-model.json").write_text("{")
+    with pytest.raises(mx.MXNetError, match="m-model.json is not the JSON file of a Block"):
+        other.load(prefix)
+
+
+SUMMARY = """\
+--------------------------------------------------------------------------------
+        Layer (type)                                Output Shape         Param #
+================================================================================
+               Input                                      (4, 3)               0
+             Dense-1                                      (4, 2)               8
+             Dense-2                                      (4, 2)               6
+             Dense-3                                      (4, 2)               6
+               Net-4                                      (4, 2)               0
+================================================================================
+Parameters in forward computation graph, duplicate included
+   Total params: 20
+   Trainable params: 18
+   Non-trainable params: 2
+Shared params in forward computation graph: 6
+Unique parameters in model: 14
+--------------------------------------------------------------------------------
+"""
+
+
+def test_summary(net, capsys):
+    net.a.bias.grad_req = "null"
+    net.summary(mx.nd.ones((4, 3)))
+    assert capsys.readouterr().out == SUMMARY
+    assert not net._forward_hooks
+    net.hybridize()
+    with pytest.raises(AssertionError, match='"n_dense0" must not be hybridized to print summary'):
+        net.summary(mx.nd.ones((4, 3)))
+
+
+def test_blocks_of_any_kind():
+    class Twice(gluon.Block):
+        def forward(self, x):
+            return [x * 2, x.asnumpy()]
+
+    net = nn.Sequential()
+    net.add(nn.Dense(1, in_units=1, use_bias=False), Twice())
+    net.initialize(mx.init.One())
+    net.hybridize()
+    double, values = net(mx.nd.array([[3.]]))
+    assert double.asscalar() == 6 and values == 3
+    with pytest.warns(UserWarning, match="Consider using HybridSequential for the best performance"):
+        only = nn.Sequential()
+        only.add(nn.Dense(1))
+        only.hybridize()

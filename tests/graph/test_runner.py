@@ -1,0 +1,92 @@
+import threading
+
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet.graph import GraphRunner, backends, register_backend
+
+
+def test_threads_may_run_one_graph_at_once():
+    x = mx.sym.var("x")
+    runner = GraphRunner(mx.sym.Dropout(mx.sym.FullyConnected(x, num_hidden=8, name="fc"), p=0.5))
+    weight, bias = torch.randn(8, 4), torch.randn(8)
+    inputs = [torch.randn(3, 4) for _ in range(8)]
+    results, errors = [None] * 8, []
+
+    def work(i):
+        try:
+            for _ in range(20):
+                results[i] = runner([inputs[i], weight, bias])[0]
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not errors and not any(t.is_alive() for t in threads)
+    for i in range(8):
+        torch.testing.assert_close(results[i], torch.nn.functional.linear(inputs[i], weight, bias))
+
+
+def test_graphs_are_lowered_once_for_each_mode(monkeypatch):
+    from mxnet.graph import runner as module
+    calls = []
+    original = module.lower
+    monkeypatch.setattr(module, "lower", lambda *args: calls.append(args[1]) or original(*args))
+    runner = GraphRunner(mx.sym.relu(mx.sym.var("x")))
+    for size in (1, 2, 3):
+        runner([torch.ones(size)], is_train=False)
+        runner([torch.ones(size)], is_train=True)
+    assert sorted(calls) == [False, True]
+
+
+class Doubling:
+    name, specializes, trains = "test_doubling", True, False
+
+    def __init__(self):
+        self.shapes = []
+
+    def compile(self, module, inputs, factor=2):
+        self.shapes.append(tuple(inputs[0].shape))
+        return lambda *args: tuple(factor * r for r in module.forward(*args))
+
+
+@pytest.fixture
+def doubling():
+    backend = register_backend(Doubling())
+    yield backend
+    del backends._backends["test_doubling"]
+
+
+def test_backends_compile_for_each_shape(doubling):
+    runner = GraphRunner(mx.sym.var("x") + 1, backend="test_doubling", options={"factor": 3})
+    assert runner([torch.zeros(2)])[0].tolist() == [3, 3]
+    runner([torch.zeros(2)])
+    assert runner([torch.zeros(1)])[0].tolist() == [3]
+    assert doubling.shapes == [(2,), (1,)]
+
+
+def test_a_backend_that_cannot_train_leaves_training_to_native(doubling):
+    runner = GraphRunner(mx.sym.var("x") * 5, backend="test_doubling")
+    x = torch.ones(1, requires_grad=True)
+    y, = runner([x], is_train=True)
+    y.backward()
+    assert x.grad.tolist() == [5]
+
+
+def test_bad_backends():
+    with pytest.raises(mx.MXNetError, match="a backend needs `compile`"):
+        register_backend(type("Half", (), {"name": "half"})())
+    with pytest.raises(mx.MXNetError, match="takes no options, received .'speed'"):
+        GraphRunner(mx.sym.var("x") + 1, backend="native", options={"speed": 9})([torch.ones(1)])
+
+
+def test_zeros_of_unknown_size_follow_the_input():
+    hidden = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc") + mx.sym.ones((0, 2))
+    runner = GraphRunner(hidden)
+    weight, bias = torch.zeros(2, 3), torch.zeros(2)
+    for n in (1, 4, 1):
+        assert runner([torch.zeros(n, 3), weight, bias])[0].shape == (n, 2)

@@ -1,0 +1,39 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mxnet import memory
+
+
+def run(code, **env):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env})
+
+
+@pytest.mark.skipif(memory._libc() is None, reason="the C library is not glibc: there is nothing to configure")
+@pytest.mark.parametrize(("choice", "kept"), [("", "True"), ("Round", "True"), ("Unpooled", "False")])
+def test_the_allocator_is_configured_once_at_import(choice, kept):
+    env = {"MXNET_CPU_MEM_POOL_TYPE": choice} if choice else {}
+    assert run("import mxnet; print(mxnet.memory.kept)", **env).stdout.strip() == kept
+
+
+def test_unknown_choices_are_refused():
+    result = run("import mxnet", MXNET_CPU_MEM_POOL_TYPE="Lots")
+    assert result.returncode and "must be one of Naive, Round, Unpooled, received 'Lots'" in result.stderr
+
+
+def test_memory_can_be_given_back():
+    code = """
+import torch, mxnet as mx
+def resident():
+    return int(open('/proc/self/statm').read().split()[1]) * 4096
+x = [torch.ones(1 << 20) for _ in range(64)]  # 256 MB
+del x
+held = resident()
+mx.cpu().empty_cache()
+print(held - resident() > 200 << 20)
+"""
+    if not os.path.exists("/proc/self/statm") or memory._libc() is None:
+        pytest.skip("needs Linux and glibc")
+    assert run(code).stdout.strip() == "True"
