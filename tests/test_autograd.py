@@ -149,7 +149,7 @@ def test_grad_and_higher_orders():
     with autograd.record():
         y = x * x * x
         first, = autograd.grad(y, [x], create_graph=True)
-        second = autograd.grad(first, x, create_graph=True)
+        second, = autograd.grad(first, x, create_graph=True)
     second.backward()
     assert (first.asscalar(), second.asscalar(), x.grad.asscalar()) == (12, 12, 6)
     with pytest.raises(mx.MXNetError, match="variable 0 is not part of"):

@@ -77,6 +77,32 @@ def test_print(caplog):
     assert [r.getMessage() for r in caplog.records] == ["Batch:       1 fc_output                      4.0\t"]
 
 
+def test_gradients_are_seen_in_backward():
+    net = mx.sym.Activation(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc"), act_type="sigmoid", name="act")
+    net = mx.sym.LinearRegressionOutput(net, name="out", grad_scale=2)
+    exe = net.simple_bind(mx.cpu(), data=(1, 2))
+    for value in exe.arg_dict.values():
+        value[:] = .5
+    monitor = mx.mon.Monitor(1, pattern=".*backward", stat_func=lambda x: x.max())
+    monitor.install(exe)
+    monitor.tic()
+    exe.forward(is_train=True)
+    exe.backward()
+    found = [(name, round(float(text), 5)) for _, name, text in monitor.toc()]
+    # Names and order are MXNet 1.9.1's; sigmoid(1) - .5, that times s (1 - s), that times the data.
+    assert found == [("out_backward_output0", .23106), ("out_backward_output1", 0.), ("act_backward_output", .04543),
+                     ("fc_backward_output0", .04543), ("fc_backward_output1", .02271), ("fc_backward_output2", .04543)]
+
+
+def test_an_executor_for_other_shapes_is_watched_too():
+    exe = executor()
+    monitor = mx.mon.Monitor(1, pattern="fc_output")
+    monitor.install(exe)
+    monitor.tic()
+    exe.reshape(data=(2, 3), allow_up_sizing=True).forward()
+    assert [name for _, name, _ in monitor.toc()] == ["fc_output"]
+
+
 def test_fit_reports_every_batch(caplog):
     caplog.set_level(logging.INFO)
     net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc"), name="softmax")

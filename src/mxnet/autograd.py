@@ -155,7 +155,8 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
     training = mode.training
     mode.training = train_mode
     try:
-        _run(lambda: torch.autograd.backward(tensors, seeds, retain_graph=retain_graph))
+        if tensors:
+            _run(lambda: torch.autograd.backward(tensors, seeds, retain_graph=retain_graph))
     finally:
         mode.training = training
     if not retain_graph:
@@ -177,7 +178,7 @@ def _run(differentiate):
 
 
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
-    """The gradients of `heads` with respect to `variables`, as new arrays; ``.grad`` stays as it is.
+    """The gradients of `heads` with respect to `variables`, as a list of new arrays; ``.grad`` stays as it is.
 
     Parameters
     ----------
@@ -208,8 +209,7 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
     >>> dy.asscalar(), x.grad.asscalar()
     (np.float32(27.0), np.float32(18.0))
     """
-    single = isinstance(variables, NDArray)
-    variables = [variables] if single else variables
+    variables = [variables] if isinstance(variables, NDArray) else variables
     if not variables:
         raise MXNetError("grad: at least one variable is needed")
     if not isinstance(retain_graph, bool):
@@ -221,8 +221,11 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
     training = mode.training
     mode.training = train_mode
     try:
-        grads = _run(lambda: torch.autograd.grad(tensors, [v._data for v in variables], seeds, retain_graph=retain_graph,
-                                                 create_graph=create_graph, allow_unused=True))
+        if tensors:
+            grads = _run(lambda: torch.autograd.grad(tensors, [v._data for v in variables], seeds, retain_graph=retain_graph,
+                                                     create_graph=create_graph, allow_unused=True))
+        else:  # heads that are constants, such as the derivative of a linear function
+            grads = [torch.zeros_like(v._data) for v in variables]
     finally:
         mode.training = training
     results = []
@@ -230,14 +233,14 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
         if g is None:
             raise MXNetError(f"grad: the heads do not depend on variable {i}, or it was replaced after it was recorded")
         out = type(v)._new(g if create_graph else g.detach(), v._ctx) if not v._is_sparse else NDArray._new(g, v._ctx)
-        if g.requires_grad:
+        if create_graph:
             out._autograd = Recorded(TapeNode(_GRADIENT, {}, [entry_of(h) for h in heads]), 0)
         results.append(out)
     if not retain_graph:
         for head in heads:
             if head._autograd.node is not None:
                 head._autograd.node.freed = True
-    return results[0] if single else results
+    return results
 
 
 class _NamedCall:
@@ -373,5 +376,5 @@ class _Bridge(torch.autograd.Function):
         return (None, None, None, *(g._data.detach() if g is not None else None for g in grads))
 
 
-__all__ = ["Function", "backward", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
+__all__ = ["Function", "NDArray", "backward", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
            "set_recording", "set_training", "train_mode"]

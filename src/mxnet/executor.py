@@ -11,7 +11,7 @@ from .graph.runner import GraphRunner
 from .ndarray import NDArray
 from .ndarray.dispatch import mode
 from .ndarray.ndarray import GRAD_REQS, Marked
-from .ops import dtypes
+from .ops import dtypes, random_state
 
 _log = logging.getLogger(__name__)
 
@@ -53,8 +53,8 @@ class Executor:
         # For each variable in the order of the runner: (is it auxiliary, where it stands).
         self._places = [(n in aux_position and n not in position, aux_position[n] if n in aux_position and n not in position else position[n])
                         for n in self._runner.input_names]
-        self._leaves, self._heads = None, None
-        self._monitor, self._monitor_all = None, False
+        self._leaves, self._heads, self._random_state = None, None, None
+        self._monitor, self._monitor_all, self._watcher = None, False, None
         self._outputs = None
         self._output_memory = handle.get("outputs")  # only where they share another executor's
         self._arg_dict = self._grad_dict = self._aux_dict = None
@@ -90,6 +90,10 @@ class Executor:
                 if arguments[name].shape != value.shape:
                     raise ValueError(f"Shape not match! Argument {name}, need: {arguments[name].shape}, received: {value.shape}")
                 arguments[name][:] = value
+        self._random_state = None
+        if not is_train and self._runner.draws and any(r != "null" for r in self._reqs):
+            # `backward` may run the graph again, and must then draw the same numbers.
+            self._random_state = self._generator().get_state()
         results = self._run(is_train, differentiate=is_train)
         if self._output_memory is not None:
             for out, r in zip(self._output_memory, results):
@@ -120,7 +124,8 @@ class Executor:
         torch.set_grad_enabled(recording)
         training, mode.training = mode.training, is_train
         try:
-            results = self._runner(inputs, is_train, self._ctx, self._observer())
+            self._watcher = self._monitor and _Watcher(self._monitor, self._monitor_all, self._ctx)
+            results = self._runner(inputs, is_train, self._ctx, self._watcher)
         finally:
             mode.training = training
             torch.set_grad_enabled(before)
@@ -155,7 +160,7 @@ class Executor:
             if g is not None and not isinstance(g, NDArray):
                 raise TypeError("inputs must be NDArray")
         if self._heads is None:
-            self._run(is_train, differentiate=True)
+            self._run_again(is_train)
         if self._heads is None:
             return
         heads, seeds = [], []
@@ -177,6 +182,12 @@ class Executor:
                 torch.autograd.backward(heads, seeds, inputs=[t for _, t in leaves])
             except RuntimeError as error:
                 raise MXNetError(f"backward: {str(error).splitlines()[0]}") from error
+        if self._watcher is not None:
+            self._watcher.tell_gradients()
+        differentiable = {i for i, _ in leaves}
+        for i, r in enumerate(self._reqs):
+            if r == "write" and i not in differentiable:  # an integer input: its gradient is zero
+                self.grad_arrays[i][:] = 0
         for i, leaf in leaves:
             buffer = self.grad_arrays[i]
             if leaf.grad is None:
@@ -185,6 +196,26 @@ class Executor:
                 continue
             gradient, leaf.grad = leaf.grad, None
             Marked(buffer, self._reqs[i]).take(gradient)
+
+    def _generator(self):
+        before = random_state.use_cpu(self._ctx.device_id)
+        try:
+            return random_state.generator(self._ctx.torch_device)
+        finally:
+            random_state.use_cpu(before)
+
+    def _run_again(self, is_train):
+        """Run the graph for its gradients, drawing the numbers that the last `forward` drew."""
+        generator, now = None, None
+        if self._random_state is not None:
+            generator = self._generator()
+            now = generator.get_state()
+            generator.set_state(self._random_state)
+        try:
+            self._run(is_train, differentiate=True)
+        finally:
+            if generator is not None:
+                generator.set_state(now)
 
     def _is_loss(self, i):
         node, _ = self._symbol._outputs[i]
@@ -282,39 +313,19 @@ class Executor:
         auxs = [fit(n, a, s, False) for n, a, s in zip(self._aux_names, self.aux_arrays, aux_shapes)]
         outputs = [NDArray._new(a._raw().reshape(-1)[:int(np.prod(s))].reshape(s), a._ctx) if int(np.prod(s)) <= a.size
                    else nd.zeros(s, ctx=a.context, dtype=a.dtype) for a, s in zip(self.outputs, out_shapes)]
-        return Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": self._reqs, "runner": self._runner, "outputs": outputs},
-                        self._symbol, self._ctx, self._grad_req, self._group2ctx)
+        reshaped = Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": self._reqs, "runner": self._runner, "outputs": outputs},
+                            self._symbol, self._ctx, self._grad_req, self._group2ctx)
+        reshaped.set_monitor_callback(self._monitor, self._monitor_all)
+        return reshaped
 
     # -- looking inside ------------------------------------------------------------------------------------------------------
 
     def set_monitor_callback(self, callback, monitor_all=False):
-        """Call ``callback(name, array)`` for every output of every operator during `forward`; with `monitor_all` for inputs too."""
+        """Call ``callback(name, array)`` for every output of every operator in `forward`, and for the gradients of its inputs in `backward`.
+
+        Gradients are called ``<operator>_backward_output<i>``. With `monitor_all` the inputs of operators are told in `forward` too.
+        """
         self._monitor, self._monitor_all = callback, monitor_all
-
-    def _observer(self):
-        if self._monitor is None:
-            return None
-
-        def observe(node, results):
-            if node.op is None:
-                if self._monitor_all:
-                    self._monitor(node.name, NDArray._new(results[0].detach(), self._ctx))
-                return
-            if self._monitor_all:
-                for input_name, (child, i) in zip(node.input_names(), node.inputs):
-                    self._monitor(f"{node.name}_{input_name}", seen[id(child), i])
-            for i, (name, r) in enumerate(zip(node.output_names(), results)):
-                seen[id(node), i] = NDArray._new(r.detach(), self._ctx)
-                self._monitor(name, seen[id(node), i])
-
-        seen = {}
-
-        def remember(node, results):
-            if node.op is None:
-                seen[id(node), 0] = NDArray._new(results[0].detach(), self._ctx)
-            observe(node, results)
-
-        return remember
 
     def get_optimized_symbol(self):
         """The graph as it runs, after common expressions were merged."""
@@ -324,6 +335,42 @@ class Executor:
         """A listing of the graph and an estimate of the memory that its intermediate results take."""
         total = planned_bytes(self._symbol, {n: a.shape for n, a in self.arg_dict.items()}, dict(zip(self._arg_names, self._reqs)))
         return f"{self._symbol.debug_str()}Total {total // 2 ** 20} MB allocated\nTotal {total} bytes of intermediate results\n"
+
+
+class _Watcher:
+    """Tells a monitor's callback of the values of one forward pass, and of the gradients of the backward pass after it."""
+
+    def __init__(self, callback, monitor_all, ctx):
+        self.callback, self.monitor_all, self.ctx = callback, monitor_all, ctx
+        self.values, self.differentiated = {}, []
+
+    def __call__(self, node, results):
+        for i, r in enumerate(results):
+            self.values[id(node), i] = r
+            if r.requires_grad and not r.is_leaf:
+                r.retain_grad()
+        if node.op is None:
+            if self.monitor_all:
+                self.tell(node.name, results[0])
+            return
+        if any(r.requires_grad for r in results):
+            self.differentiated.append(node)
+        if self.monitor_all:
+            for name, (child, i) in zip(node.input_names(), node.inputs):
+                self.tell(f"{node.name}_{name}", self.values[id(child), i])
+        for name, r in zip(node.output_names(), results):
+            self.tell(name, r)
+
+    def tell(self, name, tensor):
+        self.callback(name, NDArray._new(tensor.detach(), self.ctx))
+
+    def tell_gradients(self):
+        """Tell of the gradients of all operators' inputs, the last operator first. What several operators read has the sum of theirs."""
+        for node in reversed(self.differentiated):
+            for k, (child, i) in enumerate(node.inputs):
+                value = self.values[id(child), i]
+                self.tell(f"{node.name}_backward_output{k if len(node.inputs) > 1 else ''}",
+                          torch.zeros_like(value) if value.grad is None else value.grad)
 
 
 def planned_bytes(symbol, shapes, reqs):
@@ -414,7 +461,6 @@ def bind(symbol, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_e
     states = _arrange(aux_states if aux_states is not None else [], aux_names, "aux_states")
     gradients = [None] * len(arg_names) if args_grad is None else _arrange(args_grad, arg_names, "args_grad", allow_missing=True)
     reqs = [r if g is not None else "null" for r, g in zip(_requests(symbol, grad_req, arg_names), gradients)]
-    gradients = [g if r != "null" else None for r, g in zip(reqs, gradients)]
     # A wrong shape is found here rather than at the first forward.
     symbol._infer_shape(True, (), {n: a.shape for n, a in zip(arg_names, arguments) if a.size})
     return Executor({"args": arguments, "grads": gradients, "auxs": states, "reqs": reqs}, symbol, ctx, grad_req, group2ctx)
@@ -425,9 +471,10 @@ def simple_bind(symbol, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_
     if not isinstance(ctx, Context):
         raise TypeError("Context type error: simple_bind needs a Context such as mx.cpu()")
     arg_names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
-    given = {k: v for k, v in shapes.items() if isinstance(v, (tuple, list))}
-    if len(given) < len(shapes):
-        raise MXNetError(f"simple_bind: shapes must be tuples, received {[k for k in shapes if k not in given]} otherwise")
+    given = {k: v for k, v in shapes.items() if k in arg_names or k in aux_names or isinstance(v, (tuple, list))}
+    wrong = [k for k, v in given.items() if not isinstance(v, (tuple, list))]
+    if wrong:
+        raise MXNetError(f"simple_bind: the shape of {wrong[0]} must be a tuple, received {given[wrong[0]]!r}")
     try:
         inferred = symbol._infer_shape(False, (), given)
         types = symbol.infer_type_partial(**{k: v for k, v in (type_dict or {}).items() if k in arg_names or k in aux_names})
@@ -447,14 +494,14 @@ def simple_bind(symbol, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_
         stype = storage.get(name, "default")
         place = contexts.get(name, ctx)
         dtype = dtypes.to_torch(dtype)
-        if stype != "default":
-            return nd.zeros(shape, ctx=place, dtype=dtype, stype=stype)
         if shared_exec is not None and name in shareable and name in shared_exec.arg_dict:
             held = shared_exec.arg_dict[name]
             if held.shape != shape or held._data.dtype != dtype:
                 raise MXNetError(f"simple_bind: the shared argument {name} is {held.shape} of {np.dtype(held.dtype)}, this graph needs "
                                  f"{shape} of {dtypes.name_of(dtype)}")
             return held
+        if stype != "default":
+            return nd.zeros(shape, ctx=place, dtype=dtype, stype=stype)
         if shared_buffer is not None and name not in shareable:
             return _from_buffer(shared_buffer, name, shape, dtype, place)
         return nd.zeros(shape, ctx=place, dtype=dtype) if all(shape) else NDArray._new(torch.zeros(shape, dtype=dtype), intern_context(place))

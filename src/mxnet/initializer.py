@@ -293,16 +293,12 @@ class Constant(Initializer):
     """Weights of one value, or those of an array of the same shape."""
 
     def __init__(self, value):
-        super().__init__(value=value)
+        plain = value.asnumpy() if isinstance(value, NDArray) else value
+        super().__init__(value=plain.tolist() if isinstance(plain, (np.ndarray, np.generic)) else plain)
         self.value = value
 
     def _init_weight(self, _, arr):
         arr[:] = self.value
-
-    def dumps(self):
-        """The initializer as JSON, an array as nested lists."""
-        value = self.value.asnumpy() if isinstance(self.value, NDArray) else self.value
-        return json.dumps([type(self).__name__.lower(), {"value": value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value}])
 
 
 @register

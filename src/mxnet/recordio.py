@@ -570,9 +570,10 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
         If the image cannot be encoded.
     """
     import cv2
-    option = {".jpg": cv2.IMWRITE_JPEG_QUALITY, ".jpeg": cv2.IMWRITE_JPEG_QUALITY, ".png": cv2.IMWRITE_PNG_COMPRESSION}.get(img_fmt.lower())
+    options = {".jpg": [cv2.IMWRITE_JPEG_QUALITY, quality], ".jpeg": [cv2.IMWRITE_JPEG_QUALITY, quality],
+               ".png": [cv2.IMWRITE_PNG_COMPRESSION, min(quality, 9)]}
     try:
-        encoded, buf = cv2.imencode(img_fmt, img, None if option is None else [option, quality])
+        encoded, buf = cv2.imencode(img_fmt, img, options.get(img_fmt.lower()))
     except cv2.error as error:
         raise MXNetError(f"cannot encode the image as {img_fmt}: {error.err or error}") from error
     if not encoded:

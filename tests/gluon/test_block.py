@@ -1,9 +1,10 @@
 """Block: names, children, parameters, hooks, files."""
 import re
 
-import mxnet as mx
 import numpy as np
 import pytest
+
+import mxnet as mx
 from mxnet import gluon
 from mxnet.gluon import nn
 from mxnet.gluon.block import _flatten, _regroup

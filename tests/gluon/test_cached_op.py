@@ -2,9 +2,10 @@
 import copy
 import pickle
 
-import mxnet as mx
 import numpy as np
 import pytest
+
+import mxnet as mx
 from mxnet.gluon.cached_op import CachedOp
 
 

@@ -4,9 +4,10 @@ import json
 import threading
 import warnings
 
-import mxnet as mx
 import numpy as np
 import pytest
+
+import mxnet as mx
 from mxnet import gluon
 from mxnet.gluon import nn
 

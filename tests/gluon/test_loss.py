@@ -1,7 +1,8 @@
 """Losses: values and gradients are those of MXNet 1.9.1."""
-import mxnet as mx
 import numpy as np
 import pytest
+
+import mxnet as mx
 from mxnet.gluon import loss as losses
 
 PRED = [[0.5, -1., 2.], [1.5, 0.25, -0.75]]

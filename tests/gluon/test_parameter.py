@@ -1,7 +1,8 @@
 """Parameters and dictionaries of them."""
-import mxnet as mx
 import numpy as np
 import pytest
+
+import mxnet as mx
 from mxnet import gluon
 from mxnet.gluon import Constant, Parameter, ParameterDict
 from mxnet.gluon.parameter import DeferredInitializationError

@@ -1,7 +1,8 @@
 """Trainer: steps, several devices, stale gradients, states."""
-import mxnet as mx
 import numpy as np
 import pytest
+
+import mxnet as mx
 from mxnet import gluon
 from mxnet.gluon import nn
 

@@ -5,9 +5,10 @@ import pickle
 import threading
 from collections import OrderedDict
 
-import mxnet as mx
 import numpy as np
 import pytest
+
+import mxnet as mx
 from mxnet.gluon import utils
 
 

@@ -33,7 +33,8 @@ def test_values(x, name, values):
     np.testing.assert_allclose(y.asnumpy(), values, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name, values", [("sum", [20]), ("mean", [3]), ("prod", [600]), ("max", [5]), ("nansum", [20]), ("norm", [8]), ("argmax", [1])])
+@pytest.mark.parametrize("name, values", [("sum", [20]), ("mean", [3]), ("prod", [600]), ("max", [5]), ("nansum", [20]), ("norm", [8]),
+                                          ("argmax", [1])])
 def test_integers_stay_integers(x, name, values):
     y = getattr(mx.nd, name)(x.astype("int32"))
     assert y.dtype == np.int32 and y.asnumpy().tolist() == values

@@ -1,8 +1,9 @@
 """Gluon: networks as objects that run step by step, or as graphs after `hybridize`."""
+# ruff: noqa: I001  the block modules come first: all else stands on them
 from .block import Block, HybridBlock, SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict, tensor_types
 from .trainer import Trainer
-from . import loss, nn, rnn, utils  # isort: skip  these stand on the names above
+from . import loss, nn, rnn, utils
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "SymbolBlock", "Trainer",
            "loss", "nn", "rnn", "tensor_types", "utils"]

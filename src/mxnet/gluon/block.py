@@ -4,7 +4,8 @@ import threading
 import warnings
 from collections import OrderedDict
 
-from .. import initializer, name as naming, ndarray
+from .. import initializer, ndarray
+from .. import name as naming
 from ..base import MXNetError
 from ..ndarray import NDArray
 from ..symbol import Symbol
@@ -178,14 +179,11 @@ class Block:
     """
 
     def __init__(self, prefix=None, params=None):
-        self._empty_prefix = prefix == ""
         self._prefix, self._params = _BlockScope.create(prefix, params, self._alias())
-        self._name = self._prefix[:-1] if self._prefix.endswith("_") else self._prefix
+        self._name, self._empty_prefix = self._prefix.removesuffix("_"), prefix == ""
         self._scope = _BlockScope(self)
-        self._children = OrderedDict()
         self._reg_params = {}
-        self._forward_hooks = OrderedDict()
-        self._forward_pre_hooks = OrderedDict()
+        self._children, self._forward_hooks, self._forward_pre_hooks = OrderedDict(), OrderedDict(), OrderedDict()
 
     def __repr__(self):
         blocks = {key: value for key, value in self.__dict__.items() if isinstance(value, Block)}
@@ -195,13 +193,13 @@ class Block:
         existing = self.__dict__.get(name)
         if isinstance(existing, (Parameter, Block)) and not isinstance(value, type(existing)):
             raise TypeError(f"Changing attribute type for {name} from {type(existing)} to {type(value)} is not allowed.")
-        if isinstance(value, Block):
-            self.register_child(value, name)
-        elif isinstance(value, Parameter):
+        if isinstance(value, Parameter):
             if name in self._reg_params:
                 raise UsageError(f"Overriding Parameter attribute {name} is not allowed. If you want to share parameters between blocks, "
                                  "please set 'params' at Block construction instead.")
             self._reg_params[name] = value
+        elif isinstance(value, Block):
+            self.register_child(value, name)
         super().__setattr__(name, value)
 
     def _alias(self):
@@ -210,23 +208,23 @@ class Block:
     # -- names and parameters ------------------------------------------------------------------------------------------
 
     @property
-    def prefix(self):
-        """What the names of the block's parameters begin with."""
-        return self._prefix
-
-    @property
     def name(self):
         """The prefix without the underscore at its end."""
         return self._name
-
-    def name_scope(self):
-        """To be entered by ``with`` while making children, so that they get this block's prefix."""
-        return self._scope
 
     @property
     def params(self):
         """The block's own parameters, without those of its children."""
         return self._params
+
+    @property
+    def prefix(self):
+        """What the names of the block's parameters begin with."""
+        return self._prefix
+
+    def name_scope(self):
+        """To be entered by ``with`` while making children, so that they get this block's prefix."""
+        return self._scope
 
     def collect_params(self, select=None):
         """The parameters of this block and all below it.

@@ -19,13 +19,11 @@ def _apply_weighting(F, loss, weight=None, sample_weight=None):
     UsageError
         If `weight` is no number.
     """
+    if weight is not None and not isinstance(weight, numeric_types):
+        raise UsageError(f"weight must be a number, received {weight!r}")
     if sample_weight is not None:
         loss = F.broadcast_mul(loss, sample_weight)
-    if weight is not None:
-        if not isinstance(weight, numeric_types):
-            raise UsageError(f"weight must be a number, received {weight!r}")
-        loss = loss * weight
-    return loss
+    return loss if weight is None else loss * weight
 
 
 def _reshape_like(F, x, y):

@@ -101,15 +101,6 @@ class Parameter:
             self._init_grad()
 
     @property
-    def dtype(self):
-        """The type of the values; setting it casts them."""
-        return self._dtype
-
-    @dtype.setter
-    def dtype(self, dtype):
-        self.cast(dtype)
-
-    @property
     def shape(self):
         """The sizes, of which unknown ones are 0, or -1 with NumPy shapes."""
         if self._shape is not None and is_np_shape():
@@ -123,6 +114,15 @@ class Parameter:
         if old is not None and (len(old) != len(new_shape) or any(o not in (-1, 0, n) for o, n in zip(old, new_shape))):
             raise UsageError(f"Parameter '{self.name}': expected shape {new_shape} is incompatible with given shape {old}")
         self._shape = new_shape
+
+    @property
+    def dtype(self):
+        """The type of the values; setting it casts them."""
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype):
+        self.cast(dtype)
 
     def _set_trainer(self, trainer):
         """Remember who updates this parameter; a sparse one can have one trainer only."""

@@ -29,18 +29,10 @@ class ParameterDict:
         head = self._prefix + " " if self._prefix else ""
         return f"{head}(\n" + "\n".join(f"  {parameter}" for parameter in self.values()) + "\n)"
 
-    def __getitem__(self, key):
-        return self._params[key]
-
-    def __iter__(self):
-        return iter(self._params)
-
-    def __contains__(self, key):
-        return key in self._params
-
-    def items(self):
-        """Pairs of name and parameter."""
-        return self._params.items()
+    @property
+    def prefix(self):
+        """What stands before the names of the parameters that `get` creates."""
+        return self._prefix
 
     def keys(self):
         """The names."""
@@ -50,10 +42,18 @@ class ParameterDict:
         """The parameters."""
         return self._params.values()
 
-    @property
-    def prefix(self):
-        """What stands before the names of the parameters that `get` creates."""
-        return self._prefix
+    def items(self):
+        """Pairs of name and parameter."""
+        return self._params.items()
+
+    def __contains__(self, key):
+        return key in self._params
+
+    def __iter__(self):
+        return iter(self._params)
+
+    def __getitem__(self, key):
+        return self._params[key]
 
     def _get_impl(self, name):
         found = self._params.get(name)

@@ -1,4 +1,6 @@
 """From a Symbol to a `torch.fx.GraphModule`: the form that passes and backends work on."""
+import keyword
+
 import torch
 from torch import fx
 
@@ -86,6 +88,7 @@ def _item(value, index):
 
 
 def _identifier(name):
-    return "".join(c if c.isalnum() else "_" for c in name) or "x"
+    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
+    return f"{text}_" if keyword.iskeyword(text) or not text else text
 
 

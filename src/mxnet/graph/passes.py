@@ -16,7 +16,7 @@ def eliminate_common_expressions(outputs):
     kept, by_content, replaced = {}, {}, False
     for node in nodes:
         inputs = [(kept[id(n)], i) for n, i in node.inputs]
-        if node.op is None or node.op.wants_training or node.op.mutates or node.op.wants_device or _draws(node.op):
+        if node.op is None or node.op.wants_training or node.op.mutates or node.op.wants_device or draws(node.op):
             kept[id(node)] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
             continue
         # Annotations count as well: nodes of two ctx_groups are two nodes.
@@ -44,5 +44,6 @@ def _with_inputs(node, inputs):
     return Node(node.op, node.name, dict(node.attrs), inputs)
 
 
-def _draws(op):
+def draws(op):
+    """True if the operator draws random numbers."""
     return op.raw.__module__.startswith("mxnet.ops.random")

@@ -13,7 +13,7 @@ from ..symbol import inference
 from ..symbol.node import auxiliary
 from . import backends
 from .lower import lower
-from .passes import eliminate_common_expressions
+from .passes import draws, eliminate_common_expressions
 
 
 class GraphRunner:
@@ -42,6 +42,7 @@ class GraphRunner:
         self.node_devices = {g: c.torch_device for g, c in group2ctx.items()} if group2ctx else None
         self.backend = backends.get(backend)
         self.options = options or {}
+        self.draws = any(n.op is not None and (n.op.wants_training or draws(n.op)) for n in nodes)
         self._open = [n for n in nodes if inference.open_shape(n)]
         self._lowered, self._compiled = {}, {}
         self._lock = threading.Lock()

@@ -9,9 +9,10 @@
 ``detection``
     The same for object detection, where boxes change with their images.
 """
-from . import image  # noqa: F401
+from . import detection, image  # noqa: F401
 from .augment import *  # noqa: F403
 from .detection import *  # noqa: F403
-from . import detection, detection as det  # noqa: F401
 from .image import *  # noqa: F403
 from .image_iter import ImageIter  # noqa: F401
+
+det = detection

@@ -298,8 +298,7 @@ def colour_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gra
         augmenters.append(RandomGrayAug(rand_gray))
     mean, std = check_per_channel("mean", mean, MEAN), check_per_channel("std", std, STD)
     if mean is not None or std is not None:
-        # As NDArrays, so that they are shown as the float32 numbers that are used.
-        augmenters.append(ColorNormalizeAug(*(x if x is None or isinstance(x, NDArray) else array(x) for x in (mean, std))))
+        augmenters.append(ColorNormalizeAug(mean, std))
     return augmenters
 
 
@@ -356,4 +355,5 @@ def CreateAugmenter(data_shape, resize=0, rand_crop=False, rand_resize=False, ra
     if rand_mirror:
         augmenters.append(HorizontalFlipAug(0.5))
     augmenters.append(CastAug())
+    mean, std = (array(usual) if value is True else value for value, usual in ((mean, MEAN), (std, STD)))
     return augmenters + colour_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gray, mean, std)

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from ..base import MXNetError, numeric_types
-from ..ndarray import NDArray, _internal, array, from_torch
 from ..ndarray import BilinearSampler as _bilinear_sampler
+from ..ndarray import NDArray, _internal, array, from_torch
 from ..util import is_np_array
 
 __all__ = ["center_crop", "color_normalize", "copyMakeBorder", "fixed_crop", "imdecode", "imread", "imresize", "imrotate", "random_crop",

@@ -12,14 +12,18 @@
     MNIST, CSV and LibSVM files.
 ``record_source``, ``augment``, ``image_record``
     Images in RecordIO files: reading records, augmenting images, putting batches together.
+``detection_record``
+    The same for images with boxes of objects.
 """
 from .base import DataBatch, DataDesc, DataIter
-from .image_record import ImageRecordInt8Iter, ImageRecordIter, ImageRecordUInt8Iter
+from .detection_record import ImageDetRecordIter
+from .image_record import ImageRecordInt8Iter, ImageRecordIter, ImageRecordIter_v1, ImageRecordUInt8Iter, ImageRecordUInt8Iter_v1
 from .mnist import MNISTIter
 from .native import MXDataIter
 from .ndarray_iter import NDArrayIter
 from .text import CSVIter, LibSVMIter
 from .wrappers import PrefetchingIter, ResizeIter
 
-__all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "ImageRecordInt8Iter", "ImageRecordIter", "ImageRecordUInt8Iter", "LibSVMIter",
-           "MNISTIter", "MXDataIter", "NDArrayIter", "PrefetchingIter", "ResizeIter"]
+__all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "ImageDetRecordIter", "ImageRecordInt8Iter", "ImageRecordIter",
+           "ImageRecordIter_v1", "ImageRecordUInt8Iter", "ImageRecordUInt8Iter_v1", "LibSVMIter", "MNISTIter", "MXDataIter", "NDArrayIter",
+           "PrefetchingIter", "ResizeIter"]

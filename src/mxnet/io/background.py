@@ -67,8 +67,11 @@ def _fill(channel, items):
 
 
 def _stop(channel, thread, pid):
+    if pid != os.getpid():
+        # A forked process has not the thread, and may have the channel's lock in the state in which the thread held it.
+        return
     channel.close()
-    if thread is not threading.current_thread() and pid == os.getpid():
+    if thread is not threading.current_thread():
         thread.join()
 
 

@@ -19,7 +19,7 @@ from .augment import DefaultAugmenter, shorter_side
 from .native import BatchSource, Dtype, LoaderContext, native_iterator, require
 from .record_source import IndexedRecords, SequentialRecords
 
-__all__ = ["ImageRecordInt8Iter", "ImageRecordIter", "ImageRecordUInt8Iter"]
+__all__ = ["ImageRecordInt8Iter", "ImageRecordIter", "ImageRecordIter_v1", "ImageRecordUInt8Iter", "ImageRecordUInt8Iter_v1"]
 
 _TORCH = {"float32": torch.float32, "uint8": torch.uint8, "int8": torch.int8}
 
@@ -282,7 +282,7 @@ class ImageBatches(BatchSource):
         return (total / count).float().numpy()
 
 
-def _load_mean_image(path, data_shape, batches, verbose):
+def load_mean_image(path, data_shape, batches, verbose):
     """The mean image in a file, which is made if it does not exist."""
     from ..ndarray import array, load, save
     if not os.path.exists(path):
@@ -297,7 +297,7 @@ def _load_mean_image(path, data_shape, batches, verbose):
     return mean
 
 
-def _usable_threads(asked):
+def usable_threads(asked):
     try:
         return max(1, min(asked, len(os.sched_getaffinity(0))))
     except AttributeError:
@@ -449,7 +449,7 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
         source = SequentialRecords(path_imgrec, part_index, num_parts, shuffle, seed, shuffle_chunk_size, shuffle_chunk_seed)
     fields = {field.name for field in dataclasses.fields(DefaultAugmenter)}
     augmenter = DefaultAugmenter(**{**{key: value for key, value in given.items() if key in fields}, "rotate_list": _parse_angles(rotate_list)})
-    threads = _usable_threads(preprocess_threads)
+    threads = usable_threads(preprocess_threads)
     normalizer = Normalizer(dtype, data_shape[0], (mean_r, mean_g, mean_b, mean_a), std, scale, mirror, rand_mirror, max_random_contrast,
                             max_random_illumination)
     batches = ImageBatches(
@@ -458,7 +458,7 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
         batch_size=batch_size, round_batch=round_batch, threads=threads, seed=seed if seed_aug is None else seed_aug,
         prefetch_buffer=max(1, prefetch_buffer), pinned=device_id != -1 and torch.cuda.is_available())
     if mean_img and dtype != "uint8":
-        normalizer.mean_image = _load_mean_image(mean_img, data_shape, batches, verbose)
+        normalizer.mean_image = load_mean_image(mean_img, data_shape, batches, verbose)
     if verbose:
         logging.info("ImageRecordIter: %s, use %d threads for decoding..", path_imgrec, threads)
     return batches
@@ -476,14 +476,16 @@ def _warn_ignored(dtype, given):
 
 def _of_type(name, dtype):
     def create(*args, **kwargs):
-        return ImageRecordIter(*args, **{**kwargs, "dtype": dtype})
+        return ImageRecordIter(*args, **(kwargs if dtype is None else {**kwargs, "dtype": dtype}))
 
     create.__name__ = create.__qualname__ = name
-    create.__doc__ = f"`ImageRecordIter` with ``dtype='{dtype}'``, under its old name."
+    create.__doc__ = "`ImageRecordIter`" + (f" with ``dtype='{dtype}'``" if dtype else "") + ", under an old name."
     create.__signature__ = ImageRecordIter.__signature__
     return create
 
 
 ImageRecordUInt8Iter = _of_type("ImageRecordUInt8Iter", "uint8")
 ImageRecordInt8Iter = _of_type("ImageRecordInt8Iter", "int8")
-
+# The first version of MXNet's iterator took the same parameters.
+ImageRecordIter_v1 = _of_type("ImageRecordIter_v1", None)
+ImageRecordUInt8Iter_v1 = _of_type("ImageRecordUInt8Iter_v1", "uint8")

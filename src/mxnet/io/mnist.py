@@ -114,8 +114,8 @@ def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train
     if shuffle:
         order = np.random.RandomState(seed % 2**32).permutation(len(images))
         images, labels = images[order], labels[order]
-    data = torch.from_numpy(images.reshape(len(images), -1) if flat else images[:, None]).float().mul_(1 / 256)
-    labels = torch.from_numpy(labels.copy()).float()
+    data = torch.from_numpy(images * np.float32(1 / 256)).reshape(len(images), *((-1,) if flat else (1, *images.shape[1:])))
+    labels = torch.from_numpy(labels.astype(np.float32))
     if not silent:
         logging.info("MNISTIter: load %d images, shuffle=%d, shape=%s", len(images), shuffle, (batch_size, *data.shape[1:]))
     if dtype is not None:

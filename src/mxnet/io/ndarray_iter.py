@@ -100,7 +100,7 @@ class NDArrayIter(DataIter):
             raise NotImplementedError("`NDArrayIter` only supports ``CSRNDArray`` with `last_batch_handle` set to `discard`.")
         self.num_data = self._count_examples()
         self.idx = np.arange(self.num_data)
-        self._order = self.idx
+        self._order = self.idx.copy()
         self._rest = self.idx[:0]
         self.cursor = -batch_size
         self.reset()

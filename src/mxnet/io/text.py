@@ -170,7 +170,8 @@ def _libsvm_row(path, place, line, width):
         columns = np.array([int(column) for column, _, _ in pairs], np.int64)
         values = np.array([float(value) if colon else 1.0 for _, colon, value in pairs], np.float32)
     except ValueError:
-        raise MXNetError(f"{path}, {place}: expected a label and column:value pairs, found {line[:80].decode('utf-8', 'replace').strip()!r}") from None
+        raise MXNetError(f"{path}, {place}: expected a label and column:value pairs, "
+                         f"found {line[:80].decode('utf-8', 'replace').strip()!r}") from None
     if len(columns):
         require(columns.min() >= 0 and columns.max() < width,
                 f"{path}, {place}: columns must be from 0 to {width - 1}, found {columns.min()} to {columns.max()}")

@@ -173,7 +173,7 @@ class PrefetchingIter(_CurrentBatch):
                              f"number {ended.index(True)} ended while others go on")
         pads = [batch.pad for batch in batches]
         if any(pad != pads[0] for pad in pads):
-            raise MXNetError(f"PrefetchingIter: number of entries mismatches between iterators: their last batches are filled up with {pads} examples")
+            raise MXNetError(f"PrefetchingIter: number of entries mismatches between iterators: batches are filled up with {pads} examples")
         self.current_batch = DataBatch([x for batch in batches for x in batch.data], [x for batch in batches for x in batch.label or ()],
                                        pads[0], batches[0].index, provide_data=self.provide_data, provide_label=self.provide_label)
         return True

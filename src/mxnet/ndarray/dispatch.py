@@ -20,6 +20,7 @@ class Mode(threading.local):
 
     recording = False
     training = False
+    custom_operator = None  # the name of the operator defined in Python that is running, for the profiler
 
 
 mode = Mode()
@@ -119,36 +120,42 @@ def invoke(op, arrays, attrs, out=None, cls=None):
         given = attrs.get("ctx")
         ctx = ctx or (intern_context(given) if given else out._ctx if type(out) is NDArray else current_context())
         kwargs = {**kwargs, op.wants_device: ctx.torch_device}
+        if out is not None and "shape" in op.attributes and "shape" not in kwargs:
+            kwargs["shape"] = out.shape
     elif ctx is None:
         ctx = current_context()
     if op.mutates:
         for i in op.mutated_indices:
             if i < len(tensors) and tensors[i] is not None:
                 tensors[i] = tensors[i].data
-    result, recorded = run(op, op.fn, tensors, kwargs, ctx)
+    result, recorded = run(op, None, tensors, kwargs, ctx)
     if type(result) is tuple or type(result) is list:
         if len(result) != 1:  # 0 where an operator only writes to its inputs
             results = [cls._new(t, ctx) for t in result]
             if recorded:
                 node = TapeNode(op, attrs, [entry_of(a) for a in arrays if a is not None])
                 for i, r in enumerate(results):
-                    if r._data.requires_grad:
-                        r._autograd = Recorded(node, i)
+                    r._autograd = Recorded(node, i)
             return results if out is None else _write_all(out, results)
         result = result[0]
     array = cls._new(result, ctx)
-    if recorded and result.requires_grad:
+    if recorded:
         array._autograd = Recorded(TapeNode(op, attrs, [entry_of(a) for a in arrays if a is not None]), 0)
     return array if out is None else _write(out, array)
 
 
 def run(op, fn, tensors, kwargs, ctx):
-    """The results of ``fn(*tensors, **kwargs)`` under the grad mode that this thread's recording asks for, and whether torch recorded."""
+    """The results of a call under the grad mode that this thread's recording asks for, and whether it was recorded.
+
+    `fn` is what to call, by default the operator; without its own gradient, which costs a little, where nothing is recorded.
+    """
     recorded = False
     for t in tensors:
         if t is not None and t.requires_grad:
             recorded = True
             break
+    if fn is None:
+        fn = op.fn if recorded else op.raw
     start = time.perf_counter_ns() if observer is not None else 0
     simulated = ctx.device_id and ctx.device_typeid != 2
     if simulated:

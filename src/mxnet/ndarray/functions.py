@@ -86,7 +86,7 @@ def split_arguments(op, args, kwargs, array_type):
 def _make(op, name, cls):
     NDArray = dispatch.NDArray
     cls = cls or NDArray
-    fn, n = op.fn, op.num_inputs
+    fn, n = op.raw, op.num_inputs  # the short cuts below run only where nothing needs a gradient
     required = 0 if op.variadic else sum(1 for i in op.inputs if i not in op.optional_inputs)
 
     def general(*args, out=None, name=None, **kwargs):

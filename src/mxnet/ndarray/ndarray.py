@@ -181,7 +181,7 @@ class NDArray:
         t = self._raw()
         if t.dtype == torch.bfloat16:
             return t.cpu().contiguous().view(torch.uint16).numpy().view(dtypes.BFLOAT16_BITS).copy()
-        return t.cpu().numpy().copy(order="C") if not t.is_cuda else np.ascontiguousarray(t.cpu().numpy())
+        return t.numpy(force=True).copy(order="C") if not t.is_cuda else np.ascontiguousarray(t.numpy(force=True))
 
     def asscalar(self):
         """The one element as a numpy scalar.

@@ -175,17 +175,19 @@ class BaseSparseNDArray(NDArray):
         """Not offered for sparse arrays, as in MXNet."""
         raise NotSupportedForSparseNDArray(self.reshape, None, shape)
 
+    # In place: what the operation gives, stored as this array is.
+
     def __iadd__(self, other):
-        raise NotImplementedError(f"{type(self).__name__} does not support +=")
+        return (self + other).copyto(self)
 
     def __isub__(self, other):
-        raise NotImplementedError(f"{type(self).__name__} does not support -=")
+        return (self - other).copyto(self)
 
     def __imul__(self, other):
-        raise NotImplementedError(f"{type(self).__name__} does not support *=")
+        return (self * other).copyto(self)
 
     def __itruediv__(self, other):
-        raise NotImplementedError(f"{type(self).__name__} does not support /=")
+        return (self / other).copyto(self)
 
 
 class CSRNDArray(BaseSparseNDArray):

@@ -1,6 +1,7 @@
 """Operators on sparse arrays: those that stay sparse, and the announced way back to dense for all others."""
 import logging
 import os
+import warnings
 
 import torch
 
@@ -11,6 +12,8 @@ from .ndarray import NDArray
 from .sparse import CSRNDArray, RowSparseNDArray, cast_storage
 
 _log = logging.getLogger("mxnet")
+# Torch says of its csr layout that it is in beta; what is used of it here is tested.
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
 _KERNELS = {}
 _announced = set()
 
@@ -77,7 +80,7 @@ def _announce(op, arrays):
         "arctanh", "expm1", "log1p", "degrees", "radians", "relu", "negative", "_copy", "round", "_mul_scalar", "_div_scalar")
 def _on_values(op, arrays, attributes):
     a, = arrays
-    return a._make(op.fn(a._values, **attributes), [x.clone() for x in a._aux], a.shape, a._ctx)
+    return a._make(op.raw(a._values, **attributes), [x.clone() for x in a._aux], a.shape, a._ctx)
 
 
 @kernel("zeros_like")
@@ -115,7 +118,7 @@ def _dot(op, arrays, attributes):
     dense = rhs._data if rhs.ndim == 2 else rhs._data.unsqueeze(1)
     result, recorded = dispatch.run(op, _CsrTimesDense.apply, (matrix, dense), {}, lhs._ctx)
     out = NDArray._new(result if rhs.ndim == 2 else result.squeeze(1), lhs._ctx)
-    if recorded and result.requires_grad:
+    if recorded:
         out._autograd = dispatch.Recorded(dispatch.TapeNode(op, attributes, [dispatch.entry_of(lhs), dispatch.entry_of(rhs)]), 0)
         return out
     return cast_storage(out, wanted)

@@ -48,7 +48,7 @@ _constant("_ones", torch.ones, "Ones.")
 
 
 @op("_full", aliases=("_npi_full",))
-def full(*, shape: Shape, value: float, dtype: DType = torch.float32, device: Device = None):
+def full(*, shape: Shape = (), value: float, dtype: DType = torch.float32, device: Device = None):
     """An array filled with one value."""
     if not dtype.is_floating_point and dtype is not torch.bool:
         value = int(value)
@@ -60,7 +60,7 @@ full.dtype_rule(_stated_dtype_rule)
 
 
 @op("_zeros_without_dtype")
-def zeros_without_dtype(*, shape: Shape, dtype: int = -1, device: Device = None):
+def zeros_without_dtype(*, shape: Shape = (), dtype: int = -1, device: Device = None):
     """Zeros of a type that type inference finds: `dtype` is -1, or the number of a type. float32 if nothing tells."""
     return torch.zeros(shape, dtype=_flagged(dtype) or torch.float32, device=device)
 
@@ -124,8 +124,8 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
            dtype: DType = torch.float32, device: Device = None):
     """Evenly spaced values from `start` up to, not including, `stop`, each repeated.
 
-    Without `stop` the values run from 0 up to `start`. With `infer_range` and no `stop` the consumer's shape says how many there are, which only a
-    Symbol can know.
+    Without `stop` the values run from 0 up to `start`. With `infer_range` and no `stop` the consumer's shape says how many there are,
+    which only a Symbol can know.
 
     Raises
     ------
@@ -139,7 +139,8 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
     """
     if stop is None:
         if infer_range:
-            raise MXNetError("_arange: with infer_range the length follows from the shape of what consumes it; here nothing tells, give `stop`")
+            raise MXNetError("_arange: with infer_range the length follows from the shape of what consumes it; here nothing tells, "
+                             "give `stop`")
         start, stop = 0.0, start
     return _ramp(start, step, repeat, _range_length(start, stop, step, repeat), dtype, device)
 

@@ -47,7 +47,7 @@ class Operator:
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
 
     def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), loss=False,
-                 no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True):
+                 no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True, initial=None):
         self.name, self.fn, self.raw, self.aliases = name, fn, fn, tuple(aliases)
         self.__doc__, self.__name__ = fn.__doc__, fn.__name__
         self.num_outputs, self.output_names, self.inputs_rule = num_outputs, output_names, inputs_rule
@@ -55,8 +55,7 @@ class Operator:
         self.shape_inference = _same_shape if same_shape else None
         self.dtype_inference = None
         self.elementwise = same_shape
-        self.prepare = None
-        self.sparse_dispatch = None
+        self.initial = initial or {}
         self.key_var_num_args = key_var_num_args
         self.frontend = frontend
         self.wants_training = self.wants_device = None
@@ -275,6 +274,8 @@ def op(name, **options):
         The inputs a call writes to.
     ``loss``
         True for an output layer: its gradient ignores what comes from above.
+    ``initial``
+        How variables made for missing inputs start: input -> [initializer, its arguments].
     ``no_gradient``
         True where MXNet registers no gradient: binding or recording for one raises.
     ``same_shape``
@@ -290,6 +291,27 @@ def op(name, **options):
     return register
 
 
+def alias(name, of):
+    """Register a further name of a registered operator.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken.
+    """
+    operator = OPERATORS[of]
+    if OPERATORS.setdefault(name, operator) is not operator:
+        raise ValueError(f"operator name {name!r} is registered twice: by {OPERATORS[name].raw.__module__} and for {of}")
+    return operator
+
+
+def _load(name):
+    """Import the family that is loaded on demand, if `name` belongs to it; whether the name is registered now."""
+    if name.startswith("_np"):
+        from . import numpy  # noqa: F401
+    return name in OPERATORS
+
+
 def get(name):
     """The operator of that name or alias.
 
@@ -301,6 +323,8 @@ def get(name):
     try:
         return OPERATORS[name]
     except KeyError:
+        if _load(name):
+            return OPERATORS[name]
         import difflib
         close = difflib.get_close_matches(name, OPERATORS, 3)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""

@@ -63,10 +63,8 @@ def set_config(**kwargs):
     Raises
     ------
     MXNetError
-        If profiling is running, or an argument is unknown.
+        If an argument is unknown.
     """
-    if recorder.running:
-        raise MXNetError("set_config: the profiler is running; stop it with set_state('stop') first")
     _worker(kwargs.pop("profile_process", "worker"))
     settings = type(recorder.settings)()
     everything = bool(kwargs.pop("profile_all", False))
@@ -81,7 +79,7 @@ def set_config(**kwargs):
         else:
             raise MXNetError(f"set_config: unknown argument {key!r}; expected {', '.join(['profile_all', *_FLAGS, *_VALUES, 'profile_process'])}")
     recorder.settings = settings
-    recorder.finished = False
+    recorder.update()
 
 
 def _truth(value):
@@ -108,7 +106,7 @@ def set_state(state="stop", profile_process="worker"):
     _worker(profile_process)
     if state not in ("run", "stop"):
         raise MXNetError(f"set_state: expected 'run' or 'stop', received {state!r}")
-    recorder.running = state == "run"
+    recorder.running, recorder.paused = state == "run", False
     recorder.update()
     if recorder.running and recorder.settings.continuous_dump and _dumper is None:
         _dumper = threading.Event()
@@ -140,7 +138,6 @@ def dump(finished=True, profile_process="worker"):
     _worker(profile_process)
     if finished:
         set_state("stop")
-        recorder.finished = True
     recorder.write_trace()
     import torch
     if recorder.settings.memory and torch.cuda.is_available() and torch.cuda.is_initialized():

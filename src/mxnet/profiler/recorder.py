@@ -15,6 +15,7 @@ from ..ndarray import dispatch
 Event = collections.namedtuple("Event", "phase name category start value thread")
 _SORT_KEYS = {"total": "Total", "avg": "Avg", "min": "Min", "max": "Max", "count": "Count"}
 MEMORY = "Device Storage"
+CUSTOM = "Custom Operator"
 
 
 class Settings:
@@ -34,12 +35,10 @@ class Recorder:
     def __init__(self):
         self.settings = Settings()
         self.running = self.paused = False
-        self.finished = False
         self._lock = threading.Lock()
         self._events = []
         self._sums = collections.OrderedDict()  # (category, name) -> [count, total, least, most]
         self._origin = time.time_ns() - time.perf_counter_ns()
-        self._dumped = 0
 
     @property
     def active(self):
@@ -74,7 +73,11 @@ class Recorder:
                 end = time.perf_counter_ns()
             if first.grad_fn is not None:
                 self._time_backward(first.grad_fn, name)
-        self.add("X", name, "operator", start, end - start)
+        custom = dispatch.mode.custom_operator
+        if custom is not None and name != "Custom":
+            self.add("X", f"{custom}::{name}", CUSTOM, start, end - start)
+        else:
+            self.add("X", name, "operator", start, end - start)
         if self.settings.memory:
             self._sample_memory(first)
 

@@ -70,14 +70,12 @@ def create(op, inputs, attrs, given_name=None, hint=None, user_attrs=None):
     return Symbol([(node, i) for i in range(node.num_outputs())])
 
 
-# What the variables of an operator start with when nothing else is said.
-_INITIAL = {"moving_mean": "zero", "moving_var": "one", "running_mean": "zero", "running_var": "one", "moving_inv_var": "one", "moving_avg": "zero"}
 
 
 def _new_variable(op, node, input_name):
     attrs = dict(node.attrs)
-    if input_name in op.mutates and input_name in _INITIAL:
-        attrs["__init__"] = json.dumps([_INITIAL[input_name], {}])
+    if input_name in op.initial:
+        attrs["__init__"] = json.dumps(op.initial[input_name])
     return Node(None, f"{node.name}_{input_name}", attrs)
 
 

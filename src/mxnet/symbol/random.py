@@ -19,6 +19,8 @@ def _draw(distribution, parameters, shape, dtype, kwargs):
     attrs = {k: v for k, v in {"shape": shape, "dtype": dtype, **kwargs}.items() if v is not _Null}
     if check_parameters(parameters, Symbol):
         return _node("_sample_" + distribution, list(parameters.values()), attrs)
+    # These operators have no inputs; MXNet lets programs hand them some all the same.
+    attrs = {k: v for k, v in attrs.items() if not isinstance(v, Symbol)}
     return _node("_random_" + distribution, [], {**parameters, **attrs})
 
 

@@ -1,5 +1,6 @@
 """Symbol JSON: every version since 0.8 read, that of 1.9.1 written, to the letter."""
 import json
+import re
 
 from .. import util
 from ..base import MXNetError
@@ -75,6 +76,8 @@ def load(text, source="JSON"):
         if not isinstance(graph.get(field), list):
             fail(f"the field '{field}' is missing")
     version = _version(graph)
+    # In a file that was not written under np_shape a size of 0 is an unknown one, whatever holds where it is read.
+    translate = util.is_np_shape() and "is_np_shape" not in (graph.get("attrs") or {})
     nodes = []
     for i, row in enumerate(graph["nodes"]):
         try:
@@ -86,6 +89,8 @@ def load(text, source="JSON"):
                        for e in inputs]
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             fail(f"node {i} is malformed ({type(error).__name__}: {error})")
+        if translate and "__shape__" in attrs:
+            attrs["__shape__"] = re.sub(r"\b0\b", "-1", attrs["__shape__"])
         nodes.append(_make_node(op_name, str(name), attrs, entries, version, source))
     heads = []
     for e in graph["heads"]:

@@ -1,7 +1,8 @@
 """Layers: shapes, values, representations and errors."""
-import mxnet as mx
 import numpy as np
 import pytest
+
+import mxnet as mx
 from mxnet.gluon import nn
 
 

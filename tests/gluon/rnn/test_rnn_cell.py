@@ -1,7 +1,8 @@
 """Recurrent cells: steps, unrolling, and cells made of cells."""
-import mxnet as mx
 import numpy as np
 import pytest
+
+import mxnet as mx
 from mxnet.gluon import rnn
 
 X = np.cos(np.arange(18)).reshape(3, 2, 3)
@@ -162,3 +163,24 @@ def test_abstract_cells():
         rnn.RecurrentCell().state_info()
     with pytest.raises(NotImplementedError, match="must define hybrid_forward"):
         rnn.HybridRecurrentCell()(mx.nd.ones((1, 1)), [])
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_bidirectional_in_a_traced_block(length):
+    class Net(mx.gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            with self.name_scope():
+                self.cell = rnn.BidirectionalCell(rnn.LSTMCell(4, prefix="l_"), rnn.LSTMCell(4, prefix="r_"))
+
+        def hybrid_forward(self, F, x, lengths):
+            return self.cell.unroll(length, x, valid_length=lengths, merge_outputs=True)
+
+    net = Net()
+    net.initialize()
+    x, lengths = mx.nd.ones((2, length, 3)), mx.nd.array([length] * 2)
+    eager = net(x, lengths)[0].asnumpy()
+    net.hybridize()
+    out, states = net(x, lengths)
+    assert out.shape == (2, length, 8) and len(states) == 4
+    np.testing.assert_allclose(out.asnumpy(), eager, atol=1e-6)

@@ -1,7 +1,8 @@
 """Recurrent layers: values and gradients are those of MXNet 1.9.1."""
-import mxnet as mx
 import numpy as np
 import pytest
+
+import mxnet as mx
 from mxnet.gluon import rnn
 
 LAYERS = {"RNN": rnn.RNN, "LSTM": rnn.LSTM, "GRU": rnn.GRU}

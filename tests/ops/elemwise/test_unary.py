@@ -104,7 +104,7 @@ def test_second_derivative():
     x = mx.nd.array([0.5, 8])
     x.attach_grad()
     with mx.autograd.record():
-        first = mx.autograd.grad(mx.nd.cbrt(x), x, create_graph=True)
+        first, = mx.autograd.grad(mx.nd.cbrt(x), [x], create_graph=True)
     first.backward()
     np.testing.assert_allclose(x.grad.asnumpy(), -2 / 9 * np.array([0.5, 8]) ** (-5 / 3), rtol=1e-4)
 

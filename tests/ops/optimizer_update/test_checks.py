@@ -13,8 +13,8 @@ def test_multi_sum_sq():
 
 
 def test_multi_lars():
-    y = mx.nd.multi_lars(mx.nd.array([0.1, 0.2, 0.3]), mx.nd.array([4, 0, 9]), mx.nd.array([1, 1, 0]), mx.nd.array([0.1, 0.1, 0.1]), eta=0.5, eps=0.01,
-                         rescale_grad=2)
+    inputs = [mx.nd.array(v) for v in ([0.1, 0.2, 0.3], [4, 0, 9], [1, 1, 0], [0.1, 0.1, 0.1])]
+    y = mx.nd.multi_lars(*inputs, eta=0.5, eps=0.01, rescale_grad=2)
     np.testing.assert_allclose(y.asnumpy(), [0.04524887, 0.2, 0.3], rtol=1e-5)
 
 

@@ -105,11 +105,14 @@ def test_lamb_mixed_precision():
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda w: mx.nd.multi_sgd_update(w, w, w, lrs=(1,), wds=(0,), num_weights=1), "multi_sgd_update: 1 weights take 2 inputs, 2 for each; received 3"),
-    (lambda w: mx.nd.multi_sgd_update(w, w, lrs=(1, 2), wds=(0,), num_weights=1), "`lrs` must have one entry for each of the 1 weights, received 2"),
+    (lambda w: mx.nd.multi_sgd_update(w, w, w, lrs=(1,), wds=(0,), num_weights=1),
+     "multi_sgd_update: 1 weights take 2 inputs, 2 for each; received 3"),
+    (lambda w: mx.nd.multi_sgd_update(w, w, lrs=(1, 2), wds=(0,), num_weights=1),
+     "`lrs` must have one entry for each of the 1 weights, received 2"),
     (lambda w: mx.nd.preloaded_multi_sgd_update(w, w, num_weights=1), "1 weights take 4 inputs, 2 for each and 2 for all; received 2"),
-    (lambda w: mx.nd.preloaded_multi_sgd_update(w, w, w, w, num_weights=1), "must hold one learning rate and one weight decay for each of the 1 weights, "
-                                                                            "received 3 and 3")])
+    (lambda w: mx.nd.preloaded_multi_sgd_update(w, w, w, w, num_weights=1),
+     "must hold one learning rate and one weight decay for each of the 1 weights, "
+     "received 3 and 3")])
 def test_refusals(call, message):
     with pytest.raises(MXNetError, match=message):
         call(mx.nd.ones((3,)))

@@ -37,8 +37,7 @@ def test_random(name, attributes, mean, deviation):
 @pytest.mark.parametrize("name, attributes, mean, deviation", DISTRIBUTIONS, ids=IDS)
 def test_random_like(name, attributes, mean, deviation):
     y = mx.nd.zeros((N,), dtype="float64")
-    draw = mx.sym._internal if not hasattr(internal, f"_random_{name}_like") else internal
-    y = getattr(draw, f"_random_{name}_like")(y, **attributes)
+    y = getattr(internal, f"_random_{name}_like")(y, **attributes)
     assert y.dtype == np.float64
     check_moments(y.asnumpy(), mean, deviation)
 
@@ -62,8 +61,9 @@ def test_each_parameter_has_its_own_numbers():
 
 def test_one_seed_gives_one_stream():
     def draw():
-        return [internal._random_normal(shape=(3,)), internal._random_gamma(shape=(2,), alpha=0.5), internal._random_randint(low=0, high=1000, shape=4),
-                mx.nd.shuffle(mx.nd.arange(20)), mx.nd.sample_multinomial(mx.nd.array([0.2, 0.3, 0.5]), shape=9)]
+        return [internal._random_normal(shape=(3,)), internal._random_gamma(shape=(2,), alpha=0.5),
+                internal._random_randint(low=0, high=1000, shape=4), mx.nd.shuffle(mx.nd.arange(20)),
+                mx.nd.sample_multinomial(mx.nd.array([0.2, 0.3, 0.5]), shape=9)]
 
     mx.random.seed(3)
     first = [a.asnumpy().tolist() for a in draw()]

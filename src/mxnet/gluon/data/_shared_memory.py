@@ -126,7 +126,7 @@ class _Packer(pickle.Pickler):
         if isinstance(obj, NDArray) and not obj._is_sparse:
             tensor = obj._data.detach()
         elif type(obj) is np.ndarray and obj.nbytes >= INLINE and obj.dtype.name in dtypes.NAME_TO_TORCH and obj.dtype.isnative:
-            tensor = torch.from_numpy(np.ascontiguousarray(obj))
+            tensor = torch.from_numpy(np.require(obj, requirements=["C", "W"]))
         else:
             return None
         return ("array", type(obj), dtypes.name_of(tensor.dtype), tuple(tensor.shape), self._place(tensor))

@@ -79,5 +79,5 @@ def _reverse_sequences(sequences, unroll_step, valid_length=None):
     F = symbol if isinstance(sequences[0], symbol.Symbol) else ndarray
     turned = F.SequenceReverse(F.stack(*sequences, axis=0), sequence_length=valid_length, use_sequence_length=True)
     if unroll_step > 1 or F is symbol:
-        return F.split(turned, axis=0, num_outputs=unroll_step, squeeze_axis=True)
+        return list(F.split(turned, axis=0, num_outputs=unroll_step, squeeze_axis=True))
     return [turned[0]]

@@ -118,7 +118,7 @@ def _(out_grads, inputs, outputs):
     return out_grads[0] * outputs[0] * torch.digamma(inputs[0])
 
 
-@op("_copy", aliases=("identity",), same_shape=True)
+@op("_copy", aliases=("identity", "_copyto", "_npi_copyto"), same_shape=True)
 def identity(data):
     """A copy."""
     return data.clone()

@@ -56,6 +56,7 @@ def _slopes_shape(gamma, data):
 
 
 @op("LeakyReLU", aliases=("_npx_leaky_relu",), inputs_rule=_leaky_inputs, output_names=("output", "mask"),
+    initial={"gamma": ["Constant", {"value": 0.25}]},
     num_outputs=lambda attributes: 2 if attributes["act_type"] == "rrelu" else 1)
 def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky", slope: float = 0.25,
                lower_bound: float = 0.125, upper_bound: float = 0.334, training: Training = False):

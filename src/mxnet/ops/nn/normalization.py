@@ -65,7 +65,8 @@ def _batch_norm_shape_rule(in_shapes, out_shapes, *, axis=1, **_):
     return in_shapes, out_shapes
 
 
-_MOVING = {"mutates": ("moving_mean", "moving_var"), "num_outputs": _moment_outputs, "output_names": ("output", "mean", "var")}
+_MOVING = {"mutates": ("moving_mean", "moving_var"), "num_outputs": _moment_outputs, "output_names": ("output", "mean", "var"),
+           "initial": {"moving_mean": ["zero", {}], "moving_var": ["one", {}]}}
 
 
 @op("BatchNorm", aliases=("_npx_batch_norm", "CuDNNBatchNorm"), **_MOVING)

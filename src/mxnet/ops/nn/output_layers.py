@@ -198,7 +198,7 @@ def _make_loss_gradient(out_grads, inputs, outputs, *, grad_scale=1.0, valid_thr
     return torch.full_like(data, grad_scale / data.shape[0] if normalization == "batch" else grad_scale)
 
 
-@op("IdentityAttachKLSparseReg", mutates=("moving_avg",))
+@op("IdentityAttachKLSparseReg", mutates=("moving_avg",), initial={"moving_avg": ["zero", {}]})
 def identity_attach_kl_sparse_reg(data, moving_avg, *, sparseness_target: float = 0.1, penalty: float = 0.001, momentum: float = 0.9):
     """Pass `data` (N, C, ...), activations between 0 and 1, on; the gradient gains a penalty that draws their mean to `sparseness_target`.
 

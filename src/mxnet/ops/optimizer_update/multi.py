@@ -42,8 +42,8 @@ def _multi(name, stride, *, count="num_weights", single_precision=False, extra=0
 
 def _require_count(name, data, n, stride, extra=0):
     if len(data) != n * stride + extra:
-        raise MXNetError(f"{name}: {n} weights take {n * stride + extra} inputs, {stride} for each{f' and {extra} for all' if extra else ''}; "
-                         f"received {len(data)}")
+        shared = f" and {extra} for all" if extra else ""
+        raise MXNetError(f"{name}: {n} weights take {n * stride + extra} inputs, {stride} for each{shared}; received {len(data)}")
 
 
 def _groups(name, data, n, stride, extra=0, **per_weight):
@@ -103,8 +103,8 @@ def _preloaded(name, data, n, stride):
     groups = _groups(name, data, n, stride, 2)
     lrs, wds = data[-2], data[-1]
     if lrs.numel() != n or wds.numel() != n:
-        raise MXNetError(f"{name}: the last two inputs must hold one learning rate and one weight decay for each of the {n} weights, received "
-                         f"{lrs.numel()} and {wds.numel()}")
+        raise MXNetError(f"{name}: the last two inputs must hold one learning rate and one weight decay for each of the {n} weights, "
+                         f"received {lrs.numel()} and {wds.numel()}")
     if lrs.device.type == "meta":
         return groups, [0.0] * n, [0.0] * n
     return groups, lrs.tolist(), wds.tolist()
@@ -118,7 +118,8 @@ def preloaded_multi_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: 
 
 
 @_multi("preloaded_multi_sgd_mom_update", 3, extra=2)
-def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
+def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
+                                   num_weights: int = 1):
     """`multi_sgd_mom_update` with the learning rates and the weight decays as the last two inputs."""
     groups, lrs, wds = _preloaded("preloaded_multi_sgd_mom_update", data, num_weights, 3)
     return _results([rules.sgd_momentum(w, g, m, lr, momentum, wd, rescale_grad, clip_gradient)
@@ -168,7 +169,8 @@ def multi_mp_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float =
 
 def _lamb(weight, grad, mean, var, lr, wd, t, beta1, beta2, epsilon, bias_correction, rescale, clip, lower_bound, upper_bound):
     direction = rules.lamb_direction(weight, grad, mean, var, beta1, beta2, epsilon, t, bias_correction, wd, rescale, clip)
-    return rules.lamb_step(weight, direction, torch.linalg.vector_norm(weight), torch.linalg.vector_norm(direction), lr, lower_bound, upper_bound)
+    norm = torch.linalg.vector_norm
+    return rules.lamb_step(weight, direction, norm(weight), norm(direction), lr, lower_bound, upper_bound)
 
 
 @_multi("_multi_lamb_update", 4, count="num_tensors")
@@ -177,7 +179,8 @@ def multi_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: 
                       bias_correction: bool = True, step_count: Shape, num_tensors: int = 1):
     """Both phases of LAMB of each (weight, gradient, mean, variance); `step_count` holds the number of each one's step, from 1."""
     groups = _groups("_multi_lamb_update", data, num_tensors, 4, learning_rates=learning_rates, wds=wds, step_count=step_count)
-    return _results([_lamb(w, g, m, v, lr, wd, t, beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient, lower_bound, upper_bound)
+    shared = beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient, lower_bound, upper_bound
+    return _results([_lamb(w, g, m, v, lr, wd, t, *shared)
                      for (w, g, m, v), lr, wd, t in zip(groups, learning_rates, wds, step_count)])
 
 
@@ -187,6 +190,6 @@ def multi_mp_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta
                          bias_correction: bool = True, step_count: Shape, num_tensors: int = 1):
     """Both phases of LAMB of each (weight, gradient, mean, variance, float32 weight)."""
     groups = _groups("_multi_mp_lamb_update", data, num_tensors, 5, learning_rates=learning_rates, wds=wds, step_count=step_count)
-    return _results([store(w, w32, _lamb(w32, g.float(), m, v, lr, wd, t, beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient,
-                                         lower_bound, upper_bound))
+    shared = beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient, lower_bound, upper_bound
+    return _results([store(w, w32, _lamb(w32, g.float(), m, v, lr, wd, t, *shared))
                      for (w, g, m, v, w32), lr, wd, t in zip(groups, learning_rates, wds, step_count)])

@@ -35,10 +35,12 @@ def store(weight, weight32, new):
 
 
 @_update("sgd_update", aliases=("_sparse_sgd_update",))
-def sgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0, lazy_update: bool = True):
+def sgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
+               lazy_update: bool = True):
     """Stochastic gradient descent: ``weight - lr * (clip(rescale_grad * grad) + wd * weight)``.
 
-    `lazy_update` leaves rows alone that a row-sparse gradient lacks; to a dense one it makes no difference. A negative `clip_gradient` is none.
+    `lazy_update` leaves rows alone that a row-sparse gradient lacks; to a dense one it makes no difference. A negative
+    `clip_gradient` is none.
 
     Example
     -------
@@ -171,8 +173,8 @@ def _norms_rule(in_shapes, out_shapes, **_):
 def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
     """The step of LAMB: ``weight - lr * r1 / r2 * g``.
 
-    `g` is what `lamb_update_phase1` returned, `r1` the norm of the weight, kept within the bounds that are not negative, `r2` that of `g`. If one
-    of them is 0 their ratio counts as 1.
+    `g` is what `lamb_update_phase1` returned, `r1` the norm of the weight, kept within the bounds that are not negative, `r2` that of
+    `g`. If one of them is 0 their ratio counts as 1.
     """
     return rules.lamb_step(weight, g, r1, r2, lr, lower_bound, upper_bound)
 
@@ -192,7 +194,7 @@ def _(in_types, out_types, **_):
 
 @op("mp_lamb_update_phase2", mutates=("weight32",), no_gradient=True)
 def mp_lamb_update_phase2(weight, g, r1, r2, weight32, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
-    """`lamb_update_phase2` of a half-precision weight with a float32 copy."""
+    """`lamb_update_phase2` of a half-precision weight with a float32 copy, which moves, too (in MXNet 1.9.1 it stays behind)."""
     return store(weight, weight32, rules.lamb_step(weight32, g, r1, r2, lr, lower_bound, upper_bound))
 
 
@@ -217,8 +219,8 @@ def rmsprop_update(weight, grad, n, *, lr: float, gamma1: float = 0.95, epsilon:
 
 
 @_update("rmspropalex_update", "n", "g", "delta")
-def rmspropalex_update(weight, grad, n, g, delta, *, lr: float, gamma1: float = 0.95, gamma2: float = 0.9, epsilon: float = 1e-8, wd: float = 0.0,
-                       rescale_grad: float = 1.0, clip_gradient: float = -1.0, clip_weights: float = -1.0):
+def rmspropalex_update(weight, grad, n, g, delta, *, lr: float, gamma1: float = 0.95, gamma2: float = 0.9, epsilon: float = 1e-8,
+                       wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0, clip_weights: float = -1.0):
     """Centred RMSProp with momentum (Graves 2013): the variance ``n - g**2`` of the gradients scales the step."""
     return rules.rmsprop_centered(weight, grad, n, g, delta, lr, gamma1, gamma2, epsilon, wd, rescale_grad, clip_gradient, clip_weights)
 
@@ -231,8 +233,8 @@ def ftrl_update(weight, grad, z, n, *, lr: float, lamda1: float = 0.01, beta: fl
 
 
 @_update("ftml_update", "d", "v", "z")
-def ftml_update(weight, grad, d, v, z, *, lr: float, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, t: int, wd: float = 0.0,
-                rescale_grad: float = 1.0, clip_grad: float = -1.0):
+def ftml_update(weight, grad, d, v, z, *, lr: float, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, t: int,
+                wd: float = 0.0, rescale_grad: float = 1.0, clip_grad: float = -1.0):
     """Follow the moving leader (FTML). `t` counts the steps from 1."""
     return rules.ftml(weight, grad, d, v, z, lr, beta1, beta2, epsilon, t, wd, rescale_grad, clip_grad)
 
@@ -258,7 +260,8 @@ def adagrad_update(weight, grad, history, *, lr: float, epsilon: float = 1e-7, w
 
 
 @_update("_contrib_group_adagrad_update", "history", same_shape=False)
-def group_adagrad_update(weight, grad, history, *, lr: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0, epsilon: float = 1e-5):
+def group_adagrad_update(weight, grad, history, *, lr: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
+                         epsilon: float = 1e-5):
     """AdaGrad with one `history` for each row: the mean of its squared gradients, of shape (rows, 1) or (rows,)."""
     return rules.group_adagrad(weight, grad, history, lr, rescale_grad, clip_gradient, epsilon)
 

@@ -100,8 +100,8 @@ def pdf_dirichlet(sample, alpha, *, is_log: bool = False):
     """
     lead = alpha.shape[:-1]
     if sample.shape[:len(lead)] != lead or sample.shape[-1] != alpha.shape[-1]:
-        raise MXNetError(f"_random_pdf_dirichlet: `sample` must begin and end with the sizes of `alpha`; received {tuple(sample.shape)} and "
-                         f"{tuple(alpha.shape)}")
+        raise MXNetError(f"_random_pdf_dirichlet: `sample` must begin and end with the sizes of `alpha`; received {tuple(sample.shape)} "
+                         f"and {tuple(alpha.shape)}")
     alpha = alpha.reshape(*lead, *[1] * (sample.dim() - alpha.dim()), alpha.shape[-1])
     logarithm = (torch.xlogy(alpha - 1, sample) - torch.lgamma(alpha)).sum(-1) + torch.lgamma(alpha.sum(-1))
     return _finish(logarithm if logarithm.dim() else logarithm.reshape(1), is_log)

@@ -16,6 +16,7 @@ from ..schema import Device, DType, Literal, Optional, Shape
 from ..shapes import product, unify
 
 RealType = Optional[Literal["float16", "float32", "float64"]]
+IntegerType = Optional[Literal["int32", "int64"]]
 
 
 def _uniform(out, source, low, high):
@@ -181,8 +182,7 @@ def random_generalized_negative_binomial(*, mu: float = 1.0, alpha: float = 1.0,
 
 
 @op("_random_randint", aliases=("random_randint", "_npi_random_randint"))
-def random_randint(*, low: int, high: int, shape: Optional[Shape] = None, dtype: Optional[Literal["int32", "int64"]] = None,
-                   device: Device = None):
+def random_randint(*, low: int, high: int, shape: Optional[Shape] = None, dtype: IntegerType = None, device: Device = None):
     """Integers that are equally likely from `low` up to, not including, `high`.
 
     Raises
@@ -345,8 +345,8 @@ def sample_generalized_negative_binomial(mu, alpha, *, shape: Shape = (), dtype:
 def sample_multinomial(data, *, shape: Shape = (), get_prob: bool = False, dtype: DType = torch.int32):
     """Draw classes with the probabilities `data`: (k,) or (..., k), along the last axis.
 
-    The result has the shape ``(*data.shape[:-1], *shape)``, or (1,) for one class out of one distribution. With `get_prob` the logarithms of
-    the probabilities follow as a second array; the gradient reaches `data` through these.
+    The result has the shape ``(*data.shape[:-1], *shape)``, or (1,) for one class out of one distribution. With `get_prob` the
+    logarithms of the probabilities follow as a second array; the gradient reaches `data` through these.
 
     Raises
     ------
@@ -393,8 +393,8 @@ def _(in_types, out_types, *, dtype, get_prob, **_):
 def sample_unique_zipfian(*, range_max: int, shape: Optional[Shape] = None, device: Device = None):
     """For each of the n rows of `shape` (n, k) different classes below `range_max`, small ones more likely, and the draws it took.
 
-    The probability of class c is ``log((c + 2) / (c + 1)) / log(range_max + 1)``, as in candidate sampling. The second array, of shape (n,), counts
-    the draws, repeated ones included.
+    The probability of class c is ``log((c + 2) / (c + 1)) / log(range_max + 1)``, as in candidate sampling. The second array, of
+    shape (n,), counts the draws, repeated ones included.
 
     Raises
     ------

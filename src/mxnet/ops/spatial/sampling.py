@@ -89,7 +89,7 @@ def _up_sampling_inputs(attributes):
     return tuple(f"arg{i}" for i in range(max(attributes["num_args"], 1)))
 
 
-@op("UpSampling", key_var_num_args="num_args", inputs_rule=_up_sampling_inputs)
+@op("UpSampling", key_var_num_args="num_args", inputs_rule=_up_sampling_inputs, initial={"weight": ["bilinear", {}]})
 def up_sampling(*data, scale: int, num_filter: int = 0, sample_type: Literal["bilinear", "nearest"],
                 multi_input_mode: Literal["concat", "sum"] = "concat", num_args: int = 1, workspace: int = 512):
     """Enlarge feature maps (N, C, H, W) by `scale`.
@@ -245,7 +245,8 @@ def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilat
         raise MXNetError(f"col2im: an image of {output_size} has {index.numel() // math.prod(kernel)} windows, received {data.shape[2]}")
     image = data.new_zeros(data.shape[0], channels, math.prod(padded)).index_add(2, index, data.reshape(data.shape[0], channels, -1))
     image = image.reshape(data.shape[0], channels, *padded)
-    return image[(slice(None), slice(None), *(slice(p, p + s) for p, s in zip(pad, output_size)))].contiguous()
+    inner = tuple(slice(p, p + s) for p, s in zip(pad, output_size))
+    return image[(slice(None), slice(None)) + inner].contiguous()
 
 
 def bilinear_gather(flat, base, y, x, height, width, outside):

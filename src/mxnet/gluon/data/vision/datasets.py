@@ -65,7 +65,7 @@ def _read_idx(path, ndim):
             if len(header) < 4 + 4 * ndim or header[:4] != struct.pack(">I", magic):
                 raise _Unreadable(f"{path} is no MNIST file: it must start with {magic}, received {header[:4]!r}")
             shape = struct.unpack(f">{ndim}I", header[4:])
-            content = np.frombuffer(f.read(), np.uint8)
+            content = np.frombuffer(bytearray(f.read()), np.uint8)  # a bytearray, because torch insists on writable memory
     except (OSError, EOFError, ValueError) as error:
         raise _Unreadable(f"cannot read {path}: {error}") from error
     expected = int(np.prod(shape, dtype=object))

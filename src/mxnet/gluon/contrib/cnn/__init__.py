@@ -1,0 +1,2 @@
+"""Convolutions that may still change."""
+from .conv_layers import *  # noqa: F403

@@ -1,0 +1,2 @@
+"""Samplers that may still change."""
+from .sampler import *  # noqa: F403

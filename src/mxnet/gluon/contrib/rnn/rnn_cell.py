@@ -1,0 +1,134 @@
+"""Variational dropout and projected LSTM."""
+from ...parameter import tensor_types
+from ...rnn import BidirectionalCell, HybridRecurrentCell, ModifierCell, SequentialRNNCell
+from ...rnn.sequences import _format_sequence, _get_begin_state, _mask_sequence_variable_length
+from ...utils import UsageError
+
+__all__ = ["VariationalDropoutCell", "LSTMPCell"]
+
+
+class VariationalDropoutCell(ModifierCell):
+    """Dropout that drops the same elements at every step of a sequence (arXiv:1512.05287).
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+    drop_inputs, drop_states, drop_outputs : float
+        The shares of elements to drop; of the states, in the first one only.
+
+    Raises
+    ------
+    UsageError
+        If states are to be dropped in a BidirectionalCell.
+    """
+
+    def __init__(self, base_cell, drop_inputs=0., drop_states=0., drop_outputs=0.):
+        holds = isinstance(base_cell, SequentialRNNCell) and any(isinstance(c, BidirectionalCell) for c in base_cell._children.values())
+        if drop_states and (holds or isinstance(base_cell, BidirectionalCell)):
+            raise UsageError("BidirectionalCell doesn't support variational state dropout. "
+                             "Please add VariationalDropoutCell to the cells underneath instead.")
+        super().__init__(base_cell)
+        self.drop_inputs, self.drop_states, self.drop_outputs = drop_inputs, drop_states, drop_outputs
+        self.drop_inputs_mask = self.drop_states_mask = self.drop_outputs_mask = None
+
+    def _alias(self):
+        return "vardrop"
+
+    def __repr__(self):
+        return f"{type(self).__name__}(p_out = {self.drop_outputs}, p_state = {self.drop_states})"
+
+    def reset(self):
+        """Forget what was dropped too."""
+        super().reset()
+        self.drop_inputs_mask = self.drop_states_mask = self.drop_outputs_mask = None
+
+    def hybrid_forward(self, F, inputs, states):
+        """The output and the new states."""
+        def mask(name, like):
+            share = getattr(self, name)
+            if getattr(self, name + "_mask") is None:
+                setattr(self, name + "_mask", F.Dropout(F.ones_like(like), p=share))
+            return getattr(self, name + "_mask")
+
+        if self.drop_states:
+            states = [states[0] * mask("drop_states", states[0]), *states[1:]]
+        if self.drop_inputs:
+            inputs = inputs * mask("drop_inputs", inputs)
+        output, states = self.base_cell(inputs, states)
+        if self.drop_outputs:
+            output = output * mask("drop_outputs", output)
+        return output, states
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+        """Run the cell over a sequence; see `RecurrentCell.unroll`."""
+        if self.drop_states:
+            return super().unroll(length, inputs, begin_state, layout, merge_outputs, valid_length=valid_length)
+        # Without states to drop, inputs and outputs are dropped all at once, with one fate along the axis of time.
+        self.reset()
+        inputs, axis, F, batch_size = _format_sequence(length, inputs, layout, True)
+        states = _get_begin_state(self, F, begin_state, inputs, batch_size)
+        if self.drop_inputs:
+            inputs = F.Dropout(inputs, p=self.drop_inputs, axes=(axis,))
+        outputs, states = self.base_cell.unroll(length, inputs, states, layout, merge_outputs=True, valid_length=valid_length)
+        if self.drop_outputs:
+            outputs = F.Dropout(outputs, p=self.drop_outputs, axes=(axis,))
+        merge_outputs = isinstance(outputs, tensor_types) if merge_outputs is None else merge_outputs
+        outputs = _format_sequence(length, outputs, layout, merge_outputs)[0]
+        if valid_length is not None:
+            outputs = _mask_sequence_variable_length(F, outputs, length, valid_length, axis, merge_outputs)
+        return outputs, states
+
+
+class LSTMPCell(HybridRecurrentCell):
+    """`LSTMCell` whose hidden state is projected (arXiv:1402.1128).
+
+    Parameters
+    ----------
+    hidden_size : int
+    projection_size : int
+        The size of output and hidden state.
+    i2h_weight_initializer, h2h_weight_initializer, h2r_weight_initializer, i2h_bias_initializer, h2h_bias_initializer \
+: str or Initializer, optional
+    input_size : int
+        0 waits for the first batch.
+    prefix, params
+        As for `Block`.
+    """
+
+    def __init__(self, hidden_size, projection_size, i2h_weight_initializer=None, h2h_weight_initializer=None,
+                 h2r_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros", input_size=0, prefix=None,
+                 params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._hidden_size, self._projection_size, self._input_size = hidden_size, projection_size, input_size
+        rows = 4 * hidden_size
+        for name, shape, init in (("i2h_weight", (rows, input_size), i2h_weight_initializer),
+                                  ("h2h_weight", (rows, projection_size), h2h_weight_initializer),
+                                  ("h2r_weight", (projection_size, hidden_size), h2r_weight_initializer),
+                                  ("i2h_bias", (rows,), i2h_bias_initializer),
+                                  ("h2h_bias", (rows,), h2h_bias_initializer)):
+            setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
+
+    def _alias(self):
+        return "lstmp"
+
+    def __repr__(self):
+        rows, size = self.i2h_weight.shape
+        return f"{type(self).__name__}({size or None} -> {rows} -> {self.h2r_weight.shape[0]})"
+
+    def state_info(self, batch_size=0):
+        """The shapes of the projected hidden state and of the memory."""
+        return [{"shape": (batch_size, size), "__layout__": "NC"} for size in (self._projection_size, self._hidden_size)]
+
+    def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, h2r_weight, i2h_bias, h2h_bias):
+        """The output and the new states."""
+        prefix, rows = f"t{self._counter}_", 4 * self._hidden_size
+        i2h = F.FullyConnected(data=inputs, weight=i2h_weight, bias=i2h_bias, num_hidden=rows, name=prefix + "i2h")
+        h2h = F.FullyConnected(data=states[0], weight=h2h_weight, bias=h2h_bias, num_hidden=rows, name=prefix + "h2h")
+        gates = F.SliceChannel(i2h + h2h, num_outputs=4, name=prefix + "slice")
+        in_gate, forget_gate, memory, out_gate = (
+            F.Activation(gates[i], act_type=kind, name=prefix + name)
+            for i, (name, kind) in enumerate((("i", "sigmoid"), ("f", "sigmoid"), ("c", "tanh"), ("o", "sigmoid"))))
+        next_c = F.elemwise_add(forget_gate * states[1], in_gate * memory, name=prefix + "state")
+        hidden = F.elemwise_mul(out_gate, F.Activation(next_c, act_type="tanh"), name=prefix + "hidden")
+        output = F.FullyConnected(data=hidden, weight=h2r_weight, no_bias=True, num_hidden=self._projection_size, name=prefix + "out")
+        return output, [output, next_c]

@@ -1,0 +1,572 @@
+"""Object detection: augmenters that change boxes with their images, and the iterator that applies them.
+
+The objects of an image are an array (objects, 5 or more): class, left, top, right, bottom, each side as a share of the image's,
+and whatever else a program keeps there.
+"""
+import json
+import logging
+import math
+import random
+import warnings
+
+import numpy as np
+import torch
+
+from ..base import MXNetError, numeric_types
+from ..io.base import DataDesc
+from ..ndarray import NDArray
+from .augment import MEAN, STD, Augmenter, CastAug, ForceResizeAug, ResizeAug, _plain, colour_augmenters
+from .image import check_per_channel, copyMakeBorder, fixed_crop, like
+from .image_iter import ImageIter
+
+__all__ = ["CreateDetAugmenter", "CreateMultiRandCropAugmenter", "DetAugmenter", "DetBorrowAug", "DetHorizontalFlipAug", "DetRandomCropAug",
+           "DetRandomPadAug", "DetRandomSelectAug", "ImageDetIter"]
+
+_ISOLATED = 16  # OpenCV's border that is filled with a constant and knows nothing of pixels around
+
+
+def _areas(boxes):
+    return np.maximum(0, boxes[:, 2] - boxes[:, 0]) * np.maximum(0, boxes[:, 3] - boxes[:, 1])
+
+
+def _has_extent(objects):
+    return (objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])
+
+
+def _range(name, value):
+    """A pair, of which one number stands for both."""
+    if isinstance(value, numeric_types):
+        return value, value
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise MXNetError(f"{name} must be a number or a pair of numbers, received {value!r}")
+    return value
+
+
+class DetAugmenter:
+    """The base of augmenters for detection.
+
+    Parameters
+    ----------
+    **kwargs
+        What `dumps` shows.
+    """
+
+    def __init__(self, **kwargs):
+        self._kwargs = {name: _plain(value) for name, value in kwargs.items()}
+
+    def dumps(self):
+        """Name and parameters as JSON text."""
+        return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+    def __call__(self, src, label):
+        """The changed image and its objects; both may be changed in place."""
+        raise NotImplementedError(f"{type(self).__name__} must implement __call__")
+
+
+class DetBorrowAug(DetAugmenter):
+    """An `Augmenter` that leaves objects where they are.
+
+    Parameters
+    ----------
+    augmenter : Augmenter
+    """
+
+    def __init__(self, augmenter):
+        if not isinstance(augmenter, Augmenter):
+            raise TypeError(f"Borrowing from invalid Augmenter: expected an mx.image.Augmenter, received {type(augmenter).__name__}")
+        super().__init__(augmenter=augmenter.dumps())
+        self.augmenter = augmenter
+
+    def dumps(self):
+        """Name and the text of the augmenter, as a list."""
+        return [type(self).__name__.lower(), self.augmenter.dumps()]
+
+    def __call__(self, src, label):
+        return self.augmenter(src), label
+
+
+class DetRandomSelectAug(DetAugmenter):
+    """One of several augmenters, chosen anew for each image.
+
+    Parameters
+    ----------
+    aug_list : list of DetAugmenter
+    skip_prob : float
+        Probability of choosing none.
+    """
+
+    def __init__(self, aug_list, skip_prob=0):
+        super().__init__(skip_prob=skip_prob)
+        self.aug_list = list(aug_list) if isinstance(aug_list, (list, tuple)) else [aug_list]
+        for augmenter in self.aug_list:
+            if not isinstance(augmenter, DetAugmenter):
+                raise ValueError(f"Allow DetAugmenter in list only, received {type(augmenter).__name__}")
+        self.skip_prob = skip_prob if self.aug_list else 1
+
+    def dumps(self):
+        """Name and the texts of the augmenters, as a list."""
+        return [type(self).__name__.lower(), [augmenter.dumps() for augmenter in self.aug_list]]
+
+    def __call__(self, src, label):
+        if random.random() < self.skip_prob:
+            return src, label
+        random.shuffle(self.aug_list)
+        return self.aug_list[0](src, label)
+
+
+class DetHorizontalFlipAug(DetAugmenter):
+    """Mirror the image with probability `p`."""
+
+    def __init__(self, p):
+        super().__init__(p=p)
+        self.p = p
+
+    def __call__(self, src, label):
+        if random.random() < self.p:
+            src = like(src, src._data.flip(1))
+            label[:, [1, 3]] = 1.0 - label[:, [3, 1]]
+        return src, label
+
+
+class _Reframing(DetAugmenter):
+    """An augmenter that looks at the image through another window, sought at random within ranges of shape and area."""
+
+    def __init__(self, least_area, aspect_ratio_range, area_range, max_attempts, **kwargs):
+        aspect_ratio_range = _range("aspect_ratio_range", aspect_ratio_range)
+        area_range = _range("area_range", area_range)
+        super().__init__(aspect_ratio_range=aspect_ratio_range, area_range=area_range, max_attempts=max_attempts, **kwargs)
+        self.aspect_ratio_range, self.area_range, self.max_attempts = aspect_ratio_range, area_range, max_attempts
+        self.enabled = area_range[1] > least_area and area_range[0] <= area_range[1] and 0 < aspect_ratio_range[0] <= aspect_ratio_range[1]
+        if not self.enabled:
+            warnings.warn(f"Skip {type(self).__name__} due to invalid parameters: area_range={area_range}, "
+                          f"aspect_ratio_range={aspect_ratio_range}", stacklevel=3)
+
+    def _find(self, label, height, width):
+        """(x, y, width, height, objects in it) of a window, or None."""
+        if not self.enabled or height <= 0 or width <= 0:
+            return None
+        area = height * width
+        for _ in range(self.max_attempts):
+            ratio = random.uniform(*self.aspect_ratio_range)
+            size = self._size(ratio, self.area_range[0] * area, self.area_range[1] * area, height, width)
+            found = size and self._place(label, *size, height, width)
+            if found:
+                return found
+        return None
+
+
+class DetRandomCropAug(_Reframing):
+    """Cut out a random window that shows enough of some object.
+
+    Parameters
+    ----------
+    min_object_covered : float
+        Every object of which the window shows anything must be in it by more than this share.
+    aspect_ratio_range : tuple of float
+        Range of the window's width / height.
+    area_range : tuple of float
+        Range of the share of the image that it covers.
+    min_eject_coverage : float
+        Objects of which no more than this share is left are dropped.
+    max_attempts : int
+        The image stays as it is when so many attempts found no window.
+    """
+
+    def __init__(self, min_object_covered=0.1, aspect_ratio_range=(0.75, 1.33), area_range=(0.05, 1.0), min_eject_coverage=0.3, max_attempts=50):
+        super().__init__(0, aspect_ratio_range, area_range, max_attempts, min_object_covered=min_object_covered,
+                         min_eject_coverage=min_eject_coverage)
+        self.min_object_covered, self.min_eject_coverage = min_object_covered, min_eject_coverage
+        # MXNet's order, which `dumps` shows.
+        self._kwargs = {name: self._kwargs[name] for name in ("min_object_covered", "aspect_ratio_range", "area_range", "min_eject_coverage",
+                                                              "max_attempts")}
+
+    def __call__(self, src, label):
+        found = self._find(label, *src.shape[:2])
+        if found:
+            x, y, width, height, label = found
+            src = fixed_crop(src, x, y, width, height)
+        return src, label
+
+    def _size(self, ratio, min_area, max_area, height, width):
+        most = int(round(math.sqrt(max_area / ratio)))
+        if round(most * ratio) > width:
+            most = int((width + 0.4999999) / ratio)
+        most = min(most, height)
+        h = min(int(round(math.sqrt(min_area / ratio))), most)
+        if h < most:
+            h = random.randint(h, most)
+        # Rounding may have left the range by a pixel.
+        w = int(round(h * ratio))
+        if w * h < min_area:
+            h += 1
+            w = int(round(h * ratio))
+        if w * h > max_area:
+            h -= 1
+            w = int(round(h * ratio))
+        return (w, h) if min_area <= w * h <= max_area and 0 <= w <= width and 0 <= h <= height else None
+
+    def _place(self, label, w, h, height, width):
+        y = random.randint(0, height - h)
+        x = random.randint(0, width - w)
+        if w * h < 2:
+            return None
+        window = np.array([x / width, y / height, (x + w) / width, (y + h) / height])
+        if not self._shows_enough(label[:, 1:5], window, width * height):
+            return None
+        objects = self._objects_in(label, window)
+        return (x, y, w, h, objects) if len(objects) else None
+
+    def _shows_enough(self, boxes, window, pixels):
+        areas = _areas(boxes)
+        visible = areas * pixels > 2
+        inside = np.concatenate([np.maximum(boxes[visible, :2], window[:2]), np.minimum(boxes[visible, 2:], window[2:])], axis=1)
+        shares = _areas(inside) / areas[visible]
+        shares = shares[shares > 0]
+        return shares.size > 0 and shares.min() > self.min_object_covered
+
+    def _objects_in(self, label, window):
+        size = window[2:] - window[:2]
+        out = label.copy()
+        out[:, 1:5] = np.clip((out[:, 1:5] - np.tile(window[:2], 2)) / np.tile(size, 2), 0, 1)
+        # Boxes without an area divide by 0; they are dropped for that.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = _areas(out[:, 1:5]) * size.prod() / _areas(label[:, 1:5])
+        return out[_has_extent(out) & (left > self.min_eject_coverage)]
+
+
+class DetRandomPadAug(_Reframing):
+    """Put the image somewhere in a larger one, filled with a colour.
+
+    Parameters
+    ----------
+    aspect_ratio_range : tuple of float
+        Range of the larger image's width / height.
+    area_range : tuple of float
+        Range of its area, of which the image's is 1.
+    max_attempts : int
+        The image stays as it is when so many attempts found no such size.
+    pad_val : float or tuple of float
+        The colour.
+    """
+
+    def __init__(self, aspect_ratio_range=(0.75, 1.33), area_range=(1.0, 3.0), max_attempts=50, pad_val=(128, 128, 128)):
+        pad_val = (pad_val,) * 3 if isinstance(pad_val, numeric_types) else pad_val
+        super().__init__(1.0, aspect_ratio_range, area_range, max_attempts, pad_val=pad_val)
+        self.pad_val = pad_val
+
+    def __call__(self, src, label):
+        height, width = src.shape[:2]
+        found = self._find(label, height, width)
+        if found:
+            x, y, w, h, label = found
+            src = copyMakeBorder(src, y, h - y - height, x, w - x - width, _ISOLATED, values=self.pad_val)
+        return src, label
+
+    def _size(self, ratio, min_area, max_area, height, width):
+        h, most = int(round(math.sqrt(min_area / ratio))), int(round(math.sqrt(max_area / ratio)))
+        if round(h * ratio) < width:
+            h = int((width + 0.499999) / ratio)
+        h = min(max(h, height), most)
+        if h < most:
+            h = random.randint(h, most)
+        w = int(round(h * ratio))
+        # A border of a pixel is not worth the trouble.
+        return (w, h) if h - height >= 2 and w - width >= 2 else None
+
+    def _place(self, label, w, h, height, width):
+        y = random.randint(0, h - height)
+        x = random.randint(0, w - width)
+        out = label.copy()
+        out[:, [1, 3]] = (out[:, [1, 3]] * width + x) / w
+        out[:, [2, 4]] = (out[:, [2, 4]] * height + y) / h
+        return x, y, w, h, out
+
+
+def CreateMultiRandCropAugmenter(min_object_covered=0.1, aspect_ratio_range=(0.75, 1.33), area_range=(0.05, 1.0), min_eject_coverage=0.3,
+                                 max_attempts=50, skip_prob=0):
+    """Several `DetRandomCropAug`, of which each image gets one.
+
+    Each parameter may be a list; those that are none, or have one entry, are the same for all.
+
+    Parameters
+    ----------
+    min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts
+        As in `DetRandomCropAug`.
+    skip_prob : float
+        Probability of no cropping.
+
+    Raises
+    ------
+    MXNetError
+        If lists have different lengths.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> len(mx.image.CreateMultiRandCropAugmenter(min_object_covered=[0.1, 0.5, 0.9]).aug_list)
+    3
+    """
+    lists = [value if isinstance(value, list) else [value]
+             for value in (min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts)]
+    count = max(map(len, lists))
+    if any(len(values) not in (1, count) for values in lists):
+        raise MXNetError(f"CreateMultiRandCropAugmenter: lists must have the same length, received lengths {[len(values) for values in lists]}")
+    lists = [values * count if len(values) == 1 else values for values in lists]
+    return DetRandomSelectAug([DetRandomCropAug(*values) for values in zip(*lists, strict=True)], skip_prob=skip_prob)
+
+
+def CreateDetAugmenter(data_shape, resize=0, rand_crop=0, rand_pad=0, rand_gray=0, rand_mirror=False, mean=None, std=None, brightness=0, contrast=0,
+                       saturation=0, pca_noise=0, hue=0, inter_method=2, min_object_covered=0.1, aspect_ratio_range=(0.75, 1.33),
+                       area_range=(0.05, 3.0), min_eject_coverage=0.3, max_attempts=50, pad_val=(127, 127, 127)):
+    """The usual augmenters for training a detector, in the usual order.
+
+    Parameters
+    ----------
+    data_shape : tuple of int
+        (channels, height, width) of the result.
+    resize : int
+        First resize the shorter side to so many pixels, if above 0.
+    rand_crop, rand_pad, rand_gray : float
+        Probabilities of cropping, of padding, and of a gray image.
+    rand_mirror : bool
+        Mirror half of the images.
+    mean, std, brightness, contrast, saturation, pca_noise, hue, inter_method
+        As in `CreateAugmenter`.
+    min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts
+        As in `CreateMultiRandCropAugmenter`; the upper end of `area_range` is for padding too.
+    pad_val : tuple of float
+        Colour of the padding.
+    """
+    augmenters = [DetBorrowAug(ResizeAug(resize, inter_method))] if resize > 0 else []
+    if rand_crop > 0:
+        augmenters.append(CreateMultiRandCropAugmenter(min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts,
+                                                       skip_prob=1 - rand_crop))
+    if rand_mirror:
+        augmenters.append(DetHorizontalFlipAug(0.5))
+    if rand_pad > 0:
+        padding = DetRandomPadAug(aspect_ratio_range, (1.0, area_range[1]), max_attempts, pad_val)
+        augmenters.append(DetRandomSelectAug([padding], 1 - rand_pad))
+    plain = [ForceResizeAug((data_shape[2], data_shape[1]), inter_method), CastAug(),
+             *colour_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gray, mean, std)]
+    return augmenters + [DetBorrowAug(augmenter) for augmenter in plain]
+
+
+class ImageDetIter(ImageIter):
+    """Batches of images with boxes of objects; see `ImageIter` for the sources.
+
+    The labels of an image are ``header width, object width, ..., objects``: the width of the header, at least 2, of an object, at
+    least 5, what else the header holds, and the objects. A batch has them as (batch size, most objects of an image, object
+    width), filled up with -1. Images without a valid object are left out.
+
+    Parameters
+    ----------
+    batch_size : int
+    data_shape : tuple of int
+        (3, height, width).
+    path_imgrec, path_imglist, path_root, path_imgidx, shuffle, part_index, num_parts, imglist, last_batch_handle
+        As in `ImageIter`.
+    aug_list : list of DetAugmenter, optional
+        By default that of `CreateDetAugmenter`.
+    data_name, label_name : str
+    **kwargs
+        For `CreateDetAugmenter`.
+
+    Raises
+    ------
+    MXNetError
+        As in `ImageIter`, and if the labels have another form.
+    """
+
+    def __init__(self, batch_size, data_shape, path_imgrec=None, path_imglist=None, path_root=None, path_imgidx=None, shuffle=False, part_index=0,
+                 num_parts=1, aug_list=None, imglist=None, data_name="data", label_name="label", last_batch_handle="pad", **kwargs):
+        super().__init__(batch_size=batch_size, data_shape=data_shape, path_imgrec=path_imgrec, path_imglist=path_imglist, path_root=path_root,
+                         path_imgidx=path_imgidx, shuffle=shuffle, part_index=part_index, num_parts=num_parts, aug_list=[], imglist=imglist,
+                         data_name=data_name, label_name=label_name, last_batch_handle=last_batch_handle)
+        self.auglist = CreateDetAugmenter(self.data_shape, **kwargs) if aug_list is None else aug_list
+        self.label_shape = self._estimate_label_shape()
+        self.provide_label = [DataDesc(label_name, (batch_size, *self.label_shape))]
+
+    def _estimate_label_shape(self):
+        """(most objects of an image, object width) of the data."""
+        count = width = 0
+        self.hard_reset()
+        while True:
+            try:
+                label, _ = self.next_sample()
+            except StopIteration:
+                break
+            objects = self._parse_label(label)
+            count, width = max(count, len(objects)), objects.shape[1]
+        self.hard_reset()
+        if not count:
+            raise MXNetError("ImageDetIter: there are no images")
+        return count, width
+
+    def _parse_label(self, label):
+        """The objects in a label, those without extent left out.
+
+        Raises
+        ------
+        MXNetError
+            If it has another form, or no valid object.
+        """
+        raw = np.asarray(label.asnumpy() if isinstance(label, NDArray) else label, np.float32).ravel()
+        if raw.size < 7:
+            raise MXNetError(f"Label shape is invalid: {raw.shape}, of image {self._sample}; an object needs a header of 2 numbers and 5 more")
+        header, width = int(raw[0]), int(raw[1])
+        if header < 2 or width < 5 or (raw.size - header) % width:
+            raise MXNetError(f"Label shape {raw.shape} inconsistent with header width {header} and annotation width {width}, of image {self._sample}")
+        objects = raw[header:].reshape(-1, width)
+        objects = objects[_has_extent(objects)]
+        if not len(objects):
+            raise MXNetError(f"Encounter sample with no valid label: image {self._sample}")
+        return objects
+
+    def _check_valid_label(self, label):
+        if label.ndim != 2 or label.shape[1] < 5:
+            raise MXNetError(f"Label with shape (1+, 5+) required, {label.shape} received.")
+        if not (_has_extent(label) & (label[:, 0] >= 0)).any():
+            raise MXNetError("Invalid label occurs.")
+
+    def _new_batch(self):
+        return torch.zeros(self.provide_data[0].shape), torch.full(self.provide_label[0].shape, -1.0)
+
+    def _store(self, data, label, i, sample):
+        values, content = sample
+        image = self.imdecode(content)
+        try:
+            self.check_valid_image([image])
+            image, objects = self.augmentation_transform(image, self._parse_label(values))
+            self._check_valid_label(objects)
+        except RuntimeError as error:
+            logging.debug("Invalid image, skipping:  %s", error)
+            return False
+        data[i] = self.postprocess_data(image)._data
+        label[i] = -1
+        label[i, :len(objects)] = torch.from_numpy(np.ascontiguousarray(objects))
+        return True
+
+    def augmentation_transform(self, data, label):
+        """Apply the augmenters to an image and its objects."""
+        for augmenter in self.auglist:
+            data, label = augmenter(data, label)
+        return data, label
+
+    def check_label_shape(self, label_shape):
+        """Refuse a `label_shape` that the data don't fit into."""
+        if len(label_shape) != 2:
+            raise ValueError(f"label_shape should have length 2, received {label_shape}")
+        if label_shape[0] < self.label_shape[0]:
+            raise ValueError(f"Attempts to reduce label count from {self.label_shape[0]} to {label_shape[0]}, not allowed.")
+        if label_shape[1] != self.label_shape[1]:
+            raise ValueError(f"label_shape object width inconsistent: {self.label_shape[1]} vs {label_shape[1]}.")
+
+    def reshape(self, data_shape=None, label_shape=None):
+        """Change the shape of the images, or the number of objects that a batch has room for.
+
+        Raises
+        ------
+        ValueError
+            If the data don't fit into the new shape.
+        """
+        if data_shape is not None:
+            self.check_data_shape(data_shape)
+            self.data_shape = tuple(data_shape)
+            self.provide_data = [DataDesc(self.provide_data[0].name, (self.batch_size, *data_shape))]
+        if label_shape is not None:
+            self.check_label_shape(label_shape)
+            self.label_shape = tuple(label_shape)
+            self.provide_label = [DataDesc(self.provide_label[0].name, (self.batch_size, *label_shape))]
+
+    def sync_label_shape(self, it, verbose=False):
+        """Give two iterators, as for training and validation, room for the same number of objects.
+
+        Parameters
+        ----------
+        it : ImageDetIter
+        verbose : bool
+            Log the shape if it changed.
+
+        Returns
+        -------
+        ImageDetIter
+            `it`.
+        """
+        if not isinstance(it, ImageDetIter):
+            raise MXNetError(f"sync_label_shape: expected an ImageDetIter, received {type(it).__name__}")
+        if it.label_shape[1] != self.label_shape[1]:
+            raise MXNetError(f"sync_label_shape: object width mismatch: {self.label_shape[1]} and {it.label_shape[1]}")
+        most = max(self.label_shape[0], it.label_shape[0])
+        if verbose and self.label_shape != it.label_shape:
+            logging.info("Resized label_shape to (%d, %d).", most, self.label_shape[1])
+        for iterator in (self, it):
+            if iterator.label_shape[0] < most:
+                iterator.reshape(label_shape=(most, iterator.label_shape[1]))
+        return it
+
+    def draw_next(self, color=None, thickness=2, mean=None, std=None, clip=True, waitKey=None, window_name="draw_next", id2labels=None):
+        """Yield the images one by one, with their boxes drawn.
+
+        Parameters
+        ----------
+        color : tuple, optional
+            (red, green, blue); random for each box by default.
+        thickness : int
+            Of the lines, in pixels.
+        mean, std : True or array, optional
+            What the augmenters subtracted and divided by, to be undone.
+        clip : bool
+            Cut values off at 0 and 255.
+        waitKey : int, optional
+            Show each image in a window for so many milliseconds, 0 until a key is pressed. Needs OpenCV with a display.
+        window_name : str
+        id2labels : dict, optional
+            Names of classes, to be written into the boxes.
+
+        Yields
+        ------
+        numpy.ndarray
+            uint8, (height, width, 3), with blue first.
+        """
+        import cv2
+        mean, std = check_per_channel("mean", mean, MEAN), check_per_channel("std", std, STD)
+        while True:
+            try:
+                label, content = self.next_sample()
+            except StopIteration:
+                return
+            image = self.imdecode(content)
+            try:
+                self.check_valid_image([image])
+                objects = self._parse_label(label)
+            except RuntimeError as error:
+                logging.debug("Invalid image, skipping:  %s", error)
+                continue
+            image, objects = self.augmentation_transform(image, objects)
+            pixels = image.asnumpy() * (1 if std is None else std) + (0 if mean is None else mean)
+            pixels = np.ascontiguousarray(pixels[:, :, ::-1])
+            picture = (np.clip(pixels, 0, 255) if clip else pixels).astype(np.uint8)
+            for one in objects:
+                self._draw(picture, one, color, thickness, id2labels or {})
+            if waitKey is not None:
+                try:
+                    cv2.imshow(window_name, picture)
+                    cv2.waitKey(waitKey)
+                except cv2.error as error:
+                    raise MXNetError(f"draw_next(waitKey={waitKey}) cannot open a window: {error.err or error}; leave waitKey out") from error
+            yield picture
+
+    @staticmethod
+    def _draw(picture, one, color, thickness, names):
+        import cv2
+        height, width = picture.shape[:2]
+        left, top, right, bottom = (int(share * side) for share, side in zip(one[1:5], (width, height) * 2, strict=True))
+        if left < 0:
+            return
+        colour = tuple(color[::-1]) if color else tuple(np.random.rand(3) * 255)
+        cv2.rectangle(picture, (left, top), (right, bottom), colour, thickness)
+        name = names.get(int(one[0]))
+        if name is not None:
+            font = cv2.FONT_HERSHEY_SIMPLEX
+            text_height = cv2.getTextSize(name, font, 0.5, 2)[0][1]
+            cv2.putText(picture, name, (left + 5, top + text_height + 5), font, 0.5, (255, 255, 255), 2)

@@ -1,0 +1,372 @@
+"""`ImageDetRecordIter`: batches of images with boxes of objects out of RecordIO files."""
+import dataclasses
+import random
+from typing import Literal
+
+import numpy as np
+import torch
+
+from ..base import MXNetError
+from ..ops.schema import Floats, Shape
+from ..recordio import open_stream, unpack
+from .augment import resize_image, shift_hls, shorter_side
+from .image_record import Decoder, ImageBatches, Normalizer, load_mean_image, usable_threads
+from .native import Dtype, LoaderContext, native_iterator, require
+from .record_source import SequentialRecords
+
+__all__ = ["ImageDetRecordIter"]
+
+# A smaller enlargement than this is not worth padding for.
+_LEAST_PAD = 1.05
+
+
+def split_label(raw):
+    """Header and valid objects of a label ``header width, object width, ..., objects``.
+
+    An object is class, left, top, right, bottom (as shares of the image's sides), and what else its width has room for.
+
+    Raises
+    ------
+    MXNetError
+        If the label has another form.
+    """
+    require(raw.size >= 7, f"a detection label needs a header of 2 numbers and objects of 5 or more, received {raw.size} numbers")
+    header, width = int(raw[0]), int(raw[1])
+    require(header >= 2 and width >= 5 and header <= raw.size and (raw.size - header) % width == 0,
+            f"a detection label of {raw.size} numbers does not fit its own header width {header} and object width {width}")
+    objects = raw[header:].reshape(-1, width)
+    return raw[:header], objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])]
+
+
+def _areas(boxes):
+    return np.maximum(0, boxes[:, 2] - boxes[:, 0]) * np.maximum(0, boxes[:, 3] - boxes[:, 1])
+
+
+def _project(objects, window):
+    """Objects as seen through the window (left, top, right, bottom)."""
+    left, top, right, bottom = window
+    size = np.array([right - left, bottom - top], np.float32)
+    out = objects.copy()
+    out[:, 1:3] = np.maximum(0, (objects[:, 1:3] - (left, top)) / size)
+    out[:, 3:5] = np.minimum(1, (objects[:, 3:5] - (left, top)) / size)
+    return out
+
+
+@dataclasses.dataclass
+class Cropper:
+    """One of the crop samplers: the ranges in which a window is sought, and what it must show."""
+
+    scale: tuple
+    aspect_ratio: tuple
+    overlap: tuple
+    sample_coverage: tuple
+    object_coverage: tuple
+    trials: int
+
+    def window(self, image_ratio, rng):
+        """A random window (left, top, right, bottom)."""
+        scale = rng.uniform(*self.scale) + 1e-12
+        least = max(self.aspect_ratio[0] / image_ratio, scale * scale)
+        most = min(self.aspect_ratio[1] / image_ratio, 1 / (scale * scale))
+        ratio = rng.uniform(least, most) ** 0.5
+        width, height = min(1.0, scale * ratio), min(1.0, scale / ratio)
+        left, top = rng.uniform(0, 1 - width), rng.uniform(0, 1 - height)
+        return left, top, left + width, top + height
+
+    def accepts(self, window, boxes):
+        """Whether some box meets all the constraints."""
+        left, top, right, bottom = window
+        common = _areas(np.concatenate([np.maximum(boxes[:, :2], (left, top)), np.minimum(boxes[:, 2:], (right, bottom))], axis=1))
+        area, areas = (right - left) * (bottom - top), _areas(boxes)
+        good = np.ones(len(boxes), bool)
+        for (least, most), value in ((self.overlap, common / (area + areas - common)), (self.sample_coverage, common / area),
+                                     (self.object_coverage, common / areas)):
+            if least > 0 or most < 1:
+                good &= (value >= least) & (value <= most)
+        return good.any()
+
+
+@dataclasses.dataclass
+class DetectionAugmenter:
+    """What `det_aug_default` does to an image and its objects. The fields are parameters of `ImageDetRecordIter`."""
+
+    data_shape: tuple
+    croppers: list
+    resize: int
+    rand_crop_prob: float
+    crop_emit_mode: str
+    emit_overlap_thresh: float
+    rand_pad_prob: float
+    max_pad_scale: float
+    hls: tuple
+    hls_probs: tuple
+    max_random_contrast: float
+    random_contrast_prob: float
+    rand_mirror_prob: float
+    fill_value: int
+    inter_method: int
+    resize_mode: str
+
+    is_random = True
+
+    def __call__(self, image, objects, rng):
+        import cv2
+        if self.resize != -1:
+            image = resize_image(image, *shorter_side(image.shape, self.resize), self.inter_method, rng)
+        if any(prob > 0 for prob in self.hls_probs) or self.random_contrast_prob > 0:
+            image = self._change_colours(image, rng)
+        if self.rand_mirror_prob > 0 and rng.random() < self.rand_mirror_prob:
+            image = cv2.flip(image, 1)
+            objects = objects.copy()
+            objects[:, [1, 3]] = 1 - objects[:, [3, 1]]
+        if self.rand_pad_prob > 0 and self.max_pad_scale > 1 and rng.random() < self.rand_pad_prob:
+            image, objects = self._pad(image, objects, rng)
+        if self.croppers and self.rand_crop_prob > 0 and rng.random() < self.rand_crop_prob:
+            image, objects = self._crop(image, objects, rng)
+        return self._fit(image, rng), objects
+
+    def _change_colours(self, image, rng):
+        changes = [int(rng.uniform(-1, 1) * limit) for limit in self.hls]
+        contrast = rng.uniform(-1, 1) * self.max_random_contrast
+        changes = [change if rng.random() < prob else 0 for change, prob in zip(changes, self.hls_probs, strict=True)]
+        contrast = contrast if rng.random() < self.random_contrast_prob else 0.0
+        if any(changes):
+            image = shift_hls(image, *changes)
+        if abs(contrast) > 1e-3:
+            image = np.clip(np.rint(image * np.float32(1 + contrast)), 0, 255).astype(np.uint8)
+        return image
+
+    def _pad(self, image, objects, rng):
+        import cv2
+        scale = rng.uniform(1, self.max_pad_scale)
+        if scale < _LEAST_PAD:
+            return image, objects
+        left, top = rng.uniform(0, scale - 1), rng.uniform(0, scale - 1)
+        rows, columns = image.shape[:2]
+        image = cv2.copyMakeBorder(image, int(top * rows), int((scale - top - 1) * rows), int(left * columns), int((scale - left - 1) * columns),
+                                   cv2.BORDER_CONSTANT, value=(self.fill_value,) * 4)
+        return image, _project(objects, (-left, -top, scale - left, scale - top))
+
+    def _crop(self, image, objects, rng):
+        rows, columns = image.shape[:2]
+        for cropper in rng.sample(self.croppers, len(self.croppers)):
+            for _ in range(cropper.trials):
+                window = cropper.window(columns / rows, rng)
+                left, top = int(window[0] * columns), int(window[1] * rows)
+                width, height = int((window[2] - window[0]) * columns), int((window[3] - window[1]) * rows)
+                kept = self._kept(cropper, window, objects)
+                if kept is not None and width and height:
+                    return image[top:top + height, left:left + width], kept
+        return image, objects
+
+    def _kept(self, cropper, window, objects):
+        """The objects that remain in the window, or None if it does not show enough."""
+        if not len(objects):
+            return objects
+        boxes = objects[:, 1:5]
+        if not cropper.accepts(window, boxes):
+            return None
+        left, top, right, bottom = window
+        if self.crop_emit_mode == "center":
+            x, y = (boxes[:, 0] + boxes[:, 2]) / 2, (boxes[:, 1] + boxes[:, 3]) / 2
+            inside = (left <= x) & (x < right) & (top <= y) & (y < bottom)
+        else:
+            common = np.concatenate([np.maximum(boxes[:, :2], (left, top)), np.minimum(boxes[:, 2:], (right, bottom))], axis=1)
+            inside = _areas(common) / _areas(boxes) > self.emit_overlap_thresh
+        return _project(objects[inside], window) if inside.any() else None
+
+    def _fit(self, image, rng):
+        rows, columns = image.shape[:2]
+        height, width = self.data_shape[1:]
+        if self.resize_mode != "force":
+            ratio = min(height / rows, width / columns)
+            if self.resize_mode == "shrink" and ratio >= 1:
+                return image
+            height, width = max(1, int(np.float32(ratio) * rows)), max(1, int(np.float32(ratio) * columns))
+        return resize_image(image, height, width, self.inter_method, rng)
+
+
+@dataclasses.dataclass
+class DetectionBatches(ImageBatches):
+    """Batches of images with boxes; see `ImageDetRecordIter` for the parameters."""
+
+    label_pad_value: float = -1.0
+
+    def _labels_of(self, header):
+        """The raw label of an image."""
+        if self.labels is not None:
+            require(header.id in self.labels, f"fail to find imagelabel for id {header.id} in path_imglist")
+            return self.labels[header.id]
+        require(header.flag > 0, "Not enough label packed in img_list or rec file: detection needs an array of labels for each image")
+        return header.label
+
+    def _fill_one(self, place, payload, i, number, arrays):
+        import cv2
+        data, label, index = arrays
+        try:
+            header, content = unpack(memoryview(payload))
+            index[i] = header.id
+            head, objects = split_label(self._labels_of(header))
+            rng = random.Random(f"{self.seed} {number} {place}")
+            image, objects = self.augmenters[0](self.decode(np.frombuffer(content, np.uint8)), objects, rng)
+            rows, columns = image.shape[:2]
+            part = np.zeros((self.data_shape[0], rows, columns), np.float32)
+            self.normalize(image, part, rng)
+            data[i] = 0
+            data[i, :, :rows, :columns] = part
+            raw = np.concatenate([head, objects.ravel()])
+            label[i] = self.label_pad_value
+            label[i, :4] = self.data_shape[0], rows, columns, raw.size
+            label[i, 4:4 + raw.size] = raw
+        except (MXNetError, cv2.error) as error:
+            raise MXNetError(f"{place}: {getattr(error, 'err', None) or error}") from error
+
+
+def _listed_labels(path, width):
+    """Labels by image number out of a list file with `width` labels in each line, or any number of them if it is not above 0."""
+    labels = {}
+    with open_stream(path, "rb") as stream:
+        for number, line in enumerate(stream, 1):
+            fields = line.split()
+            if not fields:
+                continue
+            try:
+                values = fields[1:-1] if width <= 0 else fields[1:width + 1]
+                if not values or len(values) < width:
+                    raise ValueError
+                labels[int(fields[0])] = np.array([float(value) for value in values], np.float32)
+            except ValueError:
+                raise MXNetError(f"{path}, line {number}: Bad ImageList format: expected a number, labels and a path, "
+                                 f"found {line[:80].decode('utf-8', 'replace').strip()!r}") from None
+    return labels
+
+
+def _widest_label(source, label_width):
+    widest = 0
+    for place, payload in source.records(0):
+        header, _ = unpack(memoryview(payload))
+        require(header.flag > 0, f"{place}: Not enough label packed in img_list or rec file: detection needs an array of labels for each image")
+        require(label_width <= 0 or header.flag == label_width,
+                f"{place}: rec file provide {header.flag}-dimensional label but label_width is set to {label_width}")
+        widest = max(widest, header.flag)
+    return widest
+
+
+def _per_cropper(name, values, count):
+    require(len(values) in (1, count), f"ImageDetRecordIter: # of parameters/crop_samplers mismatch: {name} has {len(values)} values, "
+                                       f"num_crop_sampler is {count}")
+    return values * count if len(values) == 1 else values
+
+
+def _make_croppers(given):
+    count = given["num_crop_sampler"]
+    if count <= 0:
+        return []
+    ranges = {}
+    for what in ("crop_scales", "crop_aspect_ratios", "crop_overlaps", "crop_sample_coverages", "crop_object_coverages"):
+        least, most = (_per_cropper(f"{end}_{what}", given[f"{end}_{what}"], count) for end in ("min", "max"))
+        for low, high in zip(least, most, strict=True):
+            require(low <= high, f"ImageDetRecordIter: min_{what}={low} is above max_{what}={high}")
+        ranges[what] = list(zip(least, most, strict=True))
+    require(all(0 <= low < high <= 1 for low, high in ranges["crop_scales"]),
+            f"ImageDetRecordIter: crop scales must be from 0 to 1 and ascend, received {ranges['crop_scales']}")
+    trials = _per_cropper("max_crop_trials", given["max_crop_trials"], count)
+    return [Cropper(*(values[i] for values in ranges.values()), trials[i]) for i in range(count)]
+
+
+@native_iterator
+def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/imgrec.rec", aug_seq: str = "det_aug_default", label_width: int = -1,
+                       data_shape: Shape, preprocess_threads: int = 4, verbose: bool = True, num_parts: int = 1, part_index: int = 0,
+                       shuffle_chunk_size: int = 0, shuffle_chunk_seed: int = 0, label_pad_width: int = 0, label_pad_value: float = -1.0,
+                       shuffle: bool = False, seed: int = 0, batch_size: int, round_batch: bool = True, prefetch_buffer: int = 4,
+                       ctx: LoaderContext = "gpu", dtype: Dtype = None, resize: int = -1, rand_crop_prob: float = 0.0,
+                       min_crop_scales: Floats = (0.0,), max_crop_scales: Floats = (1.0,), min_crop_aspect_ratios: Floats = (1.0,),
+                       max_crop_aspect_ratios: Floats = (1.0,), min_crop_overlaps: Floats = (0.0,), max_crop_overlaps: Floats = (1.0,),
+                       min_crop_sample_coverages: Floats = (0.0,), max_crop_sample_coverages: Floats = (1.0,),
+                       min_crop_object_coverages: Floats = (0.0,), max_crop_object_coverages: Floats = (1.0,), num_crop_sampler: int = 1,
+                       crop_emit_mode: Literal["center", "overlap"] = "center", emit_overlap_thresh: float = 0.3, max_crop_trials: Shape = (25,),
+                       rand_pad_prob: float = 0.0, max_pad_scale: float = 1.0, max_random_hue: int = 0, random_hue_prob: float = 0.0,
+                       max_random_saturation: int = 0, random_saturation_prob: float = 0.0, max_random_illumination: int = 0,
+                       random_illumination_prob: float = 0.0, max_random_contrast: float = 0.0, random_contrast_prob: float = 0.0,
+                       rand_mirror_prob: float = 0.0, fill_value: int = 127, inter_method: int = 1,
+                       resize_mode: Literal["force", "shrink", "fit"] = "force", mean_img: str = "", mean_r: float = 0.0, mean_g: float = 0.0,
+                       mean_b: float = 0.0, mean_a: float = 0.0, std_r: float = 0.0, std_g: float = 0.0, std_b: float = 0.0, std_a: float = 0.0,
+                       scale: float = 1.0):
+    """Batches of images with boxes of objects out of RecordIO files, packed with ``im2rec --pack-label``.
+
+    The label of an image is ``header width, object width, ..., objects``, an object ``class, left, top, right, bottom, ...`` with
+    sides as shares of the image's. A batch's labels are (N, 4 + `label_pad_width`): channels, rows and columns of the image, the
+    length of its label, the label, and `label_pad_value` for the rest.
+
+    Parameters
+    ----------
+    path_imgrec, path_imglist, data_shape, batch_size, preprocess_threads, verbose, num_parts, part_index, shuffle, seed, shuffle_chunk_size,\
+ shuffle_chunk_seed, round_batch, prefetch_buffer, ctx, resize, fill_value, inter_method, mean_img, scale
+        As in `ImageRecordIter`.
+    aug_seq : str
+        Only ``'det_aug_default'``.
+    label_width : int
+        The length of each label; not above 0 for any length.
+    label_pad_width : int
+        Room for labels; by default that of the longest one.
+    label_pad_value : float
+    dtype : str
+        Only float32.
+    rand_crop_prob : float
+        Probability of cropping, by one of `num_crop_sampler` samplers. Each tries windows within its ranges of scale and aspect
+        ratio until one shows an object whose overlap (intersection over union), sample coverage (share of the window) and object
+        coverage (share of the object) are within its ranges, at most `max_crop_trials` times. Ranges have one value, or one for
+        each sampler.
+    crop_emit_mode : str
+        Objects that remain: ``'center'`` those whose middle is in the window, ``'overlap'`` those of which more than
+        `emit_overlap_thresh` is.
+    rand_pad_prob, max_pad_scale : float
+        Probability of padding, and by how much the sides grow at most.
+    max_random_hue, max_random_saturation, max_random_illumination, max_random_contrast : int, int, int, float
+        Largest changes of colour, each with its probability (``random_..._prob``).
+    rand_mirror_prob : float
+        Probability of mirroring.
+    resize_mode : str
+        ``'force'`` the image into `data_shape`, ``'fit'`` it into it, or only ``'shrink'`` it if it is larger; the aspect ratio is
+        kept by the last two, and the rest of the data is 0.
+    mean_r, mean_g, mean_b, mean_a, std_r, std_g, std_b, std_a : float
+        A deviation of 0 stands for none.
+
+    Raises
+    ------
+    MXNetError
+        As for `ImageRecordIter`, and if a label has another form.
+    """
+    given = dict(locals())
+    require(len(data_shape) == 3 and min(data_shape) > 0, f"ImageDetRecordIter: data_shape must be (channels, height, width), received {data_shape}")
+    require(aug_seq == "det_aug_default", f"ImageDetRecordIter: the only augmenter is 'det_aug_default', received aug_seq={aug_seq!r}")
+    require(dtype in (None, "float32"), f"ImageDetRecordIter gives float32 arrays, received dtype={dtype}; convert the batches with astype")
+    require(batch_size >= 1 and preprocess_threads >= 1, f"ImageDetRecordIter: batch_size and preprocess_threads must be at least 1, received "
+                                                         f"{batch_size} and {preprocess_threads}")
+    require(inter_method in (0, 1, 2, 3, 4, 9, 10), f"invalid inter_method: valid value 0,1,2,3,4,9,10, received {inter_method}")
+    source = SequentialRecords(path_imgrec, part_index, num_parts, shuffle, seed, shuffle_chunk_size, shuffle_chunk_seed)
+    labels = _listed_labels(path_imglist, label_width) if path_imglist else None
+    widest = max(map(len, labels.values()), default=0) if labels is not None else _widest_label(source, label_width)
+    require(label_pad_width <= 0 or widest <= label_pad_width,
+            f"ImageDetRecordIter: label_pad_width: {label_pad_width} smaller than estimated width: {widest}")
+    channels = data_shape[0]
+    augmenter = DetectionAugmenter(
+        data_shape, _make_croppers(given), resize, rand_crop_prob, crop_emit_mode, emit_overlap_thresh, rand_pad_prob, max_pad_scale,
+        (max_random_hue, max_random_illumination, max_random_saturation),
+        (random_hue_prob, random_illumination_prob, random_saturation_prob), max_random_contrast, random_contrast_prob, rand_mirror_prob,
+        fill_value, inter_method, resize_mode)
+    require(channels == 3 or not any(augmenter.hls_probs),
+            f"random hue, saturation and illumination need images of 3 channels, received {data_shape}")
+    means, stds = (mean_r, mean_g, mean_b, mean_a), (std_r, std_g, std_b, std_a)
+    # MXNet leaves means alone unless one is above 0, and prefers them to the mean image.
+    use_means = any(mean > 0 for mean in means)
+    normalizer = Normalizer("float32", channels, means if use_means else (0.0,) * 4, tuple(std if std > 0 else 1.0 for std in stds), scale,
+                            False, False, 0.0, 0.0)
+    batches = DetectionBatches(
+        source=source, decode=Decoder(channels), augmenters=[augmenter], normalize=normalizer, labels=labels, data_shape=data_shape,
+        label_width=4 + max(label_pad_width, widest), batch_size=batch_size, round_batch=round_batch, threads=usable_threads(preprocess_threads),
+        seed=seed, pinned=torch.cuda.is_available(), prefetch_buffer=max(1, prefetch_buffer), label_pad_value=label_pad_value)
+    if mean_img and not use_means:
+        require(resize_mode == "force", "ImageDetRecordIter: mean_img needs resize_mode='force', which gives all images one size")
+        normalizer.mean_image = load_mean_image(mean_img, data_shape, batches, verbose)
+    return batches

@@ -1,0 +1,62 @@
+"""What the families of NumPy operators share: types of results, checks on axes."""
+import torch
+
+from ...base import MXNetError
+from ..axes import normalize_axis
+
+
+def result_is(dtype):
+    """A type rule: the inputs share a type, the result has `dtype`."""
+    def rule(in_types, out_types, **_):
+        common = next((t for t in in_types if t is not None), None)
+        return [t or common for t in in_types], [dtype] * len(out_types)
+    return rule
+
+
+def promoted(in_types, out_types, **_):
+    """A type rule: the result has the common type of the inputs."""
+    known = [t for t in in_types if t is not None]
+    if not known:
+        return [out_types[0]] * len(in_types), out_types
+    common = known[0]
+    for t in known[1:]:
+        common = torch.promote_types(common, t)
+    return [t or known[0] for t in in_types], [common] * len(out_types)
+
+
+def from_dtype_or_input(in_types, out_types, *, dtype=None, **_):
+    """A type rule: the attribute `dtype`, otherwise that of the first input."""
+    return in_types, [dtype or in_types[0]] * len(out_types)
+
+
+def axes_of(operator, axis, ndim):
+    """The axes to reduce, in order, counted from the front; None for all of them.
+
+    Raises
+    ------
+    MXNetError
+        If an axis is out of range or named twice.
+    """
+    if axis is None:
+        return None
+    if type(axis) is int:
+        return [normalize_axis(operator, axis, ndim)]
+    axes = sorted(normalize_axis(operator, a, ndim) for a in axis)
+    if len(set(axes)) < len(axes):
+        raise MXNetError(f"{operator}: `axis` must not name an axis twice, received {tuple(axis)}")
+    return axes
+
+
+def require_one_type(operator, *tensors):
+    """Raise a MXNetError unless all tensors have one type."""
+    first = tensors[0].dtype
+    for t in tensors[1:]:
+        if t.dtype is not first:
+            raise MXNetError(f"{operator}: all inputs must have one data type, received {first} and {t.dtype}; convert with astype")
+
+
+def require_float(operator, *tensors):
+    """Raise a MXNetError unless all tensors hold floating-point numbers."""
+    for t in tensors:
+        if not t.is_floating_point():
+            raise MXNetError(f"{operator}: inputs must be floating-point arrays, received {t.dtype}; convert with astype('float32')")

@@ -1,0 +1,106 @@
+"""NumPy operators that make arrays out of attributes."""
+import math
+
+import torch
+
+from ...base import MXNetError
+from ..creation import stated_shape_rule
+from ..registry import op
+from ..schema import Device, DType, Optional, Shape
+from ._common import from_dtype_or_input
+
+
+def _states_type(in_types, out_types, *, dtype, **_):
+    return in_types, [dtype]
+
+
+def _constant(name, make, doc):
+    def fn(*, shape: Shape = (), dtype: DType = torch.float32, device: Device = None):
+        return make(shape, dtype=dtype, device=device)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    operator = op(f"_npi_{name}")(fn)
+    operator.shape_rule(stated_shape_rule)
+    operator.dtype_rule(_states_type)
+
+
+_constant("zeros", torch.zeros, "Zeros.")
+_constant("ones", torch.ones, "Ones.")
+
+
+@op("_npi_identity")
+def identity(*, shape: Shape = (), dtype: DType = torch.float32, device: Device = None):
+    """A square matrix with ones on its diagonal."""
+    return torch.eye(shape[0], dtype=dtype, device=device)
+
+
+@op("_npi_eye")
+def eye(*, N: int, M: Optional[int] = None, k: int = 0, dtype: DType = torch.float32, device: Device = None):
+    """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one. `M` is `N` by default."""
+    rows = torch.arange(N, device=device)[:, None]
+    return (torch.arange(N if M is None else M, device=device) - rows == k).to(dtype)
+
+
+@op("_npi_arange")
+def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False,
+           dtype: DType = torch.float32, device: Device = None):
+    """``start``, ``start + step``, ... up to, not including, `stop`; from 0 to `start` if that is the only limit."""
+    if stop is None:
+        start, stop = 0.0, start
+    if step == 0:
+        raise MXNetError("_npi_arange: `step` must not be 0")
+    count = max(math.ceil((stop - start) / step), 0)
+    places = torch.arange(count, device=device)
+    whole = start == int(start) and step == int(step)
+    out = (places * int(step) + int(start) if whole else places.double() * step + start).to(dtype)
+    return out.repeat_interleave(repeat) if repeat > 1 else out
+
+
+@op("_npi_logspace")
+def logspace(*, start: float, stop: float, num: int, endpoint: bool = True, base: float = 10.0, dtype: DType = torch.float32,
+             device: Device = None):
+    """`num` numbers from ``base**start`` to ``base**stop`` with constant ratios."""
+    steps = max(num - 1 if endpoint else num, 1)
+    exponents = torch.arange(num, dtype=torch.float64, device=device) * ((stop - start) / steps) + start
+    return torch.pow(base, exponents).to(dtype)
+
+
+@op("_npi_full_like")
+def full_like(a, *, fill_value: float, dtype: Optional[DType] = None, device: Device = None):
+    """One number in the shape of `a`."""
+    target = dtype or a.dtype
+    return torch.full(a.shape, fill_value if target.is_floating_point else bool(fill_value) if target is torch.bool else int(fill_value),
+                      dtype=target, device=a.device)
+
+
+full_like.dtype_rule(from_dtype_or_input)
+
+
+@op("_npi_indices")
+def indices(*, dimensions: Shape, dtype: DType = torch.int32, device: Device = None):
+    """The indices of a grid: one array of the shape `dimensions` for each axis, stacked."""
+    if not dimensions:
+        return torch.empty((0,), dtype=dtype, device=device)
+    return torch.stack(torch.meshgrid(*(torch.arange(n, dtype=dtype, device=device) for n in dimensions), indexing="ij"))
+
+
+def _window(name, function, doc):
+    def fn(*, M: Optional[int] = None, dtype: DType = torch.float32, device: Device = None):
+        count = 0 if M is None else max(M, 0)
+        if count == 1:
+            return torch.ones(1, dtype=dtype, device=device)
+        angle = torch.arange(count, dtype=torch.float64, device=device) * (2 * math.pi / max(count - 1, 1))
+        return function(angle).to(dtype)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    op(f"_npi_{name}")(fn).dtype_rule(_states_type)
+
+
+_window("hanning", lambda x: 0.5 - 0.5 * torch.cos(x), "The Hann window of `M` points.")
+_window("hamming", lambda x: 0.54 - 0.46 * torch.cos(x), "The Hamming window of `M` points.")
+_window("blackman", lambda x: 0.42 - 0.5 * torch.cos(x) + 0.08 * torch.cos(2 * x), "The Blackman window of `M` points.")
+
+for _operator in (identity, eye, arange, logspace, indices):
+    _operator.dtype_rule(_states_type)

@@ -1,0 +1,233 @@
+"""Element-wise NumPy operators on one and on two arrays."""
+import torch
+
+from ...base import MXNetError
+from ..elemwise._common import broadcast_rule
+from ..registry import alias, get, op
+from ._common import promoted, require_one_type, result_is
+
+
+# -- one array -----------------------------------------------------------------------------------------------------------
+
+def _unary(name, of=None, aliases=()):
+    """Register ``_npi_<name>``: what the legacy operator `of` computes, gradient included."""
+    legacy = get(of or name).fn
+
+    def fn(x):
+        return legacy(x)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = legacy.__doc__
+    return op(f"_npi_{name}", aliases=aliases, same_shape=True)(fn)
+
+
+for _name in """negative sign rint ceil floor trunc fix square sqrt cbrt reciprocal exp expm1 log log2 log10 log1p sin cos tan arcsin arccos
+                arctan sinh cosh tanh arcsinh arccosh arctanh degrees radians""".split():
+    _unary(_name)
+_unary("abs", aliases=("_npi_absolute",))
+
+
+def _test(name, function, doc):
+    """Register a test of each element, whose result is boolean."""
+    def fn(x):
+        return function(x)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    op(f"_npi_{name}", same_shape=True, no_gradient=True)(fn).dtype_rule(result_is(torch.bool))
+
+
+_test("logical_not", torch.logical_not, "True where x is 0.")
+_test("isnan", torch.isnan, "True where x is not a number.")
+_test("isinf", torch.isinf, "True where x is infinite.")
+_test("isfinite", torch.isfinite, "True where x is neither infinite nor not a number.")
+_test("isposinf", torch.isposinf, "True where x is positive infinity.")
+_test("isneginf", torch.isneginf, "True where x is negative infinity.")
+
+
+@op("_npi_bitwise_not", same_shape=True, no_gradient=True)
+def bitwise_not(x):
+    """All bits inverted; of booleans the opposite."""
+    if x.is_floating_point():
+        raise MXNetError(f"bitwise_not: this operation only supports integer and boolean types, not {x.dtype}")
+    return torch.bitwise_not(x)
+
+
+@op("_npi_around", same_shape=True)
+def around(x, *, decimals: int = 0):
+    """Rounded to `decimals` places after the point; halves go to the even neighbour. No gradient flows through it."""
+    if not x.is_floating_point():
+        return x.clone() if decimals >= 0 else torch.round(x.double(), decimals=decimals).to(x.dtype)
+    return torch.round(x, decimals=decimals)
+
+
+@op("_npi_nan_to_num", same_shape=True)
+def nan_to_num(data, *, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None):
+    """Finite numbers in place of nan and the infinities: by default 0 and the largest numbers of the type."""
+    return torch.nan_to_num(data, nan, posinf, neginf) if data.is_floating_point() else data.clone()
+
+
+alias("_npi_copyto", of="_copyto")
+
+
+@op("_np_copy", same_shape=True)
+def copy(a):
+    """A copy."""
+    return a.clone()
+
+
+@op("_npx_relu", same_shape=True)
+def relu(data):
+    """max(x, 0)."""
+    return torch.relu(data)
+
+
+_sigmoid = get("sigmoid").fn
+
+
+@op("_npx_sigmoid", same_shape=True)
+def sigmoid(data):
+    """1 / (1 + exp(-x))."""
+    return _sigmoid(data)
+
+
+@op("_npx_constraint_check", no_gradient=True)
+def constraint_check(input, *, msg: str = "Constraint violated."):
+    """True as a boolean scalar if all elements are; otherwise an error with the text `msg`."""
+    if input.dtype is not torch.bool:
+        raise MXNetError(f"constraint_check: `input` must be boolean, received {input.dtype}")
+    out = input.all()
+    if out.device.type != "meta" and not out.item():
+        raise ValueError(msg)
+    return out
+
+
+# -- two arrays ----------------------------------------------------------------------------------------------------------
+
+def _binary(name, function, doc, integers_mix=False, types_mix=True, inputs=("lhs", "rhs")):
+    """Register ``_npi_<name>`` over two arrays that broadcast.
+
+    Types other than the same one may be mixed as in MXNet: floating-point numbers with anything, integers with each other only where
+    `integers_mix`; nothing at all unless `types_mix`.
+    """
+    full = f"_npi_{name}"
+
+    def compute(a, b):
+        if a.dtype is not b.dtype:
+            a, b = _common_type(full, a, b, integers_mix, types_mix)
+        return function(a, b)
+
+    if inputs == ("lhs", "rhs"):
+        def fn(lhs, rhs):
+            return compute(lhs, rhs)
+    else:
+        def fn(x1, x2):
+            return compute(x1, x2)
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = f"{doc} The arrays broadcast."
+    operator = op(full)(fn)
+    operator.shape_rule(broadcast_rule)
+    operator.dtype_rule(promoted)
+    return operator
+
+
+def _common_type(operator, a, b, integers_mix, types_mix):
+    both_integer = not (a.is_floating_point() or b.is_floating_point())
+    # int8 and uint8 have no common type that MXNet knows.
+    unlike = {a.dtype, b.dtype} == {torch.int8, torch.uint8}
+    if not types_mix or unlike or both_integer and not integers_mix:
+        raise MXNetError(f"{operator}: the data types {a.dtype} and {b.dtype} do not mix; convert one with astype")
+    common = torch.promote_types(a.dtype, b.dtype)
+    return a.to(common), b.to(common)
+
+
+def _subtract(a, b):
+    if a.dtype is torch.bool:
+        raise MXNetError("_npi_subtract: not supported for boolean arrays; use bitwise_xor or logical_not")
+    return torch.sub(a, b)
+
+
+_modulo, _legacy_power = get("broadcast_mod").fn, get("broadcast_power").fn
+
+
+def _power(a, b):
+    if a.dtype is torch.bool:
+        return torch.logical_or(a, ~b)
+    return _legacy_power(a, b)
+
+
+_binary("add", torch.add, "The sum; of booleans the disjunction.", integers_mix=True)
+_binary("subtract", _subtract, "The difference.")
+_binary("multiply", torch.mul, "The product; of booleans the conjunction.", integers_mix=True)
+_binary("mod", _modulo, "The rest of the division, with the sign of the divisor; 0 for a divisor of 0.")
+_binary("power", _power, "The first array to the power of the second.", integers_mix=True)
+_binary("copysign", lambda a, b: torch.copysign(a, b).to(a.dtype), "The size of the first array with the sign of the second.", types_mix=False)
+_binary("ldexp", lambda a, b: (a * torch.exp2(b)).to(a.dtype), "The first array times 2 to the power of the second.", types_mix=False)
+_binary("arctan2", torch.atan2, "The angle of the point (x2, x1) with the first axis, in radians.", types_mix=False, inputs=("x1", "x2"))
+_binary("hypot", get("broadcast_hypot").fn, "sqrt(x1**2 + x2**2).", types_mix=False, inputs=("x1", "x2"))
+
+
+@op("_npi_true_divide")
+def true_divide(lhs, rhs):
+    """The quotient; of integers in float32. The arrays broadcast."""
+    a, b = lhs.dtype, rhs.dtype
+    if a is not b:
+        if lhs.is_floating_point() == rhs.is_floating_point():
+            raise MXNetError(f"_npi_true_divide: the data types {a} and {b} do not mix; convert one with astype")
+        common = a if lhs.is_floating_point() else b
+        return torch.div(lhs.to(common), rhs.to(common))
+    if not lhs.is_floating_point():
+        return torch.div(lhs.float(), rhs.float())
+    return torch.div(lhs, rhs)
+
+
+true_divide.shape_rule(broadcast_rule)
+
+
+@true_divide.dtype_rule
+def _(in_types, out_types):
+    ins, outs = promoted(in_types, out_types)
+    return ins, [torch.float32 if outs[0] is not None and not outs[0].is_floating_point else outs[0]]
+
+
+def _integer_pair(name, function, doc):
+    def fn(lhs, rhs):
+        require_one_type(f"_npi_{name}", lhs, rhs)
+        if lhs.is_floating_point():
+            raise MXNetError(f"_npi_{name}: only integer and boolean types are supported, received {lhs.dtype}")
+        return function(lhs, rhs)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = f"{doc} The arrays broadcast."
+    op(f"_npi_{name}", no_gradient=True)(fn).shape_rule(broadcast_rule)
+
+
+def _lcm(a, b):
+    return torch.logical_and(a, b) if a.dtype is torch.bool else torch.lcm(a, b)
+
+
+_integer_pair("lcm", _lcm, "The least common multiple.")
+_integer_pair("bitwise_and", torch.bitwise_and, "The conjunction of the bits.")
+_integer_pair("bitwise_or", torch.bitwise_or, "The disjunction of the bits.")
+_integer_pair("bitwise_xor", torch.bitwise_xor, "The bits in which the arrays differ.")
+
+
+def _comparison(name, function, doc):
+    def fn(lhs, rhs):
+        if lhs.dtype is not rhs.dtype:
+            require_one_type(f"_npi_{name}", lhs, rhs)
+        return function(lhs, rhs)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = f"{doc} The arrays broadcast."
+    operator = op(f"_npi_{name}", no_gradient=True)(fn)
+    operator.shape_rule(broadcast_rule)
+    operator.dtype_rule(result_is(torch.bool))
+
+
+_comparison("equal", torch.eq, "True where both are equal.")
+_comparison("not_equal", torch.ne, "True where they differ.")
+_comparison("greater", torch.gt, "True where the first is larger.")
+_comparison("greater_equal", torch.ge, "True where the first is not smaller.")
+_comparison("less", torch.lt, "True where the first is smaller.")
+_comparison("less_equal", torch.le, "True where the first is not larger.")

@@ -1,0 +1,295 @@
+"""NumPy operators that select, find, insert and delete elements."""
+import torch
+
+from ...base import MXNetError
+from ..axes import normalize_axis
+from ..registry import op
+from ..schema import Optional
+from ._common import require_one_type, result_is
+
+
+def _refuse_meta(tensor):
+    # How large the result is depends on the values: nothing can be inferred.
+    if tensor.device.type == "meta":
+        raise NotImplementedError
+
+
+@op("_npi_nonzero", aliases=("_npx_nonzero",), no_gradient=True)
+def nonzero(x):
+    """The indices of the elements other than 0: one row for each, one column for each axis."""
+    _refuse_meta(x)
+    return torch.nonzero(x)
+
+
+nonzero.dtype_rule(result_is(torch.int64))
+
+
+@op("_npi_unique", no_gradient=True,
+    num_outputs=lambda attributes: 1 + attributes["return_index"] + attributes["return_inverse"] + attributes["return_counts"])
+def unique(data, *, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Optional[int] = None):
+    """The different elements in rising order, or the different slices along `axis`.
+
+    Further results, where asked for: the index of the first of each, the number among the different ones of each element, and how often
+    each occurs.
+    """
+    _refuse_meta(data)
+    if axis is None:
+        data, axis = data.reshape(-1), 0
+    else:
+        axis = normalize_axis("_npi_unique", axis, data.dim())
+    size = data.shape[axis]
+    if data.dim() == 1:
+        values, inverse, counts = torch.unique(data, return_inverse=True, return_counts=True)
+    else:
+        values, inverse, counts = torch.unique(data, return_inverse=True, return_counts=True, dim=axis)
+    out = [values]
+    if return_index:
+        places = torch.arange(size, device=data.device)
+        out.append(torch.full_like(counts, size).scatter_reduce_(0, inverse, places, "amin"))
+    if return_inverse:
+        out.append(inverse)
+    if return_counts:
+        out.append(counts)
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+@unique.dtype_rule
+def _(in_types, out_types, **_):
+    return in_types, [in_types[0]] + [torch.int64] * (len(out_types) - 1)
+
+
+@op("_npi_bincount", no_gradient=True, inputs_rule=lambda attributes: ("data", "weights") if attributes["has_weights"] else ("data",))
+def bincount(data, weights=None, *, minlength: int = 0, has_weights: bool = False):
+    """How often each of 0, 1, 2, ... occurs, or the sums of the weights there; int64 without weights."""
+    _refuse_meta(data)
+    if data.is_floating_point() or data.dtype is torch.bool:
+        raise MXNetError(f"_npi_bincount: `data` must hold integers, received {data.dtype}")
+    if data.dim() != 1:
+        raise MXNetError(f"_npi_bincount: `data` must have one axis, received shape {tuple(data.shape)}")
+    if data.numel() and data.min().item() < 0:
+        raise MXNetError("_npi_bincount: `data` must not hold negative numbers")
+    if weights is None:
+        return torch.bincount(data, minlength=minlength)
+    if weights.shape != data.shape:
+        raise MXNetError(f"_npi_bincount: `weights` must have the shape of `data`, {tuple(data.shape)}, received {tuple(weights.shape)}")
+    return torch.bincount(data, weights, minlength).to(weights.dtype)
+
+
+@op("_npi_where")
+def where(condition, x, y):
+    """Elements of `x` where `condition` is not 0, of `y` elsewhere. The arrays broadcast."""
+    require_one_type("_npi_where", x, y)
+    return torch.where(condition if condition.dtype is torch.bool else condition != 0, x, y)
+
+
+@where.dtype_rule
+def _(in_types, out_types):
+    common = in_types[1] or in_types[2] or out_types[0]
+    return [in_types[0] or torch.bool, common, common], [common]
+
+
+def _where_one(name, first, doc):
+    def left(condition, x, *, scalar: float = 0.0):
+        return torch.where(condition if condition.dtype is torch.bool else condition != 0, x.new_full((), scalar), x)
+
+    def right(condition, y, *, scalar: float = 0.0):
+        return torch.where(condition if condition.dtype is torch.bool else condition != 0, y, y.new_full((), scalar))
+
+    operator = op(name)(left if first else right)
+    operator.__doc__ = doc
+
+    @operator.dtype_rule
+    def _(in_types, out_types, **_):
+        return [in_types[0] or torch.bool, in_types[1]], [in_types[1]]
+
+
+_where_one("_npi_where_lscalar", True, "`scalar` where `condition` is not 0, elements of the array elsewhere.")
+_where_one("_npi_where_rscalar", False, "Elements of the array where `condition` is not 0, `scalar` elsewhere.")
+
+
+@op("_npi_where_scalar2", no_gradient=True)
+def where_scalars(condition, *, x: float = 0.0, y: float = 0.0):
+    """The number `x` where `condition` is not 0, `y` elsewhere, as float32."""
+    options = torch.tensor([x, y], dtype=torch.float32, device=condition.device)
+    return torch.where(condition if condition.dtype is torch.bool else condition != 0, options[0], options[1])
+
+
+where_scalars.dtype_rule(result_is(torch.float32))
+
+
+def _mask_position(operator, data, mask, start_axis):
+    """The mask as booleans, with axes to broadcast over `data` from `start_axis`.
+
+    Raises
+    ------
+    MXNetError
+        If its sizes differ from those of `data`.
+    """
+    end = start_axis + mask.dim()
+    if tuple(data.shape[start_axis:end]) != tuple(mask.shape):
+        raise MXNetError(f"{operator}: the mask has shape {tuple(mask.shape)}, the axes of `data` {tuple(data.shape[start_axis:end])}")
+    return (mask if mask.dtype is torch.bool else mask != 0).reshape(*mask.shape, *[1] * (data.dim() - end))
+
+
+@op("_npi_boolean_mask_assign_scalar")
+def boolean_mask_assign_scalar(data, mask, *, value: float, start_axis: int = 0):
+    """A copy of `data` with `value` where the mask, over the axes from `start_axis`, is true."""
+    return torch.where(_mask_position("_npi_boolean_mask_assign_scalar", data, mask, start_axis), data.new_full((), value), data)
+
+
+@op("_npi_boolean_mask_assign_tensor")
+def boolean_mask_assign_tensor(data, mask, value, *, start_axis: int = 0):
+    """A copy of `data` with the entries of `value` where the mask, over the axes from `start_axis`, is true."""
+    place = _mask_position("_npi_boolean_mask_assign_tensor", data, mask, start_axis)
+    _refuse_meta(data)
+    key = (slice(None),) * start_axis + (place.reshape(mask.shape),)
+    out = data.clone()
+    out[key] = value.to(data.dtype)
+    return out
+
+
+def _masked_types(in_types, out_types, **_):
+    common = in_types[0] or out_types[0]
+    return [common, in_types[1] or torch.bool, *[common] * (len(in_types) - 2)], [common]
+
+
+boolean_mask_assign_scalar.dtype_rule(_masked_types)
+boolean_mask_assign_tensor.dtype_rule(_masked_types)
+
+
+def _positions(operator, size, obj, start, stop, step, int_ind, room=0):
+    """The places that an integer, a slice or an array name on an axis of `size`, as a list; `room` more are allowed at the end."""
+    if int_ind is not None:
+        found = [int_ind]
+    elif obj is not None:
+        found = obj.reshape(-1).tolist()
+        if obj.dtype is torch.bool:
+            if obj.numel() != size:
+                raise MXNetError(f"{operator}: a boolean `obj` must be as long as the axis, {size}, received {obj.numel()}")
+            return [i for i, chosen in enumerate(found) if chosen]
+        found = [int(i) for i in found]
+    else:
+        return list(range(*slice(start, stop, step).indices(size)))
+    for i in found:
+        if not -size <= i < size + room:
+            raise MXNetError(f"{operator}: index {i} is out of bounds for axis with size {size}")
+    return [i + size if i < 0 else i for i in found]
+
+
+@op("_npi_delete")
+def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = None, step: Optional[int] = None,
+           int_ind: Optional[int] = None, axis: Optional[int] = None):
+    """Without the entries of `axis` that an index, a slice or an array names; flattened if `axis` is None."""
+    if obj is not None:
+        _refuse_meta(obj)
+    if axis is None:
+        arr, axis = arr.reshape(-1), 0
+    else:
+        axis = normalize_axis("_npi_delete", axis, arr.dim())
+    size = arr.shape[axis]
+    gone = set(_positions("_npi_delete", size, obj, start, stop, step, int_ind))
+    kept = torch.tensor([i for i in range(size) if i not in gone], dtype=torch.int64, device=arr.device)
+    return arr.index_select(axis, kept)
+
+
+def _inserted(operator, arr, values, val, axis, find, moves):
+    """`arr` with `values` (or the number `val`) before the places that ``find(size)`` names."""
+    if axis is None:
+        arr, axis = arr.reshape(-1), 0
+    else:
+        axis = normalize_axis(operator, axis, arr.dim())
+    size = arr.shape[axis]
+    places = find(size)
+    if values is None:
+        values = arr.new_full((), val)
+    values = values.to(arr.dtype)
+    values = values.reshape((1,) * (arr.dim() - values.dim()) + tuple(values.shape))
+    if moves:
+        # A single index inserts the values as they are: their first axis becomes the one inserted along.
+        values = values.movedim(0, axis)
+        places = places * values.shape[axis]
+    count = len(places)
+    target = list(arr.shape)
+    target[axis] = count
+    try:
+        values = values.expand(target)
+    except RuntimeError:
+        raise MXNetError(f"{operator}: values of shape {tuple(values.shape)} do not fit the shape {tuple(target)} that is inserted") from None
+    order = sorted(range(count), key=places.__getitem__)
+    new = [0] * count
+    for rank, i in enumerate(order):
+        new[i] = places[i] + rank
+    taken = set(new)
+    old = [i for i in range(size + count) if i not in taken]
+    target[axis] = size + count
+    out = arr.new_zeros(target)
+    out = out.index_copy(axis, torch.tensor(old, dtype=torch.int64, device=arr.device), arr)
+    return out.index_copy(axis, torch.tensor(new, dtype=torch.int64, device=arr.device), values)
+
+
+def _insert_inputs(*names):
+    def rule(attributes):
+        return tuple(n for n in names if n != "values" or attributes["val"] is None)
+    return rule
+
+
+@op("_npi_insert_scalar", inputs_rule=_insert_inputs("arr", "values"))
+def insert_scalar(arr, values=None, *, val: Optional[float] = None, start: Optional[int] = None, stop: Optional[int] = None,
+                  step: Optional[int] = None, int_ind: Optional[int] = None, axis: Optional[int] = None):
+    """With `values` (or the number `val`) inserted before the index `int_ind`."""
+    return _inserted("_npi_insert_scalar", arr, values, val, axis,
+                     lambda size: _positions("_npi_insert_scalar", size, None, None, None, None, int_ind, room=1), True)
+
+
+@op("_npi_insert_slice", inputs_rule=_insert_inputs("arr", "values"))
+def insert_slice(arr, values=None, *, val: Optional[float] = None, start: Optional[int] = None, stop: Optional[int] = None,
+                 step: Optional[int] = None, int_ind: Optional[int] = None, axis: Optional[int] = None):
+    """With `values` (or the number `val`) inserted before each index of a slice."""
+    return _inserted("_npi_insert_slice", arr, values, val, axis,
+                     lambda size: _positions("_npi_insert_slice", size, None, start, stop, step, None), False)
+
+
+@op("_npi_insert_tensor", inputs_rule=_insert_inputs("arr", "values", "obj"))
+def insert_tensor(arr, values=None, obj=None, *, val: Optional[float] = None, start: Optional[int] = None, stop: Optional[int] = None,
+                  step: Optional[int] = None, int_ind: Optional[int] = None, axis: Optional[int] = None):
+    """With `values` (or the number `val`) inserted before each index of an array."""
+    if obj is None:  # with a number for values the array of indices is the second input
+        values, obj = None, values
+    _refuse_meta(obj)
+    return _inserted("_npi_insert_tensor", arr, values, val, axis,
+                     lambda size: _positions("_npi_insert_tensor", size, obj, None, None, None, None, room=1), obj.dim() == 0)
+
+
+@op("_npi_diag_indices_from", no_gradient=True)
+def diag_indices_from(data):
+    """The indices of the main diagonal: one row for each axis."""
+    if data.dim() < 2:
+        raise MXNetError("_npi_diag_indices_from: input array must be at least 2-d")
+    if len(set(data.shape)) != 1:
+        raise MXNetError(f"_npi_diag_indices_from: all dimensions of input must be of equal length, received {tuple(data.shape)}")
+    return torch.arange(data.shape[0], device=data.device).repeat(data.dim(), 1)
+
+
+diag_indices_from.dtype_rule(result_is(torch.int64))
+
+
+@op("_npi_share_memory", no_gradient=True)
+def share_memory(a, b):
+    """Whether two arrays lie in overlapping memory, as a boolean scalar."""
+    return torch.tensor(overlaps(a, b), device=a.device)
+
+
+def overlaps(a, b):
+    """Whether two tensors lie in overlapping memory."""
+    if a.device != b.device or not a.numel() or not b.numel():
+        return False
+
+    def limits(t):
+        span = sum((n - 1) * abs(s) for n, s in zip(t.shape, t.stride())) + 1
+        return t.data_ptr(), t.data_ptr() + span * t.element_size()
+
+    (a0, a1), (b0, b1) = limits(a), limits(b)
+    return a0 < b1 and b0 < a1
+
+
+share_memory.dtype_rule(result_is(torch.bool))

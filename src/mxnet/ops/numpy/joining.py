@@ -1,0 +1,56 @@
+"""NumPy operators that join arrays or split one."""
+import torch
+
+from ...base import MXNetError
+from ..registry import get, op
+from ..schema import Optional, Shape
+from ._common import require_one_type
+
+
+@op("_npi_concatenate", key_var_num_args="num_args")
+def concatenate(*data, axis: Optional[int] = 0, dim: Optional[int] = None):
+    """The arrays one after another along `axis`; flattened ones if it is None."""
+    if not data:
+        raise MXNetError("_npi_concatenate: need at least one array to concatenate")
+    require_one_type("_npi_concatenate", *data)
+    axis = axis if dim is None else dim
+    if axis is None:
+        return torch.cat([t.reshape(-1) for t in data])
+    if not data[0].dim():
+        raise MXNetError("_npi_concatenate: arrays without axes cannot be concatenated; use stack, or axis=None")
+    return torch.cat(data, axis) if len(data) > 1 else data[0].clone()
+
+
+def _stacking(name, function, doc):
+    full = f"_npi_{name}"
+
+    def fn(*data, dim: int = 1):
+        if not data:
+            raise MXNetError(f"{full}: need at least one array")
+        require_one_type(full, *data)
+        return function(data).clone() if len(data) == 1 else function(data)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    op(full, key_var_num_args="num_args")(fn)
+
+
+_stacking("column_stack", torch.column_stack, "Vectors as the columns of a matrix; matrices side by side.")
+_stacking("hstack", torch.hstack, "The arrays one after another along the second axis; vectors along their only one.")
+_stacking("vstack", torch.vstack, "The arrays one below the other; vectors count as rows.")
+_stacking("dstack", torch.dstack, "The arrays one behind the other, along the third axis.")
+
+_split = get("_split_v2").fn
+
+
+def _splitting(name, axis_of):
+    def fn(data, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0):
+        return _split(data, indices=indices, axis=axis_of(data), squeeze_axis=squeeze_axis, sections=sections)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = get("_split_v2").fn.__doc__
+    op(f"_npi_{name}", num_outputs=lambda attributes: attributes["sections"] or len(attributes["indices"]))(fn)
+
+
+_splitting("hsplit", lambda data: 0 if data.dim() == 1 else 1)
+_splitting("dsplit", lambda data: 2)

@@ -1,0 +1,181 @@
+"""NumPy operators that reduce axes."""
+import torch
+
+from ...base import MXNetError
+from ..axes import normalize_axis
+from ..registry import op
+from ..schema import Axes, DType, Optional
+from ._common import axes_of, from_dtype_or_input, result_is
+
+
+def _sum_type(dtype, given):
+    return dtype or (torch.int64 if given is torch.bool else given)
+
+
+def _sum_type_rule(in_types, out_types, *, dtype=None, **_):
+    given = in_types[0]
+    return [given], [_sum_type(dtype, given) if given is not None or dtype else out_types[0]]
+
+
+def _all_axes(data, axes):
+    return list(range(data.dim())) if axes is None else axes
+
+
+@op("_np_sum")
+def sum(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
+    """The sum over axes, plus `initial`; booleans are counted in int64."""
+    axes = axes_of("_np_sum", axis, a.dim())
+    target = _sum_type(dtype, a.dtype)
+    if axes == []:
+        out = a.to(target, copy=True)
+    else:
+        work = target if target is not torch.bool else torch.float64
+        out = torch.sum(a, _all_axes(a, axes), keepdim=keepdims, dtype=work).to(target) if a.dim() else a.to(target, copy=True)
+    return out + initial if initial is not None else out
+
+
+sum.dtype_rule(_sum_type_rule)
+
+
+@op("_np_prod", aliases=("_np_product",))
+def prod(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
+    """The product over axes, times `initial`; booleans are multiplied in int64."""
+    axes = axes_of("_np_prod", axis, a.dim())
+    target = _sum_type(dtype, a.dtype)
+    out = a.to(target)
+    if axes is None and not keepdims:
+        out = torch.prod(out, dtype=target)
+    else:
+        axes = _all_axes(a, axes)
+        for i in axes:
+            out = torch.prod(out, i, keepdim=True, dtype=target)
+        if not keepdims and axes:
+            out = out.squeeze(axes)
+    out = out * initial if initial is not None else out
+    return out if out is not a else a.clone()
+
+
+prod.dtype_rule(_sum_type_rule)
+
+
+@op("_npi_mean")
+def mean(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
+    """The mean over axes, of integers in float32."""
+    axes = axes_of("_npi_mean", axis, a.dim())
+    if axes == []:
+        out = a.to(a.dtype if a.is_floating_point() else torch.float32, copy=True)
+    elif a.is_floating_point() and dtype is None:
+        return torch.mean(a, axes, keepdim=keepdims)
+    else:
+        out = torch.mean(a if a.is_floating_point() else a.double(), axes, keepdim=keepdims)
+    return out.to(dtype or (a.dtype if a.is_floating_point() else torch.float32))
+
+
+@mean.dtype_rule
+def _(in_types, out_types, *, dtype=None, **_):
+    given = in_types[0]
+    return [given], [dtype or (torch.float32 if given is not None and not given.is_floating_point else given)]
+
+
+def _moment(name, doc):
+    def fn(a, *, axis: Axes = None, dtype: Optional[DType] = None, ddof: int = 0, keepdims: bool = False):
+        axes = axes_of(f"_npi_{name}", axis, a.dim())
+        values = a if a.is_floating_point() else a.double()
+        if dtype is not None and dtype.is_floating_point and dtype.itemsize > values.dtype.itemsize:
+            values = values.to(dtype)
+        out = torch.var(values, axes, correction=ddof, keepdim=keepdims)
+        if name == "std":
+            out = torch.sqrt(out)
+        return out.to(dtype or a.dtype)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    op(f"_npi_{name}")(fn).dtype_rule(from_dtype_or_input)
+
+
+_moment("var", "The variance over axes: the sum of squared distances from the mean, divided by the count less `ddof`.")
+_moment("std", "The standard deviation over axes: the root of the variance.")
+
+
+def _extreme(name, function, doc, alias):
+    full = f"_np_{name}"
+
+    def fn(a, *, axis: Axes = None, keepdims: bool = False, initial: Optional[float] = None):
+        axes = axes_of(full, axis, a.dim())
+        if axes == []:
+            return a.clone()
+        sizes = a.shape if axes is None else [a.shape[i] for i in axes]
+        if 0 in sizes:
+            raise MXNetError(f"zero-size array to reduction operation {name} which has no identity: the array has shape {tuple(a.shape)}")
+        return function(a, axes if axes is not None else (), keepdims)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = f"{doc} All that are equally extreme get the whole gradient."
+    operator = op(full, aliases=(alias,))(fn)
+
+    @operator.gradient
+    def _(out_grads, inputs, outputs, *, axis=None, keepdims=False, initial=None):
+        data = inputs[0]
+        axes = axes_of(full, axis, data.dim())
+        gradient, extreme = out_grads[0], outputs[0]
+        if not keepdims:
+            kept = [1 if axes is None or i in axes else n for i, n in enumerate(data.shape)]
+            gradient, extreme = gradient.reshape(kept), extreme.reshape(kept)
+        return (data == extreme) * gradient
+
+
+_extreme("amax", torch.amax, "The largest value over axes.", "_np_max")
+_extreme("amin", torch.amin, "The smallest value over axes.", "_np_min")
+
+
+def _logical(name, function, doc, aliases=()):
+    def fn(data, *, axis: Axes = None, keepdims: bool = False):
+        axes = axes_of(f"_np_{name}", axis, data.dim())
+        data = data != 0 if data.dtype is not torch.bool else data
+        for i in reversed(_all_axes(data, axes)):
+            data = function(data, i, keepdims)
+        return data
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    op(f"_np_{name}", aliases=aliases, no_gradient=True)(fn).dtype_rule(result_is(torch.bool))
+
+
+_logical("all", torch.all, "True where all elements over the axes are other than 0.")
+_logical("any", torch.any, "True where an element over the axes is other than 0.", ("_np_sometrue",))
+
+
+def _position(name, function, doc):
+    def fn(data, *, axis: Optional[int] = None, keepdims: bool = False):
+        if axis is None:
+            out = function(data.reshape(-1), 0)
+            return out.reshape((1,) * data.dim()) if keepdims else out
+        return function(data, normalize_axis(f"_npi_{name}", axis, data.dim()), keepdims)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = f"{doc} Of several equal ones the first counts."
+    op(f"_npi_{name}", no_gradient=True)(fn).dtype_rule(result_is(torch.int64))
+
+
+_position("argmax", torch.argmax, "The index of the largest value along `axis`, or in the flattened array.")
+_position("argmin", torch.argmin, "The index of the smallest value along `axis`, or in the flattened array.")
+
+
+@op("_npi_average", num_outputs=2, inputs_rule=lambda attributes: ("a", "weights") if attributes["weighted"] else ("a",))
+def average(a, weights=None, *, axis: Axes = None, returned: bool = False, weighted: bool = True):
+    """The weighted mean over axes, and the sum of the weights."""
+    axes = axes_of("_npi_average", axis, a.dim())
+    if not weighted or weights is None:
+        out = torch.mean(a if a.is_floating_point() else a.double(), axes).to(a.dtype)
+        return out, torch.full_like(out, a.numel() / max(out.numel(), 1))
+    if weights.shape != a.shape:
+        if axes is None:
+            raise MXNetError(f"average: axis must be specified when shapes of a and weights differ, received {tuple(a.shape)} and "
+                             f"{tuple(weights.shape)}")
+        if weights.dim() != 1 or len(axes) != 1 or weights.shape[0] != a.shape[axes[0]]:
+            raise MXNetError(f"average: 1D weights as long as the one axis expected when shapes of a and weights differ, received "
+                             f"{tuple(weights.shape)} for axis {axis} of {tuple(a.shape)}")
+        weights = weights.reshape([-1 if i == axes[0] else 1 for i in range(a.dim())]).expand_as(a)
+    dims = _all_axes(a, axes)
+    total = torch.sum(weights, dims)
+    return torch.sum(a * weights, dims) / total, total

@@ -1,0 +1,117 @@
+"""NumPy operators on an array and a number."""
+import torch
+
+from ...base import MXNetError
+from ..elemwise._common import wrap_integer
+from ..registry import get, op
+from ._common import result_is
+
+_legacy = {name: get(name).fn for name in ("_plus_scalar", "_minus_scalar", "_rminus_scalar", "_mul_scalar", "_mod_scalar", "_rmod_scalar",
+                                           "_power_scalar", "_rpower_scalar")}
+
+
+def _as_legacy(name, of, doc):
+    """Register ``_npi_<name>_scalar``, which computes what the legacy operator `of` does."""
+    legacy = _legacy[of]
+
+    def fn(data, *, scalar: float = 1.0, is_int: bool = True):
+        return legacy(data, scalar=scalar, is_int=is_int)
+
+    _register(name, fn, doc)
+
+
+def _register(name, fn, doc):
+    fn.__name__ = fn.__qualname__ = f"{name}_scalar"
+    fn.__doc__ = doc
+    operator = op(f"_npi_{name}_scalar", same_shape=True)(fn)
+    operator.dtype_rule(get("_plus_scalar").dtype_inference)
+    return operator
+
+
+_as_legacy("add", "_plus_scalar", "x + scalar.")
+_as_legacy("subtract", "_minus_scalar", "x - scalar.")
+_as_legacy("rsubtract", "_rminus_scalar", "scalar - x.")
+_as_legacy("multiply", "_mul_scalar", "x * scalar.")
+_as_legacy("mod", "_mod_scalar", "The rest of x / scalar, with the sign of the scalar; 0 for a scalar of 0.")
+_as_legacy("rmod", "_rmod_scalar", "The rest of scalar / x, with the sign of x; 0 where x is 0.")
+_as_legacy("power", "_power_scalar", "x to the power of scalar.")
+_as_legacy("rpower", "_rpower_scalar", "scalar to the power of x.")
+
+
+def _floating(data):
+    return data if data.is_floating_point() else data.float()
+
+
+def _quotient(name, function, doc):
+    def fn(data, *, scalar: float = 1.0, is_int: bool = True):
+        return function(_floating(data), scalar)
+
+    operator = _register(name, fn, doc)
+
+    @operator.dtype_rule
+    def _(in_types, out_types, **_):
+        given = in_types[0]
+        return [given or out_types[0]], [torch.float32 if given is not None and not given.is_floating_point else given or out_types[0]]
+
+
+_quotient("true_divide", torch.div, "x / scalar; of integers in float32.")
+_quotient("rtrue_divide", lambda data, scalar: torch.reciprocal(data) * scalar if scalar != 1 else torch.reciprocal(data),
+          "scalar / x; of integers in float32.")
+
+
+def _pair(name, function, doc):
+    """Register a function of two arrays, one of them the number; integers are computed in float64 and cut off."""
+    def fn(data, *, scalar: float = 1.0, is_int: bool = True):
+        if data.is_floating_point():
+            return function(data, data.new_full((), scalar))
+        if data.dtype is torch.bool:
+            data = data.long()
+        values = data.double()
+        out = function(values, values.new_full((), wrap_integer(scalar, data.dtype) if is_int else scalar))
+        return out.to(data.dtype) if is_int else out
+
+    _register(name, fn, doc)
+
+
+_pair("arctan2", torch.atan2, "The angle whose tangent is x / scalar, in the right quadrant.")
+_pair("rarctan2", lambda x, s: torch.atan2(s, x), "The angle whose tangent is scalar / x, in the right quadrant.")
+_pair("copysign", torch.copysign, "The size of x with the sign of the scalar.")
+_pair("rcopysign", lambda x, s: torch.copysign(s.expand_as(x), x), "The size of the scalar with the sign of x.")
+_pair("ldexp", lambda x, s: x * torch.exp2(s), "x times 2 to the power of the scalar.")
+_pair("rldexp", lambda x, s: s * torch.exp2(x), "The scalar times 2 to the power of x.")
+
+
+def _integer(name, function, doc):
+    def fn(data, *, scalar: float = 1.0, is_int: bool = True):
+        if data.is_floating_point():
+            raise MXNetError(f"_npi_{name}_scalar: only integer and boolean types are supported, received {data.dtype}")
+        if data.dtype is torch.bool:
+            return function(data, torch.tensor(bool(scalar), device=data.device))
+        return function(data, torch.tensor(wrap_integer(scalar, data.dtype), dtype=data.dtype, device=data.device))
+
+    fn.__name__ = fn.__qualname__ = f"{name}_scalar"
+    fn.__doc__ = doc
+    op(f"_npi_{name}_scalar", same_shape=True, no_gradient=True)(fn)
+
+
+_integer("lcm", torch.lcm, "The least common multiple of x and scalar.")
+_integer("bitwise_and", torch.bitwise_and, "The conjunction of the bits of x and scalar.")
+_integer("bitwise_or", torch.bitwise_or, "The disjunction of the bits of x and scalar.")
+_integer("bitwise_xor", torch.bitwise_xor, "The bits in which x and scalar differ.")
+
+
+def _comparison(name, function, doc):
+    def fn(data, *, scalar: float = 1.0, is_int: bool = True):
+        return function(data, scalar)
+
+    fn.__name__ = fn.__qualname__ = f"{name}_scalar"
+    fn.__doc__ = doc
+    op(f"_npi_{name}_scalar", same_shape=True, no_gradient=True)(fn).dtype_rule(result_is(torch.bool))
+
+
+_comparison("equal", torch.eq, "True where x == scalar.")
+_comparison("not_equal", torch.ne, "True where x != scalar.")
+_comparison("greater", torch.gt, "True where x > scalar.")
+_comparison("greater_equal", torch.ge, "True where x >= scalar.")
+_comparison("less", torch.lt, "True where x < scalar.")
+_comparison("less_equal", torch.le, "True where x <= scalar.")

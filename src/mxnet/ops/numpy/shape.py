@@ -1,0 +1,268 @@
+"""NumPy operators that change shapes, move axes, or take diagonals and differences."""
+import ast
+
+import numpy as np
+import torch
+
+from ...base import MXNetError
+from ..axes import normalize_axis
+from ..registry import op
+from ..schema import Axes, Literal, Optional, Shape
+from ._common import require_one_type
+
+
+@op("_np_reshape")
+def reshape(a, *, newshape: Shape, order: str = "C"):
+    """Another shape for the same elements; one size may be -1."""
+    if order != "C":
+        raise MXNetError(f"_np_reshape: only order 'C' is supported, received {order!r}")
+    if any(n < -1 for n in newshape):
+        raise MXNetError(f"_np_reshape: sizes must be at least 0, or -1 for one to be inferred, received {newshape}; npx.reshape knows further codes")
+    return a.reshape(newshape)
+
+
+@op("_npi_reshape", aliases=("_npx_reshape",))
+def reshape_with_codes(a, *, newshape: Shape, reverse: bool = False, order: str = "C"):
+    """Another shape for the same elements, with codes for what the old one says.
+
+    ``-1`` is inferred, ``-2`` keeps a size, ``-3`` drops an axis of size 1, ``-4`` keeps all remaining sizes, ``-5`` joins two axes,
+    ``-6`` splits one into the two sizes that follow (one of them may be -1). With `reverse` sizes are matched from the right.
+    """
+    if order != "C":
+        raise MXNetError(f"_npx_reshape: only order 'C' is supported, received {order!r}")
+    return a.reshape(decoded_shape(tuple(a.shape), newshape, reverse))
+
+
+def decoded_shape(source, target, reverse=False):
+    """The shape that `_npx_reshape` makes of `source`, with at most one -1 left.
+
+    Raises
+    ------
+    MXNetError
+        If a code finds no axis, or one that it cannot apply to.
+    """
+    if reverse:
+        # A split names its parts from left to right even when read backwards.
+        groups, i = [], 0
+        while i < len(target):
+            width = 3 if target[i] == -6 else 1
+            groups.append(target[i:i + width])
+            i += width
+        turned = tuple(n for group in reversed(groups) for n in (group if len(group) == 1 else (group[0], group[2], group[1])))
+        return tuple(reversed(decoded_shape(tuple(reversed(source)), turned)))
+    out, axis, i = [], 0, 0
+
+    def take(count=1):
+        nonlocal axis
+        if axis + count > len(source):
+            raise MXNetError(f"_npx_reshape: `newshape` {target} asks for more axes than the shape {source} has")
+        axis += count
+        return source[axis - count:axis]
+
+    while i < len(target):
+        code = target[i]
+        if code >= 0 or code == -1:
+            out.append(code)
+            axis += 1
+        elif code == -2:
+            out.extend(take())
+        elif code == -3:
+            if take() != (1,):
+                raise MXNetError(f"_npx_reshape: -3 drops an axis of size 1, but axis {axis - 1} of {source} has size {source[axis - 1]}")
+        elif code == -4:
+            out.extend(source[axis:])
+            axis = len(source)
+        elif code == -5:
+            first, second = take(2)
+            out.append(first * second)
+        elif code == -6:
+            size, (left, right) = take()[0], target[i + 1:i + 3]
+            if left == -1:
+                left = size // right
+            elif right == -1:
+                right = size // left
+            if left * right != size:
+                raise MXNetError(f"_npx_reshape: cannot split axis {axis - 1} of size {size} into {target[i + 1:i + 3]}")
+            out += [left, right]
+            i += 2
+        else:
+            raise MXNetError(f"_npx_reshape: {code} is no code for a size; use -1 to -6")
+        i += 1
+    return tuple(out)
+
+
+@op("_np_squeeze")
+def squeeze(a, *, axis: Axes = None):
+    """Without axes of size 1: all, or the ones named."""
+    if axis is None:
+        return a.squeeze()
+    axes = [normalize_axis("_np_squeeze", i, a.dim()) for i in ((axis,) if isinstance(axis, int) else axis)]
+    for i in axes:
+        if a.shape[i] != 1:
+            raise MXNetError(f"cannot select an axis to squeeze out which has size={a.shape[i]} not equal to one")
+    return a.squeeze(axes) if axes else a.view(a.shape)
+
+
+@op("_np_transpose")
+def transpose(a, *, axes: Optional[Shape] = None):
+    """The axes in another order, by default reversed."""
+    if not axes:
+        axes = tuple(range(a.dim()))[::-1]
+    return a.permute(axes).contiguous()
+
+
+@op("_np_moveaxis")
+def moveaxis(a, *, source: Shape, destination: Shape):
+    """Move axes to new places; the others keep their order."""
+    return torch.movedim(a, source, destination).contiguous()
+
+
+@op("_np_roll")
+def roll(data, *, shift: Optional[Shape] = None, axis: Optional[Shape] = None):
+    """Move elements along axes; what leaves at the end comes in at the start. Without `axis` the array counts as flat."""
+    if shift is None:
+        raise MXNetError("_np_roll: `shift` must be given")
+    if axis is None:
+        return torch.roll(data, sum(shift))
+    if len(shift) == 1:
+        shift = shift * len(axis)
+    if len(shift) != len(axis):
+        raise MXNetError(f"_np_roll: `shift` and `axis` must be as long as each other, received {shift} and {axis}")
+    if not data.dim():
+        raise MXNetError("_np_roll: an array without axes has none to roll along")
+    return torch.roll(data, shift, [normalize_axis("_np_roll", i, data.dim()) for i in axis])
+
+
+@op("_npi_flip")
+def flip(data, *, axis: Axes = None):
+    """Reversed along axes, by default all."""
+    axes = range(data.dim()) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return torch.flip(data, [normalize_axis("_npi_flip", i, data.dim()) for i in axes])
+
+
+@op("_npi_rot90")
+def rot90(data, *, k: int = 1, axes: Optional[Shape] = (0, 1)):
+    """Turned `k` times by 90 degrees, from the first of `axes` towards the second."""
+    return torch.rot90(data, k, axes).contiguous()
+
+
+@op("_npi_broadcast_to")
+def broadcast_to(array, *, shape: Shape = ()):
+    """A copy with axes of size 1, or missing in front, repeated to `shape`."""
+    target = tuple(array.shape[i - len(shape) + array.dim()] if n == -2 else n for i, n in enumerate(shape))
+    try:
+        return array.expand(target).clone(memory_format=torch.contiguous_format)
+    except RuntimeError:
+        raise MXNetError(f"cannot broadcast shape {tuple(array.shape)} to {target}") from None
+
+
+def _at_least(n, function):
+    def fn(*arys, num_args: Optional[int] = None):
+        out = tuple(function(a).clone(memory_format=torch.contiguous_format) for a in arys)
+        return out[0] if len(out) == 1 else out
+
+    fn.__name__ = fn.__qualname__ = f"atleast_{n}d"
+    fn.__doc__ = f"The arrays with axes of size 1 added to those that have fewer than {n}."
+    op(f"_np_atleast_{n}d", key_var_num_args="num_args", num_outputs=lambda attributes: attributes["num_args"] or 1)(fn)
+
+
+_at_least(1, torch.atleast_1d)
+_at_least(2, torch.atleast_2d)
+_at_least(3, torch.atleast_3d)
+
+
+@op("_np_diag")
+def diag(data, *, k: int = 0):
+    """The `k`-th diagonal of a matrix, or a matrix with a vector as its `k`-th diagonal."""
+    if data.dim() not in (1, 2):
+        raise MXNetError(f"_np_diag: input must be 1- or 2-d, received shape {tuple(data.shape)}")
+    return torch.diag(data, k).clone() if data.dim() == 2 else torch.diag_embed(data, k)
+
+
+@op("_np_diagflat")
+def diagflat(data, *, k: int = 0):
+    """A matrix with the flattened array as its `k`-th diagonal."""
+    return torch.diagflat(data, k)
+
+
+@op("_np_diagonal")
+def diagonal(data, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
+    """The diagonals of the matrices in two axes, along a new last axis."""
+    return torch.diagonal(data, offset, axis1, axis2).clone(memory_format=torch.contiguous_format)
+
+
+@op("_np_trace")
+def trace(data, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
+    """The sums of the diagonals of the matrices in two axes."""
+    return torch.diagonal(data, offset, axis1, axis2).sum(-1, dtype=data.dtype)
+
+
+@op("_npi_tril")
+def tril(data, *, k: int = 0):
+    """Matrices with zeros above the `k`-th diagonal; a vector counts as the rows of a matrix."""
+    if not data.dim():
+        raise MXNetError("_npi_tril: input must have at least one axis")
+    return torch.tril(data.expand(data.shape[0], data.shape[0]) if data.dim() == 1 else data, k)
+
+
+_PAD_MODES = Literal["constant", "edge", "reflect", "symmetric", "maximum", "minimum"]
+
+
+@op("_npi_pad")
+def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: float = 0.0, reflect_type: str = "even"):
+    """The array with further elements before and after each axis.
+
+    Parameters
+    ----------
+    pad_width : tuple of (int, int)
+        How many before and after, for each axis.
+    mode : str
+        A constant, the nearest element, the array mirrored with (``symmetric``) or without its border, or the extremes of the axis.
+    """
+    widths = ast.literal_eval(pad_width)
+    if len(widths) != data.dim() or any(len(pair) != 2 or min(pair) < 0 for pair in widths):
+        raise MXNetError(f"_npi_pad: `pad_width` must hold a pair of sizes for each of the {data.dim()} axes, received {pad_width}")
+    if mode == "constant":
+        return torch.nn.functional.pad(data, [n for pair in reversed(widths) for n in pair], value=constant_value)
+    if reflect_type != "even":
+        raise MXNetError(f"_npi_pad: only reflect_type='even' is supported, received {reflect_type!r}")
+    for axis, (before, after) in enumerate(widths):
+        if not (before or after):
+            continue
+        if mode in ("maximum", "minimum"):
+            extreme = (torch.amax if mode == "maximum" else torch.amin)(data, axis, keepdim=True)
+            parts = [extreme.expand(*data.shape[:axis], n, *data.shape[axis + 1:]) for n in (before, after)]
+            data = torch.cat([parts[0], data, parts[1]], axis)
+        else:
+            index = np.pad(np.arange(data.shape[axis]), (before, after), mode)
+            data = data.index_select(axis, torch.as_tensor(index, device=data.device))
+    return data.clone() if not any(n for pair in widths for n in pair) else data
+
+
+@op("_npi_diff")
+def diff(a, *, n: int = 1, axis: int = -1):
+    """The differences between neighbours along `axis`, taken `n` times."""
+    if n < 0:
+        raise MXNetError(f"_npi_diff: `n` must be at least 0, received {n}")
+    return torch.diff(a, n=n, dim=normalize_axis("_npi_diff", axis, a.dim())) if n else a.clone()
+
+
+def _ediff_inputs(attributes):
+    given = attributes["to_begin_arr_given"] + attributes["to_end_arr_given"]
+    return ("input1", "input2", "input3")[:1 + given]
+
+
+@op("_npi_ediff1d", inputs_rule=_ediff_inputs)
+def ediff1d(input1, input2=None, input3=None, *, to_begin_arr_given: bool = False, to_end_arr_given: bool = False,
+            to_begin_scalar: Optional[float] = None, to_end_scalar: Optional[float] = None):
+    """The differences between neighbours of the flattened array, between what is to stand before and after them."""
+    extra = [t for t in (input2, input3) if t is not None]
+    require_one_type("_npi_ediff1d", input1, *extra)
+    begin = extra.pop(0).reshape(-1) if to_begin_arr_given else None
+    end = extra.pop(0).reshape(-1) if to_end_arr_given else None
+    if to_begin_scalar is not None:
+        begin = input1.new_full((1,), to_begin_scalar)
+    if to_end_scalar is not None:
+        end = input1.new_full((1,), to_end_scalar)
+    middle = torch.diff(input1.reshape(-1)) if input1.numel() else input1.reshape(-1)
+    return torch.cat([t for t in (begin, middle, end) if t is not None])

@@ -1,0 +1,17 @@
+"""Optimizers: how gradients change weights.
+
+``base``
+    `Optimizer`: learning rates, weight decay, counts, the registry.
+``updater``
+    `Updater`: an optimizer with the states of all weights, as key-value stores and trainers use it.
+``steps``
+    The arithmetic, in place on torch tensors.
+``sgd``, ``adaptive``, ``leader``, ``large_batch``, ``contrib``
+    The optimizers.
+
+All of them are in ``mx.optimizer`` and, under the path that pickles of MXNet name, in ``mxnet.optimizer.optimizer``.
+"""
+from . import contrib, optimizer
+from .optimizer import *  # noqa: F403
+
+__all__ = [*optimizer.__all__, "contrib"]

@@ -1,0 +1,269 @@
+"""The base of optimizers."""
+import warnings
+
+import numpy
+
+from .. import util
+from ..base import MXNetError
+from ..ndarray import NDArray
+
+
+class Optimizer:
+    """The base of optimizers. Derive from it, decorate with `register`, and define ``create_state`` and ``update``.
+
+    Parameters
+    ----------
+    rescale_grad : float
+        A factor for all gradients, such as 1 / batch size.
+    param_idx2name : dict of int to str, optional
+        The names of the weights. Those that end neither in ``_weight`` nor in ``_gamma`` don't decay.
+    wd : float
+        The weight decay.
+    clip_gradient : float, optional
+        Gradients are clipped to between minus this and this.
+    learning_rate : float, optional
+        0.01 if there is no scheduler either.
+    lr_scheduler : LRScheduler, optional
+        Changes the learning rate with the number of updates.
+    sym : Symbol, optional
+        Its variables' ``__lr_mult__`` and ``__wd_mult__`` count.
+    begin_num_update : int
+        The number of updates before the first.
+    multi_precision : bool
+        Keep a float32 copy of each half-precision weight and update that.
+    param_dict : dict of int to Parameter, optional
+        Gluon parameters, whose ``lr_mult`` and ``wd_mult`` count.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> @mx.optimizer.register
+    ... class Plain(mx.optimizer.Optimizer):
+    ...     def update(self, index, weight, grad, state):
+    ...         self._update_count(index)
+    ...         weight[:] -= self._get_lr(index) * grad
+    >>> weight = mx.nd.ones((2,))
+    >>> mx.optimizer.create('plain', learning_rate=0.5).update(0, weight, mx.nd.ones((2,)), None)
+    >>> weight.asnumpy()
+    array([0.5, 0.5], dtype=float32)
+    """
+
+    opt_registry = {}  # lower-case name -> class
+
+    def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None, lr_scheduler=None, sym=None,
+                 begin_num_update=0, multi_precision=False, param_dict=None):
+        if not isinstance(param_idx2name, (dict, type(None))):
+            raise TypeError(f"param_idx2name should be a dict of param indexes to names, received {type(param_idx2name).__name__}")
+        if lr_scheduler is None:
+            learning_rate = 0.01 if learning_rate is None else learning_rate
+        elif learning_rate is not None and lr_scheduler.base_lr != learning_rate:
+            warnings.warn("the learning rate of `lr_scheduler` is overwritten by `learning_rate`", UserWarning, stacklevel=3)
+            lr_scheduler.base_lr = learning_rate
+        self.rescale_grad, self.wd, self.clip_gradient, self.multi_precision = rescale_grad, wd, clip_gradient, multi_precision
+        self.lr, self.lr_scheduler = learning_rate, lr_scheduler
+        self.begin_num_update = self.num_update = begin_num_update
+        self._all_index_update_counts = {0: {}}  # device -> {index: count}
+        self._index_update_count = self._all_index_update_counts[0]
+        self.aggregate_num = 0  # how many weights one update may get; 0: always one, not in a list
+        self.idx2name = dict(param_idx2name or {})
+        self.sym_info = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
+        self.param_dict = param_dict or {}
+        self.allow_np_array = util.is_np_array()
+        self.set_lr_mult({})
+        self.set_wd_mult({})
+
+    @staticmethod
+    def register(klass):
+        """Register an optimizer class under its name in lower case. A decorator."""
+        if not isinstance(klass, type):
+            raise TypeError(f"register: expected an optimizer class, received {klass!r}")
+        name = klass.__name__.lower()
+        known = Optimizer.opt_registry.get(name)
+        if known is not None:
+            warnings.warn(f"WARNING: New optimizer {klass.__module__}.{klass.__name__} is overriding existing optimizer "
+                          f"{known.__module__}.{known.__name__}", stacklevel=2)
+        Optimizer.opt_registry[name] = klass
+        return klass
+
+    @staticmethod
+    def create_optimizer(name, **kwargs):
+        """An optimizer by name, in any case.
+
+        Raises
+        ------
+        ValueError
+            If no optimizer has that name.
+
+        Example
+        -------
+        >>> import mxnet as mx
+        >>> mx.optimizer.create('sgd', learning_rate=0.1).learning_rate
+        0.1
+        """
+        klass = Optimizer.opt_registry.get(name.lower())
+        if klass is None:
+            raise ValueError(f"Cannot find optimizer {name}; registered are {', '.join(sorted(Optimizer.opt_registry))}")
+        return klass(**kwargs)
+
+    # -- updates ---------------------------------------------------------------------------------------------------------
+
+    def create_state(self, index, weight):
+        """What the optimizer keeps of a weight from step to step: None, an NDArray, or a tuple of them."""
+
+    def _wants_master(self, weight):
+        """Whether a weight is updated through a float32 copy; warns of half-precision weights that are not."""
+        half = _is_half(weight)
+        if half and not self.multi_precision:
+            warnings.warn("Accumulating with float16 in optimizer can lead to poor accuracy or slow convergence. Consider using "
+                          f"multi_precision=True option of the {type(self).__name__} optimizer", stacklevel=4)
+        return half and self.multi_precision
+
+    def create_state_multi_precision(self, index, weight):
+        """`create_state`; with `multi_precision` for half-precision weights ``(float32 copy, state)``."""
+        if self._wants_master(weight):
+            master = weight.astype(numpy.float32)
+            return master, self.create_state(index, master)
+        return self.create_state(index, weight)
+
+    def update(self, index, weight, grad, state):
+        """Update a weight in place.
+
+        Parameters
+        ----------
+        index : int
+            The number of the weight.
+        weight, grad : NDArray
+        state
+            What `create_state` returned; it is updated, too.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define update(index, weight, grad, state)")
+
+    def update_multi_precision(self, index, weight, grad, state):
+        """`update`; with `multi_precision` half-precision weights through their float32 copy."""
+        if self.multi_precision and _is_half(weight):
+            master, own_state = state
+            self.update(index, master, grad.astype(numpy.float32), own_state)
+            weight[:] = master
+        else:
+            self.update(index, weight, grad, state)
+
+    def _begin(self, index, weight, grad):
+        """Count an update; its learning rate, weight decay and number (from 1)."""
+        check_arrays(weight, grad)
+        self._update_count(index)
+        return self._get_lr(index), self._get_wd(index), self._index_update_count[index]
+
+    # -- learning rates and weight decays --------------------------------------------------------------------------------
+
+    @property
+    def learning_rate(self):
+        """The learning rate now."""
+        return self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
+
+    def set_learning_rate(self, lr):
+        """Set the learning rate.
+
+        Raises
+        ------
+        UserWarning
+            If a scheduler sets it.
+        """
+        if self.lr_scheduler is not None:
+            raise UserWarning("LRScheduler of the optimizer has already been defined: the learning rate is its to set")
+        self.lr = lr
+
+    def set_lr_scale(self, args_lrscale):
+        """Gone; use `set_lr_mult`."""
+        raise DeprecationWarning("set_lr_scale is gone; use set_lr_mult")
+
+    def _multipliers_of_symbol(self, key):
+        if not self.sym_info:
+            return {}
+        attributes, arguments = self.sym_info
+        return {name: float(attributes[name][key]) for name in arguments if key in attributes.get(name, ())}
+
+    def set_lr_mult(self, args_lr_mult):
+        """Set the factors of the learning rate.
+
+        Parameters
+        ----------
+        args_lr_mult : dict of int or str to float
+            By number or name; over what the Symbol's ``__lr_mult__`` attributes say. The others are 1.
+        """
+        self.lr_mult = {**self._multipliers_of_symbol("__lr_mult__"), **args_lr_mult}
+
+    _decaying = ("_weight", "_gamma")  # the ends of the names of weights that decay
+
+    def set_wd_mult(self, args_wd_mult):
+        """Set the factors of the weight decay.
+
+        Parameters
+        ----------
+        args_wd_mult : dict of int or str to float
+            By number or name; over what the Symbol's ``__wd_mult__`` attributes say. Of the others weights and gammas have 1, the rest 0.
+        """
+        self.wd_mult = {name: 0.0 for name in self.idx2name.values() if not name.endswith(self._decaying)}
+        self.wd_mult.update(self._multipliers_of_symbol("__wd_mult__"))
+        self.wd_mult.update(args_wd_mult)
+
+    def _set_current_context(self, device_id):
+        # Each device counts for itself, so that several that share the optimizer don't make one step many.
+        self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
+
+    def _update_count(self, index):
+        counts = self._index_update_count
+        for i in index if isinstance(index, (list, tuple)) else (index,):
+            counts[i] = counts.get(i, self.begin_num_update) + 1
+            self.num_update = max(counts[i], self.num_update)
+
+    def _scaled(self, value, indices, multipliers, attribute):
+        values = []
+        for index in indices:
+            if index in self.param_dict:
+                factor = getattr(self.param_dict[index], attribute)
+            elif index in multipliers:
+                factor = multipliers[index]
+            elif index in self.idx2name:
+                factor = multipliers.get(self.idx2name[index], 1.0)
+            else:
+                factor = 1.0
+            values.append(value * factor)
+        return values
+
+    def _get_lrs(self, indices):
+        """The learning rates of the weights with these numbers."""
+        return self._scaled(self.learning_rate, indices, self.lr_mult, "lr_mult")
+
+    def _get_lr(self, index):
+        return self._get_lrs([index])[0]
+
+    def _get_wds(self, indices):
+        """The weight decays of the weights with these numbers."""
+        return self._scaled(self.wd, indices, self.wd_mult, "wd_mult")
+
+    def _get_wd(self, index):
+        return self._get_wds([index])[0]
+
+    def __getstate__(self):
+        state = self.__dict__.copy()
+        del state["param_dict"]  # the weights themselves
+        return state
+
+    def __setstate__(self, state):
+        self.__dict__ = state
+        self.param_dict = {}
+
+
+def _is_half(weight):
+    return weight.dtype == numpy.float16
+
+
+def check_arrays(weight, grad):
+    """Raise an MXNetError unless both are NDArrays."""
+    for name, array in (("weight", weight), ("grad", grad)):
+        if not isinstance(array, NDArray):
+            raise MXNetError(f"an optimizer updates NDArrays; `{name}` is {type(array).__name__}")
+
+
+register = Optimizer.register
+create = Optimizer.create_optimizer

@@ -1,0 +1,49 @@
+"""Optimizers that may change."""
+from ..base import MXNetError
+from ..ndarray import zeros
+from ..ops.optimizer_update import rules
+from . import steps
+from .base import Optimizer, register
+
+__all__ = ["GroupAdaGrad"]
+
+
+@register
+class GroupAdaGrad(Optimizer):
+    """`AdaGrad` with one sum of squares for each row of a matrix: for embeddings. Without weight decay.
+
+    Parameters
+    ----------
+    eps : float
+        Added to the sums.
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def __init__(self, eps=1e-5, **kwargs):
+        super().__init__(**kwargs)
+        self.float_stable_eps = eps
+
+    def create_state(self, index, weight):
+        """The sums of the rows' mean squares, (rows, 1).
+
+        Raises
+        ------
+        MXNetError
+            If the weight is no matrix.
+        """
+        if len(weight.shape) != 2:
+            raise MXNetError(f"GroupAdaGrad updates matrices; weight {index} has shape {weight.shape}")
+        return zeros((weight.shape[0], 1), weight.context, stype=weight.stype)
+
+    def update(self, index, weight, grad, state):
+        """Update a weight in place; see `Optimizer.update`."""
+        lr, wd, _ = self._begin(index, weight, grad)
+        if wd:
+            raise MXNetError(f"Weight decay is not supported for GroupAdaGrad; weight {index} has wd={wd}")
+        clip = -1 if self.clip_gradient is None else self.clip_gradient
+
+        def step(w, g, history):
+            w.copy_(rules.group_adagrad(w, g, history, lr, self.rescale_grad, clip, self.float_stable_eps))
+
+        steps.apply(step, weight, grad, (state,), rows=True)

@@ -1,0 +1,210 @@
+"""Optimizers for large batches: learning rates by layer (LARS, LAMB), or warmed up with the batch (LBSGD)."""
+import logging
+import math
+
+import torch
+
+from .. import environment
+from ..ndarray import zeros
+from ..ops.optimizer_update import rules
+from . import steps
+from .base import Optimizer, _is_half, check_arrays, register
+from .sgd import _MasterAfterState, as_lists, descend
+
+
+@register
+class LARS(_MasterAfterState):
+    """SGD with momentum whose learning rate is, for each weight, in proportion to its norm over that of its gradient.
+
+    Biases, betas and gammas, by their names, keep the plain learning rate.
+
+    Parameters
+    ----------
+    momentum : float
+    lazy_update : bool
+        Of row sparse gradients update the stored rows only.
+    eta : float
+        The proportion.
+    eps : float
+        Added to the norm of the gradient.
+    momentum_correction : bool
+        Scale the momentum when the learning rate changes.
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def __init__(self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum, self.momentum_correction, self.lazy_update, self.eta, self.eps = momentum, momentum_correction, lazy_update, eta, eps
+        self.aggregate_num = environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE")
+        self.skip = 0
+        self.last_lr = self.cur_lr = None
+
+    _decaying = ("_weight",)
+
+    def create_state(self, index, weight):
+        """The momentum; None without."""
+        if self.momentum == 0.0:
+            return None
+        return zeros(weight.shape, weight.context, dtype=weight.dtype, stype=weight.stype if self.lazy_update else "default")
+
+    def _get_lrs(self, indices):
+        lr = self.learning_rate
+        self.last_lr = lr if self.cur_lr is None else self.cur_lr
+        self.cur_lr = lr
+        return self._scaled(lr, indices, self.lr_mult, "lr_mult")
+
+    def _adapted(self, indices, weights, grads, lrs, wds):
+        """The learning rates, each times ``eta * |w| / (|g| + wd * |w| + eps)`` unless a norm is 0."""
+        chosen = [k for k, i in enumerate(indices) if not self.idx2name.get(i, str(i)).endswith(("gamma", "beta", "bias"))]
+        if not chosen:
+            return lrs
+        tensors = [a[k]._raw() for k in chosen for a in (weights, grads)]
+        norms = [torch.linalg.vector_norm(t, dtype=torch.promote_types(t.dtype, torch.float32)) for t in tensors]
+        norms = torch.stack(norms).tolist()  # the one wait for the device
+        lrs = list(lrs)
+        for k, weight_norm, grad_norm in zip(chosen, norms[::2], norms[1::2]):
+            if weight_norm > 0 and grad_norm > 0:
+                lrs[k] *= self.eta * weight_norm / (grad_norm * abs(self.rescale_grad) + wds[k] * weight_norm + self.eps)
+        return lrs
+
+    def _update_impl(self, index, weight, grad, state, multi_precision=False):
+        indices, weights, grads, states = as_lists(index, weight, grad, state)
+        for w, g in zip(weights, grads):
+            check_arrays(w, g)
+        self._update_count(indices)
+        lrs, wds = self._get_lrs(indices), self._get_wds(indices)
+        momentum = max(self.momentum, 0.0)
+        if self.momentum_correction and self.last_lr != 0:
+            momentum *= self.cur_lr / self.last_lr
+        descend(weights, grads, states, self._adapted(indices, weights, grads, lrs, wds), wds, momentum, self.rescale_grad, self.clip_gradient,
+                multi_precision, self.lazy_update)
+
+
+@register
+class LAMB(Optimizer):
+    """`Adam` whose steps are, for each weight, in proportion to its norm.
+
+    Parameters
+    ----------
+    learning_rate : float
+    beta1, beta2, epsilon : float
+    lower_bound, upper_bound : float, optional
+        Bounds of the norm of a weight.
+    bias_correction : bool
+        Correct the averages of the first steps.
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None, bias_correction=True,
+                 **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+        self.lower_bound, self.upper_bound, self.bias_correction = lower_bound, upper_bound, bias_correction
+        self.aggregate_num = max(1, min(45, environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE")))
+
+    def create_state(self, index, weight):
+        """The averages of the gradient and of its square."""
+        return tuple(zeros(weight.shape, weight.context, dtype=weight.dtype, stype=weight.stype) for _ in range(2))
+
+    def update(self, index, weight, grad, state):
+        """Update a weight, or several in lists; see `Optimizer.update`."""
+        self._update_impl(index, weight, grad, state, multi_precision=False)
+
+    def update_multi_precision(self, index, weight, grad, state):
+        """`update`; with `multi_precision` half-precision weights through their float32 copies."""
+        first = weight[0] if isinstance(index, (list, tuple)) else weight
+        self._update_impl(index, weight, grad, state, multi_precision=self.multi_precision and _is_half(first))
+
+    def _update_impl(self, index, weight, grad, state, multi_precision=False):
+        for i, w, g, s in zip(*as_lists(index, weight, grad, state)):
+            lr, wd, t = self._begin(i, w, g)
+            master, moments = s if multi_precision else (w, s)
+
+            def step(w, g, mean, var, lr=lr, wd=wd, t=t):
+                direction = rules.lamb_direction(w, g.to(w.dtype), mean, var, self.beta1, self.beta2, self.epsilon, t, self.bias_correction, wd,
+                                                 self.rescale_grad, self.clip_gradient or -1)
+                w.copy_(rules.lamb_step(w, direction, torch.linalg.vector_norm(w), torch.linalg.vector_norm(direction), lr,
+                                        self.lower_bound or -1, self.upper_bound or -1))
+
+            steps.apply(step, master, g, moments)
+            if multi_precision:
+                w[:] = master
+
+
+@register
+class LBSGD(Optimizer):
+    """SGD that adds up the gradients of several batches, and raises the learning rate to what fits the larger batch.
+
+    Parameters
+    ----------
+    momentum : float
+    multi_precision : bool
+    warmup_strategy : str
+        How the learning rate rises: ``'linear'``, ``'power2'``, ``'sqrt'``, or ``'lars'`` for a rate by norms instead.
+    warmup_epochs : int
+        How long it rises.
+    batch_scale : int
+        How many batches to add up.
+    updates_per_epoch : int
+    begin_epoch, num_epochs : int
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def __init__(self, momentum=0.0, multi_precision=False, warmup_strategy="linear", warmup_epochs=5, batch_scale=1, updates_per_epoch=32,
+                 begin_epoch=0, num_epochs=60, **kwargs):
+        super().__init__(**kwargs)
+        logging.info("Running Large-Batch SGD Algorithm")
+        logging.info("(Batch_scale=%f, warmup_epochs=%d, warmup_strategy=%s, updates_per_epoch=%d)", batch_scale, warmup_epochs, warmup_strategy,
+                     updates_per_epoch)
+        self.momentum, self.multi_precision = momentum, multi_precision
+        self.warmup_strategy, self.warmup_epochs, self.batch_scale = warmup_strategy, warmup_epochs, batch_scale
+        self.updates_per_epoch, self.init_updates, self.num_epochs = updates_per_epoch, begin_epoch * updates_per_epoch, num_epochs
+        self.cumgrads = {}  # index -> {'cum_grad': the sum, 'num_cums': how many batches since the start}
+        self.lbmult, self.admult, self.adaptive = 1, 1, False
+
+    def create_state(self, index, weight):
+        """The momentum; None without."""
+        return zeros(weight.shape, weight.context, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
+
+    def _get_lbmult(self, nup):
+        """The factor of the learning rate after `nup` batches."""
+        warmup = self.warmup_epochs * self.updates_per_epoch
+        if nup >= warmup:
+            return float(self.batch_scale)
+        if warmup <= 1:
+            return 1.0
+        done = nup / warmup
+        height = {"linear": done, "power2": done * done, "sqrt": math.sqrt(done)}.get(self.warmup_strategy, 0.0)
+        return 1.0 + (self.batch_scale - 1) * height
+
+    def _get_lars(self, weight, grad, wd):
+        """The factor by norms, from 0.01 to 100."""
+        weight_square, grad_square = (float(a._raw().double().square().sum()) for a in (weight, grad))
+        return min(max(math.sqrt(weight_square / (grad_square + wd * weight_square + 1e-18)), 0.01), 100)
+
+    def _cumulate_gradient(self, grad, index):
+        """Add a gradient up; the entry of `cumgrads`."""
+        entry = self.cumgrads.get(index)
+        if entry is None:
+            # A copy: the array itself will hold the next gradient soon.
+            entry = self.cumgrads[index] = {"cum_grad": grad.copy(), "num_cums": self.init_updates + 1}
+        else:
+            entry["cum_grad"] = entry["cum_grad"] + grad
+            entry["num_cums"] += 1
+        return entry
+
+    def update(self, index, weight, grad, state):
+        """Update a weight in place, if this is the last batch to add up; see `Optimizer.update`."""
+        check_arrays(weight, grad)
+        lr, wd = self._get_lr(index), self._get_wd(index)
+        self._update_count(index)
+        entry = self._cumulate_gradient(grad, index)
+        if entry["num_cums"] % self.batch_scale:
+            return
+        grad = entry["cum_grad"] / self.batch_scale
+        lr *= self._get_lars(weight, grad, wd) if self.warmup_strategy == "lars" else self._get_lbmult(entry["num_cums"])
+        descend([weight], [grad], [state], [lr], [wd], max(self.momentum, 0.0), self.rescale_grad, self.clip_gradient, False, True)
+        entry["cum_grad"] = 0

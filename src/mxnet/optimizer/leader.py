@@ -1,0 +1,73 @@
+"""Optimizers that follow the leader: the weights that would have been best so far."""
+from ..ndarray import zeros
+from ..ops.optimizer_update import rules
+from . import steps
+from .base import Optimizer, register
+
+
+@register
+class Ftrl(Optimizer):
+    """Follows the regularized leader: weights with little evidence are exactly 0.
+
+    If weight, state and gradient are row sparse, the gradient's rows are updated only.
+
+    Parameters
+    ----------
+    lamda1 : float
+        How much evidence a weight needs to be other than 0.
+    learning_rate : float
+    beta : float
+        Added to the roots of the sums of squares.
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def __init__(self, lamda1=0.01, learning_rate=0.1, beta=1, **kwargs):
+        super().__init__(**kwargs)
+        self.lamda1, self.beta = lamda1, beta
+        self.lr = learning_rate
+
+    def create_state(self, index, weight):
+        """The evidence, and the sum of the gradients' squares."""
+        return tuple(zeros(weight.shape, weight.context, stype=weight.stype) for _ in range(2))
+
+    def update(self, index, weight, grad, state):
+        """Update a weight in place; see `Optimizer.update`."""
+        lr, wd, _ = self._begin(index, weight, grad)
+
+        def step(w, g, z, n):
+            w.copy_(rules.ftrl(w, g, z, n, lr, self.lamda1, self.beta, wd, self.rescale_grad, self.clip_gradient or -1))
+
+        steps.apply(step, weight, grad, state, rows=weight.stype == "row_sparse")
+
+
+@register
+class FTML(Optimizer):
+    """Follows the moving leader: recent gradients count more.
+
+    Parameters
+    ----------
+    beta1, beta2 : float
+        How much of the past stays from step to step.
+    epsilon : float
+        Added to the root.
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def __init__(self, beta1=0.6, beta2=0.999, epsilon=1e-8, **kwargs):
+        super().__init__(**kwargs)
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+
+    def create_state(self, index, weight):
+        """d, v and z of the paper."""
+        return tuple(zeros(weight.shape, weight.context, dtype=weight.dtype) for _ in range(3))
+
+    def update(self, index, weight, grad, state):
+        """Update a weight in place; see `Optimizer.update`."""
+        lr, wd, t = self._begin(index, weight, grad)
+
+        def step(w, g, d, v, z):
+            w.copy_(rules.ftml(w, g, d, v, z, lr, self.beta1, self.beta2, self.epsilon, t, wd, self.rescale_grad, self.clip_gradient or -1))
+
+        steps.apply(step, weight, grad, state)

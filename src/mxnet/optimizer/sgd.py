@@ -1,0 +1,270 @@
+"""Gradient descent: with momentum, Nesterov's, by signs, with noise, with delay compensation."""
+import math
+
+import torch
+
+from .. import environment, random
+from ..ndarray import zeros
+from ..ops.optimizer_update import rules
+from . import steps
+from .base import Optimizer, _is_half, check_arrays, register
+
+
+class _MasterAfterState(Optimizer):
+    """Optimizers that keep ``(state, float32 copy)`` of half-precision weights, and get both in `_update_impl`."""
+
+    def create_state_multi_precision(self, index, weight):
+        """`create_state`; with `multi_precision` for half-precision weights ``(state, float32 copy)``."""
+        if self._wants_master(weight):
+            master = weight.astype("float32")
+            return self.create_state(index, master), master
+        return self.create_state(index, weight)
+
+    def update(self, index, weight, grad, state):
+        """Update a weight, or several in lists; see `Optimizer.update`."""
+        self._update_impl(index, weight, grad, state, multi_precision=False)
+
+    def update_multi_precision(self, index, weight, grad, state):
+        """`update`; with `multi_precision` half-precision weights through their float32 copies."""
+        first = weight[0] if isinstance(index, (list, tuple)) else weight
+        self._update_impl(index, weight, grad, state, multi_precision=self.multi_precision and _is_half(first))
+
+
+def as_lists(index, weight, grad, state):
+    """The arguments of an update as lists, whether it is for one weight or several."""
+    if isinstance(index, (list, tuple)):
+        return list(index), list(weight), list(grad), list(state)
+    return [index], [weight], [grad], [state]
+
+
+def descend(weights, grads, states, lrs, wds, momentum, rescale, clip, multi_precision, lazy=False):
+    """SGD of several weights, each with a learning rate and a weight decay of its own, in as few calls as possible.
+
+    States are the momentum (or None), with `multi_precision` ``(momentum, float32 copy)``.
+    """
+    groups = {}  # what one call can handle
+    for weight, grad, state, lr, wd in zip(weights, grads, states, lrs, wds):
+        mom, master = state if multi_precision else (state, None)
+        if weight._is_sparse or grad._is_sparse:
+            _descend_sparse(weight, grad, mom, master, lr, wd, momentum, rescale, clip, lazy)
+            continue
+        w, g = weight._data.data, grad._data.data
+        target = master._data.data if master is not None else w
+        group = groups.setdefault((lr, wd, mom is None), ([], [], [], []))
+        for entries, entry in zip(group, (target, g if g.dtype == target.dtype else g.to(target.dtype), None if mom is None else mom._data.data, w)):
+            entries.append(entry)
+    for (lr, wd, plain), (targets, gs, moms, ws) in groups.items():
+        steps.sgd(targets, gs, None if plain else moms, lr, wd, momentum, rescale, clip)
+        if multi_precision:
+            torch._foreach_copy_(ws, targets)
+
+
+def _descend_sparse(weight, grad, mom, master, lr, wd, momentum, rescale, clip, lazy):
+    target = weight if master is None else master
+    # A dense momentum beside a sparse weight says that all rows are to move at each step.
+    rows = lazy and (mom is None or mom.stype == weight.stype)
+
+    def step(w, g, *m):
+        steps.sgd([w], [g.to(w.dtype)], list(m) or None, lr, wd, momentum, rescale, clip)
+
+    steps.apply(step, target, grad, () if mom is None else (mom,), rows)
+    if master is not None:
+        weight[:] = master
+
+
+@register
+class SGD(_MasterAfterState):
+    """Stochastic gradient descent: ``weight += mom``, ``mom = momentum * mom - lr * (clip(rescale_grad * grad) + wd * weight)``.
+
+    Several weights are updated at once, as many as ``MXNET_OPTIMIZER_AGGREGATION_SIZE`` says.
+
+    Parameters
+    ----------
+    momentum : float
+    lazy_update : bool
+        Of row sparse gradients update the stored rows only; the other rows neither move on nor decay.
+    **kwargs
+        For `Optimizer`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> sgd, weight = mx.optimizer.SGD(learning_rate=0.1, momentum=0.9), mx.nd.ones((2,))
+    >>> state = sgd.create_state(0, weight)
+    >>> for _ in range(2):
+    ...     sgd.update(0, weight, mx.nd.ones((2,)), state)
+    >>> weight.asnumpy()
+    array([0.71, 0.71], dtype=float32)
+    """
+
+    def __init__(self, momentum=0.0, lazy_update=True, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum, self.lazy_update = momentum, lazy_update
+        self.aggregate_num = environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE")
+
+    def create_state(self, index, weight):
+        """The momentum; None without."""
+        if self.momentum == 0.0:
+            return None
+        return zeros(weight.shape, weight.context, dtype=weight.dtype, stype=weight.stype if self.lazy_update else "default")
+
+    def _update_impl(self, index, weight, grad, state, multi_precision=False):
+        indices, weights, grads, states = as_lists(index, weight, grad, state)
+        for w, g in zip(weights, grads):
+            check_arrays(w, g)
+        self._update_count(indices)
+        descend(weights, grads, states, self._get_lrs(indices), self._get_wds(indices), max(self.momentum, 0.0), self.rescale_grad,
+                self.clip_gradient, multi_precision, self.lazy_update)
+
+
+@register
+class ccSGD(SGD):
+    """The old name of `SGD`."""
+
+
+@register
+class NAG(_MasterAfterState):
+    """Nesterov's accelerated gradient.
+
+    Parameters
+    ----------
+    momentum : float
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def __init__(self, momentum=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum = momentum
+
+    def create_state(self, index, weight):
+        """The momentum; None without."""
+        return zeros(weight.shape, weight.context, dtype=weight.dtype) if self.momentum != 0.0 else None
+
+    def _update_impl(self, index, weight, grad, state, multi_precision=False):
+        lr, wd, _ = self._begin(index, weight, grad)
+        momentum = max(self.momentum, 0.0)
+        mom, master = state if multi_precision else (state, None)
+        if mom is None:
+            descend([weight], [grad], [state], [lr], [wd], momentum, self.rescale_grad, self.clip_gradient, multi_precision)
+            return
+
+        def step(w, g, m):
+            steps.nag(w, g.to(w.dtype), m, lr, wd, momentum, self.rescale_grad, self.clip_gradient)
+
+        steps.apply(step, weight if master is None else master, grad, (mom,))
+        if master is not None:
+            weight[:] = master
+
+
+@register
+class Signum(Optimizer):
+    """Steps of one size in the direction of the sign, of the gradient or of its momentum.
+
+    Parameters
+    ----------
+    learning_rate : float
+    momentum : float
+        0 for the sign of the gradient itself.
+    wd_lh : float
+        A weight decay that acts on the weight directly, not through the momentum.
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def __init__(self, learning_rate=0.01, momentum=0.9, wd_lh=0.0, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.momentum, self.wd_lh = momentum, wd_lh
+
+    def create_state(self, index, weight):
+        """The momentum; None without."""
+        return zeros(weight.shape, weight.context, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
+
+    def update(self, index, weight, grad, state):
+        """Update a weight in place; see `Optimizer.update`."""
+        lr, wd, _ = self._begin(index, weight, grad)
+
+        def step(w, g, *mom):
+            if mom:
+                w.copy_(rules.signum(w, g, *mom, lr, max(self.momentum, 0.0), wd, self.rescale_grad, self.clip_gradient or -1, self.wd_lh))
+            else:
+                w.copy_(rules.signsgd(w, g, lr, wd))
+
+        steps.apply(step, weight, grad, () if state is None else (state,))
+
+
+@register
+class SGLD(Optimizer):
+    """Stochastic gradient Langevin dynamics: steps with normal noise, whose weights sample the posterior distribution."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+
+    def create_state(self, index, weight):
+        """None."""
+
+    def update(self, index, weight, grad, state):
+        """Update a weight in place; see `Optimizer.update`."""
+        lr, wd, _ = self._begin(index, weight, grad)
+        noise = random.normal(0, math.sqrt(lr), shape=weight.shape, dtype=weight.dtype, ctx=weight.context)
+
+        def step(w, g):
+            g = steps.prepared(g, self.rescale_grad, self.clip_gradient)
+            w.mul_(1 - lr / 2 * wd).add_(g, alpha=-lr / 2).add_(noise._raw())
+
+        steps.apply(step, weight, grad)
+
+
+@register
+class DCASGD(Optimizer):
+    """Asynchronous SGD that makes up for the delay of gradients, after the weights' change since they were computed.
+
+    Parameters
+    ----------
+    momentum : float
+    lamda : float
+        How much to make up for.
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def __init__(self, momentum=0.0, lamda=0.04, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum, self.lamda = momentum, lamda
+        self.weight_previous = {}
+
+    def create_state(self, index, weight):
+        """The momentum (None without) and the weight before the last step."""
+        return zeros(weight.shape, weight.context, dtype=weight.dtype) if self.momentum != 0.0 else None, weight.copy()
+
+    def update(self, index, weight, grad, state):
+        """Update a weight in place; see `Optimizer.update`."""
+        lr, wd, _ = self._begin(index, weight, grad)
+        mom, previous = state
+
+        def step(w, g, before, *m):
+            g = steps.prepared(g, self.rescale_grad, self.clip_gradient)
+            move = (w - before).mul_(g).mul_(g).mul_(self.lamda).add_(g).add_(w, alpha=wd).mul_(-lr)
+            if m:
+                move = m[0].mul_(self.momentum).add_(move)
+            before.copy_(w)
+            w.add_(move)
+
+        steps.apply(step, weight, grad, (previous,) if mom is None else (previous, mom))
+
+
+@register
+class Test(Optimizer):
+    """Adds the gradient to the weight: for tests of what stands around an optimizer."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+
+    def create_state(self, index, weight):
+        """An array that receives the weight at each update."""
+        return zeros(weight.shape, weight.context)
+
+    def update(self, index, weight, grad, state):
+        """Add the gradient to the weight, and keep the sum as the state."""
+        weight[:] += grad * self.rescale_grad
+        state[:] = weight

@@ -1,0 +1,137 @@
+"""The arithmetic of optimizers, in place on torch tensors, and how it gets at the tensors of arrays.
+
+Weights and states are written, gradients are only read. A `clip` of None or 0 means none, as MXNet's update operators have it.
+"""
+import math
+
+import torch
+
+from ..ndarray.sparse import RowSparseNDArray
+
+_SINGLE_PASS = 1 << 19  # elements from which on one fused pass beats several through the cache
+
+
+def apply(step, weight, grad, states=(), rows=False):
+    """Run ``step(weight, grad, *states)`` on the tensors of arrays.
+
+    Parameters
+    ----------
+    step : callable
+        Writes the tensors of weight and states.
+    weight, grad : NDArray
+    states : sequence of NDArray
+    rows : bool
+        Of a row sparse gradient touch the stored rows only, here and in weight and states. Otherwise it counts as dense.
+    """
+    if not (weight._is_sparse or grad._is_sparse):
+        step(weight._data.data, grad._data.data, *[s._data.data for s in states])
+        return
+    arrays = (weight, *states)
+    tensors = [_all_rows(a) for a in arrays]
+    if rows and isinstance(grad, RowSparseNDArray):
+        index = grad._aux[0].long()
+        if len(index):
+            parts = [t[index] for t in tensors]
+            step(parts[0], grad._values, *parts[1:])
+            for tensor, part in zip(tensors, parts):
+                tensor[index] = part
+    else:
+        step(tensors[0], grad._raw(), *tensors[1:])
+    for array, tensor in zip(arrays, tensors):
+        if isinstance(array, RowSparseNDArray):
+            array._refresh_leaf()
+        elif array._is_sparse:
+            array._set_values(tensor)
+
+
+def _all_rows(array):
+    """A tensor with all values of an array, to be written; a row sparse array stores all its rows from now on, of a csr matrix it is a copy."""
+    if not isinstance(array, RowSparseNDArray):
+        return array._data.data
+    if len(array._aux[0]) < array.shape[0]:
+        array._values = array._dense()
+        array._aux = [torch.arange(array.shape[0], device=array._values.device)]
+    return array._values
+
+
+def prepared(grad, rescale, clip, weight=None, wd=0):
+    """``clip(rescale * grad + wd * weight)``; `grad` itself where nothing is to be done, so it is not to be written to."""
+    if rescale != 1:
+        grad = grad * rescale
+        if wd:
+            grad.add_(weight, alpha=wd)
+    elif wd:
+        grad = torch.add(grad, weight, alpha=wd)
+    return grad.clamp(-clip, clip) if clip is not None else grad
+
+
+def _fusible(*tensors):
+    first = tensors[0]
+    return first.dtype in (torch.float32, torch.float64) and all(t.dtype == first.dtype and t.is_contiguous() for t in tensors)
+
+
+def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip):
+    """Move several weights: ``mom = momentum * mom - lr * (clip(rescale * grad) + wd * weight)``, ``weight += mom``.
+
+    Parameters
+    ----------
+    weights, grads : list of torch.Tensor
+    moms : list of torch.Tensor or None
+        None for no momentum.
+    lr, wd, momentum, rescale : float
+    clip : float or None
+    """
+    if clip:
+        grads = torch._foreach_mul(grads, rescale)
+        torch._foreach_clamp_max_(grads, clip)
+        torch._foreach_clamp_min_(grads, -clip)
+        rescale = 1
+    if moms is None:
+        if wd:
+            torch._foreach_mul_(weights, 1 - lr * wd)
+        torch._foreach_add_(weights, grads, alpha=-lr * rescale)
+        return
+    if rescale and (weights[0].is_cuda or max(w.numel() for w in weights) >= _SINGLE_PASS) and _fusible(*weights, *grads, *moms):
+        # torch's momentum lacks the learning rate; with dampening for it, and a rate of -1, its formula is MXNet's.
+        torch._fused_sgd_(weights, grads, moms, weight_decay=wd / rescale, momentum=momentum, lr=-1.0, dampening=1 + lr * rescale,
+                          nesterov=False, maximize=False, is_first_step=False)
+        return
+    torch._foreach_mul_(moms, momentum)
+    torch._foreach_add_(moms, grads, alpha=-lr * rescale)
+    if wd:
+        torch._foreach_add_(moms, weights, alpha=-lr * wd)
+    torch._foreach_add_(weights, moms)
+
+
+def nag(weight, grad, mom, lr, wd, momentum, rescale, clip):
+    """Move a weight by Nesterov's accelerated gradient."""
+    if clip:
+        grad, rescale = prepared(grad, rescale, clip), 1
+    mom.mul_(momentum)
+    if wd:
+        weight.mul_(1 - (1 + momentum) * lr * wd)
+    weight.add_(mom, alpha=momentum).add_(grad, alpha=-(1 + momentum) * lr * rescale)
+    mom.add_(grad, alpha=-lr * rescale)
+    if wd:
+        mom.add_(weight, alpha=-lr * wd)  # the new weight decays into the momentum: so it does in MXNet, which updates in place
+
+
+_FOREVER = {}  # device -> a step count at which no correction for the first steps is left
+
+
+def adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip):
+    """Move a weight by ``-lr * mean / (sqrt(var) + epsilon)``; the correction for the first steps is in `lr`."""
+    if clip or rescale != 1:
+        grad, wd = prepared(grad, rescale, clip or None, weight, wd), 0
+    if _fusible(weight, grad, mean, var):
+        steps = _FOREVER.get(weight.device)
+        if steps is None:
+            steps = _FOREVER[weight.device] = torch.tensor(math.inf, device=weight.device)
+        torch._fused_adam_([weight], [grad], [mean], [var], [], [steps], lr=lr, beta1=beta1, beta2=beta2, weight_decay=wd, eps=epsilon,
+                           amsgrad=False, maximize=False)
+        return
+    if wd:
+        grad = torch.add(grad, weight, alpha=wd)
+    mean.lerp_(grad, 1 - beta1)
+    var.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    weight.addcdiv_(mean, var.sqrt().add_(epsilon), value=-lr)

@@ -1,0 +1,110 @@
+"""An optimizer with the states of all weights: what key-value stores and trainers call."""
+import pickle
+
+from .. import _pickle
+from ..base import MXNetError
+from ..ndarray import NDArray
+from .base import Optimizer
+
+
+class Updater:
+    """Updates weights by their numbers, and keeps the optimizer's states.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+
+    Attributes
+    ----------
+    states : dict of int to state
+        What the optimizer keeps of each weight.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> updater, weight = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5)), mx.nd.ones((2,))
+    >>> updater(0, mx.nd.ones((2,)), weight)
+    >>> weight.asnumpy()
+    array([0.5, 0.5], dtype=float32)
+    """
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.states = {}
+        self.states_synced = {}  # whether a state is known to be on its weight's device
+        self.aggregate_updates = optimizer.aggregate_num > 0
+
+    def __call__(self, index, grad, weight):
+        """Update a weight, or several in lists.
+
+        Parameters
+        ----------
+        index : int or list of int
+        grad, weight : NDArray or list of NDArray
+        """
+        if isinstance(index, (list, tuple)):
+            indices, grads, weights = [i.decode() if isinstance(i, bytes) else i for i in index], grad, weight
+        else:
+            indices, grads, weights = [index.decode() if isinstance(index, bytes) else index], [grad], [weight]
+        optimizer, states = self.optimizer, self.states
+        if weights:
+            optimizer._set_current_context(weights[0].context.device_id)
+        for i, w in zip(indices, weights):
+            if i not in states:
+                states[i] = optimizer.create_state_multi_precision(i, w)
+                self.states_synced[i] = True
+            elif not self.states_synced[i]:
+                states[i] = self.sync_state_context(states[i], w.context)
+                self.states_synced[i] = True
+        if not self.aggregate_updates:
+            for i, g, w in zip(indices, grads, weights):
+                optimizer.update_multi_precision(i, w, g, states[i])
+            return
+        by_type = {}
+        for entry in zip(indices, weights, grads):
+            by_type.setdefault(entry[1].dtype, []).append(entry)
+        size = optimizer.aggregate_num
+        for entries in by_type.values():
+            for start in range(0, len(entries), size):
+                some, ws, gs = zip(*entries[start:start + size])
+                optimizer.update_multi_precision(some, ws, gs, [states[i] for i in some])
+
+    def sync_state_context(self, state, context):
+        """The state on another device."""
+        if isinstance(state, NDArray):
+            return state.as_in_context(context)
+        if isinstance(state, (tuple, list)):
+            return type(state)(self.sync_state_context(s, context) for s in state)
+        return state
+
+    def set_states(self, states):
+        """Take over what `get_states` returned, here or in MXNet.
+
+        Parameters
+        ----------
+        states : bytes
+
+        Raises
+        ------
+        MXNetError
+            If these are no states, or damaged.
+        """
+        found = _pickle.loads(states, "the optimizer states")
+        optimizer = self.optimizer
+        if isinstance(found, tuple) and len(found) == 2:
+            found, optimizer = found
+        if not isinstance(found, dict) or not isinstance(optimizer, Optimizer):
+            raise MXNetError(f"the optimizer states must be a dict, or a dict and an optimizer; received {type(found).__name__} and "
+                             f"{type(optimizer).__name__}")
+        self.states, self.optimizer = found, optimizer
+        self.aggregate_updates = optimizer.aggregate_num > 0
+        self.states_synced = dict.fromkeys(found, False)
+
+    def get_states(self, dump_optimizer=False):
+        """The states as bytes, to be saved; with the optimizer itself if `dump_optimizer`."""
+        return pickle.dumps((self.states, self.optimizer) if dump_optimizer else self.states)
+
+
+def get_updater(optimizer):
+    """An `Updater` of an optimizer."""
+    return Updater(optimizer)
