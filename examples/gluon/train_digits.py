@@ -40,9 +40,12 @@ def train(data_train, data_val, batch_size=64, num_epochs=10, lr=0.05, classes=1
     net.initialize(mx.init.Xavier())
     net.hybridize()
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": lr, "momentum": 0.9})
+    last_epochs = num_epochs - num_epochs // 3
     loss_function = gluon.loss.SoftmaxCrossEntropyLoss()
     for epoch in range(num_epochs):
         training.reset()
+        if epoch == last_epochs:
+            trainer.set_learning_rate(lr / 10)
         total, count = 0.0, 0
         for batch in training:
             with autograd.record():

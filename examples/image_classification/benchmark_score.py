@@ -41,9 +41,10 @@ def score(network, dev, batch_size, num_batches, dtype, image_shape=None):
     """Images per second that a network with random parameters scores."""
     symbol, shapes = get_symbol(network, batch_size, dtype, image_shape)
     module = mx.mod.Module(symbol=symbol, context=dev)
-    module.bind(for_training=False, inputs_need_grad=False, data_shapes=shapes)
+    module.bind(for_training=False, inputs_need_grad=False, data_shapes=shapes, label_shapes=[("softmax_label", (batch_size,))])
     module.init_params(initializer=mx.init.Xavier(magnitude=2.0))
-    batch = mx.io.DataBatch([mx.random.uniform(-1.0, 1.0, shape=shape, ctx=dev) for _, shape in module.data_shapes], [])
+    images = [mx.random.uniform(-1.0, 1.0, shape=shape, ctx=dev) for _, shape in module.data_shapes]
+    batch = mx.io.DataBatch(images, [mx.nd.zeros((batch_size,), ctx=dev)])
     for i in range(WARM_UP + num_batches):
         if i == WARM_UP:
             tic = time.perf_counter()

@@ -43,7 +43,7 @@ def read_idx(name, ndim, folder="data"):
             header = np.frombuffer(f.read(4 + 4 * ndim), ">u4")
             if len(header) != 1 + ndim or header[0] != MAGIC[ndim]:
                 raise mx.MXNetError(f"{path} is not an MNIST file of {'labels' if ndim == 1 else 'images'}: it must start with {MAGIC[ndim]}")
-            content = np.frombuffer(f.read(), np.uint8)
+            content = np.frombuffer(bytearray(f.read()), np.uint8)
     except (OSError, EOFError, ValueError) as error:
         raise mx.MXNetError(f"cannot read {path}: {error}; delete it to download it again") from error
     shape = tuple(int(n) for n in header[1:])

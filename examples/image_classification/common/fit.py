@@ -170,6 +170,8 @@ def _profile(args, kv, state):
                 name = rank + filename if process == "worker" else filename
                 mx.profiler.set_config(filename=name, profile_all=True, profile_process=process)
             mx.profiler.set_state(state=state, profile_process=process)
+            if state == "stop":
+                mx.profiler.dump(profile_process=process)
 
 
 def fit(args, network, data_loader, **kwargs):

@@ -45,4 +45,5 @@ def get_network(args):
         if error.name != name:
             raise
         raise ValueError(f"--network {args.network}: there is no symbols/{args.network}.py") from None
-    return module.get_symbol(**vars(args))
+    with mx.name.NameManager():  # names of layers count from 0, as they did when a checkpoint was written
+        return module.get_symbol(**vars(args))

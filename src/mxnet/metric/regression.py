@@ -118,16 +118,17 @@ class PearsonCorrelation(EvalMetric):
         self._means += shift * (n / total)
         self._count = total
 
-    def get(self):
-        """Name and value since the last reset."""
-        if self.average == "macro" or not self.num_inst:
-            return super().get()
+    def _micro(self, count):
         (ll, lp), (_, pp) = self._products
-        return self.name, float(lp / math.sqrt(ll * pp)) if ll * pp else float("nan")
+        return self.name, float(lp / math.sqrt(ll * pp)) if count and ll * pp else float("nan")
+
+    def get(self):
+        """Name and value since the last reset; the 'micro' average is always of all values since the last `reset`."""
+        return super().get() if self.average == "macro" else self._micro(self.num_inst)
 
     def get_global(self):
-        """Name and value since the last `reset`; the 'micro' average is always that."""
-        return super().get_global() if self.average == "macro" else self.get()
+        """Name and value since the last `reset`."""
+        return super().get_global() if self.average == "macro" else self._micro(self.global_num_inst)
 
 
 @register

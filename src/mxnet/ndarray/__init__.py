@@ -18,7 +18,14 @@ _methods.attach(NDArray, _functions.operator_function)
 NDArray.split_v2 = lambda self, *args, **kwargs: split_v2(self, *args, **kwargs)
 NDArray.split_v2.__doc__ = "`split_v2` of this array; see ``mx.nd.split_v2``."
 
-__getattr__, __dir__ = _functions.namespace_lookup(__name__, "", _functions.operator_function)
+_find_operator, __dir__ = _functions.namespace_lookup(__name__, "", _functions.operator_function)
+
+
+def __getattr__(name):
+    if name == "CachedOp":  # stands on gluon, which is not imported before it is used
+        from ..gluon.cached_op import CachedOp
+        return CachedOp
+    return _find_operator(name)
 
 
 def _namespace(name, prefix, doc, underscored=False):

@@ -61,12 +61,11 @@ class NDArray:
     _is_sparse = False
 
     def __init__(self, handle, writable=True):
+        # `writable` restrained MXNet's own callbacks; a torch tensor can always be written to, which `writable` says below.
         if handle is None:  # how pickles of MXNet start an array that __setstate__ then fills
             handle = torch.empty(0)
         if not isinstance(handle, torch.Tensor):
             raise TypeError(f"NDArray wraps a torch tensor, received {type(handle).__name__}; build arrays with mx.nd.array(...)")
-        if not writable:
-            raise MXNetError("read-only NDArrays are not supported: torch tensors are always writable; pass a copy instead")
         self._data, self._ctx, self._autograd = handle, context_of(handle), None
 
     @classmethod
@@ -299,7 +298,7 @@ class NDArray:
         if mode.recording and in_graph(self):
             refuse_inplace()
         target = self._data.data
-        if key is Ellipsis or type(key) is slice and key == slice(None) or key == () and not target.dim():
+        if key is Ellipsis or type(key) is slice and key == slice(None) or isinstance(key, tuple) and not key and not target.dim():
             pass
         elif indexing.is_basic(key):
             if isinstance(key, slice) or not isinstance(key, tuple):
@@ -362,7 +361,7 @@ class NDArray:
         if isinstance(key, list) and len(key) == 0:
             return type(self)._new(self._raw()[0:0], self._ctx)
         if indexing.is_basic(key):
-            if key == ():
+            if isinstance(key, tuple) and not key:
                 return self
             return self._select(lambda t: indexing.basic_view(t, key))
         where = indexing.advanced_key(_plain_key(key), self.shape, self._data.device, _index_tensor)

@@ -1,0 +1,124 @@
+"""How loops and branches of a graph run: their subgraphs, lowered like any graph, under Python's own ``for``, ``while`` and ``if``."""
+import torch
+
+from ..base import MXNetError
+from ..symbol import control_flow, inference
+from ..symbol.node import topological
+
+
+class _Subgraph:
+    """A subgraph that takes and returns tensors."""
+
+    def __init__(self, outputs, is_train, device):
+        self.outputs, self.is_train, self.device = outputs, is_train, device
+        nodes = topological(outputs)
+        self.names = [n.name for n in control_flow.variables(nodes)]
+        self.open = [n for n in nodes if inference.open_shape(n)]
+        self.modules = {}
+
+    def __call__(self, tensors):
+        key = tuple(t.shape for t in tensors) if self.open else None
+        module = self.modules.get(key)
+        if module is None:
+            module = self.modules[key] = self._lower(tensors)
+        return module(*tensors)
+
+    def _lower(self, tensors):
+        from .lower import lower
+        shapes = None
+        if self.open:
+            found, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.names, tensors)})
+            shapes = {id(n): found[id(n), 0] for n in self.open}
+        return lower(self.outputs, self.is_train, self.device, source_shapes=shapes).forward
+
+    def empty(self, tensors, count):
+        """What `count` stacked results would be, for a loop that never ran: their shapes and types are inferred."""
+        _, shapes = control_flow.infer(self.outputs, [tuple(t.shape) for t in tensors], None)
+        _, types = control_flow.infer(self.outputs, [t.dtype for t in tensors], None, types=True)
+        return [torch.zeros((count, *s), dtype=t, device=self.device) for s, t in zip(shapes, types)]
+
+
+def function(node, is_train, device):
+    """The function over tensors that a control-flow node computes."""
+    parts = [_Subgraph(outputs, is_train, device) for outputs in node.subgraphs]
+    return _MAKERS[node.op.name](node.name, node.parsed(), *parts)
+
+
+def _foreach(name, attributes, body):
+    places, = control_flow.foreach_locs(attributes)
+    n_data, n_states, n_out = len(attributes["in_data_locs"]), len(attributes["in_state_locs"]), attributes["num_out_data"]
+
+    def foreach(*inputs):
+        lengths = {t.shape[0] for t in inputs[:n_data]}
+        if len(lengths) != 1:
+            raise MXNetError(f"{name}: the arrays looped over must have first axes of one length, received {sorted(lengths)}")
+        values = list(inputs)
+        rows = []
+        for elements in zip(*(t.unbind(0) for t in inputs[:n_data])):
+            values[:n_data] = elements
+            results = body([values[p] for p in places])
+            rows.append(results[:n_out])
+            values[n_data:n_data + n_states] = results[n_out:]
+        if rows:
+            stacked = [torch.stack(r) for r in zip(*rows)]
+        else:
+            values[:n_data] = [t.new_zeros(t.shape[1:]) for t in inputs[:n_data]]
+            stacked = body.empty([values[p] for p in places], 0)[:n_out]
+        return _fresh((*stacked, *values[n_data:n_data + n_states]), inputs)
+
+    return foreach
+
+
+def _while_loop(name, attributes, condition, body):
+    cond_places, places = control_flow.while_locs(attributes)
+    held = control_flow.while_variables(attributes)
+    n_out, limit = attributes["num_out_data"], attributes["max_iterations"]
+
+    def while_loop(*inputs):
+        values = list(inputs)
+        rows = []
+        while len(rows) < limit and bool(_scalar(name, condition([values[p] for p in cond_places])[0])):
+            results = body([values[p] for p in places])
+            rows.append(results[:n_out])
+            for place, value in zip(held, results[n_out:]):
+                values[place] = value
+        if rows:
+            stacked = [_padded(r, limit) for r in zip(*rows)]
+        else:
+            stacked = body.empty([values[p] for p in places], limit)[:n_out]
+        return _fresh((*stacked, *(values[p] for p in held)), inputs)
+
+    return while_loop
+
+
+def _cond(name, attributes, predicate, then_branch, else_branch):
+    locs = control_flow.cond_locs(attributes)
+
+    def cond(*inputs):
+        chosen = bool(_scalar(name, predicate([inputs[p] for p in locs[0]])[0]))
+        branch, places = (then_branch, locs[1]) if chosen else (else_branch, locs[2])
+        return _fresh(branch([inputs[p] for p in places]), inputs)
+
+    return cond
+
+
+def _scalar(name, tensor):
+    if tensor.numel() != 1:
+        raise MXNetError(f"{name}: the condition must be a single value, received shape {tuple(tensor.shape)}")
+    return tensor.detach()
+
+
+def _padded(rows, count):
+    """Rows stacked, and zeros for the iterations that did not happen."""
+    stacked = torch.stack(rows)
+    missing = count - len(rows)
+    return torch.cat([stacked, stacked.new_zeros((missing, *stacked.shape[1:]))]) if missing else stacked
+
+
+def _fresh(results, inputs):
+    """The results, none of which is an input; one alone comes bare, as from any operator."""
+    results = tuple(r.clone() if any(r is t for t in inputs) else r for r in results)
+    return results if len(results) != 1 else results[0]
+
+
+_MAKERS = {"_foreach": _foreach, "_while_loop": _while_loop, "_cond": _cond}

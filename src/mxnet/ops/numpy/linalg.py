@@ -1,0 +1,237 @@
+"""NumPy operators of linear algebra. Matrices are the last two axes; all axes before them are batches."""
+import math
+
+import torch
+
+from ...base import MXNetError
+from ..axes import normalize_axis
+from ..registry import op
+from ..schema import Axes, Shape
+from ._common import promoted, require_float, require_one_type
+
+
+def _require_square(operator, matrix):
+    if matrix.dim() < 2 or matrix.shape[-1] != matrix.shape[-2]:
+        raise MXNetError(f"{operator}: the last two axes must form square matrices, received shape {tuple(matrix.shape)}")
+
+
+def _single(a):
+    """Half precision as single: torch's CPU solvers know no float16."""
+    return a.float() if a.dtype in (torch.float16, torch.bfloat16) else a
+
+
+# -- products ------------------------------------------------------------------------------------------------------------
+
+@op("_np_dot")
+def dot(a, b):
+    """The product over the last axis of `a` and the last but one of `b` (its only one, for vectors); numbers multiply."""
+    require_float("_np_dot", a, b)
+    if a.dtype is not b.dtype:
+        require_one_type("_np_dot", a, b)
+    if a.dim() == 2 and b.dim() == 2:
+        return torch.mm(a, b)
+    if a.dim() == 0 or b.dim() == 0:
+        return a * b
+    if a.shape[-1] != b.shape[max(b.dim() - 2, 0)]:
+        raise MXNetError(f"_np_dot: shapes {tuple(a.shape)} and {tuple(b.shape)} not aligned: {a.shape[-1]} against "
+                         f"{b.shape[max(b.dim() - 2, 0)]}")
+    return torch.tensordot(a, b, ([-1], [max(b.dim() - 2, 0)]))
+
+
+@op("_npi_matmul")
+def matmul(a, b):
+    """The matrix products; vectors count as a row or a column, and batches broadcast."""
+    require_float("_npi_matmul", a, b)
+    if a.dtype is not b.dtype:
+        require_one_type("_npi_matmul", a, b)
+    if a.dim() == 0 or b.dim() == 0:
+        raise MXNetError("_npi_matmul: multiplication by scalars is not allowed; use multiply")
+    return torch.matmul(a, b)
+
+
+def _tensordot(operator, a, b, a_axes, b_axes):
+    require_float(operator, a, b)
+    require_one_type(operator, a, b)
+    if len(a_axes) != len(b_axes):
+        raise MXNetError(f"{operator}: as many axes of `a` as of `b` must be summed over, received {a_axes} and {b_axes}")
+    a_axes = [normalize_axis(operator, i, a.dim(), "a_axes_summed") for i in a_axes]
+    b_axes = [normalize_axis(operator, i, b.dim(), "b_axes_summed") for i in b_axes]
+    for i, j in zip(a_axes, b_axes):
+        if a.shape[i] != b.shape[j]:
+            raise MXNetError(f"{operator}: the axes summed over differ in size: {a.shape[i]} (axis {i} of {tuple(a.shape)}) and {b.shape[j]} "
+                             f"(axis {j} of {tuple(b.shape)})")
+    return torch.tensordot(a, b, (a_axes, b_axes))
+
+
+@op("_npi_tensordot")
+def tensordot(a, b, *, a_axes_summed: Shape, b_axes_summed: Shape):
+    """The sum of products over pairs of axes of two arrays."""
+    return _tensordot("_npi_tensordot", a, b, a_axes_summed, b_axes_summed)
+
+
+@op("_npi_tensordot_int_axes")
+def tensordot_int_axes(a, b, *, axes: int):
+    """The sum of products over the last `axes` axes of `a` and as many first ones of `b`."""
+    if not 0 <= axes <= min(a.dim(), b.dim()):
+        raise MXNetError(f"_npi_tensordot_int_axes: `axes` must be in [0, {min(a.dim(), b.dim())}], received {axes}")
+    return _tensordot("_npi_tensordot_int_axes", a, b, range(a.dim() - axes, a.dim()), range(axes))
+
+
+@op("_npi_einsum", key_var_num_args="num_args")
+def einsum(*data, subscripts: str = "", optimize: int = 0):
+    """Einstein's summation over the operands, such as ``ij,jk->ik``; the best order is found by torch whatever `optimize` is."""
+    if not data:
+        raise MXNetError("_npi_einsum: must specify the subscripts and at least one operand")
+    require_one_type("_npi_einsum", *data)
+    terms = subscripts.split("->")[0].count(",") + 1
+    if terms != len(data):
+        raise MXNetError(f"_npi_einsum: the subscripts {subscripts!r} are for {terms} operands, received {len(data)}")
+    if "->" not in subscripts:
+        # NumPy orders letters by the alphabet, with capitals first; torch does too but only among those it keeps.
+        letters = subscripts.replace(",", "").replace(".", "").replace(" ", "")
+        kept = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+        subscripts = f"{subscripts}->{'...' if '...' in subscripts else ''}{kept}"
+    if not data[0].is_floating_point():
+        return torch.einsum(subscripts, *(t.double() for t in data)).to(data[0].dtype)
+    out = torch.einsum(subscripts, *data)
+    return out.clone() if any(out.data_ptr() == t.data_ptr() for t in data) and out.device.type != "meta" else out.contiguous()
+
+
+# -- norms -------------------------------------------------------------------------------------------------------------
+
+@op("_npi_norm")
+def norm(data, *, ord: float = 2.0, axis: Axes = None, flag: int = -1, keepdims: bool = False):
+    """A norm over axes.
+
+    `flag` tells which: -2 of all elements, -1 the `ord`-norm of vectors, 0 the largest (`ord` 2) or smallest (-2) singular value, 1 the
+    root of the sum of squares, 2 the sum of the singular values.
+    """
+    require_float("_npi_norm", data)
+    values = _single(data)
+    axes = None if axis is None else [normalize_axis("_npi_norm", i, data.dim()) for i in ((axis,) if isinstance(axis, int) else axis)]
+    if flag in (0, 2):
+        if axes is None:
+            axes = list(range(data.dim()))
+        if len(axes) != 2 or axes[0] == axes[1]:
+            raise MXNetError(f"_npi_norm: this norm needs two different axes, received {axis}")
+        out = torch.linalg.matrix_norm(values, "nuc" if flag == 2 else ord, axes, keepdims)
+    else:
+        if axes is not None and len(axes) > 2:
+            raise MXNetError(f"_npi_norm: improper number of dimensions to norm: {len(axes)}")
+        out = torch.linalg.vector_norm(values, 2 if flag in (-2, 1) else ord, axes, keepdims)
+    return out.to(data.dtype)
+
+
+# -- decompositions and systems of equations ---------------------------------------------------------------------------
+
+@op("_npi_cholesky")
+def cholesky(A):
+    """The lower triangular L with L L^T = A, for positive definite A."""
+    _require_square("_npi_cholesky", A)
+    require_float("_npi_cholesky", A)
+    try:
+        return torch.linalg.cholesky(A)
+    except torch.linalg.LinAlgError:
+        raise MXNetError("_npi_cholesky: the matrix is not positive definite") from None
+
+
+@op("_npi_svd", num_outputs=3)
+def svd(A):
+    """The singular value decomposition UT, L, V with A = UT diag(L) V, for matrices with at most as many rows as columns."""
+    require_float("_npi_svd", A)
+    if A.dim() < 2 or A.shape[-2] > A.shape[-1]:
+        raise MXNetError(f"_npi_svd: A must have at least 2 axes and at most as many rows as columns, received shape {tuple(A.shape)}")
+    u, s, vh = torch.linalg.svd(A, full_matrices=False)
+    return u.contiguous(), s, vh.contiguous()
+
+
+@op("_npi_solve")
+def solve(A, B):
+    """X with A X = B."""
+    _require_square("_npi_solve", A)
+    require_float("_npi_solve", A, B)
+    if B.dim() == A.dim() - 1:
+        return torch.linalg.solve(A, B.unsqueeze(-1)).squeeze(-1)
+    return torch.linalg.solve(A, B)
+
+
+@op("_npi_tensorinv")
+def tensorinv(a, *, ind: int = 2):
+    """The inverse under tensordot over `ind` axes."""
+    if ind <= 0:
+        raise MXNetError(f"_npi_tensorinv: `ind` must be positive, received {ind}")
+    require_float("_npi_tensorinv", a)
+    if math.prod(a.shape[:ind]) != math.prod(a.shape[ind:]):
+        raise MXNetError(f"_npi_tensorinv: the first {ind} axes and the others must hold as many elements, received {tuple(a.shape)}")
+    return torch.linalg.tensorinv(a, ind)
+
+
+@op("_npi_tensorsolve")
+def tensorsolve(a, b, *, a_axes: Shape = ()):
+    """x with ``tensordot(a, x, x.ndim) = b``; `a_axes` are moved to the end of `a` before."""
+    require_float("_npi_tensorsolve", a, b)
+    axes = tuple(normalize_axis("_npi_tensorsolve", i, a.dim(), "a_axes") for i in a_axes)
+    return torch.linalg.tensorsolve(a, b, axes or None)
+
+
+def _pinv(A, rcond, hermitian):
+    require_float("_npi_pinv", A)
+    if A.dim() < 2:
+        raise MXNetError(f"_npi_pinv: A must have at least 2 axes, received shape {tuple(A.shape)}")
+    return torch.linalg.pinv(A, rtol=rcond, hermitian=hermitian)
+
+
+@op("_npi_pinv")
+def pinv(A, rcond, *, hermitian: bool = False):
+    """The pseudo-inverse; singular values below `rcond` times the largest count as 0."""
+    return _pinv(A, rcond.to(A.dtype), hermitian)
+
+
+@op("_npi_pinv_scalar_rcond")
+def pinv_scalar_rcond(A, *, rcond: float = 1e-15, hermitian: bool = False):
+    """The pseudo-inverse; singular values below `rcond` times the largest count as 0."""
+    return _pinv(A, rcond, hermitian)
+
+
+def _real_eigen(name, A):
+    _require_square(name, A)
+    values = A if A.dtype in (torch.float32, torch.float64) else A.float()
+    if A.dtype is torch.float16:
+        raise MXNetError(f"{name}: float16 is not supported; convert with astype('float32')")
+    return values
+
+
+@op("_npi_eig", num_outputs=2, no_gradient=True)
+def eig(A):
+    """Eigenvalues and eigenvectors, as columns, of matrices whose eigenvalues are real."""
+    values, vectors = torch.linalg.eig(_real_eigen("_npi_eig", A))
+    return values.real.contiguous(), vectors.real.contiguous()
+
+
+@op("_npi_eigvals", no_gradient=True)
+def eigvals(A):
+    """The eigenvalues of matrices whose eigenvalues are real."""
+    return torch.linalg.eigvals(_real_eigen("_npi_eigvals", A)).real.contiguous()
+
+
+@op("_npi_eigh", num_outputs=2)
+def eigh(A, *, UPLO: str = "L"):
+    """Eigenvalues in rising order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half."""
+    return torch.linalg.eigh(_real_eigen("_npi_eigh", A), UPLO)
+
+
+@op("_npi_eigvalsh")
+def eigvalsh(A, *, UPLO: str = "L"):
+    """The eigenvalues in rising order of symmetric matrices given by their lower or upper half."""
+    return torch.linalg.eigvalsh(_real_eigen("_npi_eigvalsh", A), UPLO)
+
+
+def _eigen_types(in_types, out_types, **_):
+    given = in_types[0]
+    found = given if given is None or given in (torch.float32, torch.float64) else torch.float32
+    return in_types, [found] * len(out_types)
+
+
+for _operator in (eig, eigvals, eigh, eigvalsh):
+    _operator.dtype_rule(_eigen_types)
+dot.dtype_rule(promoted)

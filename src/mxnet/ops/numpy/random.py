@@ -1,0 +1,279 @@
+"""NumPy operators that draw random numbers.
+
+The parameters of a distribution are numbers (attributes) or arrays (inputs), which broadcast; the gradient flows to them through the
+formula that turns uniform or normal numbers into those wanted.
+"""
+import torch
+
+from ...base import MXNetError
+from .. import dtypes
+from ..random_state import generator
+from ..registry import op
+from ..schema import Device, Floats, Literal, Optional, Shape
+from ._common import result_is
+
+_Real = Literal["float16", "float32", "float64"]
+_TINY = torch.finfo(torch.float32).tiny
+
+
+def _parameters(inputs, numbers, device):
+    """The parameters in order: the next input where the number is None."""
+    given = [t for t in inputs if t is not None]
+    out = []
+    for name, number in numbers.items():
+        if number is None:
+            if not given:
+                raise MXNetError(f"random: `{name}` must be a number or an array, received None")
+            out.append(given.pop(0))
+        else:
+            out.append(number)
+    return out
+
+
+def _where(parameters, device):
+    return next((p.device for p in parameters if isinstance(p, torch.Tensor)), device)
+
+
+def _shape(size, parameters, batch=False):
+    shapes = [p.shape for p in parameters if isinstance(p, torch.Tensor)]
+    common = tuple(torch.broadcast_shapes(*shapes)) if shapes else ()
+    if size is None:
+        return common
+    if batch:
+        return (*size, *common)
+    if shapes:
+        try:
+            if tuple(torch.broadcast_shapes(common, size)) != tuple(size):
+                raise RuntimeError
+        except RuntimeError:
+            raise MXNetError(f"random: parameters of shape {common} do not broadcast to `size` {tuple(size)}") from None
+    return size
+
+
+def _uniform_numbers(shape, device, dtype=torch.float32):
+    out = torch.empty(shape, device=device, dtype=dtype)
+    return out if device.type == "meta" else out.uniform_(generator=generator(device))
+
+
+def _positive(shape, device, dtype=torch.float32):
+    """Uniform numbers that are never 0, for logarithms."""
+    return _uniform_numbers(shape, device, dtype).clamp_min_(_TINY)
+
+
+def _exponential_numbers(shape, device):
+    return -torch.log(_positive(shape, device))
+
+
+def _inputs_where_none(*names):
+    def rule(attributes):
+        missing = sum(attributes[n] is None for n in names)
+        return ("input1", "input2")[:missing]
+    return rule
+
+
+def _requires(condition, text):
+    if not condition:
+        raise MXNetError(text)
+
+
+def _not_negative(name, what, value):
+    if isinstance(value, torch.Tensor):
+        if value.device.type != "meta" and value.numel():
+            _requires(value.detach().min().item() >= 0, f"{name}: `{what}` must not be negative")
+    else:
+        _requires(value >= 0, f"{name}: `{what}` must not be negative, received {value:g}")
+
+
+def _two_parameters(name, first, second, compute, doc, batch=False, check=None):
+    """Register a distribution of two parameters and a `dtype`; its parameters' names are its attributes."""
+    def fn(parameters, size, dtype, device):
+        if check is not None:
+            check(*parameters)
+        device = _where(parameters, device)
+        target = dtypes.NAME_TO_TORCH[dtype]
+        work = torch.float64 if target is torch.float64 else torch.float32
+        return compute(_shape(size, parameters, batch), device, work, *parameters).to(target)
+
+    if first == "low":
+        def operator(input1=None, input2=None, *, low: Optional[float] = 0.0, high: Optional[float] = 1.0, size: Optional[Shape] = None,
+                     dtype: _Real = "float32", device: Device = None):
+            return fn(_parameters((input1, input2), {"low": low, "high": high}, device), size, dtype, device)
+    else:
+        def operator(input1=None, input2=None, *, loc: Optional[float] = 0.0, scale: Optional[float] = 1.0, size: Optional[Shape] = None,
+                     dtype: _Real = "float32", device: Device = None):
+            return fn(_parameters((input1, input2), {"loc": loc, "scale": scale}, device), size, dtype, device)
+    operator.__name__ = operator.__qualname__ = name
+    operator.__doc__ = doc
+    operator = op(f"_npi_{name}", inputs_rule=_inputs_where_none(first, second))(operator)
+
+    @operator.dtype_rule
+    def _(in_types, out_types, *, dtype, **_):
+        return [t or torch.float32 for t in in_types], [dtypes.NAME_TO_TORCH[dtype]]
+
+
+def _uniform(shape, device, dtype, low, high):
+    return _uniform_numbers(shape, device, dtype) * (high - low) + low
+
+
+def _normal(shape, device, dtype, loc, scale):
+    out = torch.empty(shape, device=device, dtype=dtype)
+    return (out if device.type == "meta" else out.normal_(generator=generator(device))) * scale + loc
+
+
+_two_parameters("uniform", "low", "high", _uniform, "Numbers equally likely anywhere from `low` to `high`.")
+_two_parameters("uniform_n", "low", "high", _uniform, "As `_npi_uniform`, with `size` before the shape of the parameters.", batch=True)
+_two_parameters("normal", "loc", "scale", _normal, "Normally distributed numbers.",
+                check=lambda loc, scale: _not_negative("normal", "scale", scale))
+_two_parameters("normal_n", "loc", "scale", _normal, "As `_npi_normal`, with `size` before the shape of the parameters.", batch=True,
+                check=lambda loc, scale: _not_negative("normal_n", "scale", scale))
+
+
+def _location_scale(name, noise, doc):
+    """Register ``loc + scale * noise(uniform numbers)``."""
+    def fn(input1=None, input2=None, *, loc: Optional[float] = None, scale: Optional[float] = None, size: Optional[Shape] = None,
+           device: Device = None):
+        loc, scale = _parameters((input1, input2), {"loc": loc, "scale": scale}, device)
+        _not_negative(name, "scale", scale)
+        device = _where((loc, scale), device)
+        return (noise(_shape(size, (loc, scale)), device) * scale + loc).to(torch.float32)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    op(f"_npi_{name}", inputs_rule=_inputs_where_none("loc", "scale"))(fn).dtype_rule(result_is(torch.float32))
+
+
+def _logistic(shape, device):
+    u = _positive(shape, device)
+    return torch.log(u) - torch.log1p(-u.clamp_max(1 - 2 ** -24))
+
+
+_location_scale("logistic", _logistic, "Numbers of the logistic distribution.")
+_location_scale("gumbel", lambda shape, device: -torch.log(_exponential_numbers(shape, device).clamp_min(_TINY)),
+                "Numbers of the Gumbel distribution, that of the largest of many.")
+
+
+def _scaled(name, noise, doc):
+    def fn(input1=None, *, scale: Optional[float] = 1.0, size: Optional[Shape] = None, device: Device = None):
+        scale, = _parameters((input1,), {"scale": scale}, device)
+        _not_negative(name, "scale", scale)
+        return (noise(_shape(size, (scale,)), _where((scale,), device)) * scale).to(torch.float32)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    op(f"_npi_{name}", inputs_rule=_inputs_where_none("scale"))(fn).dtype_rule(result_is(torch.float32))
+
+
+_scaled("exponential", _exponential_numbers, "Exponentially distributed numbers with the mean `scale`.")
+_scaled("rayleigh", lambda shape, device: torch.sqrt(2 * _exponential_numbers(shape, device)), "Numbers of the Rayleigh distribution.")
+
+
+def _shaped(name, compute, doc):
+    def fn(input1=None, *, a: Optional[float] = None, size: Optional[Shape] = None, device: Device = None):
+        a, = _parameters((input1,), {"a": a}, device)
+        _not_negative(name, "a", a)
+        return compute(_exponential_numbers(_shape(size, (a,)), _where((a,), device)), a).to(torch.float32)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    op(f"_npi_{name}", inputs_rule=_inputs_where_none("a"))(fn).dtype_rule(result_is(torch.float32))
+
+
+_shaped("weibull", lambda e, a: torch.pow(e, 1 / a), "Numbers of the Weibull distribution with the shape `a`.")
+_shaped("pareto", lambda e, a: torch.expm1(e / a), "Numbers of the Pareto II (Lomax) distribution with the shape `a`.")
+_shaped("powerd", lambda e, a: torch.pow(-torch.expm1(-e), 1 / a), "Numbers in [0, 1] with the density a * x**(a - 1).")
+
+
+@op("_npi_gamma", inputs_rule=_inputs_where_none("shape", "scale"))
+def gamma(input1=None, input2=None, *, shape: Optional[float] = None, scale: Optional[float] = None, size: Optional[Shape] = None,
+          dtype: _Real = "float32", device: Device = None):
+    """Numbers of the gamma distribution; its mean is ``shape * scale``."""
+    shape, scale = _parameters((input1, input2), {"shape": shape, "scale": scale}, device)
+    _not_negative("gamma", "shape", shape)
+    _not_negative("gamma", "scale", scale)
+    device = _where((shape, scale), device)
+    target = dtypes.NAME_TO_TORCH[dtype]
+    sizes = _shape(size, (shape, scale))
+    if device.type == "meta":
+        return torch.empty(sizes, dtype=target, device=device)
+    work = torch.float64 if target is torch.float64 else torch.float32
+    alpha = shape.to(work).expand(sizes) if isinstance(shape, torch.Tensor) else torch.full(sizes, shape, dtype=work, device=device)
+    return (torch._standard_gamma(alpha.contiguous(), generator=generator(device)) * scale).to(target)
+
+
+@gamma.dtype_rule
+def _(in_types, out_types, *, dtype, **_):
+    return [t or torch.float32 for t in in_types], [dtypes.NAME_TO_TORCH[dtype]]
+
+
+@op("_npi_bernoulli", no_gradient=True,
+    inputs_rule=lambda attributes: ("input1",) if attributes["prob"] is None and attributes["logit"] is None else ())
+def bernoulli(input1=None, *, prob: Optional[float] = None, logit: Optional[float] = None, size: Optional[Shape] = None,
+              dtype: Literal["bool", "float16", "float32", "float64", "int32", "uint8"] = "float32", is_logit: bool = False,
+              device: Device = None):
+    """1 with the given probability (or logit), 0 otherwise."""
+    value = input1 if input1 is not None else logit if is_logit else prob
+    device = _where((value,), device)
+    chance = torch.as_tensor(value, dtype=torch.float32, device=device)
+    chance = torch.sigmoid(chance) if is_logit else chance
+    return (_uniform_numbers(_shape(size, (value,)), device) < chance).to(dtypes.NAME_TO_TORCH[dtype])
+
+
+@bernoulli.dtype_rule
+def _(in_types, out_types, *, dtype, **_):
+    return [t or torch.float32 for t in in_types], [dtypes.NAME_TO_TORCH[dtype]]
+
+
+@op("_npi_multinomial", no_gradient=True, inputs_rule=lambda attributes: ("a",) if attributes["pvals"] is None else ())
+def multinomial(a=None, *, n: int, pvals: Optional[Floats] = None, size: Optional[Shape] = None):
+    """How often each outcome occurs in `n` experiments, as int64; the last axis holds the outcomes."""
+    p = a.double() if a is not None else torch.tensor(pvals or (), dtype=torch.float64)
+    if p.dim() != 1:
+        raise MXNetError(f"multinomial: the probabilities must have one axis, received shape {tuple(p.shape)}")
+    sizes = size or ()
+    if p.device.type == "meta" or not p.numel():
+        return torch.empty((*sizes, p.numel()), dtype=torch.int64, device=p.device)
+    if p[:-1].sum().item() > 1 + 1e-9 or p.min().item() < 0:
+        raise MXNetError("multinomial: the probabilities must not be negative, and sum(pvals[:-1]) must not be above 1")
+    count = 1
+    for s in sizes:
+        count *= s
+    # The last outcome takes what the others leave, as in NumPy.
+    edges = torch.cumsum(p[:-1], 0)
+    drawn = torch.bucketize(_uniform_numbers((count, n), p.device, torch.float64), edges, right=True)
+    out = torch.zeros((count, p.numel()), dtype=torch.int64, device=p.device)
+    return out.scatter_add_(1, drawn, torch.ones_like(drawn)).reshape(*sizes, p.numel())
+
+
+multinomial.dtype_rule(result_is(torch.int64))
+
+
+@op("_npi_choice", no_gradient=True,
+    inputs_rule=lambda attributes: ("input1", "input2")[:(attributes["a"] is None) + attributes["weighted"]])
+def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[Shape] = None, replace: bool = True, weighted: bool = False,
+           device: Device = None):
+    """Random indices below `a`, or of the first axis of the array that stands for it; `weighted` by the probabilities that follow."""
+    arrays = [t for t in (input1, input2) if t is not None]
+    population = a if a is not None else arrays.pop(0).shape[0]
+    weights = arrays.pop(0) if weighted else None
+    device = input1.device if input1 is not None else device
+    sizes = size or ()
+    count = 1
+    for s in sizes:
+        count *= s
+    if not replace and count > population:
+        raise MXNetError(f"choice: cannot take {count} different ones out of {population} when replace=False")
+    if device.type == "meta":
+        return torch.empty(sizes, dtype=torch.int64, device=device)
+    source = generator(device)
+    if weights is not None:
+        if weights.numel() != population:
+            raise MXNetError(f"choice: `a` has {population} elements, `p` {weights.numel()}")
+        found = torch.multinomial(weights.float(), count, replace, generator=source) if count else torch.empty(0, dtype=torch.int64)
+    elif replace:
+        found = torch.randint(population, (count,), generator=source, device=device)
+    else:
+        found = torch.randperm(population, generator=source, device=device)[:count]
+    return found.reshape(sizes)
+
+
+choice.dtype_rule(result_is(torch.int64))

@@ -1,0 +1,76 @@
+"""NumPy operators of statistics: percentiles and polynomials."""
+import torch
+
+from ...base import MXNetError
+from ..axes import normalize_axis
+from ..registry import op
+from ..schema import Axes, Literal, Optional
+from ._common import require_one_type
+
+
+@op("_npi_percentile", no_gradient=True, inputs_rule=lambda attributes: ("a", "q") if attributes["q_scalar"] is None else ("a",))
+def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear",
+               keepdims: bool = False, q_scalar: Optional[float] = None):
+    """The values below which `q` percent of the elements over the axes lie.
+
+    Parameters
+    ----------
+    q, q_scalar : array or float
+        From 0 to 100; the axes of an array stand before those of the result.
+    interpolation : str
+        What to take between two elements.
+    """
+    values = a if a.dtype in (torch.float32, torch.float64) else a.float()
+    axes = range(a.dim()) if axis is None else sorted({normalize_axis("_npi_percentile", i, a.dim())
+                                                      for i in ((axis,) if isinstance(axis, int) else axis)})
+    kept = [i for i in range(a.dim()) if i not in axes]
+    shape = [1 if i in axes else n for i, n in enumerate(a.shape)] if keepdims else [a.shape[i] for i in kept]
+    ordered = values.permute(*kept, *axes).reshape(*[a.shape[i] for i in kept], -1).sort(-1).values
+    if not ordered.shape[-1]:
+        raise MXNetError("_npi_percentile: the array holds no elements")
+    wanted = torch.tensor(q_scalar, dtype=torch.float64, device=a.device) if q is None else q.double()
+    if wanted.device.type != "meta" and not bool(((wanted >= 0) & (wanted <= 100)).all()):
+        raise MXNetError("_npi_percentile: percentiles must be in the range [0, 100]")
+    place = wanted / 100 * (ordered.shape[-1] - 1)
+    low, high = place.floor(), place.ceil()
+    if interpolation == "lower":
+        out = _at(ordered, low)
+    elif interpolation == "higher":
+        out = _at(ordered, high)
+    elif interpolation == "nearest":
+        out = _at(ordered, place.round())
+    else:
+        share = (place - low if interpolation == "linear" else (high - low) / 2).to(values.dtype)
+        share = share.reshape(*share.shape, *[1] * len(kept))
+        below, above = _at(ordered, low), _at(ordered, high)
+        out = below + (above - below) * share
+    return out.reshape(*wanted.shape, *shape)
+
+
+def _at(ordered, place):
+    """The elements at these places of the last axis; the axes of `place` come first."""
+    found = ordered.index_select(-1, place.long().reshape(-1))
+    return found.movedim(-1, 0).reshape(*place.shape, *ordered.shape[:-1])
+
+
+@percentile.dtype_rule
+def _(in_types, out_types, **_):
+    given = in_types[0]
+    return in_types, [given if given in (None, torch.float32, torch.float64) else torch.float32]
+
+
+@op("_npi_polyval")
+def polyval(p, x):
+    """The polynomial with the coefficients `p`, that of the highest power first, at the points `x`."""
+    require_one_type("_npi_polyval", p, x)
+    if p.dim() != 1:
+        raise MXNetError(f"_npi_polyval: `p` must have one axis, received shape {tuple(p.shape)}")
+    out = torch.zeros_like(x)
+    for coefficient in p:
+        out = out * x + coefficient
+    return out
+
+
+@polyval.shape_rule
+def _(in_shapes, out_shapes):
+    return in_shapes, [in_shapes[1]]

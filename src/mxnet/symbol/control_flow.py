@@ -1,0 +1,194 @@
+"""The operators ``_foreach``, ``_while_loop`` and ``_cond``: nodes that hold graphs of their own.
+
+How such a node comes about is in `contrib`, how it runs in ``graph.control_flow``. What the node's graphs take from its inputs is said by
+attributes, lists of positions ("locs") that mean the same in MXNet's files.
+"""
+from ..base import MXNetError
+from ..ops.registry import OPERATORS, Operator
+from ..ops.schema import Shape, Training
+from ..ops.shapes import known, unify
+from . import inference
+from .node import auxiliary, topological
+
+
+class ControlFlow(Operator):
+    """An operator whose uses hold subgraphs, which its rules receive as the attribute ``subgraphs``."""
+
+    names_inputs = True  # the inputs are told apart by the subgraphs' use of them
+
+    def __init__(self, fn, subgraphs, input_locs):
+        """`subgraphs` says how many there are; ``input_locs(attributes)`` returns for each the node's inputs that its variables stand for."""
+        super().__init__(fn.__name__, fn, key_var_num_args="num_args", num_outputs=lambda a: a["num_outputs"])
+        self.subgraphs, self.input_locs = subgraphs, input_locs
+
+    def with_defaults(self, parsed):
+        return dict(parsed)
+
+    def mutated_inputs(self, parsed):
+        """The inputs that an operator of a subgraph writes to."""
+        found = set()
+        for outputs, locs in zip(parsed["subgraphs"], self.input_locs(parsed)):
+            nodes = topological(outputs)
+            aux = auxiliary(nodes)
+            found.update(f"arg{loc}" for node, loc in zip(variables(nodes), locs) if id(node) in aux)
+        return found
+
+    def input_names(self, parsed, count=None):
+        return tuple(f"arg{i}" for i in range(count or 0))
+
+
+def variables(nodes):
+    """The variables among the nodes of a graph, in order."""
+    return [n for n in nodes if n.op is None]
+
+
+def infer(outputs, inputs, results, types=False):
+    """What the variables and outputs of a subgraph are, out of what is known of both: shapes, or types."""
+    names = [n.name for n in variables(topological(outputs))]
+    given = dict(zip(names, inputs))
+    found, nodes = inference.infer_types(outputs, given) if types else inference.infer_shapes(outputs, given, results)
+    return [found[id(n), 0] for n in variables(nodes)], [found[id(n), i] for n, i in outputs]
+
+
+def _merge(shapes, places, found):
+    for place, shape in zip(places, found):
+        shapes[place] = unify(shapes[place], shape)
+
+
+def _row(shape):
+    return None if shape is None else shape[1:]
+
+
+def _stacked(count, row):
+    return None if row is None else (count, *row)
+
+
+def _raise_unsupported(name):
+    raise MXNetError(f"{name} needs the graphs of its branches: use mx.sym.contrib or mx.nd.contrib's foreach, while_loop and cond")
+
+
+def _run(tensors, name, attributes):
+    if "subgraphs" not in attributes:
+        _raise_unsupported(name)
+    raise NotImplementedError  # shapes come from the rules; graph.control_flow runs the node
+
+
+def _foreach(*data, num_outputs: int, num_out_data: int, in_state_locs: Shape, in_data_locs: Shape, remain_locs: Shape,
+             training: Training = False):
+    """A loop over the first axis; made by ``mx.sym.contrib.foreach``."""
+
+
+def _while_loop(*data, num_outputs: int, num_out_data: int, max_iterations: int, cond_input_locs: Shape, func_input_locs: Shape,
+                func_var_locs: Shape, training: Training = False):
+    """A loop under a condition; made by ``mx.sym.contrib.while_loop``."""
+
+
+def _cond(*data, num_outputs: int, cond_input_locs: Shape, then_input_locs: Shape, else_input_locs: Shape, training: Training = False):
+    """One of two computations; made by ``mx.sym.contrib.cond``."""
+
+
+def foreach_locs(attributes):
+    """For each variable of the loop's body the input of the node: data first, then states, then the others."""
+    order = (*attributes["in_data_locs"], *attributes["in_state_locs"], *attributes["remain_locs"])
+    return [[order.index(i) for i in range(len(order))]]
+
+
+def while_locs(attributes):
+    """For each variable of condition and body the input of the node."""
+    return [attributes["cond_input_locs"], attributes["func_input_locs"]]
+
+
+def while_variables(attributes):
+    """For each loop variable the input of the node that holds its first value."""
+    return [attributes["func_input_locs"][i] for i in attributes["func_var_locs"]]
+
+
+def cond_locs(attributes):
+    """For each variable of predicate, then-branch and else-branch the input of the node."""
+    return [attributes["cond_input_locs"], attributes["then_input_locs"], attributes["else_input_locs"]]
+
+
+def _foreach_shapes(in_shapes, out_shapes, subgraphs, in_data_locs, num_out_data, **attributes):
+    ins, outs = list(in_shapes), list(out_shapes)
+    places, = foreach_locs({"in_data_locs": in_data_locs, **attributes})
+    n_data, n_states = len(in_data_locs), len(attributes["in_state_locs"])
+    counts = [s[0] for s in (*ins[:n_data], *outs[:num_out_data]) if s]
+    count = next((c for c in counts if c >= 0), -1)
+    for _ in range(2):  # a second round where the first has found a state's shape
+        rows = [_row(ins[p]) if p < n_data else ins[p] for p in places]
+        found, results = infer(subgraphs[0], rows, [*map(_row, outs[:num_out_data]), *outs[num_out_data:]])
+        _merge(ins, places, [_stacked(count, s) if p < n_data else s for p, s in zip(places, found)])
+        _merge(outs, range(len(outs)), [_stacked(count, s) for s in results[:num_out_data]] + results[num_out_data:])
+        for i in range(n_states):
+            if known(outs[num_out_data + i]) or ins[n_data + i] is None or not known(ins[n_data + i]):
+                ins[n_data + i] = unify(ins[n_data + i], outs[num_out_data + i])
+    return ins, outs
+
+
+def _foreach_types(in_types, out_types, subgraphs, num_out_data, **attributes):
+    ins = list(in_types)
+    places, = foreach_locs(attributes)
+    found, results = infer(subgraphs[0], [ins[p] for p in places], None, types=True)
+    for place, kind in zip(places, found):
+        ins[place] = ins[place] or kind
+    return ins, results
+
+
+def _while_shapes(in_shapes, out_shapes, subgraphs, num_out_data, max_iterations, **attributes):
+    ins, outs = list(in_shapes), list(out_shapes)
+    cond_places, places = while_locs(attributes)
+    held = while_variables(attributes)
+    for _ in range(2):
+        _merge(ins, cond_places, infer(subgraphs[0], [ins[p] for p in cond_places], [None])[0])
+        found, results = infer(subgraphs[1], [ins[p] for p in places], [*map(_row, outs[:num_out_data]), *outs[num_out_data:]])
+        _merge(ins, places, found)
+        _merge(outs, range(len(outs)), [_stacked(max_iterations, s) for s in results[:num_out_data]] + results[num_out_data:])
+        _merge(ins, held, outs[num_out_data:])
+    return ins, outs
+
+
+def _while_types(in_types, out_types, subgraphs, **attributes):
+    ins = list(in_types)
+    results = []
+    for outputs, places in zip(subgraphs, while_locs(attributes)):
+        found, results = infer(outputs, [ins[p] for p in places], None, types=True)
+        for place, kind in zip(places, found):
+            ins[place] = ins[place] or kind
+    return ins, results
+
+
+def _cond_shapes(in_shapes, out_shapes, subgraphs, **attributes):
+    ins, outs = list(in_shapes), list(out_shapes)
+    for i, (outputs, places) in enumerate(zip(subgraphs, cond_locs(attributes))):
+        found, results = infer(outputs, [ins[p] for p in places], outs if i else [None])
+        _merge(ins, places, found)
+        if i:
+            _merge(outs, range(len(outs)), results)
+    return ins, outs
+
+
+def _cond_types(in_types, out_types, subgraphs, **attributes):
+    ins, outs = list(in_types), list(out_types)
+    for i, (outputs, places) in enumerate(zip(subgraphs, cond_locs(attributes))):
+        found, results = infer(outputs, [ins[p] for p in places], None, types=True)
+        for place, kind in zip(places, found):
+            ins[place] = ins[place] or kind
+        if i:
+            outs = [a or b for a, b in zip(outs, results)]
+    return ins, outs
+
+
+def _register(fn, subgraphs, locs, shape_rule, dtype_rule):
+    operator = OPERATORS[fn.__name__] = ControlFlow(fn, subgraphs, locs)
+    operator.shape_inference, operator.dtype_inference = shape_rule, dtype_rule
+
+    def run(*tensors, **attributes):
+        _run(tensors, fn.__name__, attributes)
+
+    run.__module__ = __name__
+    operator.fn = operator.raw = run
+
+
+_register(_foreach, 1, foreach_locs, _foreach_shapes, _foreach_types)
+_register(_while_loop, 2, while_locs, _while_shapes, _while_types)
+_register(_cond, 3, cond_locs, _cond_shapes, _cond_types)
