@@ -45,8 +45,9 @@ def pack(prefix):
 
 def module_accuracy(model, epoch, validation):
     """The accuracy of a checkpoint, scored anew from its files."""
-    import mxnet as mx
     from score import score
+
+    import mxnet as mx
     metric = mx.metric.create("acc")
     score(model, validation, [metric], "", 64, image_shape="1,28,28", rgb_mean="0,0,0", rgb_std="255,255,255", load_epoch=epoch)
     return metric.get()[1]
@@ -54,9 +55,10 @@ def module_accuracy(model, epoch, validation):
 
 def profile(path):
     """Profile three training steps of a network; returns the table."""
+    from train_digits import lenet
+
     import mxnet as mx
     from mxnet import autograd, gluon, profiler
-    from train_digits import lenet
     net = lenet(10)
     net.initialize(mx.init.Xavier())
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})

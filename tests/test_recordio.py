@@ -216,6 +216,7 @@ def test_pack_several_labels():
     header, content = unpack(packed)
     assert header.flag == 2 and header.label.tolist() == [1, 2] and header.label.dtype == np.float32 and content == b"xyz"
     assert repr(IRHeader(0, 1, 2, 3)) == "HEADER(flag=0, label=1, id=2, id2=3)"
+    assert pickle.loads(pickle.dumps(IRHeader(0, 1, 2, 3))) == (0, 1, 2, 3)
 
 
 def test_unpack_too_short():

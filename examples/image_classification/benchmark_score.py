@@ -8,9 +8,10 @@ import logging
 import time
 from importlib import import_module
 
-import mxnet as mx
 from common.options import add_options, numbers
 from common.util import get_gpus
+
+import mxnet as mx
 from mxnet.gluon.model_zoo import vision
 
 NETWORKS = [
@@ -76,7 +77,8 @@ def main(argv=None):
     """Parse the options, measure, print the table; the speeds."""
     parser = argparse.ArgumentParser(description="SymbolAPI-based CNN inference performance benchmark")
     add_options(parser, [
-        ("--network", str, "all", f"networks to run, with commas between: all, {', '.join(NETWORKS)}, or another of symbols/ with its depth"),
+        ("--network", str, "all",
+         f"networks to run, with commas between: all, {', '.join(NETWORKS)}, or another of symbols/ with its depth"),
         ("--batch-size", str, "0", f"batch sizes to run, with commas between; 0 means {', '.join(map(str, BATCH_SIZES))}"),
         ("--num-batches", int, 10, "batches to measure, after some to warm up"),
         ("--image-shape", str, None, "what the networks receive; by default what each was made for"),

@@ -7,9 +7,10 @@ import argparse
 import logging
 import os
 
-import mxnet as mx
 from common import data, fit, modelzoo
 from common.util import get_network
+
+import mxnet as mx
 
 
 def get_fine_tune_model(symbol, arg_params, num_classes, layer_name, dtype="float32"):

@@ -8,10 +8,11 @@ import logging
 import os
 import time
 
-import mxnet as mx
 from common import modelzoo
 from common.options import add_options, numbers
 from common.util import devices, get_gpus
+
+import mxnet as mx
 
 
 def _load(model, epoch):

@@ -11,10 +11,10 @@ import logging
 import os
 
 import numpy as np
-
-import mxnet as mx
 from common import data, fit
 from common.util import download_file, get_network
+
+import mxnet as mx
 
 URL = "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/gluon/dataset/mnist/"
 MAGIC = {1: 2049, 3: 2051}  # labels and images
@@ -42,7 +42,8 @@ def read_idx(name, ndim, folder="data"):
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as f:
             header = np.frombuffer(f.read(4 + 4 * ndim), ">u4")
             if len(header) != 1 + ndim or header[0] != MAGIC[ndim]:
-                raise mx.MXNetError(f"{path} is not an MNIST file of {'labels' if ndim == 1 else 'images'}: it must start with {MAGIC[ndim]}")
+                kind = "labels" if ndim == 1 else "images"
+                raise mx.MXNetError(f"{path} is not an MNIST file of {kind}: it must start with {MAGIC[ndim]}")
             content = np.frombuffer(bytearray(f.read()), np.uint8)
     except (OSError, EOFError, ValueError) as error:
         raise mx.MXNetError(f"cannot read {path}: {error}; delete it to download it again") from error

@@ -21,9 +21,11 @@ The packages, in the order in which a computation passes through them:
 """
 import importlib as _importlib
 
+from . import environment as _environment
 from . import memory as _memory
 
 _memory.configure()
+_environment.configure()
 
 from .base import MXNetError  # noqa: E402
 from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus  # noqa: E402
@@ -40,7 +42,7 @@ _LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "viz": "visualizati
          "npx": "numpy_extension"}
 _SUBMODULES = {"callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "executor_manager", "gluon", "graph", "image",
                "initializer", "io", "kvstore", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module", "monitor",
-               "notebook", "numpy", "numpy_extension", "onnx", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime",
+               "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_signature", "onnx", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime",
                "test_utils", "tools", "torch", "visualization"}
 
 

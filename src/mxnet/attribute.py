@@ -1,4 +1,5 @@
 """Attributes that every Symbol created in a ``with`` block receives."""
+import collections
 import threading
 import warnings
 
@@ -43,6 +44,7 @@ class AttrScope(metaclass=_CurrentScope):
     """
 
     _current = threading.local()
+    _subgraph_names = collections.defaultdict(int)  # how many subgraphs of loops and branches each name has had
 
     def __init__(self, **kwargs):
         for name, value in kwargs.items():

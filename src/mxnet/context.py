@@ -9,7 +9,18 @@ from .base import MXNetError
 _state = threading.local()
 
 
-class Context:
+class _ContextType(type):
+    @property
+    def default_ctx(cls):
+        """The current context of this thread; setting it changes that."""
+        return current_context()
+
+    @default_ctx.setter
+    def default_ctx(cls, ctx):
+        _state.current = intern_context(ctx)
+
+
+class Context(metaclass=_ContextType):
     """A device, by type and number.
 
     Parameters
@@ -30,7 +41,6 @@ class Context:
 
     devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
     devstr2type = {name: number for number, name in devtype2str.items()}
-    default_ctx = None  # set below; kept because clients read it
 
     def __init__(self, device_type, device_id=0):
         if isinstance(device_type, Context):
@@ -153,4 +163,3 @@ def current_context():
 
 
 _default = _interned(1, 0)
-Context.default_ctx = _default

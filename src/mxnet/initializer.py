@@ -68,9 +68,7 @@ class Initializer:
     """
 
     def __init__(self, **kwargs):
-        self._kwargs = kwargs
-        self._verbose = False
-        self._print_func = None
+        self._kwargs, self._verbose, self._print_func = kwargs, False, None
 
     def set_verbosity(self, verbose=False, print_func=None):
         """Log every array that is initialized.
@@ -417,7 +415,7 @@ def _fill_bilinear(arr):
     def ramp(n):
         return 1 - np.abs(np.arange(n) / f - c)
 
-    arr[:] = np.broadcast_to(np.outer(ramp(rows), ramp(columns)).astype("float32"), arr.shape)
+    arr[:] = np.outer(ramp(rows), ramp(columns)).astype("float32")
 
 
 @register

@@ -81,12 +81,9 @@ class FactorScheduler(LRScheduler):
         # Training that goes on from a checkpoint passes several steps at once.
         while num_update > self.count + self.step:
             self.count += self.step
-            self.base_lr *= self.factor
-            if self.base_lr < self.stop_factor_lr:
-                self.base_lr = self.stop_factor_lr
-                logging.info("Update[%d]: now learning rate arrived at %0.5e, will not change in the future", num_update, self.base_lr)
-            else:
-                logging.info("Update[%d]: Change learning rate to %0.5e", num_update, self.base_lr)
+            self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
+            last = self.base_lr == self.stop_factor_lr
+            logging.info("Update[%d]: learning rate %0.5e%s", num_update, self.base_lr, ", where it stays" if last else "")
         return self.base_lr
 
 
@@ -119,7 +116,7 @@ class MultiFactorScheduler(LRScheduler):
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1
             self.base_lr *= self.factor
-            logging.info("Update[%d]: Change learning rate to %0.5e", num_update, self.base_lr)
+            logging.info("Update[%d]: learning rate %0.5e", num_update, self.base_lr)
         return self.base_lr
 
 

@@ -294,5 +294,5 @@ class _CustomFunction(torch.autograd.Function):
         return (None, *(g._data if r == "write" else None for g, r in zip(grads, req)), *[None] * len(ctx.aux))
 
 
-OPERATORS["Custom"] = CustomOperator()
+OPERATORS["Custom"] = OPERATORS["_npi_Custom"] = CustomOperator()
 __all__ = ["CustomOp", "CustomOpProp", "OperatorArguments", "get_all_registered_operators", "get_operator_arguments", "register"]

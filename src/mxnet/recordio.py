@@ -466,8 +466,9 @@ def read_index(path, key_type=int):
     return pairs
 
 
-IRHeader = collections.namedtuple("HEADER", ["flag", "label", "id", "id2"])
-IRHeader.__doc__ = """What precedes the image in an image record.
+# Its own name too, under which pickle looks for it.
+HEADER = collections.namedtuple("HEADER", ["flag", "label", "id", "id2"])
+HEADER.__doc__ = """What precedes the image in an image record.
 
 Parameters
 ----------
@@ -479,6 +480,7 @@ id : int
 id2 : int
     Usually 0.
 """
+IRHeader = HEADER
 _HEADER = struct.Struct("<IfQQ")
 
 

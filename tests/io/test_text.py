@@ -59,7 +59,7 @@ def test_csv_errors(csv, tmp_path):
         (tmp_path / "x.csv").write_text(content)
         return list(mx.io.CSVIter(data_csv=str(tmp_path / "x.csv"), **{"data_shape": (2,), "batch_size": 1, **kwargs}))
 
-    with pytest.raises(MXNetError, match=r"x.csv, line 1: the data size in CSV do not match size of shape: data_shape=\(3,\) asks for 3 numbers, the row has 2"):
+    with pytest.raises(MXNetError, match=r"x.csv, line 1: the data size in CSV .*: data_shape=\(3,\) asks for 3 numbers, the row has 2"):
         read("1,2\n", data_shape=(3,))
     with pytest.raises(MXNetError, match="x.csv, line 3: the data size"):
         read("1,2\n3,4\n5\n")
@@ -68,7 +68,7 @@ def test_csv_errors(csv, tmp_path):
     with pytest.raises(MXNetError, match="x.csv, line 1: expected numbers of type int32"):
         read("1,2.5\n", dtype="int32")
     with pytest.raises(MXNetError, match="number of input must be bigger than batch size"):
-        read("1,2\n", batch_size=2)
+        read("1,2\n", batch_size=3)
     with pytest.raises(MXNetError, match="l.csv has fewer rows than"):
         read("1,2\n" * 5, label_csv=csv[1])
     with pytest.raises(MXNetError, match="float64 is not supported for CSVIter"):

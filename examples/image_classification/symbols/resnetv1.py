@@ -1,6 +1,6 @@
 """ResNet v1: He et al., "Deep residual learning for image recognition", arXiv:1512.03385."""
 from .layers import classifier, conv, relu
-from .residual import norm, norm_relu, pooled, stages
+from .residual import norm, pooled, stages
 
 
 def _unit(x, filters, stride, matching, name, bottleneck, workspace):

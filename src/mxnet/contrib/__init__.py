@@ -1,14 +1,23 @@
 """What MXNet calls experimental: ``mx.contrib``. Each part is imported when it is first asked for."""
 import importlib as _importlib
 
-_SUBMODULES = ("svrg_optimization",)
+_SUBMODULES = ("amp", "autograd", "io", "onnx", "quantization", "svrg_optimization", "tensorboard", "text")
+_ELSEWHERE = {"nd": "mxnet.ndarray.contrib", "ndarray": "mxnet.ndarray.contrib", "sym": "mxnet.symbol.contrib", "symbol": "mxnet.symbol.contrib"}
 
 
 def __getattr__(name):
-    if name in _SUBMODULES:
-        return _importlib.import_module(f"{__name__}.{name}")
+    target = _ELSEWHERE.get(name) or (f"{__name__}.{name}" if name in _SUBMODULES else None)
+    if target is not None:
+        try:
+            module = _importlib.import_module(target)
+        except ModuleNotFoundError as error:
+            if error.name != target:
+                raise
+        else:
+            globals()[name] = module
+            return module
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__():
-    return sorted({*globals(), *_SUBMODULES})
+    return sorted({*globals(), *_SUBMODULES, *_ELSEWHERE})

@@ -8,6 +8,7 @@ from ..context import current_context
 from ..graph.runner import GraphRunner
 from ..ndarray import NDArray
 from ..ndarray.dispatch import Recorded, TapeNode, entry_of, mode
+from ..util import is_np_array
 
 _FLAGS = {"data_indices", "param_indices", "static_alloc", "static_shape", "inline_limit", "forward_bulk_size", "backward_bulk_size",
           "is_dynamic"}
@@ -105,7 +106,8 @@ class CachedOp:
         if self._handed_on:
             for i in self._handed_on:
                 results[i] = results[i].clone()
-        outputs = [NDArray._new(t, ctx) for t in results]
+        kind = _numpy_array() if is_np_array() else NDArray
+        outputs = [kind._new(t, ctx) for t in results]
         if recorded and mode.recording:
             node = TapeNode(self, {}, [entry_of(a) for a in args])
             for i, o in enumerate(outputs):
@@ -160,6 +162,11 @@ _NAMED_DATA = {"Pooling", "Dropout", "LRN", "im2col", "softmax", "log_softmax", 
 def _input_names(node):
     names = node.input_names()
     return ("input0",) if tuple(names) == ("data",) and node.op.name not in _NAMED_DATA else names
+
+
+def _numpy_array():
+    from ..numpy import ndarray
+    return ndarray
 
 
 def _write(out, outputs):

@@ -8,6 +8,7 @@ from ..ndarray import NDArray
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
 from .parameter import DeferredInitializationError, Parameter
+from ..util import is_np_array
 from .utils import UsageError
 
 # Tracing is rare and changes the block; calling a traced block is neither.
@@ -199,7 +200,10 @@ class HybridBlock(Block):
                 for parameter in self.params.values():
                     parameter._finish_deferred_init()
             parameters = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
-        return self.hybrid_forward(ndarray, *args, **parameters)
+        out = self.hybrid_forward(ndarray, *args, **parameters)
+        if is_np_array():
+            require_np(_flatten(out, "output")[0])
+        return out
 
     def _call_cached_op(self, *args):
         op, inputs = self._cached_op, self._cached_op_args
@@ -236,10 +240,14 @@ class HybridBlock(Block):
                     raise ValueError(f"All args are None and we do not support such a case. Received args={args}")
                 names = iter(["data"] if given == 1 else [f"data{i}" for i in range(given)])
                 variables = [None if arg is None else symbol.var(next(names)) for arg in flat]
+                if is_np_array():
+                    variables = [v if v is None else v.as_np_ndarray() for v in variables]
                 parameters = {name: parameter.var() for name, parameter in self._reg_params.items()}
                 with self.name_scope():
                     out = self.hybrid_forward(symbol, *_regroup(variables, self._in_format), **parameters)
                 out, self._out_format = _flatten(out, "output")
+                if is_np_array():
+                    require_np(out)
                 self._cached_graph = [v for v in variables if v is not None], symbol.Group(out)
         return self._cached_graph
 
@@ -367,6 +375,14 @@ class HybridBlock(Block):
         self._callback, self._monitor_all = callback, monitor_all
         for child in self._children.values():
             child._callback, child._monitor_all = callback, monitor_all
+
+
+def require_np(outputs):
+    """Raise a TypeError unless all outputs are ``mx.np`` arrays or Symbols of ``mx.sym.np``."""
+    for out in outputs:
+        if out is not None and type(out) in (NDArray, symbol.Symbol):
+            raise TypeError("Block's output ndarrays/symbols are expected to be of type `mxnet.numpy.ndarray` or `mxnet.symbol.numpy._Symbol`, "
+                            f"while NumPy semantics is on; received {type(out)}: call as_np_ndarray() on it")
 
 
 def _several_contexts(contexts):

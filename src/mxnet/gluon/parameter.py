@@ -5,7 +5,7 @@ from .. import autograd, initializer, ndarray, symbol
 from ..base import MXNetError, mx_real_t
 from ..context import Context, cpu, current_context
 from ..ops.dtypes import name_of, to_torch
-from ..util import is_np_shape
+from ..util import is_np_array, is_np_shape
 from .utils import UsageError, shape_is_known
 
 __all__ = ["DeferredInitializationError", "Parameter", "Constant", "ParameterDict", "tensor_types"]
@@ -252,7 +252,7 @@ class Parameter:
         if self._var is None:
             self._var = symbol.var(self.name, shape=self.shape, dtype=self.dtype, lr_mult=self.lr_mult, wd_mult=self.wd_mult,
                                    init=self.init, stype=self._stype)
-        return self._var
+        return self._var.as_np_ndarray() if is_np_array() else self._var
 
     # -- values in -------------------------------------------------------------------------------------------------------
 
@@ -309,6 +309,7 @@ class Parameter:
             data = ndarray.array(data, dtype=self.dtype)
         self._ctx_list = list(contexts)
         self._ctx_map = {(ctx.device_typeid & 1, ctx.device_id): i for i, ctx in enumerate(self._ctx_list)}
+        data = data.as_np_ndarray() if is_np_array() and self._stype == "default" else data.as_nd_ndarray()
         self._data = [data.copyto(ctx) for ctx in self._ctx_list]
         self._init_grad()
 
@@ -317,6 +318,8 @@ class Parameter:
             self._grad = None
             return
         self._grad = [ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx, stype=self._grad_stype) for array in self._data]
+        if is_np_array() and self._stype == self._grad_stype == "default":
+            self._grad = [array.as_np_ndarray() for array in self._grad]
         autograd.mark_variables(self._data, self._grad, self.grad_req)
 
     def _load_init(self, data, ctx, cast_dtype=False, dtype_source="current"):

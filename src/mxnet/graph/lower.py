@@ -5,6 +5,7 @@ import torch
 from torch import fx
 
 from ..symbol.node import topological
+from . import control_flow
 
 
 def lower(outputs, is_train, device, node_devices=None, source_shapes=None):
@@ -44,10 +45,13 @@ def lower(outputs, is_train, device, node_devices=None, source_shapes=None):
             if node_devices and places[id(child)] != place:
                 value = graph.call_method("to", (value, place))
             arguments.append(value)
-        attributes = call_attributes(node, is_train, place)
-        if source_shapes and id(node) in source_shapes:
-            attributes["shape"] = source_shapes[id(node)]
-        value = graph.call_function(node.op.fn, tuple(arguments), attributes)
+        if node.subgraphs:
+            value = graph.call_function(control_flow.function(node, is_train, place), tuple(arguments))
+        else:
+            attributes = call_attributes(node, is_train, place)
+            if source_shapes and id(node) in source_shapes:
+                attributes["shape"] = source_shapes[id(node)]
+            value = graph.call_function(node.op.fn, tuple(arguments), attributes)
         value.meta["node"] = node
         if node.num_outputs() == 1:
             values[id(node), 0] = value

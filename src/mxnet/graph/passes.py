@@ -41,7 +41,7 @@ def eliminate_common_expressions(outputs):
 
 
 def _with_inputs(node, inputs):
-    return Node(node.op, node.name, dict(node.attrs), inputs)
+    return Node(node.op, node.name, dict(node.attrs), inputs, node.subgraphs)
 
 
 def draws(op):

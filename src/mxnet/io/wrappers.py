@@ -17,21 +17,21 @@ class _CurrentBatch(DataIter):
             raise StopIteration
         return self.current_batch
 
-    def getdata(self):
-        """The data of the current batch."""
-        return self.current_batch.data
-
-    def getlabel(self):
-        """The labels of the current batch."""
-        return self.current_batch.label
+    def getpad(self):
+        """How many examples of the current batch only fill it up."""
+        return self.current_batch.pad
 
     def getindex(self):
         """The numbers of the examples of the current batch."""
         return self.current_batch.index
 
-    def getpad(self):
-        """How many examples of the current batch only fill it up."""
-        return self.current_batch.pad
+    def getlabel(self):
+        """The labels of the current batch."""
+        return self.current_batch.label
+
+    def getdata(self):
+        """The data of the current batch."""
+        return self.current_batch.data
 
 
 class ResizeIter(_CurrentBatch):
@@ -56,43 +56,41 @@ class ResizeIter(_CurrentBatch):
 
     def __init__(self, data_iter, size, reset_internal=True):
         super().__init__(data_iter.batch_size)
-        self.data_iter = data_iter
-        self.size = size
-        self.reset_internal = reset_internal
-        self.cur = 0
-        self.provide_data = data_iter.provide_data
-        self.provide_label = data_iter.provide_label
+        self.data_iter, self.size, self.reset_internal, self.cur = data_iter, size, reset_internal, 0
+        self.provide_data, self.provide_label = data_iter.provide_data, data_iter.provide_label
         if hasattr(data_iter, "default_bucket_key"):
             self.default_bucket_key = data_iter.default_bucket_key
 
     def reset(self):
         """Start the next epoch."""
-        self.cur = 0
         if self.reset_internal:
             self.data_iter.reset()
+        self.cur = 0
 
     def iter_next(self):
         """Move to the next batch; whether there is one."""
-        if self.cur == self.size:
+        if self.cur >= self.size:
             return False
-        try:
-            self.current_batch = self.data_iter.next()
-        except StopIteration:
+        batch = _next_batch(self.data_iter)
+        if batch is None:
             self.data_iter.reset()
-            try:
-                self.current_batch = self.data_iter.next()
-            except StopIteration:
-                raise MXNetError("ResizeIter: the inner iterator gives no batch, even after reset()") from None
+            batch = _next_batch(self.data_iter)
+            if batch is None:
+                raise MXNetError("ResizeIter: the inner iterator gives no batch, even after reset()")
+        self.current_batch = batch
         self.cur += 1
         return True
 
 
+def _next_batch(data_iter):
+    try:
+        return data_iter.next()
+    except StopIteration:
+        return None
+
+
 def _batches(data_iter):
-    while True:
-        try:
-            batch = data_iter.next()
-        except StopIteration:
-            return
+    while (batch := _next_batch(data_iter)) is not None:
         yield batch
 
 

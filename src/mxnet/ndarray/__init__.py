@@ -19,12 +19,17 @@ NDArray.split_v2 = lambda self, *args, **kwargs: split_v2(self, *args, **kwargs)
 NDArray.split_v2.__doc__ = "`split_v2` of this array; see ``mx.nd.split_v2``."
 
 _find_operator, __dir__ = _functions.namespace_lookup(__name__, "", _functions.operator_function)
+_NUMPY = {"np": "numpy", "numpy": "numpy", "npx": "numpy_extension", "numpy_extension": "numpy_extension"}
 
 
 def __getattr__(name):
     if name == "CachedOp":  # stands on gluon, which is not imported before it is used
         from ..gluon.cached_op import CachedOp
         return CachedOp
+    if name in _NUMPY:
+        import importlib
+        globals()[name] = importlib.import_module(f"{__name__}.{_NUMPY[name]}")
+        return globals()[name]
     return _find_operator(name)
 
 

@@ -1,6 +1,267 @@
-"""``mx.nd.contrib``: operators outside MXNet's stability promise."""
-from ..context import current_context  # noqa: F401
+"""``mx.nd.contrib``: operators outside MXNet's stability promise, and loops and branches over arrays."""
+import math
+
+from ..context import current_context
+from .creation import concatenate, full, zeros  # noqa: F401
 from .functions import namespace_lookup as _namespace_lookup
 from .functions import operator_function as _operator_function
+from .ndarray import NDArray
 
-__getattr__, __dir__ = _namespace_lookup(__name__, "_contrib_", _operator_function)
+_lookup, __dir__ = _namespace_lookup(__name__, "_contrib_", _operator_function)
+
+
+def __getattr__(name):
+    if name == "uniform":
+        return _operator_function("uniform")
+    return _lookup(name)
+
+
+def rand_zipfian(true_classes, num_sampled, range_max, ctx=None):
+    """Draw classes from an approximately Zipfian distribution, P(class) = log((class + 2) / (class + 1)) / log(range_max + 1).
+
+    Parameters
+    ----------
+    true_classes : NDArray
+        The target classes, in one axis.
+    num_sampled, range_max : int
+        How many to draw, out of how many.
+    ctx : Context, optional
+        Where the results live; by default the current context.
+
+    Returns
+    -------
+    samples, expected_count_true, expected_count_sampled : NDArray
+        The drawn classes (int64), and how often the targets and they are expected (float64).
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> samples, true_count, _ = mx.nd.contrib.rand_zipfian(mx.nd.array([3]), 4, 5)
+    >>> samples.shape, round(true_count.asscalar(), 4)
+    ((4,), np.float64(0.4982))
+    """
+    from .random import uniform
+    ctx = ctx or current_context()
+    log_range = math.log(range_max + 1)
+    samples = (uniform(0, log_range, shape=(num_sampled,), dtype="float64", ctx=ctx).exp() - 1).astype("int64") % range_max
+
+    def expected(classes):
+        classes = classes.astype("float64")
+        return ((classes + 2.0) / (classes + 1.0)).log() / log_range * num_sampled
+
+    return samples, expected(true_classes.as_in_context(ctx)), expected(samples)
+
+
+def isinf(data):
+    """1 where an element is infinite, 0 elsewhere."""
+    return data.abs() == math.inf
+
+
+def isnan(data):
+    """1 where an element is not a number, 0 elsewhere."""
+    return data != data
+
+
+def isfinite(data):
+    """1 where an element is neither infinite nor NaN, 0 elsewhere."""
+    return _operator_function("logical_and")(data.abs() != math.inf, data == data)
+
+
+# -- optimizer steps -----------------------------------------------------------------------------------------------------------
+
+
+def _rescale(value, like):
+    return value.as_in_context(like.context) if isinstance(value, NDArray) else full((1,), value, ctx=like.context)
+
+
+def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0, clip_gradient=-1, out=None, name=None,
+                 **kwargs):
+    """One step of AdamW. `rescale_grad` may be a number or an array; where it is 0, NaN or infinite nothing changes."""
+    return _operator_function("_adamw_update")(weight, grad, mean, var, _rescale(rescale_grad, weight), lr=lr, eta=eta, beta1=beta1, beta2=beta2,
+                                               epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
+
+
+def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0, clip_gradient=-1, out=None,
+                    name=None, **kwargs):
+    """One step of AdamW for a float16 weight with a float32 copy; see `adamw_update`."""
+    return _operator_function("_mp_adamw_update")(weight, grad, mean, var, weight32, _rescale(rescale_grad, weight), lr=lr, eta=eta, beta1=beta1,
+                                                  beta2=beta2, epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
+
+
+def _interleaved(*groups):
+    return [a for each in zip(*groups) for a in each]
+
+
+def multi_adamw_update(weights, grads, mean, var, rescale_grad, lrs, wds, etas, out=None, name=None, size=0, **kwargs):
+    """One step of AdamW for several weights (lists of arrays and of numbers); see `adamw_update`."""
+    arrays = [*_interleaved(weights, grads, mean, var), _rescale(rescale_grad, weights[0])]
+    return _operator_function("_multi_adamw_update")(*arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, out=out, name=name, **kwargs)
+
+
+def multi_mp_adamw_update(weights, grads, mean, var, weights32, rescale_grad, lrs, wds, etas, out=None, name=None, size=0, **kwargs):
+    """One step of AdamW for several float16 weights with float32 copies; see `adamw_update`."""
+    arrays = [*_interleaved(weights, grads, mean, var, weights32), _rescale(rescale_grad, weights[0])]
+    return _operator_function("_multi_mp_adamw_update")(*arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, out=out, name=name,
+                                                        **kwargs)
+
+
+def multi_lamb_update(weights, grads, mean, var, step_count, lrs, wds, out=None, num_tensors=0, **kwargs):
+    """One step of LAMB for several weights: lists of arrays, and of numbers for `step_count`, `lrs` and `wds`."""
+    return _operator_function("_multi_lamb_update")(*_interleaved(weights, grads, mean, var), num_tensors=num_tensors or len(weights),
+                                                    step_count=step_count, learning_rates=lrs, wds=wds, out=out, **kwargs)
+
+
+def multi_mp_lamb_update(weights, grads, mean, var, weights32, step_count, lrs, wds, out=None, num_tensors=0, **kwargs):
+    """One step of LAMB for several float16 weights with float32 copies; see `multi_lamb_update`."""
+    return _operator_function("_multi_mp_lamb_update")(*_interleaved(weights, grads, mean, var, weights32), num_tensors=num_tensors or len(weights),
+                                                       step_count=step_count, learning_rates=lrs, wds=wds, out=out, **kwargs)
+
+
+# -- loops and branches ---------------------------------------------------------------------------------------------------------
+
+
+def _flatten(structure, kind, message):
+    """A flat list of arrays (or Symbols) and the structure they came in: 0 for one, n for a Symbol with n outputs, a list for a list.
+
+    Raises
+    ------
+    AssertionError
+        As MXNet does, with `message`, if anything else is found.
+    """
+    if isinstance(structure, kind):
+        n = 0 if issubclass(kind, NDArray) else len(structure.list_outputs())
+        return ([structure], 0) if n <= 1 else (list(structure), n)
+    if not isinstance(structure, (list, tuple)):
+        raise AssertionError(f"{message}; received {structure!r} of type {type(structure).__name__}")
+    parts = [_flatten(s, kind, message) for s in structure]
+    return [a for flat, _ in parts for a in flat], [shape for _, shape in parts]
+
+
+def _regroup(flat, structure):
+    """The inverse of `_flatten`."""
+    remaining = iter(flat)
+
+    def build(shape):
+        if isinstance(shape, int):
+            return next(remaining) if shape == 0 else [next(remaining) for _ in range(shape)]
+        return [build(s) for s in shape]
+
+    return build(structure)
+
+
+def _to_python(value, kind, name):
+    try:
+        return kind(value.asscalar() if hasattr(value, "asscalar") else value)
+    except Exception:
+        raise ValueError(f"Cannot convert {name} to python {kind.__name__}") from None
+
+
+def foreach(body, data, init_states):
+    """Run a function over the first axis of `data`, carrying states along. It is recorded as any computation is.
+
+    Parameters
+    ----------
+    body : callable
+        ``body(row, states)`` returns ``(outputs, new_states)``.
+    data : NDArray or list of NDArray
+    init_states : NDArray or nested list of NDArray
+
+    Returns
+    -------
+    outputs, states
+        The outputs of all steps stacked along a new first axis, and the last states; structured as `body` returns them.
+
+    Raises
+    ------
+    AssertionError
+        If arguments or results are no arrays.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> outs, total = mx.nd.contrib.foreach(lambda row, s: (row + s, row + s), mx.nd.array([1, 2, 3]), mx.nd.array([0]))
+    >>> outs.asnumpy().T, total.asscalar()
+    (array([[1., 3., 6.]], dtype=float32), np.float32(6.0))
+    """
+    flat, structure = _flatten(data, NDArray, "data should be an NDArray or a nested list of NDArrays")
+    _flatten(init_states, NDArray, "init_states should be an NDArray or a nested list of NDArrays")
+    states, steps, out_structure = init_states, [], []
+    for i in range(flat[0].shape[0]):
+        outputs, states = body(_regroup([d[i] for d in flat], structure), states)
+        outputs, out_structure = _flatten(outputs, NDArray, "the output should be an NDArray or a nested list of NDArrays")
+        steps.append(outputs)
+    stack = _operator_function("stack", type(flat[0]))
+    return _regroup([stack(*column) for column in zip(*steps)], out_structure), states
+
+
+def while_loop(cond, func, loop_vars, max_iterations=None):
+    """Run a function as long as a condition holds. It is recorded as any computation is.
+
+    Parameters
+    ----------
+    cond : callable
+        ``cond(*loop_vars)`` returns a single value.
+    func : callable
+        ``func(*loop_vars)`` returns ``(outputs, new_loop_vars)``.
+    loop_vars : NDArray or list of NDArray
+    max_iterations : int
+        The most steps; also the length of the outputs' first axis. Rows of steps that did not happen are 0.
+
+    Returns
+    -------
+    outputs, loop_vars
+        The outputs of all steps stacked along a new first axis, empty if there was none, and the last loop variables.
+
+    Raises
+    ------
+    ValueError
+        If `max_iterations` is missing or no number, or the loop variables are empty or change in number, or outputs change in number or shape.
+    """
+    if max_iterations is None:
+        raise ValueError("max_iterations should be specified")
+    max_iterations = _to_python(max_iterations, int, "max_iteration")
+    if len(loop_vars) == 0:
+        raise ValueError("loop_vars should contain at least one element")
+    single = isinstance(loop_vars, NDArray)
+    loop_vars = [loop_vars] if single else list(loop_vars)
+    steps, structure = [], []
+    while len(steps) < max_iterations and _to_python(cond(*loop_vars), bool, "Return value of cond"):
+        outputs, new_vars = func(*loop_vars)
+        new_vars = [] if new_vars is None else [new_vars] if isinstance(new_vars, NDArray) else list(new_vars)
+        if len(new_vars) != len(loop_vars):
+            raise ValueError("The length of loop_vars should be consistent during the loop")
+        loop_vars = new_vars
+        outputs, structure = _flatten([] if outputs is None else outputs, NDArray, "step_output should be an NDArray or a nested list of NDArrays")
+        if steps and len(outputs) != len(steps[0]):
+            raise ValueError("Number of elements in step_output should be the same in each step")
+        steps.append(outputs)
+    stacked = []
+    for i, column in enumerate(zip(*steps), 1):
+        shapes = [a.shape for a in column]
+        if len(set(shapes)) > 1:
+            raise ValueError("\n".join([f"Shapes of {i}-th elements in step_outputs are inconsistent, which are:"]
+                                       + [f"  Step {n}, shape is {s}" for n, s in enumerate(shapes)]))
+        first = column[0]
+        rows = [_operator_function("stack", type(first))(*column)]
+        if len(column) < max_iterations:
+            rows.append(type(first)._new(first._data.new_zeros((max_iterations - len(column), *first.shape)), first._ctx))
+        stacked.append(_operator_function("Concat", type(first))(*rows, dim=0) if len(rows) > 1 else rows[0])
+    return _regroup(stacked, structure), loop_vars[0] if single else loop_vars
+
+
+def cond(pred, then_func, else_func):
+    """Run one of two functions, each without arguments: `then_func` if the single value `pred` is not zero, else `else_func`.
+
+    Raises
+    ------
+    ValueError
+        If `pred` is not a single value.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> a = mx.nd.array([3.])
+    >>> mx.nd.contrib.cond(a < 5, lambda: a + 1, lambda: a - 1).asscalar()
+    np.float32(4.0)
+    """
+    return then_func() if _to_python(pred, bool, "pred") else else_func()

@@ -67,7 +67,9 @@ def array(source_array, ctx=None, dtype=None):
         if source_array.dtype == dtypes.BFLOAT16_BITS:
             t = torch.from_numpy(np.ascontiguousarray(source_array).view(np.uint16)).view(torch.bfloat16)
         else:
-            t = torch.from_numpy(np.ascontiguousarray(source_array) if source_array.ndim else source_array.reshape(()))
+            source_array = np.ascontiguousarray(source_array) if source_array.ndim else source_array.reshape(())
+            # Torch warns of read-only memory, although all that follows is a copy.
+            t = torch.from_numpy(source_array if source_array.flags.writeable else source_array.copy())
     except (TypeError, ValueError) as error:
         raise TypeError(f"source_array must be array like object of numbers and dtype a type that arrays hold: {error}") from None
     return NDArray._new(t.to(device, target, copy=True).contiguous(), context)

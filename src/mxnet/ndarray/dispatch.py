@@ -110,9 +110,10 @@ def invoke(op, arrays, attrs, out=None, cls=None):
             return invoke_sparse(op, arrays, attrs, out, cls)
         tensors.append(a._data)
         if ctx is not a._ctx:
-            if ctx is not None:
+            if ctx is None:
+                ctx = a._ctx
+            elif ctx.device_type == "gpu" or a._ctx.device_type == "gpu":  # host memory is one, whatever its name
                 _refuse_mixed_contexts(op, arrays)
-            ctx = a._ctx
     kwargs = op.parse_cached(attrs) if attrs or op.attributes else attrs
     if op.wants_training:
         kwargs = {**kwargs, op.wants_training: mode.training}
@@ -228,6 +229,18 @@ def _write_all(out, results):
     for o, r in zip(out, results):
         _write(o, r)
     return out
+
+
+def kind_of(arrays):
+    """The class of a legacy operator's results: that of ``mx.np`` where Gluon's layers are run on its arrays."""
+    if numpy_array is not None:
+        for a in arrays:
+            if type(a) is numpy_array:
+                return numpy_array
+    return NDArray
+
+
+numpy_array = None  # the class of mx.np, once that is imported
 
 
 class _Late:

@@ -20,6 +20,11 @@ def operator_function(name, cls=None):
     return found
 
 
+def replace(name, function):
+    """Hand out `function` as ``mx.nd.<name>`` from now on; who holds the former one keeps it."""
+    _made[name, None] = function
+
+
 def split_arguments(op, args, kwargs, array_type):
     """Which of a call's arguments are inputs and which attributes.
 
@@ -95,7 +100,7 @@ def _make(op, name, cls):
             needed = op.inputs if op.inputs_rule is None else op.input_names(op.parse(attrs))
             if len(inputs) < len(needed):
                 raise MXNetError(f"{op.name} expects {len(needed)} inputs ({', '.join(needed)}), received {len(inputs)}")
-        return invoke(op, inputs, attrs, out, cls)
+        return invoke(op, inputs, attrs, out, cls if cls is not NDArray else dispatch.kind_of(inputs))
 
     function = general
     if op.simple and n == 1:
@@ -120,21 +125,28 @@ def _make(op, name, cls):
                         except Exception:  # the general path explains what is wrong
                             pass
             return general(*args, out=out, **kwargs)
-    elif n == 1 and not op.wants_training and not op.wants_device and not op.mutates:
-        parse = op.parse_cached
+    elif not op.variadic and not op.wants_training and not op.wants_device and not op.mutates:
+        parse, input_names = op.parse_cached, frozenset(op.inputs)
+        least = n if op.inputs_rule is not None else required
 
         def function(*args, out=None, name=None, **kwargs):
-            if len(args) == 1 and out is None and dispatch.observer is None:
-                a = args[0]
-                if type(a) is cls and a._ctx.device_id == 0 and not a._data.requires_grad:
-                    try:
-                        result = fn(a._data, **parse(kwargs))
-                        if type(result) is torch.Tensor:
-                            return cls._new(result, a._ctx)
-                        if len(result) > 1:
-                            return [cls._new(r, a._ctx) for r in result]
-                    except Exception:  # the general path explains what is wrong
-                        pass
+            if out is None and least <= len(args) <= n and dispatch.observer is None and input_names.isdisjoint(kwargs):
+                tensors, ctx = [], None
+                for a in args:
+                    if type(a) is not cls or a._data.requires_grad or (ctx is not None and ctx is not a._ctx):
+                        break
+                    ctx = a._ctx
+                    tensors.append(a._data)
+                else:
+                    if ctx is not None and ctx.device_id == 0:
+                        try:
+                            result = fn(*tensors, **parse(kwargs))
+                            if type(result) is torch.Tensor:
+                                return cls._new(result, ctx)
+                            if len(result) > 1:
+                                return [cls._new(r, ctx) for r in result]
+                        except Exception:  # the general path explains what is wrong
+                            pass
             return general(*args, out=out, **kwargs)
     function.__name__ = function.__qualname__ = name
     function.__module__ = "mxnet.ndarray.op"

@@ -347,7 +347,9 @@ class NDArray:
         if isinstance(value, torch.Tensor):
             return value.detach().to(t.device)
         try:
-            return torch.as_tensor(np.asarray(value), device=t.device).to(t.dtype)
+            values = np.asarray(value)
+            # Torch warns of read-only memory, although what follows only reads it.
+            return torch.as_tensor(values if values.flags.writeable else values.copy(), device=t.device).to(t.dtype)
         except (TypeError, ValueError):
             raise TypeError(f"NDArray does not support assignment with {value!r} of type {type(value)}") from None
 
@@ -417,7 +419,12 @@ class NDArray:
         """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = shape[0]
-        elif not shape:
+        if not kwargs and shape and min(shape) > 0 and not self._data.requires_grad and dispatch.observer is None and not self._is_sparse:
+            try:  # no special codes and nothing to record: the short way
+                return self._new(self._data.reshape(shape), self._ctx)
+            except (RuntimeError, TypeError):  # the operator explains what is wrong
+                pass
+        if not shape:
             shape = kwargs.get("shape")
             if not shape and shape != ():
                 raise MXNetError("reshape: a shape must be given")
@@ -578,6 +585,7 @@ _CAST = get_operator("Cast")
 _RESHAPE = get_operator("Reshape")
 _NEGATIVE = get_operator("negative")
 dispatch.NDArray = NDArray
+py_slice = slice  # programs import it from here, where ``slice`` is an operator in MXNet
 # The numbers of storage types in files and in MXNet's C interface; programs import them from here.
 _STORAGE_TYPE_ID_TO_STR = {-1: "undefined", 0: "default", 1: "row_sparse", 2: "csr"}
 _STORAGE_TYPE_STR_TO_ID = {name: number for number, name in _STORAGE_TYPE_ID_TO_STR.items()}

@@ -399,7 +399,7 @@ def cumsum(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
         a, axis = a.reshape(-1), 0
     else:
         axis = normalize_axis("cumsum", axis, a.dim())
-    return a.cumsum(axis, dtype=dtype or a.dtype)
+    return a.cumsum(axis, dtype=dtype or (torch.int64 if a.dtype is torch.bool else a.dtype))
 
 
 @cumsum.shape_rule

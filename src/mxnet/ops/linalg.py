@@ -261,7 +261,8 @@ def sumlogdiag(A):
 
 
 def _at_least_1d(tensor):
-    return tensor.reshape(1) if tensor.dim() == 0 else tensor
+    from .. import util
+    return tensor.reshape(1) if tensor.dim() == 0 and not util.is_np_shape() else tensor
 
 
 def _check_offset(operator, A, offset):

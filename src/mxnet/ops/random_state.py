@@ -44,4 +44,4 @@ def seed(value, device_type="all", index=0):
     for i in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
         generator(torch.device("cuda", i))
     for (_, i), g in list(_generators.items()):
-        g.manual_seed(value + i)  # devices draw different numbers from one seed
+        g.manual_seed((value + i) % 2 ** 64)  # devices draw different numbers from one seed

@@ -10,6 +10,7 @@ The function takes and returns torch tensors. Its positional parameters are the 
 What only some operators need is registered below the function: ``@clip.gradient``, ``@clip.shape_rule``, ...
 """
 import inspect
+import warnings
 
 import torch
 
@@ -115,6 +116,10 @@ class Operator:
             attribute = attributes.get(name)
             if attribute is None:
                 if name == self.key_var_num_args or (name == "ctx" and self.wants_device) or name in _IGNORED:
+                    continue
+                if not attributes and not self.variadic:
+                    # MXNet never looks at what an operator without attributes is given: programs rely on it (its own CosineEmbeddingLoss).
+                    warnings.warn(f"{self.name} has no attributes: `{name}` is ignored", stacklevel=4)
                     continue
                 raise MXNetError(f"{self.name}: cannot find argument '{name}'; possible arguments: "
                                  f"{', '.join(attributes) or 'none'}")

@@ -14,7 +14,16 @@ from .creation import arange, eye, full, histogram, linspace, load, load_json, o
 globals().update(_arithmetic.FUNCTIONS)
 _methods.attach(Symbol, _functions.operator_function)
 
-__getattr__, __dir__ = _functions.namespace_lookup(__name__, "", _functions.operator_function)
+_find_operator, __dir__ = _functions.namespace_lookup(__name__, "", _functions.operator_function)
+_NUMPY = {"np": "numpy", "numpy": "numpy", "npx": "numpy_extension", "numpy_extension": "numpy_extension"}
+
+
+def __getattr__(name):
+    if name in _NUMPY:
+        import importlib
+        globals()[name] = importlib.import_module(f"{__name__}.{_NUMPY[name]}")
+        return globals()[name]
+    return _find_operator(name)
 
 
 def _namespace(name, prefix, doc, underscored=False):

@@ -67,9 +67,9 @@ def create(op, inputs, attrs, given_name=None, hint=None, user_attrs=None):
                              f"{', '.join(value.list_outputs()[:4])}; select one, such as x[0]")
         else:
             node.inputs.append(value._outputs[0])
-    return Symbol([(node, i) for i in range(node.num_outputs())])
-
-
+    # A Symbol of mx.sym.np makes one of its kind: Gluon's layers are traced with both.
+    kind = next((type(s) for s in given if s is not None and type(s) is not Symbol), Symbol)
+    return kind([(node, i) for i in range(node.num_outputs())])
 
 
 def _new_variable(op, node, input_name):

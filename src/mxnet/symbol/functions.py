@@ -16,6 +16,11 @@ def operator_function(name):
     return found
 
 
+def replace(name, function):
+    """Hand out `function` as ``mx.sym.<name>`` from now on; who holds the former one keeps it."""
+    _made[name] = function
+
+
 def _make(op, public_name):
     hint = _hint(public_name)
 
@@ -45,7 +50,7 @@ def _make(op, public_name):
 
 def _hint(name):
     # In the public namespaces the prefix is not part of the function's name, nor of the names it gives.
-    for prefix in ("_contrib_", "_linalg_", "_sparse_", "_image_", "_random_"):
+    for prefix in ("_contrib_", "_linalg_", "_sparse_", "_image_", "_random_", "_npx_", "_npi_", "_np_"):
         if name.startswith(prefix):
             return name[len(prefix):].lower()
     return name.lower()

@@ -26,7 +26,7 @@ def to_user(shape):
     return () if shape is None else tuple(s if s >= 0 else 0 for s in shape)
 
 
-def infer_shapes(outputs, given):
+def infer_shapes(outputs, given, results=None):
     """The shapes of all entries of the graph.
 
     Parameters
@@ -34,6 +34,8 @@ def infer_shapes(outputs, given):
     outputs : list of (Node, int)
     given : dict of str to shape
         Partial shapes of variables, by name.
+    results : list of shape, optional
+        What is known of the outputs.
 
     Returns
     -------
@@ -50,16 +52,28 @@ def infer_shapes(outputs, given):
         else:
             for i in range(node.num_outputs()):
                 shapes[id(node), i] = None
+    for (node, i), shape in zip(outputs, results or ()):
+        shapes[id(node), i] = unify(shapes[id(node), i], shape)
     operators = [n for n in nodes if n.op is not None]
     finished = set()
-    for attempt in range(len(operators) + 2):
+    for attempt in range(2 * len(operators) + 2):
         changed = False
         for node in operators if attempt % 2 == 0 else reversed(operators):
             if id(node) not in finished:
                 changed |= _infer_node(node, shapes, finished)
-        if not changed and attempt % 2:
+        if not changed and attempt % 2 and not _close(operators, shapes):
             break
     return shapes, nodes
+
+
+def _close(operators, shapes):
+    """Give a source of which nothing was found the shape it has by itself; True if there was one."""
+    for node in operators:
+        if shapes[id(node), 0] is None and open_shape(node):
+            for i, shape in enumerate(run_on_meta(node.op, [], node.parsed()) or ()):
+                shapes[id(node), i] = shape
+            return shapes[id(node), 0] is not None
+    return False
 
 
 def _infer_node(node, shapes, finished):
@@ -91,8 +105,10 @@ def _infer_node(node, shapes, finished):
 
 def open_shape(node):
     """True for a source of arrays, such as ``zeros((0, 10))``, some of whose sizes follow from what uses it."""
-    return (node.op is not None and not node.inputs and not util.is_np_shape()
-            and any(s is not None and s <= 0 for s in node.parsed().get("shape") or ()))
+    if node.op is None or node.inputs or util.is_np_shape() or "shape" not in node.op.attributes:
+        return False
+    shape = node.parsed().get("shape")
+    return not shape or any(s is not None and s <= 0 for s in shape)
 
 
 def _padded(shapes, n):

@@ -12,12 +12,15 @@ class Node:
         What the user gave, and annotations such as ``__lr_mult__``.
     inputs : list of (Node, int)
         Which output of which node.
+    subgraphs : tuple of graphs
+        The outputs, lists of (Node, int), of the graphs that a loop or a branch runs.
     """
 
-    __slots__ = ("op", "name", "attrs", "inputs", "_parsed")
+    __slots__ = ("op", "name", "attrs", "inputs", "subgraphs", "_parsed")
 
-    def __init__(self, op, name, attrs, inputs=()):
+    def __init__(self, op, name, attrs, inputs=(), subgraphs=()):
         self.op, self.name, self.attrs, self.inputs = op, name, attrs, list(inputs)
+        self.subgraphs = tuple(subgraphs)
         self._parsed = None
 
     def __repr__(self):
@@ -27,6 +30,8 @@ class Node:
         """The operator's attributes, checked; those not given are absent."""
         if self._parsed is None:
             self._parsed = self.op.parse({k: v for k, v in self.attrs.items() if k in self.op.attributes})
+            if self.subgraphs:
+                self._parsed["subgraphs"] = self.subgraphs
         return self._parsed
 
     def num_outputs(self):
@@ -86,5 +91,5 @@ def copy_graph(outputs):
     """The same graph of new nodes; returns its outputs."""
     copies = {}
     for node in topological(outputs):
-        copies[id(node)] = Node(node.op, node.name, dict(node.attrs), [(copies[id(n)], i) for n, i in node.inputs])
+        copies[id(node)] = Node(node.op, node.name, dict(node.attrs), [(copies[id(n)], i) for n, i in node.inputs], node.subgraphs)
     return [(copies[id(n)], i) for n, i in outputs]

@@ -16,31 +16,39 @@ RENAMED = {"_Plus": "elemwise_add", "_Minus": "elemwise_sub", "_Mul": "elemwise_
 
 def dump(outputs):
     """The graph as JSON text."""
+    attrs = [f'"mxnet_version": ["int", {VERSION}]']
+    if util.is_np_shape():
+        attrs.insert(0, f'"is_np_shape": ["int", {util.np_shape_level()}]')
+    return _graph(outputs, 0, '"attrs": {' + attrs[0] + "}" if len(attrs) == 1 else '"attrs": {\n    ' + ", \n    ".join(attrs) + "\n  }")
+
+
+def _graph(outputs, indent, *last):
+    """The object that describes a graph, its brackets `indent` spaces from the margin; `last` are further fields."""
     nodes = topological(outputs)
     number = {id(n): i for i, n in enumerate(nodes)}
     aux = auxiliary(nodes)
+    pad = " " * indent
     rows, entry_count = [], [0]
     for node in nodes:
         fields = [("op", _text("null" if node.op is None else node.op.name)), ("name", _text(node.name))]
         if node.attrs:
             pairs = [f"{_text(k)}: {_text(v)}" for k, v in sorted(node.attrs.items())]
             fields.append(("attrs", "{" + pairs[0] + "}" if len(pairs) == 1 else
-                           "{\n        " + ", \n        ".join(pairs) + "\n      }"))
+                           f"{{\n{pad}        " + f", \n{pad}        ".join(pairs) + f"\n{pad}      }}"))
         # The third number is the version of a variable: 1 once the operator writes to it.
         entries = [f"[{number[id(n)]}, {i}, {int(n.op is None and id(n) in aux)}]" for n, i in node.inputs]
-        fields.append(("inputs", _array(entries, 6)))
-        rows.append("    {\n" + ", \n".join(f'      "{k}": {v}' for k, v in fields) + "\n    }")
+        fields.append(("inputs", _array(entries, indent + 6)))
+        if node.subgraphs:
+            graphs = [_graph(s, indent + 8) for s in node.subgraphs]
+            fields.append(("subgraphs", f"[\n{pad}        " + f", \n{pad}        ".join(graphs) + f"\n{pad}      ]"))
+        rows.append(f"{pad}    {{\n" + ", \n".join(f'{pad}      "{k}": {v}' for k, v in fields) + f"\n{pad}    }}")
         entry_count.append(entry_count[-1] + node.num_outputs())
     heads = [f"[{number[id(n)]}, {i}, {int(n.op is None and id(n) in aux)}]" for n, i in outputs]
-    attrs = [f'"mxnet_version": ["int", {VERSION}]']
-    if util.is_np_shape():
-        attrs.insert(0, f'"is_np_shape": ["int", {util.np_shape_level()}]')
-    parts = ['  "nodes": [\n' + ", \n".join(rows) + "\n  ]",
-             '  "arg_nodes": ' + _array([str(i) for i, n in enumerate(nodes) if n.op is None], 2),
-             '  "node_row_ptr": ' + _array([str(i) for i in entry_count], 2),
-             '  "heads": ' + _array(heads, 2),
-             '  "attrs": {' + attrs[0] + "}" if len(attrs) == 1 else '  "attrs": {\n    ' + ", \n    ".join(attrs) + "\n  }"]
-    return "{\n" + ", \n".join(parts) + "\n}"
+    parts = ['"nodes": [\n' + ", \n".join(rows) + f"\n{pad}  ]",
+             '"arg_nodes": ' + _array([str(i) for i, n in enumerate(nodes) if n.op is None], indent + 2),
+             '"node_row_ptr": ' + _array([str(i) for i in entry_count], indent + 2),
+             '"heads": ' + _array(heads, indent + 2), *last]
+    return "{\n" + ", \n".join(f"{pad}  {p}" for p in parts) + f"\n{pad}}}"
 
 
 def _text(value):
@@ -72,12 +80,19 @@ def load(text, source="JSON"):
         fail(f"not JSON: {error}")
     if not isinstance(graph, dict):
         fail(f"expected an object, received {type(graph).__name__}")
-    for field in ("nodes", "arg_nodes", "heads"):
-        if not isinstance(graph.get(field), list):
-            fail(f"the field '{field}' is missing")
     version = _version(graph)
     # In a file that was not written under np_shape a size of 0 is an unknown one, whatever holds where it is read.
     translate = util.is_np_shape() and "is_np_shape" not in (graph.get("attrs") or {})
+    return _read_graph(graph, version, translate, source, fail)
+
+
+def _read_graph(graph, version, translate, source, fail):
+    """The outputs of the graph that an object describes."""
+    if not isinstance(graph, dict):
+        fail(f"expected an object, received {type(graph).__name__}")
+    for field in ("nodes", "arg_nodes", "heads"):
+        if not isinstance(graph.get(field), list):
+            fail(f"the field '{field}' is missing")
     nodes = []
     for i, row in enumerate(graph["nodes"]):
         try:
@@ -91,7 +106,8 @@ def load(text, source="JSON"):
             fail(f"node {i} is malformed ({type(error).__name__}: {error})")
         if translate and "__shape__" in attrs:
             attrs["__shape__"] = re.sub(r"\b0\b", "-1", attrs["__shape__"])
-        nodes.append(_make_node(op_name, str(name), attrs, entries, version, source))
+        subgraphs = [_read_graph(g, version, translate, f"{source}: node '{name}'", fail) for g in row.get("subgraphs") or ()]
+        nodes.append(_make_node(op_name, str(name), attrs, entries, version, source, subgraphs))
     heads = []
     for e in graph["heads"]:
         try:
@@ -111,7 +127,7 @@ def _version(graph):
         return 800
 
 
-def _make_node(op_name, name, attrs, entries, version, source):
+def _make_node(op_name, name, attrs, entries, version, source, subgraphs=()):
     if op_name == "null":
         return Node(None, name, _hide(attrs))
     try:
@@ -124,7 +140,9 @@ def _make_node(op_name, name, attrs, entries, version, source):
     rest = {k: v for k, v in attrs.items() if k not in own}
     if version < VERSION:
         rest = _distribute(rest, op, own, entries)
-    node = Node(op, name, {**own, **rest}, entries)
+    if len(subgraphs) != getattr(op, "subgraphs", 0):
+        raise MXNetError(f"{source}: node '{name}': {op.name} has {getattr(op, 'subgraphs', 0)} subgraphs, the file holds {len(subgraphs)}")
+    node = Node(op, name, {**own, **rest}, entries, subgraphs)
     unknown = [k for k in rest if not (k.startswith("__") and k.endswith("__")) and k not in HIDDEN_KEYS
                and k != op.key_var_num_args and not (k == "ctx" and op.wants_device)]
     if unknown and version >= VERSION:

@@ -206,7 +206,7 @@ class Symbol:
         if node.op is None:
             raise MXNetError("a variable has no operator")
         fresh = [(Node(None, f"{node.name}_{n}", {}), 0) for n in node.input_names()]
-        copy = Node(node.op, node.name, dict(node.attrs), fresh)
+        copy = Node(node.op, node.name, dict(node.attrs), fresh, node.subgraphs)
         return type(self)([(copy, i) for i in range(copy.num_outputs())])
 
     # -- inference -----------------------------------------------------------------------------------------------------

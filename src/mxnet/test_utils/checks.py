@@ -480,13 +480,13 @@ def compare_optimizer(opt1, opt2, shape, dtype, w_stype="default", g_stype="defa
         _compare_aggregated(opt1, opt2, shape, dtype, rtol, atol, compare_states, ntensors)
         return
     (w1, w2), (g1, g2) = (_pair(shape, dtype, stype, density) for stype, density in ((w_stype, 1), (g_stype, None)))
-    state1, state2 = opt1.create_state_multi_precision(0, w1), opt2.create_state_multi_precision(0, w2)
+    states = [opt.create_state_multi_precision(0, w) for opt, w in ((opt1, w1), (opt2, w2))]
     if compare_states:
-        compare_ndarray_tuple(state1, state2)
-    opt1.update_multi_precision(0, w1, g1, state1)
-    opt2.update_multi_precision(0, w2, g2, state2)
+        compare_ndarray_tuple(*states)
+    for opt, w, g, state in zip((opt1, opt2), (w1, w2), (g1, g2), states):
+        opt.update_multi_precision(0, w, g, state)
     if compare_states:
-        compare_ndarray_tuple(state1, state2, rtol=rtol, atol=atol)
+        compare_ndarray_tuple(*states, rtol=rtol, atol=atol)
     assert_almost_equal(w1, w2, rtol=rtol, atol=atol)
 
 
@@ -502,16 +502,16 @@ def _pair(shape, dtype, stype, density):
 
 
 def _compare_aggregated(opt1, opt2, shapes, dtype, rtol, atol, compare_states, ntensors):
-    w1, g1 = (tuple(mx_random.uniform(shape=s, ctx=default_context(), dtype=dtype) for s in shapes) for _ in range(2))
-    w2, g2 = copy.deepcopy(w1), copy.deepcopy(g1)
-    state2 = [opt2.create_state_multi_precision(0, w2[i]) for i in range(ntensors)]
-    opt2.update_multi_precision(list(range(ntensors)), w2, g2, state2)
-    for i in range(ntensors):
-        state1 = opt1.create_state_multi_precision(i, w1[i])
-        opt1.update_multi_precision(i, w1[i], g1[i], state1)
+    weights, grads = ([mx_random.uniform(shape=s, ctx=default_context(), dtype=dtype) for s in shapes] for _ in range(2))
+    weights2, grads2 = copy.deepcopy(weights), copy.deepcopy(grads)
+    states2 = [opt2.create_state_multi_precision(0, w) for w in weights2[:ntensors]]
+    opt2.update_multi_precision(list(range(ntensors)), weights2, grads2, states2)
+    for i, (w, g, w2, state2) in enumerate(zip(weights, grads, weights2, states2)):
+        state = opt1.create_state_multi_precision(i, w)
+        opt1.update_multi_precision(i, w, g, state)
         if compare_states:
-            compare_ndarray_tuple(state1, state2[i], rtol, atol)
-        compare_ndarray_tuple(w1[i], w2[i], rtol, atol)
+            compare_ndarray_tuple(state, state2, rtol, atol)
+        compare_ndarray_tuple(w, w2, rtol, atol)
 
 
 class _FromDict(Initializer):

@@ -65,19 +65,19 @@ def environment(*args):
 @contextlib.contextmanager
 def discard_stderr():
     """Throw away what is written to standard error in a ``with`` block, native code included."""
-    try:
-        number = sys.stderr.fileno()
-    except (AttributeError, OSError):  # replaced by something that is no file
-        yield
-        return
-    kept = os.dup(number)
+    numbers = {2}  # native code's; Python's stream may be another file
+    with contextlib.suppress(AttributeError, OSError):
+        numbers.add(sys.stderr.fileno())
+    kept = {number: os.dup(number) for number in numbers}
     try:
         with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), number)
+            for number in numbers:
+                os.dup2(nowhere.fileno(), number)
             yield
     finally:
-        os.dup2(kept, number)
-        os.close(kept)
+        for number, copy in kept.items():
+            os.dup2(copy, number)
+            os.close(copy)
 
 
 def retry(n):

@@ -338,3 +338,60 @@ def test_array_dataset_of_arrays():
     data, label = next(iter(DataLoader(dataset, 3, num_workers=1)))
     assert data.asnumpy().tolist() == [[0, 1], [2, 3], [4, 5]]
     assert label.asnumpy().tolist() == [0, 1, 2]
+
+
+class Marked(Dataset):
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, i):
+        return np.full((20000,), i, "float32")
+
+
+def test_memory_is_used_again_but_not_while_something_is_in_it():
+    loader = DataLoader(Marked(), 2, num_workers=2)
+    kept, addresses = [], set()
+    for epoch in range(3):
+        for number, batch in enumerate(loader):
+            addresses.add(batch._data.data_ptr())
+            if number % 10 == epoch:
+                kept.append((number, batch[1:, 5:7] if epoch else batch))  # a view holds the memory, too
+    assert len(kept) == 9
+    for number, batch in kept:
+        assert (batch.asnumpy()[-1] == 2 * number + 1).all()
+    assert len(addresses) < 30  # of 90 batches
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_worker_may_keep_arrays(sent):
+    cache = {}
+
+    def batchify(samples):
+        if not cache:
+            cache["first"] = default_mp_batchify_fn(samples)
+        batch = default_mp_batchify_fn(samples)
+        return [cache["first"] if sent else cache["first"].copy(), batch]
+
+    loader = DataLoader(Marked(), 2, batchify_fn=batchify, num_workers=1)
+    for number, (first, own) in enumerate(loader):
+        assert (first.asnumpy()[:, 0].tolist(), own.asnumpy()[:, -1].tolist()) == ([0, 1], [2 * number, 2 * number + 1])
+
+
+def test_batches_of_changing_sizes():
+    loader = DataLoader(SimpleDataset([1, 50000, 3, 400000, 20000, 16384] * 10).transform(lambda n: np.full((n,), n, "float32")), 1, num_workers=2)
+    assert [(batch.shape[1], batch.asnumpy().min()) for batch in loader] == [(n, n) for n in [1, 50000, 3, 400000, 20000, 16384] * 10]
+
+
+def test_a_fork_gives_nothing_back():
+    loader = DataLoader(Marked(), 2, num_workers=1)
+    batches = iter(loader)
+    first = next(batches)
+    pid = os.fork()
+    if pid == 0:
+        del first
+        gc.collect()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    for _ in batches:
+        pass
+    assert first.asnumpy()[:, 0].tolist() == [0, 1]

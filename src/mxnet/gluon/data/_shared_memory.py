@@ -1,10 +1,13 @@
 """Arrays that pass between processes without being copied through a pipe.
 
 The memory is that of a file without a name; what passes is its descriptor. So there is nothing to clean up, however a process ends:
-the system frees the memory with the last process that has it.
+the system frees the memory with the last process that has it. A worker uses memory again that the receiver has let go of, because
+fresh memory costs a page fault for every 4 KiB.
 """
 import ctypes
+import functools
 import io
+import itertools
 import mmap
 import os
 import pickle
@@ -19,19 +22,12 @@ from ...ndarray import NDArray
 from ...ops import dtypes
 
 SHARED = intern_context(Context("cpu_shared", 0))
-INLINE = 1 << 16  # bytes below which a copy in the message costs less than mapping memory
+INLINE = 1 << 16  # bytes below which a copy in the message costs less than memory of its own
 _ALIGN = 64
-_POPULATE = getattr(mmap, "MAP_POPULATE", 0)  # one call instead of a page fault for every 4 KiB
-_owned = {}  # address to descriptor, of the memory that this process made
-_enabled = False
+_KEEP_MESSAGES = 32  # memory that was not used for so many messages is given back
 
 
-def enable():
-    """Let `empty` make shared memory from now on; for processes that send what they make."""
-    global _enabled
-    _enabled = True
-
-
+@functools.cache
 def _libc():
     library = ctypes.CDLL(None, use_errno=True)
     library.mmap.restype = ctypes.c_void_p
@@ -40,62 +36,172 @@ def _libc():
     return library
 
 
-def _map(fd, size):
-    """The memory of a file as a uint8 tensor, and its address. It is unmapped with the last tensor on it.
+class Memory:
+    """Shared memory, mapped for as long as this object or a tensor on it lives.
 
-    Python's own ``mmap`` would hold a descriptor for as long as the memory is used, and a process has few of them.
+    Python's own ``mmap`` would hold a descriptor all that time, and a process has few of them.
+
+    Parameters
+    ----------
+    fd : int
+        The descriptor. It may be closed afterwards.
     """
-    libc = _libc()
-    address = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _POPULATE, fd, 0)
-    if address == ctypes.c_void_p(-1).value:
-        raise OSError(ctypes.get_errno(), f"cannot map {size} bytes of shared memory; use fewer workers, less prefetch or smaller batches")
-    buffer = (ctypes.c_ubyte * size).from_address(address)
-    weakref.finalize(buffer, _release, libc, address, size).atexit = False
-    return torch.frombuffer(buffer, dtype=torch.uint8), address
+
+    def __init__(self, fd):
+        self.size = os.fstat(fd).st_size
+        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+        address = _libc().mmap(None, self.size, mmap.PROT_READ | mmap.PROT_WRITE, flags, fd, 0)
+        if address == ctypes.c_void_p(-1).value:
+            raise OSError(ctypes.get_errno(), f"cannot map {self.size} bytes of shared memory; use fewer workers, less prefetch or smaller "
+                                              "batches")
+        self.address = address
+        weakref.finalize(self, _libc().munmap, address, self.size).atexit = False
+
+    def tensor(self, offset=0, on_release=None):
+        """The memory from `offset` on as a uint8 tensor. `on_release` is called when no tensor made of it is left."""
+        buffer = (ctypes.c_ubyte * (self.size - offset)).from_address(self.address + offset)
+        weakref.finalize(buffer, _released, self, on_release, os.getpid()).atexit = False
+        return torch.frombuffer(buffer, dtype=torch.uint8)
 
 
-def _release(libc, address, size):
-    libc.munmap(address, size)
-    fd = _owned.pop(address, None)
-    if fd is not None:
-        os.close(fd)
+def _released(memory, callback, pid):
+    """Called when a tensor is gone; `memory` is an argument so that it lives until then."""
+    if callback and os.getpid() == pid:  # a fork has the tensor, too, but it isn't the fork's to give back
+        callback()
 
 
-def create(size):
-    """New shared memory of `size` bytes, as a uint8 tensor."""
+def _anonymous_file(size):
+    """The descriptor of a new file without a name."""
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("mxnet")
     else:
         with tempfile.TemporaryFile() as f:
             fd = os.dup(f.fileno())
-    try:
-        os.ftruncate(fd, size)
-        memory, address = _map(fd, size)
-    except BaseException:
-        os.close(fd)
-        raise
-    _owned[address] = fd
-    return memory
+    os.ftruncate(fd, size)
+    return fd
 
 
-def attach(fd):
-    """The memory behind a descriptor that another process made, as a uint8 tensor. The descriptor is closed."""
-    try:
-        return _map(fd, os.fstat(fd).st_size)[0]
-    finally:
-        os.close(fd)
+# -- memory that goes back and forth -------------------------------------------------------------------------------------
+
+class _Segment:
+    """A piece of a worker's memory. It begins with two counters: how often it was sent, and how often let go of by the receiver.
+
+    Each is written by one process only, so they need no lock.
+    """
+
+    def __init__(self, number, capacity):
+        self.number, self.capacity = number, capacity
+        self.fd = _anonymous_file(_ALIGN + capacity)
+        self.memory = Memory(self.fd)
+        self.counters = _counters(self.memory)
+        self.held, self.known, self.last_use = 0, False, 0
+
+    @property
+    def free(self):
+        return not self.held and self.counters[0] == self.counters[1]
+
+    def tensor(self):
+        """Its content, which is held until the tensor is gone."""
+        self.held += 1
+        return self.memory.tensor(_ALIGN, self._let_go)
+
+    def _let_go(self):
+        self.held -= 1
 
 
-def descriptor(tensor):
-    """The descriptor of the shared memory that a tensor is in, or None. It belongs to the memory: don't close it."""
-    return _owned.get(tensor.untyped_storage().data_ptr()) if _owned else None
+def _counters(memory):
+    return memory.tensor()[:16].view(torch.int64).numpy()
+
+
+class Supply:
+    """The memory that a worker puts into its messages."""
+
+    def __init__(self):
+        self._numbers = itertools.count()
+        self._segments = {}  # by the address of their content
+        self._messages = 0
+
+    def tensor(self, size):
+        """A uint8 tensor of `size` bytes."""
+        for segment in self._segments.values():
+            if size <= segment.capacity <= 2 * size and segment.free:
+                break
+        else:
+            segment = _Segment(next(self._numbers), size)
+            self._segments[segment.memory.address + _ALIGN] = segment
+        segment.last_use = self._messages
+        return segment.tensor()[:size]
+
+    def segment(self, tensor):
+        """The segment that a tensor is in, or None."""
+        return self._segments.get(tensor.untyped_storage().data_ptr())
+
+    def send(self, segments):
+        """Count segments as sent. Returns what the receiver must know of them: number, and whether it is new; numbers of those that are
+        gone; and the descriptors of the new ones."""
+        self._messages += 1
+        used, descriptors = [], []
+        for segment in segments:
+            segment.counters[0] += 1
+            segment.last_use = self._messages
+            used.append((segment.number, not segment.known))
+            if not segment.known:
+                segment.known = True
+                descriptors.append(segment.fd)
+        old = [address for address, s in self._segments.items() if s.last_use + _KEEP_MESSAGES < self._messages and s.free]
+        gone = [self._segments.pop(address) for address in old]
+        for segment in gone:
+            os.close(segment.fd)
+        return used, [segment.number for segment in gone if segment.known], descriptors
+
+
+class Received:
+    """The memory that one worker's messages came in."""
+
+    def __init__(self):
+        self._memories = {}
+
+    def tensors(self, used, gone, descriptors):
+        """The contents of the segments of a message, see `Supply.send`. The descriptors are closed."""
+        descriptors = list(descriptors)
+        try:
+            for number in gone:
+                self._memories.pop(number, None)
+            for number, new in used:
+                if new:
+                    self._memories[number] = Memory(descriptors[0])
+                    os.close(descriptors.pop(0))
+            return [self._content(self._memories[number]) for number, _ in used]
+        finally:
+            for fd in descriptors:
+                os.close(fd)
+
+    @staticmethod
+    def _content(memory):
+        counters = _counters(memory)
+
+        def let_go():
+            counters[1] += 1
+
+        return memory.tensor(_ALIGN, let_go)
+
+
+_supply = None
+
+
+def enable():
+    """Put the large arrays of messages into shared memory from now on; for worker processes."""
+    global _supply
+    _supply = Supply()
 
 
 def empty(shape, dtype):
-    """A new tensor of a torch dtype, in shared memory where `enable` was called, unless it is too small for that to pay."""
+    """A new tensor of a torch dtype; in a worker it is in shared memory, unless it is too small for that to pay."""
     size = torch.Size(shape).numel() * dtype.itemsize
-    return create(size).view(dtype).view(*shape) if _enabled and size >= INLINE else torch.empty(tuple(shape), dtype=dtype)
+    return _supply.tensor(size).view(dtype).view(*shape) if _supply and size >= INLINE else torch.empty(tuple(shape), dtype=dtype)
 
+
+# -- messages ------------------------------------------------------------------------------------------------------------
 
 def _flat_bytes(tensor):
     return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
@@ -110,15 +216,14 @@ def _cut(memory, offset, dtype, shape):
     return memory[offset:offset + torch.Size(shape).numel() * dtype.itemsize].view(dtype).view(shape)
 
 
-# -- messages ------------------------------------------------------------------------------------------------------------
-
 class _Packer(pickle.Pickler):
     """Pickles an object; its large arrays go to shared memory, and `inherited` objects are known to the receiver by their number."""
 
     def __init__(self, stream, inherited):
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
         self._inherited = {id(obj): i for i, obj in enumerate(inherited) if obj is not None}
-        self.descriptors, self.packed, self.size = [], [], 0
+        self.segments = []  # that arrays are in already
+        self.loose, self.loose_size = [], 0  # other large contents, which get a segment in common
 
     def persistent_id(self, obj):
         if id(obj) in self._inherited:
@@ -132,19 +237,30 @@ class _Packer(pickle.Pickler):
         return ("array", type(obj), dtypes.name_of(tensor.dtype), tuple(tensor.shape), self._place(tensor))
 
     def _place(self, tensor):
-        """The content of an array, if it is small, or where it is: (number of the memory, offset)."""
-        fd = descriptor(tensor) if tensor.is_contiguous() else None
-        if fd is not None:
-            self.descriptors.append(fd)
-            return len(self.descriptors) - 1, tensor.storage_offset() * tensor.element_size()
+        """The content of an array, or where it is: (number of the segment, offset)."""
+        segment = _supply.segment(tensor) if _supply and tensor.is_contiguous() else None
+        if segment is not None:
+            if segment not in self.segments:
+                self.segments.append(segment)
+            return self.segments.index(segment), tensor.storage_offset() * tensor.element_size()
         content = _flat_bytes(tensor)
-        return self._pack(content) if content.numel() >= INLINE else content.numpy().tobytes()
+        return self.put(content) if _supply and content.numel() >= INLINE else content.numpy().tobytes()
 
-    def _pack(self, content):
-        offset = self.size
-        self.packed.append((offset, content))
-        self.size += -(-content.numel() // _ALIGN) * _ALIGN
+    def put(self, content):
+        """Reserve a place in the common segment, which comes last."""
+        offset = self.loose_size
+        self.loose.append((offset, content))
+        self.loose_size += -(-content.numel() // _ALIGN) * _ALIGN
         return -1, offset
+
+    def finish(self):
+        """Fill the common segment; all segments of the message."""
+        if self.loose:
+            memory = _supply.tensor(self.loose_size)
+            for offset, content in self.loose:
+                memory[offset:offset + content.numel()] = content
+            self.segments.append(_supply.segment(memory))
+        return self.segments
 
 
 class _Unpacker(pickle.Unpickler):
@@ -163,46 +279,28 @@ class _Unpacker(pickle.Unpickler):
 
 
 def pack(obj, inherited=()):
-    """An object as a message.
-
-    Returns
-    -------
-    tuple
-        The bytes; the descriptors that go with them; and what must live until they are sent.
-    """
+    """An object as a message: its bytes, and the descriptors that go with them."""
     stream = io.BytesIO()
     packer = _Packer(stream, inherited)
     packer.dump(obj)
-    content = stream.getbuffer()
-    head = None
+    content = stream.getvalue()
+    if not _supply:
+        return pickle.dumps((content, [], [])), []
     if len(content) >= INLINE:
-        # So that messages stay small and a sender never waits for the receiver to make room.
-        head, length = packer._pack(torch.frombuffer(content, dtype=torch.uint8))[1], len(content)
-    memory = None
-    if packer.size:
-        memory = create(packer.size)
-        for offset, part in packer.packed:
-            memory[offset:offset + part.numel()] = part
-        packer.descriptors.append(descriptor(memory))
-    message = pickle.dumps((head, length)) if head is not None else b"." + bytes(content)
-    return message, packer.descriptors, (obj, memory)
+        # So that a worker's messages stay small and it never waits for the receiver to make room.
+        content = packer.put(torch.frombuffer(bytearray(content), dtype=torch.uint8))[1], len(content)
+    used, gone, descriptors = _supply.send(packer.finish())
+    return pickle.dumps((content, used, gone)), descriptors
 
 
-def unpack(message, descriptors, inherited=()):
-    """The object of a message. The descriptors are closed."""
-    memories = []
-    try:
-        while descriptors:
-            memories.append(attach(descriptors.pop(0)))
-    finally:
-        for fd in descriptors:
-            os.close(fd)
-    if message[:1] == b".":
-        content = io.BytesIO(message[1:])
-    else:
-        head, length = pickle.loads(message)
-        content = io.BytesIO(memories[-1][head:head + length].numpy())
-    return _Unpacker(content, memories, inherited).load()
+def unpack(message, descriptors=(), received=None, inherited=()):
+    """The object of a message; `received` is the sender's `Received`, if it is a worker."""
+    content, used, gone = pickle.loads(message)
+    memories = received.tensors(used, gone, descriptors) if received else []
+    if isinstance(content, tuple):
+        start, length = content
+        content = memories[-1][start:start + length].numpy()
+    return _Unpacker(io.BytesIO(content), memories, inherited).load()
 
 
 # -- arrays in messages of multiprocessing's own pools and queues --------------------------------------------------------
@@ -210,7 +308,13 @@ def unpack(message, descriptors, inherited=()):
 def rebuild_ndarray(cls, handle, dtype, shape):
     """The array that `reduce_ndarray` took apart."""
     dtype = dtypes.to_torch(dtype)
-    return cls._new(_from_bytes(handle, dtype, shape) if isinstance(handle, bytes) else _cut(attach(handle.detach()), 0, dtype, shape), SHARED)
+    if isinstance(handle, bytes):
+        return cls._new(_from_bytes(handle, dtype, shape), SHARED)
+    fd = handle.detach()
+    try:
+        return cls._new(_cut(Memory(fd).tensor(), 0, dtype, shape), SHARED)
+    finally:
+        os.close(fd)
 
 
 def reduce_ndarray(array):
@@ -223,7 +327,10 @@ def reduce_ndarray(array):
     if content.numel() < INLINE:
         handle = content.numpy().tobytes()
     else:
-        memory = create(content.numel())
-        memory.copy_(content)
-        handle = DupFd(descriptor(memory))
+        fd = _anonymous_file(content.numel())
+        try:
+            Memory(fd).tensor().copy_(content)
+            handle = DupFd(fd)
+        finally:
+            os.close(fd)
     return rebuild_ndarray, (type(array), handle, dtypes.name_of(array._data.dtype), tuple(array.shape))

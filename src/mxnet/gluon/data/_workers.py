@@ -124,12 +124,11 @@ def _serve(sock, inherited, entropy, initializer):
         initializer()
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            task, message, descriptors = _receive(sock)
+            task, message, _ = _receive(sock)
             _seed(entropy, task)
-            function, arguments = _shared_memory.unpack(message, descriptors, inherited)
-            message, descriptors, memory = _run(function, arguments)
-            _send(sock, task, message, descriptors)
-            del arguments, memory
+            function, arguments = _shared_memory.unpack(message, inherited=inherited)
+            _send(sock, task, *_run(function, arguments))
+            del arguments
 
 
 # -- in the parent -------------------------------------------------------------------------------------------------------
@@ -171,7 +170,8 @@ class Result:
 
 class _Worker:
     def __init__(self, process, sock):
-        self.process, self.sock, self.tasks = process, sock, set()
+        self.process, self.sock = process, sock
+        self.tasks, self.received = set(), _shared_memory.Received()
 
 
 class WorkerPool:
@@ -223,12 +223,10 @@ class WorkerPool:
             self._results[task] = result
             worker = min(self._workers, key=lambda w: len(w.tasks))
             worker.tasks.add(task)
-            message, descriptors, memory = _shared_memory.pack((function, arguments), self._inherited)
             try:
-                _send(worker.sock, task, message, descriptors)
+                _send(worker.sock, task, *_shared_memory.pack((function, arguments), self._inherited))
             except ConnectionError:
                 self._bury(worker)
-            del memory  # it had to live until here
             return result
 
     def _wait(self, result, timeout):
@@ -262,7 +260,7 @@ class WorkerPool:
             return
         worker.tasks.discard(task)
         try:
-            answer = _shared_memory.unpack(message, descriptors)
+            answer = _shared_memory.unpack(message, descriptors, worker.received)
         except Exception as error:
             answer = False, (MXNetError(f"what the DataLoader's worker sent cannot be read: {error}"), traceback.format_exc())
         self._deliver(task, answer)

@@ -100,22 +100,20 @@ class SimpleDataset(Dataset):
     def __init__(self, data):
         self._data = data
 
-    def __len__(self):
-        return len(self._data)
-
     def __getitem__(self, idx):
         return self._data[idx]
 
-
-class _LazyTransformDataset(Dataset):
-    def __init__(self, data, fn):
-        self._data, self._fn = data, fn
-
     def __len__(self):
         return len(self._data)
 
+
+class _LazyTransformDataset(SimpleDataset):
+    def __init__(self, data, fn):
+        super().__init__(data)
+        self._fn = fn
+
     def __getitem__(self, idx):
-        item = self._data[idx]
+        item = super().__getitem__(idx)
         return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
 
 
@@ -194,11 +192,11 @@ class RecordFileDataset(Dataset):
         self.idx_file = os.path.splitext(filename)[0] + ".idx"
         self._record = recordio.MXIndexedRecordIO(self.idx_file, self.filename, "r")
 
-    def __getitem__(self, idx):
-        return self._record.read_idx(self._record.keys[idx])
-
     def __len__(self):
         return len(self._record.keys)
+
+    def __getitem__(self, idx):
+        return self._record.read_idx(self._record.keys[idx])
 
 
 class _DownloadedDataset(Dataset):

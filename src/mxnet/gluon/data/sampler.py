@@ -9,14 +9,26 @@ LAST_BATCH = ("keep", "discard", "rollover")
 class Sampler:
     """The base of samplers. A subclass has ``__iter__``, which gives indices, and ``__len__``."""
 
-    def __iter__(self):
-        raise NotImplementedError
-
     def __len__(self):
         raise NotImplementedError
 
+    def __iter__(self):
+        raise NotImplementedError
 
-class SequentialSampler(Sampler):
+
+class _FixedSampler(Sampler):
+    """The same indices in every epoch."""
+
+    _indices = ()
+
+    def __len__(self):
+        return len(self._indices)
+
+    def __iter__(self):
+        return iter(self._indices)
+
+
+class SequentialSampler(_FixedSampler):
     """start, start + 1, ... start + length - 1.
 
     Parameters
@@ -26,16 +38,10 @@ class SequentialSampler(Sampler):
     """
 
     def __init__(self, length, start=0):
-        self._range = range(start, start + length)
-
-    def __iter__(self):
-        return iter(self._range)
-
-    def __len__(self):
-        return len(self._range)
+        self._indices = range(start, start + length)
 
 
-class RandomSampler(Sampler):
+class RandomSampler(_FixedSampler):
     """0 ... length - 1 in a random order, another one in each epoch. ``np.random.seed`` makes it repeatable.
 
     Parameters
@@ -44,19 +50,16 @@ class RandomSampler(Sampler):
     """
 
     def __init__(self, length):
-        self._length = length
+        self._indices = range(length)
 
     def __iter__(self):
-        # arange and shuffle rather than permutation: programs expect the order that MXNet draws from a seed.
-        indices = np.arange(self._length)
-        np.random.shuffle(indices)
-        return iter(indices)
-
-    def __len__(self):
-        return self._length
+        # Shuffled in place rather than by np.random.permutation: programs expect the order that MXNet draws from a seed.
+        order = np.arange(len(self))
+        np.random.shuffle(order)
+        return iter(order)
 
 
-class FilterSampler(Sampler):
+class FilterSampler(_FixedSampler):
     """The indices of the elements for which a function is true. All elements are looked at once, when it is made.
 
     Parameters
@@ -68,12 +71,6 @@ class FilterSampler(Sampler):
 
     def __init__(self, fn, dataset):
         self._indices = [i for i, sample in enumerate(dataset) if fn(sample)]
-
-    def __iter__(self):
-        return iter(self._indices)
-
-    def __len__(self):
-        return len(self._indices)
 
 
 class BatchSampler(Sampler):

@@ -190,30 +190,41 @@ def _(in_types, out_types, *, dtype):
     return in_types, [dtype]
 
 
+_MIXED = (torch.float32, torch.float16, torch.bfloat16)  # what mixed precision converts; other types stay as they are
+
+
 @op("amp_cast", same_shape=True)
 def amp_cast(data, *, dtype: DType):
-    """Convert floating-point numbers to another type for mixed precision; leave integers as they are."""
-    return data.to(dtype, copy=True) if data.is_floating_point() else data.clone()
+    """Convert float32, float16 and bfloat16 to another type, for mixed precision; leave other types as they are."""
+    return data.to(dtype, copy=True) if data.dtype in _MIXED else data.clone()
 
 
 @amp_cast.dtype_rule
 def _(in_types, out_types, *, dtype):
     given = in_types[0]
-    return in_types, [given if given is not None and not given.is_floating_point else dtype if given is not None else out_types[0]]
+    return in_types, [dtype if given in _MIXED else given or out_types[0]]
 
 
 @op("amp_multicast", num_outputs=lambda attributes: attributes["num_outputs"], key_var_num_args="num_outputs")
 def amp_multicast(*data, num_outputs: int, cast_narrow: bool = False):
-    """Convert floating-point arrays to the widest of their types, or the narrowest if `cast_narrow`; leave integers as they are."""
+    """Convert float32, float16 and bfloat16 to the widest of their types, or the narrowest if `cast_narrow`.
+
+    Other types stay as they are; without any float32, the first array decides.
+    """
     if len(data) != num_outputs:
         raise MXNetError(f"amp_multicast: `num_outputs` must be the number of inputs, {len(data)}; received {num_outputs}")
     dtype = _common_type([t.dtype for t in data], cast_narrow)
-    outputs = [t.to(dtype, copy=True) if t.is_floating_point() else t.clone() for t in data]
+    outputs = [t.to(dtype, copy=True) if t.dtype in _MIXED else t.clone() for t in data]
     return outputs if len(outputs) > 1 else outputs[0]
 
 
 def _common_type(types, narrow):
-    return (min if narrow else max)((t for t in types if t.is_floating_point), key=lambda t: t.itemsize, default=None)
+    """The type to convert to; None where it depends on a type that is not known."""
+    single, *half = _MIXED
+    if narrow:
+        return next((t for t in types if t in half), single)
+    # An integer in front decides nothing: it would cut off the others' fractions.
+    return single if single in types else next((t for t in types if t is None or t.is_floating_point), None)
 
 
 @amp_multicast.shape_rule
@@ -224,10 +235,8 @@ def _(in_shapes, out_shapes, *, num_outputs, cast_narrow):
 
 @amp_multicast.dtype_rule
 def _(in_types, out_types, *, num_outputs, cast_narrow):
-    if any(t is None for t in in_types):
-        return in_types, out_types
     dtype = _common_type(in_types, cast_narrow)
-    return in_types, [dtype if t.is_floating_point else t for t in in_types]
+    return in_types, [dtype if t in _MIXED else t for t in in_types]
 
 
 @op("clip", aliases=("_npi_clip", "_sparse_clip"), same_shape=True)

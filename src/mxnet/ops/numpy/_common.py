@@ -5,6 +5,10 @@ from ...base import MXNetError
 from ..axes import normalize_axis
 
 
+class InvalidValueError(MXNetError, ValueError):
+    """An input or attribute has a value that the operator cannot use, such as a negative scale; the text says which are allowed."""
+
+
 def result_is(dtype):
     """A type rule: the inputs share a type, the result has `dtype`."""
     def rule(in_types, out_types, **_):

@@ -4,7 +4,7 @@ import torch
 from ...base import MXNetError
 from ..elemwise._common import broadcast_rule
 from ..registry import alias, get, op
-from ._common import promoted, require_one_type, result_is
+from ._common import InvalidValueError, promoted, require_one_type, result_is
 
 
 # -- one array -----------------------------------------------------------------------------------------------------------
@@ -14,6 +14,8 @@ def _unary(name, of=None, aliases=()):
     legacy = get(of or name).fn
 
     def fn(x):
+        if x.dtype is torch.bool:
+            raise MXNetError(f"_npi_{name}: not supported for boolean arrays; convert with astype")
         return legacy(x)
 
     fn.__name__ = fn.__qualname__ = name
@@ -98,7 +100,7 @@ def constraint_check(input, *, msg: str = "Constraint violated."):
         raise MXNetError(f"constraint_check: `input` must be boolean, received {input.dtype}")
     out = input.all()
     if out.device.type != "meta" and not out.item():
-        raise ValueError(msg)
+        raise InvalidValueError(msg)
     return out
 
 

@@ -14,7 +14,7 @@ def _refuse_meta(tensor):
         raise NotImplementedError
 
 
-@op("_npi_nonzero", aliases=("_npx_nonzero",), no_gradient=True)
+@op("_npx_nonzero", aliases=("_npi_nonzero",), no_gradient=True)
 def nonzero(x):
     """The indices of the elements other than 0: one row for each, one column for each axis."""
     _refuse_meta(x)

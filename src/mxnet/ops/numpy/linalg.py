@@ -217,7 +217,7 @@ def eigvals(A):
 @op("_npi_eigh", num_outputs=2)
 def eigh(A, *, UPLO: str = "L"):
     """Eigenvalues in rising order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half."""
-    return torch.linalg.eigh(_real_eigen("_npi_eigh", A), UPLO)
+    return tuple(torch.linalg.eigh(_real_eigen("_npi_eigh", A), UPLO))
 
 
 @op("_npi_eigvalsh")

@@ -10,7 +10,7 @@ from .. import dtypes
 from ..random_state import generator
 from ..registry import op
 from ..schema import Device, Floats, Literal, Optional, Shape
-from ._common import result_is
+from ._common import InvalidValueError, result_is
 
 _Real = Literal["float16", "float32", "float64"]
 _TINY = torch.finfo(torch.float32).tiny
@@ -71,17 +71,17 @@ def _inputs_where_none(*names):
     return rule
 
 
-def _requires(condition, text):
-    if not condition:
-        raise MXNetError(text)
-
-
-def _not_negative(name, what, value):
+def _require_range(name, what, value, low=0.0, high=None, strict=False):
+    """Raise an InvalidValueError unless all values of a parameter are in range."""
     if isinstance(value, torch.Tensor):
-        if value.device.type != "meta" and value.numel():
-            _requires(value.detach().min().item() >= 0, f"{name}: `{what}` must not be negative")
+        if value.device.type == "meta" or not value.numel():
+            return
+        least, most = (v.item() for v in value.detach().aminmax())
     else:
-        _requires(value >= 0, f"{name}: `{what}` must not be negative, received {value:g}")
+        least = most = value
+    if not (least > low if strict else least >= low) or high is not None and most > high:
+        limits = f"{'above' if strict else 'at least'} {low:g}" + (f" and at most {high:g}" if high is not None else "")
+        raise InvalidValueError(f"{name}: `{what}` must be {limits}, received {least if least < low or high is None else most:g}")
 
 
 def _two_parameters(name, first, second, compute, doc, batch=False, check=None):
@@ -123,9 +123,9 @@ def _normal(shape, device, dtype, loc, scale):
 _two_parameters("uniform", "low", "high", _uniform, "Numbers equally likely anywhere from `low` to `high`.")
 _two_parameters("uniform_n", "low", "high", _uniform, "As `_npi_uniform`, with `size` before the shape of the parameters.", batch=True)
 _two_parameters("normal", "loc", "scale", _normal, "Normally distributed numbers.",
-                check=lambda loc, scale: _not_negative("normal", "scale", scale))
+                check=lambda loc, scale: _require_range("normal", "scale", scale))
 _two_parameters("normal_n", "loc", "scale", _normal, "As `_npi_normal`, with `size` before the shape of the parameters.", batch=True,
-                check=lambda loc, scale: _not_negative("normal_n", "scale", scale))
+                check=lambda loc, scale: _require_range("normal_n", "scale", scale))
 
 
 def _location_scale(name, noise, doc):
@@ -133,7 +133,7 @@ def _location_scale(name, noise, doc):
     def fn(input1=None, input2=None, *, loc: Optional[float] = None, scale: Optional[float] = None, size: Optional[Shape] = None,
            device: Device = None):
         loc, scale = _parameters((input1, input2), {"loc": loc, "scale": scale}, device)
-        _not_negative(name, "scale", scale)
+        _require_range(name, "scale", scale)
         device = _where((loc, scale), device)
         return (noise(_shape(size, (loc, scale)), device) * scale + loc).to(torch.float32)
 
@@ -155,7 +155,7 @@ _location_scale("gumbel", lambda shape, device: -torch.log(_exponential_numbers(
 def _scaled(name, noise, doc):
     def fn(input1=None, *, scale: Optional[float] = 1.0, size: Optional[Shape] = None, device: Device = None):
         scale, = _parameters((input1,), {"scale": scale}, device)
-        _not_negative(name, "scale", scale)
+        _require_range(name, "scale", scale)
         return (noise(_shape(size, (scale,)), _where((scale,), device)) * scale).to(torch.float32)
 
     fn.__name__ = fn.__qualname__ = name
@@ -170,7 +170,7 @@ _scaled("rayleigh", lambda shape, device: torch.sqrt(2 * _exponential_numbers(sh
 def _shaped(name, compute, doc):
     def fn(input1=None, *, a: Optional[float] = None, size: Optional[Shape] = None, device: Device = None):
         a, = _parameters((input1,), {"a": a}, device)
-        _not_negative(name, "a", a)
+        _require_range(name, "a", a, strict=True)
         return compute(_exponential_numbers(_shape(size, (a,)), _where((a,), device)), a).to(torch.float32)
 
     fn.__name__ = fn.__qualname__ = name
@@ -188,8 +188,8 @@ def gamma(input1=None, input2=None, *, shape: Optional[float] = None, scale: Opt
           dtype: _Real = "float32", device: Device = None):
     """Numbers of the gamma distribution; its mean is ``shape * scale``."""
     shape, scale = _parameters((input1, input2), {"shape": shape, "scale": scale}, device)
-    _not_negative("gamma", "shape", shape)
-    _not_negative("gamma", "scale", scale)
+    _require_range("gamma", "shape", shape)
+    _require_range("gamma", "scale", scale)
     device = _where((shape, scale), device)
     target = dtypes.NAME_TO_TORCH[dtype]
     sizes = _shape(size, (shape, scale))
@@ -213,6 +213,8 @@ def bernoulli(input1=None, *, prob: Optional[float] = None, logit: Optional[floa
     """1 with the given probability (or logit), 0 otherwise."""
     value = input1 if input1 is not None else logit if is_logit else prob
     device = _where((value,), device)
+    if not is_logit:
+        _require_range("bernoulli", "prob", value, high=1.0)
     chance = torch.as_tensor(value, dtype=torch.float32, device=device)
     chance = torch.sigmoid(chance) if is_logit else chance
     return (_uniform_numbers(_shape(size, (value,)), device) < chance).to(dtypes.NAME_TO_TORCH[dtype])
@@ -224,9 +226,10 @@ def _(in_types, out_types, *, dtype, **_):
 
 
 @op("_npi_multinomial", no_gradient=True, inputs_rule=lambda attributes: ("a",) if attributes["pvals"] is None else ())
-def multinomial(a=None, *, n: int, pvals: Optional[Floats] = None, size: Optional[Shape] = None):
+def multinomial(a=None, *, n: int, pvals: Optional[Floats] = None, size: Optional[Shape] = None,
+                device: Device = None):
     """How often each outcome occurs in `n` experiments, as int64; the last axis holds the outcomes."""
-    p = a.double() if a is not None else torch.tensor(pvals or (), dtype=torch.float64)
+    p = a.double() if a is not None else torch.tensor(pvals or (), dtype=torch.float64, device=device)
     if p.dim() != 1:
         raise MXNetError(f"multinomial: the probabilities must have one axis, received shape {tuple(p.shape)}")
     sizes = size or ()

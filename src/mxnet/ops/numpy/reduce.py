@@ -124,8 +124,8 @@ def _extreme(name, function, doc, alias):
         return (data == extreme) * gradient
 
 
-_extreme("amax", torch.amax, "The largest value over axes.", "_np_max")
-_extreme("amin", torch.amin, "The smallest value over axes.", "_np_min")
+_extreme("max", torch.amax, "The largest value over axes.", "_np_amax")
+_extreme("min", torch.amin, "The smallest value over axes.", "_np_amin")
 
 
 def _logical(name, function, doc, aliases=()):

@@ -21,7 +21,7 @@ def reshape(a, *, newshape: Shape, order: str = "C"):
     return a.reshape(newshape)
 
 
-@op("_npi_reshape", aliases=("_npx_reshape",))
+@op("_npx_reshape", aliases=("_npi_reshape",))
 def reshape_with_codes(a, *, newshape: Shape, reverse: bool = False, order: str = "C"):
     """Another shape for the same elements, with codes for what the old one says.
 

@@ -41,16 +41,16 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
         out = _at(ordered, place.round())
     else:
         share = (place - low if interpolation == "linear" else (high - low) / 2).to(values.dtype)
-        share = share.reshape(*share.shape, *[1] * len(kept))
+        share = share.reshape((*share.shape, *[1] * len(kept)))
         below, above = _at(ordered, low), _at(ordered, high)
         out = below + (above - below) * share
-    return out.reshape(*wanted.shape, *shape)
+    return out.reshape((*wanted.shape, *shape))
 
 
 def _at(ordered, place):
     """The elements at these places of the last axis; the axes of `place` come first."""
     found = ordered.index_select(-1, place.long().reshape(-1))
-    return found.movedim(-1, 0).reshape(*place.shape, *ordered.shape[:-1])
+    return found.movedim(-1, 0).reshape((*place.shape, *ordered.shape[:-1]))
 
 
 @percentile.dtype_rule

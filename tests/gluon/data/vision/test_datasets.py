@@ -10,7 +10,16 @@ import pytest
 import mxnet as mx
 from mxnet.gluon.data import DataLoader
 from mxnet.gluon.data.vision import (
-    CIFAR10, CIFAR100, MNIST, FashionMNIST, ImageFolderDataset, ImageListDataset, ImageRecordDataset, datasets, transforms)
+    CIFAR10,
+    CIFAR100,
+    MNIST,
+    FashionMNIST,
+    ImageFolderDataset,
+    ImageListDataset,
+    ImageRecordDataset,
+    datasets,
+    transforms,
+)
 
 digits = np.random.RandomState(0).randint(0, 256, (5, 28, 28)).astype("uint8")
 labels = np.array([3, 1, 4, 1, 5], "uint8")

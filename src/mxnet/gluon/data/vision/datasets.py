@@ -1,6 +1,7 @@
 """Published datasets of images, and datasets made of image files."""
 import gzip
 import os
+import shutil
 import struct
 import tarfile
 import warnings
@@ -177,7 +178,8 @@ class CIFAR10(dataset._DownloadedDataset):
             raise _Unreadable(f"cannot read {filename}: {error}") from error
         size = self._labels + 3 * 32 * 32
         if not content.size or content.size % size:
-            raise _Unreadable(f"{filename} must hold records of {size} bytes, but has {content.size} bytes; it is truncated or no such file")
+            raise _Unreadable(f"{filename} must hold records of {size} bytes, but has {content.size} bytes: "
+                              "it is truncated or no such file")
         content = content.reshape(-1, size)
         images = content[:, self._labels:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         return images, content[:, self._label_byte()].astype(np.int32)
@@ -213,11 +215,13 @@ class CIFAR10(dataset._DownloadedDataset):
         except Exception as error:
             raise MXNetError(f"{type(self).__name__}: {trouble}, and it cannot be downloaded from {url} ({error}); "
                              f"put the files into {self._root}") from error
+        wanted = {*self._train_data, *self._test_data}
         with tarfile.open(archive) as tar:
             for member in tar:
-                if os.path.basename(member.name) in {*self._train_data, *self._test_data} and member.isfile():
-                    member.name = os.path.basename(member.name)  # wherever in the archive it is, it goes into our folder
-                    tar.extract(member, self._root, filter="data")
+                name = os.path.basename(member.name)  # wherever in the archive a file is, it goes into our folder
+                if name in wanted and member.isfile():
+                    with tar.extractfile(member) as source, open(os.path.join(self._root, name), "wb") as target:
+                        shutil.copyfileobj(source, target)
         return [self._read_batch(path) for path in paths]
 
 

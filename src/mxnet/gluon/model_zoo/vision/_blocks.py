@@ -1,7 +1,8 @@
 """What the networks of the zoo are made of."""
+from ....util import is_np_array
 from ... import nn
 from ...block import HybridBlock
-from ....util import is_np_array
+from ...contrib.nn import HybridConcurrent
 
 
 class Classifier(HybridBlock):
@@ -10,23 +11,6 @@ class Classifier(HybridBlock):
     def hybrid_forward(self, F, x):
         """The scores, (N, classes)."""
         return self.output(self.features(x))
-
-
-class Concurrent(nn.HybridSequential):
-    """Children side by side on the same input; their outputs are joined along the channels."""
-
-    def hybrid_forward(self, F, x):
-        """The joined outputs."""
-        outputs = [block(x) for block in self._children.values()]
-        return F.np.concatenate(outputs, axis=1) if is_np_array() else F.concat(*outputs, dim=1)
-
-
-class Identity(HybridBlock):
-    """Its input."""
-
-    def hybrid_forward(self, F, x):
-        """The input."""
-        return x
 
 
 def activate(F, x):
@@ -39,6 +23,13 @@ def chain(*layers):
     row = nn.HybridSequential(prefix="")
     row.add(*layers)
     return row
+
+
+def side_by_side(*branches):
+    """Branches on one input; their outputs are joined along the channels."""
+    block = HybridConcurrent(axis=1, prefix="")
+    block.add(*branches)
+    return block
 
 
 def relu():

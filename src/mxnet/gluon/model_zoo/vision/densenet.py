@@ -1,8 +1,9 @@
 """DenseNet: Huang et al., "Densely connected convolutional networks", arXiv:1608.06993."""
 from ....context import cpu
 from ... import nn
+from ...contrib.nn import Identity
 from ..model_store import MODELS_DIR, load_pretrained
-from ._blocks import Classifier, Concurrent, Identity, chain, named, relu
+from ._blocks import Classifier, chain, named, relu, side_by_side
 
 __all__ = ["DenseNet", "densenet121", "densenet161", "densenet169", "densenet201"]
 
@@ -24,9 +25,7 @@ def _dense_layer(growth_rate, bn_size, dropout):
     new = chain(*_norm_relu_conv(bn_size * growth_rate, 1), *_norm_relu_conv(growth_rate, 3, padding=1))
     if dropout:
         new.add(nn.Dropout(dropout))
-    layer = Concurrent(prefix="")
-    layer.add(Identity(), new)
-    return layer
+    return side_by_side(Identity(), new)
 
 
 class DenseNet(Classifier):

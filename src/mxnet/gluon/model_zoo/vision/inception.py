@@ -1,8 +1,9 @@
 """Inception v3: Szegedy et al., "Rethinking the Inception architecture for computer vision", arXiv:1512.00567."""
 from ....context import cpu
 from ... import nn
+from ...contrib.nn import HybridConcurrent
 from ..model_store import MODELS_DIR, load_pretrained
-from ._blocks import Classifier, Concurrent, chain, relu
+from ._blocks import Classifier, chain, relu, side_by_side
 
 __all__ = ["Inception3", "inception_v3"]
 
@@ -60,10 +61,7 @@ def _block_d():
 
 def _block_e():
     def split(*layers):
-        sides = Concurrent(prefix="")
-        row = chain(_branch(*layers), sides)
-        sides.add(_branch((384, SHORT_ROW)), _branch((384, SHORT_COLUMN)))
-        return row
+        return chain(_branch(*layers), side_by_side(_branch((384, SHORT_ROW)), _branch((384, SHORT_COLUMN))))
 
     return (_branch((320, POINT)), split((384, POINT)), split((448, POINT), (384, SQUARE)), _branch((192, POINT), pool="avg"))
 
@@ -91,7 +89,7 @@ class Inception3(Classifier):
                 _unit(32, HALVE), _unit(32, VALID), _unit(64, SQUARE), nn.MaxPool2D(pool_size=3, strides=2),
                 _unit(80, POINT), _unit(192, VALID), nn.MaxPool2D(pool_size=3, strides=2))
             for prefix, make, sizes in _BLOCKS:
-                block = Concurrent(prefix=prefix)
+                block = HybridConcurrent(axis=1, prefix=prefix)
                 with block.name_scope():
                     block.add(*make(*sizes))
                 self.features.add(block)

@@ -3,7 +3,7 @@ from ....context import cpu
 from ... import nn
 from ...utils import UsageError
 from ..model_store import MODELS_DIR, load_pretrained
-from ._blocks import Classifier, Concurrent, chain, named, relu
+from ._blocks import Classifier, chain, named, relu, side_by_side
 
 __all__ = ["SqueezeNet", "squeezenet1_0", "squeezenet1_1"]
 
@@ -21,9 +21,7 @@ def _conv(channels, kernel_size, padding=0):
 def _fire(squeeze):
     """Narrows to `squeeze` channels, then widens each of two halves to four times of it."""
     squeezed = _conv(squeeze, 1)
-    paths = Concurrent(prefix="")
-    paths.add(_conv(4 * squeeze, 1), _conv(4 * squeeze, 3, padding=1))
-    return chain(squeezed, paths)
+    return chain(squeezed, side_by_side(_conv(4 * squeeze, 1), _conv(4 * squeeze, 3, padding=1)))
 
 
 class SqueezeNet(Classifier):

@@ -1,0 +1,410 @@
+"""What users call: switching AMP on, scaling the loss, converting trained networks."""
+import contextlib
+import logging
+
+import torch
+
+from ...base import MXNetError
+from ...context import gpu
+from ...gluon import HybridBlock, SymbolBlock, Trainer
+from ...gluon.utils import UsageError
+from ...module import BucketingModule
+from ...ops import dtypes
+from ...ops.registry import OPERATORS
+from ...optimizer import Optimizer
+from ...symbol import Symbol
+from . import lists
+from .calls import Installation, Rule
+from .conversion import Conversion, set_param_types
+from .loss_scaler import LossScaler
+
+__all__ = ["init", "init_trainer", "scale_loss", "unscale", "convert_model", "convert_hybrid_block", "list_lp16_ops", "list_fp32_ops",
+           "list_lp16_fp32_ops", "list_conditional_fp32_ops", "list_widest_type_cast", "list_loss_output_functions",
+           "list_lp16_use_fp32_params", "convert_symbol"]
+
+bfloat16 = dtypes.BFLOAT16_BITS
+
+
+class _State:
+    installation = None  # while AMP is on
+    scaler = None  # what the loss layers of mx.nd use, and the first Trainer
+    scaler_taken = False
+
+
+def _low_precision(dtype):
+    """'float16' or 'bfloat16', for anything that means one of them."""
+    try:
+        name = dtypes.name_of(dtypes.to_torch(dtype))
+    except TypeError:
+        name = None
+    if name not in ("float16", "bfloat16"):
+        raise UsageError(f"AMP currently supports only float16 or bfloat16 as a target_dtype, received {dtype!r}")
+    return name
+
+
+# -- training ----------------------------------------------------------------------------------------------------------------
+
+
+def init(target_dtype="float16", target_precision_ops=None, conditional_fp32_ops=None, fp32_ops=None):
+    """Switch AMP on, for all functions of ``mx.nd`` and ``mx.sym`` that are called from now on. Before the network is made.
+
+    A second call does nothing.
+
+    Parameters
+    ----------
+    target_dtype : {'float16', 'bfloat16'}
+    target_precision_ops, fp32_ops : list of str, optional
+        The operators that run in `target_dtype`, and those that run in float32, instead of `list_lp16_ops` and `list_fp32_ops`.
+    conditional_fp32_ops : list of (str, str, list of str), optional
+        Operators, an attribute, and its values with which they run in float32, instead of `list_conditional_fp32_ops`.
+
+    Raises
+    ------
+    UsageError
+        If `target_dtype` is another type.
+    AttributeError
+        If a list names an operator that does not exist.
+    """
+    if _State.installation is not None:
+        return
+    low = _low_precision(target_dtype)
+    kept = list_lp16_use_fp32_params(low) or {}
+    rules = {}
+
+    def add(given, default, make):
+        for item in default if given is None else given:
+            name = item if isinstance(item, str) else item[0]
+            if given is not None and name not in OPERATORS:
+                raise AttributeError(f"amp.init: there is no operator called {name!r}")
+            rules[name] = make(name, item)
+
+    add(target_precision_ops, list_lp16_ops(low), lambda name, _: Rule(low, low, kept.get(name, ())))
+    add(fp32_ops, list_fp32_ops(low), lambda name, _: Rule(low, "float32"))
+    add(conditional_fp32_ops, list_conditional_fp32_ops(low), lambda name, item: Rule(low, "float32", condition=item[1:]))
+    add(None, list_widest_type_cast(low), lambda name, _: Rule(low))
+    logging.info("Using AMP")
+    _State.scaler, _State.scaler_taken = LossScaler(), False
+    _State.installation = Installation(rules, list_loss_output_functions(low), _State.scaler)
+
+
+def init_trainer(optimizer_or_trainer):
+    """Let a Trainer leave out steps whose gradients overflow, and adapt the loss scale to that.
+
+    Parameters
+    ----------
+    optimizer_or_trainer : mxnet.gluon.Trainer
+
+    Raises
+    ------
+    UsageError
+        If `init` was not called before.
+    TypeError
+        If it is no Trainer.
+    """
+    if _State.installation is None:
+        raise UsageError("AMP not initialized, did you forget to call amp.init()?")
+    _require_trainer(optimizer_or_trainer)
+    optimizer_or_trainer._amp_loss_scaler = LossScaler() if _State.scaler_taken else _State.scaler
+    optimizer_or_trainer._amp_original_scale = optimizer_or_trainer._scale
+    _State.scaler_taken = True
+
+
+def _require_trainer(trainer):
+    if isinstance(trainer, Optimizer):
+        raise TypeError("AMP is currently only compatible with Gluon Trainer")
+    if not isinstance(trainer, Trainer):
+        raise TypeError(f"optimizer_or_trainer should be a Gluon Trainer or an optimizer, instead is {type(trainer)}")
+
+
+@contextlib.contextmanager
+def scale_loss(loss, optimizer_or_trainer):
+    """The loss, scaled so that its gradients don't vanish; the Trainer divides them by the same factor.
+
+    Parameters
+    ----------
+    loss : NDArray or list of NDArray
+    optimizer_or_trainer : mxnet.gluon.Trainer
+        After `init_trainer`.
+
+    Raises
+    ------
+    UsageError
+        If the Trainer was not given to `init_trainer`.
+
+    Example
+    -------
+    ::
+
+        with mx.autograd.record():
+            loss = loss_function(net(data), label)
+            with amp.scale_loss(loss, trainer) as scaled:
+                mx.autograd.backward(scaled)
+        trainer.step(batch_size)
+    """
+    trainer = optimizer_or_trainer
+    scaler = getattr(trainer, "_amp_loss_scaler", None)
+    if scaler is None:
+        raise UsageError("Loss scaler is not initialized, did you forget to call amp.init_trainer()?")
+    trainer._scale = trainer._amp_original_scale / scaler.loss_scale
+    if isinstance(loss, (list, tuple)):
+        yield [part * scaler.loss_scale for part in loss]
+    else:
+        yield loss * scaler.loss_scale
+
+
+def unscale(optimizer_or_trainer):
+    """Divide the gradients by the loss scale now rather than in the step, to clip them or look at them.
+
+    Parameters
+    ----------
+    optimizer_or_trainer : mxnet.gluon.Trainer
+
+    Raises
+    ------
+    TypeError
+        If it is no Trainer.
+    """
+    _require_trainer(optimizer_or_trainer)
+    for parameter in optimizer_or_trainer._params:
+        for grad in parameter._grad or ():
+            with torch.no_grad():
+                (grad.data if grad._is_sparse else grad)._data.mul_(optimizer_or_trainer._scale)
+    optimizer_or_trainer._scale = 1.0
+
+
+# -- conversion --------------------------------------------------------------------------------------------------------------
+
+
+def convert_symbol(sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
+                   excluded_sym_names=None, data_names=None, cast_optional_params=False):
+    """A float32 network with casts put in, so that the operators of the lists run in low precision. For inference.
+
+    Parameters
+    ----------
+    sym : Symbol
+    target_dtype : {'float16', 'bfloat16'}
+    target_dtype_ops, fp32_ops : list of str, optional
+        The operators that run in `target_dtype`, and those that run in float32, instead of `list_lp16_ops` and `list_fp32_ops`.
+    conditional_fp32_ops : list of (str, str, list of str), optional
+        Operators, an attribute, and its values with which they run in float32, instead of `list_conditional_fp32_ops`.
+    excluded_sym_names : list of str, optional
+        Names of nodes that run in float32 whatever the lists say.
+    data_names : list of str, optional
+        The network's data; by default all variables without a type of their own.
+    cast_optional_params : bool
+        Whether parameters that only low-precision operators use are of that type, instead of being cast in each run.
+
+    Returns
+    -------
+    Symbol
+        The types of parameters are annotated.
+
+    Raises
+    ------
+    UsageError
+        If an argument is not of its type, or an operator is in two lists or may not be in the one it is in.
+    MXNetError
+        If `data_names` has a name that is no variable of the network.
+    """
+    if not isinstance(sym, Symbol):
+        raise UsageError(f"First argument to convert_symbol should be Symbol, received {type(sym)}")
+    low = _low_precision(target_dtype)
+    target_dtype_ops = _names(target_dtype_ops, list_lp16_ops(low), "target_dtype_ops")
+    fp32_ops = _names(fp32_ops, list_fp32_ops(low), "fp32_ops")
+    conditional_fp32_ops = _names(conditional_fp32_ops, list_conditional_fp32_ops(low), "conditional_fp32_ops")
+    excluded = _names(excluded_sym_names, [], "excluded_sym_names")
+    _check_lists(low, target_dtype_ops, fp32_ops, conditional_fp32_ops)
+    names, attributes = sym.list_inputs(), sym.attr_dict()
+    if data_names is None:
+        data_names = [name for name in names if "__dtype__" not in attributes.get(name, ())]
+    elif unknown := set(data_names) - set(names):
+        raise MXNetError(f"convert_symbol: data_names {sorted(unknown)} are not among the network's variables: {', '.join(names)}")
+    conversion = Conversion(low, target_dtype_ops, fp32_ops, list_widest_type_cast(low), conditional_fp32_ops, excluded, data_names,
+                            cast_optional_params)
+    outputs = conversion.run(sym._outputs)
+    set_param_types(outputs, low, data_names, set(names) - set(data_names), cast_optional_params)
+    return Symbol(outputs)
+
+
+def _names(given, default, argument):
+    if given is None:
+        return list(default)
+    if not isinstance(given, list):
+        raise UsageError(f"{argument} should be a list, received {given!r}")
+    return given
+
+
+def _check_lists(low, target_ops, fp32_ops, conditional):
+    for item in conditional:
+        if not (len(item) == 3 and isinstance(item[0], str) and isinstance(item[1], str) and isinstance(item[2], list)):
+            raise UsageError(f"conditional_fp32_ops should be a list of (str, str, list of str), received {item!r}")
+    given = {"target_dtype_ops": set(target_ops), "fp32_ops": set(fp32_ops), "conditional_fp32_ops": {item[0] for item in conditional}}
+    for first, second in (("target_dtype_ops", "fp32_ops"), ("target_dtype_ops", "conditional_fp32_ops"),
+                          ("fp32_ops", "conditional_fp32_ops")):
+        if common := given[first] & given[second]:
+            raise UsageError(f"Ops cannot be in two or more lists. Common ops in {first} and {second}: {sorted(common)}")
+    allowed = {*list_lp16_ops(low), *list_fp32_ops(low), *list_lp16_fp32_ops(low), *(c[0] for c in list_conditional_fp32_ops(low))}
+    if illegal := set().union(*given.values()) - allowed:
+        raise UsageError(f"Can only choose ops from list_lp16_ops, list_fp32_ops, list_lp16_fp32_ops and list_conditional_fp32_ops of "
+                         f"mxnet.contrib.amp; not in any of them: {sorted(illegal)}")
+
+
+def convert_model(sym, arg_params, aux_params, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
+                  excluded_sym_names=None, cast_optional_params=False):
+    """A float32 network and its parameters, converted for low precision. See `convert_symbol` for the arguments.
+
+    Parameters
+    ----------
+    arg_params, aux_params : dict of str to NDArray
+        As `mxnet.model.load_checkpoint` returns them.
+
+    Returns
+    -------
+    sym : Symbol
+    arg_params, aux_params : dict of str to NDArray
+        New dicts.
+
+    Raises
+    ------
+    UsageError
+        If an argument is not of its type, or as in `convert_symbol`.
+    """
+    if not isinstance(sym, Symbol):
+        raise UsageError(f"First argument to convert_model should be Symbol, received {type(sym)}")
+    for params, place in ((arg_params, "Second"), (aux_params, "Third")):
+        if not isinstance(params, dict):
+            raise UsageError(f"{place} argument to convert_model should be a dict of name to NDArray, received {type(params)}")
+    data_names = [name for name in sym.list_inputs() if name not in arg_params and name not in aux_params]
+    sym = convert_symbol(sym, target_dtype, target_dtype_ops, fp32_ops, conditional_fp32_ops, excluded_sym_names, data_names,
+                         cast_optional_params)
+    types = _annotated_types(sym)
+    return sym, *({name: array.astype(types.get(name, array.dtype), copy=False) for name, array in params.items()}
+                  for params in (arg_params, aux_params))
+
+
+def _annotated_types(sym):
+    """The types that a converted network asks of its variables."""
+    return {name: dtypes.NAME_TO_TORCH[dtypes.FLAG_TO_NAME[int(attributes["__dtype__"])]]
+            for name, attributes in sym.attr_dict().items() if attributes.get("__dtype__", "-1") != "-1"}
+
+
+def convert_hybrid_block(block, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
+                         excluded_sym_names=None, ctx=gpu(0), cast_optional_params=False):
+    """A float32 block, converted for low precision. See `convert_symbol` for the other arguments.
+
+    Parameters
+    ----------
+    block : HybridBlock
+        Hybridized, and called at least once.
+    ctx : Context
+        Where the new block's parameters go.
+
+    Returns
+    -------
+    SymbolBlock
+
+    Raises
+    ------
+    UsageError
+        If `block` is no HybridBlock, or as in `convert_symbol`.
+    RuntimeError
+        If it was not hybridized and called.
+    """
+    if not isinstance(block, HybridBlock):
+        raise UsageError(f"block input should be a HybridBlock, received {type(block)}")
+    if not block._cached_graph:
+        raise RuntimeError("Please first call block.hybridize() and then run forward with this block at least once before calling "
+                           "convert_hybrid_block.")
+    inputs, sym = block._cached_graph
+    sym = convert_symbol(sym, target_dtype, target_dtype_ops, fp32_ops, conditional_fp32_ops, excluded_sym_names,
+                         [variable.name for variable in inputs], cast_optional_params)
+    types = _annotated_types(sym)
+    needed, aux = set(sym.list_inputs()), set(sym.list_auxiliary_states())
+    arrays = {name: parameter._reduce() for name, parameter in block.collect_params().items() if name in needed}
+    arrays = {name: array.astype(types.get(name, array.dtype), copy=False) for name, array in arrays.items()}
+    converted = SymbolBlock(sym, inputs)
+    for name, parameter in converted.collect_params().items():
+        if name in arrays and parameter.dtype != arrays[name].dtype:
+            parameter.cast(arrays[name].dtype)
+    converted.collect_params().load_dict({f"{'aux' if name in aux else 'arg'}:{name}": array for name, array in arrays.items()}, ctx=ctx)
+    return converted
+
+
+def convert_bucketing_module(bucketing_mod, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
+                             excluded_sym_names=None, cast_optional_params=False):
+    """A BucketingModule with float32 parameters, all its buckets converted. See `convert_symbol` for the other arguments.
+
+    Parameters
+    ----------
+    bucketing_mod : BucketingModule
+        Bound, with parameters.
+
+    Returns
+    -------
+    BucketingModule
+        Not bound.
+
+    Raises
+    ------
+    UsageError
+        If it is no BucketingModule, or has no buckets or parameters yet; or as in `convert_symbol`.
+    """
+    if not isinstance(bucketing_mod, BucketingModule):
+        raise UsageError(f"module should be an instance of BucketingModule, received {type(bucketing_mod)}")
+    if not bucketing_mod._buckets:
+        raise UsageError("Bucketing Module should not be empty: bind it first")
+    if not bucketing_mod.params_initialized:
+        raise UsageError("bucketing_mod params should be initialized for mixed precision conversion")
+    arg_params, aux_params = bucketing_mod.get_params()
+    symbols, converted_args, converted_aux = {}, {}, {}
+    for key, module in bucketing_mod._buckets.items():
+        symbols[key], args, aux = convert_model(module._symbol, arg_params, aux_params, target_dtype, target_dtype_ops, fp32_ops,
+                                                conditional_fp32_ops, excluded_sym_names, cast_optional_params)
+        converted_args.update(args)
+        converted_aux.update(aux)
+    return BucketingModule.load_dict(symbols, sym_gen=bucketing_mod._sym_gen, arg_params=converted_args, aux_params=converted_aux,
+                                     default_bucket_key=bucketing_mod._default_bucket_key, **bucketing_mod._module_options)
+
+
+# -- the lists ---------------------------------------------------------------------------------------------------------------
+
+
+def _list_of(dtype, name):
+    low = _low_precision(dtype)
+    module = lists.symbol_fp16 if low == "float16" else lists.symbol_bf16
+    return getattr(module, name.format("FP16" if low == "float16" else "BF16"), None)
+
+
+def list_lp16_ops(target_dtype):
+    """The operators that run in low precision."""
+    return _list_of(target_dtype, "{}_FUNCS")
+
+
+def list_fp32_ops(target_dtype):
+    """The operators that run in float32."""
+    return _list_of(target_dtype, "FP32_FUNCS")
+
+
+def list_lp16_fp32_ops(target_dtype):
+    """The operators that run in the type of their inputs."""
+    return _list_of(target_dtype, "{}_FP32_FUNCS")
+
+
+def list_conditional_fp32_ops(target_dtype):
+    """The operators that run in float32 with some values of an attribute: (operator, attribute, values)."""
+    return _list_of(target_dtype, "CONDITIONAL_FP32_FUNCS")
+
+
+def list_widest_type_cast(target_dtype):
+    """The operators whose inputs are brought to the widest of their types."""
+    return _list_of(target_dtype, "WIDEST_TYPE_CASTS")
+
+
+def list_loss_output_functions(target_dtype):
+    """The layers that are losses themselves."""
+    return _list_of(target_dtype, "LOSS_OUTPUT_FUNCTIONS")
+
+
+def list_lp16_use_fp32_params(target_dtype):
+    """Inputs that stay float32 where their operator runs in low precision, by operator; None for float16, which has none."""
+    return _list_of(target_dtype, "{}_USE_FP32_PARAMS")

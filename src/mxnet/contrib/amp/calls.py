@@ -1,0 +1,226 @@
+"""Putting casts into the functions of ``mx.nd`` and ``mx.sym``.
+
+The functions themselves are replaced when AMP is switched on, so that nothing is asked, and nothing is slower, while it is off.
+"""
+import functools
+import logging
+
+from ... import ndarray, symbol
+from ...ndarray import NDArray, arithmetic, methods
+from ...ndarray import functions as array_functions
+from ...ops.dtypes import NAME_TO_TORCH
+from ...ops.registry import OPERATORS
+from ...symbol import Symbol
+from ...symbol import functions as symbol_functions
+
+_ARRAY_MODULES = [getattr(ndarray, name) for name in "op _internal linalg image contrib random sparse".split()] + [ndarray]
+_SYMBOL_MODULES = [getattr(symbol, name) for name in "op _internal linalg image contrib random sparse".split()] + [symbol]
+_FLOATS = {NAME_TO_TORCH[name] for name in ("float32", "float16", "bfloat16")}
+
+
+class Rule:
+    """What happens to the inputs of an operator.
+
+    Parameters
+    ----------
+    dtype : str, optional
+        The type they get; without it, the widest among them.
+    kept : collection of str
+        Inputs that stay as they are.
+    condition : (str, list of str), optional
+        An attribute, and its values with which the rule applies.
+    """
+
+    def __init__(self, low, dtype=None, kept=(), condition=None):
+        self.low, self.dtype, self.kept, self.condition = low, dtype, frozenset(kept), condition
+
+    def cast(self, arrays):
+        """The arrays, converted; all as they are if one of them is sparse."""
+        if any(array._is_sparse for array in arrays):
+            return arrays
+        types = [array._data.dtype for array in arrays]
+        if self.dtype is not None:
+            wanted, convertible = NAME_TO_TORCH[self.dtype], _FLOATS
+        else:
+            low, single = NAME_TO_TORCH[self.low], NAME_TO_TORCH["float32"]
+            wanted, convertible = (single, {low}) if single in types else (low, ())
+        cast = array_functions.operator_function("amp_cast")
+        return [cast(array, dtype=wanted) if dtype in convertible and dtype != wanted else array for array, dtype in zip(arrays, types)]
+
+    def holds(self, args, kwargs):
+        """Whether a call with these arguments is one the rule applies to."""
+        if self.condition is None:
+            return True
+        name, values = self.condition
+        return kwargs[name] in values if name in kwargs else any(type(arg) is str and arg in values for arg in args)
+
+
+def array_function(function, op, rule):
+    """A function of ``mx.nd`` that converts its inputs first."""
+    kept = rule.kept | set(op.mutates)
+
+    @functools.wraps(function)
+    def converting(*args, **kwargs):
+        if not rule.holds(args, kwargs):
+            return function(*args, **kwargs)
+        args = _flat(op, args)
+        places = [(args, i) for i, arg in enumerate(args)
+                  if isinstance(arg, NDArray) and not (i < len(op.inputs) and op.inputs[i] in kept)]
+        # `out` receives the result whatever its type.
+        places += [(kwargs, key) for key, arg in kwargs.items() if isinstance(arg, NDArray) and key not in kept and key != "out"]
+        for (container, key), array in zip(places, rule.cast([container[key] for container, key in places])):
+            container[key] = array
+        return function(*args, **kwargs)
+
+    return converting
+
+
+def symbol_function(function, op, rule):
+    """A function of ``mx.sym`` that puts casts before its inputs."""
+    if rule.dtype is None:
+        return _widening_symbol_function(function, op)
+    kept = rule.kept | set(op.mutates)
+
+    @functools.wraps(function)
+    def converting(*args, **kwargs):
+        result = function(*args, **kwargs)
+        node = result._outputs[0][0]
+        if rule.condition is None or node.attrs.get(rule.condition[0]) in rule.condition[1]:
+            cast = symbol_functions.operator_function("amp_cast")
+            # The node is new, nobody else holds it. Its auxiliary states must stay variables.
+            node.inputs = [entry if name in kept else cast(Symbol([entry]), dtype=rule.dtype)._outputs[0]
+                           for name, entry in zip(node.input_names(), node.inputs)]
+        return result
+
+    return converting
+
+
+def _widening_symbol_function(function, op):
+    @functools.wraps(function)
+    def converting(*args, **kwargs):
+        args = _flat(op, args)
+        places = [(args, i) for i, arg in enumerate(args) if isinstance(arg, Symbol)]
+        places += [(kwargs, key) for key, arg in kwargs.items() if isinstance(arg, Symbol)]
+        if places:
+            cast = symbol_functions.operator_function("amp_multicast")
+            for (container, key), entry in zip(places, cast(*[c[k] for c, k in places], num_outputs=len(places))):
+                container[key] = entry
+        return function(*args, **kwargs)
+
+    return converting
+
+
+def _flat(op, args):
+    """The arguments as a list; those of ``concat([x, y])`` as of ``concat(x, y)``."""
+    if op.variadic and len(args) == 1 and isinstance(args[0], (list, tuple)):
+        args = args[0]
+    return list(args)
+
+
+def arithmetic_function(function, rules):
+    """``x + y`` and its like; `rules` are those for two arrays, for an array first and for an array second (None: nothing to do)."""
+    @functools.wraps(function)
+    def converting(lhs, rhs):
+        left, right = isinstance(lhs, NDArray), isinstance(rhs, NDArray)
+        rule = rules[0 if left and right else 1 if left else 2]
+        if rule is not None:
+            if left and right:
+                lhs, rhs = rule.cast([lhs, rhs])
+            elif left:
+                lhs, = rule.cast([lhs])
+            elif right:
+                rhs, = rule.cast([rhs])
+        return function(lhs, rhs)
+
+    return converting
+
+
+def scaling_loss(function, scaler):
+    """A loss layer of ``mx.nd`` whose gradient is multiplied by the loss scale."""
+    @functools.wraps(function)
+    def scaling(*args, **kwargs):
+        kwargs["grad_scale"] = float(kwargs.get("grad_scale", 1)) * scaler.loss_scale
+        return function(*args, **kwargs)
+
+    return scaling
+
+
+def warning_loss(function):
+    """A loss layer of ``mx.sym``, where the scale of the moment would stay in the graph."""
+    @functools.wraps(function)
+    def warning(*args, **kwargs):
+        logging.warning("%s does not support dynamic loss scaling in symbolic and hybridized execution.", function.__name__)
+        return function(*args, **kwargs)
+
+    return warning
+
+
+class Installation:
+    """AMP, switched on.
+
+    Parameters
+    ----------
+    rules : dict of str to Rule
+        By name of the operator. Names that are not registered are left out.
+    losses : list of str
+        Layers whose gradient is scaled.
+    scaler : LossScaler
+    """
+
+    def __init__(self, rules, losses, scaler):
+        self._undo = []
+        for name, rule in rules.items():
+            if name in OPERATORS:
+                op = OPERATORS[name]
+                self._replace(array_functions, _ARRAY_MODULES, name, lambda f, op=op, rule=rule: array_function(f, op, rule))
+                self._replace(symbol_functions, _SYMBOL_MODULES, name, lambda f, op=op, rule=rule: symbol_function(f, op, rule))
+        for name in losses:
+            self._replace(array_functions, _ARRAY_MODULES, name, lambda f: scaling_loss(f, scaler))
+            self._replace(symbol_functions, _SYMBOL_MODULES, name, warning_loss)
+        self._replace_arithmetic(rules)
+        self._attach_methods()
+
+    def _set(self, owner, name, value):
+        self._undo.append(functools.partial(setattr, owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
+    def _replace(self, functions, modules, name, wrap):
+        old = functions.operator_function(name)
+        new = wrap(old)
+        _swap(functions, modules, name, old, new)
+        self._undo.append(functools.partial(_swap, functions, modules, name, new, old))
+
+    def _replace_arithmetic(self, rules):
+        for name, (both, first, second) in arithmetic.BINARY.items():
+            chosen = [rules.get(operator) for operator in (both, first, second)]
+            if not any(chosen):
+                continue
+            old = arithmetic.FUNCTIONS[name]
+            for attribute in [key for key, value in vars(ndarray).items() if value is old]:
+                self._set(ndarray, attribute, arithmetic_function(old, chosen))
+            method = arithmetic._METHODS.get(name)
+            if method:
+                self._set(NDArray, method, arithmetic_function(getattr(NDArray, method), chosen))
+                reflected = f"__r{method.strip('_')}__"
+                if reflected in vars(NDArray):
+                    # The array comes first here too, the number it stands behind second.
+                    self._set(NDArray, reflected, arithmetic_function(getattr(NDArray, reflected), [chosen[0], chosen[2], chosen[2]]))
+
+    @staticmethod
+    def _attach_methods():
+        """Methods keep the function they have found: let them look for it anew."""
+        methods.attach(NDArray, array_functions.operator_function)
+        methods.attach(Symbol, symbol_functions.operator_function)
+
+    def undo(self):
+        """Everything as before. Programs cannot switch AMP off; tests must."""
+        while self._undo:
+            self._undo.pop()()
+        self._attach_methods()
+
+
+def _swap(functions, modules, name, old, new):
+    functions.replace(name, new)
+    for module in modules:  # those that have handed out the old one keep it as an attribute
+        for attribute in [key for key, value in vars(module).items() if value is old]:
+            setattr(module, attribute, new)

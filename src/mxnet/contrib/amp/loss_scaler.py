@@ -1,0 +1,61 @@
+"""The factor that keeps small float16 gradients from vanishing."""
+import logging
+
+import torch
+
+_INITIAL, _LARGEST = 2.0 ** 16, 2.0 ** 24
+_STEPS_BEFORE_GROWTH = 2000
+
+
+class LossScaler:
+    """A loss scale that is halved when a gradient overflows and doubled after 2000 steps without.
+
+    A change takes effect with the step after the next: the loss of the coming one may have been scaled already.
+
+    Example
+    -------
+    >>> from mxnet.contrib.amp.loss_scaler import LossScaler
+    >>> LossScaler().loss_scale
+    65536.0
+    """
+
+    def __init__(self):
+        self._loss_scale = self._next_loss_scale = _INITIAL
+        self._steps_without_overflow = 0
+
+    @property
+    def loss_scale(self):
+        """The factor for the loss at present."""
+        return self._loss_scale
+
+    def has_overflow(self, params):
+        """Whether a gradient is infinite or nan, so that this step must be left out; moves on to the next scale.
+
+        Parameters
+        ----------
+        params : list of Parameter
+            Those without a gradient are left out.
+        """
+        flags = [torch.isfinite(_values(grad)).all() for parameter in params for grad in parameter._grad or ()]
+        # One wait for each device, not one for each gradient.
+        by_device = {}
+        for flag in flags:
+            by_device.setdefault(flag.device, []).append(flag)
+        overflow = not all(bool(torch.stack(group).all()) for group in by_device.values())
+        self._loss_scale = self._next_loss_scale
+        if overflow:
+            self._next_loss_scale = self._loss_scale / 2
+            self._steps_without_overflow = 0
+            logging.info("AMP: decreasing loss scale to %f", self._next_loss_scale)
+            return True
+        self._steps_without_overflow += 1
+        if self._steps_without_overflow == _STEPS_BEFORE_GROWTH:
+            self._steps_without_overflow = 0
+            self._next_loss_scale = min(_LARGEST, self._loss_scale * 2)
+            logging.info("AMP: increasing loss scale to %f", self._next_loss_scale)
+        return False
+
+
+def _values(array):
+    """The stored elements: of a sparse gradient, those that are not zero."""
+    return (array.data if array._is_sparse else array)._data

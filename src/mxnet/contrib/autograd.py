@@ -1,0 +1,103 @@
+"""The interface to gradients that preceded `mxnet.autograd`, for old programs."""
+import functools
+
+from .. import autograd as _autograd
+from ..autograd import mark_variables
+from ..ndarray import NDArray, zeros_like
+
+
+def set_is_training(is_train):
+    """Turn recording and training mode on or off together; returns whether it recorded before."""
+    _autograd.set_training(is_train)
+    return _autograd.set_recording(is_train)
+
+
+class TrainingStateScope:
+    """A ``with`` block that records and trains, or does neither."""
+
+    def __init__(self, enter_state):
+        self._enter_state = enter_state
+        self._prev = None
+
+    def __enter__(self):
+        self._prev = set_is_training(self._enter_state)
+
+    def __exit__(self, *exc):
+        set_is_training(self._prev)
+
+
+def train_section():
+    """A ``with`` block whose operators are recorded and run as in training."""
+    return TrainingStateScope(True)
+
+
+def test_section():
+    """A ``with`` block inside of `train_section` whose operators are not recorded and run as in prediction."""
+    return TrainingStateScope(False)
+
+
+def backward(outputs, out_grads=None, retain_graph=False):
+    """Compute the gradients of all marked arrays that `outputs` (a list) were computed from.
+
+    Raises
+    ------
+    AssertionError
+        If `outputs` is no list, or `out_grads` is not as long.
+    """
+    if not isinstance(outputs, (list, tuple)):
+        raise AssertionError(f"outputs must be a list or tuple of NDArrays, received {type(outputs).__name__}")
+    if out_grads is not None and len(out_grads) != len(outputs):
+        raise AssertionError(f"outputs and out_grads must have the same length, received {len(outputs)} and {len(out_grads)}")
+    _autograd.backward(list(outputs), out_grads, retain_graph)
+
+
+def compute_gradient(outputs):
+    """Deprecated: use `backward`."""
+    backward(outputs)
+
+
+def grad_and_loss(func, argnum=None):
+    """A function that returns the gradients of its arguments, a list, and what `func` returns.
+
+    Parameters
+    ----------
+    func : callable
+        From arrays to arrays.
+    argnum : int or list of int, optional
+        Which arguments to differentiate by; by default all.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> (grad,), loss = mx.contrib.autograd.grad_and_loss(lambda x: x * x)(mx.nd.array([3.]))
+    >>> grad.asscalar(), loss.asscalar()
+    (np.float32(6.0), np.float32(9.0))
+    """
+    @functools.wraps(func)
+    def wrapped(*args):
+        positions = range(len(args)) if argnum is None else argnum if isinstance(argnum, list) else [argnum]
+        variables = [args[i] for i in positions]
+        for x in variables:
+            if not isinstance(x, NDArray):
+                raise AssertionError(f"type of autograd input should be NDArray, received {type(x).__name__}")
+        grads = [zeros_like(x) for x in variables]
+        mark_variables(variables, grads)
+        with train_section():
+            outputs = func(*args)
+        backward([outputs] if isinstance(outputs, NDArray) else outputs)
+        return grads, outputs
+    return wrapped
+
+
+def grad(func, argnum=None):
+    """A function that returns the gradients of its arguments, a list; parameters as for `grad_and_loss`."""
+    both = grad_and_loss(func, argnum)
+
+    @functools.wraps(func)
+    def wrapped(*args):
+        return both(*args)[0]
+    return wrapped
+
+
+__all__ = ["NDArray", "TrainingStateScope", "backward", "compute_gradient", "grad", "grad_and_loss", "mark_variables", "set_is_training", "test_section",
+           "train_section", "zeros_like"]

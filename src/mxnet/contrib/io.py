@@ -1,0 +1,69 @@
+"""Data iterators outside of MXNet's stability promise."""
+from .. import ndarray as nd
+from ..io import DataDesc, DataIter
+
+
+class DataLoaderIter(DataIter):
+    """A Gluon `DataLoader` as a data iterator, for `Module`.
+
+    Parameters
+    ----------
+    loader : mxnet.gluon.data.DataLoader
+        Yields pairs of data and label; the size of its first batch is the batch size.
+    data_name, label_name : str
+    dtype : str
+        The type of both.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> pairs = mx.gluon.data.ArrayDataset(mx.nd.ones((3, 2)), mx.nd.zeros((3,)))
+    >>> it = mx.contrib.io.DataLoaderIter(mx.gluon.data.DataLoader(pairs, batch_size=2))
+    >>> [(b.data[0].shape, b.pad) for b in it]
+    [((2, 2), 0), ((2, 2), 1)]
+    """
+
+    def __init__(self, loader, data_name="data", label_name="softmax_label", dtype="float32"):
+        super().__init__()
+        self._loader = loader
+        data, label = next(iter(loader))
+        self.batch_size, self.dtype = data.shape[0], dtype
+        self.provide_data = [DataDesc(data_name, data.shape, dtype)]
+        self.provide_label = [DataDesc(label_name, label.shape, dtype)]
+        self._current_batch = None
+        self.reset()
+
+    def reset(self):
+        """Start again."""
+        self._iter = iter(self._loader)
+
+    def iter_next(self):
+        """Go to the next batch; False if there is none."""
+        self._current_batch = next(self._iter, None)
+        return self._current_batch is not None
+
+    def _padded(self, array):
+        array = array.astype(self.dtype)
+        missing = self.getpad()
+        if not missing:
+            return [array]
+        return [nd.concat(array, nd.zeros((missing, *array.shape[1:]), ctx=array.context, dtype=self.dtype), dim=0)]
+
+    def getdata(self):
+        """The batch's data, filled up to the batch size."""
+        return self._padded(self._current_batch[0])
+
+    def getlabel(self):
+        """The batch's labels, filled up to the batch size."""
+        return self._padded(self._current_batch[1])
+
+    def getpad(self):
+        """How many rows of the batch are there to fill it up."""
+        return self.batch_size - self._current_batch[0].shape[0]
+
+    def getindex(self):
+        """None: a loader does not say which samples it has drawn."""
+        return None
+
+
+__all__ = ["DataDesc", "DataIter", "DataLoaderIter"]

@@ -1,0 +1,38 @@
+"""Metrics for TensorBoard."""
+import logging
+
+
+class LogMetricsCallback:
+    """A callback that writes metrics to TensorBoard's event files; it needs ``mxboard`` or PyTorch's ``tensorboard``.
+
+    Parameters
+    ----------
+    logging_dir : str
+        Where the files go; look at them with ``tensorboard --logdir=...``.
+    prefix : str, optional
+        Stands before the names of the metrics, so that several runs can be told apart.
+    """
+
+    def __init__(self, logging_dir, prefix=None):
+        self.prefix = prefix
+        self.summary_writer = _writer(logging_dir)
+        if self.summary_writer is None:
+            logging.error("You can install mxboard via `pip install mxboard` (or tensorboard via `pip install tensorboard`).")
+
+    def __call__(self, param):
+        """Write the metrics of `param.eval_metric` for the epoch `param.epoch`."""
+        if param.eval_metric is None or self.summary_writer is None:
+            return
+        for name, value in param.eval_metric.get_name_value():
+            self.summary_writer.add_scalar(name if self.prefix is None else f"{self.prefix}-{name}", value, global_step=param.epoch)
+
+
+def _writer(logging_dir):
+    try:
+        from mxboard import SummaryWriter
+    except ImportError:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return None
+    return SummaryWriter(logging_dir)

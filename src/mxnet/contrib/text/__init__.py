@@ -1,0 +1,2 @@
+"""Words as numbers: counting tokens, vocabularies, embeddings."""
+from . import embedding, utils, vocab  # noqa: F401

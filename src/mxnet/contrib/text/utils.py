@@ -1,0 +1,33 @@
+"""Counting tokens."""
+import collections
+import re
+
+
+def count_tokens_from_str(source_str, token_delim=" ", seq_delim="\n", to_lower=False, counter_to_update=None):
+    """Count the tokens of a text.
+
+    Parameters
+    ----------
+    source_str : str
+    token_delim, seq_delim : str
+        What stands between tokens and between sequences: regular expressions.
+    to_lower : bool
+        Count ``The`` and ``the`` as one.
+    counter_to_update : collections.Counter, optional
+        Receives the counts in addition to what it holds.
+
+    Returns
+    -------
+    collections.Counter
+        `counter_to_update`, or a new one.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.contrib.text.utils.count_tokens_from_str('a rose is a rose')['rose']
+    2
+    """
+    tokens = [t.lower() if to_lower else t for t in re.split(f"{token_delim}|{seq_delim}", source_str) if t]
+    counter = collections.Counter() if counter_to_update is None else counter_to_update
+    counter.update(tokens)
+    return counter

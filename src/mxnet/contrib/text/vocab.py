@@ -1,0 +1,100 @@
+"""Numbering tokens."""
+import collections
+
+UNKNOWN = 0  # the index of the unknown token
+
+
+class Vocabulary:
+    """Numbers for tokens: 0 for unknown ones, then the reserved ones, then those of `counter`, the most frequent first.
+
+    Parameters
+    ----------
+    counter : collections.Counter, optional
+        How often each token occurs.
+    most_freq_count : int, optional
+        How many tokens of `counter` to number at most; tokens of equal frequency come in alphabetical order.
+    min_freq : int
+        How often a token must occur.
+    unknown_token : hashable
+        Stands for all other tokens.
+    reserved_tokens : list, optional
+        Numbered in any case, such as ``'<pad>'``.
+
+    Raises
+    ------
+    AssertionError
+        If `min_freq` is not positive, `counter` is no Counter, or `reserved_tokens` repeats itself or `unknown_token`.
+
+    Example
+    -------
+    >>> import collections, mxnet as mx
+    >>> v = mx.contrib.text.vocab.Vocabulary(collections.Counter('a rose is a rose'.split()), reserved_tokens=['<pad>'])
+    >>> v.idx_to_token, v.to_indices(['rose', 'tulip'])
+    (['<unk>', '<pad>', 'a', 'rose', 'is'], [3, 0])
+    """
+
+    def __init__(self, counter=None, most_freq_count=None, min_freq=1, unknown_token="<unk>", reserved_tokens=None):
+        if min_freq <= 0:
+            raise AssertionError(f"`min_freq` must be set to a positive value, received {min_freq}")
+        reserved = list(reserved_tokens or ())
+        if unknown_token in reserved:
+            raise AssertionError(f"`reserved_token` cannot contain `unknown_token` ({unknown_token!r})")
+        if len(set(reserved)) != len(reserved):
+            raise AssertionError("`reserved_tokens` cannot contain duplicate reserved tokens")
+        if counter is not None and not isinstance(counter, collections.Counter):
+            raise AssertionError(f"`counter` must be an instance of collections.Counter, received {type(counter).__name__}")
+        self._unknown_token = unknown_token
+        self._reserved_tokens = None if reserved_tokens is None else reserved
+        self._idx_to_token = [unknown_token, *reserved]
+        special = set(self._idx_to_token)
+        limit = len(self._idx_to_token) + (len(counter or ()) if most_freq_count is None else most_freq_count)
+        for token, count in sorted(sorted((counter or {}).items()), key=lambda item: -item[1]):
+            if count < min_freq or len(self._idx_to_token) == limit:
+                break
+            if token not in special:
+                self._idx_to_token.append(token)
+        self._token_to_idx = {t: i for i, t in enumerate(self._idx_to_token)}
+
+    def __len__(self):
+        return len(self._idx_to_token)
+
+    @property
+    def token_to_idx(self):
+        """A dict from tokens to indices."""
+        return self._token_to_idx
+
+    @property
+    def idx_to_token(self):
+        """The tokens in the order of their indices."""
+        return self._idx_to_token
+
+    @property
+    def unknown_token(self):
+        """What stands for tokens without an index."""
+        return self._unknown_token
+
+    @property
+    def reserved_tokens(self):
+        """The tokens indexed in any case; None if there are none."""
+        return self._reserved_tokens
+
+    def to_indices(self, tokens):
+        """The index of a token, or the indices of a list of tokens; that of the unknown token for those not indexed."""
+        if not isinstance(tokens, list):
+            return self._token_to_idx.get(tokens, UNKNOWN)
+        return [self._token_to_idx.get(t, UNKNOWN) for t in tokens]
+
+    def to_tokens(self, indices):
+        """The token of an index, or the tokens of a list of indices.
+
+        Raises
+        ------
+        ValueError
+            If an index is no integer or too large.
+        """
+        tokens = []
+        for i in indices if isinstance(indices, list) else [indices]:
+            if not isinstance(i, int) or i >= len(self):
+                raise ValueError(f"Token index {i} in the provided `indices` is invalid: there are {len(self)} tokens")
+            tokens.append(self._idx_to_token[i])
+        return tokens if isinstance(indices, list) else tokens[0]

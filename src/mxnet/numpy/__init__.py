@@ -1,0 +1,42 @@
+"""``mx.np``: arrays and functions with NumPy's semantics, recorded by autograd and run on any device.
+
+Scalars are arrays without axes, comparisons give booleans, the default type is float32. Switch Gluon to these arrays with
+``mx.npx.set_np()``; ``x.as_nd_ndarray()`` and ``x.as_np_ndarray()`` give the same memory to the other interface.
+
+The functions are written in `functions`, once for arrays and for the Symbols of ``mx.sym.np``; what MXNet leaves to the official NumPy
+is in `fallback`.
+"""
+import sys as _sys
+
+from numpy import bool_, e, float16, float32, float64, inf, int32, int64, int8, nan, newaxis, pi, uint8  # noqa: F401
+
+from . import arithmetic as _arithmetic
+from . import creation as _creation
+from . import fallback as _fallback
+from . import functions as _functions  # noqa: F401
+from . import linalg, random  # noqa: F401
+from .creation import array, broadcast_arrays, empty, genfromtxt, meshgrid, set_printoptions, shape  # noqa: F401
+from .frontend import TABLE as _TABLE
+from .frontend import arrays as _arrays
+from .frontend import bind as _bind
+from .multiarray import ndarray  # noqa: F401
+from . import protocols as _protocols
+
+# Names of constants that NumPy 2 has dropped and MXNet has.
+PZERO, NZERO, NAN, NaN, PINF, NINF, Inf, Infinity = 0.0, -0.0, nan, nan, inf, -inf, inf, inf  # noqa: N816
+bool = bool  # noqa: A001
+
+globals().update(_fallback.functions())
+for _name, _function in _TABLE[""].items():
+    globals()[_name] = _bind(_function, _arrays, _name, __name__)
+for _name in _arithmetic.BINARY:
+    _fast = _arithmetic.binary_function(_name)
+    _slow = globals()[_name]
+    _fast.__name__ = _fast.__qualname__ = _name
+    _fast.__module__, _fast.__doc__, _fast.__signature__ = __name__, _slow.__doc__, _slow.__signature__
+    globals()[_name] = _fast
+_protocols.register(_sys.modules[__name__])
+
+__all__ = sorted({*_TABLE[""], *_fallback.functions(), *_creation.__dict__.keys() & {"array", "broadcast_arrays", "empty", "genfromtxt", "meshgrid",
+                                                                                    "set_printoptions", "shape"}, "ndarray", "linalg", "random",
+                  "bool_", "e", "float16", "float32", "float64", "inf", "int32", "int64", "int8", "nan", "newaxis", "pi", "uint8"})

@@ -1,0 +1,109 @@
+"""Making arrays from values, files, and the shapes of others: what only arrays have, not Symbols."""
+import numpy as onp
+import torch
+
+from ..context import current_context, intern_context
+from ..ndarray import NDArray
+from ..ndarray.creation import array as _nd_array
+from .frontend import TABLE, arrays
+from .multiarray import ndarray
+
+
+def array(object, dtype=None, ctx=None):
+    """A new array with the values of nested lists, numbers, NumPy or ``mx.np`` arrays.
+
+    Parameters
+    ----------
+    dtype : str or type, optional
+        By default that of an array; float32 for lists and numbers.
+    ctx : Context, optional
+        The current context by default.
+
+    Raises
+    ------
+    ValueError
+        If `object` is an ``mx.nd`` array: ``x.as_np_ndarray()`` shares its memory.
+    TypeError
+        If it is not made of numbers.
+    """
+    if isinstance(object, NDArray) and not isinstance(object, ndarray):
+        raise ValueError("If you're trying to create a mxnet.numpy.ndarray from mx.nd.NDArray, please use the zero-copy as_np_ndarray function.")
+    context = intern_context(ctx) if ctx is not None else current_context()
+    if isinstance(object, (ndarray, torch.Tensor)):
+        values = object._raw() if isinstance(object, ndarray) else object
+        made = _nd_array(values, context, values.dtype if dtype is None else dtype)
+        return ndarray._new(made._data, context)
+    if isinstance(object, (onp.ndarray, onp.generic)):
+        values = onp.asarray(object)
+        if dtype is None:
+            dtype = values.dtype if isinstance(object, onp.ndarray) else "float32"
+    else:
+        dtype = "float32" if dtype is None else dtype
+        try:
+            values = onp.array(_plain(object), dtype=onp.dtype(dtype) if dtype != "bfloat16" else None)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{object!r} is not made of numbers of one depth: {error}") from None
+    return ndarray._new(_nd_array(values, context, dtype)._data, context)
+
+
+def _plain(source):
+    """Nested lists with the arrays in them as NumPy's."""
+    if isinstance(source, NDArray):
+        return source.asnumpy()
+    return [_plain(s) for s in source] if isinstance(source, (list, tuple)) else source
+
+
+def empty(shape, dtype=None, order="C", ctx=None):
+    """An array whose values mean nothing, float32 by default."""
+    return TABLE[""]["zeros"](arrays, shape, dtype, order, ctx)
+
+
+def shape(a):
+    """The sizes of the axes."""
+    return a.shape if isinstance(a, NDArray) else onp.shape(a)
+
+
+def broadcast_arrays(*args):
+    """The arrays broadcast against each other, as a list."""
+    target = onp.broadcast_shapes(*(a.shape for a in args))
+    return [a if a.shape == target else TABLE[""]["broadcast_to"](arrays, a, target) for a in args]
+
+
+def meshgrid(*xi, **kwargs):
+    """Coordinate arrays of the grid that vectors span, as a list.
+
+    Parameters
+    ----------
+    indexing : {'xy', 'ij'}
+        Whether the first vector runs along columns or rows.
+    sparse : bool
+        Leave sizes of 1 where a coordinate does not change.
+    copy : bool
+        Copies, by default; without it what can share memory does.
+    """
+    unknown = set(kwargs) - {"indexing", "sparse", "copy"}
+    if unknown:
+        raise TypeError(f"meshgrid() got an unexpected keyword argument '{sorted(unknown)[0]}'")
+    order = kwargs.get("indexing", "xy")
+    if order not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    n = len(xi)
+    out = [x.reshape((1,) * i + (-1,) + (1,) * (n - i - 1)) for i, x in enumerate(xi)]
+    if order == "xy" and n > 1:
+        out[0], out[1] = (x.reshape(s) for x, s in ((out[0], (1, -1) + (1,) * (n - 2)), (out[1], (-1, 1) + (1,) * (n - 2))))
+    if not kwargs.get("sparse", False):
+        out = broadcast_arrays(*out)
+    return [x.copy() for x in out] if kwargs.get("copy", True) else out
+
+
+def genfromtxt(*args, **kwargs):
+    """Read a text file of numbers with ``numpy.genfromtxt``; float32 unless `dtype` is given."""
+    ctx = kwargs.pop("ctx", None)
+    dtype = kwargs.get("dtype", float)
+    values = onp.genfromtxt(*args, **kwargs)
+    return array(values, dtype="float32" if dtype is float else values.dtype, ctx=ctx)
+
+
+def set_printoptions(precision=None, threshold=None, **kwarg):
+    """How arrays are printed; see ``numpy.set_printoptions``."""
+    onp.set_printoptions(precision, threshold, **kwarg)

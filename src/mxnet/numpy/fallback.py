@@ -1,0 +1,120 @@
+"""Functions that MXNet hands to the official NumPy.
+
+They compute on copies on the CPU and cannot be recorded. What the installed NumPy no longer has is absent here, too.
+"""
+import inspect
+
+import numpy as onp
+
+from .. import autograd
+from ..base import numeric_types
+from .multiarray import ndarray
+
+_NAMES = """allclose alltrue apply_along_axis apply_over_axes argpartition argwhere array_equal array_equiv choose compress corrcoef correlate
+count_nonzero cov digitize divmod extract flatnonzero float_power frexp heaviside histogram2d histogram_bin_edges histogramdd i0 in1d
+interp intersect1d isclose isin ix_ lexsort min_scalar_type mirr modf msort nanargmax nanargmin nancumprod nancumsum nanmax nanmedian nanmin
+nanpercentile nanprod nanquantile nanstd nansum nanvar ndim npv partition packbits piecewise pmt poly polyadd polydiv polyfit polyint polymul
+polysub positive ppmt promote_types ptp pv rate real result_type rollaxis roots searchsorted select setdiff1d setxor1d signbit size spacing
+take_along_axis trapz tril_indices_from trim_zeros triu_indices_from union1d unpackbits unwrap vander""".split()
+_LINALG = ["cond", "matrix_power", "matrix_rank", "multi_dot"]
+
+
+def to_official(value):
+    """The same with every ``mx.np`` array as a NumPy array, and the context of the first (None without any)."""
+    if isinstance(value, ndarray):
+        return value.asnumpy(), value.ctx
+    if isinstance(value, (list, tuple)):
+        parts = [to_official(v) for v in value]
+        contexts = [ctx for _, ctx in parts if ctx is not None]
+        if any(ctx != contexts[0] for ctx in contexts):
+            raise ValueError(f"Ambiguous to set the context for the output ndarray since input ndarrays are allocated on different devices: "
+                             f"{', '.join(map(str, contexts))}")
+        return _rebuilt(value, [v for v, _ in parts]), contexts[0] if contexts else None
+    return value, None
+
+
+def from_official(value, ctx):
+    """The same with every NumPy array as an ``mx.np`` array on `ctx`."""
+    if isinstance(value, onp.ndarray):
+        if value.dtype.kind not in "biuf":
+            return value
+        from . import array
+        return array(value, ctx=ctx)
+    if isinstance(value, onp.bool_):
+        from . import array
+        return array(value, dtype="bool", ctx=ctx)
+    if isinstance(value, (list, tuple)):
+        return _rebuilt(value, [from_official(v, ctx) for v in value])
+    if value is None or isinstance(value, (bool, *numeric_types, onp.dtype, type, str)):
+        return value
+    raise TypeError(f"Does not support converting {type(value)} to mx.np.ndarray.")
+
+
+def _rebuilt(sequence, items):
+    if hasattr(sequence, "_fields"):
+        return type(sequence)(*items)
+    return tuple(items) if isinstance(sequence, tuple) else list(items)
+
+
+def call_official(function, args, kwargs):
+    """The result of a function of the official NumPy on ``mx.np`` arrays.
+
+    Raises
+    ------
+    ValueError
+        While autograd records, or if the arrays are on several devices.
+    """
+    if autograd.is_recording():
+        raise ValueError(f"Falling back to NumPy operator {getattr(function, '__name__', function)} with autograd active is not supported. "
+                         "Please consider moving the operator to the outside of the autograd scope.")
+    given = (list(args), list(kwargs.values()))
+    (plain_args, plain_kwargs), ctx = to_official(given)
+    out = kwargs.get("out")
+    named = dict(zip(kwargs, plain_kwargs))
+    if isinstance(out, ndarray):
+        named.pop("out")
+    result = from_official(function(*plain_args, **named), ctx)
+    if isinstance(out, ndarray):
+        out[...] = result
+        return out
+    return result
+
+
+def _wrapped(function, name):
+    def fallback(*args, **kwargs):
+        return call_official(function, args, kwargs)
+
+    fallback.__name__ = fallback.__qualname__ = name
+    fallback.__module__ = "mxnet.numpy"
+    fallback.__doc__ = f"`numpy.{name}`, computed by the official NumPy on the CPU; it cannot be recorded for autograd."
+    fallback.__wrapped__ = function
+    try:
+        fallback.__signature__ = inspect.signature(function)
+    except (ValueError, TypeError):
+        pass
+    return fallback
+
+
+# Renamed or split off since the NumPy that MXNet 1.9.1 was made for.
+_RENAMED = {"alltrue": "all", "trapz": "trapezoid", "in1d": "isin"}
+
+
+def _official(name):
+    function = getattr(onp, name, None) if name not in _RENAMED else getattr(onp, name, None) or getattr(onp, _RENAMED[name], None)
+    if function is None and name == "msort":
+        return lambda a: onp.sort(a, axis=0)
+    return function
+
+
+def functions():
+    """The functions for ``mx.np``, by name."""
+    import warnings
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy warns when a deprecated name is looked up
+        found = {name: _official(name) for name in _NAMES}
+    return {name: _wrapped(function, name) for name, function in found.items() if function is not None}
+
+
+def linalg_functions():
+    """The functions for ``mx.np.linalg``, by name."""
+    return {name: _wrapped(getattr(onp.linalg, name), name) for name in _LINALG}

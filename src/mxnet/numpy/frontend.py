@@ -1,0 +1,92 @@
+"""Who calls operators for the functions of ``mx.np``: arrays, or Symbols.
+
+The functions in `functions` are written once. Their first parameter is a `Frontend`, which is either `arrays` or, from
+``mxnet.symbol.numpy``, the one of Symbols; `bind` makes of them what users see.
+"""
+import inspect
+
+from ..base import numeric_types
+from ..context import current_context
+from ..ndarray import NDArray
+from ..ndarray.dispatch import invoke
+from ..ops.registry import get
+from .multiarray import ndarray
+
+TABLE: dict = {}  # namespace ('', 'linalg', 'random', ...) -> name -> function(F, ...)
+NUMBERS = numeric_types
+
+
+def function(namespace="", *names):
+    """Register the decorated function in a namespace, under its own name or those given."""
+    def register(fn):
+        for name in names or (fn.__name__.rstrip("_"),):
+            TABLE.setdefault(namespace, {})[name] = fn
+        return fn
+    return register
+
+
+def bind(fn, frontend, name, module):
+    """What users call: the function without its first parameter."""
+    def bound(*args, **kwargs):
+        return fn(frontend, *args, **kwargs)
+
+    signature = inspect.signature(fn)
+    bound.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
+    bound.__name__ = bound.__qualname__ = name
+    bound.__module__, bound.__doc__ = module, fn.__doc__
+    return bound
+
+
+class Arrays:
+    """Calls operators on ``mx.np`` arrays."""
+
+    kind = ndarray
+
+    def is_array(self, x):
+        """Whether `x` is one of this front end's arrays."""
+        return isinstance(x, ndarray)
+
+    def call(self, name, *inputs, out=None, **attrs):
+        """The operator's results; attributes that are None are left at their defaults."""
+        op = get(name)
+        for i, x in enumerate(inputs):
+            if x is not None and not isinstance(x, ndarray):
+                refuse(op, i, x)
+        return invoke(op, inputs, {k: v for k, v in attrs.items() if v is not None}, _checked_out(out), ndarray)
+
+    def call_scalar(self, name, x, scalar, out=None):
+        """The result of an operator on an array and a number."""
+        return invoke(get(name), (x,), {"scalar": float(scalar)}, _checked_out(out), ndarray)
+
+    def truth(self, x):
+        """A boolean scalar as Python's."""
+        return x.item()
+
+    def context(self, ctx):
+        """The context that an argument ``ctx=None`` stands for."""
+        return current_context() if ctx is None else ctx
+
+    def ndim(self, x):
+        """How many axes `x` has."""
+        return x.ndim
+
+
+def _checked_out(out):
+    if out is not None and not isinstance(out, (ndarray, list, tuple)):
+        raise TypeError(f"`out` must be an mxnet.numpy.ndarray, received {type(out)}")
+    return out
+
+
+class InputTypeError(TypeError, AssertionError):
+    """An argument is no ``mx.np`` array. MXNet asserts that it is, so that programs may catch an AssertionError."""
+
+
+def refuse(op, position, x):
+    """Say which input of an operator is no array, and what to do about it."""
+    name = op.inputs[min(position, len(op.inputs) - 1)]
+    if isinstance(x, NDArray):
+        raise TypeError(f"{op.name}: input `{name}` is an mx.nd.NDArray where an mx.np.ndarray is expected; call as_np_ndarray() on it")
+    raise InputTypeError(f"Argument {name} must have NDArray type, but got {x} ({type(x).__name__}); make arrays with mx.np.array(...)")
+
+
+arrays = Arrays()

@@ -1,0 +1,169 @@
+"""Functions that make arrays."""
+import math
+
+import numpy as onp
+
+from ..frontend import NUMBERS, function
+
+
+def _shape(shape):
+    return (int(shape),) if isinstance(shape, (int, onp.integer)) else tuple(int(n) for n in shape)
+
+
+def _require_c(order):
+    if order != "C":
+        raise NotImplementedError(f"only order='C' is supported, received {order!r}")
+
+
+@function()
+def zeros(F, shape, dtype=None, order="C", ctx=None):
+    """An array of zeros, float32 by default."""
+    _require_c(order)
+    return F.call("_npi_zeros", shape=_shape(shape), ctx=F.context(ctx), dtype=dtype or "float32")
+
+
+@function()
+def ones(F, shape, dtype=None, order="C", ctx=None):
+    """An array of ones, float32 by default."""
+    _require_c(order)
+    return F.call("_npi_ones", shape=_shape(shape), ctx=F.context(ctx), dtype=dtype or "float32")
+
+
+@function()
+def full(F, shape, fill_value, dtype=None, order="C", ctx=None, out=None):
+    """An array filled with one value: float32 by default, or bool for a boolean value."""
+    _require_c(order)
+    if F.is_array(fill_value):
+        filled = F.call("_npi_broadcast_to", fill_value, shape=_shape(shape), out=out)
+        return filled if dtype is None else filled.astype(dtype)
+    if dtype is None:
+        dtype = "bool" if isinstance(fill_value, bool) else "float32"
+    return F.call("_npi_full", shape=_shape(shape), value=fill_value, ctx=F.context(ctx), dtype=dtype, out=out)
+
+
+@function()
+def full_like(F, a, fill_value, dtype=None, order="C", ctx=None, out=None):
+    """One number in the shape, and by default the type, of `a`."""
+    _require_c(order)
+    return F.call("_npi_full_like", a, fill_value=fill_value, dtype=dtype, ctx=F.context(ctx), out=out)
+
+
+@function()
+def zeros_like(F, a, dtype=None, order="C", ctx=None, out=None):
+    """Zeros in the shape, and by default the type, of `a`."""
+    return full_like(F, a, 0, dtype, order, ctx, out)
+
+
+@function()
+def ones_like(F, a, dtype=None, order="C", ctx=None, out=None):
+    """Ones in the shape, and by default the type, of `a`."""
+    return full_like(F, a, 1, dtype, order, ctx, out)
+
+
+@function()
+def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None):
+    """An array in the shape, and by default the type, of `prototype`, whose values mean nothing."""
+    _require_c(order)
+    if subok or shape is not None:
+        raise NotImplementedError("empty_like supports neither `subok` nor another `shape`")
+    return full_like(F, prototype, 0, None if dtype is None else onp.dtype(dtype).name)
+
+
+@function()
+def arange(F, start, stop=None, step=1, dtype=None, ctx=None):
+    """``start``, ``start + step``, ... up to, not including, `stop`; from 0 to `start` if that is the only limit. float32 by default.
+
+    Raises
+    ------
+    ValueError
+        If `step` is 0.
+    """
+    if step is None:
+        step = 1
+    if step == 0:
+        raise ValueError("step cannot be 0")
+    if stop is None:
+        start, stop = 0, start
+    return F.call("_npi_arange", start=start, stop=stop, step=step, dtype=dtype or "float32", ctx=F.context(ctx))
+
+
+def _interval(name, start, stop, axis, kinds):
+    if not isinstance(start, NUMBERS) or not isinstance(stop, NUMBERS):
+        raise NotImplementedError(f"start and stop only support {kinds}")
+    if axis != 0:
+        raise NotImplementedError("the function only support axis 0")
+
+
+@function()
+def linspace(F, start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None):
+    """`num` numbers from `start` to `stop` with constant differences; with `retstep` also the difference."""
+    _interval("linspace", start, stop, axis, "int")
+    out = F.call("_npi_linspace", start=start, stop=stop, num=num, endpoint=endpoint, ctx=F.context(ctx), dtype=dtype)
+    if not retstep:
+        return out
+    steps = num - 1 if endpoint else num
+    return out, (stop - start) / steps if steps else math.nan
+
+
+@function()
+def logspace(F, start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0, ctx=None):
+    """`num` numbers from ``base**start`` to ``base**stop`` with constant ratios."""
+    _interval("logspace", start, stop, axis, "int and float")
+    return F.call("_npi_logspace", start=start, stop=stop, num=num, endpoint=endpoint, base=base, ctx=F.context(ctx), dtype=dtype)
+
+
+@function()
+def eye(F, N, M=None, k=0, dtype="float32", **kwargs):
+    """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one."""
+    if "order" in kwargs:
+        raise NotImplementedError("function eye does not support parameter order")
+    return F.call("_npi_eye", N=N, M=M, k=k, ctx=F.context(kwargs.get("ctx")), dtype=dtype)
+
+
+@function()
+def identity(F, n, dtype=None, ctx=None):
+    """A square matrix with ones on its diagonal."""
+    if not isinstance(n, int):
+        raise TypeError("Input 'n' should be an integer")
+    if n < 0:
+        raise ValueError("Input 'n' cannot be negative")
+    return F.call("_npi_identity", shape=(n, n), ctx=F.context(ctx), dtype=dtype or "float32")
+
+
+@function()
+def indices(F, dimensions, dtype="int32", ctx=None):
+    """The indices of a grid: one array of the shape `dimensions` for each axis, stacked."""
+    if not isinstance(dimensions, (tuple, list)):
+        raise ValueError("The dimensions must be sequence of ints")
+    return F.call("_npi_indices", dimensions=tuple(dimensions), dtype=dtype, ctx=F.context(ctx))
+
+
+def _window(name):
+    def fn(F, M, dtype="float32", ctx=None):
+        return F.call(f"_npi_{name}", M=M, dtype=dtype, ctx=F.context(ctx))
+
+    fn.__name__ = name
+    fn.__doc__ = f"The {name.capitalize()} window of `M` points."
+    function()(fn)
+
+
+for _name in ("hanning", "hamming", "blackman"):
+    _window(_name)
+
+
+@function()
+def tril(F, m, k=0):
+    """Matrices with zeros above the `k`-th diagonal."""
+    return F.call("_npi_tril", m, k=k)
+
+
+@function()
+def diag(F, array, k=0):
+    """The `k`-th diagonal of a matrix, or a matrix with a vector as its `k`-th diagonal."""
+    return F.call("_np_diag", array, k=k)
+
+
+@function()
+def diagflat(F, array, k=0):
+    """A matrix with the flattened array as its `k`-th diagonal."""
+    return F.call("_np_diagflat", array, k=k)

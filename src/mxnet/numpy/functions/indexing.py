@@ -1,0 +1,142 @@
+"""Functions that select, find, insert and sort elements."""
+import numpy as onp
+
+from ...base import integer_types
+from ..frontend import NUMBERS, function
+
+
+@function()
+def take(F, a, indices, axis=None, mode="raise", out=None):
+    """The slices of `a` along `axis` (or elements of the flattened array) that `indices` names.
+
+    Parameters
+    ----------
+    mode : {'raise', 'clip', 'wrap'}
+        What an index outside the axis means.
+    """
+    if mode not in ("wrap", "clip", "raise"):
+        raise NotImplementedError(f"function take does not support mode '{mode}'")
+    if axis is None:
+        a, axis = F.call("_npx_reshape", a, newshape=-1), 0
+    return F.call("_npi_take", a, indices, axis=axis, mode=mode, out=out)
+
+
+@function()
+def where(F, condition, x=None, y=None):
+    """Elements of `x` where `condition` is not 0, of `y` elsewhere; without both the indices where it is not 0."""
+    if (x is None) != (y is None):
+        raise ValueError("either both or neither of x and y should be given")
+    if x is None:
+        return nonzero(F, condition)
+    if isinstance(condition, NUMBERS):
+        return x if condition != 0 else y
+    x_number, y_number = isinstance(x, NUMBERS), isinstance(y, NUMBERS)
+    if x_number and y_number:
+        return F.call("_npi_where_scalar2", condition, x=float(x), y=float(y))
+    if x_number:
+        return F.call("_npi_where_lscalar", condition, y, scalar=float(x))
+    if y_number:
+        return F.call("_npi_where_rscalar", condition, x, scalar=float(y))
+    for value in (condition, x, y):
+        if not F.is_array(value):
+            raise TypeError(f"type {type(value)} not supported")
+    return F.call("_npi_where", condition, x, y)
+
+
+@function()
+def nonzero(F, a):
+    """The indices of the elements other than 0: a tuple with one array for each axis."""
+    rows = F.call("_npi_nonzero", a)
+    return tuple(rows[:, i] for i in range(F.ndim(a)))
+
+
+@function()
+def unique(F, ar, return_index=False, return_inverse=False, return_counts=False, axis=None):
+    """The different elements in rising order; further results where asked for, in the order of the parameters."""
+    result = F.call("_npi_unique", ar, return_index=return_index, return_inverse=return_inverse, return_counts=return_counts, axis=axis)
+    return tuple(result) if isinstance(result, list) else result
+
+
+@function()
+def argsort(F, a, axis=-1, kind=None, order=None):
+    """The indices, as int64, that sort `a` along `axis`."""
+    if order is not None:
+        raise NotImplementedError("order not supported here")
+    return F.call("_npi_argsort", a, axis="None" if axis is None else axis, is_ascend=True, dtype="int64")
+
+
+@function()
+def sort(F, a, axis=-1, kind=None, order=None):
+    """`a` sorted along `axis`."""
+    if order is not None:
+        raise NotImplementedError("order not supported here")
+    return F.call("_npi_sort", a, axis="None" if axis is None else axis, is_ascend=True)
+
+
+def _slice(obj):
+    return {"start": obj.start, "stop": obj.stop, "step": 1 if obj.step is None else obj.step}
+
+
+@function()
+def delete(F, arr, obj, axis=None):
+    """Without the entries of `axis` (or of the flattened array) that an index, a slice or an array names."""
+    if not F.is_array(arr):
+        raise TypeError(f"'arr' can not support type {type(arr)}")
+    if isinstance(obj, slice):
+        return F.call("_npi_delete", arr, axis=axis, **_slice(obj))
+    if isinstance(obj, integer_types):
+        return F.call("_npi_delete", arr, int_ind=obj, axis=axis)
+    if F.is_array(obj):
+        return F.call("_npi_delete", arr, obj, axis=axis)
+    raise TypeError(f"'obj' can not support type {type(obj)}")
+
+
+@function()
+def insert(F, arr, obj, values, axis=None):
+    """With `values` inserted before an index, or each index of a slice or an array, of `axis` (or of the flattened array)."""
+    if not F.is_array(arr):
+        raise TypeError(f"'arr' can not support type {type(arr)}")
+    inputs, attrs = [arr], {"axis": axis}
+    if isinstance(values, NUMBERS):
+        attrs["val"] = values
+    elif F.is_array(values):
+        inputs.append(values)
+    else:
+        raise TypeError(f"'values' can not support type {type(values)}")
+    if isinstance(obj, slice):
+        return F.call("_npi_insert_slice", *inputs, **_slice(obj), **attrs)
+    if isinstance(obj, integer_types):
+        return F.call("_npi_insert_scalar", *inputs, int_ind=obj, **attrs)
+    if F.is_array(obj):
+        return F.call("_npi_insert_tensor", *inputs, obj, **attrs)
+    raise TypeError(f"'obj' can not support type {type(obj)}")
+
+
+@function()
+def unravel_index(F, indices, shape, order="C"):
+    """For each index into the flattened array its indices along the axes: a tuple with one array for each."""
+    if order != "C":
+        raise NotImplementedError("Do not support column-major (Fortran-style) order at this moment")
+    if isinstance(indices, NUMBERS):
+        return onp.unravel_index(indices, shape)
+    rows = F.call("_unravel_index", indices, shape=shape)
+    return tuple(rows[i] for i in range(1 if isinstance(shape, int) else len(shape)))
+
+
+@function()
+def diag_indices_from(F, arr):
+    """The indices of the main diagonal: a tuple with one array for each axis."""
+    rows = F.call("_npi_diag_indices_from", arr)
+    return tuple(rows[i] for i in range(F.ndim(arr)))
+
+
+@function()
+def shares_memory(F, a, b, max_work=None):
+    """Whether two arrays lie in overlapping memory."""
+    return F.truth(F.call("_npi_share_memory", a, b))
+
+
+@function()
+def may_share_memory(F, a, b, max_work=None):
+    """As `shares_memory`."""
+    return shares_memory(F, a, b)

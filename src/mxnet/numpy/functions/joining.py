@@ -1,0 +1,119 @@
+"""Functions that join arrays or split one."""
+from ...base import integer_types
+from ..frontend import function
+
+
+def _listed(arrays):
+    if not hasattr(arrays, "__getitem__") and hasattr(arrays, "__iter__"):
+        raise ValueError(f"expected a sequence of arrays but got {type(arrays)}")
+    return list(arrays)
+
+
+@function()
+def concatenate(F, seq, axis=0, out=None):
+    """The arrays one after another along `axis`; flattened ones if it is None."""
+    return F.call("_npi_concatenate", *_listed(seq), axis="None" if axis is None else axis, out=out)
+
+
+@function()
+def append(F, arr, values, axis=None):
+    """`values` behind `arr` along `axis`; both flattened if it is None."""
+    return concatenate(F, (arr, values), axis)
+
+
+@function()
+def stack(F, arrays, axis=0, out=None):
+    """The arrays along a new axis."""
+    return F.call("_npi_stack", *_listed(arrays), axis=axis, out=out)
+
+
+@function()
+def vstack(F, arrays, out=None):
+    """The arrays one below the other; vectors count as rows."""
+    return F.call("_npi_vstack", *_listed(arrays), out=out)
+
+
+@function()
+def row_stack(F, arrays):
+    """As `vstack`."""
+    return vstack(F, arrays)
+
+
+@function()
+def hstack(F, arrays):
+    """The arrays one after another along the second axis; vectors along their only one."""
+    return F.call("_npi_hstack", *_listed(arrays))
+
+
+@function()
+def dstack(F, arrays):
+    """The arrays one behind the other, along the third axis."""
+    return F.call("_npi_dstack", *_listed(arrays))
+
+
+@function()
+def column_stack(F, tup):
+    """Vectors as the columns of a matrix; matrices side by side."""
+    return F.call("_npi_column_stack", *_listed(tup))
+
+
+def _as_list(result):
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def _parts(indices_or_sections):
+    """The attributes `indices` and `sections` for an argument that is either."""
+    if isinstance(indices_or_sections, integer_types):
+        return {"indices": (), "sections": int(indices_or_sections)}
+    if isinstance(indices_or_sections, (list, set, tuple)):
+        return {"indices": (0, *indices_or_sections), "sections": 0}
+    raise ValueError("indices_or_sections must be either int, or tuple / list / set of ints")
+
+
+@function()
+def array_split(F, ary, indices_or_sections, axis=0):
+    """Cut into pieces of nearly equal size, or before the given indices, along `axis`."""
+    return _as_list(F.call("_npi_split", ary, axis=axis, squeeze_axis=False, **_parts(indices_or_sections)))
+
+
+@function()
+def split(F, ary, indices_or_sections, axis=0):
+    """Cut into pieces of equal size, or before the given indices, along `axis`.
+
+    Raises
+    ------
+    ValueError
+        If the axis cannot be cut into so many equal pieces.
+    """
+    parts = _parts(indices_or_sections)
+    shape = getattr(ary, "shape", None)
+    if parts["sections"] and shape is not None and shape[axis] % parts["sections"]:
+        raise ValueError("array split does not result in an equal division")
+    return array_split(F, ary, indices_or_sections, axis)
+
+
+def _require_axes(F, ary, n, name):
+    shape = getattr(ary, "shape", None)
+    if shape is not None and len(shape) < n:
+        raise ValueError(f"{name} only works on arrays of {n} or more dimensions")
+
+
+@function()
+def hsplit(F, ary, indices_or_sections):
+    """Cut along the second axis; a vector along its only one."""
+    _require_axes(F, ary, 1, "hsplit")
+    return _as_list(F.call("_npi_hsplit", ary, axis=1, squeeze_axis=False, **_parts(indices_or_sections)))
+
+
+@function()
+def vsplit(F, ary, indices_or_sections):
+    """Cut along the first axis."""
+    _require_axes(F, ary, 2, "vsplit")
+    return split(F, ary, indices_or_sections, 0)
+
+
+@function()
+def dsplit(F, ary, indices_or_sections):
+    """Cut along the third axis."""
+    _require_axes(F, ary, 3, "dsplit")
+    return split(F, ary, indices_or_sections, 2)

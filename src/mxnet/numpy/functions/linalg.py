@@ -1,0 +1,168 @@
+"""Products and ``mx.np.linalg``."""
+from ..frontend import NUMBERS, function
+
+
+@function()
+def dot(F, a, b, out=None):
+    """The product over the last axis of `a` and the last but one of `b`."""
+    return F.call("_np_dot", a, b, out=out)
+
+
+@function()
+def tensordot(F, a, b, axes=2):
+    """The sum of products over pairs of axes, or over the last axes of `a` and as many first ones of `b`."""
+    if isinstance(axes, int):
+        return F.call("_npi_tensordot_int_axes", a, b, axes=axes)
+    if len(axes) != 2:
+        raise ValueError("Axes must consist of two arrays.")
+    first, second = ((x,) if isinstance(x, int) else tuple(x) for x in axes)
+    if len(first) != len(second):
+        raise ValueError("Axes length mismatch")
+    return F.call("_npi_tensordot", a, b, a_axes_summed=first, b_axes_summed=second)
+
+
+@function()
+def inner(F, a, b):
+    """The sum of products over the last axes."""
+    return tensordot(F, a, b, (-1, -1))
+
+
+@function()
+def outer(F, a, b):
+    """All products of an element of one flattened array with one of the other."""
+    return tensordot(F, a.flatten(), b.flatten(), 0)
+
+
+@function()
+def vdot(F, a, b):
+    """The sum of the products of the flattened arrays."""
+    return tensordot(F, a.flatten(), b.flatten(), 1)
+
+
+@function()
+def einsum(F, *operands, **kwargs):
+    """Einstein's summation: ``einsum('ij,jk->ik', a, b)``.
+
+    Parameters
+    ----------
+    optimize : bool
+        Accepted; the order of the products is always optimized.
+    out : ndarray, optional
+    """
+    optimize, out = kwargs.pop("optimize", False), kwargs.pop("out", None)
+    if kwargs:
+        raise TypeError(f"Did not understand the following kwargs: {sorted(kwargs)}")
+    if not operands or not isinstance(operands[0], str):
+        raise TypeError("einsum: the first argument must be the subscripts, such as 'ij,jk->ik'")
+    return F.call("_npi_einsum", *operands[1:], subscripts=operands[0], optimize=int(optimize not in (False, None)), out=out)
+
+
+@function()
+def polyval(F, p, x):
+    """The polynomial with the coefficients `p`, that of the highest power first, at the points `x`."""
+    if not F.is_array(p) or not F.is_array(x):
+        raise TypeError(f"polyval: `p` and `x` must be arrays, received {type(p)} and {type(x)}")
+    return F.call("_npi_polyval", p, x)
+
+
+@function("linalg")
+def norm(F, x, ord=None, axis=None, keepdims=False):
+    """A norm of vectors (one axis) or matrices (two), by default the root of the sum of squares.
+
+    Parameters
+    ----------
+    ord : number or str, optional
+        ``'inf'``, ``'-inf'``, ``'fro'``, ``'nuc'``, or a number.
+    """
+    if axis is not None and not isinstance(axis, (int, tuple)):
+        raise TypeError("'axis' must be None, an integer or a tuple of integers.")
+    if ord in (float("inf"), float("-inf")):
+        ord = "inf" if ord > 0 else "-inf"
+
+    def call(number, flag):
+        return F.call("_npi_norm", x, ord=number, axis=axis, keepdims=keepdims, flag=flag)
+
+    if axis is None and ord is None:
+        return call(2, -2)
+    axis = (axis,) if isinstance(axis, int) else axis
+    if axis is None and F.kind.__name__ == "ndarray":
+        axis = tuple(range(x.ndim))
+    if ord in ("inf", "-inf", 1, -1) and axis is not None and len(axis) == 2:
+        rows, columns = axis
+        summed, left = (columns, rows) if ord in ("inf", "-inf") else (rows, columns)
+        if not keepdims and left > summed >= 0:
+            left -= 1
+        sums = F.call("_np_sum", F.call("_npi_abs", x), axis=summed, keepdims=keepdims)
+        return F.call("_np_max" if ord in ("inf", 1) else "_np_min", sums, axis=left, keepdims=keepdims)
+    if ord in ("inf", "-inf"):
+        return F.call("_np_max" if ord == "inf" else "_np_min", F.call("_npi_abs", x), axis=axis, keepdims=keepdims)
+    if ord in (2, -2) and axis is not None and len(axis) == 2:
+        return call(ord, 0)
+    if ord is None or ord in ("fro", "f"):
+        return call(2, 1)
+    if ord == "nuc":
+        return call(2, 2)
+    return call(ord, -1)
+
+
+@function("linalg")
+def svd(F, a):
+    """The singular value decomposition: UT, L, V with a = UT diag(L) V."""
+    return tuple(F.call("_npi_svd", a))
+
+
+def _matrix_function(name, doc, pair=False):
+    def fn(F, a):
+        out = F.call(f"_npi_{name}", a)
+        return tuple(out) if pair else out
+
+    fn.__name__, fn.__doc__ = name, doc
+    function("linalg")(fn)
+
+
+_matrix_function("cholesky", "The lower triangular L with L L^T = a, for positive definite matrices.")
+_matrix_function("inv", "The inverse of matrices.")
+_matrix_function("det", "The determinant of matrices.")
+_matrix_function("slogdet", "The sign of the determinant and the logarithm of its absolute value.")
+_matrix_function("eigvals", "The eigenvalues of matrices whose eigenvalues are real.")
+_matrix_function("eig", "Eigenvalues and eigenvectors, as columns, of matrices whose eigenvalues are real.", pair=True)
+
+
+@function("linalg")
+def eigvalsh(F, a, UPLO="L"):
+    """The eigenvalues in rising order of symmetric matrices given by their lower or upper half."""
+    return F.call("_npi_eigvalsh", a, UPLO=UPLO)
+
+
+@function("linalg")
+def eigh(F, a, UPLO="L"):
+    """Eigenvalues in rising order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half."""
+    return tuple(F.call("_npi_eigh", a, UPLO=UPLO))
+
+
+@function("linalg")
+def solve(F, a, b):
+    """x with a x = b."""
+    return F.call("_npi_solve", a, b)
+
+
+@function("linalg")
+def tensorinv(F, a, ind=2):
+    """The inverse under tensordot over `ind` axes."""
+    return F.call("_npi_tensorinv", a, ind=ind)
+
+
+@function("linalg")
+def tensorsolve(F, a, b, axes=None):
+    """x with ``tensordot(a, x, x.ndim) = b``; `axes` are moved to the end of `a` before."""
+    return F.call("_npi_tensorsolve", a, b, a_axes=axes)
+
+
+@function("linalg")
+def pinv(F, a, rcond=1e-15, hermitian=False):
+    """The pseudo-inverse; singular values below `rcond` times the largest count as 0."""
+    if hermitian is True:
+        raise NotImplementedError("hermitian is not supported yet...")
+    if isinstance(rcond, NUMBERS):
+        return F.call("_npi_pinv_scalar_rcond", a, rcond=rcond, hermitian=hermitian)
+    return F.call("_npi_pinv", a, rcond, hermitian=hermitian)

@@ -1,0 +1,170 @@
+"""``mx.np.random`` and ``mx.npx.random``."""
+from ..frontend import function
+
+
+def _size(size):
+    return None if size is None or size == () else (size,) if isinstance(size, int) else tuple(size)
+
+
+def _draw(F, operator, parameters, size, ctx, out, **attrs):
+    """Call an operator whose parameters are numbers (attributes) or arrays (inputs, in order; their attributes are None)."""
+    inputs = [v for v in parameters.values() if F.is_array(v)]
+    numbers = {k: "None" if F.is_array(v) else v for k, v in parameters.items()}
+    return F.call(operator, *inputs, size=_size(size), ctx=F.context(ctx), out=out, **numbers, **attrs)
+
+
+@function("random")
+def uniform(F, low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None):
+    """Numbers equally likely anywhere from `low` to `high`, float32 by default."""
+    return _draw(F, "_npi_uniform", {"low": low, "high": high}, size, ctx, out, dtype=dtype or "float32")
+
+
+@function("random")
+def normal(F, loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
+    """Normally distributed numbers with the mean `loc` and the standard deviation `scale`, float32 by default."""
+    return _draw(F, "_npi_normal", {"loc": loc, "scale": scale}, size, ctx, out, dtype=dtype or "float32")
+
+
+@function("random")
+def lognormal(F, mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None):
+    """Numbers whose logarithm is normally distributed."""
+    return F.call("_npi_exp", normal(F, mean, sigma, size, dtype, ctx), out=out)
+
+
+@function("random")
+def logistic(F, loc=0.0, scale=1.0, size=None, ctx=None, out=None):
+    """Numbers of the logistic distribution."""
+    return _draw(F, "_npi_logistic", {"loc": loc, "scale": scale}, size, ctx, out)
+
+
+@function("random")
+def gumbel(F, loc=0.0, scale=1.0, size=None, ctx=None, out=None):
+    """Numbers of the Gumbel distribution."""
+    return _draw(F, "_npi_gumbel", {"loc": loc, "scale": scale}, size, ctx, out)
+
+
+@function("random")
+def exponential(F, scale=1.0, size=None, ctx=None, out=None):
+    """Exponentially distributed numbers with the mean `scale`."""
+    return _draw(F, "_npi_exponential", {"scale": scale}, size, ctx, out)
+
+
+@function("random")
+def rayleigh(F, scale=1.0, size=None, ctx=None, out=None):
+    """Numbers of the Rayleigh distribution."""
+    return _draw(F, "_npi_rayleigh", {"scale": scale}, size, ctx, out)
+
+
+@function("random")
+def weibull(F, a, size=None, ctx=None, out=None):
+    """Numbers of the Weibull distribution with the shape `a`."""
+    return _draw(F, "_npi_weibull", {"a": a}, size, ctx, out)
+
+
+@function("random")
+def pareto(F, a, size=None, ctx=None, out=None):
+    """Numbers of the Pareto II (Lomax) distribution with the shape `a`."""
+    return _draw(F, "_npi_pareto", {"a": a}, size, ctx, out)
+
+
+@function("random")
+def power(F, a, size=None):
+    """Numbers in [0, 1] with the density ``a * x**(a - 1)``."""
+    inputs = [a] if F.is_array(a) else []
+    return F.call("_npi_powerd", *inputs, a="None" if inputs else a, size=_size(size))
+
+
+@function("random")
+def gamma(F, shape, scale=1.0, size=None, dtype=None, ctx=None, out=None):
+    """Numbers of the gamma distribution; its mean is ``shape * scale``."""
+    if out is not None:
+        size = out.shape
+    return _draw(F, "_npi_gamma", {"shape": shape, "scale": scale}, size, ctx, out, dtype=dtype or "float32")
+
+
+@function("random")
+def beta(F, a, b, size=None, dtype=None, ctx=None):
+    """Numbers of the beta distribution."""
+    x = gamma(F, a, 1, size, "float64", ctx)  # in float64, or small numbers lose their quotient
+    y = gamma(F, b, 1, size, "float64", ctx)
+    return (x / (x + y)).astype(dtype or "float32")
+
+
+@function("random")
+def chisquare(F, df, size=None, dtype=None, ctx=None):
+    """Numbers of the chi-square distribution with `df` degrees of freedom."""
+    return gamma(F, df / 2, 2, size, dtype, ctx)
+
+
+@function("random")
+def randint(F, low, high=None, size=None, dtype=None, ctx=None, out=None):
+    """Integers from `low` up to, not including, `high`; from 0 to `low` if that is the only limit. int64 by default."""
+    if high is None:
+        low, high = 0, low
+    size = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+    return F.call("_npi_random_randint", low=low, high=high, shape=size, dtype="int64" if dtype in (None, "int", int) else dtype,
+                  ctx=F.context(ctx), out=out)
+
+
+@function("random")
+def choice(F, a, size=None, replace=True, p=None, ctx=None, out=None):
+    """Random elements of an array, or integers below `a`; with the probabilities `p`, if given."""
+    weights = [] if p is None else [p]
+    if not F.is_array(a):
+        return F.call("_npi_choice", *weights, a=a, size=_size(size), replace=replace, weighted=p is not None, ctx=F.context(ctx), out=out)
+    indices = F.call("_npi_choice", a, *weights, size=_size(size), replace=replace, weighted=p is not None)
+    return F.call("_npi_take", a, indices, out=out)
+
+
+@function("random")
+def multinomial(F, n, pvals, size=None, **kwargs):
+    """How often each outcome occurs in `n` experiments, as int64."""
+    import numpy as onp
+    if kwargs:
+        raise TypeError(f"multinomial got unexpected arguments {sorted(kwargs)}")
+    if F.is_array(pvals):
+        return F.call("_npi_multinomial", pvals, n=n, size=_size(size))
+    if isinstance(pvals, onp.ndarray):
+        raise ValueError("numpy ndarray is not supported!")
+    if any(isinstance(p, (list, tuple)) for p in pvals):
+        raise ValueError("object too deep for desired array")
+    return F.call("_npi_multinomial", n=n, pvals=tuple(pvals), size=_size(size))
+
+
+@function("random")
+def rand(F, *size, **kwargs):
+    """Uniform numbers in [0, 1) of the given shape."""
+    return uniform(F, 0.0, 1.0, size=tuple(size), **kwargs)
+
+
+@function("random")
+def randn(F, *size, **kwargs):
+    """Standard normal numbers of the given shape."""
+    return normal(F, 0.0, 1.0, size=tuple(size), **kwargs)
+
+
+@function("npx.random")
+def uniform_n(F, low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None):
+    """As ``np.random.uniform``, with `batch_shape` before the shape of the parameters."""
+    return _draw(F, "_npi_uniform_n", {"low": low, "high": high}, batch_shape, ctx, None, dtype=dtype or "float32")
+
+
+@function("npx.random")
+def normal_n(F, loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None):
+    """As ``np.random.normal``, with `batch_shape` before the shape of the parameters."""
+    return _draw(F, "_npi_normal_n", {"loc": loc, "scale": scale}, batch_shape, ctx, None, dtype=dtype or "float32")
+
+
+@function("npx.random")
+def bernoulli(F, prob=None, logit=None, size=None, dtype=None, ctx=None, out=None):
+    """1 with the probability `prob`, or the one of which `logit` is the logarithm of the odds; 0 otherwise.
+
+    Raises
+    ------
+    ValueError
+        If both or neither are given.
+    """
+    if (prob is None) == (logit is None):
+        raise ValueError(f"Either `prob` or `logit` must be specified, but not both. Received prob={prob}, logit={logit}")
+    name, value = ("prob", prob) if logit is None else ("logit", logit)
+    return _draw(F, "_npi_bernoulli", {name: value}, size, ctx, out, is_logit=prob is None, dtype=dtype or "float32")

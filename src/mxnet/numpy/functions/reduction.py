@@ -1,0 +1,142 @@
+"""Functions that reduce axes, and those of statistics."""
+from ..frontend import NUMBERS, function
+
+
+@function()
+def sum(F, a, axis=None, dtype=None, keepdims=False, initial=None, out=None):
+    """The sum over axes, plus `initial`; booleans are counted in int64."""
+    return F.call("_np_sum", a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
+
+
+@function("", "prod", "product")
+def prod(F, a, axis=None, dtype=None, out=None, keepdims=False, initial=None):
+    """The product over axes, times `initial`."""
+    return F.call("_np_prod", a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
+
+
+@function()
+def mean(F, a, axis=None, dtype=None, out=None, keepdims=False):
+    """The mean over axes, of integers in float32."""
+    return F.call("_npi_mean", a, axis=axis, dtype=dtype, keepdims=keepdims, out=out)
+
+
+@function()
+def std(F, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
+    """The standard deviation over axes."""
+    return F.call("_npi_std", a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, out=out)
+
+
+@function()
+def var(F, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
+    """The variance over axes: the sum of squared distances from the mean, divided by the count less `ddof`."""
+    return F.call("_npi_var", a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, out=out)
+
+
+@function("", "max", "amax")
+def max(F, a, axis=None, keepdims=False, out=None):
+    """The largest value over axes."""
+    return F.call("_np_max", a, axis=axis, keepdims=keepdims, out=out)
+
+
+@function("", "min", "amin")
+def min(F, a, axis=None, keepdims=False, out=None):
+    """The smallest value over axes."""
+    return F.call("_np_min", a, axis=axis, keepdims=keepdims, out=out)
+
+
+@function()
+def all(F, a, axis=None, keepdims=False, out=None):
+    """True where all elements over the axes are other than 0."""
+    return F.call("_np_all", a, axis=axis, keepdims=keepdims, out=out)
+
+
+@function("", "any", "sometrue")
+def any(F, a, axis=None, keepdims=False, out=None):
+    """True where an element over the axes is other than 0."""
+    return F.call("_np_any", a, axis=axis, keepdims=keepdims, out=out)
+
+
+@function()
+def argmax(F, a, axis=None, out=None):
+    """The index of the largest value along `axis`, or in the flattened array, as int64."""
+    return F.call("_npi_argmax", a, axis=axis, keepdims=False, out=out)
+
+
+@function()
+def argmin(F, a, axis=None, out=None):
+    """The index of the smallest value along `axis`, or in the flattened array, as int64."""
+    return F.call("_npi_argmin", a, axis=axis, keepdims=False, out=out)
+
+
+@function()
+def average(F, a, axis=None, weights=None, returned=False, out=None):
+    """The weighted mean over axes; with `returned` also the sums of the weights."""
+    inputs = (a,) if weights is None else (a, weights)
+    result = F.call("_npi_average", *inputs, axis=axis, returned=returned, weighted=weights is not None)
+    if out is not None:
+        result[0].copyto(out)
+        result = [out, result[1]]
+    return list(result) if returned else result[0]
+
+
+@function()
+def cumsum(F, a, axis=None, dtype=None, out=None):
+    """Running sums along `axis`, or over the flattened array."""
+    return F.call("_np_cumsum", a, axis=axis, dtype=dtype, out=out)
+
+
+@function()
+def percentile(F, a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
+    """The values below which `q` percent of the elements over the axes lie.
+
+    Raises
+    ------
+    NotImplementedError
+        If `overwrite_input` is given.
+    """
+    if overwrite_input is not None:
+        raise NotImplementedError("overwrite_input is not supported yet")
+    if isinstance(q, NUMBERS):
+        return F.call("_npi_percentile", a, axis=axis, interpolation=interpolation, keepdims=keepdims, q_scalar=q, out=out)
+    return F.call("_npi_percentile", a, q, axis=axis, interpolation=interpolation, keepdims=keepdims, out=out)
+
+
+@function()
+def quantile(F, a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
+    """As `percentile`, with `q` from 0 to 1."""
+    return percentile(F, a, q * 100, axis, out, overwrite_input, interpolation, keepdims)
+
+
+@function()
+def histogram(F, a, bins=10, range=None, normed=None, weights=None, density=None):
+    """Count the values between neighbouring edges: (counts as int64, edges).
+
+    Parameters
+    ----------
+    bins : int or array
+        How many equal bins, which needs a `range`, or their edges.
+
+    Raises
+    ------
+    NotImplementedError
+        If `normed`, `weights`, `density`, or a kind of `bins` is asked for that MXNet does not have.
+    """
+    for name, value in (("normed", normed), ("weights", weights), ("density", density)):
+        if value is not None and value is not False:
+            raise NotImplementedError(f"{name} is not supported yet...")
+    if isinstance(bins, NUMBERS):
+        if range is None:
+            raise NotImplementedError("automatic range is not supported yet...")
+        return F.call("_npi_histogram", a, bin_cnt=bins, range=range)
+    if isinstance(bins, (list, tuple, str)):
+        raise NotImplementedError(f"{'string' if isinstance(bins, str) else 'array_like'} bins is not supported yet...")
+    return F.call("_npi_histogram", a, bins)
+
+
+@function()
+def bincount(F, x, weights=None, minlength=0):
+    """How often each of 0, 1, 2, ... occurs, or the sums of the weights there."""
+    if minlength < 0:
+        raise ValueError("Minlength value should greater than 0")
+    inputs = (x,) if weights is None else (x, weights)
+    return F.call("_npi_bincount", *inputs, minlength=minlength, has_weights=weights is not None)

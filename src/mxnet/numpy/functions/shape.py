@@ -1,0 +1,219 @@
+"""Functions that change shapes and move axes."""
+import numpy as onp
+
+from ..frontend import NUMBERS, function
+
+
+@function()
+def reshape(F, a, newshape, order="C", out=None):
+    """Another shape for the same elements; one size may be -1."""
+    return F.call("_np_reshape", a, newshape=newshape, order="C" if order in (None, "F", "A") else order, out=out)
+
+
+@function()
+def ravel(F, x, order="C"):
+    """The elements in one axis."""
+    if order == "F":
+        raise NotImplementedError("order F is not supported")
+    if isinstance(x, NUMBERS):
+        return onp.reshape(x, -1)
+    if not F.is_array(x):
+        raise TypeError(f"type {type(x)} not supported")
+    return F.call("_npx_reshape", x, newshape=-1)
+
+
+@function()
+def squeeze(F, a, axis=None, out=None):
+    """Without axes of size 1: all, or the ones named."""
+    return F.call("_np_squeeze", a, axis=axis, out=out)
+
+
+@function()
+def transpose(F, a, axes=None):
+    """The axes in another order, by default reversed."""
+    return F.call("_np_transpose", a, axes=None if axes is None else tuple(axes))
+
+
+@function()
+def moveaxis(F, a, source, destination):
+    """Move axes to new places; the others keep their order."""
+    return F.call("_np_moveaxis", a, source=source, destination=destination)
+
+
+@function()
+def swapaxes(F, a, axis1, axis2):
+    """Two axes exchanged."""
+    return F.call("_npi_swapaxes", a, dim1=axis1, dim2=axis2)
+
+
+@function()
+def expand_dims(F, a, axis):
+    """A new axis of size 1 at `axis`."""
+    return F.call("_npi_expand_dims", a, axis=axis)
+
+
+@function()
+def broadcast_to(F, array, shape):
+    """Axes of size 1, or missing in front, repeated to `shape`."""
+    if onp.isscalar(array):
+        return F.call("_npi_full", shape=shape, value=array, ctx=F.context(None), dtype="float32")
+    return F.call("_npi_broadcast_to", array, shape=shape)
+
+
+@function()
+def roll(F, a, shift, axis=None):
+    """Move elements along axes; what leaves at the end comes in at the start."""
+    return F.call("_np_roll", a, shift=shift, axis=axis)
+
+
+@function()
+def flip(F, m, axis=None, out=None):
+    """Reversed along axes, by default all."""
+    if isinstance(m, NUMBERS):
+        return onp.flip(m, axis)
+    if not F.is_array(m):
+        raise TypeError(f"type {type(m)} not supported")
+    return F.call("_npi_flip", m, axis=axis, out=out)
+
+
+@function()
+def flipud(F, m):
+    """The rows in reverse order."""
+    return flip(F, m, 0)
+
+
+@function()
+def fliplr(F, m):
+    """The columns in reverse order."""
+    return flip(F, m, 1)
+
+
+@function()
+def rot90(F, m, k=1, axes=(0, 1)):
+    """Turned `k` times by 90 degrees, from the first of `axes` towards the second."""
+    return F.call("_npi_rot90", m, k=k, axes=axes)
+
+
+@function()
+def tile(F, A, reps):
+    """The array repeated along its axes."""
+    if isinstance(A, NUMBERS):
+        return onp.tile(A, reps)
+    if not F.is_array(A):
+        raise TypeError(f"type {type(A)} not supported")
+    return F.call("_npi_tile", A, reps=reps)
+
+
+@function()
+def repeat(F, a, repeats, axis=None):
+    """Each element repeated, along `axis` or of the flattened array."""
+    return F.call("_np_repeat", a, repeats=repeats, axis=axis)
+
+
+@function()
+def diagonal(F, a, offset=0, axis1=0, axis2=1):
+    """The diagonals of the matrices in two axes, along a new last axis."""
+    return F.call("_np_diagonal", a, offset=offset, axis1=axis1, axis2=axis2)
+
+
+@function()
+def trace(F, a, offset=0, axis1=0, axis2=1, out=None):
+    """The sums of the diagonals of the matrices in two axes."""
+    return F.call("_np_trace", a, offset=offset, axis1=axis1, axis2=axis2, out=out)
+
+
+def _at_least(n):
+    name = f"atleast_{n}d"
+
+    def fn(F, *arys):
+        out = F.call(f"_np_{name}", *arys)
+        return out
+
+    fn.__name__ = name
+    fn.__doc__ = f"The arrays with axes of size 1 added to those that have fewer than {n}."
+    function()(fn)
+
+
+for _n in (1, 2, 3):
+    _at_least(_n)
+
+# What `pad` takes besides the mode; the last three modes are NumPy's but not MXNet's.
+_PAD_ARGUMENTS = {"constant": ("constant_values",), "edge": (), "maximum": ("stat_length",), "minimum": ("stat_length",),
+                  "reflect": ("reflect_type",), "symmetric": ("reflect_type",)}
+
+
+@function()
+def pad(F, x, pad_width=None, mode="constant", **kwargs):
+    """The array with further elements before and after each axis.
+
+    Parameters
+    ----------
+    pad_width : int, (int, int), or ((int, int), ...)
+    mode : {'constant', 'edge', 'reflect', 'symmetric', 'maximum', 'minimum'}
+    constant_values : float
+        What 'constant' fills in, by default 0.
+
+    Raises
+    ------
+    ValueError
+        If the mode or an argument for it is not supported.
+    """
+    if mode not in _PAD_ARGUMENTS:
+        raise ValueError(f"mode {mode!r} is not supported; use one of {', '.join(_PAD_ARGUMENTS)}")
+    unknown = [k for k in kwargs if k not in _PAD_ARGUMENTS[mode]]
+    if unknown:
+        raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
+    if kwargs.get("stat_length") is not None or kwargs.get("reflect_type") not in (None, "even"):
+        raise ValueError(f"unsupported arguments for mode '{mode}': {kwargs}")
+    value = kwargs.get("constant_values", 0)
+    if isinstance(value, (tuple, list)):
+        raise TypeError(f"unsupported constant_values type: {type(value).__name__}; one number is expected")
+    widths = pad_width
+    if isinstance(widths, (int, onp.integer)):
+        widths = ((int(widths), int(widths)),) * F.ndim(x)
+    elif widths and isinstance(widths[0], (int, onp.integer)):
+        widths = ((int(widths[0]), int(widths[-1])),) * F.ndim(x)
+    elif len(widths) == 1:
+        widths = (tuple(widths[0]),) * (F.ndim(x) if F.kind.__name__ == "ndarray" else 1)
+    widths = tuple((int(pair[0]), int(pair[-1])) for pair in widths)
+    extra = {"constant_value": value} if mode == "constant" else {}
+    return F.call("_npi_pad", x, pad_width=str(widths), mode=mode, **extra)
+
+
+@function()
+def diff(F, a, n=1, axis=-1, prepend=None, append=None):
+    """The differences between neighbours along `axis`, taken `n` times."""
+    if prepend is not None or append is not None:
+        raise NotImplementedError("prepend and append options are not supported yet")
+    return F.call("_npi_diff", a, n=n, axis=axis)
+
+
+@function()
+def ediff1d(F, ary, to_end=None, to_begin=None):
+    """The differences between neighbours of the flattened array, between what is to stand before and after them."""
+    inputs, attrs = [ary], {}
+    for name, value in (("begin", to_begin), ("end", to_end)):
+        if F.is_array(value):
+            inputs.append(value)
+            attrs[f"to_{name}_arr_given"] = True
+        elif value is not None:
+            attrs[f"to_{name}_scalar"] = value
+    return F.call("_npi_ediff1d", *inputs, **attrs)
+
+
+@function()
+def resize(F, a, new_shape):
+    """The elements, repeated as often as needed, in another shape."""
+    size = 1
+    new_shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+    for n in new_shape:
+        if n < 0:
+            raise ValueError("all elements of `new_shape` must be non-negative")
+        size *= n
+    flat = F.call("_npx_reshape", a, newshape=-1)
+    if F.kind.__name__ != "ndarray":
+        raise NotImplementedError("resize needs to know the array's size, which a Symbol has not; use tile and slice")
+    if not a.size or not size:
+        return F.call("_npi_zeros", shape=new_shape, dtype=a.dtype, ctx=a.ctx)
+    flat = F.call("_npi_tile", flat, reps=(-(-size // a.size),))
+    return F.call("_np_reshape", F.call("_npi_slice", flat, begin=(0,), end=(size,)), newshape=new_shape)

@@ -1,0 +1,8 @@
+"""``mx.np.linalg``: linear algebra."""
+from . import fallback, functions  # noqa: F401
+from .frontend import TABLE, arrays, bind
+
+globals().update(fallback.linalg_functions())
+for _name, _function in TABLE["linalg"].items():
+    globals()[_name] = bind(_function, arrays, _name, __name__)
+__all__ = sorted([*TABLE["linalg"], *fallback.linalg_functions()])

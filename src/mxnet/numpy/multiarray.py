@@ -1,0 +1,357 @@
+"""The array of ``mx.np``."""
+import warnings
+
+import numpy as onp
+import torch
+
+from ..base import MXNetError, integer_types, numeric_types
+from ..context import Context
+from ..ndarray import NDArray, dispatch, indexing
+from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace
+from ..ndarray.ndarray import _drop_leading, _share
+from ..ops import dtypes
+from ..ops.registry import get
+
+__all__ = ["ndarray"]
+
+
+class ndarray(NDArray):  # noqa: N801
+    """An array with NumPy's semantics: scalars are arrays without axes, comparisons are boolean, types mix.
+
+    Arrays come from `mx.np.array`, `mx.np.zeros` and the functions of ``mx.np``; `as_nd_ndarray` gives the same array to ``mx.nd``.
+
+    Example
+    -------
+    >>> from mxnet import np, npx
+    >>> npx.set_np()
+    >>> x = np.array([[1, 2], [3, 4]])
+    >>> x[x > 1] + 0.5
+    array([2.5, 3.5, 4.5])
+    """
+
+    __slots__ = ()
+
+    # -- what it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self):
+        """The type of the elements, a ``numpy.dtype``."""
+        return onp.dtype(dtypes.to_numpy(self._data.dtype))
+
+    @property
+    def T(self):  # noqa: N802
+        """The array with its axes in reverse order."""
+        return self.transpose()
+
+    @property
+    def context(self):
+        """The device that holds the array; MXNet now calls it `ctx`."""
+        warnings.warn("ndarray.context has been renamed to ndarray.ctx", DeprecationWarning, stacklevel=2)
+        return self._ctx
+
+    @property
+    def ctx(self):
+        """The device that holds the array."""
+        return self._ctx
+
+    def __len__(self):
+        if not self._data.dim():
+            raise TypeError("len() of unsized object")
+        return self._data.shape[0]
+
+    def __hash__(self):
+        raise NotImplementedError("arrays whose == compares elements cannot be keys; use id(x)")
+
+    def __bool__(self):
+        if self.size == 0:
+            warnings.warn("The truth value of an empty array is ambiguous. Returning False, but in future this will result in an error.",
+                          DeprecationWarning, stacklevel=2)
+            return False
+        if self.size > 1:
+            raise ValueError("The truth value of an ndarray with multiple elements is ambiguous.")
+        return bool(self._raw().item())
+
+    def _only_element(self):
+        if self.size != 1:
+            raise TypeError("only size-1 arrays can be converted to Python scalars")
+        return self._raw().item()
+
+    def __float__(self):
+        return float(self._only_element())
+
+    def __int__(self):
+        return int(self._only_element())
+
+    def __repr__(self):
+        text = repr(self.asnumpy())
+        dtype = self.dtype
+        if "dtype=" in text:
+            if dtype == onp.float32:
+                text = text[:text.rindex(",")] + ")"
+        elif dtype not in (onp.float32, onp.bool_):
+            text = f"{text[:-1]}, dtype={dtype})"
+        return text if self._ctx.device_type == "cpu" else f"{text[:-1]}, ctx={self._ctx})"
+
+    def __str__(self):
+        text = str(self.asnumpy())
+        return text if self._ctx.device_type == "cpu" or not self.ndim else f"{text} @{self._ctx}"
+
+    def __format__(self, spec):
+        if not self.ndim:
+            return format(self.item(), spec)
+        if spec:
+            raise TypeError(f"an array with axes has no format {spec!r}; format its elements")
+        return str(self)
+
+    def __iter__(self):
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))
+
+    def __copy__(self):
+        return self.copy()
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    # -- copies and conversions ----------------------------------------------------------------------------------------
+
+    def item(self, *args):
+        """One element as a Python number: the only one, or that at an index."""
+        return self.asnumpy().item(*args)
+
+    def tolist(self):
+        """The elements as nested lists of Python numbers."""
+        return self.asnumpy().tolist()
+
+    def as_nd_ndarray(self):
+        """The same array as ``mx.nd.NDArray``: memory, gradient and history are shared."""
+        return _share(self, NDArray)
+
+    def as_np_ndarray(self):
+        """The array itself."""
+        return self
+
+    def as_in_ctx(self, ctx):
+        """The array itself if it is on `ctx`, otherwise a copy there."""
+        return self if self._ctx == ctx else self.copyto(ctx)
+
+    def as_in_context(self, context):
+        """The array on `context`; MXNet now calls it `as_in_ctx`."""
+        warnings.warn("ndarray.as_in_context has been renamed to ndarray.as_in_ctx", DeprecationWarning, stacklevel=2)
+        return self.as_in_ctx(context)
+
+    def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+        """The values converted to `dtype`; the array itself if `copy` is False and nothing needs converting.
+
+        Raises
+        ------
+        ValueError
+            If `order`, `casting` or `subok` asks for what arrays here do not have.
+        """
+        if order not in (None, "K", "C"):
+            raise ValueError(f"order must be either 'K' or 'C', received {order!r}")
+        if casting != "unsafe":
+            raise ValueError(f"casting must be equal to 'unsafe', received {casting!r}")
+        if not subok:
+            raise ValueError("subok must be equal to True")
+        return super().astype(dtype, copy=copy)
+
+    def copy(self, order="C"):
+        """A new array with the same values on the same device."""
+        if order != "C":
+            raise NotImplementedError(f"ndarray.copy only supports order='C', while received {order}")
+        return self.copyto(self._ctx)
+
+    def copyto(self, other):
+        """Copy into the array `other`, or into a new array on the device `other`."""
+        if isinstance(other, NDArray) and not isinstance(other, ndarray) or not isinstance(other, (ndarray, Context)):
+            raise TypeError(f"copyto does not support type {type(other)}")
+        return super().copyto(other)
+
+    def attach_grad(self, grad_req="write"):
+        """Ask for the gradient of this array in every later backward; see `mx.nd.NDArray.attach_grad`."""
+        self._mark(type(self)._new(torch.zeros_like(self._raw(), memory_format=torch.contiguous_format), self._ctx), grad_req)
+
+    def reshape_view(self, *shape, **kwargs):
+        """The array with another shape, sharing memory; the codes of `mx.nd.NDArray.reshape` hold."""
+        return super().reshape(*shape, **kwargs)
+
+    # -- indexing ------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key):
+        if type(key) is int:
+            if not self._data.dim():
+                raise IndexError("scalar tensor can only accept `()` as index")
+            index = indexing.check_integer(key, 0, self._data.shape[0])
+            return self._select(lambda t: t.select(0, index))
+        key = _normalized(key)
+        if not self._data.dim() and key != () and key is not Ellipsis and not _is_mask(key):
+            raise IndexError("scalar tensor can only accept `()` as index")
+        if key == () if isinstance(key, tuple) else key is Ellipsis:
+            return self
+        if indexing.is_basic(key):
+            return self._select(lambda t: indexing.basic_view(t, key))
+        where, flips = _torch_key(key, self)
+        return self._recorded_call(lambda t: (t.flip(flips) if flips else t)[where], "_advanced_indexing", self._ctx)
+
+    def _select(self, view):
+        def select(t):
+            v = view(t)
+            # MXNet shares memory only where the selection is one run of it; anything else is a copy.
+            return v if v.is_contiguous() else v.contiguous()
+
+        if not self._data.requires_grad and dispatch.observer is None:
+            return type(self)._new(select(self._data), self._ctx)
+        return self._recorded_call(select, "_basic_indexing", self._ctx)
+
+    def __setitem__(self, key, value):
+        if isinstance(value, NDArray) and not isinstance(value, ndarray):
+            raise TypeError("Cannot assign mx.nd.NDArray to mxnet.numpy.ndarray; call as_np_ndarray() on it")
+        key = _normalized(key)
+        if not self._data.dim() and not (key == () or key is Ellipsis or _is_mask(key)):
+            raise IndexError("scalar tensor can only accept `()` as index")
+        if not self._data.dim() and not _is_mask(key):
+            if not isinstance(value, (*numeric_types, ndarray, onp.ndarray)) or not isinstance(value, numeric_types) and value.size != 1:
+                raise ValueError("setting an array element with a sequence.")
+            value = value.reshape(()) if isinstance(value, (ndarray, onp.ndarray)) else value
+        if indexing.is_basic(key):
+            return super().__setitem__(key, value)
+        if mode.recording and in_graph(self):
+            refuse_inplace()
+        where, flips = _torch_key(key, self)
+        if flips:
+            raise IndexError("assignment to a slice with a negative step together with index arrays is not supported; flip the array first")
+        target = self._data.data
+        values = self._as_values(value).to(target.dtype)
+        selected = tuple(target[where].shape) if values.dim() else ()
+        try:
+            target[where] = _drop_leading(values, len(selected))
+        except (RuntimeError, IndexError):
+            raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {selected}") from None
+
+    # -- methods whose arguments differ from those of the functions ------------------------------------------------------
+
+    def reshape(self, *args, **kwargs):
+        """The array with another shape: sizes, or a tuple of them; one may be -1."""
+        order = kwargs.pop("order", "C")
+        if kwargs:
+            raise TypeError(f"{next(iter(kwargs))} is an invalid keyword argument for this function")
+        if order != "C":
+            raise NotImplementedError(f"only supports C-order, while received {order}")
+        if not args:
+            raise TypeError("reshape() takes exactly 1 argument (0 given)")
+        shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+        return invoke(_RESHAPE, (self,), {"newshape": tuple(shape)}, cls=ndarray)
+
+    def flatten(self, order="C"):
+        """The elements in one axis."""
+        return self.reshape(-1, order=order)
+
+    def transpose(self, *axes):
+        """The axes in another order, by default reversed."""
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            axes = axes[0] or ()
+        if axes and sorted(a % max(self.ndim, 1) for a in axes) != list(range(self.ndim)):
+            kind = ValueError if len(set(axes)) < len(axes) else MXNetError
+            raise kind(f"transpose: axes {tuple(axes)} are no order of the {self.ndim} axes")
+        return invoke(get("_np_transpose"), (self,), {"axes": tuple(axes)} if axes else {}, cls=ndarray)
+
+    def slice_assign(self, rhs, begin, end, step):
+        """Write `rhs` to the block ``begin:end:step`` of this array."""
+        return invoke(get("_npi_slice_assign"), (self, rhs), {"begin": begin, "end": end, "step": step}, self, ndarray)
+
+    def slice_assign_scalar(self, value, begin, end, step):
+        """Write a number to the block ``begin:end:step`` of this array."""
+        return invoke(get("_npi_slice_assign_scalar"), (self,), {"scalar": value, "begin": begin, "end": end, "step": step}, self, ndarray)
+
+
+def _is_mask(key):
+    return isinstance(key, ndarray) and key._data.dtype is torch.bool
+
+
+def _normalized(key):
+    """Lists of booleans, and booleans themselves, as arrays: NumPy takes them for masks."""
+    if isinstance(key, (bool, onp.bool_)):
+        return ndarray._new(torch.tensor(bool(key)), _cpu())
+    if isinstance(key, list):
+        try:
+            values = onp.array(key)
+        except ValueError as error:
+            raise TypeError(str(error)) from None
+        if values.dtype == onp.bool_ and values.size:
+            return ndarray._new(torch.from_numpy(values), _cpu())
+        return key
+    if isinstance(key, onp.ndarray) and key.dtype == onp.bool_:
+        return ndarray._new(torch.from_numpy(key), _cpu())
+    if isinstance(key, tuple) and any(isinstance(k, (bool, onp.bool_, list, onp.ndarray)) for k in key):
+        return tuple(_normalized(k) for k in key)
+    return key
+
+
+def _cpu():
+    from ..context import cpu
+    return cpu(0)
+
+
+def _torch_key(key, array):
+    """A key for torch's indexing, and the axes to flip before for slices with negative steps."""
+    shape, flips = list(array.shape), []
+    if _is_mask(key):
+        mask = key._raw()
+        if mask.dim() > len(shape):
+            raise IndexError(f"too many indices, whose ndim = {mask.dim()}, for array with ndim = {len(shape)}")
+        for axis, (size, wanted) in enumerate(zip(mask.shape, shape)):
+            if size != wanted:
+                raise IndexError(f"boolean index did not match indexed array along dimension {axis}; dimension is {wanted} but corresponding "
+                                 f"boolean dimension is {size}")
+        return (mask.to(array._data.device),), flips
+    keys = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(k, slice) and k.step is not None and k.step < 0 for k in keys):
+        tensors = tuple(_index_tensor(k) if not (k is None or k is Ellipsis or isinstance(k, (slice, *integer_types))) else k for k in keys)
+        keys, axis = [], 0
+        for k in indexing.expand(tensors, len(shape)):
+            if isinstance(k, slice) and k.step is not None and k.step < 0:
+                start, stop, step, count = indexing.normalize_slice(k, shape[axis])
+                flips.append(axis)
+                k = slice(shape[axis] - 1 - start, shape[axis] - 1 - start + count * -step, -step) if count else slice(0, 0)
+            axis += 0 if k is None else k.dim() if isinstance(k, torch.Tensor) and k.dtype is torch.bool else 1
+            keys.append(k)
+        keys = tuple(keys)
+    return indexing.advanced_key(tuple(keys), shape, array._data.device, _index_tensor), flips
+
+
+def _index_tensor(k):
+    if isinstance(k, NDArray):
+        return k._raw()
+    if isinstance(k, torch.Tensor):
+        return k.detach()
+    if isinstance(k, (list, onp.ndarray, tuple, range)):
+        values = onp.asarray(k)
+        if not values.size:
+            values = values.astype(onp.int64)
+        if values.dtype != object and values.dtype.kind in "biuf":
+            return torch.as_tensor(values)
+    raise IndexError(f"arrays cannot be indexed with {k!r} of type {type(k)}; use integers, slices, None, ... or arrays of integers or booleans")
+
+
+def _unsupported(name):
+    def method(self, *args, **kwargs):
+        raise AttributeError(f"mxnet.numpy.ndarray object has no attribute {name}; use the function of mx.np or mx.npx instead")
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = "Not a method of NumPy arrays: use the function of ``mx.np`` or ``mx.npx``."
+    return method
+
+
+# Methods of mx.nd's arrays that MXNet keeps from mx.np's.
+for _name in """asscalar reshape_like zeros_like ones_like broadcast_axes broadcast_like pad split split_v2 slice slice_axis slice_like one_hot
+                pick topk argmax_channel abs sign shape_array size_array expand_dims tile flip depth_to_space space_to_depth diag nansum
+                nanprod norm rint fix floor ceil trunc sin cos tan arcsin arccos arctan degrees radians sinh cosh tanh arcsinh arccosh
+                arctanh exp expm1 log log10 log2 log1p sqrt rsqrt cbrt rcbrt square reciprocal relu sigmoid softmax log_softmax softmin
+                tostype""".split():
+    setattr(ndarray, _name, _unsupported(_name))
+
+dispatch.numpy_array = ndarray
+ndarray.__module__ = "mxnet.numpy"  # where users import it from
+_RESHAPE = get("_np_reshape")

@@ -1,0 +1,67 @@
+"""``numpy.mean(x)`` and ``numpy.add(x, y)`` on ``mx.np`` arrays: NumPy's protocols for other arrays (NEP 13 and 18)."""
+import numpy as onp
+
+from .fallback import call_official
+from .multiarray import ndarray
+
+FUNCTIONS = """all any sometrue argmin argmax around round round_ argsort sort append broadcast_arrays broadcast_to clip concatenate copy cumsum
+diag diagonal diagflat dot expand_dims fix flip flipud fliplr inner insert max amax mean min amin nonzero ones_like atleast_1d atleast_2d
+atleast_3d prod product ravel repeat reshape roll split array_split hsplit vsplit dsplit squeeze stack std sum swapaxes take tensordot tile
+transpose unique unravel_index diag_indices_from delete var vdot vstack column_stack hstack dstack zeros_like linalg.norm linalg.cholesky
+linalg.inv linalg.solve linalg.tensorinv linalg.tensorsolve linalg.pinv linalg.eigvals linalg.eig linalg.eigvalsh linalg.eigh shape trace tril
+meshgrid outer einsum polyval shares_memory may_share_memory quantile percentile diff ediff1d resize where full_like bincount empty_like
+nan_to_num isnan isfinite isposinf isneginf isinf pad""".split()
+UFUNCS = """abs fabs add arctan2 copysign degrees hypot lcm subtract multiply true_divide negative power mod matmul absolute rint sign exp log
+log2 log10 expm1 sqrt square cbrt reciprocal invert bitwise_not remainder sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh
+arctanh maximum minimum ceil trunc floor bitwise_and bitwise_xor bitwise_or logical_not equal not_equal less less_equal greater
+greater_equal""".split()
+# What numpy's functions call themselves where MXNet has another name for them.
+_UFUNC_NAMES = {"divide": "true_divide"}
+
+_functions: dict = {}
+_ufuncs: dict = {}
+
+
+def register(namespace):
+    """Make the functions of a namespace those that NumPy calls for ``mx.np`` arrays."""
+    import warnings
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for path in FUNCTIONS:
+            official, own = onp, namespace
+            for part in path.split("."):
+                official, own = getattr(official, part, None), getattr(own, part)
+            if official is not None:
+                _functions[official] = own
+    for name in UFUNCS:
+        _ufuncs[name] = getattr(namespace, name)
+        _ufuncs[getattr(onp, name).__name__] = getattr(namespace, name)
+
+
+def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
+    """What NumPy calls for ``numpy.add(x, y)``."""
+    if method != "__call__":
+        return NotImplemented
+    out = kwargs.get("out")
+    if isinstance(out, tuple):
+        if len(out) != 1:
+            raise ValueError("The `out` parameter must have exactly one ndarray")
+        kwargs["out"] = out[0]
+    own = _ufuncs.get(ufunc.__name__)
+    if own is None:
+        return call_official(ufunc, inputs, kwargs)
+    return own(*inputs, **kwargs)
+
+
+def _array_function(self, func, types, args, kwargs):
+    """What NumPy calls for ``numpy.mean(x)``."""
+    own = _functions.get(func)
+    if own is None:
+        return call_official(func, args, kwargs)
+    if not all(issubclass(t, ndarray) for t in types):
+        return NotImplemented
+    return own(*args, **kwargs)
+
+
+ndarray.__array_ufunc__ = _array_ufunc
+ndarray.__array_function__ = _array_function

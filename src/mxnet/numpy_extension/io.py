@@ -1,0 +1,32 @@
+"""Files of ``mx.np`` arrays."""
+from ..ndarray import NDArray
+from ..ndarray.serialization import load as _load
+from ..ndarray.serialization import save as _save
+from ..numpy.multiarray import ndarray
+
+
+def save(file, arr):
+    """Write arrays to a file in MXNet's ``.params`` format.
+
+    Parameters
+    ----------
+    arr : ndarray, list of ndarray, or dict of str to ndarray
+
+    Raises
+    ------
+    TypeError
+        If something else is to be saved, an ``mx.nd`` array included.
+    """
+    arr = [arr] if isinstance(arr, NDArray) else arr
+    items = arr.values() if isinstance(arr, dict) else arr
+    if not isinstance(arr, (dict, list, tuple)) or any(not isinstance(x, ndarray) for x in items):
+        raise TypeError("npx.save takes an mx.np.ndarray, or a list or dict of them; use mx.nd.save for mx.nd arrays")
+    _save(file, {k: v.as_nd_ndarray() for k, v in arr.items()} if isinstance(arr, dict) else [x.as_nd_ndarray() for x in arr])
+
+
+def load(file):
+    """The arrays of a file: a list, or a dict if they have names."""
+    found = _load(file)
+    if isinstance(found, dict):
+        return {k: v.as_np_ndarray() for k, v in found.items()}
+    return [v.as_np_ndarray() for v in found]

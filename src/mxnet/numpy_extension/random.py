@@ -1,0 +1,14 @@
+"""``mx.npx.random``: further random numbers, and the seed."""
+from .. import random as _random
+from ..numpy import functions  # noqa: F401
+from ..numpy.frontend import TABLE, arrays, bind
+
+__all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]
+
+for _name, _function in TABLE["npx.random"].items():
+    globals()[_name] = bind(_function, arrays, _name, __name__)
+
+
+def seed(seed, ctx="all"):
+    """Start the random numbers of a device, or of all, anew."""
+    _random.seed(seed, ctx)

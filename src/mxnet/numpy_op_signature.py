@@ -1,0 +1,20 @@
+"""From an operator's name to the function of ``mx.np`` or ``mx.npx`` that users call."""
+from . import numpy, numpy_extension
+
+
+def _get_builtin_op(op_name):
+    """The function for ``_np_<name>`` or ``_npx_<name>``; None for other names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function.
+    """
+    for prefix, module in (("_npx__image_", "image"), ("_npx_", None), ("_np_", numpy)):
+        if op_name.startswith(prefix):
+            where = module if module is numpy else numpy_extension if module is None else numpy_extension.image
+            found = getattr(where, op_name[len(prefix):], None)
+            if found is None:
+                raise ValueError(f"Cannot find operator {op_name[len(prefix):]} in module {where.__name__}")
+            return found
+    return None

@@ -1,0 +1,11 @@
+"""``mx.sym.np``: the functions of ``mx.np`` on Symbols."""
+from ...numpy import functions as _functions  # noqa: F401
+from ...numpy.frontend import TABLE as _TABLE
+from ...numpy.frontend import bind as _bind
+from .frontend import symbols as _symbols
+from . import linalg, random  # noqa: F401
+from .symbol import _Symbol  # noqa: F401
+
+for _name, _function in _TABLE[""].items():
+    globals()[_name] = _bind(_function, _symbols, _name, __name__)
+__all__ = sorted([*_TABLE[""], "_Symbol", "linalg", "random"])

@@ -1,0 +1,58 @@
+"""Calls operators on Symbols for the functions that `mxnet.numpy.functions` defines."""
+from ...context import current_context
+from ...numpy.frontend import InputTypeError
+from ...ops.registry import get
+from ..compose import create
+from ..symbol import Symbol
+from .symbol import _Symbol
+
+
+class Symbols:
+    """As `mxnet.numpy.frontend.Arrays`, for Symbols."""
+
+    kind = _Symbol
+
+    def is_array(self, x):
+        """Whether `x` is a Symbol of ``mx.sym.np``."""
+        return isinstance(x, _Symbol)
+
+    def call(self, name, *inputs, out=None, **attrs):
+        """The operator's results as Symbols; attributes that are None are left at their defaults."""
+        if out is not None:
+            raise TypeError(f"{name}: a Symbol has no values to write to `out`")
+        op = get(name)
+        for x in inputs:
+            if x is not None and not isinstance(x, Symbol):
+                raise InputTypeError(f"{name}: inputs must be Symbols, received {x!r} of type {type(x).__name__}")
+            if isinstance(x, Symbol) and not isinstance(x, _Symbol):
+                raise TypeError(f"{name}: received a Symbol of mx.sym where one of mx.sym.np is expected; call as_np_ndarray() on it")
+        hint = name.removeprefix("_npi_").removeprefix("_np_").removeprefix("_npx_").lstrip("_").lower()
+        made = create(op, list(inputs), {k: v for k, v in attrs.items() if v is not None}, None, hint)
+        entries = made._outputs
+        return _Symbol(entries) if len(entries) == 1 else [_Symbol([e]) for e in entries]
+
+    def call_scalar(self, name, x, scalar, out=None):
+        """The result of an operator on a Symbol and a number."""
+        return self.call(name, x, scalar=float(scalar), is_int=not isinstance(scalar, float), out=out)
+
+    def truth(self, x):
+        """A boolean scalar, whose value only running tells."""
+        return x
+
+    def context(self, ctx):
+        """The context that an argument ``ctx=None`` stands for."""
+        return current_context() if ctx is None else ctx
+
+    def ndim(self, x):
+        """A Symbol does not know how many axes it has.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        raise NotImplementedError("this function needs the number of axes of its input, which a Symbol does not know; use npx.nonzero or give "
+                                  "an argument for each axis")
+
+
+symbols = Symbols()

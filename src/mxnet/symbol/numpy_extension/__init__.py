@@ -1,0 +1,43 @@
+"""``mx.sym.npx``: the operators of ``mx.npx`` on Symbols."""
+from ...ops import numpy as _register  # noqa: F401
+from ...ops.registry import OPERATORS as _OPERATORS
+from ..functions import operator_function as _operator_function
+from ..numpy.frontend import symbols as _symbols
+from ..numpy.symbol import _Symbol
+from . import random  # noqa: F401
+
+
+def _made(operator):
+    function = _operator_function(operator)
+
+    def npx_function(*args, **kwargs):
+        entries = function(*args, **kwargs)._outputs
+        return _Symbol(entries) if len(entries) == 1 else [_Symbol([e]) for e in entries]
+
+    npx_function.__name__ = npx_function.__qualname__ = operator.removeprefix("_npx_")
+    npx_function.__module__, npx_function.__doc__, npx_function.__signature__ = __name__, function.__doc__, function.__signature__
+    return npx_function
+
+
+def reshape(a, newshape, reverse=False, order="C"):
+    """Another shape for the same elements; see ``mx.npx.reshape`` for the codes."""
+    return _symbols.call("_npx_reshape", a, newshape=newshape, reverse=reverse, order=order)
+
+
+def __getattr__(name):
+    if name == "image":
+        import types
+        module = types.ModuleType(f"{__name__}.image", "Operators on images.")
+        for operator in _OPERATORS:
+            if operator.startswith("_npx__image_"):
+                setattr(module, operator.removeprefix("_npx__image_"), _made(operator))
+        globals()[name] = module
+        return module
+    if not name.startswith("_") and f"_npx_{name}" in _OPERATORS:
+        globals()[name] = _made(f"_npx_{name}")
+        return globals()[name]
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), "image", *(n[5:] for n in _OPERATORS if n.startswith("_npx_") and not n.startswith("_npx__"))})

@@ -1,0 +1,27 @@
+import pytest
+import torch
+
+import mxnet as mx
+
+NAMES = ("CUDA CUDNN NCCL CUDA_RTC TENSORRT CPU_SSE CPU_SSE2 CPU_SSE3 CPU_SSE4_1 CPU_SSE4_2 CPU_SSE4A CPU_AVX CPU_AVX2 OPENMP SSE F16C JEMALLOC "
+         "BLAS_OPEN BLAS_ATLAS BLAS_MKL BLAS_APPLE LAPACK MKLDNN OPENCV CAFFE PROFILER DIST_KVSTORE CXX14 INT64_TENSOR_SIZE SIGNAL_HANDLER DEBUG "
+         "TVM_OP").split()
+
+
+def test_the_features_of_mxnet_in_its_order():
+    assert [f.name for f in mx.runtime.feature_list()] == NAMES
+    assert list(mx.runtime.Features()) == NAMES
+    assert mx.runtime.Features() is mx.runtime.Features()
+
+
+def test_facts():
+    features = mx.runtime.Features()
+    assert features.is_enabled("cuda") == (torch.version.cuda is not None)
+    assert features.is_enabled("MKLDNN") == torch.backends.mkldnn.is_available()
+    assert features.is_enabled("LAPACK") and features["INT64_TENSOR_SIZE"].enabled and not features.is_enabled("TVM_OP")
+    assert repr(features).startswith("[✔ CUDA" if features["CUDA"].enabled else "[✖ CUDA")
+
+
+def test_unknown_feature():
+    with pytest.raises(RuntimeError, match="Feature 'WINGS' is unknown, known features are: \\['CUDA', "):
+        mx.runtime.Features().is_enabled("wings")
