@@ -16,7 +16,8 @@ def add_arguments(parser):
 
 def python_env():
     """The environment of a child process: one thread, this checkout's sources first."""
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, [os.path.join(ROOT, "src"), os.environ.get("PYTHONPATH", "")]))}
+    path = [os.path.join(ROOT, "src"), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -42,8 +42,8 @@ _LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "viz": "visualizati
          "npx": "numpy_extension"}
 _SUBMODULES = {"callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "executor_manager", "gluon", "graph", "image",
                "initializer", "io", "kvstore", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module", "monitor",
-               "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_signature", "onnx", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime",
-               "test_utils", "tools", "torch", "visualization"}
+               "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_signature", "onnx", "optimizer", "profiler",
+               "recordio", "registry", "rnn", "rtc", "runtime", "test_utils", "tools", "torch", "visualization"}
 
 
 def __getattr__(name):

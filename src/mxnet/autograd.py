@@ -125,10 +125,11 @@ def _heads(heads, head_grads, what):
                              "first backward")
         if not head._data.requires_grad:
             continue
-        tensors.append(head._data)
+        recorded = getattr(head._data, "shadow", head._data)  # of an integer array; see ndarray/integers.py
+        tensors.append(recorded)
         if seed is not None and seed.shape != head.shape:
             raise MXNetError(f"{what}: a head gradient of shape {seed.shape} for a head of shape {head.shape}")
-        seeds.append(torch.ones_like(head._data) if seed is None else seed._data.to(head._data.device, head._data.dtype))
+        seeds.append(torch.ones_like(recorded) if seed is None else seed._data.to(recorded.device, recorded.dtype))
     return heads, tensors, seeds
 
 
@@ -376,5 +377,5 @@ class _Bridge(torch.autograd.Function):
         return (None, None, None, *(g._data.detach() if g is not None else None for g in grads))
 
 
-__all__ = ["Function", "NDArray", "backward", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
-           "set_recording", "set_training", "train_mode"]
+__all__ = ["Function", "NDArray", "backward", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode",
+           "record", "set_recording", "set_training", "train_mode"]

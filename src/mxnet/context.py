@@ -93,7 +93,7 @@ class Context(metaclass=_ContextType):
             memory.trim()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _torch_device(typeid, device_id):
     if typeid != 2:
         return torch.device("cpu")
@@ -103,7 +103,7 @@ def _torch_device(typeid, device_id):
     return torch.device("cuda", device_id)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _interned(typeid, device_id):
     return Context(Context.devtype2str[typeid], device_id)
 

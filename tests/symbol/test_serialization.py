@@ -95,6 +95,14 @@ def test_files(tmp_path):
         mx.sym.load(str(tmp_path / "missing.json"))
 
 
+X = {"op": "null", "name": "x", "inputs": []}
+
+
+def activation(attrs, source=0, op="Activation"):
+    """A graph of one operator `act`, after the variable `x`."""
+    return graph(nodes=[X, {"op": op, "name": "act", "attrs": attrs, "inputs": [[source, 0, 0]]}])
+
+
 @pytest.mark.parametrize(("text", "match"), [
     ("zzz", "JSON: not a valid Symbol: not JSON"),
     ("[]", "expected an object, received list"),
@@ -102,12 +110,10 @@ def test_files(tmp_path):
     (graph()[:80], "not JSON"),
     (graph(heads=[[7, 0, 0]]), r"head \[7, 0, 0\] refers to no node"),
     (graph(heads=[[1, 3, 0]]), "asks for output 3 of 'act', which has 1"),
-    (graph(nodes=[{"op": "Activatoin", "name": "act", "inputs": []}]), "node 'act': operator 'Activatoin' is not registered; did you mean Activation"),
-    (graph(nodes=[{"op": "null", "name": "x", "inputs": []},
-                  {"op": "Activation", "name": "act", "attrs": {"act_type": "zelu"}, "inputs": [[0, 0, 0]]}]), "node 'act': Activation: `act_type` must be"),
-    (graph(nodes=[{"op": "null", "name": "x", "inputs": []},
-                  {"op": "Activation", "name": "act", "attrs": {"act_type": "relu", "act": "1"}, "inputs": [[0, 0, 0]]}]), "cannot find argument 'act'"),
-    (graph(nodes=[{"op": "Activation", "name": "act", "attrs": {"act_type": "relu"}, "inputs": [[1, 0, 0]]}]), "has input 1, which does not come before it"),
+    (activation({}, op="Activatoin"), "node 'act': operator 'Activatoin' is not registered; did you mean Activation"),
+    (activation({"act_type": "zelu"}), "node 'act': Activation: `act_type` must be"),
+    (activation({"act_type": "relu", "act": "1"}), "cannot find argument 'act'"),
+    (activation({"act_type": "relu"}, source=1), "has input 1, which does not come before it"),
     (graph(nodes=[{"name": "x"}]), "node 0 is malformed"),
     (graph(nodes=["x"]), "node 0 is malformed"),
 ])
@@ -133,8 +139,8 @@ def test_files_of_version_0_8():
 
 def test_argmax_over_all_axes_before_0_9_5():
     def axis(version):
-        text = json.dumps({"nodes": [{"op": "null", "name": "x", "inputs": []}, {"op": "argmax", "name": "a", "attr": {"axis": "-1"}, "inputs": [[0, 0, 0]]}],
-                           "arg_nodes": [0], "heads": [[1, 0, 0]], "attrs": {"mxnet_version": ["int", version]}})
+        node = {"op": "argmax", "name": "a", "attr": {"axis": "-1"}, "inputs": [[0, 0, 0]]}
+        text = json.dumps({"nodes": [X, node], "arg_nodes": [0], "heads": [[1, 0, 0]], "attrs": {"mxnet_version": ["int", version]}})
         return mx.sym.load_json(text).attr("axis")
 
     assert axis(900) is None and axis(10901) == "-1"

@@ -5,10 +5,10 @@ import warnings
 from .. import ndarray, symbol
 from ..context import current_context
 from ..ndarray import NDArray
+from ..util import is_np_array
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
 from .parameter import DeferredInitializationError, Parameter
-from ..util import is_np_array
 from .utils import UsageError
 
 # Tracing is rare and changes the block; calling a traced block is neither.

@@ -187,7 +187,8 @@ def explain(op, error, tensors, kwargs):
     inputs = ", ".join(f"{n}: {name_of(t.dtype)}{tuple(t.shape)}" if t is not None else f"{n}: none"
                        for n, t in zip(op.inputs if not op.variadic else [f"input {i}" for i in range(len(tensors))], tensors))
     attributes = ", ".join(f"{k}={to_string(v)}" for k, v in kwargs.items() if k in op.attributes)
-    return f"{op.name}: {str(error).splitlines()[0] if str(error) else type(error).__name__} [inputs: {inputs or 'none'}; attributes: {attributes or 'none'}]"
+    what = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"{op.name}: {what} [inputs: {inputs or 'none'}; attributes: {attributes or 'none'}]"
 
 
 def _refuse_input(op, arrays):

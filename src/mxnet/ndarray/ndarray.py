@@ -461,6 +461,9 @@ class NDArray:
         if grad_req != "null" and leaf.dtype.is_floating_point:
             leaf.requires_grad_()
             leaf.register_post_accumulate_grad_hook(self._autograd.deliver)
+        elif grad_req != "null" and leaf.dtype is not torch.bool:
+            from . import integers
+            leaf = integers.mark(leaf, self._autograd.deliver)
         self._data = leaf
 
     @property

@@ -106,7 +106,9 @@ def _read_array(r, name):
 
 
 def _read_legacy(r, magic, what):
-    shape = r.shape(what) if magic == _V1 else r.shape(what, magic if magic <= _MAX_AXES else r.fail(f"{what} has no known magic number ({magic:#x})"), "I")
+    if magic != _V1 and magic > _MAX_AXES:
+        r.fail(f"{what} has no known magic number ({magic:#x})")
+    shape = r.shape(what) if magic == _V1 else r.shape(what, magic, "I")
     if not shape:
         return None
     _skip_context(r, what)

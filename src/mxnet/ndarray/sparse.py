@@ -226,7 +226,7 @@ class CSRNDArray(BaseSparseNDArray):
 
     def _torch(self):
         """The torch tensor of this layout that shares memory."""
-        return torch.sparse_csr_tensor(self._aux[0], self._aux[1], self._values, self.shape)
+        return torch.sparse_csr_tensor(self._aux[0], self._aux[1], self._values, self.shape, check_invariants=False)
 
     def check_format(self, full_check=True):
         """Raise an MXNetError if the index arrays are not those of a csr matrix."""
@@ -348,8 +348,9 @@ def cast_storage(array, stype):
         out = NDArray._new(t, array._ctx)
         if array._leaf is not None:
             from . import dispatch
-            out._autograd = dispatch.Recorded(dispatch.TapeNode(_CAST_STORAGE, {}, [dispatch.entry_of(array)]), 0) if dispatch.mode.recording else None
-            if not dispatch.mode.recording:
+            if dispatch.mode.recording:
+                out._autograd = dispatch.Recorded(dispatch.TapeNode(_CAST_STORAGE, {}, [dispatch.entry_of(array)]), 0)
+            else:
                 out._data = t.detach().clone()
         return out
     t = array._raw()

@@ -157,3 +157,5 @@ def _reduce(op, arrays, attributes):
 
 
 _DIFFERENTIABLE = {_dot}
+
+from . import sparse_graph  # noqa: E402,F401  (registers its kernels with what stands above)

@@ -114,6 +114,12 @@ class ndarray(NDArray):  # noqa: N801
     def __deepcopy__(self, memo):
         return self.copy()
 
+    @property
+    def grad(self):
+        """The gradient that `attach_grad` asked for; None without it, or if its `grad_req` is 'null'."""
+        info = self._autograd
+        return info.grad if info is not None and info.grad_req != "null" else None
+
     # -- copies and conversions ----------------------------------------------------------------------------------------
 
     def item(self, *args):

@@ -54,7 +54,7 @@ def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = 
     index = _bounded(indices, a.shape[axis], mode, "take")
     if index.dim() == 1:
         return a.index_select(axis, index)
-    return a.index_select(axis, index.reshape(-1)).reshape(*a.shape[:axis], *index.shape, *a.shape[axis + 1:])
+    return a.index_select(axis, index.reshape(-1)).reshape((*a.shape[:axis], *index.shape, *a.shape[axis + 1:]))
 
 
 @take.shape_rule
@@ -252,8 +252,8 @@ def ravel_multi_index(data, *, shape: Shape):
     if data.dim() != 2 or data.shape[0] != len(shape):
         raise MXNetError(f"ravel_multi_index: `data` must be 2-D with one row for each axis of shape={shape}, "
                          f"received shape {tuple(data.shape)}")
-    index, out = data.long(), 0
-    for row, size in zip(index.unbind(0), shape):
+    out = data.new_zeros(data.shape[1], dtype=torch.int64)
+    for row, size in zip(data.long().unbind(0), shape):
         out = out * size + row
     return out.to(data.dtype)
 

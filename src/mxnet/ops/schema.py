@@ -15,7 +15,6 @@ import torch
 
 from . import dtypes
 
-
 Shape = tuple[int, ...]
 Floats = tuple[float, ...]
 Axes = Union[int, tuple[int, ...], None]

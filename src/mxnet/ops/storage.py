@@ -1,8 +1,9 @@
 """Operators about how arrays are stored. On dense tensors they hardly do anything; the sparse forms are in ``ndarray.sparse_dispatch``."""
+from typing import Literal
+
 import torch
 
 from .registry import op
-from .schema import Literal
 
 
 @op("cast_storage", aliases=("_sparse_cast_storage",), same_shape=True)

@@ -125,7 +125,7 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
         attrs["__storage_type__"] = str({"default": 0, "row_sparse": 1, "csr": 2}[stype])
     for key, value in kwargs.items():
         if not (key.startswith("__") and key.endswith("__")):
-            raise ValueError(f"Attribute name={key} is not supported. Additional attributes must start and end with double underscores, e.g, __yourattr__")
+            raise ValueError(f"var: the annotation `{key}` must start and end with two underscores, as in `__{key.strip('_')}__`")
         attrs[key] = str(value)
     return Symbol([(Node(None, name, attrs), 0)])
 

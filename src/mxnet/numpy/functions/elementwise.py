@@ -41,12 +41,17 @@ BINARY = {
 }
 
 
+_TESTS = {"logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf"}
+
+
 def unary(F, name, x, out=None, kwargs=None):
     """An element-wise function of an array, a Symbol or a number."""
     if kwargs:
         util._check_ufunc_arguments(name, kwargs)
     operator, plain = UNARY[name]
     if F.is_array(x):
+        if name in _TESTS and out is not None and out.dtype != onp.bool_:
+            raise TypeError(f"{name}: `out` must be a boolean array, received {out.dtype}")
         return F.call(operator, x, out=out)
     if isinstance(x, NUMBERS):
         return plain(x)
@@ -133,6 +138,8 @@ def clip(F, a, a_min, a_max, out=None):
     """
     if a_min is None and a_max is None:
         raise ValueError("array_clip: must set either max or min")
+    if isinstance(a, NUMBERS):
+        return onp.clip(a, a_min, a_max)
     return F.call("_npi_clip", a, a_min=float("-inf") if a_min is None else a_min, a_max=float("inf") if a_max is None else a_max, out=out)
 
 

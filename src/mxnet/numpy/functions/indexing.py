@@ -127,7 +127,7 @@ def unravel_index(F, indices, shape, order="C"):
 def diag_indices_from(F, arr):
     """The indices of the main diagonal: a tuple with one array for each axis."""
     rows = F.call("_npi_diag_indices_from", arr)
-    return tuple(rows[i] for i in range(F.ndim(arr)))
+    return tuple(rows[i] for i in range(arr.ndim)) if hasattr(arr, "ndim") else rows
 
 
 @function()

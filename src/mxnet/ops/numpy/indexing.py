@@ -204,9 +204,9 @@ def _inserted(operator, arr, values, val, axis, find, moves):
         values = arr.new_full((), val)
     values = values.to(arr.dtype)
     values = values.reshape((1,) * (arr.dim() - values.dim()) + tuple(values.shape))
-    if moves:
-        # A single index inserts the values as they are: their first axis becomes the one inserted along.
-        values = values.movedim(0, axis)
+    if len(places) == 1:  # a single index takes any number of entries
+        if moves:
+            values = values.movedim(0, axis)
         places = places * values.shape[axis]
     count = len(places)
     target = list(arr.shape)

@@ -170,8 +170,11 @@ def tensorinv(a, *, ind: int = 2):
 def tensorsolve(a, b, *, a_axes: Shape = ()):
     """x with ``tensordot(a, x, x.ndim) = b``; `a_axes` are moved to the end of `a` before."""
     require_float("_npi_tensorsolve", a, b)
-    axes = tuple(normalize_axis("_npi_tensorsolve", i, a.dim(), "a_axes") for i in a_axes)
-    return torch.linalg.tensorsolve(a, b, axes or None)
+    axes = [normalize_axis("_npi_tensorsolve", i, a.dim(), "a_axes") for i in a_axes]
+    a = a.permute([i for i in range(a.dim()) if i not in axes] + axes)
+    shape = tuple(a.shape)[-(a.dim() - b.dim()):]
+    size = math.prod(shape)
+    return torch.linalg.solve(a.reshape(-1, size), b.reshape(-1)).reshape(shape)
 
 
 def _pinv(A, rcond, hermitian):

@@ -188,8 +188,8 @@ def gamma(input1=None, input2=None, *, shape: Optional[float] = None, scale: Opt
           dtype: _Real = "float32", device: Device = None):
     """Numbers of the gamma distribution; its mean is ``shape * scale``."""
     shape, scale = _parameters((input1, input2), {"shape": shape, "scale": scale}, device)
-    _require_range("gamma", "shape", shape)
-    _require_range("gamma", "scale", scale)
+    _require_range("gamma", "shape", shape, strict=True)
+    _require_range("gamma", "scale", scale, strict=True)
     device = _where((shape, scale), device)
     target = dtypes.NAME_TO_TORCH[dtype]
     sizes = _shape(size, (shape, scale))

@@ -81,6 +81,8 @@ def _moment(name, doc):
     def fn(a, *, axis: Axes = None, dtype: Optional[DType] = None, ddof: int = 0, keepdims: bool = False):
         axes = axes_of(f"_npi_{name}", axis, a.dim())
         values = a if a.is_floating_point() else a.double()
+        if axes == []:  # nothing is reduced: each element is a sample of its own
+            values, axes, keepdims = values.unsqueeze(-1), [-1], False
         if dtype is not None and dtype.is_floating_point and dtype.itemsize > values.dtype.itemsize:
             values = values.to(dtype)
         out = torch.var(values, axes, correction=ddof, keepdim=keepdims)
@@ -150,7 +152,7 @@ def _position(name, function, doc):
         if axis is None:
             out = function(data.reshape(-1), 0)
             return out.reshape((1,) * data.dim()) if keepdims else out
-        return function(data, normalize_axis(f"_npi_{name}", axis, data.dim()), keepdims)
+        return function(data, normalize_axis(f"_npi_{name}", axis, max(data.dim(), 1)), keepdims)
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = f"{doc} Of several equal ones the first counts."

@@ -96,7 +96,9 @@ def squeeze(a, *, axis: Axes = None):
     """Without axes of size 1: all, or the ones named."""
     if axis is None:
         return a.squeeze()
-    axes = [normalize_axis("_np_squeeze", i, a.dim()) for i in ((axis,) if isinstance(axis, int) else axis)]
+    axes = [normalize_axis("_np_squeeze", i, max(a.dim(), 1)) for i in ((axis,) if isinstance(axis, int) else axis)]
+    if not a.dim():
+        return a.view(())
     for i in axes:
         if a.shape[i] != 1:
             raise MXNetError(f"cannot select an axis to squeeze out which has size={a.shape[i]} not equal to one")

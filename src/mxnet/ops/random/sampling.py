@@ -191,7 +191,8 @@ def random_randint(*, low: int, high: int, shape: Optional[Shape] = None, dtype:
         If there is no integer in between.
     """
     _require("_random_randint", low < high, "`low` must be below `high`", low=low, high=high)
-    return torch.randint(low, high, (1,) if shape is None else shape, generator=generator(device), dtype=dtypes.NAME_TO_TORCH[dtype or "int32"], device=device)
+    dtype = dtypes.NAME_TO_TORCH[dtype or "int32"]
+    return torch.randint(low, high, (1,) if shape is None else shape, generator=generator(device), dtype=dtype, device=device)
 
 
 random_randint.shape_rule(stated_shape_rule)

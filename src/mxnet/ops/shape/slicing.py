@@ -3,6 +3,7 @@ from typing import Optional
 
 import torch
 
+from ... import util
 from ...base import MXNetError
 from ..axes import normalize_axis, require_ndim
 from ..registry import op
@@ -214,6 +215,8 @@ def _piece_sizes(size, indices, sections, squeeze_axis):
         small, larger = divmod(size, sections)
         sizes = [small + 1] * larger + [small] * (sections - larger)
     else:
+        if util.is_np_shape():  # as in NumPy, pieces behind the end are empty
+            indices = tuple(min(i, size) for i in indices)
         starts = (*indices, size)
         sizes = [b - a for a, b in zip(starts, starts[1:])]
         if not indices or indices[0] != 0 or min(sizes) < 0:

@@ -13,19 +13,17 @@ class Symbols:
     kind = _Symbol
 
     def is_array(self, x):
-        """Whether `x` is a Symbol of ``mx.sym.np``."""
-        return isinstance(x, _Symbol)
+        """Whether `x` is a Symbol."""
+        return isinstance(x, Symbol)
 
     def call(self, name, *inputs, out=None, **attrs):
         """The operator's results as Symbols; attributes that are None are left at their defaults."""
-        if out is not None:
+        if out is not None and not isinstance(out, Symbol):
             raise TypeError(f"{name}: a Symbol has no values to write to `out`")
         op = get(name)
         for x in inputs:
             if x is not None and not isinstance(x, Symbol):
                 raise InputTypeError(f"{name}: inputs must be Symbols, received {x!r} of type {type(x).__name__}")
-            if isinstance(x, Symbol) and not isinstance(x, _Symbol):
-                raise TypeError(f"{name}: received a Symbol of mx.sym where one of mx.sym.np is expected; call as_np_ndarray() on it")
         hint = name.removeprefix("_npi_").removeprefix("_np_").removeprefix("_npx_").lstrip("_").lower()
         made = create(op, list(inputs), {k: v for k, v in attrs.items() if v is not None}, None, hint)
         entries = made._outputs

@@ -1,0 +1,72 @@
+"""Gradients of integer arrays.
+
+MXNet differentiates integer arrays like any others; torch records floating-point tensors only. A marked integer array therefore holds
+`RecordedIntegers`: its values, and a float64 copy that torch records alongside. Whatever is computed from it computes both.
+"""
+import torch
+from torch.utils._pytree import tree_map
+
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_plain_functions = torch._C.DisableTorchFunctionSubclass
+
+
+class RecordedIntegers(torch.Tensor):
+    """An integer tensor that takes part in a recorded computation through its `shadow`."""
+
+    @staticmethod
+    def wrap(values, shadow):
+        """The tensor `values`, recorded as the float64 tensor `shadow`."""
+        with _plain_functions():
+            out = values.as_subclass(RecordedIntegers)
+        out.shadow = shadow
+        return out
+
+    requires_grad = property(lambda self: True)  # so that nobody takes a short cut which does not record
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        with _plain_functions():
+            result = func(*tree_map(_values, args), **tree_map(_values, kwargs))
+            tensors = isinstance(result, torch.Tensor) or isinstance(result, (tuple, list)) and any(isinstance(r, torch.Tensor) for r in result)
+            if not tensors or not torch.is_grad_enabled():
+                return result
+            try:
+                recorded = func(*tree_map(_recorded, args), **tree_map(_recorded, kwargs))
+            except (RuntimeError, TypeError):  # a function of integers only: bit operations, indices
+                return result
+        if isinstance(result, torch.Tensor):
+            return _joined(result, recorded)
+        return tuple(_joined(r, s) for r, s in zip(result, recorded))
+
+
+def mark(values, deliver):
+    """A leaf with these values; ``deliver(leaf)`` is called when its gradient is there."""
+    shadow = values.double().requires_grad_()
+    shadow.register_post_accumulate_grad_hook(deliver)
+    return RecordedIntegers.wrap(values, shadow)
+
+
+def differentiable(tensor):
+    """The tensor that torch has recorded for `tensor`: its shadow, or itself."""
+    return tensor.shadow if type(tensor) is RecordedIntegers else tensor
+
+
+def _values(x):
+    return x.as_subclass(torch.Tensor) if type(x) is RecordedIntegers else x
+
+
+def _recorded(x):
+    if type(x) is RecordedIntegers:
+        if x.shadow.is_leaf:  # the array may have been written to since it was marked
+            x.shadow.data.copy_(x.as_subclass(torch.Tensor))
+        return x.shadow
+    return torch.float64 if isinstance(x, torch.dtype) and x in _INTEGERS else x
+
+
+def _joined(result, recorded):
+    if not isinstance(recorded, torch.Tensor) or not recorded.requires_grad or result.dtype is torch.bool:
+        return result
+    if result.is_floating_point():
+        return recorded.to(result.dtype)
+    return RecordedIntegers.wrap(result, recorded)

@@ -1,0 +1,11 @@
+"""The operators of ``mx.np`` under their internal names: ``_internal.boolean_mask`` is the operator ``_npi_boolean_mask``."""
+from ...numpy.multiarray import ndarray as _ndarray
+from ...ops import numpy as _register  # noqa: F401
+from ...ops.registry import OPERATORS as _OPERATORS
+from ..functions import operator_function as _operator_function
+
+
+def __getattr__(name):
+    if name.startswith("_") or f"_npi_{name}" not in _OPERATORS:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return _operator_function(f"_npi_{name}", _ndarray)

@@ -1,0 +1,180 @@
+"""Graphs stored as CSRNDArray: what ``ops.graph_sampling`` declares."""
+import logging
+
+import torch
+
+from ..base import MXNetError
+from ..ops import random_state
+from .ndarray import NDArray
+from .sparse import CSRNDArray
+from .sparse_dispatch import kernel
+
+_log = logging.getLogger("mxnet")
+
+
+def _graph(op, array):
+    if not isinstance(array, CSRNDArray):
+        raise MXNetError(f"{op.name}: the graph must be a CSRNDArray, received {array.stype}")
+    return array._values, array._aux[0], array._aux[1]
+
+
+def _dense(tensor, ctx):
+    return NDArray._new(tensor, ctx)
+
+
+def _single(results):
+    return results[0] if len(results) == 1 else results
+
+
+@kernel("_contrib_getnnz")
+def _getnnz(op, arrays, attributes):
+    values, indptr, _ = _graph(op, arrays[0])
+    axis = attributes.get("axis")
+    if axis is None:
+        return _dense(indptr[-1:].clone(), arrays[0]._ctx)
+    if axis != 1:
+        raise MXNetError(f"{op.name}: `axis` must be None or 1 (0 is not supported), received {axis}")
+    return _dense(indptr.diff(), arrays[0]._ctx)
+
+
+@kernel("_contrib_edge_id")
+def _edge_id(op, arrays, attributes):
+    values, indptr, columns = _graph(op, arrays[0])
+    u, v = (a._data.to(torch.int64) for a in arrays[1:])
+    rows, width = arrays[0].shape
+    if u.shape != v.shape or u.dim() != 1:
+        raise MXNetError(f"{op.name}: `u` and `v` must be vectors of one length, received {tuple(u.shape)} and {tuple(v.shape)}")
+    if u.numel() and (int(u.min()) < 0 or int(u.max()) >= rows):
+        raise MXNetError(f"{op.name}: `u` names rows outside of a matrix with {rows}")
+    # Each stored place as one number, in order, so that the wanted ones can be searched for.
+    keys, order = (arrays[0]._row_numbers() * width + columns).sort()
+    found = torch.full_like(u, -1, dtype=values.dtype)
+    if len(keys) == 0:
+        return _dense(found, arrays[0]._ctx)
+    wanted = u * width + v
+    at = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
+    present = (keys[at] == wanted) & (v >= 0) & (v < width)
+    return _dense(torch.where(present, values[order[at]], found), arrays[0]._ctx)
+
+
+@kernel("_contrib_dgl_adjacency")
+def _adjacency(op, arrays, attributes):
+    values, indptr, columns = _graph(op, arrays[0])
+    return CSRNDArray._make(torch.ones(len(values), device=values.device), [indptr.clone(), columns.clone()], arrays[0].shape, arrays[0]._ctx)
+
+
+@kernel("_contrib_dgl_subgraph")
+def _subgraph(op, arrays, attributes):
+    graph, *sets = arrays
+    values, indptr, columns = _graph(op, graph)
+    renumbered, original = [], []
+    for s in sets:
+        vertices = s._data.to(torch.int64)
+        if len(vertices) > 1 and not bool((vertices.diff() >= 0).all()):
+            raise MXNetError(f"{op.name}: The input vertex list has to be sorted")
+        if len(vertices) and (int(vertices[0]) < 0 or int(vertices[-1]) >= graph.shape[0]):
+            raise MXNetError(f"{op.name}: a vertex list goes from {int(vertices[0])} to {int(vertices[-1])}, the graph has {graph.shape[0]} vertices")
+        number = torch.full((max(graph.shape),), -1)
+        number[vertices] = torch.arange(len(vertices))
+        rows = number[graph._row_numbers()]
+        kept = ((rows >= 0) & (number[columns] >= 0)).nonzero().flatten()
+        counts = torch.bincount(rows[kept], minlength=len(vertices))
+        starts = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        shape = (len(vertices), len(vertices))
+        for found, data in ((renumbered, torch.arange(len(kept), dtype=values.dtype)), (original, values[kept])):
+            found.append(CSRNDArray._make(data, [starts.clone(), number[columns[kept]]], shape, graph._ctx))
+    return _single(renumbered + original if attributes["return_mapping"] else renumbered)
+
+
+@kernel("_contrib_dgl_graph_compact")
+def _compact(op, arrays, attributes):
+    n = len(arrays) // 2
+    sizes = attributes["graph_sizes"]
+    if len(arrays) != 2 * n or len(sizes) != n:
+        raise MXNetError(f"{op.name}: {n} graphs need as many vertex lists and `graph_sizes`; received {len(arrays)} arrays and {len(sizes)} sizes")
+    renumbered, original = [], []
+    for graph, listed, size in zip(arrays[:n], arrays[n:], sizes):
+        values, indptr, columns = _graph(op, graph)
+        vertices = listed._data.to(torch.int64)
+        if int(vertices[-1]) != size or len(vertices) != len(indptr):
+            raise MXNetError(f"{op.name}: the vertex list says it has {int(vertices[-1])} vertices and room for {len(vertices) - 1}; `graph_sizes` says "
+                             f"{size}, and the graph has {len(indptr) - 1} rows")
+        number = torch.full((graph.shape[1],), -1)
+        number[vertices[:size]] = torch.arange(size)
+        columns = number[columns]
+        if len(columns) and int(columns.min()) < 0:
+            raise MXNetError(f"{op.name}: the graph has edges to vertices that are not in the vertex list")
+        for found, data in ((renumbered, torch.arange(len(values), dtype=values.dtype)), (original, values.clone())):
+            found.append(CSRNDArray._make(data, [indptr[:size + 1].clone(), columns.clone()], (size, size), graph._ctx))
+    return _single(renumbered + original if attributes["return_mapping"] else renumbered)
+
+
+@kernel("_contrib_dgl_csr_neighbor_uniform_sample")
+def _uniform(op, arrays, attributes):
+    graph, *seeds = arrays
+    found = [_sample(op, graph, None, s, **attributes) for s in seeds]
+    return [f[i] for i in (0, 1, 3) for f in found]
+
+
+@kernel("_contrib_dgl_csr_neighbor_non_uniform_sample")
+def _non_uniform(op, arrays, attributes):
+    graph, probability, *seeds = arrays
+    if probability.shape != (graph.shape[0],):
+        raise MXNetError(f"{op.name}: `probability` must have one value for each of the {graph.shape[0]} vertices, received shape {probability.shape}")
+    found = [_sample(op, graph, probability._data, s, **attributes) for s in seeds]
+    return [f[i] for i in range(4) for f in found]
+
+
+def _sample(op, graph, probability, seed, num_args=0, num_hops=1, num_neighbor=2, max_num_vertices=100):
+    """Vertices, edges, probabilities and hops of one sample; a breadth-first walk."""
+    values, indptr, columns = _graph(op, graph)
+    starts = indptr.tolist()
+    hops = dict.fromkeys(seed._data.to(torch.int64).tolist(), 0)  # vertex -> hop, in the order of joining
+    if len(hops) > max_num_vertices:
+        raise MXNetError(f"{op.name}: {len(hops)} seed vertices are more than max_num_vertices={max_num_vertices}")
+    outside = [v for v in hops if not 0 <= v < graph.shape[0]]
+    if outside:
+        raise MXNetError(f"{op.name}: seed vertex {outside[0]} is not in a graph of {graph.shape[0]} vertices")
+    queue, edges, position = list(hops), {}, 0
+    while position < len(queue) and len(hops) < max_num_vertices:
+        vertex = queue[position]
+        position += 1
+        if hops[vertex] >= num_hops:
+            continue
+        chosen = edges[vertex] = starts[vertex] + _draw(starts[vertex + 1] - starts[vertex], num_neighbor, probability,
+                                                        columns[starts[vertex]:starts[vertex + 1]])
+        for neighbour in columns[chosen].tolist():
+            if len(hops) >= max_num_vertices:
+                break
+            if neighbour not in hops:
+                hops[neighbour] = hops[vertex] + 1
+                queue.append(neighbour)
+    if any(hops[v] < num_hops for v in queue[position:]):
+        _log.warning("%s: the sample is cut short at max_num_vertices=%d; take fewer seeds or neighbours", op.name, max_num_vertices)
+    members = sorted(hops)
+    none = torch.empty(0, dtype=torch.int64)
+    kept = torch.cat([none, *(edges.get(v, none) for v in members)])
+    counts = torch.tensor([len(edges.get(v, none)) for v in members] + [0] * (max_num_vertices - len(members)), dtype=torch.int64)
+    vertices = torch.zeros(max_num_vertices + 1, dtype=torch.int64)
+    vertices[:len(members)], vertices[-1] = torch.tensor(members, dtype=torch.int64), len(members)
+    levels = torch.zeros(max_num_vertices, dtype=torch.int64)
+    levels[:len(members)] = torch.tensor([hops[v] for v in members], dtype=torch.int64)
+    sampled = CSRNDArray._make(values[kept], [torch.cat([counts.new_zeros(1), counts.cumsum(0)]), columns[kept]],
+                               (max_num_vertices, graph.shape[1]), graph._ctx)
+    weights = None
+    if probability is not None:
+        weights = probability.new_zeros(max_num_vertices)
+        weights[:len(members)] = probability[vertices[:len(members)]]
+    return _dense(vertices, graph._ctx), sampled, None if weights is None else _dense(weights, graph._ctx), _dense(levels, graph._ctx)
+
+
+def _draw(count, wanted, probability, columns):
+    """`wanted` different numbers below `count`, or all, in order."""
+    if count <= wanted:
+        return torch.arange(count)
+    generator = random_state.generator(torch.device("cpu"))
+    if probability is None:
+        return torch.randperm(count, generator=generator)[:wanted].sort().values
+    # Where too few vertices have a chance the others are drawn after them.
+    weights = probability[columns].double().clamp(min=1e-300)
+    return torch.multinomial(weights, wanted, generator=generator).sort().values
