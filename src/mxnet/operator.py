@@ -5,10 +5,13 @@ import functools
 import inspect
 import itertools
 import time
+import warnings
 
+import numpy as np
 import torch
 
 from . import autograd
+from . import name as _name
 from .base import MXNetError
 from .context import current_context
 from .ndarray import NDArray, dispatch, zeros
@@ -295,4 +298,125 @@ class _CustomFunction(torch.autograd.Function):
 
 
 OPERATORS["Custom"] = OPERATORS["_npi_Custom"] = CustomOperator()
-__all__ = ["CustomOp", "CustomOpProp", "OperatorArguments", "get_all_registered_operators", "get_operator_arguments", "register"]
+
+
+class PythonOp:
+    """What preceded `CustomOp`: an object that is its own operator. Use `NumpyOp` or `NDArrayOp`, or better `CustomOp`.
+
+    Parameters
+    ----------
+    need_top_grad : bool
+        False for an output layer, which ignores the gradient from above.
+    """
+
+    def __init__(self, need_top_grad=True):
+        warnings.warn(f"{type(self).__name__}: PythonOp, NumpyOp and NDArrayOp have been deprecated. Please use CustomOp", stacklevel=3)
+        self.need_top_grad_ = need_top_grad
+        self._op_type = None
+
+    def __call__(self, *args, **kwargs):
+        return self.get_symbol(*args, **kwargs)
+
+    def get_symbol(self, *args, **kwargs):
+        """A Symbol of this operator over Symbols, given by position or name."""
+        raise NotImplementedError(f"{type(self).__name__} must be a NumpyOp or an NDArrayOp to become a Symbol")
+
+    def forward(self, in_data, out_data):
+        """Write the results into the arrays of `out_data`; by default the first input."""
+        out_data[0][:] = in_data[0]
+
+    def backward(self, out_grad, in_data, out_data, in_grad):
+        """Write the gradients into the arrays of `in_grad`; by default 1."""
+        in_grad[0][:] = 1.0
+
+    def infer_shape(self, in_shape):
+        """Shapes of inputs and outputs (lists), out of those of the inputs."""
+        return in_shape, [in_shape[0]]
+
+    def list_outputs(self):
+        """The names of the outputs."""
+        return ["output"]
+
+    def list_arguments(self):
+        """The names of the inputs."""
+        return ["data"]
+
+    def need_top_grad(self):
+        """Whether `backward` reads the gradient from above."""
+        return self.need_top_grad_
+
+    def _symbol(self, hint, args, kwargs, unpack, pack):
+        """A Symbol of the operator ``Custom``. `unpack` makes what this object works on of arrays, `pack` writes it back to them."""
+        from .symbol import functions
+        if self._op_type is None:
+            self._op_type = f"_python_op{next(_python_ops)}"
+            register(self._op_type)(_prop_class(self, unpack, pack))
+        kwargs["name"] = _name.current().get(kwargs.pop("name", None), hint)
+        return functions.operator_function("Custom")(*args, op_type=self._op_type, **kwargs)
+
+
+_python_ops = itertools.count()
+
+
+def _prop_class(python_op, unpack, pack):
+    """The `CustomOpProp` of a `PythonOp`."""
+    class Runner(CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            outputs = unpack(out_data)
+            python_op.forward(in_data=unpack(in_data), out_data=outputs)
+            pack(outputs, out_data)
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            grads = unpack(in_grad)
+            python_op.backward(out_grad=unpack(out_grad if python_op.need_top_grad() else []), in_data=unpack(in_data),
+                               out_data=unpack(out_data), in_grad=grads)
+            pack(grads, in_grad)
+
+    class Prop(CustomOpProp):
+        def __init__(self):
+            super().__init__(need_top_grad=python_op.need_top_grad())
+
+        def list_arguments(self):
+            return list(python_op.list_arguments())
+
+        def list_outputs(self):
+            return list(python_op.list_outputs())
+
+        def infer_shape(self, in_shape):
+            return python_op.infer_shape(in_shape)
+
+        def create_operator(self, ctx, in_shapes, in_dtypes):
+            return Runner()
+
+    return Prop
+
+
+class NumpyOp(PythonOp):
+    """An operator whose `forward` and `backward` work on numpy arrays in place. Deprecated: use `CustomOp`."""
+
+    def get_symbol(self, *args, **kwargs):
+        """A Symbol of this operator over Symbols, given by position or name."""
+        def unpack(arrays):
+            return [np.array(a.asnumpy()) for a in arrays]
+
+        def pack(values, arrays):
+            for value, array in zip(values, arrays):
+                array[:] = value
+
+        return self._symbol("_native", args, kwargs, unpack, pack)
+
+
+class NDArrayOp(PythonOp):
+    """An operator whose `forward` and `backward` write into NDArrays. Deprecated: use `CustomOp`."""
+
+    def get_symbol(self, *args, **kwargs):
+        """A Symbol of this operator over Symbols, given by position or name."""
+        return self._symbol("_ndarray", args, kwargs, list, lambda values, arrays: None)
+
+    def declare_backward_dependency(self, out_grad, in_data, out_data):
+        """Which arrays, by number, `backward` reads. All of them are kept, so the answer makes no difference to the result."""
+        return [*(out_grad if self.need_top_grad() else []), *in_data, *out_data]
+
+
+__all__ = ["CustomOp", "CustomOpProp", "NDArrayOp", "NumpyOp", "OperatorArguments", "PythonOp", "get_all_registered_operators",
+           "get_operator_arguments", "register"]

@@ -212,3 +212,9 @@ def test_the_callers_grad_mode_is_left_alone():
             assert torch.is_grad_enabled() is enabled
         z.backward()
         assert x.grad.asnumpy().tolist() == [2, 2]
+
+
+def test_operators_named_like_builtins_do_not_hide_them():
+    assert nd.sparse.slice is not slice and nd.sum is not sum
+    csr = nd.array([[0, 1], [2, 0]]).tostype("csr")
+    assert csr[0:1].asnumpy().tolist() == [[0, 1]]

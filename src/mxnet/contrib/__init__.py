@@ -2,7 +2,8 @@
 import importlib as _importlib
 
 _SUBMODULES = ("amp", "autograd", "io", "onnx", "quantization", "svrg_optimization", "tensorboard", "text")
-_ELSEWHERE = {"nd": "mxnet.ndarray.contrib", "ndarray": "mxnet.ndarray.contrib", "sym": "mxnet.symbol.contrib", "symbol": "mxnet.symbol.contrib"}
+_ELSEWHERE = {"nd": "mxnet.ndarray.contrib", "ndarray": "mxnet.ndarray.contrib", "sym": "mxnet.symbol.contrib", "symbol": "mxnet.symbol.contrib",
+              "quant": "mxnet.contrib.quantization", "tb": "mxnet.contrib.tensorboard"}
 
 
 def __getattr__(name):

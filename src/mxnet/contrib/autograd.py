@@ -99,5 +99,5 @@ def grad(func, argnum=None):
     return wrapped
 
 
-__all__ = ["NDArray", "TrainingStateScope", "backward", "compute_gradient", "grad", "grad_and_loss", "mark_variables", "set_is_training", "test_section",
-           "train_section", "zeros_like"]
+__all__ = ["NDArray", "TrainingStateScope", "backward", "compute_gradient", "grad", "grad_and_loss", "mark_variables", "set_is_training",
+           "test_section", "train_section", "zeros_like"]

@@ -95,7 +95,8 @@ def _interleaved(*groups):
 def multi_adamw_update(weights, grads, mean, var, rescale_grad, lrs, wds, etas, out=None, name=None, size=0, **kwargs):
     """One step of AdamW for several weights (lists of arrays and of numbers); see `adamw_update`."""
     arrays = [*_interleaved(weights, grads, mean, var), _rescale(rescale_grad, weights[0])]
-    return _operator_function("_multi_adamw_update")(*arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, out=out, name=name, **kwargs)
+    return _operator_function("_multi_adamw_update")(*arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, out=out, name=name,
+                                                     **kwargs)
 
 
 def multi_mp_adamw_update(weights, grads, mean, var, weights32, rescale_grad, lrs, wds, etas, out=None, name=None, size=0, **kwargs):

@@ -74,7 +74,7 @@ def in_graph(array):
 
 
 def refuse_inplace():
-    raise MXNetError("in-place operations (+=, -=, x[:] = ..., out=x) on an array that takes part in a recorded computation are not "
+    raise MXNetError("Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd on an array that takes part in the computation; "
                      "supported: write into a new array, or do it outside autograd.record()")
 
 

@@ -1,4 +1,5 @@
 """From operators to the functions of ``mx.nd``."""
+import builtins
 import inspect
 
 import torch
@@ -192,7 +193,9 @@ def namespace_lookup(module_name, prefix, make, underscored=False):
             for candidate in (prefix + name, name) if underscored or prefix == "_sparse_" else (prefix + name,):
                 if candidate in OPERATORS and (underscored or not candidate.startswith("_") or prefix):
                     function = make(candidate)
-                    setattr(sys.modules[module_name], name, function)
+                    # `slice`, `sum` and the like must not hide Python's own from the code of that module.
+                    if not hasattr(builtins, name):
+                        setattr(sys.modules[module_name], name, function)
                     return function
         raise AttributeError(f"module '{module_name}' has no attribute '{name}'")
 

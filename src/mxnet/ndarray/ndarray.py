@@ -34,7 +34,7 @@ class Marked:
         if buffer._is_sparse:
             buffer._take_dense(gradient.detach(), self.grad_req == "add")
         elif self.grad_req == "add":
-            buffer._data.data.add_(gradient)
+            buffer._data.data.add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
         elif buffer._data.dtype == gradient.dtype and buffer._owns_memory() and gradient.is_contiguous():
             buffer._data = gradient.detach()
         else:

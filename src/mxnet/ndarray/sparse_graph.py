@@ -97,8 +97,8 @@ def _compact(op, arrays, attributes):
         values, indptr, columns = _graph(op, graph)
         vertices = listed._data.to(torch.int64)
         if int(vertices[-1]) != size or len(vertices) != len(indptr):
-            raise MXNetError(f"{op.name}: the vertex list says it has {int(vertices[-1])} vertices and room for {len(vertices) - 1}; `graph_sizes` says "
-                             f"{size}, and the graph has {len(indptr) - 1} rows")
+            raise MXNetError(f"{op.name}: the vertex list says it has {int(vertices[-1])} vertices and room for {len(vertices) - 1}; "
+                             f"`graph_sizes` says {size}, and the graph has {len(indptr) - 1} rows")
         number = torch.full((graph.shape[1],), -1)
         number[vertices[:size]] = torch.arange(size)
         columns = number[columns]
@@ -120,7 +120,8 @@ def _uniform(op, arrays, attributes):
 def _non_uniform(op, arrays, attributes):
     graph, probability, *seeds = arrays
     if probability.shape != (graph.shape[0],):
-        raise MXNetError(f"{op.name}: `probability` must have one value for each of the {graph.shape[0]} vertices, received shape {probability.shape}")
+        raise MXNetError(f"{op.name}: `probability` must have one value for each of the {graph.shape[0]} vertices, "
+                         f"received shape {probability.shape}")
     found = [_sample(op, graph, probability._data, s, **attributes) for s in seeds]
     return [f[i] for i in range(4) for f in found]
 

@@ -192,10 +192,10 @@ class ndarray(NDArray):  # noqa: N801
             index = indexing.check_integer(key, 0, self._data.shape[0])
             return self._select(lambda t: t.select(0, index))
         key = _normalized(key)
-        if not self._data.dim() and key != () and key is not Ellipsis and not _is_mask(key):
-            raise IndexError("scalar tensor can only accept `()` as index")
-        if key == () if isinstance(key, tuple) else key is Ellipsis:
+        if key is Ellipsis or isinstance(key, tuple) and key == ():
             return self
+        if not self._data.dim() and not _is_mask(key):
+            raise IndexError("scalar tensor can only accept `()` as index")
         if indexing.is_basic(key):
             return self._select(lambda t: indexing.basic_view(t, key))
         where, flips = _torch_key(key, self)
@@ -215,21 +215,26 @@ class ndarray(NDArray):  # noqa: N801
         if isinstance(value, NDArray) and not isinstance(value, ndarray):
             raise TypeError("Cannot assign mx.nd.NDArray to mxnet.numpy.ndarray; call as_np_ndarray() on it")
         key = _normalized(key)
-        if not self._data.dim() and not (key == () or key is Ellipsis or _is_mask(key)):
+        whole = key is Ellipsis or isinstance(key, tuple) and key == ()
+        if not self._data.dim() and not whole and not _is_mask(key):
             raise IndexError("scalar tensor can only accept `()` as index")
+        if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
+            refuse_inplace()
         if not self._data.dim() and not _is_mask(key):
             if not isinstance(value, (*numeric_types, ndarray, onp.ndarray)) or not isinstance(value, numeric_types) and value.size != 1:
                 raise ValueError("setting an array element with a sequence.")
             value = value.reshape(()) if isinstance(value, (ndarray, onp.ndarray)) else value
         if indexing.is_basic(key):
             return super().__setitem__(key, value)
-        if mode.recording and in_graph(self):
-            refuse_inplace()
         where, flips = _torch_key(key, self)
         if flips:
             raise IndexError("assignment to a slice with a negative step together with index arrays is not supported; flip the array first")
         target = self._data.data
         values = self._as_values(value).to(target.dtype)
+        if _is_mask(key) and values.numel() == 1:
+            mask = where[0]
+            target.masked_fill_(mask.reshape((*mask.shape, *[1] * (target.dim() - mask.dim()))), values.reshape(()))
+            return
         selected = tuple(target[where].shape) if values.dim() else ()
         try:
             target[where] = _drop_leading(values, len(selected))

@@ -355,7 +355,7 @@ def quantized_batch_norm(data, gamma, beta, moving_mean, moving_var, min_data, m
     `gamma` is always used, whatever `fix_gamma` says, as in MXNet.
     """
     if min_calib_range is None or max_calib_range is None:
-        raise MXNetError("_contrib_quantized_batch_norm: `min_calib_range` and `max_calib_range` must be given: it works with a calibrated range only")
+        raise MXNetError("_contrib_quantized_batch_norm works with a calibrated range only: give `min_calib_range` and `max_calib_range`")
     low, high = _calibrated(min_calib_range, max_calib_range, data)
     scale = _INT8 / _limit(low, high)
     factor = gamma / (moving_var + eps).sqrt()

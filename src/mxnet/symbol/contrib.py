@@ -61,8 +61,8 @@ def _update(op, symbols, rescale_grad, **attributes):
 def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0, clip_gradient=-1, out=None, name=None,
                  **kwargs):
     """One step of AdamW. `rescale_grad` may be a number or a Symbol; where it is 0, NaN or infinite nothing changes."""
-    return _update("_adamw_update", {"weight": weight, "grad": grad, "mean": mean, "var": var}, rescale_grad, lr=lr, eta=eta, beta1=beta1, beta2=beta2,
-                   epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
+    return _update("_adamw_update", {"weight": weight, "grad": grad, "mean": mean, "var": var}, rescale_grad, lr=lr, eta=eta, beta1=beta1,
+                   beta2=beta2, epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
 
 
 def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0, clip_gradient=-1, out=None,

@@ -40,10 +40,19 @@ class TestTrainer:
         on(low)
         net, trainer = linear()
         assert backward(net, trainer).asnumpy().tolist() == [196608]
-        assert net.weight.grad().asnumpy().tolist() == [[65536, 131072]] if low == "bfloat16" else True
-        if low == "bfloat16":
+        trainer.step(1)
+        # 65536 is more than float16 can hold: the first step is left out.
+        gradient, weight = ([np.inf] * 2, [1, 1]) if low == "float16" else ([65536, 131072], [0, -1])
+        assert net.weight.grad().asnumpy().tolist() == [gradient] and net.weight.data().asnumpy().tolist() == [weight]
+
+    def test_float16_recovers(self, on, low):
+        on(low)
+        net, trainer = linear()
+        for _ in range(4):
+            backward(net, trainer)
             trainer.step(1)
-            assert net.weight.data().asnumpy().tolist() == [[0, -1]]
+        # Three steps overflow, with scales of 65536, 65536 and 32768; each one made is [1, 2].
+        assert net.weight.data().asnumpy().tolist() == [[0, -1] if low == "float16" else [-3, -7]]
 
     def test_overflow_skips_the_step(self, on, low):
         on(low)

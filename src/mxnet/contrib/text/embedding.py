@@ -156,29 +156,31 @@ class _TokenEmbedding(vocab.Vocabulary):
         """Read the lines ``token<delim>number<delim>number...`` of a file; the first vector of a token counts."""
         path = os.path.expanduser(pretrained_file_path)
         if not os.path.isfile(path):
-            raise ValueError(f"`pretrained_file_path` must be a valid path to the pre-trained token embedding file, received {pretrained_file_path!r}")
+            raise ValueError("`pretrained_file_path` must be a valid path to the pre-trained token embedding file, "
+                             f"received {pretrained_file_path!r}")
         _log.info("Loading pre-trained token embedding vectors from %s", path)
         unknown, seen, vectors, length = None, set(), [], None
         with open(path, encoding=encoding) as lines:
             for number, line in enumerate(lines, 1):
                 token, *values = line.rstrip().split(elem_delim)
                 if not values:
-                    raise AssertionError(f"At line {number} of the pre-trained text embedding file: {path} holds no {elem_delim!r} after the token")
+                    raise AssertionError(f"At line {number} of the pre-trained text embedding file {path}: no {elem_delim!r} follows the token")
                 vector = np.array(values, dtype="float32")
                 if token == self.unknown_token and unknown is None:
                     unknown = vector
                 elif token in seen:
-                    warnings.warn(f"At line {number} of the pre-trained token embedding file: a second vector for token {token} is skipped", stacklevel=2)
+                    warnings.warn(f"At line {number} of the pre-trained token embedding file: a second vector for token {token} is skipped",
+                                  stacklevel=2)
                     continue
                 elif len(vector) == 1:
-                    warnings.warn(f"At line {number} of the pre-trained text embedding file: token {token} with 1-dimensional vector {values} is "
-                                  "likely a header and is skipped", stacklevel=2)
+                    warnings.warn(f"At line {number} of the pre-trained text embedding file: token {token} with 1-dimensional vector {values} "
+                                  "is likely a header and is skipped", stacklevel=2)
                     continue
                 else:
                     length = length or len(vector)
                     if len(vector) != length:
-                        raise AssertionError(f"At line {number} of the pre-trained token embedding file: the dimension of token {token} is {len(vector)}, "
-                                             f"that of the tokens before is {length}")
+                        raise AssertionError(f"At line {number} of the pre-trained token embedding file: the dimension of token {token} is "
+                                             f"{len(vector)}, that of the tokens before is {length}")
                     vectors.append(vector)
                     self._token_to_idx[token] = len(self._idx_to_token)
                     self._idx_to_token.append(token)

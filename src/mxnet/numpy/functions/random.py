@@ -143,6 +143,30 @@ def randn(F, *size, **kwargs):
     return normal(F, 0.0, 1.0, size=tuple(size), **kwargs)
 
 
+@function("random")
+def multivariate_normal(F, mean, cov, size=None, check_valid=None, tol=None):
+    """Normally distributed vectors.
+
+    Parameters
+    ----------
+    mean : ndarray
+        (..., N)
+    cov : ndarray
+        (..., N, N), symmetric and positive definite.
+    size : int or tuple of int, optional
+        Stands before the axes that `mean` and `cov` broadcast to.
+
+    Raises
+    ------
+    NotImplementedError
+        If `check_valid` or `tol` is given.
+    """
+    for name, value in (("check_valid", check_valid), ("tol", tol)):
+        if value is not None:
+            raise NotImplementedError(f"Parameter `{name}` is not supported")
+    return F.call("_npi_mvn_fallback", mean, cov, size=_size(size))
+
+
 @function("npx.random")
 def uniform_n(F, low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None):
     """As ``np.random.uniform``, with `batch_shape` before the shape of the parameters."""

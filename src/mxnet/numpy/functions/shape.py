@@ -204,16 +204,7 @@ def ediff1d(F, ary, to_end=None, to_begin=None):
 @function()
 def resize(F, a, new_shape):
     """The elements, repeated as often as needed, in another shape."""
-    size = 1
     new_shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
-    for n in new_shape:
-        if n < 0:
-            raise ValueError("all elements of `new_shape` must be non-negative")
-        size *= n
-    flat = F.call("_npx_reshape", a, newshape=-1)
-    if F.kind.__name__ != "ndarray":
-        raise NotImplementedError("resize needs to know the array's size, which a Symbol has not; use tile and slice")
-    if not a.size or not size:
-        return F.call("_npi_zeros", shape=new_shape, dtype=a.dtype, ctx=a.ctx)
-    flat = F.call("_npi_tile", flat, reps=(-(-size // a.size),))
-    return F.call("_np_reshape", F.call("_npi_slice", flat, begin=(0,), end=(size,)), newshape=new_shape)
+    if any(n < 0 for n in new_shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    return F.call("_npi_resize_fallback", a, new_shape=new_shape)

@@ -235,7 +235,7 @@ def multinomial(a=None, *, n: int, pvals: Optional[Floats] = None, size: Optiona
     sizes = size or ()
     if p.device.type == "meta" or not p.numel():
         return torch.empty((*sizes, p.numel()), dtype=torch.int64, device=p.device)
-    if p[:-1].sum().item() > 1 + 1e-9 or p.min().item() < 0:
+    if p[:-1].sum().item() > 1 + 1e-6 or p.min().item() < 0:
         raise MXNetError("multinomial: the probabilities must not be negative, and sum(pvals[:-1]) must not be above 1")
     count = 1
     for s in sizes:
@@ -280,3 +280,14 @@ def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[
 
 
 choice.dtype_rule(result_is(torch.int64))
+
+
+@op("_npi_mvn_fallback", no_gradient=True)
+def multivariate_normal(mean, cov, *, size: Optional[Shape] = None):
+    """Normally distributed vectors: means (..., N), covariances (..., N, N); `size` stands before the axes these broadcast to."""
+    batch = torch.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
+    noise = torch.empty((*(size or ()), *batch, mean.shape[-1]), dtype=mean.dtype, device=mean.device)
+    if noise.device.type == "meta":
+        return noise
+    noise.normal_(generator=generator(mean.device))
+    return mean + (torch.linalg.cholesky(cov) @ noise.unsqueeze(-1)).squeeze(-1)

@@ -17,6 +17,9 @@ def _sum_type_rule(in_types, out_types, *, dtype=None, **_):
     return [given], [_sum_type(dtype, given) if given is not None or dtype else out_types[0]]
 
 
+_HALVES = (torch.float16, torch.bfloat16)
+
+
 def _all_axes(data, axes):
     return list(range(data.dim())) if axes is None else axes
 
@@ -29,7 +32,7 @@ def sum(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool =
     if axes == []:
         out = a.to(target, copy=True)
     else:
-        work = target if target is not torch.bool else torch.float64
+        work = torch.float64 if target is torch.bool else a.dtype if target in _HALVES and a.is_floating_point() else target
         out = torch.sum(a, _all_axes(a, axes), keepdim=keepdims, dtype=work).to(target) if a.dim() else a.to(target, copy=True)
     return out + initial if initial is not None else out
 

@@ -1,5 +1,6 @@
 """NumPy operators that change shapes, move axes, or take diagonals and differences."""
 import ast
+import math
 
 import numpy as np
 import torch
@@ -268,3 +269,13 @@ def ediff1d(input1, input2=None, input3=None, *, to_begin_arr_given: bool = Fals
         end = input1.new_full((1,), to_end_scalar)
     middle = torch.diff(input1.reshape(-1)) if input1.numel() else input1.reshape(-1)
     return torch.cat([t for t in (begin, middle, end) if t is not None])
+
+
+@op("_npi_resize_fallback")
+def resize(a, *, new_shape: Shape):
+    """The elements, repeated as often as needed, in another shape."""
+    size = math.prod(new_shape)
+    flat = a.reshape(-1)
+    if not flat.shape[0] or not size:
+        return a.new_zeros(new_shape)
+    return flat.repeat(-(-size // flat.shape[0]))[:size].reshape(new_shape).clone()

@@ -4,6 +4,7 @@ from typing import Literal, Optional
 import torch
 import torch.nn.functional as F
 
+from ... import util
 from ...base import MXNetError
 from ..axes import normalize_axis, require_ndim
 from ..registry import op
@@ -14,7 +15,7 @@ from ..shapes import known, unify
 @op("tile", aliases=("_npi_tile",))
 def tile(data, *, reps: Shape):
     """Lay `data` side by side ``reps[i]`` times along axis `i`; missing leading axes count as 1."""
-    if reps and min(reps) < 1:
+    if reps and min(reps) < (0 if util.is_np_shape() else 1):
         raise MXNetError(f"tile: `reps` must be positive, received {reps}")
     return data.repeat((1,) * (data.dim() - len(reps)) + reps)
 

@@ -39,7 +39,7 @@ def _view(operator, data, begin, end, step):
 
 
 @op("slice", aliases=("crop", "_sparse_slice", "_npi_slice", "_npx_slice"))
-def slice_(data, *, begin: Shape, end: Shape, step: Shape = ()):
+def slice_(data, *, begin: Shape, end: Shape, step: Optional[Shape] = ()):
     """The block ``begin[i]:end[i]:step[i]`` of each leading axis; None stands for the default of Python's slices.
 
     Example

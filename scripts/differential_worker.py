@@ -1,0 +1,131 @@
+"""One case of `differential.py`, run by whichever mxnet is importable: the tool imports this with Remex, and starts it with MXNet 1.9.1.
+
+As a program it reads cases from standard input and writes what came of each to standard output, until the input ends. It must run on
+the old Python and NumPy of MXNet 1.9.1.
+"""
+import contextlib
+import os
+import pickle
+import struct
+import sys
+import warnings
+
+import numpy as np
+
+LARGEST = 1 << 20  # numbers in a result that is still compared
+
+
+def pack(array):
+    """An array in a form that every NumPy reads."""
+    array = np.ascontiguousarray(array).reshape(np.shape(array))
+    if array.dtype.itemsize == 2 and array.dtype.kind == "V":  # bfloat16, which NumPy doesn't know
+        array = (array.view("uint16").astype("uint32") << 16).view("float32")
+    return array.dtype.name, array.shape, array.tobytes()
+
+
+def unpack(packed):
+    dtype, shape, content = packed
+    return np.frombuffer(content, dtype).reshape(shape)
+
+
+def one_line(error):
+    """What an error says, without where in MXNet's sources it was raised."""
+    lines = [line.strip() for line in str(error).strip().splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("Traceback", "File "))]
+    return " ".join(lines)[:300]
+
+
+def head_gradient(shape, dtype):
+    """What comes from above: different numbers without order."""
+    return (((np.arange(int(np.prod(shape))) * 271 + 7) % 499) / 250.0 - 1).astype(dtype).reshape(shape)
+
+
+def evaluate(mx, invoke, case, seed=1):
+    """Outputs, gradients and changed inputs of a case, or the error that it raised.
+
+    Parameters
+    ----------
+    mx : module
+    invoke : callable
+        ``invoke(operator name, arrays, attributes as strings)`` returns a list of arrays.
+    case : dict
+        `operator`, `inputs` (packed), `attributes`, `gradient` (positions), `grad_req`, `training`.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _evaluate(mx, invoke, case, seed)
+    except Exception as error:
+        return {"error": type(error).__name__, "message": one_line(error)}
+
+
+def _evaluate(mx, invoke, case, seed):
+    mx.random.seed(seed)
+    given = [unpack(p) for p in case["inputs"]]
+    arrays = [mx.nd.array(a, dtype=a.dtype) for a in given]
+    for i in case["gradient"]:
+        arrays[i].attach_grad(case["grad_req"])
+        arrays[i].grad[:] = 1  # what `add` adds to, and `write` must not keep
+    with contextlib.ExitStack() as stack:
+        if case["gradient"]:
+            stack.enter_context(mx.autograd.record(train_mode=case["training"]))
+        else:
+            stack.enter_context(mx.autograd.train_mode() if case["training"] else mx.autograd.predict_mode())
+        outputs = invoke(case["operator"], arrays, case["attributes"])
+    found = {"outputs": [], "gradients": {}, "inputs": {}}
+    for output in outputs:
+        if output.size > LARGEST:
+            raise OverflowError("the result is too large to be compared")
+        found["outputs"].append(pack(output.asnumpy()))
+    for i, (array, before) in enumerate(zip(arrays, given)):
+        if not case["gradient"]:
+            after = array.asnumpy()
+            if not np.array_equal(after, before, equal_nan=after.dtype.kind == "f"):
+                found["inputs"][i] = pack(after)
+    if case["gradient"]:
+        try:
+            mx.autograd.backward(outputs, [mx.nd.array(head_gradient(o.shape, o.dtype), dtype=o.dtype) for o in outputs])
+            found["gradients"] = {i: pack(arrays[i].grad.asnumpy()) for i in case["gradient"]}
+        except mx.base.MXNetError as error:
+            found["gradients"] = {"error": one_line(error)}
+    return found
+
+
+def _mxnet_invoke():
+    """How MXNet 1.9.1 calls any operator by its name."""
+    import ctypes
+
+    from mxnet._ctypes.ndarray import _imperative_invoke
+    from mxnet.base import _LIB, OpHandle, c_str, check_call
+    handles = {}
+
+    def invoke(name, arrays, attributes):
+        if name not in handles:
+            handle = OpHandle()
+            check_call(_LIB.NNGetOpHandle(c_str(name), ctypes.byref(handle)))
+            handles[name] = handle.value
+        outputs = _imperative_invoke(handles[name], arrays, list(attributes), list(attributes.values()), None, False, False)
+        return outputs if isinstance(outputs, list) else [outputs]
+    return invoke
+
+
+def main():
+    # MXNet prints to standard output, too: that goes to the errors, and the answers keep the pipe.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
+    import mxnet as mx
+    invoke = _mxnet_invoke()
+    while True:
+        size = sys.stdin.buffer.read(8)
+        if not size:
+            return
+        case = pickle.loads(sys.stdin.buffer.read(struct.unpack("<q", size)[0]))
+        answer = pickle.dumps(evaluate(mx, invoke, case), protocol=4)
+        answers.write(struct.pack("<q", len(answer)) + answer)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
