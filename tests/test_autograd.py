@@ -92,7 +92,7 @@ def test_inplace_on_recorded_arrays_is_refused():
     with autograd.record():
         y = x * 2
         for change in (lambda: y.__iadd__(1), lambda: x.__setitem__(0, 5), lambda: nd.sqrt(y, out=y)):
-            with pytest.raises(mx.MXNetError, match="in-place operations .* not supported"):
+            with pytest.raises(mx.MXNetError, match="Inplace operations .* not supported"):
                 change()
     x[0] = 5
     assert x.asnumpy().tolist() == [5, 2]

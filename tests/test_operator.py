@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 import mxnet as mx
@@ -72,3 +73,59 @@ def test_errors():
         nd.Custom(x, op_type="test_scale")
     with pytest.raises(TypeError, match="decorates a subclass of CustomOpProp"):
         mx.operator.register("x")(int)
+
+
+class NumpySoftmax(mx.operator.NumpyOp):
+    """The output layer of MXNet's old example."""
+
+    def __init__(self):
+        super().__init__(need_top_grad=False)
+
+    def list_arguments(self):
+        return ["data", "label"]
+
+    def infer_shape(self, in_shape):
+        return [in_shape[0], (in_shape[0][0],)], [in_shape[0]]
+
+    def forward(self, in_data, out_data):
+        e = np.exp(in_data[0] - in_data[0].max(1, keepdims=True))
+        out_data[0][:] = e / e.sum(1, keepdims=True)
+
+    def backward(self, out_grad, in_data, out_data, in_grad):
+        assert out_grad == []
+        in_grad[0][:] = out_data[0]
+        in_grad[0][np.arange(len(in_data[1])), in_data[1].astype(int)] -= 1
+
+
+class Square(mx.operator.NDArrayOp):
+    def forward(self, in_data, out_data):
+        out_data[0][:] = in_data[0] * in_data[0]
+
+    def backward(self, out_grad, in_data, out_data, in_grad):
+        in_grad[0][:] = 2 * in_data[0] * out_grad[0]
+
+
+def test_numpy_op():
+    with pytest.warns(UserWarning, match="deprecated. Please use CustomOp"):
+        net = NumpySoftmax()(data=mx.sym.var("x"), name="sm")
+    assert (net.list_arguments(), net.list_outputs()) == (["x", "sm_label"], ["sm_output"])
+    exe = net.simple_bind(mx.cpu(), x=(2, 3))
+    out = exe.forward(is_train=True, x=nd.array([[1, 2, 3], [0, 0, 0]]), sm_label=nd.array([0, 2]))[0]
+    np.testing.assert_allclose(out.asnumpy()[0], [0.09003057, 0.24472846, 0.66524094], rtol=1e-6)
+    exe.backward()
+    np.testing.assert_allclose(exe.grad_dict["x"].asnumpy(), [[-0.90996945, 0.24472846, 0.66524094], [1 / 3, 1 / 3, -2 / 3]], rtol=1e-6)
+
+
+def test_ndarray_op():
+    with pytest.warns(UserWarning):
+        operator = Square()
+    assert operator.declare_backward_dependency([1], [2], [3]) == [1, 2, 3]
+    exe = (3 * operator(mx.sym.var("x"))).simple_bind(mx.cpu(), x=(2,))
+    assert exe.forward(is_train=True, x=nd.array([3, 4]))[0].asnumpy().tolist() == [27, 48]
+    exe.backward(nd.ones((2,)))
+    assert exe.grad_dict["x"].asnumpy().tolist() == [18, 24]
+
+
+def test_python_op_alone_is_no_symbol():
+    with pytest.warns(UserWarning), pytest.raises(NotImplementedError, match="must be a NumpyOp or an NDArrayOp"):
+        mx.operator.PythonOp()(mx.sym.var("x"))

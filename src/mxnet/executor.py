@@ -219,7 +219,7 @@ class Executor:
 
     def _is_loss(self, i):
         node, _ = self._symbol._outputs[i]
-        return node.op is not None and node.op.loss
+        return node.op is not None and node.op.is_loss(node.parsed())
 
     # -- arrays ------------------------------------------------------------------------------------------------------------
 

@@ -203,6 +203,9 @@ class CustomOperator(Operator):
     def mutated_inputs(self, parsed):
         return _prop_of(parsed).list_auxiliary_states()
 
+    def is_loss(self, parsed):
+        return not _prop_of(parsed).need_top_grad_
+
     def outputs(self, parsed):
         return len(_prop_of(parsed).list_outputs())
 

@@ -218,3 +218,19 @@ def test_operators_named_like_builtins_do_not_hide_them():
     assert nd.sparse.slice is not slice and nd.sum is not sum
     csr = nd.array([[0, 1], [2, 0]]).tostype("csr")
     assert csr[0:1].asnumpy().tolist() == [[0, 1]]
+
+
+def test_what_shares_memory():
+    x = grid()
+    for shared in (x.reshape((4, 3)), x.expand_dims(0, inplace=True), x.flatten(inplace=True), x[0:2]):
+        shared[:] = 5
+        assert (x.asnumpy() == 5).any()
+        x[:] = 0
+    for copy in (nd.reshape(x, (4, 3)), x.expand_dims(0), x.flatten(), nd.squeeze(x), nd.Dropout(x), x.astype("float32"), x.transpose(1, 0),
+                 nd.identity(x), nd.BlockGrad(x), x.slice_axis(axis=0, begin=0, end=3), x.broadcast_to((3, 4)), nd.concat(x, dim=0)):
+        copy[:] = 5
+        assert (x.asnumpy() == 0).all()
+
+
+def test_reshape_to_less_keeps_the_beginning():
+    assert grid().reshape((2, 2)).asnumpy().tolist() == [[0, 1], [2, 3]]

@@ -111,8 +111,7 @@ class CachedOp:
         if recorded and mode.recording:
             node = TapeNode(self, {}, [entry_of(a) for a in args])
             for i, o in enumerate(outputs):
-                if o._data.requires_grad:
-                    o._autograd = Recorded(node, i)
+                o._autograd = Recorded(node, i)
         if out is not None:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs

@@ -14,7 +14,7 @@ from .creation import (arange, array, concatenate, empty, eye, from_dlpack, from
 from .serialization import load, load_frombuffer, save  # noqa: F401
 
 globals().update(_arithmetic.FUNCTIONS)
-_methods.attach(NDArray, _functions.operator_function)
+_methods.attach(NDArray, _functions.operator_function, _functions.call_shared)
 NDArray.split_v2 = lambda self, *args, **kwargs: split_v2(self, *args, **kwargs)
 NDArray.split_v2.__doc__ = "`split_v2` of this array; see ``mx.nd.split_v2``."
 

@@ -64,7 +64,7 @@ def isnan(data):
 
 def isfinite(data):
     """1 where an element is neither infinite nor NaN, 0 elsewhere."""
-    return _operator_function("logical_and")(data.abs() != math.inf, data == data)
+    return _operator_function("_logical_and")(data.abs() != math.inf, data == data)
 
 
 # -- optimizer steps -----------------------------------------------------------------------------------------------------------

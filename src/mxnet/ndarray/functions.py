@@ -101,10 +101,13 @@ def _make(op, name, cls):
             needed = op.inputs if op.inputs_rule is None else op.input_names(op.parse(attrs))
             if len(inputs) < len(needed):
                 raise MXNetError(f"{op.name} expects {len(needed)} inputs ({', '.join(needed)}), received {len(inputs)}")
-        return invoke(op, inputs, attrs, out, cls if cls is not NDArray else dispatch.kind_of(inputs))
+        result = invoke(op, inputs, attrs, out, cls if cls is not NDArray else dispatch.kind_of(inputs))
+        return _unshared(result, op) if op.shares_memory and out is None else result
 
     function = general
-    if op.simple and n == 1:
+    if op.shares_memory:
+        pass
+    elif op.simple and n == 1:
         def function(*args, out=None, name=None, **kwargs):
             if len(args) == 1 and out is None and not kwargs:
                 a = args[0]
@@ -154,6 +157,22 @@ def _make(op, name, cls):
     function.__doc__ = op.__doc__
     function.__signature__ = signature(op)
     return function
+
+
+def call_shared(name, array, *args, **kwargs):
+    """Call an operator of one input so that the result shares the input's memory."""
+    op = get(name)
+    inputs, attrs = split_arguments(op, (array, *args), kwargs, dispatch.NDArray)
+    return invoke(op, inputs, attrs, None, type(array))
+
+
+def _unshared(array, op):
+    """The array with memory of its own, recorded as the same call."""
+    info = array._autograd
+    tensor, _ = dispatch.run(op, torch.clone, (array._data,), {}, array._ctx)
+    copy = type(array)._new(tensor, array._ctx)
+    copy._autograd = info
+    return copy
 
 
 def signature(op):

@@ -7,17 +7,21 @@ min nanprod nansum norm one_hot ones_like pad pick prod radians rcbrt reciprocal
 sigmoid sign sin sinh size_array slice slice_axis slice_like softmax softmin sort space_to_depth split sqrt square squeeze sum swapaxes
 take tan tanh tile topk transpose trunc zeros_like
 """.split()
-# These also take `inplace`, which asks for a result that shares memory; theirs always does.
+# These also take `inplace`, which asks for a result that shares memory; for a Symbol it makes no difference.
 RESHAPING = {"expand_dims", "flatten", "squeeze"}
 
 
-def attach(cls, function_of):
-    """Give `cls` the methods; `function_of(name)` returns the operator's function for that kind of array."""
+def attach(cls, function_of, share=None):
+    """Give `cls` the methods.
+
+    `function_of(name)` returns the operator's function for that kind of array, ``share(name, array, ...)`` calls one whose result
+    shares the array's memory.
+    """
     for name in METHODS:
-        setattr(cls, name, _method(name, function_of))
+        setattr(cls, name, _method(name, function_of, share))
 
 
-def _method(name, function_of):
+def _method(name, function_of, share):
     function = None  # made at the first call: making all of them at import would cost time
 
     def method(self, *args, **kwargs):
@@ -27,9 +31,11 @@ def _method(name, function_of):
         return function(self, *args, **kwargs)
 
     if name in RESHAPING:
-        plain = method
+        plain, operator = method, name
 
         def method(self, *args, inplace=False, **kwargs):
+            if inplace and share is not None:
+                return share(operator, self, *args, **kwargs)
             return plain(self, *args, **kwargs)
 
     elif name == "transpose":

@@ -295,7 +295,7 @@ class NDArray:
         self._data.data.copy_(tensor)
 
     def __setitem__(self, key, value):
-        if mode.recording and in_graph(self):
+        if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
             refuse_inplace()
         target = self._data.data
         if key is Ellipsis or type(key) is slice and key == slice(None) or isinstance(key, tuple) and not key and not target.dim():
@@ -422,8 +422,10 @@ class NDArray:
         if not kwargs and shape and min(shape) > 0 and not self._data.requires_grad and dispatch.observer is None and not self._is_sparse:
             try:  # no special codes and nothing to record: the short way
                 return self._new(self._data.reshape(shape), self._ctx)
-            except (RuntimeError, TypeError):  # the operator explains what is wrong
-                pass
+            except (RuntimeError, TypeError):
+                count = int(np.prod(shape))
+                if 0 < count < self.size:  # a smaller array over the beginning of the memory, as MXNet allows
+                    return self._new(self._data.reshape(-1)[:count].reshape(shape), self._ctx)
         if not shape:
             shape = kwargs.get("shape")
             if not shape and shape != ():

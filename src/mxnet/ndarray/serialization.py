@@ -124,8 +124,10 @@ def _shape_bytes(shape):
 
 
 def _tensor_bytes(tensor):
-    t = tensor.detach().cpu().contiguous()
-    return t.view(torch.uint8).numpy() if t.dim() and t.numel() else t.reshape(-1).view(torch.uint8).numpy()
+    t = tensor.detach().cpu().contiguous().reshape(-1)
+    if t.stride(0) != 1:  # torch calls one element contiguous whatever its stride, but does not view it as bytes
+        t = t.new_empty(t.numel()).copy_(t)
+    return t.view(torch.uint8).numpy()
 
 
 def _array_chunks(array):

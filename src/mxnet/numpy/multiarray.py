@@ -317,7 +317,7 @@ def _torch_key(key, array):
                 raise IndexError(f"boolean index did not match indexed array along dimension {axis}; dimension is {wanted} but corresponding "
                                  f"boolean dimension is {size}")
         return (mask.to(array._data.device),), flips
-    keys = key if isinstance(key, tuple) else (key,)
+    keys = _without_scalar_masks(key) if isinstance(key, tuple) else (key,)
     if any(isinstance(k, slice) and k.step is not None and k.step < 0 for k in keys):
         tensors = tuple(_index_tensor(k) if not (k is None or k is Ellipsis or isinstance(k, (slice, *integer_types))) else k for k in keys)
         keys, axis = [], 0
@@ -330,6 +330,18 @@ def _torch_key(key, array):
             keys.append(k)
         keys = tuple(keys)
     return indexing.advanced_key(tuple(keys), shape, array._data.device, _index_tensor), flips
+
+
+def _without_scalar_masks(keys):
+    """The key without the booleans in it that have no axes: beside arrays they change nothing, alone True stands for a new axis."""
+    scalars = [k for k in keys if _is_mask(k) and not k.ndim]
+    if not scalars:
+        return keys
+    if not all(bool(k) for k in scalars):
+        raise IndexError("False among the indices selects nothing; this is supported as the only index")
+    others = tuple(k for k in keys if not (_is_mask(k) and not k.ndim))
+    basic = all(k is None or k is Ellipsis or isinstance(k, (slice, *integer_types)) for k in others)
+    return (None, *others) if basic else others
 
 
 def _index_tensor(k):

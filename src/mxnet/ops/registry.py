@@ -48,7 +48,7 @@ class Operator:
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
 
     def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), loss=False,
-                 no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True, initial=None):
+                 no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True, initial=None, shares_memory=False):
         self.name, self.fn, self.raw, self.aliases = name, fn, fn, tuple(aliases)
         self.__doc__, self.__name__ = fn.__doc__, fn.__name__
         self.num_outputs, self.output_names, self.inputs_rule = num_outputs, output_names, inputs_rule
@@ -56,7 +56,7 @@ class Operator:
         self.shape_inference = _same_shape if same_shape else None
         self.dtype_inference = None
         self.elementwise = same_shape
-        self.initial = initial or {}
+        self.initial, self.shares_memory = initial or {}, shares_memory
         self.key_var_num_args = key_var_num_args
         self.frontend = frontend
         self.wants_training = self.wants_device = None
@@ -173,6 +173,10 @@ class Operator:
         """The names of the inputs that a use with these attributes writes to."""
         return self.mutates
 
+    def is_loss(self, parsed):
+        """True for a use as an output layer, whose gradient ignores what comes from above."""
+        return self.loss
+
     def outputs(self, parsed):
         """How many outputs a use with these attributes has."""
         return self.num_outputs(self.with_defaults(parsed)) if callable(self.num_outputs) else self.num_outputs
@@ -281,6 +285,8 @@ def op(name, **options):
         True for an output layer: its gradient ignores what comes from above.
     ``initial``
         How variables made for missing inputs start: input -> [initializer, its arguments].
+    ``shares_memory``
+        True if the function returns a view of its input. Graphs use it as it is; the functions of ``mx.nd`` return a copy, as MXNet's do.
     ``no_gradient``
         True where MXNet registers no gradient: binding or recording for one raises.
     ``same_shape``

@@ -84,9 +84,9 @@ def norm(F, x, ord=None, axis=None, keepdims=False):
 
     if axis is None and ord is None:
         return call(2, -2)
+    if axis is None and ord not in ("fro", "f", "nuc"):
+        return call(float(ord), -1)
     axis = (axis,) if isinstance(axis, int) else axis
-    if axis is None and F.kind.__name__ == "ndarray":
-        axis = tuple(range(x.ndim))
     if ord in ("inf", "-inf", 1, -1) and axis is not None and len(axis) == 2:
         rows, columns = axis
         summed, left = (columns, rows) if ord in ("inf", "-inf") else (rows, columns)

@@ -149,7 +149,12 @@ def _subtract(a, b):
     return torch.sub(a, b)
 
 
-_modulo, _legacy_power = get("broadcast_mod").fn, get("broadcast_power").fn
+_legacy_modulo, _legacy_power = get("broadcast_mod").fn, get("broadcast_power").fn
+
+
+def _modulo(a, b):
+    # MXNet's gradient of the rest of integers is 0.
+    return _legacy_modulo(a, b) if a.is_floating_point() else _legacy_modulo(a.detach(), b.detach())
 
 
 def _power(a, b):
@@ -222,7 +227,7 @@ def _comparison(name, function, doc):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = f"{doc} The arrays broadcast."
-    operator = op(f"_npi_{name}", no_gradient=True)(fn)
+    operator = op(f"_npi_{name}")(fn)
     operator.shape_rule(broadcast_rule)
     operator.dtype_rule(result_is(torch.bool))
 

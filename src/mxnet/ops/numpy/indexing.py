@@ -128,7 +128,7 @@ def _mask_position(operator, data, mask, start_axis):
     end = start_axis + mask.dim()
     if tuple(data.shape[start_axis:end]) != tuple(mask.shape):
         raise MXNetError(f"{operator}: the mask has shape {tuple(mask.shape)}, the axes of `data` {tuple(data.shape[start_axis:end])}")
-    return (mask if mask.dtype is torch.bool else mask != 0).reshape(*mask.shape, *[1] * (data.dim() - end))
+    return (mask if mask.dtype is torch.bool else mask != 0).reshape((*mask.shape, *[1] * (data.dim() - end)))
 
 
 @op("_npi_boolean_mask_assign_scalar")
@@ -157,7 +157,7 @@ boolean_mask_assign_scalar.dtype_rule(_masked_types)
 boolean_mask_assign_tensor.dtype_rule(_masked_types)
 
 
-def _positions(operator, size, obj, start, stop, step, int_ind, room=0):
+def _positions(operator, size, obj, start, stop, step, int_ind, room=0, ignore_outside=False):
     """The places that an integer, a slice or an array name on an axis of `size`, as a list; `room` more are allowed at the end."""
     if int_ind is not None:
         found = [int_ind]
@@ -168,6 +168,8 @@ def _positions(operator, size, obj, start, stop, step, int_ind, room=0):
                 raise MXNetError(f"{operator}: a boolean `obj` must be as long as the axis, {size}, received {obj.numel()}")
             return [i for i, chosen in enumerate(found) if chosen]
         found = [int(i) for i in found]
+        if ignore_outside:
+            found = [i for i in found if 0 <= i < size]
     else:
         return list(range(*slice(start, stop, step).indices(size)))
     for i in found:
@@ -187,7 +189,7 @@ def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = 
     else:
         axis = normalize_axis("_npi_delete", axis, arr.dim())
     size = arr.shape[axis]
-    gone = set(_positions("_npi_delete", size, obj, start, stop, step, int_ind))
+    gone = set(_positions("_npi_delete", size, obj, start, stop, step, int_ind, ignore_outside=True))
     kept = torch.tensor([i for i in range(size) if i not in gone], dtype=torch.int64, device=arr.device)
     return arr.index_select(axis, kept)
 

@@ -115,6 +115,8 @@ def norm(data, *, ord: float = 2.0, axis: Axes = None, flag: int = -1, keepdims:
         if len(axes) != 2 or axes[0] == axes[1]:
             raise MXNetError(f"_npi_norm: this norm needs two different axes, received {axis}")
         out = torch.linalg.matrix_norm(values, "nuc" if flag == 2 else ord, axes, keepdims)
+    elif flag == -1 and axes is None and data.dim() == 2:
+        out = torch.linalg.matrix_norm(values, ord, keepdim=keepdims)
     else:
         if axes is not None and len(axes) > 2:
             raise MXNetError(f"_npi_norm: improper number of dimensions to norm: {len(axes)}")

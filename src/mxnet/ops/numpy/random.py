@@ -290,4 +290,5 @@ def multivariate_normal(mean, cov, *, size: Optional[Shape] = None):
     if noise.device.type == "meta":
         return noise
     noise.normal_(generator=generator(mean.device))
-    return mean + (torch.linalg.cholesky(cov) @ noise.unsqueeze(-1)).squeeze(-1)
+    root = torch.linalg.cholesky(cov.float() if cov.dtype is torch.float16 else cov).to(mean.dtype)
+    return mean + (root @ noise.unsqueeze(-1)).squeeze(-1)

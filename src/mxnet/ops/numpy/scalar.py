@@ -106,7 +106,7 @@ def _comparison(name, function, doc):
 
     fn.__name__ = fn.__qualname__ = f"{name}_scalar"
     fn.__doc__ = doc
-    op(f"_npi_{name}_scalar", same_shape=True, no_gradient=True)(fn).dtype_rule(result_is(torch.bool))
+    op(f"_npi_{name}_scalar", same_shape=True)(fn).dtype_rule(result_is(torch.bool))
 
 
 _comparison("equal", torch.eq, "True where x == scalar.")

@@ -98,7 +98,7 @@ def _target(shape, reverse, target_shape, keep_highest, source):
     return None
 
 
-@op("Reshape", aliases=("reshape",))
+@op("Reshape", aliases=("reshape",), shares_memory=True)
 def reshape(data, *, shape: Shape = (), reverse: bool = False, target_shape: Shape = (), keep_highest: bool = False):
     """Give `data` another shape.
 
@@ -163,7 +163,7 @@ def _like(lhs, rhs, lhs_begin, lhs_end, rhs_begin, rhs_end):
     return (*lhs[:lb], *rhs[rb:re], *lhs[le:])
 
 
-@op("reshape_like", aliases=("_npx_reshape_like",))
+@op("reshape_like", aliases=("_npx_reshape_like",), shares_memory=True)
 def reshape_like(lhs, rhs, *, lhs_begin: Optional[int] = None, lhs_end: Optional[int] = None,
                  rhs_begin: Optional[int] = None, rhs_end: Optional[int] = None):
     """`lhs` with its axes ``[lhs_begin, lhs_end)`` replaced by the axes ``[rhs_begin, rhs_end)`` of `rhs`."""
@@ -188,7 +188,7 @@ def _(in_types, out_types, **_):
     return [first, in_types[1] or first], [first]
 
 
-@op("Flatten", aliases=("flatten", "_npx_batch_flatten"))
+@op("Flatten", aliases=("flatten", "_npx_batch_flatten"), shares_memory=True)
 def flatten(data):
     """All axes after the first as one: (N, a, b, ...) to (N, a * b * ...)."""
     return data.reshape(data.shape[0], math.prod(data.shape[1:]))
@@ -225,7 +225,7 @@ def _(in_shapes, out_shapes, *, axes):
     return [unify(data, tuple(back))], [out]
 
 
-@op("expand_dims", aliases=("_npi_expand_dims",))
+@op("expand_dims", aliases=("_npi_expand_dims",), shares_memory=True)
 def expand_dims(data, *, axis: int):
     """Insert an axis of size 1 at position `axis`."""
     return data.unsqueeze(axis)
@@ -243,7 +243,7 @@ def _(in_shapes, out_shapes, *, axis):
     return [data], [out]
 
 
-@op("squeeze", aliases=("_npi_squeeze",))
+@op("squeeze", aliases=("_npi_squeeze",), shares_memory=True)
 def squeeze(data, *, axis: Axes = None):
     """Drop the axes of size 1, all of them or those named by `axis`.
 

@@ -1,0 +1,71 @@
+"""Functions that join and split: the values and gradients of MXNet 1.9.1."""
+import pytest
+
+from mxnet import autograd, np, npx
+
+A = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])
+B = np.array([[2.0, 0.5, -1.0], [3.0, 2.0, 1.0]])
+V = np.array([3.0, 1.0, 2.0])
+
+VALUES = [
+    (lambda: np.concatenate([A, B], axis=1), "float32", [[1.0, -2.0, 3.0, 2.0, 0.5, -1.0], [0.5, 4.0, -1.5, 3.0, 2.0, 1.0]]),
+    (lambda: np.concatenate([A, B], axis=None), "float32", [1.0, -2.0, 3.0, 0.5, 4.0, -1.5, 2.0, 0.5, -1.0, 3.0, 2.0, 1.0]),
+    (lambda: np.append(A, B), "float32", [1.0, -2.0, 3.0, 0.5, 4.0, -1.5, 2.0, 0.5, -1.0, 3.0, 2.0, 1.0]),
+    (lambda: np.stack([V, V], axis=1), "float32", [[3.0, 3.0], [1.0, 1.0], [2.0, 2.0]]),
+    (lambda: np.vstack([V, A]), "float32", [[3.0, 1.0, 2.0], [1.0, -2.0, 3.0], [0.5, 4.0, -1.5]]),
+    (lambda: np.hstack([V, V]), "float32", [3.0, 1.0, 2.0, 3.0, 1.0, 2.0]),
+    (lambda: np.dstack([V, V]), "float32", [[[3.0, 3.0], [1.0, 1.0], [2.0, 2.0]]]),
+    (lambda: np.column_stack([V, V]), "float32", [[3.0, 3.0], [1.0, 1.0], [2.0, 2.0]]),
+    (lambda: np.row_stack([V, V]), "float32", [[3.0, 1.0, 2.0], [3.0, 1.0, 2.0]]),
+    (lambda: np.split(A, 3, axis=1)[2], "float32", [[3.0], [-1.5]]),
+    (lambda: np.split(V, [1])[1], "float32", [1.0, 2.0]),
+    (lambda: np.array_split(V, 2)[0], "float32", [3.0, 1.0]),
+    (lambda: np.hsplit(A, [1])[1], "float32", [[-2.0, 3.0], [4.0, -1.5]]),
+    (lambda: np.vsplit(A, 2)[0], "float32", [[1.0, -2.0, 3.0]]),
+    (lambda: np.dsplit(np.ones((1, 2, 2)), 2)[1], "float32", [[[1.0], [1.0]]]),
+]
+# What to differentiate, its arguments, and their gradients.
+GRADIENTS = [
+    (lambda x, y: np.concatenate([x, y, x]), A, B, [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]], [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]),
+    (lambda x, y: np.split(x, 3)[1] * 5, V, None, [0.0, 5.0, 0.0], None),
+]
+
+
+@pytest.fixture(autouse=True)
+def numpy_semantics():
+    npx.set_np()
+    yield
+    npx.reset_np()
+
+
+def assert_close(array, expected):
+    got = array.asnumpy().tolist()
+    assert same(got, expected), got
+
+
+def same(got, expected):
+    if isinstance(expected, list):
+        return isinstance(got, list) and len(got) == len(expected) and all(same(g, e) for g, e in zip(got, expected))
+    return type(got) is type(expected) and got == pytest.approx(expected, rel=1e-4, abs=1e-5, nan_ok=True)
+
+
+@pytest.mark.parametrize("compute, dtype, expected", VALUES, ids=range(len(VALUES)))
+def test_values(compute, dtype, expected):
+    result = compute()
+    assert type(result) is np.ndarray
+    assert str(result.dtype) == dtype
+    assert_close(result, expected)
+
+
+@pytest.mark.parametrize("compute, x, y, x_grad, y_grad", GRADIENTS, ids=range(len(GRADIENTS)))
+def test_gradients(compute, x, y, x_grad, y_grad):
+    x, y = x.copy(), None if y is None else y.copy()
+    for array in (x, y):
+        if array is not None:
+            array.attach_grad()
+    with autograd.record():
+        result = compute(x, y)
+    result.backward()
+    assert_close(x.grad, x_grad)
+    if y is not None:
+        assert_close(y.grad, y_grad)

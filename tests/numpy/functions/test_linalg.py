@@ -1,0 +1,91 @@
+"""Linear algebra: the values and gradients of MXNet 1.9.1."""
+import pytest
+
+from mxnet import autograd, np, npx
+
+A = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])
+B = np.array([[2.0, 0.5, -1.0], [3.0, 2.0, 1.0]])
+V = np.array([3.0, 1.0, 2.0])
+I = np.array([[7, -3, 2], [0, 5, 4]], dtype='int32')
+S = np.array([[4.0, 1.0], [1.0, 3.0]])
+Z = np.array(2.5)
+
+VALUES = [
+    (lambda: np.dot(A, V), "float32", [7.0, 2.5]),
+    (lambda: np.dot(V, V), "float32", 14.0),
+    (lambda: np.dot(Z, A), "float32", [[2.5, -5.0, 7.5], [1.25, 10.0, -3.75]]),
+    (lambda: np.tensordot(A, B, ([1], [1])), "float32", [[-2.0, 2.0], [4.5, 8.0]]),
+    (lambda: np.inner(A, V), "float32", [7.0, 2.5]),
+    (lambda: np.outer(V, V), "float32", [[9.0, 3.0, 6.0], [3.0, 1.0, 2.0], [6.0, 2.0, 4.0]]),
+    (lambda: np.vdot(A, B), "float32", 6.0),
+    (lambda: np.einsum('ij,kj->ik', A, B), "float32", [[-2.0, 2.0], [4.5, 8.0]]),
+    (lambda: np.einsum('ii', S), "float32", 7.0),
+    (lambda: np.einsum('ij->j', I), "int32", [7, 2, 6]),
+    (lambda: np.linalg.norm(A), "float32", 5.700877),
+    (lambda: np.linalg.norm(A, axis=1), "float32", [3.741657, 4.301163]),
+    (lambda: np.linalg.norm(A, ord='inf', axis=(0, 1)), "float32", 6.0),
+    (lambda: np.linalg.norm(A, ord=1, axis=(0, 1)), "float32", 6.0),
+    (lambda: np.linalg.norm(S, ord='nuc', axis=(0, 1)), "float32", 7.0),
+    (lambda: np.linalg.norm(A, ord=3, axis=0, keepdims=True), "float32", [[1.040042, 4.160168, 3.120126]]),
+    (lambda: np.linalg.det(S), "float32", 11.0),
+    (lambda: np.linalg.slogdet(S)[1], "float32", 2.397895),
+    (lambda: np.linalg.inv(S), "float32", [[0.2727273, -0.09090909], [-0.09090909, 0.3636364]]),
+    (lambda: np.linalg.cholesky(S), "float32", [[2.0, 0.0], [0.5, 1.658312]]),
+    (lambda: np.linalg.solve(S, np.array([1.0, 2.0])), "float32", [0.09090909, 0.6363636]),
+    (lambda: np.linalg.eigvalsh(S), "float32", [2.381966, 4.618034]),
+    (lambda: np.linalg.eigh(S)[0], "float32", [2.381966, 4.618034]),
+    (lambda: np.linalg.svd(S)[1], "float32", [4.618034, 2.381966]),
+    (lambda: np.linalg.pinv(A), "float32", [[0.2130435, 0.1652174], [0.09565221, 0.2782609], [0.3260869, 0.1304348]]),
+    (lambda: np.linalg.tensorinv(S.reshape(2, 1, 2), ind=2), "float32", [[[0.2727273], [-0.09090909]], [[-0.09090909], [0.3636364]]]),
+    (lambda: np.linalg.tensorsolve(S, np.array([1.0, 2.0])), "float32", [0.09090909, 0.6363636]),
+]
+# What to differentiate, its arguments, and their gradients.
+GRADIENTS = [
+    (lambda x, y: np.dot(x, y.T), A, B, [[5.0, 2.5, 0.0], [5.0, 2.5, 0.0]], [[1.5, 2.0, 1.5], [1.5, 2.0, 1.5]]),
+    (lambda x, y: np.linalg.inv(x), S, None, [[-0.03305785, -0.04958678], [-0.04958678, -0.07438017]], None),
+    (lambda x, y: np.linalg.det(x), S, None, [[3.0, -1.0], [-1.0, 4.0]], None),
+    (lambda x, y: np.linalg.norm(x), A, None, [[0.1754116, -0.3508232, 0.5262348], [0.0877058, 0.7016464, -0.2631174]], None),
+    (lambda x, y: np.einsum("ij,ij->i", x, y), A, B, [[2.0, 0.5, -1.0], [3.0, 2.0, 1.0]], [[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]]),
+    (lambda x, y: np.linalg.cholesky(x), S, None, [[0.2063445, 0.1746222], [0.1746222, 0.3015113]], None),
+    (lambda x, y: np.linalg.svd(x)[1], S, None, [[1.0, 7.914483e-09], [1.681639e-08, 0.9999999]], None),
+]
+
+
+@pytest.fixture(autouse=True)
+def numpy_semantics():
+    npx.set_np()
+    yield
+    npx.reset_np()
+
+
+def assert_close(array, expected):
+    got = array.asnumpy().tolist()
+    assert same(got, expected), got
+
+
+def same(got, expected):
+    if isinstance(expected, list):
+        return isinstance(got, list) and len(got) == len(expected) and all(same(g, e) for g, e in zip(got, expected))
+    return type(got) is type(expected) and got == pytest.approx(expected, rel=1e-4, abs=1e-5, nan_ok=True)
+
+
+@pytest.mark.parametrize("compute, dtype, expected", VALUES, ids=range(len(VALUES)))
+def test_values(compute, dtype, expected):
+    result = compute()
+    assert type(result) is np.ndarray
+    assert str(result.dtype) == dtype
+    assert_close(result, expected)
+
+
+@pytest.mark.parametrize("compute, x, y, x_grad, y_grad", GRADIENTS, ids=range(len(GRADIENTS)))
+def test_gradients(compute, x, y, x_grad, y_grad):
+    x, y = x.copy(), None if y is None else y.copy()
+    for array in (x, y):
+        if array is not None:
+            array.attach_grad()
+    with autograd.record():
+        result = compute(x, y)
+    result.backward()
+    assert_close(x.grad, x_grad)
+    if y is not None:
+        assert_close(y.grad, y_grad)
