@@ -65,7 +65,8 @@ def _evaluate(mx, invoke, case, seed):
     arrays = [mx.nd.array(a, dtype=a.dtype) for a in given]
     for i in case["gradient"]:
         arrays[i].attach_grad(case["grad_req"])
-        arrays[i].grad[:] = 1  # what `add` adds to, and `write` must not keep
+        if case["grad_req"] == "add":
+            arrays[i].grad[:] = 1
     with contextlib.ExitStack() as stack:
         if case["gradient"]:
             stack.enter_context(mx.autograd.record(train_mode=case["training"]))
@@ -84,7 +85,8 @@ def _evaluate(mx, invoke, case, seed):
                 found["inputs"][i] = pack(after)
     if case["gradient"]:
         try:
-            mx.autograd.backward(outputs, [mx.nd.array(head_gradient(o.shape, o.dtype), dtype=o.dtype) for o in outputs])
+            mx.autograd.backward(outputs, [mx.nd.array(head_gradient(o.shape, o.dtype), dtype=o.dtype) for o in outputs],
+                                 train_mode=case["training"])
             found["gradients"] = {i: pack(arrays[i].grad.asnumpy()) for i in case["gradient"]}
         except mx.base.MXNetError as error:
             found["gradients"] = {"error": one_line(error)}

@@ -115,7 +115,8 @@ def test_add():
     ranges = [one(-1), one(1), one(-.5), one(.4)]
     check(C.quantized_elemwise_add(int8(Q), int8(W), *ranges),
           [[-1420427136, 44914692, 1027423552], [1987475200, 112286728, -746706752]], "int32", -1.5, 1.5)
-    check(C.quantized_elemwise_add(int8(Q), int8(W), *ranges, min_calib_range=-1, max_calib_range=1.5), [[-84, 3, 61], [118, 7, -44]], "int8", -1, 1.5)
+    check(C.quantized_elemwise_add(int8(Q), int8(W), *ranges, min_calib_range=-1, max_calib_range=1.5), [[-84, 3, 61], [118, 7, -44]],
+          "int8", -1, 1.5)
 
 
 def test_add_of_both_types():
@@ -153,6 +154,27 @@ def test_rnn_dequantizes_its_data():
         C.quantized_rnn(q, params, state, cell, scale, shift, state_size=5, num_layers=1, mode="gru")
 
 
+def test_self_attention():
+    """MXNet 1.9.1 runs these in graphs of its oneDNN backend only; they must agree with the operators on real numbers."""
+    qkv = nd.random.uniform(-1, 1, (3, 2, 12))
+    scores = C.interleaved_matmul_selfatt_qk(qkv, heads=2)
+    weights = nd.softmax(scores)
+    mixed = C.interleaved_matmul_selfatt_valatt(qkv, weights, heads=2).asnumpy()
+    call = nd._internal
+    assert (call._sg_mkldnn_selfatt_qk(qkv, heads=2) == scores).asnumpy().all()
+    q, low, high = C.quantize_v2(qkv)
+    close = dict(atol=0.03)
+    real = call._sg_mkldnn_selfatt_qk(q, low, high, heads=2, quantized=True, enable_float_output=True)
+    np.testing.assert_allclose(real.asnumpy(), scores.asnumpy(), **close)
+    out = call._sg_mkldnn_selfatt_qk(q, low, high, heads=2, quantized=True, min_calib_range=-2, max_calib_range=2)
+    assert out[0].dtype == np.int8 and out[2].asscalar() == 2
+    np.testing.assert_allclose(C.dequantize(*out).asnumpy(), scores.asnumpy(), **close)
+    w, w_low, w_high = C.quantize_v2(weights, out_type="uint8")
+    out = call._sg_mkldnn_selfatt_valatt(q, w, low, high, w_low, w_high, heads=2, quantized=True)
+    assert out[0].dtype == np.int32
+    np.testing.assert_allclose(out[0].asnumpy() * (out[2].asscalar() / 2 ** 31), mixed, **close)
+
+
 def test_calibrate_entropy():
     counts = [0, 1, 2, 3, 50, 400, 900, 1000, 880, 410, 40, 5, 2, 1, 0, 0, 0, 1, 0, 0, 1]
     threshold, loss = C.calibrate_entropy(nd.array(counts), nd.array(np.linspace(-4, 4, 22)), num_quantized_bins=7)
@@ -164,7 +186,8 @@ def test_calibrate_entropy():
 def test_symbols():
     x = sym.var("x")
     conv = sym.contrib.quantized_conv(x, kernel=(3, 3), num_filter=4, name="c")
-    assert conv.list_arguments() == ["x", "c_weight", "c_bias", "c_min_data", "c_max_data", "c_min_weight", "c_max_weight", "c_min_bias", "c_max_bias"]
+    assert conv.list_arguments() == ["x", "c_weight", "c_bias", "c_min_data", "c_max_data", "c_min_weight", "c_max_weight", "c_min_bias",
+                                     "c_max_bias"]
     assert conv.list_outputs() == ["c_output", "c_min_output", "c_max_output"]
     assert conv.infer_shape(x=(1, 2, 5, 5)) == ([(1, 2, 5, 5), (4, 2, 3, 3), (4,)] + [(1,)] * 6, [(1, 4, 3, 3), (1,), (1,)], [])
     assert conv.infer_type(x="int8")[1] == [np.int32, np.float32, np.float32]

@@ -111,10 +111,10 @@ def _inplace_method(name):
 
 
 def _function(name):
-    """``mx.nd.<name>(lhs, rhs)`` over arrays and numbers."""
+    """``mx.nd.<name>(lhs, rhs)`` over arrays and numbers; `power` calls its arguments ``base`` and ``exp``."""
     array_op, scalar_op, reflected_op = (get(n) for n in BINARY[name])
 
-    def function(lhs, rhs):
+    def compute(lhs, rhs):
         if isinstance(lhs, NDArray):
             if isinstance(rhs, NDArray):
                 return invoke(array_op, (lhs, rhs), {})
@@ -126,6 +126,11 @@ def _function(name):
             if isinstance(rhs, numeric_types):
                 return _PLAIN[name](lhs, rhs)
         return _refuse(rhs if isinstance(lhs, (NDArray, *numeric_types)) else lhs)
+
+    function = compute
+    if name == "power":
+        def function(base, exp):
+            return compute(base, exp)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "mxnet.ndarray"

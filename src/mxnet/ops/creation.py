@@ -204,4 +204,10 @@ def _(in_shapes, out_shapes, *, axis, **_):
     return in_shapes, [unify(out_shapes[0], data if axis is None else (data[normalize_axis("_contrib_arange_like", axis, len(data))],))]
 
 
+@op("_set_value", no_gradient=True)
+def set_value(*, src: float, shape: Shape = (1,), device: Device = None):
+    """The number `src` everywhere: what ``x[:] = 3`` was once written with, as ``_set_value(src=3, out=x)``."""
+    return torch.full(shape, src, device=device)
+
+
 __all__ = ["stated_shape", "stated_shape_rule"]

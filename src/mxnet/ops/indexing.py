@@ -399,7 +399,9 @@ def cumsum(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
         a, axis = a.reshape(-1), 0
     else:
         axis = normalize_axis("cumsum", axis, a.dim())
-    return a.cumsum(axis, dtype=dtype or (torch.int64 if a.dtype is torch.bool else a.dtype))
+    dtype = dtype or (torch.int64 if a.dtype is torch.bool else a.dtype)
+    # Whole numbers carry no gradient, which torch would refuse instead of leaving out.
+    return (a if dtype.is_floating_point else a.detach()).cumsum(axis, dtype=dtype)
 
 
 @cumsum.shape_rule

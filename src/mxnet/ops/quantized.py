@@ -94,8 +94,8 @@ def quantize_v2(data, *, out_type: _OutType = "int8", min_calib_range: Optional[
     calibrated = min_calib_range is not None and max_calib_range is not None
     if data.dtype in (torch.int8, torch.uint8):
         top = _levels(data)
-        ends = (min_calib_range, max_calib_range) if calibrated else (0 if data.dtype == torch.uint8 else -top, top)
-        return data.clone(), *_calibrated(*ends, data)
+        bottom = 0 if data.dtype == torch.uint8 else -top
+        return data.clone(), *_calibrated(min_calib_range if calibrated else bottom, max_calib_range if calibrated else top, data)
     low, high = _calibrated(min_calib_range, max_calib_range, data) if calibrated else (data.min().reshape(1), data.max().reshape(1))
     limit = _limit(low, high)
     if _chosen(out_type, min_calib_range, max_calib_range) == torch.uint8:
@@ -433,6 +433,53 @@ def _rnn_shapes(in_shapes, out_shapes, **attributes):
 @quantized_rnn.dtype_rule
 def _rnn_types(in_types, out_types, **attributes):
     return [in_types[0] or torch.uint8, *[torch.float32] * 5], [torch.float32] * len(out_types)
+
+
+# -- attention -----------------------------------------------------------------------------------------------------------------
+
+
+def _attention_outputs(attributes):
+    return 3 if attributes["quantized"] and not attributes["enable_float_output"] else 1
+
+
+def _attention_result(real, enable_float_output, low, high):
+    """A float32 result as asked for: as it is, int8 for a calibrated range, or int32 for the one it has."""
+    if enable_float_output:
+        return real
+    if low is not None and high is not None:
+        ends = _calibrated(low, high, real)
+        return _store(real * (_INT8 / _limit(*ends)), torch.int8), *ends
+    limit = real.abs().max().reshape(1)
+    return _store(real.to(torch.float64) * (_INT32 / limit), torch.int32), -limit, limit
+
+
+@op("_sg_mkldnn_selfatt_qk", num_outputs=_attention_outputs, output_names=("output", "min_output", "max_output"), no_gradient=True,
+    inputs_rule=lambda a: ("queries_keys_values", *(("min_qkv", "max_qkv") if a["quantized"] else ())))
+def selfatt_qk(queries_keys_values, min_qkv=None, max_qkv=None, *, heads: int, quantized: bool = False, enable_float_output: bool = False,
+               min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None):
+    """``interleaved_matmul_selfatt_qk``, with `quantized` on an int8 array and its range.
+
+    Then it returns float32 if asked for, else int8 for the calibrated range or int32 for its own, and the range.
+    """
+    product = get("_contrib_interleaved_matmul_selfatt_qk").raw
+    if not quantized:
+        return product(queries_keys_values, heads=heads)
+    return _attention_result(product(dequantize.raw(queries_keys_values, min_qkv, max_qkv), heads=heads), enable_float_output, min_calib_range,
+                             max_calib_range)
+
+
+@op("_sg_mkldnn_selfatt_valatt", num_outputs=_attention_outputs, output_names=("output", "min_output", "max_output"), no_gradient=True,
+    inputs_rule=lambda a: ("queries_keys_values", "attention",
+                           *(("min_qkv", "max_qkv", "min_attention", "max_attention") if a["quantized"] else ())))
+def selfatt_valatt(queries_keys_values, attention, min_qkv=None, max_qkv=None, min_attention=None, max_attention=None, *, heads: int,
+                   quantized: bool = False, enable_float_output: bool = False, min_calib_range: Optional[float] = None,
+                   max_calib_range: Optional[float] = None):
+    """``interleaved_matmul_selfatt_valatt``, with `quantized` on int8 and uint8 arrays and their ranges; see ``_sg_mkldnn_selfatt_qk``."""
+    product = get("_contrib_interleaved_matmul_selfatt_valatt").raw
+    if not quantized:
+        return product(queries_keys_values, attention, heads=heads)
+    real = product(dequantize.raw(queries_keys_values, min_qkv, max_qkv), dequantize.raw(attention, min_attention, max_attention), heads=heads)
+    return _attention_result(real, enable_float_output, min_calib_range, max_calib_range)
 
 
 # -- calibration ---------------------------------------------------------------------------------------------------------------

@@ -256,7 +256,9 @@ def _with_gradient(operator, backward):
             inputs = tuple(ctx.unsaved.get(i, t) for i, t in enumerate(saved[:ctx.num_inputs]))
             grads = backward(out_grads, inputs, saved[ctx.num_inputs:], **ctx.attributes)
             grads = grads if isinstance(grads, tuple) else (grads,)
-            return (None, *grads, *[None] * (ctx.num_inputs - len(grads)))
+            grads = (*grads, *[None] * (ctx.num_inputs - len(grads)))
+            # An array with a gradient to be written gets zeros, as in MXNet, where the operator has none for it.
+            return (None, *(torch.zeros_like(inputs[i]) if g is None and ctx.needs_input_grad[i + 1] else g for i, g in enumerate(grads)))
 
     def function(*tensors, **attributes):
         if torch.is_grad_enabled():

@@ -202,7 +202,7 @@ def foreach(body, data, init_states, name="foreach"):
     -------
     >>> import mxnet as mx
     >>> outs, total = mx.sym.contrib.foreach(lambda row, s: (row + s, row + s), mx.sym.var('x'), mx.sym.var('s'))
-    >>> outs.eval(x=mx.nd.array([1, 2, 3]), s=mx.nd.array([0]))[0].asnumpy().T
+    >>> outs.eval(x=mx.nd.array([[1], [2], [3]]), s=mx.nd.array([0]))[0].asnumpy().T
     array([[1., 3., 6.]], dtype=float32)
     """
     flat_data, data_format = _flatten(data, Symbol, "data should be a symbol or a nested list of symbols")

@@ -40,6 +40,11 @@ class Symbol:
         nodes = {id(n): n for n, _ in self._outputs}
         return next(iter(nodes.values())).name if len(nodes) == 1 else None
 
+    @property
+    def handle(self):
+        """The outputs that the Symbol stands for, as (node, output) pairs. (MXNet's handles are pointers into its library.)"""
+        return self._outputs
+
     def __repr__(self):
         if self.name is None:
             return f"<{type(self).__name__} group [{', '.join(n.name for n, _ in self._outputs)}]>"

@@ -1,12 +1,12 @@
 """Functions that make arrays: the values and gradients of MXNet 1.9.1."""
-import numpy as onp
 import pytest
 
+import numpy as onp
 from mxnet import np, npx
 
 A = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])
 V = np.array([3.0, 1.0, 2.0])
-I = np.array([[7, -3, 2], [0, 5, 4]], dtype='int32')
+N = np.array([[7, -3, 2], [0, 5, 4]], dtype='int32')
 S = np.array([[4.0, 1.0], [1.0, 3.0]])
 Z = np.array(2.5)
 onp_ints = onp.array([1, 2])
@@ -22,9 +22,9 @@ VALUES = [
     (lambda: np.full((2,), True), "bool", [True, True]),
     (lambda: np.full((2,), 3.7, dtype='int32'), "int32", [3, 3]),
     (lambda: np.full((2,), Z), "float32", [2.5, 2.5]),
-    (lambda: np.zeros_like(I), "int32", [[0, 0, 0], [0, 0, 0]]),
+    (lambda: np.zeros_like(N), "int32", [[0, 0, 0], [0, 0, 0]]),
     (lambda: np.ones_like(A, dtype='float64'), "float64", [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]),
-    (lambda: np.full_like(I, 2.9), "int32", [[2, 2, 2], [2, 2, 2]]),
+    (lambda: np.full_like(N, 2.9), "int32", [[2, 2, 2], [2, 2, 2]]),
     (lambda: np.arange(3), "float32", [0.0, 1.0, 2.0]),
     (lambda: np.arange(1, 6, 2, dtype='int64'), "int64", [1, 3, 5]),
     (lambda: np.arange(0), "float32", []),

@@ -6,7 +6,7 @@ from mxnet import autograd, np, npx
 A = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])
 B = np.array([[2.0, 0.5, -1.0], [3.0, 2.0, 1.0]])
 V = np.array([3.0, 1.0, 2.0])
-I = np.array([[7, -3, 2], [0, 5, 4]], dtype='int32')
+N = np.array([[7, -3, 2], [0, 5, 4]], dtype='int32')
 S = np.array([[4.0, 1.0], [1.0, 3.0]])
 Z = np.array(2.5)
 
@@ -20,7 +20,7 @@ VALUES = [
     (lambda: np.vdot(A, B), "float32", 6.0),
     (lambda: np.einsum('ij,kj->ik', A, B), "float32", [[-2.0, 2.0], [4.5, 8.0]]),
     (lambda: np.einsum('ii', S), "float32", 7.0),
-    (lambda: np.einsum('ij->j', I), "int32", [7, 2, 6]),
+    (lambda: np.einsum('ij->j', N), "int32", [7, 2, 6]),
     (lambda: np.linalg.norm(A), "float32", 5.700877),
     (lambda: np.linalg.norm(A, axis=1), "float32", [3.741657, 4.301163]),
     (lambda: np.linalg.norm(A, ord='inf', axis=(0, 1)), "float32", 6.0),

@@ -14,7 +14,7 @@ from ._common import assign
 @op("_contrib_div_sqrt_dim", same_shape=True)
 def div_sqrt_dim(data):
     """Divide by the square root of the size of the last axis."""
-    return data / math.sqrt(data.shape[-1])
+    return (data / math.sqrt(data.shape[-1])).to(data.dtype)
 
 
 def _heads(interleaved, heads, parts):

@@ -9,7 +9,7 @@ from ._common import assign
 @op("_contrib_quadratic", same_shape=True)
 def quadratic(data, *, a: float = 0.0, b: float = 0.0, c: float = 0.0):
     """``a * x ** 2 + b * x + c``."""
-    return (data * a + b) * data + c
+    return ((data * a + b) * data + c).to(data.dtype)
 
 
 def _pass_gradient(out_grads, inputs, outputs, **_):
@@ -19,7 +19,7 @@ def _pass_gradient(out_grads, inputs, outputs, **_):
 @op("_contrib_round_ste", aliases=("_sparse__contrib_round_ste",), same_shape=True)
 def round_ste(data):
     """Round to the nearest integer, halves away from zero; the gradient passes unchanged."""
-    return torch.trunc(data + torch.sign(data) * 0.5)
+    return torch.trunc(data + torch.sign(data) * 0.5).to(data.dtype)
 
 
 @op("_contrib_sign_ste", aliases=("_sparse__contrib_sign_ste",), same_shape=True)

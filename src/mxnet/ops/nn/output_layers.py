@@ -195,7 +195,8 @@ def _make_loss_gradient(out_grads, inputs, outputs, *, grad_scale=1.0, valid_thr
     data = inputs[0]
     if normalization == "valid":
         return (grad_scale / (data > valid_thresh).sum().clamp_(min=1).to(data.dtype)).expand(data.shape).contiguous()
-    return torch.full_like(data, grad_scale / data.shape[0] if normalization == "batch" else grad_scale)
+    # MXNet's batch is what remains when only the last axis is a row.
+    return torch.full_like(data, grad_scale * data.shape[-1] / data.numel() if normalization == "batch" else grad_scale)
 
 
 @op("IdentityAttachKLSparseReg", mutates=("moving_avg",), initial={"moving_avg": ["zero", {}]})

@@ -93,7 +93,7 @@ def einsum(*data, subscripts: str = "", optimize: int = 0):
         subscripts = f"{subscripts}->{'...' if '...' in subscripts else ''}{kept}"
     if not data[0].is_floating_point() and data[0].device.type != "cpu":  # CUDA multiplies matrices of floating-point numbers only
         return torch.einsum(subscripts, *(t.double() for t in data)).to(data[0].dtype)
-    out = torch.einsum(subscripts, *data)
+    out = torch.einsum(subscripts, *data).to(data[0].dtype)
     return out.clone() if any(out.data_ptr() == t.data_ptr() for t in data) and out.device.type != "meta" else out.contiguous()
 
 

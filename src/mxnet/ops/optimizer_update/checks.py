@@ -16,7 +16,7 @@ def multi_sum_sq(*data, num_arrays: int):
         If `num_arrays` is not the number of inputs.
     """
     _require_count("multi_sum_sq", data, num_arrays)
-    return torch.stack([torch.linalg.vector_norm(t, dtype=torch.float32) for t in data]).square_()
+    return torch.stack([torch.linalg.vector_norm(t.float() if t.dtype is torch.float64 else t, dtype=torch.float32) for t in data]).square_()
 
 
 @multi_sum_sq.shape_rule

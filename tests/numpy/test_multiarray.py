@@ -1,0 +1,168 @@
+"""The array class of mx.np: indexing, assignment, conversion, Python's operators."""
+import pickle
+
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from mxnet import autograd, np, npx
+
+
+@pytest.fixture(autouse=True)
+def numpy_semantics():
+    npx.set_np()
+    yield
+    npx.reset_np()
+
+
+def test_text():
+    assert repr(np.array([1.5])) == "array([1.5])"
+    assert repr(np.array([1, 2], dtype="int32")) == "array([1, 2], dtype=int32)"
+    assert str(np.array(1.5)) == "1.5"
+    assert f"{np.array(2.0):.2f}" == "2.00"
+    with pytest.raises(TypeError, match="format its elements"):
+        format(np.array([1.0]), ".2f")
+
+
+def test_scalars():
+    x = np.array([3.0, 1.0])
+    assert x[0].shape == () and x[0].item() == 3.0
+    assert float(x[1]) == 1.0 and int(x[0]) == 3 and x.tolist() == [3.0, 1.0]
+    assert len(x) == 2
+    with pytest.raises(TypeError, match="unsized"):
+        len(x[0])
+    with pytest.raises(TypeError, match="size-1"):
+        float(x)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(x)
+    with pytest.raises(NotImplementedError, match="keys"):
+        hash(x)
+    with pytest.warns(DeprecationWarning, match="empty array"):
+        assert not np.zeros(0)
+
+
+def test_contiguous_selection_shares_memory():
+    x = np.arange(6).reshape(2, 3)
+    row, column = x[1], x[:, 1]
+    row[:] = 7
+    column[:] = -1
+    assert x.tolist() == [[0.0, 1.0, 2.0], [7.0, 7.0, 7.0]]
+
+
+def test_index_errors():
+    x = np.arange(3)
+    with pytest.raises(IndexError, match="out of bounds for axis 0 with size 3"):
+        x[3]
+    with pytest.raises(IndexError, match="scalar tensor can only accept"):
+        np.array(1.0)[0]
+    with pytest.raises(IndexError, match="did not match indexed array along dimension 0; dimension is 3"):
+        x[np.array([True, False], dtype="bool")]
+
+
+@pytest.mark.parametrize("key, value, expected", [
+    (1, 9, [[0, 1, 2], [9, 9, 9]]),
+    ((slice(None), 0), np.array([8.0, 9.0]), [[8, 1, 2], [9, 4, 5]]),
+    ((0, slice(None, None, -1)), [7, 8, 9], [[9, 8, 7], [3, 4, 5]]),
+    (np.array([[True, False, False], [False, True, True]], dtype="bool"), 0, [[0, 1, 2], [3, 0, 0]]),
+    (np.array([[True, False, False], [False, True, True]], dtype="bool"), np.array([5.0, 6.0, 7.0]), [[5, 1, 2], [3, 6, 7]]),
+    (([0, 1], [2, 0]), np.array([1.0, 2.0]), [[0, 1, 1], [2, 4, 5]]),
+    (..., 4, [[4, 4, 4], [4, 4, 4]]),
+])
+def test_assignment(key, value, expected):
+    x = np.arange(6).reshape(2, 3).copy()
+    x[key] = value
+    assert x.tolist() == expected
+
+
+def test_assignment_errors():
+    x = np.arange(3)
+    with pytest.raises(TypeError, match="Cannot assign mx.nd.NDArray"):
+        x[:] = mx.nd.array([1, 2, 3])
+    with pytest.raises(ValueError, match=r"shape \(2,\)"):
+        x[[0, 1, 2]] = np.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record(), pytest.raises(mx.MXNetError, match="Inplace operations"):
+        x[0] = 1
+
+
+def test_legacy_view_shares_memory_and_history():
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    legacy = x.as_nd_ndarray()
+    assert type(legacy) is mx.nd.NDArray and type(legacy.as_np_ndarray()) is np.ndarray
+    legacy[:] = 5
+    assert x.tolist() == [5.0, 5.0]
+    with autograd.record():
+        y = (x.as_nd_ndarray() * 3).as_np_ndarray() * 2
+    y.backward()
+    assert x.grad.tolist() == [6.0, 6.0] and type(x.grad) is np.ndarray
+
+
+def test_classes_do_not_mix():
+    x, legacy = np.array([1.0]), mx.nd.array([1.0])
+    with pytest.raises(TypeError, match="not supported"):
+        x + legacy
+    with pytest.raises(TypeError, match=r"call as_np_ndarray\(\)"):
+        np.sum(legacy)
+    with pytest.raises(ValueError, match="as_np_ndarray"):
+        np.array(legacy)
+    with pytest.raises(AssertionError, match="must have NDArray type"):
+        np.sum([1, 2])
+
+
+def test_mixed_types():
+    assert (np.ones(2, dtype="int32") + np.ones(2, dtype="int64")).dtype == onp.int64
+    assert (np.ones(2, dtype="int64") + np.array(1.0, dtype="float16")).dtype == onp.float16
+    assert (np.ones((), dtype="float64") + np.ones(2)).dtype == onp.float64
+    with pytest.raises(mx.MXNetError, match="do not mix"):
+        np.ones(2, dtype="int32") - np.ones(2, dtype="int64")
+    with pytest.raises(mx.MXNetError, match="one data type"):
+        np.maximum(np.ones(2), np.ones(2, dtype="float64"))
+    with pytest.raises(mx.MXNetError, match="boolean"):
+        np.exp(np.ones(2, dtype="bool"))
+
+
+def test_python_operators():
+    x = np.array([5.0, -3.0])
+    assert (7 - x).tolist() == [2.0, 10.0] and (x % 4).tolist() == [1.0, 1.0] and (2 ** x).tolist() == [32.0, 0.125]
+    assert (x @ x).item() == 34.0 and (-x).tolist() == [-5.0, 3.0] and abs(x).tolist() == [5.0, 3.0]
+    n = np.array([6, 3], dtype="int32")
+    assert (n & 2).tolist() == [2, 2] and (n | 1).tolist() == [7, 3] and (~n).tolist() == [-7, -4] and (n ^ n).tolist() == [0, 0]
+    x += 1
+    x *= np.array([2.0, 3.0])
+    assert x.tolist() == [12.0, -6.0]
+    assert (x > 0).tolist() == [True, False]
+
+
+def test_methods():
+    x = np.array([[4.0, 1.0], [2.0, 3.0]])
+    assert x.sum(1).tolist() == [5.0, 5.0] and x.max(0, None, True).tolist() == [[4.0, 3.0]]
+    assert x.std().item() == pytest.approx(1.1180340) and x.argmax(axis=1).tolist() == [0, 1]
+    assert x.clip(2, 3).tolist() == [[3.0, 2.0], [2.0, 3.0]] and x.T.tolist() == [[4.0, 2.0], [1.0, 3.0]]
+    assert x.reshape(-1).shape == x.flatten().shape == x.reshape((4,)).shape == (4,)
+    assert x.astype("int8").dtype == onp.int8 and x.astype("float32", copy=False) is x
+    assert x.copy().tolist() == x.tolist() and x.as_in_ctx(mx.cpu()) is x
+    with pytest.raises(AttributeError, match="no attribute exp"):
+        x.exp()
+    with pytest.raises(NotImplementedError, match="order='C'"):
+        x.copy(order="F")
+    with pytest.raises(mx.MXNetError, match="-1 for one to be inferred"):
+        x.reshape(-2, 2)
+
+
+def test_pickle():
+    x = pickle.loads(pickle.dumps(np.array([[1.0], [2.0]])))
+    assert type(x) is np.ndarray and x.tolist() == [[1.0], [2.0]]
+
+
+def test_out_and_ufunc_arguments():
+    x, out = np.array([4.0]), np.zeros(1)
+    assert np.sqrt(x, out=out) is out and out.item() == 2.0
+    assert np.add(x, 1, out=out) is out and out.item() == 5.0
+    with pytest.raises(NotImplementedError, match="where=False"):
+        np.exp(x, where=False)
+    with pytest.raises(TypeError, match="not understood"):
+        np.add(x, x, dtype="abcdefg")
+    assert np.add(1, 2) == 3 and np.sin(0) == 0
+    with pytest.raises(TypeError, match="not supported"):
+        np.sin("a")

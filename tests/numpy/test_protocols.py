@@ -1,0 +1,57 @@
+"""NumPy's functions on mx.np arrays, and what mx.np hands to NumPy."""
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from mxnet import autograd, np, npx
+
+
+@pytest.fixture(autouse=True)
+def numpy_semantics():
+    npx.set_np()
+    yield
+    npx.reset_np()
+
+
+def test_numpy_calls_ours():
+    x = np.array([1.0, 2.0])
+    for result, expected in ((onp.mean(x), 1.5), (onp.add(x, x), [2.0, 4.0]), (onp.concatenate([x, x]), [1.0, 2.0, 1.0, 2.0]),
+                             (onp.divide(x, 2), [0.5, 1.0]), (onp.linalg.norm(x), 2.2360680103302), (onp.absolute(-x), [1.0, 2.0])):
+        assert type(result) is np.ndarray
+        assert result.tolist() == pytest.approx(expected)
+
+
+def test_recorded_through_numpy():
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = onp.sum(onp.multiply(x, x))
+    y.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_fallback():
+    x = np.array([1.0, 2.0, 4.0])
+    assert np.allclose(x, x) is True and np.ndim(x) == 1 and np.count_nonzero(x) == 3
+    assert np.cov(x).item() == pytest.approx(2.3333333) and np.cov(x).dtype == onp.float64
+    assert np.interp(np.array([1.5]), x, x).tolist() == [1.5]
+    assert [p.tolist() for p in np.divmod(x, np.array([2.0, 2.0, 3.0]))] == [[0.0, 1.0, 1.0], [1.0, 0.0, 1.0]]
+    assert onp.heaviside(x, x).tolist() == [1.0, 1.0, 1.0] and np.linalg.matrix_rank(np.eye(3)) == 3
+
+
+def test_fallback_is_not_recorded():
+    x = np.array([1.0])
+    with autograd.record(), pytest.raises(ValueError, match="autograd active is not supported"):
+        np.interp(x, x, x)
+
+
+def test_mixing_with_numpy_arrays_is_refused():
+    x, plain = np.array([1.0]), onp.array([1.0])
+    for mix in (lambda: x + plain, lambda: onp.add(plain, x), lambda: onp.concatenate([plain, x])):
+        with pytest.raises(TypeError):
+            mix()
+
+
+def test_lazy_import_registers_operators():
+    assert mx.ops.get("_npi_add").name == "_npi_add"
+    assert mx.ops.get("_npx_nonzero") is mx.ops.get("_npi_nonzero")
