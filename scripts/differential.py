@@ -60,7 +60,8 @@ def gradients(operator, sample, inputs):
     op = registry.get(operator)
     if op.no_gradient:
         return []
-    return [i for i, a in enumerate(inputs) if a.dtype.kind == "f" and i not in op.mutated_indices and (sample.gradient is None or i in sample.gradient)]
+    return [i for i, a in enumerate(inputs) if a.dtype.kind == "f" and i not in op.mutated_indices
+            and (sample.gradient is None or i in sample.gradient)]
 
 
 def variations(operator, sample, base, number):
@@ -203,7 +204,9 @@ def compare(operator, label, case, expected, tolerance):
             return difference("accepts", f"MXNet: {expected['message']}")
         if "error" not in expected:
             return difference("refuses", f"{found['error']}: {found['message']}")
-        return difference("error type", f"{found['error']} instead of {expected['error']}: {found['message']}") if found["error"] != expected["error"] else None
+        if found["error"] != expected["error"]:
+            return difference("error type", f"{found['error']} instead of {expected['error']}: {found['message']}")
+        return None
     if len(found["outputs"]) != len(expected["outputs"]):
         return difference("outputs", f"{len(found['outputs'])} instead of {len(expected['outputs'])}")
     random = any(found["outputs"] != evaluate(mx, invoke, case, seed=seed)["outputs"] for seed in range(2, 9 if "_random" in operator else 3))

@@ -98,6 +98,7 @@ def _mxnet_invoke():
     import ctypes
 
     from mxnet._ctypes.ndarray import _imperative_invoke
+
     from mxnet.base import _LIB, OpHandle, c_str, check_call
     handles = {}
 

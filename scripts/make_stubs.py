@@ -58,7 +58,10 @@ def _reexports(front):
     """What the package defines by hand, as stub lines."""
     import importlib
     import inspect
+    import importlib.util
     package = importlib.import_module(f"mxnet.{front}")
+    if importlib.util.find_spec(f"{package.__name__}.numpy"):  # imported on demand: its line must not depend on what ran before
+        importlib.import_module(f"{package.__name__}.numpy")
     lines = [f"from .{front} import {_FRONTS[front]} as {_FRONTS[front]}"]
     functions = []
     for name, value in sorted(vars(package).items()):
@@ -77,13 +80,23 @@ def _reexports(front):
     return "\n".join([*lines, "", *functions])
 
 
+def _by_hand(front, space):
+    """What a sub-namespace defines by hand, as stub lines."""
+    import importlib
+    import inspect
+    name = f"mxnet.{front}.{space}"
+    own = [f"def {n}{inspect.signature(f)} -> Any: ..." for n, f in sorted(vars(importlib.import_module(name)).items())
+           if inspect.isfunction(f) and f.__module__ == name and not n.startswith("_")]
+    return "\n".join([f"from .{front} import {_FRONTS[front]}", *([""] if own else []), *own])
+
+
 def all_stubs():
     """Path -> text of every stub."""
     found = {}
     for front in _FRONTS:
         found[ROOT / front / "__init__.pyi"] = module(front, "", _reexports(front))
         for space, prefix in _SPACES.items():
-            found[ROOT / front / f"{space}.pyi"] = module(front, prefix)
+            found[ROOT / front / f"{space}.pyi"] = module(front, prefix, _by_hand(front, space))
     return found
 
 

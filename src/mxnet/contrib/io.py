@@ -24,13 +24,10 @@ class DataLoaderIter(DataIter):
     """
 
     def __init__(self, loader, data_name="data", label_name="softmax_label", dtype="float32"):
-        super().__init__()
-        self._loader = loader
         data, label = next(iter(loader))
-        self.batch_size, self.dtype = data.shape[0], dtype
-        self.provide_data = [DataDesc(data_name, data.shape, dtype)]
-        self.provide_label = [DataDesc(label_name, label.shape, dtype)]
-        self._current_batch = None
+        super().__init__(batch_size=len(data))
+        self._loader, self._current_batch, self.dtype = loader, None, dtype
+        self.provide_data, self.provide_label = ([DataDesc(name, array.shape, dtype)] for name, array in ((data_name, data), (label_name, label)))
         self.reset()
 
     def reset(self):

@@ -66,10 +66,12 @@ def basic_view(tensor, key):
         if isinstance(k, slice):
             if k != _ALL:
                 start, stop, step, count = normalize_slice(k, size)
-                if step < 0:
+                if count == 0:
+                    out = out.narrow(axis, 0, 0)
+                elif step < 0:
                     out = out.index_select(axis, torch.arange(start, stop, step, device=tensor.device))
                 else:
-                    out = out.narrow(axis, start, 0) if count == 0 else out[(slice(None),) * axis + (slice(start, stop, step),)]
+                    out = out[(slice(None),) * axis + (slice(start, stop, step),)]
             axis += 1
         else:
             out = out.select(axis, check_integer(k, source_axis, size))

@@ -40,7 +40,9 @@ def array(object, dtype=None, ctx=None):
     else:
         dtype = "float32" if dtype is None else dtype
         try:
-            values = onp.array(_plain(object), dtype=onp.dtype(dtype) if dtype != "bfloat16" else None)
+            values = onp.array(_plain(object))
+            if dtype != "bfloat16":  # numbers that do not fit wrap around
+                values = values.astype(onp.dtype(dtype))
         except (TypeError, ValueError) as error:
             raise TypeError(f"{object!r} is not made of numbers of one depth: {error}") from None
     return ndarray._new(_nd_array(values, context, dtype)._data, context)

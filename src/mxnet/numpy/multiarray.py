@@ -226,6 +226,8 @@ class ndarray(NDArray):  # noqa: N801
             value = value.reshape(()) if isinstance(value, (ndarray, onp.ndarray)) else value
         if indexing.is_basic(key):
             return super().__setitem__(key, value)
+        if isinstance(key, tuple) and any(_is_mask(k) and not k.ndim and not bool(k) for k in key):
+            return  # False selects nothing
         where, flips = _torch_key(key, self)
         if flips:
             raise IndexError("assignment to a slice with a negative step together with index arrays is not supported; flip the array first")

@@ -1,6 +1,6 @@
 """``mx.np.random``: random numbers. Seed with ``mx.random.seed`` or ``npx.random.seed``."""
-from .frontend import TABLE, arrays, bind
 from . import functions  # noqa: F401
+from .frontend import TABLE, arrays, bind
 
 for _name, _function in TABLE["random"].items():
     globals()[_name] = bind(_function, arrays, _name, __name__)

@@ -2,12 +2,11 @@
 import types as _types
 
 from ..base import MXNetError as _MXNetError
-from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus  # noqa: F401
 from ..base import classproperty  # noqa: F401
+from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus  # noqa: F401
 from ..ndarray import waitall  # noqa: F401
-from ..util import (get_cuda_compute_capability, is_np_array, is_np_shape, reset_np, set_np, use_np, use_np_array, use_np_shape,  # noqa: F401
-                    np_array, np_shape)
 from ..numpy.multiarray import ndarray as _ndarray
+from ..util import get_cuda_compute_capability, is_np_array, is_np_shape, np_array, np_shape, reset_np, set_np, use_np, use_np_array, use_np_shape  # noqa: F401
 from . import operators as _operators
 from . import random  # noqa: F401
 from .io import load, save  # noqa: F401

@@ -1,6 +1,6 @@
 """``mx.npx.image``: operators on images, and all of ``mx.image``."""
-from ..image import *  # noqa: F401,F403
 from ..base import numeric_types  # noqa: F401
+from ..image import *  # noqa: F401,F403
 from ..ndarray.functions import operator_function as _function
 from ..numpy.multiarray import ndarray as _ndarray
 from ..ops.registry import OPERATORS as _OPERATORS

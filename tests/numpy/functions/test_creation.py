@@ -1,7 +1,7 @@
 """Functions that make arrays: the values and gradients of MXNet 1.9.1."""
+import numpy as onp
 import pytest
 
-import numpy as onp
 from mxnet import np, npx
 
 A = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])

@@ -63,15 +63,8 @@ class _TokenEmbedding(vocab.Vocabulary):
 
     pretrained_file_name_sha1 = {}
 
-    @property
-    def vec_len(self):
-        """The length of the vectors."""
-        return self._vec_len
-
-    @property
-    def idx_to_vec(self):
-        """The vectors, one in each row."""
-        return self._idx_to_vec
+    vec_len = property(lambda self: self._vec_len, doc="The length of the vectors.")
+    idx_to_vec = property(lambda self: self._idx_to_vec, doc="The vectors, one in each row.")
 
     def get_vecs_by_tokens(self, tokens, lower_case_backup=False):
         """The vector of a token, or a matrix of those of a list of tokens.

@@ -58,25 +58,10 @@ class Vocabulary:
     def __len__(self):
         return len(self._idx_to_token)
 
-    @property
-    def token_to_idx(self):
-        """A dict from tokens to indices."""
-        return self._token_to_idx
-
-    @property
-    def idx_to_token(self):
-        """The tokens in the order of their indices."""
-        return self._idx_to_token
-
-    @property
-    def unknown_token(self):
-        """What stands for tokens without an index."""
-        return self._unknown_token
-
-    @property
-    def reserved_tokens(self):
-        """The tokens indexed in any case; None if there are none."""
-        return self._reserved_tokens
+    token_to_idx = property(lambda self: self._token_to_idx, doc="A dict from tokens to indices.")
+    idx_to_token = property(lambda self: self._idx_to_token, doc="The tokens in the order of their indices.")
+    unknown_token = property(lambda self: self._unknown_token, doc="What stands for tokens without an index.")
+    reserved_tokens = property(lambda self: self._reserved_tokens, doc="The tokens indexed in any case; None if there are none.")
 
     def to_indices(self, tokens):
         """The index of a token, or the indices of a list of tokens; that of the unknown token for those not indexed."""

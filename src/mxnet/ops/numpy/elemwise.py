@@ -6,7 +6,6 @@ from ..elemwise._common import broadcast_rule
 from ..registry import alias, get, op
 from ._common import InvalidValueError, promoted, require_one_type, result_is
 
-
 # -- one array -----------------------------------------------------------------------------------------------------------
 
 def _unary(name, of=None, aliases=()):

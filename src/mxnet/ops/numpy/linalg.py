@@ -7,6 +7,7 @@ from ...base import MXNetError
 from ..axes import normalize_axis
 from ..registry import op
 from ..schema import Axes, Shape
+from ..shapes import unify
 from ._common import promoted, require_float, require_one_type
 
 
@@ -240,3 +241,17 @@ def _eigen_types(in_types, out_types, **_):
 for _operator in (eig, eigvals, eigh, eigvalsh):
     _operator.dtype_rule(_eigen_types)
 dot.dtype_rule(promoted)
+
+
+@dot.shape_rule
+def _(in_shapes, out_shapes):
+    a, b = in_shapes
+    if a is None or b is None:
+        return in_shapes, out_shapes
+    if not a or not b:
+        return in_shapes, [unify(out_shapes[0], a or b)]
+    summed = max(len(b) - 2, 0)
+    # A parameter on either side gets its size from the other, as in the tests of Gluon with deferred initialization.
+    size = unify((a[-1],), (b[summed],))[0]
+    a, b = (*a[:-1], size), (*b[:summed], size, *b[summed + 1:])
+    return [a, b], [unify(out_shapes[0], (*a[:-1], *b[:summed], *b[summed + 1:]))]

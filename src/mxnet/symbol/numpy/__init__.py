@@ -2,8 +2,8 @@
 from ...numpy import functions as _functions  # noqa: F401
 from ...numpy.frontend import TABLE as _TABLE
 from ...numpy.frontend import bind as _bind
-from .frontend import symbols as _symbols
 from . import _internal, linalg, random  # noqa: F401
+from .frontend import symbols as _symbols
 from .symbol import _Symbol  # noqa: F401
 
 for _name, _function in _TABLE[""].items():

@@ -1,0 +1,270 @@
+"""Every operator against torch's nearest call and MXNet 1.9.1: forward, and forward with backward, on small and large inputs.
+
+    python benchmarks/operators.py --mxnet-python /opt/oracle/bin/python
+    python benchmarks/operators.py --mxnet-python ... --operators exp,sum,Convolution --rounds 3
+
+Small inputs are those of `tests/ops/records.py`, large ones stand in `LARGE` or are the small ones, repeated to about a million numbers.
+Each of the three runs in a process of its own that stays; rounds are interleaved, medians reported. Times include waiting for the result.
+A full run writes benchmarks/results/operators.md.
+"""
+import argparse
+import fnmatch
+import math
+import os
+import pathlib
+import pickle
+import struct
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+MILLION = 1 << 20
+
+# Torch's nearest call, where its name isn't the operator's: a function of the inputs a, b, c, d.
+TORCH = {
+    **{f"{p}_{n}": f"torch.{n}(a, b)" for p in ("elemwise", "broadcast") for n in ("add", "sub", "mul", "div")},
+    **{f"{p}{n}": f"torch.{t}(a, b)" for p in ("_", "broadcast_") for n, t in (
+        ("mod", "remainder"), ("power", "pow"), ("hypot", "hypot"), ("maximum", "maximum"), ("minimum", "minimum"), ("equal", "eq"),
+        ("not_equal", "ne"), ("greater", "gt"), ("greater_equal", "ge"), ("lesser", "lt"), ("lesser_equal", "le"),
+        ("logical_and", "logical_and"), ("logical_or", "logical_or"), ("logical_xor", "logical_xor"))},
+    **{f"_{n}_scalar": e for n, e in {"plus": "a + 1.3", "minus": "a - 1.3", "rminus": "1.3 - a", "mul": "a * 1.3", "div": "a / 1.3", "rdiv": "1.3 / a",
+                                      "mod": "a % 1.3", "power": "a ** 1.3", "rpower": "1.3 ** a", "maximum": "a.clamp(min=1.3)",
+                                      "minimum": "a.clamp(max=1.3)", "equal": "a == 1.0", "not_equal": "a != 1.0", "greater": "a > 1.0",
+                                      "greater_equal": "a >= 1.0", "lesser": "a < 1.0", "lesser_equal": "a <= 1.0"}.items()},
+    "arcsin": "torch.asin(a)", "arccos": "torch.acos(a)", "arctan": "torch.atan(a)", "arcsinh": "torch.asinh(a)", "arccosh": "torch.acosh(a)",
+    "arctanh": "torch.atanh(a)", "degrees": "torch.rad2deg(a)", "radians": "torch.deg2rad(a)", "rint": "torch.round(a)", "fix": "torch.trunc(a)",
+    "softsign": "F.softsign(a)", "gammaln": "torch.lgamma(a)", "gamma": "torch.lgamma(a).exp()", "negative": "torch.neg(a)", "_copy": "a.clone()", "cbrt": "a.pow(1 / 3)", "clip": "a.clamp(-0.7, 0.9)",
+    "smooth_l1": "F.smooth_l1_loss(a, torch.zeros_like(a), reduction='none')",
+    "where": "torch.where(a > 0, b, c)", "add_n": "a + b + c", "Cast": "a.double()", "BlockGrad": "a.detach().clone()",
+    "sum": "a.sum()", "mean": "a.mean()", "prod": "a.prod()", "max": "a.amax()", "min": "a.amin()", "nansum": "a.nansum()",
+    "norm": "torch.linalg.vector_norm(a)",
+    "argmax": "a.argmax()", "argmin": "a.argmin()", "argmax_channel": "a.argmax(1)", "moments": "torch.var_mean(a, 0)",
+    "Reshape": "a.reshape(-1)", "Flatten": "a.flatten(1)", "transpose": "a.permute(*range(a.dim())[::-1]).contiguous()", "expand_dims": "a.unsqueeze(-1)",
+    "squeeze": "a.squeeze()", "SwapAxis": "a.transpose(0, -1).contiguous()", "Concat": "torch.cat((a, b), 1)", "stack": "torch.stack((a, b), -1)",
+    "tile": "a.repeat(2, 1, 2)", "repeat": "a.repeat_interleave(2)", "reverse": "a.flip(0, 1)", "broadcast_to": "a.expand(2, 3).contiguous()",
+    "diag": "torch.diag(a, -1)", "take": "a[b.long().clamp(0, a.shape[0] - 1)]",
+    "one_hot": "F.one_hot(a.long().clamp(0, 3), 4).float()", "cumsum": "torch.cumsum(a.reshape(-1), 0)", "topk": "a.topk(2, -1).indices.float()",
+    "sort": "a.sort(-1).values", "argsort": "a.argsort(-1).float()", "dot": "torch.mm(a, b)", "batch_dot": "torch.bmm(a, b)",
+    "_linalg_inverse": "torch.linalg.inv(a)", "_linalg_det": "torch.linalg.det(a)", "_linalg_potrf": "torch.linalg.cholesky(a)",
+    "Activation": "torch.relu(a)", "softmax": "torch.softmax(a, -1)", "log_softmax": "torch.log_softmax(a, -1)",
+    "softmin": "torch.softmax(-a, -1)",
+    "LeakyReLU": "F.leaky_relu(a, 0.3)", "hard_sigmoid": "(0.2 * a + 0.5).clamp(0, 1)", "Convolution": "conv(a, b, c)", "Deconvolution": "deconv(a, b)",
+    "FullyConnected": "F.linear(a.flatten(1), b, c)", "Embedding": "F.embedding(a.long(), b)",
+    "Pooling": "F.max_pool2d(a, 3, 2, 1) if a.dim() == 4 else F.max_pool1d(a, 3, 2, 1)",
+    "BatchNorm": "F.batch_norm(a, d.clone(), e.clone(), b, c, train, 0.1)",
+    "LayerNorm": "F.layer_norm(a, a.shape[-1:], b, c)", "GroupNorm": "F.group_norm(a, 2, b, c)", "InstanceNorm": "F.instance_norm(a, weight=b, bias=c)",
+    "L2Normalization": "F.normalize(a.flatten(1), dim=1)", "Dropout": "F.dropout(a, 0.4, train)", "SoftmaxOutput": "torch.softmax(a, -1)",
+    "sgd_update": "a - 0.1 * b", "_random_uniform": "torch.rand(3, 4)", "_random_normal": "torch.randn(3, 4)",
+    "_zeros": "torch.zeros(2, 3)", "_ones": "torch.ones(2, 3)", "_full": "torch.full((2, 3), 1.5)", "_arange": "torch.arange(1, 7, 1.5)",
+}
+# Inputs and attributes that a program would really use; the attributes of the first sample are replaced.
+LARGE = {
+    "Convolution": ([(16, 64, 56, 56), (64, 64, 3, 3), (64,)], {"kernel": (3, 3), "pad": (1, 1), "num_filter": 64}),
+    "Deconvolution": ([(8, 32, 28, 28), (32, 32, 4, 4)], {"kernel": (4, 4), "stride": (2, 2), "pad": (1, 1), "num_filter": 32}),
+    "FullyConnected": ([(128, 1024), (1024, 1024), (1024,)], {"num_hidden": 1024}),
+    "Pooling": ([(16, 64, 56, 56)], {"kernel": (3, 3), "stride": (2, 2), "pad": (1, 1), "pool_type": "max"}),
+    "BatchNorm": ([(16, 64, 56, 56), (64,), (64,), (64,), (64,)], {"fix_gamma": False}),
+    "LayerNorm": ([(64, 128, 256), (256,), (256,)], {}), "softmax": ([(1024, 1024)], {}), "log_softmax": ([(1024, 1024)], {}),
+    "SoftmaxOutput": ([(1024, 1000), (1024,)], {}), "dot": ([(512, 512), (512, 512)], {}), "batch_dot": ([(32, 128, 128), (32, 128, 128)], {}),
+    "LRN": ([(8, 64, 56, 56)], {"nsize": 5}), "Concat": ([(512, 1024), (512, 1024)], {"dim": 1, "num_args": 2}),
+    "transpose": ([(64, 128, 128)], {}), "sum": ([(64, 128, 128)], {}), "mean": ([(64, 128, 128)], {}), "topk": ([(256, 4096)], {"k": 2}),
+    "sort": ([(256, 4096)], {}), "argsort": ([(256, 4096)], {}), "broadcast_add": ([(64, 128, 128), (128, 1)], {}),
+    "broadcast_mul": ([(64, 128, 128), (128, 1)], {}), "LeakyReLU": ([(64, 128, 128)], {"act_type": "leaky", "slope": 0.3}),
+    "Activation": ([(64, 128, 128)], {"act_type": "relu"}), "Dropout": ([(1024, 1024)], {"p": 0.4}),
+}
+
+
+# -- one of the three processes ----------------------------------------------------------------------------------------
+def unpack(packed):
+    dtype, shape, content = packed
+    return np.frombuffer(content, dtype).reshape(shape).copy()
+
+
+def find(mx, name):
+    """The function that a program calls for an operator of that name."""
+    for prefix, space in (("_contrib_", "contrib"), ("_linalg_", "linalg"), ("_image_", "image"), ("_sparse_", "sparse")):
+        if name.startswith(prefix) and hasattr(getattr(mx.nd, space), name[len(prefix):]):
+            return getattr(getattr(mx.nd, space), name[len(prefix):])
+    return getattr(mx.nd._internal, name) if name.startswith("_") else getattr(mx.nd, name)
+
+
+def mxnet_task(case):
+    """What runs in Remex and in MXNet: the program is the same."""
+    import mxnet as mx
+    call, attributes = find(mx, case["operator"]), case["attributes"]
+    arrays = [mx.nd.array(unpack(p), dtype=p[0]) for p in case["inputs"]]
+    if not case["backward"]:
+        return lambda: call(*arrays, **attributes), mx.nd.waitall
+    for i in case["gradient"]:
+        arrays[i].attach_grad()
+
+    def both():
+        with mx.autograd.record():
+            out = call(*arrays, **attributes)
+        (out[0] if isinstance(out, (list, tuple)) else out).backward()
+    return both, mx.nd.waitall
+
+
+def torch_task(case):
+    import torch
+    import torch.nn.functional as F
+    tensors = [torch.from_numpy(unpack(p)) for p in case["inputs"]]
+    dims = tensors[0].dim() - 2 if tensors else 0
+    more = {k: v for k, v in (("stride", case["attributes"].get("stride", 1)), ("padding", case["attributes"].get("pad", 0)))}
+    # MXNet's layers train while recording, and predict otherwise.
+    names = {"torch": torch, "F": F, "train": case["backward"], "conv": lambda a, b, c=None: getattr(F, f"conv{dims}d")(a, b, c, **more),
+             "deconv": lambda a, b: getattr(F, f"conv_transpose{dims}d")(a, b, **more)}
+    call = eval(f"lambda {', '.join('abcdefgh'[:len(tensors)])}: {case['torch']}", names)
+    if not case["backward"]:
+        return lambda: call(*tensors), lambda: None
+    leaves = [tensors[i].requires_grad_() for i in case["gradient"]]
+
+    def both():
+        for leaf in leaves:
+            leaf.grad = None
+        out = call(*tensors)
+        out.backward(torch.ones_like(out))
+    return both, lambda: None
+
+
+def measure(make, case, seconds=0.02):
+    """Microseconds of a call, over as many calls as fit in `seconds`; None where it can't be called so."""
+    try:
+        task, wait = make(case)
+        task()
+        wait()
+        start = time.perf_counter()
+        task()
+        wait()
+        count = max(1, min(2000, int(seconds / max(time.perf_counter() - start, 1e-7))))
+        start = time.perf_counter()
+        for _ in range(count):
+            task()
+        wait()
+        return (time.perf_counter() - start) / count * 1e6
+    except Exception as error:
+        print(case["operator"], type(error).__name__, str(error)[:200], file=sys.stderr)
+        return None
+
+
+def worker(kind):
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while size := sys.stdin.buffer.read(8):
+        case = pickle.loads(sys.stdin.buffer.read(struct.unpack("<q", size)[0]))
+        answer = pickle.dumps(measure(torch_task if kind == "torch" else mxnet_task, case), protocol=4)
+        answers.write(struct.pack("<q", len(answer)) + answer)
+        answers.flush()
+
+
+class Peer:
+    """One of the three, in its process; started again if it dies."""
+
+    def __init__(self, python, kind, env):
+        self.command, self.env, self.process = [python, "-W", "ignore", str(HERE / "operators.py"), "--worker", kind], env, None
+
+    def __call__(self, case):
+        if self.process is None:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.env)
+        question = pickle.dumps(case, protocol=4)
+        try:
+            self.process.stdin.write(struct.pack("<q", len(question)) + question)
+            self.process.stdin.flush()
+            size = self.process.stdout.read(8)
+            return pickle.loads(self.process.stdout.read(struct.unpack("<q", size)[0]))
+        except (BrokenPipeError, struct.error, EOFError):
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+            return None
+
+
+# -- the program -------------------------------------------------------------------------------------------------------
+def torch_call(name):
+    import torch
+    return TORCH.get(name) or (f"torch.{name}(a)" if callable(getattr(torch, name, None)) else None)
+
+
+def cases(name, sample, op):
+    """(size, pass, case) of an operator: small and large, forward and both."""
+    def pack(array):
+        return array.dtype.name, array.shape, np.ascontiguousarray(array).tobytes()
+    sizes = {"small": (sample.inputs, sample.attributes)}
+    if name in LARGE:
+        shapes, attributes = LARGE[name]
+        sizes["large"] = [np.random.RandomState(0).uniform(0.1, 1, s).astype("float32") for s in shapes], attributes
+    elif sample.inputs and all(a.shape == sample.inputs[0].shape for a in sample.inputs) and (
+            op.elementwise or len(sample.inputs) == 1 and not sample.attributes):
+        times = max(1, MILLION // max(1, sample.inputs[0].size))
+        sizes["large"] = [np.tile(a, (times,) + (1,) * (a.ndim - 1)) for a in sample.inputs], sample.attributes
+    for size, (inputs, attributes) in sizes.items():
+        gradient = [i for i, a in enumerate(inputs) if a.dtype.kind == "f" and i not in op.mutated_indices
+                    and (sample.gradient is None or i in sample.gradient)]
+        case = dict(operator=name, inputs=[pack(a) for a in inputs], attributes=attributes, gradient=gradient, torch=torch_call(name), backward=False)
+        yield size, "forward", case
+        if gradient and not op.no_gradient:
+            yield size, "both", {**case, "backward": True}
+
+
+def mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
+
+
+def summary(rows):
+    """What the goals of the project ask: ratios, and the worst ten."""
+    large = [(m / r, n, p) for n, s, p, _, r, m in rows if s == "large" and m and r]
+    small = [(r / t, n, p) for n, s, p, t, r, _ in rows if s == "small" and t and r and p == "forward"]
+    yield f"- Large inputs: MXNet / Remex, geometric mean {mean([x[0] for x in large]):.2f} over {len(large)}; slower than MXNet: " + (
+        ", ".join(f"{n} {p} ({x:.2f})" for x, n, p in sorted(large) if x < 1) or "none")
+    yield f"- Small inputs: Remex / torch, geometric mean {mean([x[0] for x in small]):.2f} over {len(small)}"
+    yield "- The ten worst against torch on small inputs: " + ", ".join(f"{n} ({x:.1f})" for x, n, _ in sorted(small, reverse=True)[:10])
+    yield "- The ten worst against MXNet on large inputs: " + ", ".join(f"{n} {p} ({x:.2f})" for x, n, p in sorted(large)[:10])
+
+
+def main():
+    import peers
+    sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tests" / "ops")]
+    from records import RECORDS
+
+    from mxnet.ops import registry
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    peers.add_arguments(parser)
+    parser.add_argument("--operators", help="only these, separated by commas; patterns are allowed")
+    parser.add_argument("--output", help="the table's file; a run over all operators writes benchmarks/results/operators.md")
+    args = parser.parse_args()
+    env = peers.python_env()
+    sides = {"torch": Peer(peers.own_python(), "torch", env), "remex": Peer(peers.own_python(), "remex", env)}
+    if args.mxnet_python:
+        sides["mxnet"] = Peer(args.mxnet_python, "mxnet", {**env, "PYTHONPATH": ""})
+    names = [n for n in RECORDS if not args.operators or any(fnmatch.fnmatchcase(n, p) for p in args.operators.split(","))]
+    lines = [peers.versions(args.mxnet_python), "", "| operator | input | pass | torch, µs | Remex, µs | Remex / torch | MXNet, µs | MXNet / Remex |",
+             "|---|---|---|---|---|---|---|---|"]
+    print("\n".join(lines))
+    rows = []
+    for name in names:
+        for size, kind, case in cases(name, RECORDS[name][0], registry.get(name)):
+            tasks = {s: (lambda peer=peer: peer(case)) for s, peer in sides.items() if s != "torch" or case["torch"]}  # noqa: B023
+            found = peers.interleave(tasks, args.rounds)
+            torch, remex, mxnet = (found.get(s) for s in ("torch", "remex", "mxnet"))
+            rows.append((name, size, kind, torch, remex, mxnet))
+            against = remex / torch if torch and remex else None, mxnet / remex if mxnet and remex else None
+            cells = [f"{v:.2f}" if v else "" for v in (torch, remex, against[0], mxnet, against[1])]
+            lines.append(f"| {name} | {size} | {kind} | {' | '.join(cells)} |")
+            print(lines[-1], flush=True)
+    notes = list(summary(rows))
+    print("\n" + "\n".join(notes))
+    path = args.output or (None if args.operators else str(HERE / "results" / "operators.md"))
+    if path:
+        command = "python benchmarks/operators.py " + " ".join(sys.argv[1:])
+        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+        pathlib.Path(path).write_text("\n".join(["# Operators", "", f"`{command}`", "", lines[0], "", *notes, *lines[1:]]) + "\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--worker"]:
+        worker(sys.argv[2])
+    else:
+        main()
