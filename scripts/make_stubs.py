@@ -57,8 +57,8 @@ def module(front, prefix, body=""):
 def _reexports(front):
     """What the package defines by hand, as stub lines."""
     import importlib
-    import inspect
     import importlib.util
+    import inspect
     package = importlib.import_module(f"mxnet.{front}")
     if importlib.util.find_spec(f"{package.__name__}.numpy"):  # imported on demand: its line must not depend on what ran before
         importlib.import_module(f"{package.__name__}.numpy")

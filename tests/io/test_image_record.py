@@ -234,15 +234,16 @@ def test_a_truncated_file_ends_in_an_error_and_reset_helps(make_record):
 
 
 def test_threads_end_with_the_iterator(make_record):
-    before = threading.active_count()
+    before = set(threading.enumerate())
     it = mx.io.ImageRecordIter(path_imgrec=make_record(count=30), prefetch_buffer=1, **PLAIN)
     next(it)
-    assert threading.active_count() > before
+    own = set(threading.enumerate()) - before
+    assert own
     del it
     deadline = time.monotonic() + 5
-    while threading.active_count() > before and time.monotonic() < deadline:
+    while any(t.is_alive() for t in own) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert not [t for t in own if t.is_alive()]
 
 
 def test_the_interpreter_exits_in_the_middle_of_an_epoch(make_record):

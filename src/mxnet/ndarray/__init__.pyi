@@ -34,6 +34,7 @@ from ..ndarray.serialization import load_frombuffer as load_frombuffer
 from . import methods as methods
 from ..ndarray.creation import moveaxis as moveaxis
 from . import ndarray as ndarray
+from . import numpy as numpy
 from ..ndarray.creation import onehot_encode as onehot_encode
 from ..ndarray.creation import ones as ones
 from . import op as op

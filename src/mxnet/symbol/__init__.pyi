@@ -24,6 +24,7 @@ from ..symbol.creation import linspace as linspace
 from ..symbol.creation import load as load
 from ..symbol.creation import load_json as load_json
 from . import node as node
+from . import numpy as numpy
 from ..symbol.creation import ones as ones
 from . import op as op
 from . import random as random

@@ -250,9 +250,11 @@ def test_ctrl_c_reaches_the_parent_only():
         from mxnet.gluon.data import DataLoader, SimpleDataset
         os.setpgrp()
         loader = DataLoader(SimpleDataset(list(range(1000))).transform(lambda x: time.sleep(0.01) or x), 1, num_workers=2)
-        threading.Timer(0.5, lambda: os.killpg(0, signal.SIGINT)).start()
+        batches = iter(loader)
+        next(batches)  # the workers run
+        threading.Timer(0.2, lambda: os.killpg(0, signal.SIGINT)).start()
         try:
-            list(loader)
+            list(batches)
         except KeyboardInterrupt:
             print("interrupted", len(next(iter(loader))))
     """)

@@ -177,6 +177,9 @@ def bilinear_resize(data, like=None, *, height: int = 1, width: int = 1, scale_h
     size = _resized(data.shape, None if like is None else like.shape, height, width, scale_height, scale_width, mode)
     if min(size) <= 0:
         raise MXNetError(f"BilinearResize2D: the new size must be above 0, received {size}")
+    if not align_corners:  # MXNet takes the first pixel, not the middle, where one is left
+        data = data[:, :, :1] if size[0] == 1 else data
+        data = data[..., :1] if size[1] == 1 else data
     return F.interpolate(data, size, mode="bilinear", align_corners=align_corners)
 
 
