@@ -313,10 +313,6 @@ class Function:
         self._used = False
         self.saved_tensors = ()
 
-    def save_for_backward(self, *args):
-        """Keep arrays for `backward`, which finds them in ``self.saved_tensors``."""
-        self.saved_tensors = args
-
     def __call__(self, *inputs):
         if self._used:
             raise MXNetError(f"{type(self).__name__}: each Function object can be called once; create a new one for every call")
@@ -345,6 +341,10 @@ class Function:
             r._autograd = Recorded(node, i)
             results.append(r)
         return results[0] if found["single"] else results
+
+    def save_for_backward(self, *args):
+        """Keep arrays for `backward`, which finds them in ``self.saved_tensors``."""
+        self.saved_tensors = args
 
     def forward(self, *inputs):
         """Compute the outputs from the inputs."""

@@ -3,7 +3,7 @@ from .. import random as _random
 from ..numpy import functions  # noqa: F401
 from ..numpy.frontend import TABLE, arrays, bind
 
-__all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]
+__all__ = sorted([*TABLE["npx.random"], "seed"])
 
 for _name, _function in TABLE["npx.random"].items():
     globals()[_name] = bind(_function, arrays, _name, __name__)

@@ -3,13 +3,15 @@
 The parameters of a distribution are numbers (attributes) or arrays (inputs), which broadcast; the gradient flows to them through the
 formula that turns uniform or normal numbers into those wanted.
 """
+from typing import Literal
+
 import torch
 
 from ...base import MXNetError
 from .. import dtypes
 from ..random_state import generator
 from ..registry import op
-from ..schema import Device, Floats, Literal, Optional, Shape
+from ..schema import Device, Floats, Optional, Shape
 from ._common import InvalidValueError, result_is
 
 _Real = Literal["float16", "float32", "float64"]

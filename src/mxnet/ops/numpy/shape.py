@@ -1,6 +1,7 @@
 """NumPy operators that change shapes, move axes, or take diagonals and differences."""
 import ast
 import math
+from typing import Literal
 
 import numpy as np
 import torch
@@ -8,7 +9,7 @@ import torch
 from ...base import MXNetError
 from ..axes import normalize_axis
 from ..registry import op
-from ..schema import Axes, Literal, Optional, Shape
+from ..schema import Axes, Optional, Shape
 from ._common import require_one_type
 
 

@@ -1,10 +1,12 @@
 """NumPy operators of statistics: percentiles and polynomials."""
+from typing import Literal
+
 import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
 from ..registry import op
-from ..schema import Axes, Literal, Optional
+from ..schema import Axes, Optional
 from ._common import require_one_type
 
 
