@@ -2,7 +2,8 @@
 import numpy as onp
 import pytest
 
-from mxnet import np, npx
+from mxnet import np
+from numpy_checks import check_value
 
 A = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])
 V = np.array([3.0, 1.0, 2.0])
@@ -46,27 +47,6 @@ VALUES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def numpy_semantics():
-    npx.set_np()
-    yield
-    npx.reset_np()
-
-
-def assert_close(array, expected):
-    got = array.asnumpy().tolist()
-    assert same(got, expected), got
-
-
-def same(got, expected):
-    if isinstance(expected, list):
-        return isinstance(got, list) and len(got) == len(expected) and all(same(g, e) for g, e in zip(got, expected))
-    return type(got) is type(expected) and got == pytest.approx(expected, rel=1e-4, abs=1e-5, nan_ok=True)
-
-
 @pytest.mark.parametrize("compute, dtype, expected", VALUES, ids=range(len(VALUES)))
 def test_values(compute, dtype, expected):
-    result = compute()
-    assert type(result) is np.ndarray
-    assert str(result.dtype) == dtype
-    assert_close(result, expected)
+    check_value(compute, dtype, expected)

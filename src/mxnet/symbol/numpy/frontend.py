@@ -3,6 +3,7 @@ from ...context import current_context
 from ...numpy.frontend import InputTypeError
 from ...ops.registry import get
 from ..compose import create
+from ..functions import operator_function
 from ..symbol import Symbol
 from .symbol import _Symbol
 
@@ -54,3 +55,16 @@ class Symbols:
 
 
 symbols = Symbols()
+
+
+def npx_function(operator):
+    """The function ``mx.sym.npx.<name>`` for an operator named ``_npx_<name>``."""
+    function = operator_function(operator)
+
+    def call(*args, **kwargs):
+        entries = function(*args, **kwargs)._outputs
+        return _Symbol(entries) if len(entries) == 1 else [_Symbol([e]) for e in entries]
+
+    call.__name__ = call.__qualname__ = operator.removeprefix("_npx_")
+    call.__module__, call.__doc__, call.__signature__ = "mxnet.symbol.numpy_extension", function.__doc__, function.__signature__
+    return call

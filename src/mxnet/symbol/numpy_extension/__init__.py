@@ -1,22 +1,9 @@
 """``mx.sym.npx``: the operators of ``mx.npx`` on Symbols."""
 from ...ops import numpy as _register  # noqa: F401
 from ...ops.registry import OPERATORS as _OPERATORS
-from ..functions import operator_function as _operator_function
+from ..numpy.frontend import npx_function as _made
 from ..numpy.frontend import symbols as _symbols
-from ..numpy.symbol import _Symbol
 from . import random  # noqa: F401
-
-
-def _made(operator):
-    function = _operator_function(operator)
-
-    def npx_function(*args, **kwargs):
-        entries = function(*args, **kwargs)._outputs
-        return _Symbol(entries) if len(entries) == 1 else [_Symbol([e]) for e in entries]
-
-    npx_function.__name__ = npx_function.__qualname__ = operator.removeprefix("_npx_")
-    npx_function.__module__, npx_function.__doc__, npx_function.__signature__ = __name__, function.__doc__, function.__signature__
-    return npx_function
 
 
 def reshape(a, newshape, reverse=False, order="C"):

@@ -1,0 +1,38 @@
+"""What the tables of tests/numpy/functions are checked with."""
+import pytest
+
+from mxnet import autograd, np
+
+
+def assert_close(array, expected):
+    """Values and their Python types (int, float, bool) agree."""
+    got = array.asnumpy().tolist()
+    assert _same(got, expected), got
+
+
+def _same(got, expected):
+    if isinstance(expected, list):
+        return isinstance(got, list) and len(got) == len(expected) and all(_same(g, e) for g, e in zip(got, expected))
+    return type(got) is type(expected) and got == pytest.approx(expected, rel=1e-4, abs=1e-5, nan_ok=True)
+
+
+def check_value(compute, dtype, expected):
+    """``compute()`` is an ``mx.np.ndarray`` of this type with these values."""
+    result = compute()
+    assert type(result) is np.ndarray
+    assert str(result.dtype) == dtype
+    assert_close(result, expected)
+
+
+def check_gradients(compute, x, y, x_grad, y_grad):
+    """The gradients of ``compute(x, y)``; `y` may be None."""
+    x, y = x.copy(), None if y is None else y.copy()
+    for array in (x, y):
+        if array is not None:
+            array.attach_grad()
+    with autograd.record():
+        result = compute(x, y)
+    result.backward()
+    assert_close(x.grad, x_grad)
+    if y is not None:
+        assert_close(y.grad, y_grad)
