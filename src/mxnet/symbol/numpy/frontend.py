@@ -66,5 +66,5 @@ def npx_function(operator):
         return _Symbol(entries) if len(entries) == 1 else [_Symbol([e]) for e in entries]
 
     call.__name__ = call.__qualname__ = operator.removeprefix("_npx_")
-    call.__module__, call.__doc__, call.__signature__ = "mxnet.symbol.numpy_extension", function.__doc__, function.__signature__
+    call.__doc__, call.__signature__ = function.__doc__, function.__signature__
     return call
