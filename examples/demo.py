@@ -85,14 +85,14 @@ def main():
     """Run all steps; exits with 1 if an accuracy is below what the data allows."""
     import train_digits
     os.makedirs(OUT, exist_ok=True)
-    epochs = 10
+    epochs = 14
     with step("packing image files into record files"):
         training, validation = pack(os.path.join(OUT, "digits"))
     model = os.path.join(OUT, "lenet")
     with step("training LeNet with Module"):
         program(os.path.join(CLASSIFICATION, "train_mnist.py"), "--network", "lenet", "--data-train", training, "--data-val", validation,
                 "--image-shape", "1,28,28", "--num-classes", "10", "--num-examples", "1437", "--batch-size", "32", "--num-epochs", str(epochs),
-                "--lr", "0.05", "--lr-step-epochs", "6", "--disp-batches", "20", "--model-prefix", model)
+                "--lr", "0.05", "--lr-step-epochs", "10", "--initializer", "xavier", "--disp-batches", "20", "--model-prefix", model)
     with step("reloading the checkpoint and scoring it"):
         by_module = module_accuracy(model, epochs, validation)
         print(f"   Module validation accuracy: {by_module:.4f}")

@@ -204,3 +204,25 @@ def test_get_symbol():
     assert symbol.eval(var0=nd.array([3]), var1=nd.array([5]))[0].asscalar() == 18
     with pytest.raises(mx.MXNetError, match="not computed inside"):
         autograd.get_symbol(nd.ones((1,)))
+
+
+def test_what_no_gradient_reaches_gets_zero():
+    x, y = variable([1.0, 2.0]), variable([1.0], grad_req="add")
+    x.grad[:] = 7
+    y.grad[:] = 7
+    with autograd.record():
+        z = nd.stop_gradient(x) * 2 + (y > 0)
+    z.backward()
+    assert x.grad.asnumpy().tolist() == [0, 0] and x._fresh_grad
+    assert y.grad.asscalar() == 7
+
+
+def test_gradients_flow_into_torch():
+    import torch
+    t = torch.ones(2, requires_grad=True)
+    with autograd.record():
+        x = nd.from_torch(t * 3)
+        y = (x * x).sum()
+    y.backward()
+    assert t.grad.tolist() == [18, 18]
+    assert not (nd.from_torch(t) * 2).as_torch().requires_grad

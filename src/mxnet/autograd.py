@@ -153,6 +153,9 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
         If a head was not recorded, or was freed by an earlier backward.
     """
     heads, tensors, seeds = _heads(heads, head_grads, "backward")
+    variables = _variables(heads)
+    for v in variables:
+        v.reached = False
     training = mode.training
     mode.training = train_mode
     try:
@@ -160,10 +163,29 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
             _run(lambda: torch.autograd.backward(tensors, seeds, retain_graph=retain_graph))
     finally:
         mode.training = training
+    for v in variables:
+        if not v.reached:  # nothing differentiable leads there: its gradient is zero
+            if v.grad_req == "write" and v.grad is not None:
+                v.grad[:] = 0
+            v.fresh = True
     if not retain_graph:
         for head in heads:
             if head._autograd.node is not None:
                 head._autograd.node.freed = True
+
+
+def _variables(heads):
+    """The marks of all arrays with a gradient that the heads were computed from."""
+    found, seen, stack = {}, set(), [h._autograd for h in heads]
+    while stack:
+        info = stack.pop()
+        if info.node is not None:
+            if id(info.node) not in seen:
+                seen.add(id(info.node))
+                stack.extend(info.node.inputs)
+        elif info.grad_req != "null":
+            found[id(info)] = info
+    return list(found.values())
 
 
 def _run(differentiate):

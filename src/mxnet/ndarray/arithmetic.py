@@ -54,13 +54,13 @@ def _forward_method(name):
         if type(other) is NDArray and type(self) is NDArray:
             if self._ctx is other._ctx and dispatch.observer is None:
                 x, y = self._data, other._data
-                if not (x.requires_grad or y.requires_grad):
+                if self._autograd is None and other._autograd is None:
                     try:
                         return NDArray._new(array_fn(x, y), self._ctx)
                     except Exception:  # the general path explains what is wrong
                         pass
             return invoke(array_op, (self, other), {})
-        if type(other) in _FAST_SCALARS and type(self) is NDArray and dispatch.observer is None and not self._data.requires_grad:
+        if type(other) in _FAST_SCALARS and type(self) is NDArray and dispatch.observer is None and self._autograd is None:
             return NDArray._new(scalar_fn(self._data, scalar=other), self._ctx)
         if isinstance(other, NDArray):
             return invoke(array_op, (self, other), {})

@@ -130,6 +130,8 @@ def invoke(op, arrays, attrs, out=None, cls=None):
             if i < len(tensors) and tensors[i] is not None:
                 tensors[i] = tensors[i].data
     result, recorded = run(op, None, tensors, kwargs, ctx)
+    if mode.recording and not recorded:  # a constant may still be part of the graph: its variables then have zero gradients
+        recorded = any(a is not None and in_graph(a) for a in arrays)
     if type(result) is tuple or type(result) is list:
         if len(result) != 1:  # 0 where an operator only writes to its inputs
             results = [cls._new(t, ctx) for t in result]
@@ -170,7 +172,7 @@ def run(op, fn, tensors, kwargs, ctx):
         if str(error).startswith(op.name):
             raise
         raise type(error)(explain(op, error, tensors, kwargs)) from None
-    except (RuntimeError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
+    except Exception as error:
         raise MXNetError(explain(op, error, tensors, kwargs)) from error
     finally:
         if switch:

@@ -111,7 +111,7 @@ def _make(op, name, cls):
         def function(*args, out=None, name=None, **kwargs):
             if len(args) == 1 and out is None and not kwargs:
                 a = args[0]
-                if type(a) is cls and dispatch.observer is None and not a._data.requires_grad:
+                if type(a) is cls and dispatch.observer is None and a._autograd is None:
                     try:
                         return cls._new(fn(a._data), a._ctx)
                     except Exception:  # the general path explains what is wrong
@@ -123,7 +123,7 @@ def _make(op, name, cls):
                 a, b = args
                 if type(a) is cls and type(b) is cls and a._ctx is b._ctx and dispatch.observer is None:
                     x, y = a._data, b._data
-                    if not (x.requires_grad or y.requires_grad):
+                    if a._autograd is None and b._autograd is None:
                         try:
                             return cls._new(fn(x, y), a._ctx)
                         except Exception:  # the general path explains what is wrong
@@ -137,7 +137,7 @@ def _make(op, name, cls):
             if out is None and least <= len(args) <= n and dispatch.observer is None and input_names.isdisjoint(kwargs):
                 tensors, ctx = [], None
                 for a in args:
-                    if type(a) is not cls or a._data.requires_grad or (ctx is not None and ctx is not a._ctx):
+                    if type(a) is not cls or a._autograd is not None or (ctx is not None and ctx is not a._ctx):
                         break
                     ctx = a._ctx
                     tensors.append(a._data)

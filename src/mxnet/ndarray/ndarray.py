@@ -16,12 +16,12 @@ GRAD_REQS = ("null", "write", "add")
 class Marked:
     """Marks an array whose gradient is wanted: where it goes, and how."""
 
-    __slots__ = ("grad", "grad_req", "fresh", "__weakref__")
+    __slots__ = ("grad", "grad_req", "fresh", "reached", "__weakref__")
     node = None
     index = 0
 
     def __init__(self, grad, grad_req):
-        self.grad, self.grad_req, self.fresh = grad, grad_req, False
+        self.grad, self.grad_req, self.fresh, self.reached = grad, grad_req, False, False
 
     def deliver(self, leaf):
         """Take a finished gradient from torch's leaf tensor."""
@@ -39,7 +39,7 @@ class Marked:
             buffer._data = gradient.detach()
         else:
             buffer._data.data.copy_(gradient)
-        self.fresh = True
+        self.fresh = self.reached = True
 
 
 class NDArray:
@@ -379,7 +379,7 @@ class NDArray:
                 v = v.contiguous()
             return v if v.dim() or zero_dim else v.reshape(1)
 
-        if not self._data.requires_grad and dispatch.observer is None:
+        if self._autograd is None and dispatch.observer is None:
             return type(self)._new(select(self._data), self._ctx)
         return self._recorded_call(select, "_basic_indexing", self._ctx)
 
@@ -388,7 +388,7 @@ class NDArray:
         pseudo = _pseudo_operator(name)
         result, recorded = dispatch.run(pseudo, fn, (self._data,), {}, self._ctx)
         out = type(self)._new(result, ctx)
-        if recorded and result.requires_grad:
+        if recorded or (mode.recording and in_graph(self)):
             out._autograd = dispatch.Recorded(dispatch.TapeNode(pseudo, {}, [dispatch.entry_of(self)]), 0)
         return out
 
@@ -419,7 +419,7 @@ class NDArray:
         """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = shape[0]
-        if not kwargs and shape and min(shape) > 0 and not self._data.requires_grad and dispatch.observer is None and not self._is_sparse:
+        if not kwargs and shape and min(shape) > 0 and self._autograd is None and dispatch.observer is None and not self._is_sparse:
             try:  # no special codes and nothing to record: the short way
                 return self._new(self._data.reshape(shape), self._ctx)
             except (RuntimeError, TypeError):
@@ -521,7 +521,8 @@ def context_of(tensor):
 
 
 def from_torch(tensor, ctx=None):
-    """An NDArray that shares memory with a torch tensor.
+    """An NDArray that shares memory with a torch tensor; inside of ``autograd.record()`` also its history, so that a gradient
+    flows on into torch.
 
     Parameters
     ----------
@@ -540,7 +541,10 @@ def from_torch(tensor, ctx=None):
     tensor([3., 3.])
     """
     dtypes.name_of(tensor.dtype)
-    return NDArray._new(tensor, intern_context(ctx) if ctx is not None else context_of(tensor))
+    array = NDArray._new(tensor if mode.recording else tensor.detach(), intern_context(ctx) if ctx is not None else context_of(tensor))
+    if array._data.requires_grad:
+        array._autograd = dispatch.Recorded(dispatch.TapeNode(_pseudo_operator("from_torch"), {}, []), 0)
+    return array
 
 
 class _PseudoOperator:

@@ -17,7 +17,7 @@ def _fast_pair(fn, a, b):
     """The result where nothing is to be recorded or explained, otherwise None."""
     if type(a) is type(b) is ndarray and a._ctx is b._ctx and dispatch.observer is None:
         x, y = a._data, b._data
-        if not (x.requires_grad or y.requires_grad):
+        if a._autograd is None and b._autograd is None:
             try:
                 return ndarray._new(fn(x, y), a._ctx)
             except Exception:  # the general path explains what is wrong
@@ -47,7 +47,7 @@ def _forward(name):
         result = _fast_pair(fn, self, other)
         if result is not None:
             return result
-        if type(other) in (int, float) and dispatch.observer is None and not self._data.requires_grad and self._data.is_floating_point():
+        if type(other) in (int, float) and dispatch.observer is None and self._autograd is None and self._data.is_floating_point():
             return ndarray._new(scalar_fn(self._data, scalar=other), self._ctx)
         return binary(arrays, name, self, other)
 

@@ -207,7 +207,7 @@ class ndarray(NDArray):  # noqa: N801
             # MXNet shares memory only where the selection is one run of it; anything else is a copy.
             return v if v.is_contiguous() else v.contiguous()
 
-        if not self._data.requires_grad and dispatch.observer is None:
+        if self._autograd is None and dispatch.observer is None:
             return type(self)._new(select(self._data), self._ctx)
         return self._recorded_call(select, "_basic_indexing", self._ctx)
 
