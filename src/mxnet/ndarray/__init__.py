@@ -18,7 +18,7 @@ _methods.attach(NDArray, _functions.operator_function, _functions.call_shared)
 NDArray.split_v2 = lambda self, *args, **kwargs: split_v2(self, *args, **kwargs)
 NDArray.split_v2.__doc__ = "`split_v2` of this array; see ``mx.nd.split_v2``."
 
-_find_operator, __dir__ = _functions.namespace_lookup(__name__, "", _functions.operator_function)
+_find_operator, __dir__ = _functions.namespace_lookup(__name__, "", _functions.operator_function, may_hide_builtins=True)
 _NUMPY = {"np": "numpy", "numpy": "numpy", "npx": "numpy_extension", "numpy_extension": "numpy_extension"}
 
 

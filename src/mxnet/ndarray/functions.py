@@ -129,6 +129,20 @@ def _make(op, name, cls):
                         except Exception:  # the general path explains what is wrong
                             pass
             return general(*args, out=out, **kwargs)
+    elif n == 1 and not op.wants_training and not op.wants_device and not op.mutates:
+        parse = op.parse_cached
+
+        def function(*args, out=None, name=None, **kwargs):
+            if len(args) == 1 and out is None and dispatch.observer is None:
+                a = args[0]
+                if type(a) is cls and a._autograd is None and a._ctx.device_id == 0:
+                    try:
+                        result = fn(a._data, **parse(kwargs))
+                        if type(result) is torch.Tensor:
+                            return cls._new(result, a._ctx)
+                    except Exception:  # the general path explains what is wrong
+                        pass
+            return general(*args, out=out, **kwargs)
     elif not op.variadic and not op.wants_training and not op.wants_device and not op.mutates:
         parse, input_names = op.parse_cached, frozenset(op.inputs)
         least = n if op.inputs_rule is not None else required
@@ -203,8 +217,11 @@ def public_name(name):
 _SPACES = (("_contrib_", "contrib"), ("_linalg_", "linalg"), ("_sparse_", "sparse"), ("_image_", "image"), ("_random_", "random"))
 
 
-def namespace_lookup(module_name, prefix, make, underscored=False):
-    """A module ``__getattr__`` that finds operators named ``prefix + name``, and a ``__dir__`` that lists them."""
+def namespace_lookup(module_name, prefix, make, underscored=False, may_hide_builtins=False):
+    """A module ``__getattr__`` that finds operators named ``prefix + name``, and a ``__dir__`` that lists them.
+
+    What is found is kept in the module. `may_hide_builtins` says that no code of the module uses Python's own `sum`, `slice`, ...
+    """
     import sys
 
     def lookup(name):
@@ -212,8 +229,7 @@ def namespace_lookup(module_name, prefix, make, underscored=False):
             for candidate in (prefix + name, name) if underscored or prefix == "_sparse_" else (prefix + name,):
                 if candidate in OPERATORS and (underscored or not candidate.startswith("_") or prefix):
                     function = make(candidate)
-                    # `slice`, `sum` and the like must not hide Python's own from the code of that module.
-                    if not hasattr(builtins, name):
+                    if may_hide_builtins or not hasattr(builtins, name):
                         setattr(sys.modules[module_name], name, function)
                     return function
         raise AttributeError(f"module '{module_name}' has no attribute '{name}'")

@@ -355,6 +355,13 @@ class NDArray:
 
     def __getitem__(self, key):
         if type(key) is int:
+            if self._autograd is None and dispatch.observer is None:
+                try:
+                    row = self._data[key]
+                    if row.dim() and row.is_contiguous():
+                        return self._new(row, self._ctx)
+                except IndexError:  # said below in MXNet's words
+                    pass
             size = self._data.shape[0] if self._data.dim() else 0
             if not self._data.dim():
                 raise IndexError("an array without axes cannot be indexed with an integer")

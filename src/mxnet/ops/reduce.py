@@ -53,6 +53,9 @@ def _reduced_shape(operator):
 def _reduction(name, compute, doc, aliases=()):
     """Register ``compute(data, axes, keepdims)``, where `axes` is None for all axes, as a reduction."""
     def fn(data, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False):
+        n = data.dim()
+        if type(axis) is int and n > 1 and -n <= axis < n and not exclude:  # the usual case, without the general one's questions
+            return compute(data, [axis], keepdims)
         axes = None if axis is None else reduced_axes(name, axis, exclude, data.dim())
         if axes == []:
             return compute(data.unsqueeze(-1), [-1], False)
@@ -85,6 +88,8 @@ def _gradient_shape(tensor, data, axis, keepdims, exclude, operator):
 
 
 def _sum(data, axes, keepdims):
+    if data.is_floating_point():
+        return torch.sum(data, axes, keepdim=keepdims)
     return torch.sum(data, axes, keepdim=keepdims, dtype=data.dtype)
 
 

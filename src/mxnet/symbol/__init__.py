@@ -14,7 +14,7 @@ from .creation import arange, eye, full, histogram, linspace, load, load_json, o
 globals().update(_arithmetic.FUNCTIONS)
 _methods.attach(Symbol, _functions.operator_function)
 
-_find_operator, __dir__ = _functions.namespace_lookup(__name__, "", _functions.operator_function)
+_find_operator, __dir__ = _functions.namespace_lookup(__name__, "", _functions.operator_function, may_hide_builtins=True)
 _NUMPY = {"np": "numpy", "numpy": "numpy", "npx": "numpy_extension", "numpy_extension": "numpy_extension"}
 
 
