@@ -105,7 +105,7 @@ def test_missing_files_are_downloaded(mnist, monkeypatch):
     (idx(labels), "it must start with 2051"),
     (gzip.compress(struct.pack(">4I", 2051, 0xffffffff, 0xffffffff, 0xffffffff) + b"x"), "announces 4294967295 x .* but holds 1"),
     (gzip.compress(struct.pack(">4I", 2051, 5, 28, 28) + digits.tobytes()[1:]), "announces 5 x 28 x 28 = 3920 bytes but holds 3919"),
-])
+], ids=["missing", "empty", "not gzipped", "truncated", "labels", "huge", "one byte short"])
 def test_damaged_files_are_named(mnist, content, text):
     path = mnist / "train-images-idx3-ubyte.gz"
     path.unlink()
