@@ -2,10 +2,12 @@
 
 Torch's autograd does the differentiation; what is here is MXNet's interface to it: which arrays are recorded, where gradients go.
 """
+import time
+
 import torch
 
 from .base import MXNetError
-from .ndarray import NDArray
+from .ndarray import NDArray, dispatch
 from .ndarray.dispatch import Recorded, TapeNode, entry_of, mode
 
 
@@ -153,6 +155,7 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
         If a head was not recorded, or was freed by an earlier backward.
     """
     heads, tensors, seeds = _heads(heads, head_grads, "backward")
+    start = time.perf_counter_ns() if dispatch.call_observer is not None else 0
     variables = _variables(heads)
     for v in variables:
         v.reached = False
@@ -168,6 +171,8 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
             if v.grad_req == "write" and v.grad is not None:
                 v.grad[:] = 0
             v.fresh = True
+    if start:
+        dispatch.call_observer("autograd.backward", start, time.perf_counter_ns())
     if not retain_graph:
         for head in heads:
             if head._autograd.node is not None:

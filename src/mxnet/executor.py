@@ -1,5 +1,4 @@
 """Bound graphs: a Symbol together with the arrays it reads and writes."""
-import logging
 
 import numpy as np
 import torch
@@ -12,8 +11,6 @@ from .ndarray import NDArray
 from .ndarray.dispatch import mode
 from .ndarray.ndarray import GRAD_REQS, Marked
 from .ops import dtypes, random_state
-
-_log = logging.getLogger(__name__)
 
 
 class Executor:

@@ -44,6 +44,24 @@ def test_backward_and_graphs_are_profiled(trace):
     assert {"exp", "_backward_exp", "relu"} <= set(rows)
 
 
+def test_each_kind_is_profiled_by_its_own_flag(tmp_path):
+    x = nd.ones((2,))
+    x.attach_grad()
+    exe = mx.sym.relu(mx.sym.var("x")).simple_bind(mx.cpu(), x=(2,))
+    seen = {}
+    for flag in ("profile_imperative", "profile_symbolic", "profile_api"):
+        profiler.set_config(**{flag: True, "aggregate_stats": True, "filename": str(tmp_path / "p.json")})
+        profiler.dumps(reset=True)
+        profiler.set_state("run")
+        with mx.autograd.record():
+            y = nd.exp(x)
+        y.backward()
+        exe.forward()
+        profiler.set_state("stop")
+        seen[flag] = {name for rows in json.loads(profiler.dumps(format="json"))["Time"].values() for name in rows}
+    assert seen == {"profile_imperative": {"exp", "_backward_exp"}, "profile_symbolic": {"relu"}, "profile_api": {"autograd.backward"}}
+
+
 def test_pause_leaves_out(trace):
     profiler.set_state("run")
     profiler.pause()

@@ -63,7 +63,7 @@ class GraphRunner:
         device = ctx.torch_device if ctx is not None else inputs[0].device if inputs else torch.device("cpu")
         simulated = ctx is not None and ctx.device_id and ctx.device_typeid != 2
         before = random_state.use_cpu(ctx.device_id) if simulated else 0
-        if observe is not None or dispatch.observer is not None:
+        if observe is not None or dispatch.graph_observer is not None:
             function = _Observed(self.lowered(is_train, device, inputs), observe).run
         else:
             function = self._function(inputs, is_train, device)
@@ -144,8 +144,8 @@ class _Observed(fx.Interpreter):
         self.current, self.arguments = node, [a for a in args if isinstance(a, torch.Tensor)]
         start = time.perf_counter_ns()
         result = n.target(*args, **kwargs)
-        if dispatch.observer is not None:
-            dispatch.observer(node.op.name, start, time.perf_counter_ns(), args, result)
+        if dispatch.graph_observer is not None:
+            dispatch.graph_observer(node.op.name, start, time.perf_counter_ns(), args, result)
         if self.observe is not None:
             self.observe(node, (result,) if isinstance(result, torch.Tensor) else tuple(result))
         return result

@@ -24,6 +24,8 @@ class Mode(threading.local):
 
 
 mode = Mode()
+graph_observer = None  # the same for the operators of graphs
+call_observer = None  # the same for calls that span several operators: call_observer(name, start ns, end ns)
 observer = None  # set by the profiler: observer(operator name, start ns, end ns, tensors, results)
 
 

@@ -55,7 +55,6 @@ class Operator:
         self.mutates, self.loss, self.no_gradient = tuple(mutates), loss, no_gradient
         self.shape_inference = _same_shape if same_shape else None
         self.dtype_inference = None
-        self.elementwise = same_shape
         self.initial, self.shares_memory = initial or {}, shares_memory
         self.key_var_num_args = key_var_num_args
         self.frontend = frontend

@@ -47,8 +47,10 @@ class Recorder:
 
     def update(self):
         """Hook into the operator calls, or out of them: a call pays nothing while nothing is recorded."""
-        on = self.active and (self.settings.imperative or self.settings.symbolic)
-        dispatch.observer = self.operator if on else None
+        on, wanted = self.active, self.settings
+        dispatch.observer = self.operator if on and wanted.imperative else None
+        dispatch.graph_observer = self.operator if on and wanted.symbolic else None
+        dispatch.call_observer = self.call if on and wanted.api else None
 
     def add(self, phase, name, category, start, value, aggregate=True):
         """Record one event; times in ns of `time.perf_counter_ns`."""
@@ -80,6 +82,10 @@ class Recorder:
             self.add("X", name, "operator", start, end - start)
         if self.settings.memory:
             self._sample_memory(first)
+
+    def call(self, name, start, end):
+        """The observer of calls that span several operators."""
+        self.add("X", name, "API", start, end - start)
 
     def _time_backward(self, grad_fn, name):
         started = []
