@@ -94,7 +94,7 @@ class Executor:
         results = self._run(is_train, differentiate=is_train)
         if self._output_memory is not None:
             for out, r in zip(self._output_memory, results):
-                out._data.copy_(r.detach())
+                out._set_values(r.detach())
             self._outputs = self._output_memory
         elif self._outputs is None:
             self._outputs = [NDArray._new(r.detach(), self._output_context(r)) for r in results]
@@ -109,7 +109,7 @@ class Executor:
     def _run(self, is_train, differentiate):
         inputs, leaves = [], []
         for is_aux, i in self._places:
-            t = (self.aux_arrays if is_aux else self.arg_arrays)[i]._data
+            t = self.arg_arrays[i]._data if not is_aux else self.aux_arrays[i]._writable() if is_train else self.aux_arrays[i]._data
             if t.requires_grad:
                 t = t.detach()
             if differentiate and not is_aux and self._reqs[i] != "null" and t.dtype.is_floating_point:

@@ -49,9 +49,9 @@ class Doubling:
     def __init__(self):
         self.shapes = []
 
-    def compile(self, module, inputs, factor=2):
-        self.shapes.append(tuple(inputs[0].shape))
-        return lambda *args: tuple(factor * r for r in module.forward(*args))
+    def compile(self, program, factor=2):
+        self.shapes.append(tuple(program.inputs[0].shape))
+        return lambda *args: tuple(factor * r for r in program.module.forward(*args))
 
 
 @pytest.fixture

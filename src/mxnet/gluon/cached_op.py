@@ -51,10 +51,13 @@ class CachedOp:
         if unknown:
             raise MXNetError(f"CachedOp: cannot find argument {sorted(unknown)[0]!r}; possible arguments: {', '.join(sorted(_FLAGS))}")
         self.symbol, self.thread_safe, self.backend, self.options = sym, thread_safe, backend, options
-        self._runner = GraphRunner(sym, backend=backend, options=options)
+        self._runner = GraphRunner(sym, backend=backend, options=options, weights=self.flags.get("param_indices"),
+                                   fixed_shape=bool(self.flags.get("static_alloc") and self.flags.get("static_shape")))
         self._names = sym.list_inputs()
         written = set(sym.list_auxiliary_states())
         self._written = [i for i, name in enumerate(self._names) if name in written]
+        # BatchNorm and its kind write in training only; an optimizer's update in a graph always does.
+        self._always_writes = any(n.op is not None and n.op.mutates and not n.op.wants_training for n in sym._nodes())
         # Where the graph only hands an input on, the caller gets a copy, as from every operator.
         self._handed_on = [i for i, (node, _) in enumerate(sym._outputs) if node.op is None]
         self._hook, self._hook_inputs = None, False
@@ -100,8 +103,9 @@ class CachedOp:
                 tensors[i] = a.tostype("default")._data
             if tensors[i].requires_grad:
                 recorded = True
-        for i in self._written:
-            tensors[i] = tensors[i].data
+        if mode.training or self._always_writes:
+            for i in self._written:
+                tensors[i] = args[i]._writable()
         results = self._run(tensors, ctx, recorded)
         if self._handed_on:
             for i in self._handed_on:

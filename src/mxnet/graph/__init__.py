@@ -2,7 +2,10 @@
 from . import backends
 from .backends import register as register_backend  # noqa: F401
 from .lower import lower  # noqa: F401
+from .openvino import OpenVINO
 from .runner import GraphRunner  # noqa: F401
+
+register_backend(OpenVINO())
 
 
 def partition(symbol, backend):

@@ -1,8 +1,24 @@
 """Backends: who runs a lowered graph.
 
-A backend is an object with a `name` and `compile(module, inputs, **options)`, which returns a callable that takes the inputs and
-returns the tuple of outputs. ``specializes`` says whether what it returns is good for other shapes than those of `inputs`;
-``trains`` whether torch's autograd can record through it.
+A backend is an object with
+
+``name``
+    What ``hybridize(backend=name)``, ``optimize_for`` and ``MXNET_SUBGRAPH_BACKEND`` call it.
+``compile(program, **options)``
+    Returns a callable that takes the inputs of the `Program` (its module, and what is known about the values in it) and returns
+    the tuple of outputs.
+``specializes``
+    Whether that callable is good for the shapes and types of ``program.inputs`` only.
+``trains``
+    Whether torch's autograd can record through it. Where it cannot, `native` trains.
+``freezes`` (by default False)
+    Whether it builds in the values of weights, ``program.constants``. It is then compiled again after they change.
+``devices`` (by default all)
+    The types of devices that it runs on.
+``available()`` (optional)
+    Whether it can work on this machine.
+
+`division.divide` splits a program where a backend knows only some of its operators.
 """
 import os
 
@@ -10,7 +26,11 @@ from ..base import MXNetError
 
 _backends: dict = {}
 # MXNet's names for "the best there is on this device".
-_DEFAULT_NAMES = {"", "NONE", "MKLDNN", "ONEDNN", "MKLDNN_QUANTIZE", "DEFAULT"}
+_DEFAULT_NAMES = {"", "MKLDNN", "ONEDNN", "MKLDNN_QUANTIZE", "ONEDNN_QUANTIZE", "DEFAULT"}
+
+
+class Unavailable(MXNetError):
+    """A backend that is known, but cannot work on this machine."""
 
 
 class Native:
@@ -20,15 +40,19 @@ class Native:
     specializes = False
     trains = True
 
-    def compile(self, module, inputs, **options):
-        """The module itself; takes no options."""
-        if options:
-            raise MXNetError(f"backend 'native' takes no options, received {sorted(options)}")
-        return module.forward
+    def compile(self, program):
+        """The module itself."""
+        return program.module.forward
 
 
 def register(backend):
-    """Add a backend, under ``backend.name``."""
+    """Add a backend, under ``backend.name``.
+
+    Raises
+    ------
+    MXNetError
+        If it lacks a part of the protocol; see the head of this module.
+    """
     for needed in ("name", "compile", "specializes", "trains"):
         if not hasattr(backend, needed):
             raise MXNetError(f"a backend needs `{needed}`; {backend!r} has none")
@@ -37,7 +61,9 @@ def register(backend):
 
 
 def get(name=None):
-    """A backend by name; by default the one that ``MXNET_SUBGRAPH_BACKEND`` names, else `native`.
+    """A backend by name; None for the default, which is chosen when a graph proves to be worth compiling.
+
+    Without a name, the one that ``MXNET_SUBGRAPH_BACKEND`` names.
 
     Raises
     ------
@@ -47,11 +73,21 @@ def get(name=None):
     if name is None:
         name = os.environ.get("MXNET_SUBGRAPH_BACKEND", "")
     if str(name).upper() in _DEFAULT_NAMES:
+        return None
+    if str(name).upper() == "NONE":
         return _backends["native"]
     try:
         return _backends[name]
     except KeyError:
         raise MXNetError(f"no backend is called {name!r}; there are {', '.join(sorted(_backends))} (and MKLDNN or ONEDNN for the default)") from None
+
+
+def can_run(backend, device):
+    """Whether a backend works on a device of this machine."""
+    if device.type not in getattr(backend, "devices", (device.type,)):
+        return False
+    available = getattr(backend, "available", None)
+    return available is None or available()
 
 
 register(Native())

@@ -1,4 +1,5 @@
 """Running a Symbol: lowered once for each mode and device, compiled once for whatever its backend tells apart."""
+import functools
 import threading
 import time
 
@@ -11,9 +12,13 @@ from ..ops import random_state
 from ..ops.dtypes import TORCH_TO_NAME
 from ..symbol import inference
 from ..symbol.node import auxiliary
-from . import backends
+from . import backends, promotion
 from .lower import lower
 from .passes import draws, eliminate_common_expressions
+from .program import Program
+
+# What operators call the inputs that hold a network's weights.
+_WEIGHTS = {"weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "running_mean", "running_var", "parameters"}
 
 
 class GraphRunner:
@@ -25,14 +30,19 @@ class GraphRunner:
     group2ctx : dict of str to Context, optional
         Where the nodes of each ``ctx_group`` run.
     backend : str, optional
-        By default what ``MXNET_SUBGRAPH_BACKEND`` names, else `native`.
+        By default what ``MXNET_SUBGRAPH_BACKEND`` names; else the graph starts on `native`, and inference on a CPU is compiled
+        when that proves worth it (`promotion`).
     options : dict, optional
         The backend's options.
+    weights : list of int, optional
+        Positions of the inputs that rarely change, in ``symbol.list_inputs()``; by default those that operators take as weights.
+    fixed_shape : bool
+        A promise that shapes stay the same: the graph is compiled at the first call.
 
     The runner holds no values: several threads may call it at once.
     """
 
-    def __init__(self, symbol, group2ctx=None, backend=None, options=None):
+    def __init__(self, symbol, group2ctx=None, backend=None, options=None, weights=None, fixed_shape=False):
         self.outputs = eliminate_common_expressions(symbol._outputs)
         self.symbol = symbol
         nodes = symbol._nodes()
@@ -42,9 +52,15 @@ class GraphRunner:
         self.node_devices = {g: c.torch_device for g, c in group2ctx.items()} if group2ctx else None
         self.backend = backends.get(backend)
         self.options = options or {}
+        if self.options and self.backend is backends.get("native"):
+            raise MXNetError(f"backend 'native' takes no options, received {sorted(self.options)}")
         self.draws = any(n.op is not None and (n.op.wants_training or draws(n.op)) for n in nodes)
         self._open = [n for n in nodes if inference.open_shape(n)]
-        self._lowered, self._compiled = {}, {}
+        self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
+        held = set(self.weights)
+        self._data = [i for i in range(len(self.input_names)) if i not in held]
+        self._patient = not fixed_shape
+        self._lowered, self._compiled, self._frozen = {}, {}, {}
         self._lock = threading.Lock()
 
     def __call__(self, inputs, is_train=False, ctx=None, observe=None):
@@ -66,7 +82,12 @@ class GraphRunner:
         if observe is not None or dispatch.graph_observer is not None:
             function = _Observed(self.lowered(is_train, device, inputs), observe).run
         else:
-            function = self._function(inputs, is_train, device)
+            try:
+                function = self._function(inputs, is_train, device)
+            except BaseException:
+                if simulated:
+                    random_state.use_cpu(before)
+                raise
         try:
             return list(function(*inputs))
         except (RuntimeError, TypeError, ValueError, IndexError) as error:
@@ -87,8 +108,12 @@ class GraphRunner:
         return found
 
     def _function(self, inputs, is_train, device):
+        """Who runs the graph now: a callable from the inputs to the outputs."""
         backend = self.backend
-        if not backend.trains and torch.is_grad_enabled() and any(t.requires_grad for t in inputs):
+        recorded = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
+        if not is_train and not recorded and (backend is None or getattr(backend, "freezes", False)):
+            return self._inference(inputs, device)
+        if backend is None or not backend.trains and recorded or getattr(backend, "freezes", False):
             backend = backends.get("native")
         key = (is_train, device, backend.name, self._open_key(inputs))
         if backend.specializes:
@@ -99,8 +124,38 @@ class GraphRunner:
             with self._lock:
                 found = self._compiled.get(key)
                 if found is None:
-                    found = self._compiled[key] = backend.compile(module, inputs, **(self.options if backend is self.backend else {}))
+                    if backend.name == "native":
+                        found = module.forward
+                    else:
+                        found = backend.compile(Program(module, inputs), **(self.options if backend is self.backend else {}))
+                    self._compiled[key] = found
         return found
+
+    def _inference(self, inputs, device):
+        """The graph with its weights built in if it was, or should now be, compiled so; else on `native`."""
+        key = (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._data])
+        found = self._frozen.get(key)
+        if type(found) is promotion.Frozen:
+            if found.fresh(inputs) and not promotion.forked():
+                return found.function
+            found = None
+        module = self.lowered(False, device, inputs)
+        if found is module or self.node_devices or promotion.forked():
+            return module.forward
+        with self._lock:
+            if self.backend is not None:
+                frozen = self._frozen[key] = promotion.freeze(self.backend, module, inputs, self.weights, self.options)
+                return frozen.function
+            if found is None:
+                found = self._frozen[key] = promotion.Candidate(self, self._patient) \
+                    if promotion.may_compile(device) else module
+            if found is module:
+                return module.forward
+            if found.spent < found.budget:
+                return functools.partial(found.run, module.forward)
+            frozen = promotion.contest(module, inputs, self.weights, device)
+            self._frozen[key] = frozen or module
+        return frozen.function if frozen is not None else module.forward
 
     def _open_key(self, inputs):
         return tuple(t.shape for t in inputs) if self._open else None
@@ -124,6 +179,17 @@ class GraphRunner:
                 seen = ", ".join(f"{TORCH_TO_NAME.get(t.dtype)}{tuple(t.shape)}" for t in probe.arguments)
                 return MXNetError(f"Error in operator {node.name} ({node.op.name}): {str(found).splitlines()[0]} [inputs: {seen}]")
         return error if isinstance(error, MXNetError) else MXNetError(str(error).splitlines()[0])
+
+
+def _weights(nodes, names):
+    """Positions of the variables that every operator which takes them takes as a weight."""
+    used = {}
+    for node in nodes:
+        if node.op is not None:
+            for name, (child, _) in zip(node.input_names(), node.inputs):
+                if child.op is None:
+                    used.setdefault(child.name, set()).add(name)
+    return [i for i, name in enumerate(names) if used.get(name) and used[name] <= _WEIGHTS]
 
 
 class _Observed(fx.Interpreter):

@@ -121,7 +121,7 @@ def _inplace_method(name):
             if torch_name and type(self) is type(other) is NDArray and t.dtype == other._data.dtype and t.dtype.is_floating_point \
                     and self._ctx is other._ctx and not other._data.requires_grad and dispatch.observer is None:
                 try:
-                    getattr(t.data, torch_name)(other._data)
+                    getattr(self._writable(), torch_name)(other._data)
                     return self
                 except RuntimeError:  # the general path explains what is wrong
                     pass

@@ -13,6 +13,7 @@ from ..context import current_context, intern_context
 from ..ops import random_state
 from ..ops.dtypes import name_of
 from ..ops.schema import to_string
+from . import writes
 
 
 class Mode(threading.local):
@@ -130,6 +131,8 @@ def invoke(op, arrays, attrs, out=None, cls=None):
     if op.mutates:
         for i in op.mutated_indices:
             if i < len(tensors) and tensors[i] is not None:
+                if writes.watched:
+                    writes.written(tensors[i])
                 tensors[i] = tensors[i].data
     result, recorded = run(op, None, tensors, kwargs, ctx)
     if mode.recording and not recorded:  # a constant may still be part of the graph: its variables then have zero gradients

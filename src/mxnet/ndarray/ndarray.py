@@ -7,7 +7,7 @@ from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu, current_context, gpu, intern_context
 from ..ops import dtypes
 from ..ops.registry import get as get_operator
-from . import dispatch, indexing
+from . import dispatch, indexing, writes
 from .dispatch import in_graph, invoke, mode, refuse_inplace
 
 GRAD_REQS = ("null", "write", "add")
@@ -34,11 +34,11 @@ class Marked:
         if buffer._is_sparse:
             buffer._take_dense(gradient.detach(), self.grad_req == "add")
         elif self.grad_req == "add":
-            buffer._data.data.add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
+            buffer._writable().add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
         elif buffer._data.dtype == gradient.dtype and buffer._owns_memory() and gradient.is_contiguous():
             buffer._data = gradient.detach()
         else:
-            buffer._data.data.copy_(gradient)
+            buffer._writable().copy_(gradient)
         self.fresh = self.reached = True
 
 
@@ -214,6 +214,7 @@ class NDArray:
 
     def to_dlpack_for_write(self):
         """A DLPack capsule that shares the memory, for writers."""
+        writes.expose(self._data)
         return torch.utils.dlpack.to_dlpack(self._raw())
 
     def wait_to_read(self):
@@ -290,14 +291,20 @@ class NDArray:
 
     # -- values in -------------------------------------------------------------------------------------------------------
 
+    def _writable(self):
+        """The tensor to write new values into, past torch's version counter."""
+        if writes.watched:
+            writes.written(self._data)
+        return self._data.data
+
     def _set_values(self, tensor):
         """Overwrite the values, whatever has recorded them: a later backward sees the new ones, as in MXNet."""
-        self._data.data.copy_(tensor)
+        self._writable().copy_(tensor)
 
     def __setitem__(self, key, value):
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
             refuse_inplace()
-        target = self._data.data
+        target = self._writable()
         if key is Ellipsis or type(key) is slice and key == slice(None) or isinstance(key, tuple) and not key and not target.dim():
             pass
         elif indexing.is_basic(key):
@@ -327,7 +334,7 @@ class NDArray:
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {tuple(target.shape)}") from None
 
     def _assign_reversed(self, key, value):
-        target, forward, flipped, axis = self._data.data, [], [], 0
+        target, forward, flipped, axis = self._writable(), [], [], 0
         for k, size in zip(indexing.expand(key, target.dim()), target.shape):
             if isinstance(k, slice):
                 start, stop, step, count = indexing.normalize_slice(k, size)

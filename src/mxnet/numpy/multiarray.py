@@ -231,7 +231,7 @@ class ndarray(NDArray):  # noqa: N801
         where, flips = _torch_key(key, self)
         if flips:
             raise IndexError("assignment to a slice with a negative step together with index arrays is not supported; flip the array first")
-        target = self._data.data
+        target = self._writable()
         values = self._as_values(value).to(target.dtype)
         if _is_mask(key) and values.numel() == 1:
             mask = where[0]

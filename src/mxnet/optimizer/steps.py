@@ -24,7 +24,7 @@ def apply(step, weight, grad, states=(), rows=False):
         Of a row sparse gradient touch the stored rows only, here and in weight and states. Otherwise it counts as dense.
     """
     if not (weight._is_sparse or grad._is_sparse):
-        step(weight._data.data, grad._data.data, *[s._data.data for s in states])
+        step(weight._writable(), grad._data.data, *[s._writable() for s in states])
         return
     arrays = (weight, *states)
     tensors = [_all_rows(a) for a in arrays]
@@ -47,7 +47,7 @@ def apply(step, weight, grad, states=(), rows=False):
 def _all_rows(array):
     """A tensor with all values of an array, to be written; a row sparse array stores all its rows from now on, of a csr matrix it is a copy."""
     if not isinstance(array, RowSparseNDArray):
-        return array._data.data
+        return array._writable()
     if len(array._aux[0]) < array.shape[0]:
         array._values = array._dense()
         array._aux = [torch.arange(array.shape[0], device=array._values.device)]

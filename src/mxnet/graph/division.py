@@ -1,0 +1,72 @@
+"""Dividing a program between a backend and `native`."""
+import torch
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from .program import Program, operator_of
+
+# Operators that compute enough to be worth the way into another runtime and back.
+_HEAVY = {"Convolution", "Deconvolution", "FullyConnected", "RNN", "dot", "batch_dot", "_linalg_gemm2", "_npi_matmul", "_np_dot", "Pooling", "BatchNorm",
+          "LayerNorm", "softmax", "_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_selfatt_valatt",
+          "_contrib_interleaved_matmul_encdec_qk", "_contrib_interleaved_matmul_encdec_valatt"}
+
+
+def worthwhile(nodes):
+    """Whether these nodes together are worth a piece of their own."""
+    return any(op is not None and op.name in _HEAVY for op in map(operator_of, nodes))
+
+
+class _Support(OperatorSupportBase):
+    def __init__(self, accepts):
+        self.accepts = accepts
+
+    def is_node_supported(self, submodules, node):
+        return node.op == "call_function" and self.accepts(node)
+
+
+def divide(program, accepts, worthwhile=lambda nodes: True):
+    """Move the nodes that `accepts` takes into as few submodules as possible.
+
+    Returns
+    -------
+    dict of str to Program
+        The submodules, by name; ``program`` calls them.
+    """
+    partitioner = CapabilityBasedPartitioner(program.module, _Support(accepts), allows_single_node_partition=True)
+    found = [p for p in partitioner.propose_partitions() if worthwhile(p.nodes)]
+    known = {n.name: (program.values.get(n), program.constants.get(n)) for n in program.graph.nodes}
+    program.module = partitioner.fuse_partitions(found, prefix="part")
+    pieces = {}
+    for node in program.graph.nodes:
+        if node.op != "call_module" or not node.target.startswith("part"):
+            continue
+        arguments = [_example(a, known) for a in node.args]
+        piece = Program(getattr(program.module, node.target), [t for t, _ in arguments], [i for i, (_, fixed) in enumerate(arguments) if fixed])
+        pieces[node.target] = piece
+    return pieces
+
+
+def _example(node, known):
+    """A tensor that stands for an input of a piece, and whether its value is fixed."""
+    value, constant = known.get(node.name, (None, None))
+    if isinstance(constant, torch.Tensor):
+        return constant, True
+    return value, False
+
+
+def replace(program, name, piece, function):
+    """Let `function`, which returns a tuple, stand in for the submodule `name`, which is `piece`."""
+    single = len(piece.outputs) == 1
+
+    def run(*inputs):
+        found = function(*inputs)
+        return found[0] if single else found
+
+    run.__name__ = run.__qualname__ = name
+    for node in list(program.graph.nodes):
+        if node.op == "call_module" and node.target == name:
+            with program.graph.inserting_before(node):
+                node.replace_all_uses_with(program.graph.call_function(run, node.args))
+            program.graph.erase_node(node)
+    delattr(program.module, name)
+

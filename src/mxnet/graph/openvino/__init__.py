@@ -1,0 +1,165 @@
+"""The `openvino` backend: inference on CPUs, at fixed shapes.
+
+What OpenVINO can express of a graph runs there, in as few pieces as possible; the rest stays on torch. See `conversion`.
+"""
+import threading
+
+import torch
+
+from ...base import MXNetError
+from ..backends import Unavailable
+
+_OPTIONS = {"precision", "cache_dir", "num_threads"}
+_PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+# Below this size (bytes) copying an array is cheaper than making OpenVINO look at another one.
+_SMALL = 1 << 15
+_core_lock = threading.Lock()
+_core = None
+
+
+def core():
+    """OpenVINO's runtime, started at the first use."""
+    global _core
+    with _core_lock:
+        if _core is None:
+            try:
+                import openvino
+            except ImportError as error:
+                raise Unavailable(f"backend 'openvino' needs the package openvino, which cannot be imported: {error}") from error
+            _core = openvino.Core()
+    return _core
+
+
+class OpenVINO:
+    """Compiles for one set of shapes, with the weights built in.
+
+    Options
+    -------
+    precision : {'float32', 'bfloat16', 'float16'}
+        What products are computed in. Only ``float32`` gives the results of `native`.
+    cache_dir : str
+        A folder that keeps compiled models from one process to the next.
+    num_threads : int
+        By default torch's number.
+    """
+
+    name = "openvino"
+    specializes = True
+    trains = False
+    freezes = True
+    devices = ("cpu",)
+
+    def available(self):
+        """Whether OpenVINO can be imported and knows this processor."""
+        try:
+            return "CPU" in core().available_devices
+        except Unavailable:
+            return False
+
+    def compile(self, program, **options):
+        """A function from the program's inputs to the tuple of its outputs.
+
+        Raises
+        ------
+        MXNetError
+            If an option is unknown.
+        """
+        unknown = set(options) - _OPTIONS
+        if unknown:
+            raise MXNetError(f"backend 'openvino' has no option {sorted(unknown)[0]!r}; it has {', '.join(sorted(_OPTIONS))}")
+        config = _config(**options)
+        from .model import build
+        built, refused = build(program)
+        if not refused:
+            program.note("openvino: the whole graph")
+            return Compiled(*built, program, config)
+        from .. import division
+        for node, reason in refused.items():
+            program.note(f"native: {node.name} ({reason})")
+        pieces = division.divide(program, lambda node: node not in refused, division.worthwhile)
+        for name, piece in pieces.items():
+            built, missed = build(piece)
+            if missed:
+                raise MXNetError(f"openvino: {'; '.join(missed.values())}")
+            compiled = Compiled(*built, piece, config)
+            division.replace(program, name, piece, compiled)
+            program.note(f"openvino: {name}, {sum(n.op == 'call_function' for n in piece.graph.nodes)} operators")
+        program.module.recompile()
+        return program.module.forward
+
+
+def _config(precision="float32", cache_dir=None, num_threads=None):
+    if str(precision) not in _PRECISIONS:
+        raise MXNetError(f"backend 'openvino': `precision` must be one of {', '.join(_PRECISIONS)}, received {precision!r}")
+    config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": _PRECISIONS[str(precision)],
+              "INFERENCE_NUM_THREADS": int(num_threads or torch.get_num_threads())}
+    if cache_dir is not None:
+        config["CACHE_DIR"] = str(cache_dir)
+    return config
+
+
+class Compiled:
+    """A compiled model, called with tensors like the graph it came from. Several threads may call it at once."""
+
+    def __init__(self, model, handed_on, program, config):
+        inputs = [(i, n) for i, n in enumerate(program.placeholders) if n not in program.constants]
+        self.places = [(k, i, program.values[n].numel() * program.values[n].element_size() <= _SMALL) for k, (i, n) in enumerate(inputs)]
+        self.handed_on = sorted(handed_on.items())
+        outputs = [program.values[n] for k, n in enumerate(program.outputs) if k not in handed_on]
+        self.outputs = [(k, tuple(v.shape), v.dtype, v.numel() * v.element_size() <= _SMALL) for k, v in enumerate(outputs)]
+        self.model = core().compile_model(model, "CPU", config)
+        self._idle = []
+
+    def __call__(self, *tensors):
+        try:
+            request = self._idle.pop()
+        except IndexError:
+            request = _Request(self)
+        try:
+            results = request.run(tensors)
+        finally:
+            self._idle.append(request)
+        if self.handed_on:
+            results = list(results)
+            for position, i in self.handed_on:
+                results.insert(position, tensors[i].clone())
+        return results
+
+
+class _Request:
+    """The memory of one run. Small arrays are copied through buffers that stay bound; larger ones are read and written in place."""
+
+    def __init__(self, compiled):
+        import openvino
+        self.tensor_of = openvino.Tensor
+        self.request = compiled.model.create_infer_request()
+        self.inputs, self.outputs = [], []
+        for k, i, small in compiled.places:
+            buffer = torch.from_numpy(self.request.get_input_tensor(k).data) if small else None
+            self.inputs.append((k, i, buffer))
+        for k, shape, dtype, small in compiled.outputs:
+            buffer = None
+            if small:
+                buffer = torch.empty(shape, dtype=dtype)
+                self.request.set_output_tensor(k, self.tensor_of(buffer.numpy(), shared_memory=True))
+            self.outputs.append((k, shape, dtype, buffer))
+
+    def run(self, tensors):
+        request = self.request
+        for k, i, buffer in self.inputs:
+            if buffer is not None:
+                buffer.copy_(tensors[i])
+            else:
+                t = tensors[i]
+                request.set_input_tensor(k, self.tensor_of((t if t.is_contiguous() else t.contiguous()).numpy(), shared_memory=True))
+        results = []
+        for k, shape, dtype, buffer in self.outputs:
+            if buffer is None:
+                result = torch.empty(shape, dtype=dtype)
+                request.set_output_tensor(k, self.tensor_of(result.numpy(), shared_memory=True))
+                results.append(result)
+        request.infer()
+        if len(results) == len(self.outputs):
+            return tuple(results)
+        large = iter(results)
+        return tuple(next(large) if buffer is None else buffer.clone() for *_, buffer in self.outputs)

@@ -1,0 +1,141 @@
+"""From nodes of a graph to OpenVINO's operations.
+
+A converter is a function for one operator (or several), registered by name::
+
+    @converts("Flatten")
+    def flatten(call, data):
+        return call.reshape(data, call.out_shape)
+
+It gets the `Call` and the inputs as outputs of OpenVINO nodes, and returns one output or a list of them. All shapes are known and
+fixed. What it can't express it refuses with `call.refuse(reason)`: that node then stays on `native`.
+"""
+import numpy as np
+import openvino as ov
+import torch
+from openvino import opset15 as ops
+
+from ..program import attributes_of, operator_of
+
+CONVERTERS = {}
+TYPES = {torch.float32: ov.Type.f32, torch.float16: ov.Type.f16, torch.bfloat16: ov.Type.bf16, torch.int32: ov.Type.i32, torch.int64: ov.Type.i64,
+         torch.int8: ov.Type.i8, torch.uint8: ov.Type.u8, torch.bool: ov.Type.boolean}
+# Types that may pass from one node to the next. Half precision has a result type of its own in MXNet, whose rounding
+# OpenVINO would skip, and double precision would become single.
+COMPUTED = {torch.float32, torch.int32, torch.int64, torch.bool, torch.uint8, torch.int8}
+
+
+class Unsupported(Exception):
+    """This node can't be expressed; the text says why."""
+
+
+class Call:
+    """One use of an operator: its attributes, and the shapes and types of what goes in and out."""
+
+    def __init__(self, name, attributes, in_values, out_values, constants):
+        self.name = name
+        self.attributes = attributes
+        self.constants = constants
+        self.in_shapes = [tuple(v.shape) for v in in_values]
+        self.in_types = [v.dtype for v in in_values]
+        self.out_shapes = [tuple(v.shape) for v in out_values]
+        self.out_types = [v.dtype for v in out_values]
+
+    def __getattr__(self, name):
+        try:
+            return self.attributes[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    @property
+    def shape(self):
+        """The shape of the first input."""
+        return self.in_shapes[0]
+
+    @property
+    def out_shape(self):
+        return self.out_shapes[0]
+
+    def refuse(self, reason):
+        raise Unsupported(f"{self.name}: {reason}")
+
+    def axis(self, value, ndim=None):
+        """An axis counted from the front."""
+        return value % (len(self.shape) if ndim is None else ndim)
+
+    def known(self, i):
+        """The value of an input as a NumPy array, or None if it is not known ahead."""
+        return None if self.constants[i] is None else self.constants[i].numpy()
+
+    # -- what many converters need --------------------------------------------------------------------------------------
+
+    def const(self, value, dtype=None):
+        """A constant of the first input's type, or of `dtype` (a torch type)."""
+        return constant(value, dtype or self.in_types[0])
+
+    def float(self, value):
+        return constant(value, torch.float32)
+
+    def reshape(self, x, shape):
+        return ops.reshape(x, ints(shape), False).output(0)
+
+    def transpose(self, x, axes):
+        return ops.transpose(x, ints(axes)).output(0)
+
+    def cast(self, x, dtype):
+        return ops.convert(x, TYPES[dtype]).output(0) if x.get_element_type() != TYPES[dtype] else x
+
+
+def constant(value, dtype):
+    array = np.asarray(value)
+    if dtype is torch.bfloat16:
+        return ops.convert(ops.constant(array.astype(np.float32)), "bf16").output(0)
+    return ops.constant(array.astype(TYPES[dtype].to_dtype())).output(0)
+
+
+def ints(values):
+    return ops.constant(np.asarray(values, np.int64)).output(0)
+
+
+def converts(*names):
+    """Register the decorated function as the converter of these operators."""
+    def register(function):
+        for name in names:
+            if name in CONVERTERS:
+                raise ValueError(f"two converters for {name}: {CONVERTERS[name].__name__} and {function.__name__}")
+            CONVERTERS[name] = function
+        return function
+    return register
+
+
+def convert_node(program, node, inputs):
+    """The outputs of the OpenVINO nodes that compute what the fx node does.
+
+    Raises
+    ------
+    Unsupported
+        If there is no converter for it, or not for these attributes, shapes or types.
+    """
+    op = operator_of(node)
+    converter = CONVERTERS.get(op.name) if op is not None else None
+    if converter is None:
+        raise Unsupported(f"{op.name if op is not None else node.target}: no converter")
+    if node not in program.values:
+        raise Unsupported(f"{op.name}: its shape depends on values")
+    out = program.values[node]
+    call = Call(op.name, attributes_of(node), [program.values[a] for a in node.args], (out,) if isinstance(out, torch.Tensor) else out,
+                [program.constants.get(a) for a in node.args])
+    for dtype in (*call.in_types, *call.out_types):
+        if dtype not in COMPUTED:
+            raise Unsupported(f"{op.name}: computes in {str(dtype).removeprefix('torch.')}")
+    if any(0 in shape for shape in (*call.in_shapes, *call.out_shapes)):
+        raise Unsupported(f"{op.name}: an array is empty")
+    found = converter(call, *inputs)
+    outputs = [_output(f) for f in (found if isinstance(found, (list, tuple)) else (found,))]
+    for output, shape, dtype in zip(outputs, call.out_shapes, call.out_types):
+        if tuple(output.get_partial_shape().to_shape()) != shape or output.get_element_type() != TYPES[dtype]:
+            raise Unsupported(f"{op.name}: OpenVINO computes {output.get_element_type()} {output.get_partial_shape()}, expected {dtype} {shape}")
+    return outputs
+
+
+def _output(found):
+    return found.output(0) if hasattr(found, "output") else found

@@ -1,0 +1,129 @@
+"""A lowered graph at the moment it is compiled: what passes read and rewrite, and what a backend gets."""
+import torch
+from torch import fx
+
+from ..base import MXNetError
+
+
+class Program:
+    """A graph, and what is known about its values when it is compiled.
+
+    Attributes
+    ----------
+    module : torch.fx.GraphModule
+        Belongs to the program alone: passes rewrite it.
+    inputs : list of torch.Tensor
+        One for each placeholder, in order.
+    constants : dict of fx.Node to torch.Tensor
+        The values of weights, and what follows from them alone.
+    values : dict of fx.Node to tensor or tuple of tensors on the ``meta`` device
+        The shape and type of every result; nothing for a node (and all that follow from it) whose shape depends on values.
+    report : list of str
+        What the passes did, a line each.
+
+    Parameters
+    ----------
+    module : torch.fx.GraphModule
+    inputs : list of torch.Tensor
+    weights : set of int
+        Positions of the inputs whose values may be built into what is compiled.
+    """
+
+    def __init__(self, module, inputs, weights=()):
+        graph = fx.Graph()
+        copied = {}
+        graph.output(graph.graph_copy(module.graph, copied))
+        self.module = fx.GraphModule(module, graph)
+        self.inputs, self.report = list(inputs), []
+        self.placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+        self.weights = frozenset(weights)
+        self.constants = {self.placeholders[i]: inputs[i].detach() for i in self.weights}
+        self.values = {}
+        self.infer()
+
+    @property
+    def graph(self):
+        return self.module.graph
+
+    @property
+    def outputs(self):
+        """The nodes whose results are returned."""
+        found = next(n for n in reversed(self.graph.nodes) if n.op == "output").args[0]
+        return (found,) if isinstance(found, fx.Node) else tuple(found)
+
+    def infer(self):
+        """Find shapes and types by running the graph on meta tensors, and what depends on weights alone by running it."""
+        for placeholder, tensor in zip(self.placeholders, self.inputs):
+            self.values[placeholder] = tensor.detach().to("meta")
+        with torch.no_grad():
+            for node in self.graph.nodes:
+                if node.op in ("call_function", "call_method") and node not in self.values:
+                    self._infer_node(node)
+
+    def _infer_node(self, node):
+        arguments = [n for n in node.all_input_nodes]
+        if any(n not in self.values for n in arguments) or changes(node):
+            return
+        if all(n in self.constants for n in arguments) and not draws(node):
+            try:
+                found = self._call(node, self.constants)
+            except (RuntimeError, MXNetError, ValueError, TypeError, IndexError):
+                return  # the run itself will raise it, where the user can see the inputs
+            self.constants[node] = found
+            self.values[node] = _meta(found)
+            return
+        try:
+            self.values[node] = self._call(node, self.values)
+        except (RuntimeError, NotImplementedError, MXNetError, ValueError, TypeError, IndexError):
+            return
+
+    @staticmethod
+    def _call(node, env):
+        args, kwargs = fx.node.map_arg((node.args, node.kwargs), lambda n: env[n])
+        if node.op == "call_method":
+            return getattr(args[0], node.target)(*args[1:], **kwargs)
+        return node.target(*args, **kwargs)
+
+    def shape(self, node):
+        """The shape of a node with one result, or None if it is not known."""
+        value = self.values.get(node)
+        return tuple(value.shape) if isinstance(value, torch.Tensor) else None
+
+    def finish(self):
+        """Drop what nothing uses, and make the module runnable again."""
+        for node in reversed(self.graph.nodes):
+            if node.op not in ("placeholder", "output") and not node.users and not changes(node):
+                self.graph.erase_node(node)
+        self.graph.lint()
+        self.module.recompile()
+
+    def note(self, text):
+        self.report.append(text)
+
+
+def operator_of(node):
+    """The operator that an fx node calls, or None."""
+    symbol_node = node.meta.get("node")
+    return symbol_node.op if symbol_node is not None else None
+
+
+def attributes_of(node):
+    """All attributes of the operator that an fx node calls, with defaults."""
+    return operator_of(node).with_defaults(dict(node.kwargs))
+
+
+def draws(node):
+    """True if the node draws random numbers."""
+    from .passes import draws as operator_draws
+    op = operator_of(node)
+    return op is not None and (operator_draws(op) or op.name in ("Custom", "_foreach", "_while_loop", "_cond"))
+
+
+def changes(node):
+    """True if running the node changes its inputs."""
+    op = operator_of(node)
+    return op is not None and bool(op.mutates) and (bool(node.kwargs.get(op.wants_training)) or not op.wants_training)
+
+
+def _meta(found):
+    return found.to("meta") if isinstance(found, torch.Tensor) else tuple(t.to("meta") for t in found)

@@ -1,0 +1,142 @@
+"""When a graph is worth compiling, and by whom.
+
+A graph that nobody names a backend for starts on `native`, which needs no compiling. When it has spent about as much time there as
+compiling would take (so that nobody ever waits more than twice as long as with the better choice), it is compiled, runs a few times both
+ways on the inputs at hand, and stays with the faster one. Changed weights start this anew.
+"""
+import logging
+import os
+import time
+import warnings
+
+import torch
+
+from ..ndarray import writes
+from . import backends
+from .program import Program
+
+_log = logging.getLogger(__name__)
+# What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
+_COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
+_CONTEST = 3  # runs of each in a contest
+_forked = False
+
+
+def _after_fork():
+    global _forked
+    _forked = True
+
+
+# The threads of a runtime that the parent started do not exist in its child.
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class Frozen:
+    """A compiled graph with its weights built in.
+
+    Attributes
+    ----------
+    stale : bool
+        True once a weight was written to.
+    """
+
+    def __init__(self, function, inputs, weights, program=None):
+        self.function, self.program, self.stale = function, program, False
+        self.weights = [(i, inputs[i], inputs[i].data_ptr(), inputs[i]._version) for i in weights]
+        writes.watch([inputs[i] for i in weights], self)
+
+    def fresh(self, inputs):
+        """Whether these inputs hold the weights that it was compiled with, unchanged."""
+        if self.stale:
+            return False
+        for i, weight, address, version in self.weights:
+            t = inputs[i]
+            if t is not weight and (t.data_ptr() != address or t.shape != weight.shape or t.stride() != weight.stride()
+                                    or t.dtype is not weight.dtype):
+                return False
+            if t._version != version:
+                return False
+        return True
+
+
+class Candidate:
+    """A graph on `native` for one set of shapes, until it is decided who runs it."""
+
+    def __init__(self, runner, patient):
+        operators = sum(n.op is not None for n in runner.symbol._nodes())
+        self.budget = _COMPILE + _COMPILE_OPERATOR * operators if patient else 0.0
+        self.spent = 0.0
+
+    def run(self, function, *inputs):
+        start = time.perf_counter()
+        found = function(*inputs)
+        self.spent += time.perf_counter() - start
+        return found
+
+
+def forked():
+    """True in a child of the process that imported this."""
+    return _forked
+
+
+def may_compile(device):
+    """Whether there is a backend that could take over inference on this device."""
+    return device.type == "cpu" and not _forked
+
+
+def challengers(device):
+    """The backends that may take over a graph for inference on this device, the most promising first."""
+    return [b for b in (backends._backends.get(n) for n in ("openvino",)) if b is not None and backends.can_run(b, device)]
+
+
+def freeze(backend, module, inputs, weights, options):
+    """Compile a graph with its weights built in."""
+    fixed = [i for i in weights if writes.may_watch(inputs[i])]
+    with torch.no_grad():
+        program = Program(module, inputs, fixed)
+        function = backend.compile(program, **options)
+    return Frozen(function, inputs, fixed, program)
+
+
+def contest(module, inputs, weights, device):
+    """Compile with each backend that could run the graph, and keep the fastest; None if that is `native`."""
+    best, best_time = None, None
+    for backend in challengers(device):
+        try:
+            frozen = freeze(backend, module, inputs, weights, {})
+        except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+            _log.info("graph: %s cannot compile it: %s", backend.name, error)
+            continue
+        times = {None: [], frozen: []}
+        with torch.no_grad():
+            for _ in range(_CONTEST):
+                for contender, function in ((None, module.forward), (frozen, frozen.function)):
+                    seconds, found = _timed(function, inputs)
+                    times[contender].append(seconds)
+                    if contender is None:
+                        expected = found
+            if not _agree(found, expected):
+                warnings.warn(f"backend {backend.name!r} gives other results than 'native' for this graph; it stays on 'native'", stacklevel=4)
+                continue
+        native, compiled = min(times[None]), min(times[frozen])
+        _log.info("graph: native %.3f ms, %s %.3f ms", native * 1e3, backend.name, compiled * 1e3)
+        if compiled < (best_time if best_time is not None else native):
+            best, best_time = frozen, compiled
+    return best
+
+
+def _timed(function, inputs):
+    start = time.perf_counter()
+    found = function(*inputs)
+    return time.perf_counter() - start, found
+
+
+def _agree(found, expected):
+    for a, b in zip(found, expected):
+        if a.dtype.is_floating_point:
+            scale = b.abs().max().item() if b.numel() else 0.0
+            if not torch.allclose(a, b, rtol=1e-3, atol=1e-4 * (scale or 1.0), equal_nan=True):
+                return False
+        elif not torch.equal(a, b):
+            return False
+    return True

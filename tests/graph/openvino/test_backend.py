@@ -1,0 +1,194 @@
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet import nd
+from mxnet.gluon import nn
+from mxnet.graph import GraphRunner, promotion
+from mxnet.ndarray import writes
+
+pytest.importorskip("openvino")
+
+
+def network(**flags):
+    """A hybridized block of two layers on the backend `openvino`, called once."""
+    mx.random.seed(1)
+    net = nn.HybridSequential()
+    net.add(nn.Dense(4, activation="relu"), nn.BatchNorm(), nn.Dense(2))
+    net.initialize(mx.init.Normal(1))
+    net.hybridize(backend="openvino", **flags)
+    net(nd.ones((3, 5)))
+    return net
+
+
+def runner_of(net):
+    return net._cached_op._runner
+
+
+def eager(net, x):
+    """What the block computes operator by operator."""
+    net.hybridize(False, clear=False)
+    found = net(x).asnumpy()
+    net.hybridize(backend="openvino", clear=False)
+    return found
+
+
+def plans(runner):
+    return [p for p in runner._frozen.values() if isinstance(p, promotion.Frozen)]
+
+
+def test_one_piece():
+    net = network()
+    x = nd.random.uniform(shape=(3, 5))
+    plan, = plans(runner_of(net))
+    assert plan.program.report == ["openvino: the whole graph"]
+    np.testing.assert_allclose(net(x).asnumpy(), eager(net, x), rtol=1e-5)
+    assert len(plans(runner_of(net))) == 1
+
+
+def test_what_it_does_not_know_stays_native():
+    x = mx.sym.var("x")
+    hidden = mx.sym.FullyConnected(x, num_hidden=4, name="a")
+    out = mx.sym.FullyConnected(mx.sym.gammaln(hidden * hidden + 1), num_hidden=2, name="b")
+    runner = GraphRunner(out, backend="openvino")
+    inputs = [torch.rand(s) for s in ((3, 5), (4, 5), (4,), (2, 4), (2,))]
+    expected = GraphRunner(out, backend="NONE")(inputs)[0]
+    torch.testing.assert_close(runner(inputs)[0], expected)
+    report = plans(runner)[0].program.report
+    assert report[0] == "native: gammaln (gammaln: no converter)"
+    assert [line for line in report if line.startswith("openvino")] == ["openvino: part0, 1 operators", "openvino: part1, 3 operators"] or \
+        sorted(line.rsplit(" ", 2)[1] for line in report if line.startswith("openvino")) == ["1", "3"]
+
+
+@pytest.mark.parametrize("change", ["set_data", "in place", "a view", "torch", "copyto", "another array", "optimizer"])
+def test_changed_weights_are_seen(change):
+    net = network()
+    x = nd.random.uniform(shape=(3, 5))
+    before = net(x).asnumpy()
+    bias = net[2].bias
+    if change == "set_data":
+        bias.set_data(nd.array([5, 6]))
+    elif change == "in place":
+        bias.data()[:] += 5
+    elif change == "a view":
+        bias.data()[1:2][:] = 7
+    elif change == "torch":
+        bias.data().as_torch().detach().add_(3)
+    elif change == "copyto":
+        nd.array([1, 2]).copyto(bias.data())
+    elif change == "another array":
+        bias._data[0] = nd.array([3, 4])
+    else:
+        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+        with mx.autograd.record():
+            loss = net(x).sum()
+        loss.backward()
+        trainer.step(1)
+    after = net(x).asnumpy()
+    assert np.abs(after - before).max() > 0.1
+    np.testing.assert_allclose(after, eager(net, x), rtol=1e-5)
+
+
+def test_moving_averages_that_training_changed_are_seen():
+    net = network()
+    x = nd.random.uniform(shape=(3, 5))
+    before = net(x).asnumpy()
+    with mx.autograd.record():
+        net(x)
+    after = net(x).asnumpy()
+    assert np.abs(after - before).max() > 1e-3
+    np.testing.assert_allclose(after, eager(net, x), rtol=1e-5)
+
+
+def test_other_shapes_and_types_are_compiled_anew():
+    net = network()
+    assert net(nd.ones((1, 5))).shape == (1, 2)
+    assert net(nd.ones((3, 5))).shape == (3, 2)
+    assert len(plans(runner_of(net))) == 2
+    net.cast("float64")
+    assert net(nd.ones((3, 5), dtype="float64")).dtype == np.float64
+    plan, = plans(runner_of(net))
+    assert "native: fully_connected (an input is of type torch.float64)" in plan.program.report
+
+
+def test_training_runs_on_torch():
+    net = network()
+    x = nd.ones((3, 5))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = net(x)
+    y.backward()
+    assert np.abs(x.grad.asnumpy()).max() >= 0 and y.shape == (3, 2)
+    with mx.autograd.record(train_mode=False):
+        y = net(x)
+    y.backward()
+    assert np.abs(x.grad.asnumpy()).sum() > 0
+
+
+def test_results_are_the_caller_s_own():
+    net = network()
+    a = net(nd.ones((3, 5)))
+    held = a.asnumpy().copy()
+    net(nd.zeros((3, 5)))
+    assert (a.asnumpy() == held).all()
+
+
+def test_an_output_that_is_an_input_is_a_copy():
+    x, w = mx.sym.var("x"), mx.sym.var("w")
+    runner = GraphRunner(mx.sym.Group([mx.sym.relu(x), mx.sym.identity(x), mx.sym.dot(x, w)]), backend="openvino")
+    inputs = [torch.tensor([[-1.0, 2.0]]), torch.eye(2)]
+    relu, same, product = runner(inputs)
+    assert relu.tolist() == [[0, 2]] and same.tolist() == product.tolist() == [[-1, 2]]
+    assert same.data_ptr() != inputs[0].data_ptr()
+
+
+def test_threads_run_one_compiled_graph_at_once():
+    net = network()
+    inputs = [nd.random.uniform(shape=(3, 5)) for _ in range(6)]
+    expected = [net(x).asnumpy() for x in inputs]
+    wrong = []
+
+    def work(i):
+        for _ in range(50):
+            if not np.array_equal(net(inputs[i]).asnumpy(), expected[i]):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not wrong and not any(t.is_alive() for t in threads)
+
+
+def test_options():
+    net = network(precision="bfloat16", num_threads=1)
+    x = nd.random.uniform(shape=(3, 5))
+    np.testing.assert_allclose(net(x).asnumpy(), eager(net, x), rtol=0.05, atol=0.05)
+    with pytest.raises(mx.MXNetError, match="no option 'speed'; it has cache_dir, num_threads, precision"):
+        network(speed=1)
+    with pytest.raises(mx.MXNetError, match="`precision` must be one of float32, bfloat16, float16, received 'int4'"):
+        network(precision="int4")
+
+
+def test_compiled_models_are_kept_in_a_folder(tmp_path):
+    network(cache_dir=tmp_path)
+    assert list(tmp_path.glob("*.blob"))
+
+
+def test_memory_that_others_may_write_to_is_not_built_in():
+    net = network()
+    x = nd.ones((3, 5))
+    before = net(x).asnumpy()
+    weight = net[2].bias.data()
+    other = torch.utils.dlpack.from_dlpack(weight.to_dlpack_for_write())
+    try:
+        other.add_(10)
+        np.testing.assert_allclose(net(x).asnumpy(), before + 10, rtol=1e-5)
+        other.add_(10)
+        np.testing.assert_allclose(net(x).asnumpy(), before + 20, rtol=1e-5)
+    finally:
+        writes._exposed.clear()

@@ -1,0 +1,158 @@
+import os
+import time
+
+import numpy as np
+import pytest
+
+import mxnet as mx
+from mxnet import nd
+from mxnet.gluon import nn
+from mxnet.graph import backends, promotion, register_backend
+
+
+class Counting:
+    """A backend that says how often it compiled, and computes what it is told."""
+
+    name, specializes, trains, freezes, devices = "test_counting", True, False, True, ("cpu",)
+
+    def __init__(self, scale=1.0, seconds=0.0):
+        self.scale, self.seconds, self.compiled, self.function = scale, seconds, 0, None
+
+    def compile(self, program):
+        self.compiled += 1
+        weights = {i: program.inputs[i].clone() for i in program.weights}
+
+        def run(*inputs):
+            return tuple(self.scale * r for r in program.module.forward(*[weights.get(i, t) for i, t in enumerate(inputs)]))
+        self.function = run
+        return run
+
+
+@pytest.fixture
+def challenger(monkeypatch):
+    def use(**settings):
+        backend = register_backend(Counting(**settings))
+        monkeypatch.setattr(promotion, "challengers", lambda device: [backend])
+        # `native` takes a second, this one `seconds`.
+        monkeypatch.setattr(promotion, "_timed", lambda function, inputs: (
+            backend.seconds if function is backend.function else 1.0, function(*inputs)))
+        return backend
+    yield use
+    backends._backends.pop("test_counting", None)
+
+
+def network(**flags):
+    net = nn.Dense(2, in_units=3, weight_initializer="ones")
+    net.initialize()
+    net.hybridize(**flags)
+    return net
+
+
+def slow(net, monkeypatch, seconds=0.002):
+    """Let the graph on `native` take a while, so that compiling pays."""
+    lowered = type(net._cached_op._runner).lowered
+
+    def slowed(self, *args):
+        module = lowered(self, *args)
+        forward = module.forward
+        if not hasattr(module, "slowed"):
+            module.slowed = True
+            module.forward = lambda *a: (time.sleep(seconds), forward(*a))[1]
+        return module
+    monkeypatch.setattr(type(net._cached_op._runner), "lowered", slowed)
+
+
+def test_a_graph_is_compiled_when_it_has_spent_enough_time(challenger, monkeypatch):
+    backend, net, x = challenger(), network(), nd.ones((1, 3))
+    monkeypatch.setattr(promotion, "_COMPILE", 0.02)
+    net(x)
+    slow(net, monkeypatch)
+    assert backend.compiled == 0
+    for _ in range(30):
+        assert net(x).asnumpy().tolist() == [[3, 3]]
+    assert backend.compiled == 1
+
+
+def test_a_promise_of_fixed_shapes_compiles_at_once(challenger):
+    backend, net = challenger(), network(static_alloc=True, static_shape=True)
+    net(nd.ones((1, 3)))
+    assert backend.compiled == 1
+
+
+def test_changed_weights_compile_anew(challenger):
+    challenger()
+    net, x = network(static_alloc=True, static_shape=True), nd.ones((1, 3))
+    net(x)
+    net(x)
+    net.weight.set_data(nd.full((2, 3), 2))
+    assert net(x).asnumpy().tolist() == [[6, 6]]
+    net.bias.data()[:] = 1
+    assert net(x).asnumpy().tolist() == [[7, 7]]
+
+
+def test_the_slower_one_is_not_kept(challenger, monkeypatch):
+    backend, net, x = challenger(seconds=2.0), network(static_alloc=True, static_shape=True), nd.ones((1, 3))
+    for _ in range(3):
+        net(x)
+    assert backend.compiled == 1
+    assert not any(isinstance(p, promotion.Frozen) for p in net._cached_op._runner._frozen.values())
+
+
+def test_wrong_results_are_not_kept(challenger):
+    challenger(scale=1.5)
+    net = network(static_alloc=True, static_shape=True)
+    with pytest.warns(UserWarning, match="backend 'test_counting' gives other results than 'native'"):
+        assert net(nd.ones((1, 3))).asnumpy().tolist() == [[3, 3]]
+    assert net(nd.ones((1, 3))).asnumpy().tolist() == [[3, 3]]
+
+
+def test_a_compiler_that_fails_leaves_the_graph_on_native(challenger, monkeypatch):
+    backend = challenger()
+    monkeypatch.setattr(backend, "compile", lambda program: 1 / 0)
+    net = network(static_alloc=True, static_shape=True)
+    assert net(nd.ones((1, 3))).asnumpy().tolist() == [[3, 3]]
+
+
+def test_none_keeps_graphs_on_native(challenger, monkeypatch):
+    monkeypatch.setenv("MXNET_SUBGRAPH_BACKEND", "NONE")
+    backend, net = challenger(), network(static_alloc=True, static_shape=True)
+    net(nd.ones((1, 3)))
+    assert backend.compiled == 0
+
+
+def test_executors_know_weights_by_what_operators_call_them(challenger, monkeypatch):
+    challenger()
+    monkeypatch.setattr(promotion, "_COMPILE", 0.0)
+    monkeypatch.setattr(promotion, "_COMPILE_OPERATOR", 0.0)
+    out = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    exe = out.simple_bind(mx.cpu(), grad_req="null", data=(1, 3))
+    runner = exe._runner
+    assert [runner.input_names[i] for i in runner.weights] == ["fc_weight", "fc_bias"]
+    exe.arg_dict["fc_weight"][:] = 1
+    exe.arg_dict["data"][:] = 1
+    for _ in range(3):
+        exe.forward()
+    assert exe.outputs[0].asnumpy().tolist() == [[3, 3]]
+    exe.forward(data=nd.full((1, 3), 2))
+    assert exe.outputs[0].asnumpy().tolist() == [[6, 6]]
+    exe.copy_params_from({"fc_weight": nd.full((2, 3), 5), "fc_bias": nd.ones(2)})
+    exe.forward()
+    assert exe.outputs[0].asnumpy().tolist() == [[31, 31]]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_runs_on_native(challenger):
+    challenger()
+    net, x = network(static_alloc=True, static_shape=True), nd.ones((1, 3))
+    net(x)
+    plan, = net._cached_op._runner._frozen.values()
+    assert isinstance(plan, promotion.Frozen)
+    child = os.fork()
+    if not child:
+        plan.function = None  # not to be called here
+        try:
+            ok = np.array_equal(net(x).asnumpy(), [[3, 3]])
+        except BaseException:
+            ok = False
+        os._exit(0 if ok else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
