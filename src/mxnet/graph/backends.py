@@ -22,6 +22,8 @@ A backend is an object with
 """
 import os
 
+import torch
+
 from ..base import MXNetError
 
 _backends: dict = {}
@@ -34,15 +36,28 @@ class Unavailable(MXNetError):
 
 
 class Native:
-    """Runs the graph as it is, operator by operator, on torch."""
+    """Runs the graph operator by operator on torch, after the passes that help there."""
 
     name = "native"
     specializes = False
     trains = True
 
     def compile(self, program):
-        """The module itself."""
+        """The module, with its convolutions channels last and, for training, batch norms fused with what follows them."""
+        program.report += prepare(program.module, program.inputs[0].device if program.inputs else torch.device("cpu"))
         return program.module.forward
+
+
+def prepare(module, device):
+    """Run the passes for torch on a module, which is rewritten; returns their report."""
+    if device.type != "cpu" or os.environ.get("MXNET_USE_FUSION", "1") == "0":
+        return []
+    from . import fusion, layout
+    report = layout.apply(module)
+    if report:
+        report += fusion.apply(module)
+        module.recompile()
+    return report
 
 
 def register(backend):

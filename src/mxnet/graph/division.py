@@ -6,8 +6,8 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 from .program import Program, operator_of
 
 # Operators that compute enough to be worth the way into another runtime and back.
-_HEAVY = {"Convolution", "Deconvolution", "FullyConnected", "RNN", "dot", "batch_dot", "_linalg_gemm2", "_npi_matmul", "_np_dot", "Pooling", "BatchNorm",
-          "LayerNorm", "softmax", "_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_selfatt_valatt",
+_HEAVY = {"Convolution", "Deconvolution", "FullyConnected", "RNN", "dot", "batch_dot", "_linalg_gemm2", "_npi_matmul", "_np_dot",
+          "Pooling", "BatchNorm", "LayerNorm", "softmax", "_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_selfatt_valatt",
           "_contrib_interleaved_matmul_encdec_qk", "_contrib_interleaved_matmul_encdec_valatt"}
 
 

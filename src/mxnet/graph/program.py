@@ -30,10 +30,8 @@ class Program:
     """
 
     def __init__(self, module, inputs, weights=()):
-        graph = fx.Graph()
-        copied = {}
-        graph.output(graph.graph_copy(module.graph, copied))
-        self.module = fx.GraphModule(module, graph)
+        self.module = copied(module)
+        graph = self.module.graph
         self.inputs, self.report = list(inputs), []
         self.placeholders = [n for n in graph.nodes if n.op == "placeholder"]
         self.weights = frozenset(weights)
@@ -99,6 +97,13 @@ class Program:
 
     def note(self, text):
         self.report.append(text)
+
+
+def copied(module):
+    """A module of its own with the same graph."""
+    graph, nodes = fx.Graph(), {}
+    graph.output(graph.graph_copy(module.graph, nodes))
+    return fx.GraphModule(module, graph)
 
 
 def operator_of(node):

@@ -15,10 +15,12 @@ from ..symbol.node import auxiliary
 from . import backends, promotion
 from .lower import lower
 from .passes import draws, eliminate_common_expressions
-from .program import Program
+from .program import Program, copied
 
 # What operators call the inputs that hold a network's weights.
 _WEIGHTS = {"weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "running_mean", "running_var", "parameters"}
+
+_STAYS = object()  # marks shapes for which `native` has proved the fastest
 
 
 class GraphRunner:
@@ -60,8 +62,9 @@ class GraphRunner:
         held = set(self.weights)
         self._data = [i for i in range(len(self.input_names)) if i not in held]
         self._patient = not fixed_shape
+        self.reports = {}  # what the passes for torch did, by mode and device
         self._lowered, self._compiled, self._frozen = {}, {}, {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __call__(self, inputs, is_train=False, ctx=None, observe=None):
         """The outputs, a list of tensors.
@@ -111,11 +114,12 @@ class GraphRunner:
         """Who runs the graph now: a callable from the inputs to the outputs."""
         backend = self.backend
         recorded = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
-        if not is_train and not recorded and (backend is None or getattr(backend, "freezes", False)):
+        freezes = backend is None or getattr(backend, "freezes", False)
+        if freezes and not is_train and not recorded and not self.node_devices and not promotion.forked():
             return self._inference(inputs, device)
-        if backend is None or not backend.trains and recorded or getattr(backend, "freezes", False):
-            backend = backends.get("native")
-        key = (is_train, device, backend.name, self._open_key(inputs))
+        if freezes or recorded and not backend.trains:
+            return self._native(inputs, is_train, device)
+        key = (is_train, device, self._open_key(inputs))
         if backend.specializes:
             key += tuple((t.shape, t.dtype) for t in inputs)
         found = self._compiled.get(key)
@@ -124,11 +128,17 @@ class GraphRunner:
             with self._lock:
                 found = self._compiled.get(key)
                 if found is None:
-                    if backend.name == "native":
-                        found = module.forward
-                    else:
-                        found = backend.compile(Program(module, inputs), **(self.options if backend is self.backend else {}))
-                    self._compiled[key] = found
+                    found = self._compiled[key] = backend.compile(Program(module, inputs), **self.options)
+        return found
+
+    def _native(self, inputs, is_train, device):
+        """The graph on torch, after the passes that help there."""
+        key = ("native", is_train, device, self._open_key(inputs))
+        found = self._compiled.get(key)
+        if found is None:
+            module = copied(self.lowered(is_train, device, inputs))
+            self.reports[is_train, device] = backends.prepare(module, device)
+            found = self._compiled[key] = module.forward
         return found
 
     def _inference(self, inputs, device):
@@ -136,26 +146,27 @@ class GraphRunner:
         key = (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._data])
         found = self._frozen.get(key)
         if type(found) is promotion.Frozen:
-            if found.fresh(inputs) and not promotion.forked():
+            if found.fresh(inputs):
                 return found.function
             found = None
-        module = self.lowered(False, device, inputs)
-        if found is module or self.node_devices or promotion.forked():
-            return module.forward
+        if self.backend is not None:
+            with self._lock:
+                module = self.lowered(False, device, inputs)
+                found = self._frozen[key] = promotion.freeze(self.backend, module, inputs, self.weights, self.options)
+            return found.function
+        native = self._native(inputs, False, device)
+        if found is None:
+            found = self._frozen[key] = promotion.Candidate(self, self._patient) if promotion.may_compile(device) else _STAYS
+        if found is _STAYS:
+            return native
+        if found.spent < found.budget:
+            return functools.partial(found.run, native)
         with self._lock:
-            if self.backend is not None:
-                frozen = self._frozen[key] = promotion.freeze(self.backend, module, inputs, self.weights, self.options)
-                return frozen.function
-            if found is None:
-                found = self._frozen[key] = promotion.Candidate(self, self._patient) \
-                    if promotion.may_compile(device) else module
-            if found is module:
-                return module.forward
-            if found.spent < found.budget:
-                return functools.partial(found.run, module.forward)
-            frozen = promotion.contest(module, inputs, self.weights, device)
-            self._frozen[key] = frozen or module
-        return frozen.function if frozen is not None else module.forward
+            found = self._frozen.get(key)
+            if type(found) is promotion.Candidate:
+                module = self.lowered(False, device, inputs)
+                found = self._frozen[key] = promotion.contest(module, native, inputs, self.weights, device) or _STAYS
+        return native if found is _STAYS else found.function
 
     def _open_key(self, inputs):
         return tuple(t.shape for t in inputs) if self._open else None

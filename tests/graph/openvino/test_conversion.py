@@ -42,7 +42,8 @@ OWN = {
     "RNN": [rnn_case(m, d, n) for m in RNN_SIZE for d in (1, 2) for n in (1, 2)],
     "Pooling": [([numbers(1, 2, 7, 7)], dict(kernel=(3, 3), stride=(2, 2), pool_type=t, pooling_convention=c, pad=p))
                 for t in ("max", "avg") for c in ("valid", "full") for p in ((0, 0), (1, 1))],
-    "Convolution": [([numbers(2, 4, 6, 6), numbers(6, 2, 3, 3), numbers(6)], dict(kernel=(3, 3), num_filter=6, num_group=2, stride=(2, 1), pad=(1, 0))),
+    "Convolution": [([numbers(2, 4, 6, 6), numbers(6, 2, 3, 3), numbers(6)],
+                     dict(kernel=(3, 3), num_filter=6, num_group=2, stride=(2, 1), pad=(1, 0))),
                     ([numbers(1, 3, 8), numbers(4, 3, 3)], dict(kernel=(3,), num_filter=4, no_bias=True, dilate=(2,)))],
     "Deconvolution": [([numbers(1, 4, 5, 5), numbers(4, 3, 4, 4)], dict(kernel=(4, 4), stride=(2, 2), pad=(1, 1), num_filter=6, num_group=2)),
                       ([numbers(1, 2, 3, 3), numbers(2, 3, 3, 3), numbers(3)],

@@ -16,7 +16,7 @@ from openvino import opset15 as ops
 
 from ..program import attributes_of, operator_of
 
-CONVERTERS = {}
+CONVERTERS: dict = {}  # operator -> function
 TYPES = {torch.float32: ov.Type.f32, torch.float16: ov.Type.f16, torch.bfloat16: ov.Type.bf16, torch.int32: ov.Type.i32, torch.int64: ov.Type.i64,
          torch.int8: ov.Type.i8, torch.uint8: ov.Type.u8, torch.bool: ov.Type.boolean}
 # Types that may pass from one node to the next. Half precision has a result type of its own in MXNet, whose rounding

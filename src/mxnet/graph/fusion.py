@@ -1,0 +1,51 @@
+"""The fusion pass for training: batch normalization together with the addition and the rectifier behind it."""
+from .kernels.batch_norm import batch_norm
+from .program import operator_of
+
+
+def _name(node):
+    op = operator_of(node)
+    return op.name if op is not None else None
+
+
+def _rectifies(node):
+    return _name(node) == "relu" or _name(node) == "Activation" and node.kwargs.get("act_type") == "relu"
+
+
+def _normalizes(node):
+    return (_name(node) == "BatchNorm" and node.kwargs.get("axis", 1) == 1 and not node.kwargs.get("output_mean_var")
+            and not node.kwargs.get("use_global_stats") and len(node.args) == 5)
+
+
+def _only_user(node):
+    return next(iter(node.users)) if len(node.users) == 1 else None
+
+
+def apply(module):
+    """Rewrite the graph; returns what was done, as lines of a report."""
+    graph = module.graph
+    counts = {"": 0, " + relu": 0, " + add + relu": 0}
+    taken = set()  # additions that are part of a fused node already
+    for node in reversed(list(graph.nodes)):
+        if node.op != "call_function" or not _normalizes(node):
+            continue
+        user, last, residual, relu = _only_user(node), node, None, False
+        if user is not None and _rectifies(user):
+            last, relu = user, True
+        elif user is not None and _name(user) == "elemwise_add" and user not in taken:
+            above = _only_user(user)
+            if above is not None and _rectifies(above) and user.args[0] is not user.args[1]:
+                residual = user.args[1] if user.args[0] is node else user.args[0]
+                last, relu = above, True
+                taken.add(user)
+        kind = " + add + relu" if residual is not None else " + relu" if relu else ""
+        counts[kind] += 1
+        with graph.inserting_before(last):
+            args = (*node.args, residual) if residual is not None else node.args
+            attributes = {k: v for k, v in node.kwargs.items() if k in ("eps", "momentum", "fix_gamma", "training")}
+            fused = graph.call_function(batch_norm, args, {**attributes, "relu": relu})
+        last.replace_all_uses_with(fused)
+        for gone in dict.fromkeys((last, user if residual is not None else last, node)):
+            if not gone.users:
+                graph.erase_node(gone)
+    return [f"fusion: {count} x batch norm{kind}" for kind, count in counts.items() if count]

@@ -1,0 +1,83 @@
+"""Kernels in C++ for what a training step spends time on outside of convolutions, compiled on the machine that runs them.
+
+They need g++ (or what ``CXX`` names) once: compiling takes two seconds, and the result is kept in ``$MXNET_HOME/kernels``. Without a compiler
+the same is computed with torch's operators.
+"""
+import ctypes
+import functools
+import hashlib
+import logging
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+from ...base import data_dir
+
+_log = logging.getLogger(__name__)
+_HERE = pathlib.Path(__file__).parent
+_FLAGS = ("-O3", "-march=native", "-std=c++17", "-fPIC", "-fno-math-errno", "-fno-trapping-math")
+
+
+@functools.cache
+def load(name):
+    """The library compiled from ``<name>.cpp``, or None where it can't be compiled."""
+    compiler = os.environ.get("CXX") or shutil.which("g++")
+    if compiler is None or sys.platform != "linux":
+        return None
+    source = _HERE / f"{name}.cpp"
+    try:
+        path = _cached(source, compiler)
+        return ctypes.CDLL(str(path))
+    except (OSError, subprocess.SubprocessError) as error:
+        _log.info("kernel %s: %s", name, error)
+        return None
+
+
+def _cached(source, compiler):
+    """The path of the compiled library; it is made if it isn't there."""
+    text = source.read_text()
+    key = hashlib.sha256("\n".join((text, *_FLAGS, str(compiler), _processor(), torch.__version__)).encode()).hexdigest()[:16]
+    folder = pathlib.Path(data_dir()) / "kernels"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = folder / f"{source.stem}-{key}.so"
+        if path.exists() and path.stat().st_uid == os.getuid():
+            return path
+        return _compile(source, compiler, path)
+    except PermissionError:
+        return _compile(source, compiler, pathlib.Path(tempfile.mkdtemp(prefix="remex-")) / f"{source.stem}.so")
+
+
+def _compile(source, compiler, path):
+    # Torch's own OpenMP, so that there is one pool of threads in the process.
+    runtime = next(iter(sorted((pathlib.Path(torch.__file__).parent / "lib").glob("libgomp*"))), "-lgomp")
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        compiled = pathlib.Path(folder, "kernel.o")
+        linked = pathlib.Path(folder, "kernel.so")
+        for command in ((compiler, *_FLAGS, "-fopenmp", "-c", str(source), "-o", str(compiled)),
+                        (compiler, "-shared", str(compiled), str(runtime), "-o", str(linked))):
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            if done.returncode:
+                raise OSError(f"{compiler} fails: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode}")
+        os.replace(linked, path)
+    return path
+
+
+def _processor():
+    """What tells processors apart: a folder may be shared by several machines."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return "".join(line for line in lines[:40] if line.startswith(("model name", "flags", "Features", "CPU part")))
+
+
+def pointer(tensor):
+    """The address of a tensor's values, for ctypes; of None the null pointer."""
+    return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())

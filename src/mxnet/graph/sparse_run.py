@@ -1,0 +1,87 @@
+"""Running a graph some of whose arrays are sparse: operator by operator, so that each finds its inputs stored as they are."""
+import torch
+
+from ..base import MXNetError
+from ..ndarray import NDArray, dispatch
+from ..ndarray.sparse import cast_storage
+from ..symbol.node import topological
+
+
+def suits(nodes):
+    """Whether the operators of a graph can be called one by one; loops and branches are compiled as a whole, on dense tensors."""
+    return not any(n.subgraphs for n in nodes)
+
+
+def makes_sparse(nodes):
+    """Whether a graph over dense arrays has sparse values inside."""
+    return any(n.op is not None and n.op.name == "cast_storage" for n in nodes)
+
+
+def run(outputs, inputs, ctx, observe=None):
+    """The outputs of a graph, a list of arrays.
+
+    Parameters
+    ----------
+    outputs : list of (Node, int)
+    inputs : list of NDArray
+        The variables, in the order of `topological`.
+    ctx : Context
+        Where operators without inputs create their arrays.
+    observe : callable, optional
+        Called as ``observe(node, tensors)`` for every variable and operator.
+    """
+    values, variables = {}, iter(inputs)
+    for node in topological(outputs):
+        if node.op is None:
+            results = [next(variables)]
+        else:
+            attributes = {k: v for k, v in node.attrs.items() if k in node.op.attributes}
+            if node.op.wants_device:
+                attributes.setdefault("ctx", node.attrs.get("ctx") or str(ctx))
+            try:
+                arguments = [values[id(n), i] for n, i in node.inputs]
+                if node.op.name == "cast_storage":  # over tensors it can't change how they are stored
+                    results = cast_storage(*arguments, **node.parsed())
+                else:
+                    results = dispatch.invoke(node.op, arguments, attributes)
+            except MXNetError as error:
+                raise MXNetError(f"Error in operator {node.name} ({node.op.name}): {error}") from error
+            results = [results] if isinstance(results, NDArray) else results
+        if observe is not None:
+            observe(node, tuple(r._data for r in results))
+        values.update(((id(node), i), r) for i, r in enumerate(results))
+    return [values[id(n), i] for n, i in outputs]
+
+
+def variable(array):
+    """A stand-in for an array, and the tensor with respect to which torch differentiates."""
+    if array._is_sparse:
+        leaf = array._readable().detach().requires_grad_()
+        copy = array.detach()
+        copy._leaf = leaf
+    else:
+        leaf = array._data.detach().requires_grad_()
+        copy = NDArray._new(leaf, array._ctx)
+    copy._autograd = _WANTED
+    return copy, leaf
+
+
+class _Wanted:
+    """Marks an array whose gradient is taken from its tensor."""
+
+    grad, grad_req, node, index, fresh = None, "write", None, 0, False
+
+
+_WANTED = _Wanted()
+
+
+def recorded(function, recording):
+    """Call a function with recording switched on or off."""
+    before, grad_mode = dispatch.mode.recording, torch.is_grad_enabled()
+    dispatch.mode.recording = recording
+    torch.set_grad_enabled(recording)
+    try:
+        return function()
+    finally:
+        dispatch.mode.recording = before
+        torch.set_grad_enabled(grad_mode)
