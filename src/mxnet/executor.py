@@ -4,10 +4,11 @@ import numpy as np
 import torch
 
 from . import ndarray as nd
-from .base import MXNetError
+from .base import MXNetError, c_array_buf, c_handle_array, c_str_array, check_call, py_str  # noqa: F401
 from .context import Context, intern_context
+from .graph import sparse_run
 from .graph.runner import GraphRunner
-from .ndarray import NDArray
+from .ndarray import NDArray, memory_format
 from .ndarray.dispatch import mode
 from .ndarray.ndarray import GRAD_REQS, Marked
 from .ops import dtypes, random_state
@@ -50,6 +51,12 @@ class Executor:
         # For each variable in the order of the runner: (is it auxiliary, where it stands).
         self._places = [(n in aux_position and n not in position, aux_position[n] if n in aux_position and n not in position else position[n])
                         for n in self._runner.input_names]
+        nodes = symbol._nodes()
+        # Sparse arrays are computed with as they are stored.
+        given = any(a._is_sparse for a in (*self.arg_arrays, *self.aux_arrays))
+        self._sparse = (given or sparse_run.makes_sparse(nodes)) and not group2ctx and sparse_run.suits(nodes)
+        if given and not self._sparse:
+            sparse_run.announce_dense("a graph with loops or branches, or on several devices,")
         self._leaves, self._heads, self._random_state = None, None, None
         self._monitor, self._monitor_all, self._watcher = None, False, None
         self._outputs = None
@@ -92,6 +99,9 @@ class Executor:
             # `backward` may run the graph again, and must then draw the same numbers.
             self._random_state = self._generator().get_state()
         results = self._run(is_train, differentiate=is_train)
+        if self._sparse:
+            self._outputs = _replaced(self._outputs, results)
+            return self._outputs
         if self._output_memory is not None:
             for out, r in zip(self._output_memory, results):
                 out._set_values(r.detach())
@@ -106,8 +116,35 @@ class Executor:
     def _output_context(self, tensor):
         return self._ctx if tensor.device == self._ctx.torch_device else nd.ndarray.context_of(tensor)
 
-    def _run(self, is_train, differentiate):
+    def _run_sparse(self, is_train, differentiate):
         inputs, leaves = [], []
+        if differentiate:
+            for position in self._runner.channels_last:
+                memory_format.channels_last(self.arg_arrays[self._places[position][1]])
+        for is_aux, i in self._places:
+            array = (self.aux_arrays if is_aux else self.arg_arrays)[i]
+            if not is_aux:
+                array = array.detach()
+                if differentiate and self._reqs[i] != "null" and array.dtype in (np.float16, np.float32, np.float64):
+                    array, leaf = sparse_run.variable(array)
+                    leaves.append((i, leaf))
+            inputs.append(array)
+        training, mode.training = mode.training, is_train
+        try:
+            self._watcher = self._monitor and _Watcher(self._monitor, self._monitor_all, self._ctx)
+            results = sparse_run.recorded(lambda: sparse_run.run(self._runner.outputs, inputs, self._ctx, self._watcher), bool(leaves))
+        finally:
+            mode.training = training
+        self._leaves, self._heads = (leaves, [r._data for r in results]) if leaves else (None, None)
+        return results
+
+    def _run(self, is_train, differentiate):
+        if self._sparse:
+            return self._run_sparse(is_train, differentiate)
+        inputs, leaves = [], []
+        if differentiate:
+            for position in self._runner.channels_last:
+                memory_format.channels_last(self.arg_arrays[self._places[position][1]])
         for is_aux, i in self._places:
             t = self.arg_arrays[i]._data if not is_aux else self.aux_arrays[i]._writable() if is_train else self.aux_arrays[i]._data
             if t.requires_grad:
@@ -511,7 +548,7 @@ def simple_bind(symbol, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_
         elif shared_exec is not None and n in shareable and shared_exec.grad_dict.get(n) is not None:
             grads.append(shared_exec.grad_dict[n])
         else:
-            grads.append(nd.zeros(a.shape, ctx=a.context, dtype=a.dtype, stype=_grad_stype(symbol, n, a.stype)))
+            grads.append(nd.zeros(a.shape, ctx=a.context, dtype=a.dtype, stype=_grad_stype(symbol, n, storage)))
     auxs = []
     for n, s, t in zip(aux_names, inferred[2], types[2]):
         if shared_exec is not None and n in shared_exec.aux_dict and shared_exec.aux_dict[n].shape == s:
@@ -570,5 +607,33 @@ def _storage_types(symbol, stype_dict):
     return found
 
 
-def _grad_stype(symbol, name, stype):
-    return "row_sparse" if stype == "row_sparse" else "default"
+def _grad_stype(symbol, name, storage):
+    """How a gradient is stored: by rows if its array is, or if everything that uses the array needs only some of its rows."""
+    uses = [(n, k) for n in symbol._nodes() for k, (child, _) in enumerate(n.inputs) if child.op is None and child.name == name]
+    if uses and all(_uses_rows(n, k, storage) for n, k in uses):
+        return "row_sparse"
+    embeds = any(n.op.name == "Embedding" and k == 1 and not n.parsed().get("sparse_grad") for n, k in uses)
+    return "row_sparse" if storage.get(name) == "row_sparse" and not embeds else "default"
+
+
+def _uses_rows(node, position, storage):
+    if position != 1:
+        return False
+    if node.op.name == "dot":
+        attributes, first = node.parsed(), node.inputs[0][0]
+        return (first.op is None and storage.get(first.name) == "csr"
+                and not attributes.get("transpose_a") and not attributes.get("transpose_b"))
+    return node.op.name == "_contrib_SparseEmbedding" or node.op.name == "Embedding" and bool(node.parsed().get("sparse_grad"))
+
+
+def _replaced(outputs, results):
+    """The outputs of an executor with new values: the same arrays where they are stored as before."""
+    results = [r.detach() for r in results]
+    if outputs is None or [o.stype for o in outputs] != [r.stype for r in results]:
+        return results
+    for out, r in zip(outputs, results):
+        if out._is_sparse:
+            out._values, out._aux, out._full_shape = r._values, r._aux, r._full_shape
+        else:
+            out._data = r._data
+    return outputs

@@ -158,3 +158,42 @@ def test_fusion_can_be_turned_off(monkeypatch):
     monkeypatch.setenv("MXNET_USE_FUSION", "0")
     _, net = trained(True)
     assert net._cached_op._runner.reports[True, torch.device("cpu")] == []
+
+
+def test_weights_of_convolutions_lie_channels_last_and_nobody_sees_it():
+    _, net = trained(True)
+    weight = net[0].first.weight.data()
+    assert weight._data.is_contiguous(memory_format=torch.channels_last) and not weight._data.is_contiguous()
+    values = weight.asnumpy()
+    flat = weight.reshape((-1,))
+    flat[:] = 5
+    assert (weight.asnumpy() == 5).all() and flat.asnumpy().tolist() == [5] * values.size
+    with mx.autograd.record():
+        loss = net(nd.ones((4, 3, 8, 8))).sum()
+    loss.backward()
+    flat[:] = 6  # they share memory, so it stays as it is
+    assert (weight.asnumpy() == 6).all()
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "nag", "rmsprop", "lamb"])
+def test_optimizers_follow_the_order_in_memory(optimizer):
+    results = []
+    for hybrid in (False, True):
+        mx.random.seed(4)
+        net = nn.Conv2D(4, 3, in_channels=2)
+        net.initialize(mx.init.Normal(1))
+        net.hybridize(hybrid)
+        trainer = mx.gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1, **({"momentum": 0.9} if optimizer == "sgd" else {})})
+        for _ in range(3):
+            with mx.autograd.record():
+                loss = (net(nd.array(numbers(2, 2, 5, 5, seed=1).numpy())) ** 2).sum()
+            loss.backward()
+            trainer.step(1)
+        results.append(net.weight.data().asnumpy())
+    np.testing.assert_allclose(*results, rtol=1e-4, atol=1e-6)
+
+
+def test_large_weights_take_the_fused_step(monkeypatch):
+    from mxnet.optimizer import steps
+    monkeypatch.setattr(steps, "_SINGLE_PASS", 0)
+    test_optimizers_follow_the_order_in_memory("sgd")

@@ -5,9 +5,11 @@ import torch
 
 from ..base import MXNetError
 from ..context import current_context
+from ..graph import sparse_run
 from ..graph.runner import GraphRunner
-from ..ndarray import NDArray
+from ..ndarray import NDArray, memory_format
 from ..ndarray.dispatch import Recorded, TapeNode, entry_of, mode
+from ..symbol import Symbol
 from ..util import is_np_array
 
 _FLAGS = {"data_indices", "param_indices", "static_alloc", "static_shape", "inline_limit", "forward_bulk_size", "backward_bulk_size",
@@ -61,6 +63,7 @@ class CachedOp:
         # Where the graph only hands an input on, the caller gets a copy, as from every operator.
         self._handed_on = [i for i, (node, _) in enumerate(sym._outputs) if node.op is None]
         self._hook, self._hook_inputs = None, False
+        self._runs_sparse = sparse_run.suits(sym._nodes())
 
     def __reduce__(self):
         return _restore, (self.symbol, self.flags, self.thread_safe, self.backend, self.options)
@@ -87,7 +90,7 @@ class CachedOp:
             If the number of inputs is wrong, they are on different devices, or an operator fails.
         """
         try:
-            tensors = [a._data for a in args]
+            tensors = [a._data if not a._is_sparse else None for a in args]
         except AttributeError:
             wrong = next(a for a in args if not isinstance(a, NDArray))
             raise MXNetError(f"CachedOp: inputs must be NDArrays, received {wrong!r} of type {type(wrong).__name__}") from None
@@ -99,10 +102,16 @@ class CachedOp:
             if a._ctx is not ctx and (a._ctx.device_id != ctx.device_id or (a._ctx.device_typeid ^ ctx.device_typeid) & 1):
                 raise MXNetError("CachedOp requires all inputs to live on the same context, but "
                                  f"{self._names[0]} is on {ctx} while {self._names[i]} is on {a._ctx}; move them with as_in_context()")
-            if a._is_sparse:
+            if tensors[i] is None:
+                if self._runs_sparse and not is_np_array():
+                    return self._call_sparse(args, ctx, out)
+                sparse_run.announce_dense("a graph of mx.np, or one with loops or branches,")
                 tensors[i] = a.tostype("default")._data
             if tensors[i].requires_grad:
                 recorded = True
+        if recorded and mode.training:
+            for i in self._runner.channels_last:
+                memory_format.channels_last(args[i])
         if mode.training or self._always_writes:
             for i in self._written:
                 tensors[i] = args[i]._writable()
@@ -119,6 +128,25 @@ class CachedOp:
         if out is not None:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs
+
+    def _call_sparse(self, args, ctx, out):
+        """Run the graph operator by operator, so that each finds its inputs stored as they are."""
+        outputs = sparse_run.run(self.symbol._outputs, args, ctx, self._observer(ctx) if self._hook is not None else None)
+        for i in self._handed_on:
+            outputs[i] = outputs[i].copy()
+        if out is not None:
+            return _write(out, outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    @property
+    def handle(self):
+        """What runs the graph. (MXNet's handles are pointers into its library; there is none here.)"""
+        return self._runner
+
+    @property
+    def is_np_sym(self):
+        """Whether the graph is one of ``mx.sym.np``, whose outputs are arrays of ``mx.np``."""
+        return type(self.symbol) is not Symbol
 
     def as_symbol(self, inputs):
         """The graph on other inputs, for `autograd.get_symbol`."""

@@ -65,6 +65,13 @@ def apply(module):
     return [f"layout: {len(convolutions)} convolutions with channels last, {count[0]} arrays reordered before and {count[1]} after them"]
 
 
+def weights(module):
+    """Positions of the inputs that are weights of convolutions with their channels last, and whose order in memory matters."""
+    placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+    read = {n.args[1] for n in module.graph.nodes if _convolves(n) and n.kwargs["kernel"] != (1, 1)}
+    return tuple(i for i, n in enumerate(placeholders) if n in read and len(n.users) == 1)
+
+
 def _by_axis(op, node):
     """True for a use that goes by another axis than the channels."""
     if op.name == "BatchNorm":

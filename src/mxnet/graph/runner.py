@@ -12,7 +12,7 @@ from ..ops import random_state
 from ..ops.dtypes import TORCH_TO_NAME
 from ..symbol import inference
 from ..symbol.node import auxiliary
-from . import backends, promotion
+from . import backends, layout, promotion
 from .lower import lower
 from .passes import draws, eliminate_common_expressions
 from .program import Program, copied
@@ -62,6 +62,7 @@ class GraphRunner:
         held = set(self.weights)
         self._data = [i for i in range(len(self.input_names)) if i not in held]
         self._patient = not fixed_shape
+        self.channels_last = ()  # positions of the weights that training reads fastest with their channels last
         self.reports = {}  # what the passes for torch did, by mode and device
         self._lowered, self._compiled, self._frozen = {}, {}, {}
         self._lock = threading.RLock()
@@ -138,6 +139,8 @@ class GraphRunner:
         if found is None:
             module = copied(self.lowered(is_train, device, inputs))
             self.reports[is_train, device] = backends.prepare(module, device)
+            if is_train and self.reports[is_train, device]:
+                self.channels_last = layout.weights(module)
             found = self._compiled[key] = module.forward
         return found
 

@@ -1,4 +1,7 @@
 """Running a graph some of whose arrays are sparse: operator by operator, so that each finds its inputs stored as they are."""
+import logging
+import os
+
 import torch
 
 from ..base import MXNetError
@@ -7,9 +10,21 @@ from ..ndarray.sparse import cast_storage
 from ..symbol.node import topological
 
 
+_log = logging.getLogger("mxnet")
+_announced: set = set()
+
+
 def suits(nodes):
     """Whether the operators of a graph can be called one by one; loops and branches are compiled as a whole, on dense tensors."""
     return not any(n.subgraphs for n in nodes)
+
+
+def announce_dense(what):
+    """Say once that a graph converts its sparse arrays to dense ones."""
+    if what not in _announced and os.environ.get("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", "1") != "0":
+        _announced.add(what)
+        _log.warning("Storage type fallback: %s runs on dense arrays, its sparse ones are converted for it. "
+                     "Set MXNET_STORAGE_FALLBACK_LOG_VERBOSE=0 to silence this.", what)
 
 
 def makes_sparse(nodes):

@@ -7,7 +7,7 @@ from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu, current_context, gpu, intern_context
 from ..ops import dtypes
 from ..ops.registry import get as get_operator
-from . import dispatch, indexing, writes
+from . import dispatch, indexing, memory_format, writes
 from .dispatch import in_graph, invoke, mode, refuse_inplace
 
 GRAD_REQS = ("null", "write", "add")
@@ -31,11 +31,13 @@ class Marked:
     def take(self, gradient):
         """Write or add a gradient tensor that nobody else holds."""
         buffer = self.grad
+        if gradient.is_sparse and not buffer._is_sparse:
+            gradient = gradient.to_dense()
         if buffer._is_sparse:
             buffer._take_dense(gradient.detach(), self.grad_req == "add")
         elif self.grad_req == "add":
             buffer._writable().add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
-        elif buffer._data.dtype == gradient.dtype and buffer._owns_memory() and gradient.is_contiguous():
+        elif buffer._data.dtype == gradient.dtype and buffer._owns_memory() and memory_format.same(gradient):
             buffer._data = gradient.detach()
         else:
             buffer._writable().copy_(gradient)
@@ -196,6 +198,7 @@ class NDArray:
 
     def as_torch(self):
         """The torch tensor that holds the values; memory is shared both ways."""
+        memory_format.standard(self)
         return self._data if mode.recording else self._raw()
 
     def __array__(self, dtype=None, copy=None):
@@ -203,6 +206,7 @@ class NDArray:
         return values if dtype is None else values.astype(dtype)
 
     def __dlpack__(self, **kwargs):
+        memory_format.standard(self)
         return self._raw().__dlpack__(**kwargs)
 
     def __dlpack_device__(self):
@@ -214,6 +218,7 @@ class NDArray:
 
     def to_dlpack_for_write(self):
         """A DLPack capsule that shares the memory, for writers."""
+        memory_format.standard(self)
         writes.expose(self._data)
         return torch.utils.dlpack.to_dlpack(self._raw())
 
@@ -277,6 +282,8 @@ class NDArray:
         """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
         if stype == "default":
             return self
+        if stype == "csr" and self.ndim != 2:
+            raise ValueError(f"only an array of 2 axes can be stored as csr, received shape {self.shape}")
         from .sparse import cast_storage
         return cast_storage(self, stype)
 
@@ -433,6 +440,8 @@ class NDArray:
         """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = shape[0]
+        if not self._is_sparse and not self._data.is_contiguous():
+            memory_format.standard(self)
         if not kwargs and shape and min(shape) > 0 and self._autograd is None and dispatch.observer is None and not self._is_sparse:
             try:  # no special codes and nothing to record: the short way
                 return self._new(self._data.reshape(shape), self._ctx)

@@ -4,7 +4,7 @@ import math
 import torch
 
 from .. import environment, random
-from ..ndarray import zeros
+from ..ndarray import memory_format, zeros
 from ..ops.optimizer_update import rules
 from . import steps
 from .base import Optimizer, _is_half, check_arrays, register
@@ -48,6 +48,9 @@ def descend(weights, grads, states, lrs, wds, momentum, rescale, clip, multi_pre
         if weight._is_sparse or grad._is_sparse:
             _descend_sparse(weight, grad, mom, master, lr, wd, momentum, rescale, clip, lazy)
             continue
+        for s in (mom, master):
+            if s is not None:
+                memory_format.like(s, weight)
         w, g = weight._writable(), grad._data.data
         target = master._writable() if master is not None else w
         group = groups.setdefault((lr, wd, mom is None), ([], [], [], []))

@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from ..ndarray import memory_format
 from ..ndarray.sparse import RowSparseNDArray
 
 _SINGLE_PASS = 1 << 19  # elements from which on one fused pass beats several through the cache
@@ -24,6 +25,8 @@ def apply(step, weight, grad, states=(), rows=False):
         Of a row sparse gradient touch the stored rows only, here and in weight and states. Otherwise it counts as dense.
     """
     if not (weight._is_sparse or grad._is_sparse):
+        for s in states:
+            memory_format.like(s, weight)
         step(weight._writable(), grad._data.data, *[s._writable() for s in states])
         return
     arrays = (weight, *states)
@@ -46,12 +49,7 @@ def apply(step, weight, grad, states=(), rows=False):
 
 def _all_rows(array):
     """A tensor with all values of an array, to be written; a row sparse array stores all its rows from now on, of a csr matrix it is a copy."""
-    if not isinstance(array, RowSparseNDArray):
-        return array._writable()
-    if len(array._aux[0]) < array.shape[0]:
-        array._values = array._dense()
-        array._aux = [torch.arange(array.shape[0], device=array._values.device)]
-    return array._values
+    return array._all_rows() if isinstance(array, RowSparseNDArray) else array._writable()
 
 
 def prepared(grad, rescale, clip, weight=None, wd=0):
@@ -66,8 +64,9 @@ def prepared(grad, rescale, clip, weight=None, wd=0):
 
 
 def _fusible(*tensors):
+    """Whether torch's fused kernels can take tensors of one weight: they go by memory, not by strides."""
     first = tensors[0]
-    return first.dtype in (torch.float32, torch.float64) and all(t.dtype == first.dtype and t.is_contiguous() for t in tensors)
+    return first.dtype in (torch.float32, torch.float64) and all(t.dtype == first.dtype for t in tensors) and memory_format.same(*tensors)
 
 
 def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip):
@@ -91,7 +90,8 @@ def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip):
             torch._foreach_mul_(weights, 1 - lr * wd)
         torch._foreach_add_(weights, grads, alpha=-lr * rescale)
         return
-    if rescale and (weights[0].is_cuda or max(w.numel() for w in weights) >= _SINGLE_PASS) and _fusible(*weights, *grads, *moms):
+    if rescale and (weights[0].is_cuda or max(w.numel() for w in weights) >= _SINGLE_PASS) and all(map(_fusible, weights, grads, moms)):
+        weights, grads, moms = ([memory_format.in_order(t) for t in ts] for ts in (weights, grads, moms))
         # torch's momentum lacks the learning rate; with dampening for it, and a rate of -1, its formula is MXNet's.
         torch._fused_sgd_(weights, grads, moms, weight_decay=wd / rescale, momentum=momentum, lr=-1.0, dampening=1 + lr * rescale,
                           nesterov=False, maximize=False, is_first_step=False)
@@ -127,7 +127,7 @@ def adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip):
         steps = _FOREVER.get(weight.device)
         if steps is None:
             steps = _FOREVER[weight.device] = torch.tensor(math.inf, device=weight.device)
-        torch._fused_adam_([weight], [grad], [mean], [var], [], [steps], lr=lr, beta1=beta1, beta2=beta2, weight_decay=wd, eps=epsilon,
+        torch._fused_adam_(*([memory_format.in_order(t)] for t in (weight, grad, mean, var)), [], [steps], lr=lr, beta1=beta1, beta2=beta2, weight_decay=wd, eps=epsilon,
                            amsgrad=False, maximize=False)
         return
     if wd:
