@@ -64,6 +64,11 @@ def test_a_hybridized_block_trains_as_its_operators_do(kernel, monkeypatch):
         np.testing.assert_allclose(f, e, rtol=2e-3, atol=1e-5 * np.abs(e).max() + 1e-6)
 
 
+def clear():
+    kernels.load.cache_clear()
+    kernels.function.cache_clear()
+
+
 def numbers(*shape, seed):
     return torch.from_numpy(np.random.RandomState(seed).normal(size=shape).astype("float32"))
 
@@ -98,7 +103,7 @@ def test_the_kernel_computes_what_torch_does(relu, residual, fix_gamma, dtype, t
 def test_without_a_compiler_torch_computes(monkeypatch, tmp_path):
     monkeypatch.setenv("MXNET_HOME", str(tmp_path))
     monkeypatch.setenv("CXX", "/nonexistent/compiler")
-    kernels.load.cache_clear()
+    clear()
     try:
         assert kernels.load("batch_norm") is None
         monkeypatch.setattr(fused, "_WORTHWHILE", 0)
@@ -107,23 +112,23 @@ def test_without_a_compiler_torch_computes(monkeypatch, tmp_path):
         expected = torch.relu(get("BatchNorm").fn(x, torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), training=True))
         torch.testing.assert_close(out, expected)
     finally:
-        kernels.load.cache_clear()
+        clear()
 
 
 def test_a_kernel_is_compiled_once(monkeypatch, tmp_path):
     if kernels.load("batch_norm") is None:
         pytest.skip("no C++ compiler")
     monkeypatch.setenv("MXNET_HOME", str(tmp_path))
-    kernels.load.cache_clear()
+    clear()
     try:
         kernels.load("batch_norm")
         made, = (tmp_path / "kernels").iterdir()
         before = made.stat().st_mtime_ns
-        kernels.load.cache_clear()
+        clear()
         kernels.load("batch_norm")
         assert [p.stat().st_mtime_ns for p in (tmp_path / "kernels").iterdir()] == [before]
     finally:
-        kernels.load.cache_clear()
+        clear()
 
 
 def lowered(symbol):

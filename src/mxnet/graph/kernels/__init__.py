@@ -19,9 +19,24 @@ import torch
 
 from ...base import data_dir
 
+_LETTERS = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "f": ctypes.c_float, "i": ctypes.c_int}
 _log = logging.getLogger(__name__)
 _HERE = pathlib.Path(__file__).parent
 _FLAGS = ("-O3", "-march=native", "-std=c++17", "-fPIC", "-fno-math-errno", "-fno-trapping-math")
+
+
+@functools.cache
+def function(name, entry, signature):
+    """A function of a kernel's library, or None where that can't be compiled.
+
+    `signature` has a letter for each parameter: ``p`` for a pointer (an int, or None), ``l`` for int64, ``f`` for float, ``i`` for int.
+    """
+    library = load(name)
+    if library is None:
+        return None
+    found = getattr(library, entry)
+    found.restype, found.argtypes = None, [_LETTERS[letter] for letter in signature]
+    return found
 
 
 @functools.cache
@@ -76,8 +91,3 @@ def _processor():
     except OSError:
         return platform.processor()
     return "".join(line for line in lines[:40] if line.startswith(("model name", "flags", "Features", "CPU part")))
-
-
-def pointer(tensor):
-    """The address of a tensor's values, for ctypes; of None the null pointer."""
-    return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())
