@@ -31,7 +31,7 @@ class Counting:
 def challenger(monkeypatch):
     def use(**settings):
         backend = register_backend(Counting(**settings))
-        monkeypatch.setattr(promotion, "challengers", lambda device: [backend])
+        monkeypatch.setattr(promotion, "challengers", lambda device, everyone=False: [backend])
         # `native` takes a second, this one `seconds`.
         monkeypatch.setattr(promotion, "_timed", lambda function, inputs: (
             backend.seconds if function is backend.function else 1.0, function(*inputs)))
@@ -152,3 +152,39 @@ def test_a_forked_child_runs_on_native(challenger):
             ok = False
         os._exit(0 if ok else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_auto_compares_all_backends_for_inference(challenger):
+    backend, net = challenger(), network(backend="auto")
+    net(nd.ones((1, 3)))
+    assert backend.compiled == 1
+    assert isinstance(*net._cached_op._runner._frozen.values(), promotion.Frozen)
+
+
+@pytest.mark.parametrize("seconds, winner", [(0.5, "challenger"), (2.0, "native")])
+def test_auto_compares_steps_of_training(challenger, monkeypatch, seconds, winner):
+    backend = challenger(seconds=seconds)
+    backend.trains = True
+    monkeypatch.setattr(promotion, "_step", lambda function: function)
+    net, x = network(backend="auto"), nd.ones((1, 3))
+    with mx.autograd.record():
+        net(x)
+    chosen, = (f for k, f in net._cached_op._runner._compiled.items() if k[0] == "fastest")
+    assert (chosen is backend.function) is (winner == "challenger")
+
+
+def test_explain_says_who_runs_what(challenger, monkeypatch):
+    backend, net = challenger(), network()
+    with pytest.raises(RuntimeError, match="explain: call hybridize"):
+        net.explain()
+    monkeypatch.setattr(promotion, "time", Clock())
+    monkeypatch.setattr(promotion, "_COMPILE", 0.5)
+    net(nd.ones((1, 3)))
+    assert net.explain() == ("1 operators\ninference on cpu: native\ninference on cpu for data float32(1, 3):\n"
+                             "  native, until it has taken 0.50 s (0.01 s so far)")
+    net.hybridize(static_alloc=True, static_shape=True)
+    net(nd.ones((1, 3)))
+    assert net.explain().splitlines()[2:] == ["inference on cpu for data float32(1, 3):"]
+    backend.seconds = 3
+    net(nd.ones((2, 3)))
+    assert net.explain().splitlines()[-1] == "  native, which proved the fastest"

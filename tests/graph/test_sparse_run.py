@@ -68,7 +68,8 @@ def test_a_hybridized_block_computes_with_sparse_arrays():
         with mx.autograd.record():
             product, squares = net(matrix())
         product.backward()
-        seen.append((squares.stype, product.asnumpy().tolist(), net.w.grad().indices.asnumpy().tolist(), net.w.grad().data.asnumpy().tolist()))
+        gradient = net.w.grad()
+        seen.append((squares.stype, product.asnumpy().tolist(), gradient.indices.asnumpy().tolist(), gradient.data.asnumpy().tolist()))
         net.hybridize()
     assert seen == [("csr", [[5, 5], [9, 9]], [1, 3], [[1, 1], [13, 13]])] * 2
 

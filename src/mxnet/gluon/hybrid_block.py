@@ -339,6 +339,32 @@ class HybridBlock(Block):
         """Set the types of the parameters to what these inputs need."""
         self._infer_attrs("infer_type", "dtype", *args)
 
+    def explain(self):
+        """What the passes and backends made of the traced graph: what was fused and laid out, and who runs which part.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        RuntimeError
+            If the block was not hybridized and called before.
+
+        Example
+        -------
+        >>> import mxnet as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=3)
+        >>> net.initialize()
+        >>> net.hybridize(backend="native")
+        >>> _ = net(mx.nd.ones((1, 3)))
+        >>> print(net.explain())
+        1 operators
+        """
+        if self._cached_op is None:
+            raise RuntimeError("explain: call hybridize() and run the block once, so that there is a graph to explain")
+        return self._cached_op._runner.explain()
+
     # -- files and hooks ---------------------------------------------------------------------------------------------------
 
     def export(self, path, epoch=0, remove_amp_cast=True):

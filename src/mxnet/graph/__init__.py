@@ -1,11 +1,13 @@
 """How a graph runs: lowering to torch.fx, passes, backends, and the cache of what they made."""
 from . import backends
 from .backends import register as register_backend  # noqa: F401
+from .inductor import Inductor
 from .lower import lower  # noqa: F401
 from .openvino import OpenVINO
 from .runner import GraphRunner  # noqa: F401
 
 register_backend(OpenVINO())
+register_backend(Inductor())
 
 
 def partition(symbol, backend):

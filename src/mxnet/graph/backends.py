@@ -27,6 +27,7 @@ import torch
 from ..base import MXNetError
 
 _backends: dict = {}
+AUTO = "auto"  # the name that asks for a comparison of all backends at the first call
 # MXNet's names for "the best there is on this device".
 _DEFAULT_NAMES = {"", "MKLDNN", "ONEDNN", "MKLDNN_QUANTIZE", "ONEDNN_QUANTIZE", "DEFAULT"}
 
@@ -48,14 +49,14 @@ class Native:
         return program.module.forward
 
 
-def prepare(module, device):
-    """Run the passes for torch on a module, which is rewritten; returns their report."""
+def prepare(module, device, fuse=True):
+    """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`."""
     if device.type != "cpu" or os.environ.get("MXNET_USE_FUSION", "1") == "0":
         return []
     from . import fusion, layout
     report = layout.apply(module)
     if report:
-        report += fusion.apply(module)
+        report += fusion.apply(module) if fuse else []
         module.recompile()
     return report
 
@@ -76,7 +77,7 @@ def register(backend):
 
 
 def get(name=None):
-    """A backend by name; None for the default, which is chosen when a graph proves to be worth compiling.
+    """A backend by name; None for the default, which is chosen when a graph proves to be worth compiling, and for `auto`.
 
     Without a name, the one that ``MXNET_SUBGRAPH_BACKEND`` names.
 
@@ -89,12 +90,15 @@ def get(name=None):
         name = os.environ.get("MXNET_SUBGRAPH_BACKEND", "")
     if str(name).upper() in _DEFAULT_NAMES:
         return None
+    if name == AUTO:
+        return None
     if str(name).upper() == "NONE":
         return _backends["native"]
     try:
         return _backends[name]
     except KeyError:
-        raise MXNetError(f"no backend is called {name!r}; there are {', '.join(sorted(_backends))} (and MKLDNN or ONEDNN for the default)") from None
+        raise MXNetError(f"no backend is called {name!r}; there are {', '.join(sorted(_backends))}, auto, and MKLDNN or ONEDNN for the "
+                         "default") from None
 
 
 def can_run(backend, device):

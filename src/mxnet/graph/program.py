@@ -121,7 +121,13 @@ def draws(node):
     """True if the node draws random numbers."""
     from .passes import draws as operator_draws
     op = operator_of(node)
-    return op is not None and (operator_draws(op) or op.name in ("Custom", "_foreach", "_while_loop", "_cond"))
+    return op is not None and (operator_draws(op) or by_values(node))
+
+
+def by_values(node):
+    """True if what the node computes may depend on more than shapes: a loop, a branch, an operator of the user's."""
+    op = operator_of(node)
+    return op is not None and op.name in ("Custom", "_foreach", "_while_loop", "_cond")
 
 
 def changes(node):

@@ -18,7 +18,8 @@ from .program import Program
 _log = logging.getLogger(__name__)
 # What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
 _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
-_CONTEST = 3  # runs of each in a contest
+# A contest runs each at least so often, and on until it took so many seconds (but at most so often): short runs vary more.
+_CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
 _forked = False
 
 
@@ -84,9 +85,10 @@ def may_compile(device):
     return device.type == "cpu" and not _forked
 
 
-def challengers(device):
-    """The backends that may take over a graph for inference on this device, the most promising first."""
-    return [b for b in (backends._backends.get(n) for n in ("openvino",)) if b is not None and backends.can_run(b, device)]
+def challengers(device, everyone=False):
+    """The backends that may take over a graph for inference on this device, the most promising first; with `everyone` slow compilers too."""
+    names = ("openvino", "inductor") if everyone else ("openvino",)
+    return [b for b in map(backends._backends.get, names) if b is not None and backends.can_run(b, device)]
 
 
 def freeze(backend, module, inputs, weights, options):
@@ -98,31 +100,57 @@ def freeze(backend, module, inputs, weights, options):
     return Frozen(function, inputs, fixed, program)
 
 
-def contest(module, native, inputs, weights, device):
+def contest(module, native, inputs, weights, device, everyone=False):
     """Compile with each backend that could run the graph, and keep the fastest; None if that is the function `native`."""
     best, best_time = None, None
-    for backend in challengers(device):
+    for backend in challengers(device, everyone):
         try:
             frozen = freeze(backend, module, inputs, weights, {})
         except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
             _log.info("graph: %s cannot compile it: %s", backend.name, error)
             continue
-        times = {None: [], frozen: []}
         with torch.no_grad():
-            for _ in range(_CONTEST):
-                for contender, function in ((None, native), (frozen, frozen.function)):
-                    seconds, found = _timed(function, inputs)
-                    times[contender].append(seconds)
-                    if contender is None:
-                        expected = found
-            if not _agree(found, expected):
-                warnings.warn(f"backend {backend.name!r} gives other results than 'native' for this graph; it stays on 'native'", stacklevel=4)
-                continue
-        on_torch, compiled = min(times[None]), min(times[frozen])
+            on_torch, compiled, expected, found = _race(native, frozen.function, inputs)
+        if not _agree(found, expected):
+            warnings.warn(f"backend {backend.name!r} gives other results than 'native' for this graph; it stays on 'native'", stacklevel=4)
+            continue
         _log.info("graph: native %.3f ms, %s %.3f ms", on_torch * 1e3, backend.name, compiled * 1e3)
         if compiled < (best_time if best_time is not None else on_torch):
             best, best_time = frozen, compiled
     return best
+
+
+def training_contest(module, native, inputs, device):
+    """The faster of `native` and the backends that train, in a step forward and backward on copies of the inputs."""
+    best, function = None, native
+    for backend in [None, *(b for b in challengers(device, everyone=True) if b.trains)]:
+        try:
+            candidate = native if backend is None else backend.compile(Program(module, inputs))
+            seconds = min(_timed(_step(candidate), [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs])[0] for _ in range(_CONTEST))
+        except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+            _log.info("graph: %s cannot train it: %s", backend.name if backend else "native", error)
+            continue
+        _log.info("graph: a step on %s takes %.3f ms", backend.name if backend else "native", seconds * 1e3)
+        if best is None or seconds < best:
+            best, function = seconds, candidate
+    return function
+
+
+def _step(function):
+    def run(*inputs):
+        heads = [r for r in function(*inputs) if r.requires_grad]
+        torch.autograd.backward(heads, [torch.ones_like(h) for h in heads])
+    return run
+
+
+def _race(first, second, inputs):
+    """The shortest times of two functions, and their results; both run once before they are timed."""
+    expected, found = first(*inputs), second(*inputs)
+    times = [], []
+    while len(times[0]) < _CONTEST or sum(map(sum, times)) < _CONTEST_SECONDS and len(times[0]) < _CONTEST_MOST:
+        for seconds, function in zip(times, (first, second)):
+            seconds.append(_timed(function, inputs)[0])
+    return min(times[0]), min(times[1]), expected, found
 
 
 def _timed(function, inputs):

@@ -1,5 +1,6 @@
 """Running a Symbol: lowered once for each mode and device, compiled once for whatever its backend tells apart."""
 import functools
+import os
 import threading
 import time
 
@@ -61,7 +62,8 @@ class GraphRunner:
         self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
         held = set(self.weights)
         self._data = [i for i in range(len(self.input_names)) if i not in held]
-        self._patient = not fixed_shape
+        self._compares = (backend or os.environ.get("MXNET_SUBGRAPH_BACKEND")) == backends.AUTO
+        self._patient = not fixed_shape and not self._compares
         self.channels_last = ()  # positions of the weights that training reads fastest with their channels last
         self.reports = {}  # what the passes for torch did, by mode and device
         self._lowered, self._compiled, self._frozen = {}, {}, {}
@@ -118,6 +120,8 @@ class GraphRunner:
         freezes = backend is None or getattr(backend, "freezes", False)
         if freezes and not is_train and not recorded and not self.node_devices and not promotion.forked():
             return self._inference(inputs, device)
+        if self._compares and recorded and not self.node_devices:
+            return self._fastest_training(inputs, is_train, device)
         if freezes or recorded and not backend.trains:
             return self._native(inputs, is_train, device)
         key = (is_train, device, self._open_key(inputs))
@@ -144,6 +148,16 @@ class GraphRunner:
             found = self._compiled[key] = module.forward
         return found
 
+    def _fastest_training(self, inputs, is_train, device):
+        """The graph on whoever trains it fastest, found out at the first call with these shapes."""
+        key = ("fastest", is_train, device, *[(t.shape, t.dtype) for t in inputs])
+        found = self._compiled.get(key)
+        if found is None:
+            native = self._native(inputs, is_train, device)
+            with self._lock:
+                found = self._compiled[key] = promotion.training_contest(self.lowered(is_train, device, inputs), native, inputs, device)
+        return found
+
     def _inference(self, inputs, device):
         """The graph with its weights built in if it was, or should now be, compiled so; else on `native`."""
         key = (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._data])
@@ -168,8 +182,25 @@ class GraphRunner:
             found = self._frozen.get(key)
             if type(found) is promotion.Candidate:
                 module = self.lowered(False, device, inputs)
-                found = self._frozen[key] = promotion.contest(module, native, inputs, self.weights, device) or _STAYS
+                found = self._frozen[key] = promotion.contest(module, native, inputs, self.weights, device, self._compares) or _STAYS
         return native if found is _STAYS else found.function
+
+    def explain(self):
+        """What was done to the graph so far and who runs it, for each mode and set of shapes, as text."""
+        lines = [f"{sum(n.op is not None for n in self.symbol._nodes())} operators"]
+        for (is_train, device), report in self.reports.items():
+            lines.append(f"{'training' if is_train else 'inference'} on {device}: native")
+            lines += [f"  {line}" for line in report]
+        for (device, *shapes), found in self._frozen.items():
+            inputs = ", ".join(f"{self.input_names[i]} {TORCH_TO_NAME.get(dtype)}{tuple(shape)}" for i, (shape, dtype) in zip(self._data, shapes))
+            lines.append(f"inference on {device} for {inputs}:")
+            if type(found) is promotion.Frozen:
+                lines += [f"  {line}" for line in found.program.report] + (["  out of date: a weight was written to"] if found.stale else [])
+            elif found is _STAYS:
+                lines.append("  native, which proved the fastest")
+            else:
+                lines.append(f"  native, until it has taken {found.budget:.2f} s ({found.spent:.2f} s so far)")
+        return "\n".join(lines)
 
     def _open_key(self, inputs):
         return tuple(t.shape for t in inputs) if self._open else None

@@ -9,7 +9,6 @@ from ..ndarray import NDArray, dispatch
 from ..ndarray.sparse import cast_storage
 from ..symbol.node import topological
 
-
 _log = logging.getLogger("mxnet")
 _announced: set = set()
 
