@@ -66,7 +66,7 @@ def test_describe(monkeypatch):
     monkeypatch.setenv("MXNET_HOME", "/data")
     text = environment.describe()
     assert "MXNET_HOME= (set to '/data'): the folder for downloaded data" in text
-    assert "MXNET_USE_FUSION=1: no effect, there is no run-time code generation" in text
+    assert "MXNET_USE_FUSION=1: 0: operators are not fused" in text
 
 
 def test_configure_hands_over_to_torch():

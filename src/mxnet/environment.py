@@ -33,7 +33,6 @@ _TREE = "torch.distributed and NCCL choose the reduction themselves"
 _PLAN = "no memory plan is computed ahead of a run"
 _NATIVE = "there is no native MXNet library to load or to call"
 _RANDOM = "each device has one generator, which all operators share"
-_FUSION = "there is no run-time code generation to report or to control"
 _DISTRIBUTED = "kvstore 'dist_*' types are not part of this release"
 _TEST = "read by mxnet.test_utils"
 
@@ -73,8 +72,8 @@ _TABLE = [
     ("MXNET_GPU_CUDNN_DROPOUT_STATE_COPY", "4", False, _RANDOM),
     # The engine
     ("MXNET_ENGINE_TYPE", "ThreadedEnginePerDevice", True, "NaiveEngine: each GPU operator ends before the next starts (CPU operators always do)"),
-    ("MXNET_EXEC_BULK_EXEC_INFERENCE", "1", False, _BULK),
-    ("MXNET_EXEC_BULK_EXEC_TRAIN", "1", False, _BULK),
+    ("MXNET_EXEC_BULK_EXEC_INFERENCE", "1", True, "0: graphs for inference run operator by operator, never compiled"),
+    ("MXNET_EXEC_BULK_EXEC_TRAIN", "1", True, "0: graphs for training run operator by operator, as they are"),
     ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN", "15", False, _BULK),
     ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_FWD", None, False, _BULK),
     ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_BWD", None, False, _BULK),
@@ -83,10 +82,10 @@ _TABLE = [
     ("MXNET_CUDA_GRAPHS_MAX_LOG_ENTRIES", "0", False, "graphs are not captured"),
     ("MXNET_GPU_WORKER_NSTREAMS", "1", False, "torch orders the kernels of a backward pass itself"),
     # Graphs
-    ("MXNET_SUBGRAPH_BACKEND", None, True, "the backend that graphs run on; NONE: operator by operator"),
+    ("MXNET_SUBGRAPH_BACKEND", None, True, "the backend that graphs run on (openvino, inductor, auto, ...); NONE: torch; MKLDNN, ONEDNN: the default"),
     ("MXNET_ELIMINATE_COMMON_EXPR", "1", True, "0: equal operations on equal inputs are computed each time"),
-    ("MXNET_USE_FUSION", "1", False, _FUSION),
-    ("MXNET_FUSION_VERBOSE", "0", False, _FUSION),
+    ("MXNET_USE_FUSION", "1", True, "0: operators are not fused and keep their layout"),
+    ("MXNET_FUSION_VERBOSE", "0", True, "1: what the passes did to a graph is logged"),
     ("MXNET_QUANTIZATION_VERBOSE", "0", False, "quantization says what it does through its logger"),
     # Arithmetic
     ("MXNET_ENFORCE_DETERMINISM", "0", True, "1: torch.use_deterministic_algorithms; an operator that has none raises"),

@@ -188,3 +188,10 @@ def test_explain_says_who_runs_what(challenger, monkeypatch):
     backend.seconds = 3
     net(nd.ones((2, 3)))
     assert net.explain().splitlines()[-1] == "  native, which proved the fastest"
+
+
+def test_bulk_execution_can_be_turned_off(challenger, monkeypatch):
+    monkeypatch.setenv("MXNET_EXEC_BULK_EXEC_INFERENCE", "0")
+    backend, net = challenger(), network(static_alloc=True, static_shape=True)
+    net(nd.ones((1, 3)))
+    assert backend.compiled == 0

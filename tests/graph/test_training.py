@@ -159,8 +159,9 @@ def test_fusion_keeps_what_is_used_otherwise(use):
     assert report == ([] if use in ("global", "axis") else ["fusion: 1 x batch norm"])
 
 
-def test_fusion_can_be_turned_off(monkeypatch):
-    monkeypatch.setenv("MXNET_USE_FUSION", "0")
+@pytest.mark.parametrize("variable", ["MXNET_USE_FUSION", "MXNET_EXEC_BULK_EXEC_TRAIN"])
+def test_the_passes_can_be_turned_off(monkeypatch, variable):
+    monkeypatch.setenv(variable, "0")
     _, net = trained(True)
     assert net._cached_op._runner.reports[True, torch.device("cpu")] == []
 
@@ -202,3 +203,9 @@ def test_large_weights_take_the_fused_step(monkeypatch):
     from mxnet.optimizer import steps
     monkeypatch.setattr(steps, "_SINGLE_PASS", 0)
     test_optimizers_follow_the_order_in_memory("sgd")
+
+
+def test_the_passes_say_what_they_did(monkeypatch, caplog):
+    monkeypatch.setenv("MXNET_FUSION_VERBOSE", "1")
+    trained(True)
+    assert "fusion: 1 x batch norm + add + relu" in caplog.text

@@ -20,12 +20,15 @@ A backend is an object with
 
 `division.divide` splits a program where a backend knows only some of its operators.
 """
+import logging
 import os
 
 import torch
 
+from .. import environment
 from ..base import MXNetError
 
+_log = logging.getLogger(__name__)
 _backends: dict = {}
 AUTO = "auto"  # the name that asks for a comparison of all backends at the first call
 # MXNet's names for "the best there is on this device".
@@ -51,13 +54,15 @@ class Native:
 
 def prepare(module, device, fuse=True):
     """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`."""
-    if device.type != "cpu" or os.environ.get("MXNET_USE_FUSION", "1") == "0":
+    if device.type != "cpu" or not environment.get_bool("MXNET_USE_FUSION"):
         return []
     from . import fusion, layout
     report = layout.apply(module)
     if report:
         report += fusion.apply(module) if fuse else []
         module.recompile()
+    if environment.get_bool("MXNET_FUSION_VERBOSE"):
+        _log.warning("graph: %s", "; ".join(report) or "nothing to fuse")
     return report
 
 

@@ -11,6 +11,7 @@ import warnings
 
 import torch
 
+from .. import environment
 from ..ndarray import writes
 from . import backends
 from .program import Program
@@ -82,7 +83,7 @@ def forked():
 
 def may_compile(device):
     """Whether there is a backend that could take over inference on this device."""
-    return device.type == "cpu" and not _forked
+    return device.type == "cpu" and not _forked and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE")
 
 
 def challengers(device, everyone=False):

@@ -7,6 +7,7 @@ import time
 import torch
 from torch import fx
 
+from .. import environment
 from ..base import MXNetError
 from ..ndarray import dispatch
 from ..ops import random_state
@@ -142,7 +143,8 @@ class GraphRunner:
         found = self._compiled.get(key)
         if found is None:
             module = copied(self.lowered(is_train, device, inputs))
-            self.reports[is_train, device] = backends.prepare(module, device)
+            bulk = "MXNET_EXEC_BULK_EXEC_TRAIN" if is_train else "MXNET_EXEC_BULK_EXEC_INFERENCE"
+            self.reports[is_train, device] = backends.prepare(module, device) if environment.get_bool(bulk) else []
             if is_train and self.reports[is_train, device]:
                 self.channels_last = layout.weights(module)
             found = self._compiled[key] = module.forward
