@@ -155,7 +155,7 @@ def test_fusion_keeps_what_is_used_otherwise(use):
     norm = mx.sym.BatchNorm(x, name="bn", use_global_stats=use == "global", axis=2 if use == "axis" else 1)
     out = {"twice": mx.sym.relu(norm) + norm, "output": mx.sym.Group([mx.sym.relu(norm), norm])}.get(use, mx.sym.relu(norm))
     module = lowered(out)
-    report = fusion.apply(module)
+    report = fusion.fuse_batch_norms(module)
     assert report == ([] if use in ("global", "axis") else ["fusion: 1 x batch norm"])
 
 
@@ -209,3 +209,12 @@ def test_the_passes_say_what_they_did(monkeypatch, caplog):
     monkeypatch.setenv("MXNET_FUSION_VERBOSE", "1")
     trained(True)
     assert "fusion: 1 x batch norm + add + relu" in caplog.text
+
+
+def test_rectifiers_overwrite_only_what_nothing_else_reads():
+    x = mx.sym.var("x")
+    shared = mx.sym.FullyConnected(x, num_hidden=2, name="a")
+    out = mx.sym.Group([mx.sym.relu(mx.sym.FullyConnected(x, num_hidden=2, name="b")), mx.sym.relu(shared) + shared, mx.sym.relu(x),
+                        mx.sym.relu(mx.sym.tanh(x))])
+    module = lowered(out)
+    assert fusion.rectify_in_place(module) == ["memory: 1 x relu in place"]

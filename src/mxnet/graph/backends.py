@@ -58,8 +58,9 @@ def prepare(module, device, fuse=True):
         return []
     from . import fusion, layout
     report = layout.apply(module)
+    if fuse:
+        report += fusion.apply(module) if report else fusion.rectify_in_place(module)
     if report:
-        report += fusion.apply(module) if fuse else []
         module.recompile()
     if environment.get_bool("MXNET_FUSION_VERBOSE"):
         _log.warning("graph: %s", "; ".join(report) or "nothing to fuse")

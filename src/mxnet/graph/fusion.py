@@ -1,4 +1,6 @@
-"""The fusion pass for training: batch normalization together with the addition and the rectifier behind it."""
+"""The fusion passes for torch: batch normalization with the addition and the rectifier behind it; rectifiers in place."""
+import torch
+
 from .kernels.batch_norm import batch_norm
 from .program import operator_of
 
@@ -21,8 +23,34 @@ def _only_user(node):
     return next(iter(node.users)) if len(node.users) == 1 else None
 
 
+# Operators that make a new array which their own gradient does not need.
+_FREE_RESULT = {"Convolution", "Deconvolution", "FullyConnected", "elemwise_add", "BatchNorm"}
+
+
+def rectify(data):
+    """The rectifier, in the memory of its input, which nothing else needs."""
+    return torch.relu_(data)
+
+
 def apply(module):
     """Rewrite the graph; returns what was done, as lines of a report."""
+    return fuse_batch_norms(module) + rectify_in_place(module)
+
+
+def rectify_in_place(module):
+    """Let rectifiers overwrite what only they read."""
+    count = 0
+    for node in module.graph.nodes:
+        if node.op == "call_function" and _rectifies(node) and _name(node.args[0]) in _FREE_RESULT and _only_user(node.args[0]) is node:
+            if _name(node.args[0]) == "BatchNorm" and node.args[0].kwargs.get("output_mean_var"):
+                continue
+            node.target, node.args, node.kwargs = rectify, node.args[:1], {}
+            count += 1
+    return [f"memory: {count} x relu in place"] if count else []
+
+
+def fuse_batch_norms(module):
+    """Let batch norm, addition and rectifier be one operator."""
     graph = module.graph
     counts = {"": 0, " + relu": 0, " + add + relu": 0}
     taken = set()  # additions that are part of a fused node already
