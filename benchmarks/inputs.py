@@ -1,0 +1,16 @@
+"""The inputs of the networks: the same numbers in all processes."""
+import numpy as np
+
+
+def shape(name, batch):
+    """The shape of a network's input."""
+    if name.startswith("lstm"):
+        return (50, batch, int(name.split("x")[1]))
+    if name in ("mlp", "transformer"):
+        return (batch, 784) if name == "mlp" else (batch, 128, 768)
+    return (batch, 3, 299, 299) if name == "inception-v3" else (batch, 3, 224, 224)
+
+
+def example(name, batch):
+    """A batch of random numbers from a fixed seed."""
+    return np.random.RandomState(0).standard_normal(shape(name, batch)).astype(np.float32)

@@ -1,0 +1,130 @@
+"""The networks that all peers run, defined once as Gluon blocks. Runs under Remex and under MXNet 1.9.1 alike.
+
+As a program (Remex's Python) it writes what the other peers read: NAME.params, NAME.npz and NAME-symbol.json.
+"""
+import os
+import sys
+
+import mxnet as mx
+import numpy as np
+from inputs import example
+from mxnet import gluon
+from mxnet.gluon import nn
+
+ZOO = {"alexnet": "alexnet", "vgg16": "vgg16", "inception-v3": "inceptionv3", "resnet18": "resnet18_v1", "resnet50": "resnet50_v1",
+       "resnet101": "resnet101_v1", "resnet152": "resnet152_v1", "mobilenet": "mobilenet1.0", "mobilenetv2": "mobilenetv2_1.0",
+       "squeezenet": "squeezenet1.0"}
+
+
+def build(name):
+    """The network of that name, without values."""
+    if name in ZOO:
+        return gluon.model_zoo.vision.get_model(ZOO[name])
+    if name.startswith("lstm"):
+        layers, channels = map(int, name[4:].split("x"))
+        return gluon.rnn.LSTM(channels, layers, input_size=channels)
+    return {"inception-bn": inception_bn, "mlp": mlp, "transformer": transformer}[name]()
+
+
+def mlp():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(128, activation="relu"), nn.Dense(64, activation="relu"), nn.Dense(10))
+    return net
+
+
+def _unit(channels, kernel, stride=1, pad=0):
+    unit = nn.HybridSequential(prefix="")
+    unit.add(nn.Conv2D(channels, kernel, stride, pad), nn.BatchNorm(epsilon=1.001e-5), nn.Activation("relu"))
+    return unit
+
+
+def _chain(*blocks):
+    chain = nn.HybridSequential(prefix="")
+    chain.add(*blocks)
+    return chain
+
+
+def _inception(one, reduce, three, reduce_double, double, pool, project):
+    """One Inception-BN module; without `one` and `project` it is the one that halves the picture."""
+    stride = 1 if one else 2
+    branches = gluon.contrib.nn.HybridConcurrent(axis=1, prefix="")
+    if one:
+        branches.add(_unit(one, 1))
+    branches.add(_chain(_unit(reduce, 1), _unit(three, 3, stride, 1)),
+                 _chain(_unit(reduce_double, 1), _unit(double, 3, 1, 1), _unit(double, 3, stride, 1)))
+    pooling = (nn.MaxPool2D if pool == "max" else nn.AvgPool2D)(3, stride, 1)
+    branches.add(_chain(pooling, _unit(project, 1)) if project else pooling)
+    return branches
+
+
+def inception_bn():
+    """Inception with batch normalization (Ioffe and Szegedy, 2015) for 224 x 224 pictures, with the widths of MXNet's example."""
+    net = nn.HybridSequential()
+    net.add(_unit(64, 7, 2, 3), nn.MaxPool2D(3, 2), _unit(64, 1), _unit(192, 3, 1, 1), nn.MaxPool2D(3, 2))
+    for widths in [(64, 64, 64, 64, 96, "avg", 32), (64, 64, 96, 64, 96, "avg", 64), (0, 128, 160, 64, 96, "max", 0),
+                   (224, 64, 96, 96, 128, "avg", 128), (192, 96, 128, 96, 128, "avg", 128), (160, 128, 160, 128, 160, "avg", 128),
+                   (96, 128, 192, 160, 192, "avg", 128), (0, 128, 192, 192, 256, "max", 0),
+                   (352, 192, 320, 160, 224, "avg", 128), (352, 192, 320, 192, 224, "max", 128)]:
+        net.add(_inception(*widths))
+    net.add(nn.GlobalAvgPool2D(), nn.Flatten(), nn.Dense(1000))
+    return net
+
+
+class EncoderLayer(gluon.HybridBlock):
+    """Self-attention and a feed-forward part, each added to its input and normalized after (as BERT does)."""
+
+    def __init__(self, width=768, heads=12):
+        super().__init__()
+        self.heads, self.scale = heads, (width // heads) ** -0.5
+        with self.name_scope():
+            self.qkv = nn.Dense(3 * width, flatten=False, in_units=width)
+            self.project = nn.Dense(width, flatten=False, in_units=width)
+            self.norm1 = nn.LayerNorm(in_channels=width)
+            self.expand = nn.Dense(4 * width, flatten=False, in_units=width)
+            self.shrink = nn.Dense(width, flatten=False, in_units=4 * width)
+            self.norm2 = nn.LayerNorm(in_channels=width)
+
+    def hybrid_forward(self, F, x):
+        q, k, v = (F.reshape(F.transpose(F.reshape(part, (0, 0, self.heads, -1)), (0, 2, 1, 3)), (-3, 0, 0))
+                   for part in F.split(self.qkv(x), 3, axis=2))
+        attention = F.softmax(F.batch_dot(q, k, transpose_b=True) * self.scale)
+        mixed = F.reshape(F.batch_dot(attention, v), (-4, -1, self.heads, 0, 0))
+        x = self.norm1(x + self.project(F.reshape(F.transpose(mixed, (0, 2, 1, 3)), (0, 0, -3))))
+        return self.norm2(x + self.shrink(F.LeakyReLU(self.expand(x), act_type="gelu")))
+
+
+def transformer():
+    net = nn.HybridSequential()
+    net.add(*(EncoderLayer() for _ in range(12)))
+    return net
+
+
+def _settle(net, x):
+    """Give batch normalization the statistics of `x`, so that activations keep a scale of 1 through the whole network."""
+    if not any(name.endswith("running_var") for name in net.collect_params()):
+        return
+    with mx.autograd.train_mode():
+        net(x).wait_to_read()
+    for name, parameter in net.collect_params().items():
+        if name.endswith(("running_mean", "running_var")):  # they moved by 0.1 of the way from 0 and 1
+            start = 1.0 if name.endswith("var") else 0.0
+            parameter.set_data((parameter.data() - 0.9 * start) / 0.1)
+
+
+def write(name, folder):
+    """Write a network's values and symbol for the peers."""
+    mx.random.seed(0)
+    net = build(name)
+    net.initialize(mx.init.Xavier(magnitude=2 if name in ZOO or name == "inception-bn" else 3))
+    _settle(net, mx.nd.array(example(name, 4)))
+    net(mx.nd.array(example(name, 1)))  # infers what shapes are open
+    path = os.path.join(folder, name)
+    net.save_parameters(path + ".params")
+    if name in ZOO or name in ("inception-bn", "mlp"):
+        net(mx.sym.var("data")).save(path + "-symbol.json")
+    np.savez(path + ".new.npz", **{key: value.data().asnumpy() for key, value in net.collect_params().items()})
+    os.replace(path + ".new.npz", path + ".npz")  # complete: the driver looks for this one
+
+
+if __name__ == "__main__":
+    write(*sys.argv[1:])

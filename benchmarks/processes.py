@@ -1,0 +1,110 @@
+"""The workers as this benchmark's driver sees them: started, asked one at a time, closed."""
+import functools
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+
+import rows
+
+ANSWER_LIMIT = 900  # seconds for one answer; torch.compile of a deep network takes minutes
+
+
+def environment(python):
+    """A worker's environment: this folder's modules; and this checkout's package, except for MXNet, whose package has the same name."""
+    own = [os.path.join(os.path.dirname(rows.HERE), "src")] if python == sys.executable else []
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([rows.HERE, os.path.join(rows.HERE, "workers"), *own])}
+
+
+class Failed(Exception):
+    """A peer that could not do what was asked; the text goes into the table."""
+
+
+class Process:
+    """One peer's process. `ask` sends a request and waits for the answer, so only one process computes at a time."""
+
+    def __init__(self, command, cold):
+        env = environment(command[0])
+        if cold:  # a first call that finds the compiled code of an earlier run is none
+            env["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env)
+
+    def ask(self, **request):
+        """The answer; `Failed` if the worker says so, dies, or is silent for too long."""
+        try:
+            print(json.dumps(request), file=self.process.stdin, flush=True)
+        except BrokenPipeError:
+            raise Failed(self._death()) from None
+        if not select.select([self.process.stdout], [], [], ANSWER_LIMIT)[0]:
+            raise Failed(f"no answer in {ANSWER_LIMIT} s")
+        line = self.process.stdout.readline()
+        if not line:
+            raise Failed(self._death())
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failed(answer["error"])
+        return answer
+
+    def _death(self):
+        code = self.process.wait()
+        self.log.seek(0)
+        last = self.log.read().strip().splitlines()[-1:] or [""]
+        return f"ended with status {code}: {last[0][:160]}"
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.log.close()
+
+
+class Pool:
+    """The processes of the current network, by peer."""
+
+    def __init__(self, mxnet_python, folder):
+        self.mxnet_python, self.folder, self.group, self.running = mxnet_python, folder, None, {}
+
+    def get(self, peer, row):
+        """The peer's process for this row: a new one when the network or the kind of work changes, and always for cold work."""
+        cold = row["task"] in ("compile", "memory")
+        group = row["task"], row["network"], row.get("mode")
+        if group != self.group:
+            self.close()
+            self.group = group
+        if cold:
+            self.close(peer)
+        if peer not in self.running:
+            self.running[peer] = Process(rows.command(peer, self.mxnet_python, self.folder), cold)
+        return self.running[peer]
+
+    def close(self, *peers):
+        """End these processes, or all."""
+        for peer in peers or list(self.running):
+            if peer in self.running:
+                self.running.pop(peer).close()
+
+
+def missing(peer, mxnet_python):
+    """Why a peer cannot take part; '' if it can."""
+    command = rows.command(peer, mxnet_python, "")
+    if command is None:
+        return "not installed (no --mxnet-python)"
+    return "" if _version(command[0], peer.needs) else f"not installed ({peer.needs} cannot be imported)"
+
+
+def version(peer, mxnet_python):
+    """The version of what a peer runs on, '' if it is missing."""
+    command = rows.command(peer, mxnet_python, "")
+    return _version(command[0], peer.needs) if command else ""
+
+
+@functools.lru_cache
+def _version(python, module):
+    env = environment(python)
+    code = f"import {module} as m; own = getattr(m.libinfo, 'remex_version', '') if hasattr(m, 'libinfo') else ''; print(own or m.__version__)"
+    found = subprocess.run([python, "-W", "ignore", "-c", code], capture_output=True, text=True, env=env)
+    return found.stdout.strip()

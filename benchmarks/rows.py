@@ -1,0 +1,108 @@
+"""What is measured: the rows of each task, the peers that take part, and the goal."""
+import os
+import sys
+from dataclasses import dataclass
+
+NETWORKS = ("alexnet", "vgg16", "inception-bn", "inception-v3", "resnet18", "resnet50", "resnet101", "resnet152", "mobilenet", "mobilenetv2",
+            "squeezenet")
+TRAINED = ("resnet18", "resnet50", "inception-v3", "alexnet")
+LSTMS = ("lstm4x512", "lstm8x512", "lstm4x1024", "lstm8x1024")
+BATCHES = (1, 2, 4, 8, 16, 32)
+
+# Task: (its goal in words, and the number that the geometric mean of the best peer's time over Remex's should reach).
+GOALS = {
+    "scoring": ("the best of all peers, row by row: >= 1.00 in the geometric mean, no row under 0.95", 1.0),
+    "scoring-bf16": ("OpenVINO bf16: >= 0.98", 0.98),
+    "module": ("Module.predict and hybridized Gluon within 3 % of each other", 0.97),
+    "training": ("the best of all peers: >= 1.10 in the geometric mean", 1.1),
+    "training-bf16": ("PyTorch bf16 autocast, tuned: >= 1.10", 1.1),
+    "rnn": ("the best of all peers: >= 1.00", 1.0),
+    "mlp": ("PyTorch eager: >= 1.5", 1.5),
+    "transformer": ("the best of all peers: >= 1.00", 1.0),
+    "compile": ("torch.compile: >= 3", 3.0),
+    "memory": ("PyTorch: >= 1.0", 1.0),
+}
+
+
+@dataclass(frozen=True)
+class Peer:
+    """How one column is run: a worker program, its options, whose Python."""
+
+    name: str
+    worker: str
+    options: tuple = ()
+    needs: str = "torch"  # the module that its Python must have
+
+
+REMEX = Peer("Remex", "mxnet_worker.py", needs="mxnet")
+MODULE = Peer("Remex Module", "mxnet_worker.py", ("module",), "mxnet")
+MXNET = Peer("MXNet", "mxnet_worker.py", ("allocator",), "mxnet")
+MKLDNN = Peer("MXNet MKLDNN", "mxnet_worker.py", ("allocator", "mkldnn"), "mxnet")
+TORCH = Peer("PyTorch", "torch_worker.py")
+TUNED = Peer("PyTorch tuned", "torch_worker.py", ("tuned",))
+COMPILED = Peer("torch.compile", "torch_worker.py", ("compile",))
+COMPILED_TUNED = Peer("torch.compile tuned", "torch_worker.py", ("compile", "tuned"))
+RUNTIME = Peer("ONNX Runtime", "onnx_worker.py", ("onnxruntime",), "onnxruntime")
+OPENVINO = Peer("OpenVINO", "onnx_worker.py", ("openvino",), "openvino")
+
+SCORING = (REMEX, OPENVINO, MXNET, MKLDNN, RUNTIME, COMPILED_TUNED, COMPILED, TUNED, TORCH)
+TRAINING = (REMEX, TUNED, MXNET, COMPILED_TUNED, COMPILED, TORCH)
+
+# Whom the goal names, where that is not the best of all.
+RIVALS = {"scoring-bf16": ("OpenVINO",), "module": ("Remex",), "training-bf16": ("PyTorch tuned",), "mlp": ("PyTorch",),
+          "compile": ("torch.compile",), "memory": ("PyTorch",)}
+
+
+def peers(row):
+    """The columns of a row, Remex's first."""
+    task, trains = row["task"], row.get("mode") == "training"
+    if task == "scoring-bf16":
+        return (REMEX, OPENVINO, COMPILED_TUNED, TUNED)
+    if task == "module":
+        return (MODULE, REMEX)
+    if task == "training-bf16":
+        return (REMEX, TUNED, COMPILED_TUNED)
+    if task == "compile":
+        return (REMEX, COMPILED, OPENVINO, MXNET, RUNTIME)
+    if task == "memory":
+        return (REMEX, TORCH, MXNET) if trains else (REMEX, TORCH, OPENVINO, MXNET, RUNTIME)
+    if task == "rnn":
+        return (REMEX, MXNET, TUNED, TORCH) if trains else (REMEX, OPENVINO, MXNET, RUNTIME, TUNED, TORCH)
+    return TRAINING if trains else SCORING
+
+
+def rows(tasks, networks=None, batches=None):
+    """The rows of the tasks, those of one network together; `networks` and `batches` narrow them."""
+    def some(task, names, sizes, **more):
+        return [{"task": task, "network": n, "batch": b, "dtype": "float32", **more} for n in names for b in sizes]
+    everything = {
+        "scoring": some("scoring", NETWORKS, BATCHES),
+        "scoring-bf16": some("scoring-bf16", NETWORKS, (1, 8, 32), dtype="bfloat16"),
+        "module": some("module", NETWORKS, (1, 8), settle=60),
+        "training": some("training", TRAINED, BATCHES, mode="training"),
+        "training-bf16": some("training-bf16", ("resnet50",), BATCHES, mode="training", dtype="bfloat16"),
+        "rnn": [row for name in LSTMS for mode in ("scoring", "training") for row in some("rnn", [name], (1, 32), mode=mode)],
+        "mlp": some("mlp", ("mlp",), (8,)),
+        "transformer": some("transformer", ("transformer",), (1, 8)),
+        "compile": some("compile", ("resnet50",), (1,)),
+        "memory": some("memory", ("resnet50",), (1, 32)) + some("memory", ("resnet50",), (8, 32), mode="training"),
+    }
+    if unknown := set(tasks) - set(everything):
+        raise SystemExit(f"no task {sorted(unknown)[0]!r}; there are {', '.join(everything)}")
+    return [row for task in tasks for row in everything[task]
+            if (not networks or row["network"] in networks) and (not batches or row["batch"] in batches)]
+
+
+def label(row):
+    """What a row is called in tables and result files."""
+    mode = f" {row['mode']}" if "mode" in row and row["task"] in ("rnn", "memory") else ""
+    return f"{row['network']}{mode}, batch {row['batch']}"
+
+
+def command(peer, mxnet_python, folder):
+    """The command line of a peer's worker, or None where it has no Python."""
+    python = mxnet_python if peer.name.startswith("MXNet") else sys.executable
+    return [python, "-W", "ignore", os.path.join(HERE, "workers", peer.worker), folder, *peer.options] if python else None
+
+
+HERE = os.path.dirname(os.path.abspath(__file__))

@@ -1,0 +1,187 @@
+"""Remex beside its peers on this machine: the same networks, the same numbers, in turns.
+
+    python benchmarks/run.py --mxnet-python /opt/oracle/bin/python --tasks scoring --networks resnet50 --batches 1,8
+
+Each row's peers answer in rounds, one computing at a time; medians count, and only of peers whose outputs agree. Rows that
+are in `benchmarks/results/TASK.json` already are skipped, so a run can be cut off and taken up again.
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import report
+import rows
+from processes import Failed, Pool, environment, missing
+
+TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--mxnet-python", default=os.environ.get("MXNET_PYTHON", ""), help="the Python that has the real MXNet 1.9.1")
+    parser.add_argument("--tasks", default=",".join(rows.GOALS), help=f"of {', '.join(rows.GOALS)}")
+    parser.add_argument("--networks", default="", help="only these")
+    parser.add_argument("--batches", default="", help="only these")
+    parser.add_argument("--peers", default="", help="only these columns beside Remex's, such as 'OpenVINO,PyTorch tuned'")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.7, help="length of one peer's turn")
+    parser.add_argument("--drop", type=float, default=2.0, help="a peer that takes so many times the best's time ends after its second turn")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no row after that time")
+    parser.add_argument("--quick", action="store_true", help="3 short rounds: to see that all works")
+    parser.add_argument("--again", action="store_true", help="measure rows anew that are in the results")
+    parser.add_argument("--report", action="store_true", help="only write the tables anew")
+    parser.add_argument("--picture", action="store_true", help="draw results/TASK.png too (matplotlib)")
+    parser.add_argument("--results", default=os.path.join(rows.HERE, "results"))
+    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks"), help="where networks lie meanwhile")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.rounds, chosen.seconds = 3, 0.2
+    return chosen
+
+
+def listed(text):
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def written(name, folder):
+    """Make sure that the network's files are there."""
+    os.makedirs(folder, exist_ok=True)
+    if not os.path.exists(os.path.join(folder, name + ".npz")):
+        _python("networks.py", name, folder)
+
+
+def with_onnx(row, folder):
+    """The path of the row's ONNX file, made now; None where that fails (then those peers say so)."""
+    path = os.path.join(folder, f"{row['network']}-{row['batch']}.onnx")
+    if not os.path.exists(path):
+        try:
+            _python(os.path.join("workers", "torch_worker.py"), folder, "onnx", row["network"], str(row["batch"]), path + ".new")
+            os.replace(path + ".new", path)  # a run that is cut off leaves no half file under the real name
+        except subprocess.CalledProcessError as error:
+            print("  no ONNX file:", error.stderr.strip().splitlines()[-1], file=sys.stderr)
+            return None
+    return path
+
+
+def _python(program, *args):
+    subprocess.run([sys.executable, "-W", "ignore", os.path.join(rows.HERE, program), *args], check=True, capture_output=True, text=True,
+                   env=environment(sys.executable))
+
+
+def load_of_others():
+    """The share of the processors' time that others use now, while all workers wait."""
+    def reading():
+        with open("/proc/stat") as file:
+            numbers = [int(n) for n in file.readline().split()[1:]]
+        return sum(numbers), numbers[3] + numbers[4]
+    if not os.path.exists("/proc/stat"):
+        return None
+    before = reading()
+    time.sleep(0.5)
+    total, idle = (after - start for after, start in zip(reading(), before, strict=True))
+    return round(1 - idle / max(total, 1), 2)
+
+
+class Row:
+    """The measuring of one row: values by peer (seconds, or bytes for memory), and why peers have none."""
+
+    def __init__(self, row, pool, chosen):
+        self.row, self.pool, self.chosen = row, pool, chosen
+        self.values, self.failures, self.reference = {}, {}, None
+        self.cold = row["task"] in ("compile", "memory")
+
+    def measure(self):
+        only = listed(self.chosen.peers)
+        peers = [p for p in rows.peers(self.row) if not only or p.name in only or p.name.startswith("Remex")]
+        for peer in peers:
+            self.failures[peer.name] = missing(peer, self.chosen.mxnet_python)
+        peers = [p for p in peers if not self.failures[p.name]]
+        peers = [p for p in peers if self._try(self._prepare, p)]
+        for number in range(self.chosen.rounds - (1 if self.cold else 0)):
+            for peer in peers if number % 2 else peers[::-1]:  # both orders, so that no peer always follows the same one
+                if not self.failures[peer.name] and not (number >= 2 and self._far_behind(peer)):
+                    self._try(self._prepare if self.cold else self._round, peer)
+        return {"values": self.values, "failures": {k: v for k, v in self.failures.items() if v}}
+
+    def _try(self, action, peer):
+        try:
+            action(peer)
+        except Failed as failure:
+            self.failures[peer.name] = str(failure)
+            self.values.pop(peer.name, None)
+            self.pool.close(peer)
+        return not self.failures[peer.name]
+
+    def _prepare(self, peer):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "result.npy")
+            first = not self.cold
+            answer = self.pool.get(peer, self.row).ask(do="prepare", row=self.row, seconds=self.chosen.seconds, result_path=path if first else "")
+            if first:
+                self._compare(np.load(path))
+        if self.cold:
+            self.values.setdefault(peer.name, []).append(answer["value"])
+            self.pool.close(peer)
+
+    def _compare(self, result):
+        if self.row.get("mode") == "training" and self.row["network"] in ("alexnet", "inception-v3"):
+            result = np.isfinite(result).astype(float)  # dropout: losses are random
+        if self.reference is None:
+            self.reference = result
+        difference = float(np.abs(result - self.reference).max() / np.abs(self.reference).max())
+        if not difference < TOLERANCE[self.row["dtype"]]:
+            raise Failed(f"its result differs by {difference:.2g}")
+
+    def _round(self, peer):
+        self.values.setdefault(peer.name, []).append(self.pool.get(peer, self.row).ask(do="round")["value"])
+
+    def _far_behind(self, peer):
+        medians = {name: statistics.median(values) for name, values in self.values.items()}
+        behind = medians[peer.name] > self.chosen.drop * min(medians.values()) and not peer.name.startswith("Remex") \
+            and peer.name not in rows.RIVALS.get(self.row["task"], ())
+        if behind:
+            self.pool.close(peer)
+        return behind
+
+
+def main():
+    chosen = arguments()
+    os.makedirs(chosen.results, exist_ok=True)
+    tasks, started = listed(chosen.tasks), time.monotonic()
+    todo = rows.rows(tasks, listed(chosen.networks), [int(b) for b in listed(chosen.batches)])
+    if chosen.report:
+        todo = []
+    pool = Pool(chosen.mxnet_python, chosen.folder)
+    try:
+        for number, row in enumerate(todo, 1):
+            stored = report.load(chosen.results, row["task"])
+            if rows.label(row) in stored["rows"] and not chosen.again:
+                continue
+            if time.monotonic() - started > chosen.minutes * 60:
+                print(f"--minutes is over: {len(todo) - number + 1} rows are left")
+                break
+            begun, others = time.monotonic(), load_of_others()
+            print(f"[{number}/{len(todo)}] {row['task']}: {rows.label(row)} (others use {others or 0:.0%} of the machine) ...", flush=True)
+            written(row["network"], chosen.folder)
+            needs_onnx = any(p.worker == "onnx_worker.py" for p in rows.peers(row))
+            path = with_onnx(row, chosen.folder) if needs_onnx else None
+            result = {**row, **Row(row, pool, chosen).measure(), "others": others,
+                      "machine": report.machine(chosen.mxnet_python)}
+            if path:
+                os.remove(path)
+            stored["rows"][rows.label(row)] = result
+            report.save(chosen.results, row["task"], stored)
+            print("  " + report.one_line(result), f"({time.monotonic() - begun:.0f} s)", flush=True)
+    finally:
+        pool.close()
+    for task in tasks:
+        report.write(chosen.results, task, chosen.picture)
+
+
+if __name__ == "__main__":
+    main()

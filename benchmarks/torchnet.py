@@ -1,0 +1,148 @@
+"""The same networks as torch modules: from the symbol's JSON for those made of layers, by hand for LSTM and Transformer."""
+import ast
+import json
+import operator
+import os
+
+import numpy as np
+import torch
+from torch import fx, nn
+from torch.nn import functional as F
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+
+def load(name, folder):
+    """The network of that name with the values in `folder`."""
+    values = np.load(os.path.join(folder, name + ".npz"))
+    if name.startswith("lstm"):
+        return Lstm(name, values)
+    if name == "transformer":
+        return nn.Sequential(*(EncoderLayer(group) for group in _groups(values, 12)))
+    with open(os.path.join(folder, name + "-symbol.json")) as file:
+        return from_symbol(json.load(file), values)
+
+
+def from_symbol(graph, values):
+    """A `GraphModule` of torch's own layers from a symbol's JSON and the arrays by argument name."""
+    modules, result, made = nn.ModuleDict(), fx.Graph(), []
+    for index, node in enumerate(graph["nodes"]):
+        inputs = [graph["nodes"][i] for i, *_ in node["inputs"]]
+        if node["op"] == "null":
+            made.append(result.placeholder("data") if node["name"] == "data" else None)
+            continue
+        data = [made[i] for i, *_ in node["inputs"] if made[i] is not None]
+        attrs = {key: _value(text) for key, text in node.get("attrs", {}).items()}
+        if node["op"] == "Concat":
+            made.append(result.call_function(torch.cat, (data, attrs["dim"])))
+        elif node["op"] == "elemwise_add":
+            made.append(result.call_function(operator.add, tuple(data)))
+        else:
+            weights = [torch.from_numpy(values[i["name"]]) for i in inputs if i["name"] in values]
+            modules[f"layer{index}"] = _LAYERS[node["op"]](attrs, *weights)
+            made.append(result.call_module(f"layer{index}", tuple(data)))
+    result.output(made[graph["heads"][0][0]])
+    return fx.GraphModule(modules, result)
+
+
+def _value(text):
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _fill(layer, weight, bias=None):
+    layer.weight = nn.Parameter(weight)
+    if bias is not None:
+        layer.bias = nn.Parameter(bias)
+    return layer
+
+
+def _convolution(attrs, weight, bias=None):
+    groups = attrs.get("num_group", 1)
+    layer = nn.Conv2d(weight.shape[1] * groups, weight.shape[0], attrs["kernel"], attrs.get("stride", 1), attrs.get("pad", 0),
+                      attrs.get("dilate", 1), groups, bias is not None, device="meta")
+    return _fill(layer, weight, bias)
+
+
+def _dense(attrs, weight, bias=None):
+    layer = _fill(nn.Linear(weight.shape[1], weight.shape[0], bias is not None, device="meta"), weight, bias)
+    return nn.Sequential(nn.Flatten(), layer) if attrs.get("flatten", True) else layer
+
+
+def _batch_norm(attrs, gamma, beta, mean, variance):
+    layer = _fill(nn.BatchNorm2d(len(gamma), attrs["eps"], 1 - attrs.get("momentum", 0.9)), gamma, beta)
+    if attrs.get("fix_gamma", True):
+        layer.weight = nn.Parameter(torch.ones_like(gamma), requires_grad=False)
+    layer.running_mean, layer.running_var = mean, variance
+    return layer
+
+
+def _pooling(attrs):
+    if attrs.get("global_pool"):
+        return nn.AdaptiveAvgPool2d(1) if attrs["pool_type"] == "avg" else nn.AdaptiveMaxPool2d(1)
+    window = attrs["kernel"], attrs.get("stride", 1), attrs.get("pad", 0)
+    full = attrs.get("pooling_convention") == "full"
+    return nn.AvgPool2d(*window, ceil_mode=full) if attrs["pool_type"] == "avg" else nn.MaxPool2d(*window, ceil_mode=full)
+
+
+_LAYERS = {"Convolution": _convolution, "FullyConnected": _dense, "BatchNorm": _batch_norm, "Pooling": _pooling,
+           "Activation": lambda attrs: nn.ReLU(), "Flatten": lambda attrs: nn.Flatten(), "Dropout": lambda attrs: nn.Dropout(attrs["p"]),
+           "clip": lambda attrs: nn.ReLU6()}
+
+
+def fold_batch_norm(module):
+    """For inference: each batch normalization after a convolution goes into that one's weights."""
+    layers = dict(module.named_modules())
+    for node in module.graph.nodes:
+        before = node.args[0] if node.args else None
+        if node.op == "call_module" and isinstance(layers[node.target], nn.BatchNorm2d) and before.op == "call_module" \
+                and isinstance(layers[before.target], nn.Conv2d) and len(before.users) == 1:
+            setattr(module, before.target, fuse_conv_bn_eval(layers[before.target], layers[node.target]))
+            node.replace_all_uses_with(before)
+            module.graph.erase_node(node)
+    module.delete_all_unused_submodules()
+    module.recompile()
+    return module
+
+
+class Lstm(nn.Module):
+    """torch's own LSTM over (time, batch, channels), whose gates are ordered as MXNet's."""
+
+    def __init__(self, name, values):
+        super().__init__()
+        layers, channels = map(int, name[4:].split("x"))
+        self.lstm = nn.LSTM(channels, channels, layers)
+        with torch.no_grad():
+            for key in values:
+                layer, part, kind = key.rsplit("_", 3)[-3:]
+                target = f"{kind}_{'ih' if part == 'i2h' else 'hh'}_l{layer.lstrip('l')}"
+                getattr(self.lstm, target).copy_(torch.from_numpy(values[key]))
+
+    def forward(self, data):
+        return self.lstm(data)[0]
+
+
+class EncoderLayer(nn.Module):
+    """As `networks.EncoderLayer`, with torch's fused attention."""
+
+    def __init__(self, arrays, heads=12):
+        super().__init__()
+        self.heads = heads
+        pairs = [(torch.from_numpy(w), torch.from_numpy(b)) for w, b in zip(arrays[::2], arrays[1::2], strict=True)]
+        for name, (weight, bias) in zip(("qkv", "project", "norm1", "expand", "shrink", "norm2"), pairs, strict=True):
+            layer = nn.LayerNorm(len(weight)) if name.startswith("norm") else nn.Linear(weight.shape[1], weight.shape[0], device="meta")
+            setattr(self, name, _fill(layer, weight, bias))
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = (part.reshape(batch, length, self.heads, -1).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=2))
+        mixed = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(batch, length, width)
+        x = self.norm1(x + self.project(mixed))
+        return self.norm2(x + self.shrink(F.gelu(self.expand(x))))
+
+
+def _groups(values, count):
+    arrays = [values[key] for key in values]
+    size = len(arrays) // count
+    return [arrays[i * size:(i + 1) * size] for i in range(count)]

@@ -1,0 +1,99 @@
+"""Remex and MXNet 1.9.1 as peers: the same Gluon and Module program under two Pythons.
+
+usage: mxnet_worker.py FOLDER [mkldnn] [module] [allocator]
+"""
+import os
+import sys
+
+import inputs
+import mxnet as mx
+import networks
+import numpy as np
+import protocol
+from mxnet import autograd, gluon
+
+FOLDER, OPTIONS = sys.argv[1], set(sys.argv[2:])
+FLAGS = {"static_alloc": True, "static_shape": True}
+LOW = "bfloat16"
+
+
+def prepare(row):
+    name, batch, mode = row["network"], row["batch"], row.get("mode", "scoring")
+    if mode == "training" and row["dtype"] == LOW:
+        from mxnet.contrib import amp
+        amp.init(LOW)
+    net = networks.build(name)
+    net.load_parameters(os.path.join(FOLDER, name + ".params"))
+    x = mx.nd.array(inputs.example(name, batch))
+    if mode == "training":
+        return training(net, x, name)
+    if "module" in OPTIONS or row["task"] == "module":
+        return predicting(net, x, name)
+    return scoring(net, x, row)
+
+
+def scoring(net, x, row):
+    def optimize():
+        if row["dtype"] == LOW:
+            net.optimize_for(x, backend="openvino", precision=LOW)
+        elif "mkldnn" in OPTIONS:
+            net.optimize_for(x, backend="MKLDNN", **FLAGS)
+        else:
+            net.hybridize(**FLAGS)
+
+    def call():
+        net(x).wait_to_read()
+
+    def first():
+        optimize()
+        call()
+
+    if row["task"] == "compile":
+        return first, None
+    optimize()
+    return call, lambda: net(x).asnumpy()
+
+
+def predicting(net, x, name):
+    """Eight batches from an iterator to one array on the host, with Module or with Gluon."""
+    batches, size = 8, x.shape[0]
+    data = np.concatenate([x.asnumpy()] * batches)
+    iterator = mx.io.NDArrayIter(data, batch_size=size)
+    if "module" in OPTIONS:
+        module = mx.mod.Module(net(mx.sym.var("data")), label_names=None)
+        module.bind(data_shapes=iterator.provide_data, for_training=False)
+        values = {key: value.data() for key, value in net.collect_params().items()}
+        module.set_params({k: v for k, v in values.items() if "running" not in k}, {k: v for k, v in values.items() if "running" in k})
+        return (lambda: module.predict(iterator).wait_to_read()), lambda: module.predict(iterator).asnumpy()[:size]
+    net.hybridize(**FLAGS)
+
+    def predict():
+        iterator.reset()
+        return mx.nd.concat(*[net(batch.data[0]) for batch in iterator], dim=0)
+    return (lambda: predict().wait_to_read()), lambda: predict().asnumpy()[:size]
+
+
+def training(net, x, name):
+    """Forward, backward and SGD with momentum, one synchronous step."""
+    net.hybridize(**FLAGS)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.001, "momentum": 0.9})
+    classes = gluon.loss.SoftmaxCrossEntropyLoss()
+    classes.hybridize(**FLAGS)
+    batch = x.shape[1] if name.startswith("lstm") else x.shape[0]
+    label = mx.nd.array(np.arange(batch) % 10)
+
+    def step():
+        with autograd.record():
+            out = net(x)
+            loss = (out * out).mean() if name.startswith("lstm") else classes(out, label)
+        loss.backward()
+        trainer.step(1 if name.startswith("lstm") else batch)
+        mx.nd.waitall()
+        return float(loss.mean().asscalar())
+    return step, lambda: [step(), step()]
+
+
+if __name__ == "__main__":
+    if "allocator" in OPTIONS:
+        protocol.keep_memory()
+    protocol.Worker(prepare).serve()

@@ -1,0 +1,45 @@
+"""ONNX Runtime and OpenVINO as peers, on the ONNX file of the row. usage: onnx_worker.py FOLDER onnxruntime|openvino"""
+import os
+import sys
+
+import inputs
+import protocol
+
+FOLDER, ENGINE = sys.argv[1:3]
+
+
+def onnxruntime(path, x, row):
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    feed = {"data": x}
+    return lambda: session.run(None, feed)[0]
+
+
+def openvino(path, x, row):
+    import openvino
+    core = openvino.Core()
+    compiled = core.compile_model(core.read_model(path), "CPU", {
+        "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "bf16" if row["dtype"] == "bfloat16" else "f32"})
+    request = compiled.create_infer_request()
+    request.set_input_tensor(openvino.Tensor(x, shared_memory=True))
+
+    def call(_owners=(x, core)):  # the request holds neither its input's memory nor the library
+        request.infer()
+        return request.get_output_tensor().data
+    return call
+
+
+def prepare(row):
+    path = os.path.join(FOLDER, f"{row['network']}-{row['batch']}.onnx")
+    x = inputs.example(row["network"], row["batch"])
+    make = {"onnxruntime": onnxruntime, "openvino": openvino}[ENGINE]
+    if row["task"] == "compile":
+        return (lambda: make(path, x, row)()), None
+    call = make(path, x, row)
+    return call, call
+
+
+if __name__ == "__main__":
+    protocol.Worker(prepare).serve()

@@ -1,0 +1,82 @@
+"""What every worker process does: read one request a line, answer one line of JSON, and compute only when asked.
+
+`prepare` builds a row's work; `round` times it once. stdout is kept for answers; what libraries print goes to stderr.
+"""
+import ctypes
+import gc
+import json
+import math
+import os
+import sys
+import time
+import traceback
+
+import numpy as np
+
+WARM_UP_CALLS = 3
+WARM_UP_LIMIT = 20.0  # seconds
+
+
+def keep_memory():
+    """Let malloc keep what is freed and never map: each step would otherwise fetch its memory anew from the system."""
+    libc = ctypes.CDLL(None)
+    m_trim_threshold, m_mmap_max = -1, -4
+    libc.mallopt(m_mmap_max, 0)
+    libc.mallopt(m_trim_threshold, 2 ** 31 - 1)
+
+
+def timed(function):
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def high_water():
+    """The largest resident size of this process so far, in bytes."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+
+class Worker:
+    """Serves one peer. `prepare(row)` gives (call, result): one synchronous step, and what of it can be compared."""
+
+    def __init__(self, prepare):
+        self.prepare, self.call, self.calls = prepare, None, 1
+
+    def serve(self):
+        answers = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)
+        for line in sys.stdin:
+            request = json.loads(line)
+            try:
+                answer = getattr(self, "do_" + request.pop("do"))(**request)
+            except Exception as error:  # whatever it is, the driver names it in the table and goes on
+                traceback.print_exc()
+                answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            print(json.dumps(answer), file=answers, flush=True)
+
+    def do_prepare(self, row, seconds, result_path):
+        self.call = None
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+        self.call, result = self.prepare(row)
+        if row["task"] == "compile":
+            return {"value": timed(self.call)}
+        outputs = np.asarray(result())  # for training the losses of the first steps, so it comes before all other calls
+        if result_path:
+            np.save(result_path, outputs)
+        if row["task"] == "memory":
+            for _ in range(5):
+                self.call()
+            return {"value": high_water()}
+        taken = []
+        while len(taken) < WARM_UP_CALLS or (row.get("settle") and len(taken) < row["settle"] and sum(taken) < WARM_UP_LIMIT):
+            taken.append(timed(self.call))
+        self.calls = min(100_000, max(1, math.ceil(seconds / min(taken))))
+        return {"ready": min(taken)}
+
+    def do_round(self):
+        def repeat():
+            for _ in range(self.calls):
+                self.call()
+        return {"value": timed(repeat) / self.calls}
