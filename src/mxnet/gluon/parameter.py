@@ -1,5 +1,9 @@
 """The weights of gluon blocks: one array, and one gradient, for each device."""
+import mmap
 import warnings
+
+import numpy as np
+import torch
 
 from .. import autograd, initializer, ndarray, symbol
 from ..base import MXNetError, mx_real_t
@@ -317,7 +321,8 @@ class Parameter:
         if self.grad_req == "null":
             self._grad = None
             return
-        self._grad = [ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx, stype=self._grad_stype) for array in self._data]
+        self._grad = [_untouched_zeros(array) if self._grad_stype == "default" else
+                      ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx, stype=self._grad_stype) for array in self._data]
         if is_np_array() and self._stype == self._grad_stype == "default":
             self._grad = [array.as_np_ndarray() for array in self._grad]
         autograd.mark_variables(self._data, self._grad, self.grad_req)
@@ -479,3 +484,19 @@ class Constant(Parameter):
 
 
 from .parameter_dict import ParameterDict  # noqa: E402  needs the classes above
+
+
+_PAGES = 1 << 16  # bytes from which on zeros get pages of their own
+
+
+def _untouched_zeros(array):
+    """Zeros of an array's shape and type. On a CPU they take no memory until they are written to: who only scores never does."""
+    tensor = array._data
+    if tensor.device.type != "cpu":
+        return ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx)
+    size = tensor.numel() * tensor.element_size()
+    if size < _PAGES:
+        return ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx)
+    # Not from the C allocator, which hands out what was used before.
+    memory = torch.from_numpy(np.frombuffer(mmap.mmap(-1, size), np.uint8))
+    return type(array)._new(memory.view(tensor.dtype).view(tensor.shape), array._ctx)
