@@ -10,6 +10,8 @@ counted. Writes a report for people (`.md`) and one for programs (`.json`).
 """
 import argparse
 import collections
+import concurrent.futures
+import dataclasses
 import datetime
 import fnmatch
 import json
@@ -27,6 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "ops"), str(ROOT / "scripts")]
 
 import numpy as np  # noqa: E402
+import torch  # noqa: E402
 from differential_worker import evaluate, pack, unpack  # noqa: E402
 from records import EXEMPT, RECORDS  # noqa: E402
 
@@ -35,7 +38,7 @@ from mxnet.ndarray import dispatch  # noqa: E402
 from mxnet.ops import registry, schema  # noqa: E402
 
 DTYPES = ("float16", "float64", "int32", "int64", "uint8", "int8", "bool")
-TOLERANCES = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-5}
+TOLERANCES = {"bfloat16": 3e-2, "float16": 1e-2, "float32": 1e-4, "float64": 1e-5}
 TABLE = ROOT / "docs" / "differences.md"
 SECONDS = 20  # for one case; MXNet hangs on some
 
@@ -46,7 +49,8 @@ def cases_of(operator):
     samples = RECORDS[operator]
     for number, sample in enumerate(samples):
         base = dict(operator=operator, inputs=[pack(a) for a in sample.inputs], attributes={k: str(v) for k, v in sample.attributes.items()},
-                    training=sample.training, grad_req="write", gradient=gradients(operator, sample, sample.inputs))
+                    training=sample.training, grad_req="write", gradient=gradients(operator, sample, sample.inputs), out=written(operator, sample),
+                    semantics="numpy" if operator.startswith("_np") else "legacy", bfloat16=False)
         yield f"sample {number}", base
         if base["gradient"]:
             yield f"sample {number}; grad_req=add", {**base, "grad_req": "add"}
@@ -64,11 +68,22 @@ def gradients(operator, sample, inputs):
             and (sample.gradient is None or i in sample.gradient)]
 
 
+def written(operator, sample):
+    """Which inputs receive the results, for operators that MXNet refuses to run without ``out=``."""
+    if operator == "_scatter_set_nd":
+        return [0]
+    count = sample.attributes.get("num_weights", sample.attributes.get("num_tensors"))
+    if count is None or "multi" not in operator or operator.startswith("reset"):
+        return None
+    stride = len(sample.inputs) // count  # less than `count` inputs belong to all weights
+    return [i * stride for i in range(count)]
+
+
 def variations(operator, sample, base, number):
     inputs = sample.inputs
 
-    def changed(arrays):
-        return {**base, "inputs": [pack(a) for a in arrays], "gradient": gradients(operator, sample, arrays)}
+    def changed(arrays, **more):
+        return {**base, "inputs": [pack(a) for a in arrays], "gradient": gradients(operator, sample, arrays), **more}
 
     yield "other mode", {**base, "training": not base["training"]}
     yield "no gradient", {**base, "gradient": []}
@@ -90,6 +105,12 @@ def variations(operator, sample, base, number):
             yield "one axis", changed([a.reshape(-1) for a in inputs])
             yield "five axes", changed([a.reshape((1,) * (5 - a.ndim) + a.shape) if a.ndim < 5 else a for a in inputs])
             yield "many", changed([np.tile(a, (7,) * a.ndim) for a in inputs])
+            if number == 0:
+                shapes = {"semantics": base["semantics"].replace("legacy", "np_shape")}
+                yield "no rows", changed([a[:0] for a in inputs], **shapes)
+                yield "no axes", changed([a.reshape(-1)[0] for a in inputs], **shapes)
+        if number == 0 and first.dtype == np.float32:
+            yield "inputs in bfloat16", {**base, "bfloat16": True, "gradient": []}
     if number < 2:
         for name, kind, default in SCHEMA.get(operator, ()):
             for text in texts(operator, name, kind):
@@ -143,16 +164,37 @@ def read_schema(path):
         SCHEMA[name] = [a for a in entry.get("args", ()) if not a[1].startswith(("NDArray", "Symbol"))]
 
 
+class Difference(typing.NamedTuple):
+    operator: str
+    label: str
+    kind: str
+    detail: str
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What came of an operator's cases."""
+
+    cases: int = 0
+    differences: list = dataclasses.field(default_factory=list)
+    reference: list = dataclasses.field(default_factory=list)  # equal to MXNet without oneDNN only
+    undefined: list = dataclasses.field(default_factory=list)  # MXNet's result changes with what memory held
+    lost: list = dataclasses.field(default_factory=list)  # MXNet crashed or hung
+
+
 # -- both sides --------------------------------------------------------------------------------------------------------
 class Oracle:
-    """MXNet 1.9.1 in a process, started again after each crash or hang."""
+    """MXNet 1.9.1 in a process, started again after each crash or hang.
 
-    def __init__(self, python):
-        self.python, self.process = python, None
+    `environment` tells how it differs from an ordinary one.
+    """
+
+    def __init__(self, python, **environment):
+        self.python, self.environment, self.process = python, environment, None
 
     def __call__(self, case):
         if self.process is None:
-            env = {**os.environ, "OMP_NUM_THREADS": "1", "MXNET_ENGINE_TYPE": "NaiveEngine", "PYTHONPATH": ""}
+            env = {**os.environ, "OMP_NUM_THREADS": "1", "MXNET_ENGINE_TYPE": "NaiveEngine", "PYTHONPATH": "", **self.environment}
             self.process = subprocess.Popen([self.python, "-W", "ignore", str(ROOT / "scripts" / "differential_worker.py")], stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
         question = pickle.dumps(case, protocol=4)
@@ -178,20 +220,79 @@ class Oracle:
         return content
 
 
-def invoke(name, arrays, attributes):
+def invoke(name, arrays, attributes, out=None, numpy=False):
     """How Remex calls any operator by its name."""
-    outputs = dispatch.invoke(registry.get(name), arrays, attributes)
+    outputs = dispatch.invoke(registry.get(name), arrays, attributes, out, mx.np.ndarray if numpy else None)
     return outputs if isinstance(outputs, list) else [outputs]
 
 
+class Comparison:
+    """Compares cases with MXNet.
+
+    Where Remex differs, MXNet is asked twice more: with its other CPU kernels (without oneDNN), one of which Remex must equal, and with
+    memory that starts with other content, which shows results that MXNet never set.
+    """
+
+    def __init__(self, python):
+        self.mxnet = Oracle(python, MALLOC_PERTURB_="85")
+        self.without_onednn = Oracle(python, MALLOC_PERTURB_="85", MXNET_MKLDNN_ENABLED="0")
+        self.other_memory = Oracle(python, MALLOC_PERTURB_="170")
+
+    def __call__(self, operator):
+        """The outcome of all cases of an operator."""
+        outcome = Outcome()
+        for label, case in cases_of(operator):
+            outcome.cases += 1
+            tolerance = RECORDS[operator][int(label.split(";")[0].split()[1])].tolerance
+            self._compare(operator, label, case, tolerance, outcome)
+        return outcome
+
+    def _compare(self, operator, label, case, tolerance, outcome):
+        title = f"{operator} ({label})"
+        expected = self.mxnet(case)
+        if "lost" in expected:
+            outcome.lost.append(f"{title}: MXNet {expected['lost']}")
+            return
+        difference = compare(operator, label, case, expected, tolerance)
+        if difference is None:
+            return
+        again = self.other_memory(case)
+        if "lost" in again or any(unset(a, b) for a, b in zip(packed_results(expected), packed_results(again))):
+            outcome.undefined.append(title)
+            return
+        reference = self.without_onednn(case)
+        if "lost" not in reference and compare(operator, label, case, reference, tolerance) is None:
+            outcome.reference.append(f"{title}: {difference.kind}")
+            return
+        outcome.differences.append(difference)
+
+
+def start_worker(python, schema):
+    """Prepare a process that compares operators."""
+    global comparison
+    torch.set_num_threads(1)
+    read_schema(schema)
+    comparison = Comparison(python)
+
+
+def run_operator(name):
+    return comparison(name)
+
+
+def packed_results(found):
+    """The arrays of an answer, in order."""
+    if "error" not in found:
+        for group in ("outputs", "gradients", "inputs"):
+            values = found[group] if group == "outputs" else [found[group][k] for k in sorted(found[group], key=str)]
+            yield from (v for v in values if not isinstance(v, str))
+
+
+def unset(first, second):
+    """Whether two answers to one question differ by more than rounding: a part of them was never computed."""
+    return first != second and (first[:2] != second[:2] or unequal(unpack(first), unpack(second), 1e-5, False) is not None)
+
+
 # -- comparison --------------------------------------------------------------------------------------------------------
-class Difference(typing.NamedTuple):
-    operator: str
-    label: str
-    kind: str
-    detail: str
-
-
 def compare(operator, label, case, expected, tolerance):
     """The first difference between Remex and `expected`, or None."""
     found = evaluate(mx, invoke, case)
@@ -204,13 +305,14 @@ def compare(operator, label, case, expected, tolerance):
             return difference("accepts", f"MXNet: {expected['message']}")
         if "error" not in expected:
             return difference("refuses", f"{found['error']}: {found['message']}")
-        if found["error"] != expected["error"]:
+        if expected["error"] not in found["kinds"]:
             return difference("error type", f"{found['error']} instead of {expected['error']}: {found['message']}")
         return None
     if len(found["outputs"]) != len(expected["outputs"]):
         return difference("outputs", f"{len(found['outputs'])} instead of {len(expected['outputs'])}")
     random = any(found["outputs"] != evaluate(mx, invoke, case, seed=seed)["outputs"] for seed in range(2, 9 if "_random" in operator else 3))
-    half = max((TOLERANCES.get(i[0], 0) for i in case["inputs"]), default=0)  # what was rounded on the way stays so
+    # What was rounded on the way stays so.
+    half = max((TOLERANCES.get("bfloat16" if case["bfloat16"] else i[0], 0) for i in case["inputs"]), default=0)
     for what, ours, theirs in groups(found, expected):
         if "error" in (*ours, *theirs):
             if ("error" in ours) != ("error" in theirs):
@@ -285,53 +387,60 @@ def main():
     parser.add_argument("--schema", default=str(ROOT.parent / "shared" / "reference" / "operators-1.9.1.json"))
     parser.add_argument("--operators", help="only these, separated by commas; patterns are allowed")
     parser.add_argument("--report", default=str(ROOT / "build" / "differential"), help="where the .md and .json go")
+    parser.add_argument("--jobs", type=int, default=2, help="how many operators are compared at the same time")
     parser.add_argument("--show", action="store_true", help="print each difference that no row accepts")
     args = parser.parse_args()
     if not args.mxnet_python:
         parser.error("--mxnet-python (or MXNET_PYTHON) must name a Python that has MXNet 1.9.1")
-    read_schema(args.schema)
-    oracle, rows = Oracle(args.mxnet_python), accepted_rows()
-    counts, open_ones, accepted, lost = collections.Counter(), [], collections.Counter(), []
-    names = [n for n in RECORDS if n not in EXEMPT and (not args.operators or matches(n, args.operators))]
-    for name in names:
-        for label, case in cases_of(name):
-            counts[name] += 1
-            expected = oracle(case)
-            if "lost" in expected:
-                lost.append(f"{name} ({label}): MXNet {expected['lost']}")
-                continue
-            number = int(label.split(";")[0].split()[1])
-            difference = compare(name, label, case, expected, RECORDS[name][number].tolerance)
-            if difference is None:
-                continue
-            row = reason_for(difference, rows)
-            if row is None:
+    rows, names = accepted_rows(), [n for n in RECORDS if n not in EXEMPT and (not args.operators or matches(n, args.operators))]
+    total, open_ones, accepted = Outcome(), [], {}
+    counts = {}
+    with concurrent.futures.ProcessPoolExecutor(args.jobs, initializer=start_worker, initargs=(args.mxnet_python, args.schema)) as pool:
+        for name, outcome in zip(names, pool.map(run_operator, names)):
+            counts[name] = outcome.cases
+            for kind in ("reference", "undefined", "lost"):
+                getattr(total, kind).extend(getattr(outcome, kind))
+            for difference in outcome.differences:
+                row = reason_for(difference, rows)
+                if row is not None:
+                    accepted.setdefault(row, []).append(difference)
+                    continue
                 open_ones.append(difference)
                 if args.show:
                     print(f"{difference.operator} | {difference.label} | {difference.kind} | {difference.detail}", flush=True)
-            else:
-                accepted[row] += 1
-    report(args, names, counts, open_ones, accepted, lost, rows)
+            if sys.stderr.isatty():
+                print(f"\r{sum(counts.values())} cases, {len(open_ones)} differences; {name}\033[K", end="", file=sys.stderr, flush=True)
+    report(args, counts, open_ones, accepted, total, rows)
 
 
-def report(args, names, counts, open_ones, accepted, lost, rows):
-    summary = (f"{datetime.date.today()}: {sum(counts.values())} cases of {len(names)} operators; {len(open_ones)} differences, "
-               f"{sum(accepted.values())} accepted below; in {len(lost)} cases MXNet crashed or hung.")
-    print(summary)
+def report(args, counts, open_ones, accepted, total, rows):
+    summary = (f"{datetime.date.today()}: {sum(counts.values())} cases of {len(counts)} operators; {len(open_ones)} differences, "
+               f"{sum(map(len, accepted.values()))} accepted below; {len(total.reference)} cases equal only MXNet's kernels without oneDNN, "
+               f"in {len(total.undefined)} MXNet's result changes with what memory held, in {len(total.lost)} it crashed or hung.")
+    print(("\r\033[K" if sys.stderr.isatty() else "") + summary)
     per_operator = collections.Counter(d.operator for d in open_ones)
     for name, n in per_operator.most_common():
         print(f"  {name}: {n} of {counts[name]}")
     path = pathlib.Path(args.report)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".json").write_text(json.dumps({
-        "cases": counts, "differences": [d._asdict() for d in open_ones], "accepted": {rows[i][0] + " " + rows[i][1]: n for i, n in accepted.items()},
-        "lost": lost, "unused rows": [rows[i] for i in range(len(rows)) if i not in accepted]}, indent=1))
+    content = {
+        "cases": counts,
+        "differences": [d._asdict() for d in open_ones],
+        "accepted": [{"row": rows[i], "differences": [d._asdict() for d in found]} for i, found in accepted.items()],
+        "unused rows": [rows[i] for i in range(len(rows)) if i not in accepted],
+        "without oneDNN": total.reference,
+        "undefined": total.undefined,
+        "lost": total.lost,
+    }
+    path.with_suffix(".json").write_text(json.dumps(content, indent=1))
     lines = ["# Differences between Remex and MXNet 1.9.1", "", summary, "", "| operator | case | what | detail |", "|---|---|---|---|"]
     escaped = ([str(c).replace("|", "\\|").replace("\n", " ") for c in d] for d in open_ones)
     lines += [f"| {' | '.join(d)} |" for d in escaped]
     lines += ["", "## Operators", "", "| operator | cases | differences |", "|---|---|---|"]
-    lines += [f"| {n} | {counts[n]} | {per_operator[n]} |" for n in names]
-    lines += ["", "## Lost cases", "", *(f"- {item}" for item in lost)]
+    lines += [f"| {n} | {counts[n]} | {per_operator[n]} |" for n in counts]
+    for title, items in (("Equal to MXNet without oneDNN only", total.reference), ("Where MXNet's result changes with what memory held",
+                         total.undefined), ("Lost cases", total.lost)):
+        lines += ["", f"## {title}", "", *(f"- {item}" for item in items)]
     path.with_suffix(".md").write_text("\n".join(lines) + "\n")
     if not args.operators:
         write_summary(summary)

@@ -47,32 +47,44 @@ def evaluate(mx, invoke, case, seed=1):
     ----------
     mx : module
     invoke : callable
-        ``invoke(operator name, arrays, attributes as strings)`` returns a list of arrays.
+        ``invoke(operator name, arrays, attributes as strings, out, numpy)`` returns a list of arrays.
     case : dict
-        `operator`, `inputs` (packed), `attributes`, `gradient` (positions), `grad_req`, `training`.
+        `operator`, `inputs` (packed), `attributes`, `gradient` (positions), `grad_req`, `training`; `out`: the positions of the inputs
+        that receive the results, or None; `semantics`: ``"legacy"``, ``"np_shape"`` (sizes of 0 and no axes are what they say), or
+        ``"numpy"`` (arrays of ``mx.np`` besides); `bfloat16`: whether float32 inputs are converted.
     """
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), contextlib.ExitStack() as stack:
             warnings.simplefilter("ignore")
+            if case["semantics"] != "legacy":
+                stack.enter_context(mx.util.np_shape(True))
+            if case["semantics"] == "numpy":
+                stack.enter_context(mx.util.np_array(True))
             return _evaluate(mx, invoke, case, seed)
     except Exception as error:
-        return {"error": type(error).__name__, "message": one_line(error)}
+        return {"error": type(error).__name__, "kinds": [c.__name__ for c in type(error).__mro__], "message": one_line(error)}
 
 
 def _evaluate(mx, invoke, case, seed):
     mx.random.seed(seed)
+    numpy = case["semantics"] == "numpy"
+    make = mx.np.array if numpy else mx.nd.array
     given = [unpack(p) for p in case["inputs"]]
-    arrays = [mx.nd.array(a, dtype=a.dtype) for a in given]
+    arrays = [make(a, dtype=a.dtype) for a in given]
+    if case["bfloat16"]:
+        arrays = [invoke("Cast", [a], {"dtype": "bfloat16"}, None, numpy)[0] if g.dtype == "float32" else a for a, g in zip(arrays, given)]
+        given = [unpack(pack(a.asnumpy())) for a in arrays]
     for i in case["gradient"]:
         arrays[i].attach_grad(case["grad_req"])
         if case["grad_req"] == "add":
             arrays[i].grad[:] = 1
+    out = None if case["out"] is None else [arrays[i] for i in case["out"]]
     with contextlib.ExitStack() as stack:
         if case["gradient"]:
             stack.enter_context(mx.autograd.record(train_mode=case["training"]))
         else:
             stack.enter_context(mx.autograd.train_mode() if case["training"] else mx.autograd.predict_mode())
-        outputs = invoke(case["operator"], arrays, case["attributes"])
+        outputs = invoke(case["operator"], arrays, case["attributes"], out, numpy)
     found = {"outputs": [], "gradients": {}, "inputs": {}}
     for output in outputs:
         if output.size > LARGEST:
@@ -80,13 +92,12 @@ def _evaluate(mx, invoke, case, seed):
         found["outputs"].append(pack(output.asnumpy()))
     for i, (array, before) in enumerate(zip(arrays, given)):
         if not case["gradient"]:
-            after = array.asnumpy()
+            after = unpack(pack(array.asnumpy()))
             if not np.array_equal(after, before, equal_nan=after.dtype.kind == "f"):
                 found["inputs"][i] = pack(after)
     if case["gradient"]:
         try:
-            mx.autograd.backward(outputs, [mx.nd.array(head_gradient(o.shape, o.dtype), dtype=o.dtype) for o in outputs],
-                                 train_mode=case["training"])
+            mx.autograd.backward(outputs, [make(head_gradient(o.shape, o.dtype), dtype=o.dtype) for o in outputs], train_mode=case["training"])
             found["gradients"] = {i: pack(arrays[i].grad.asnumpy()) for i in case["gradient"]}
         except mx.base.MXNetError as error:
             found["gradients"] = {"error": one_line(error)}
@@ -102,12 +113,12 @@ def _mxnet_invoke():
     from mxnet.base import _LIB, OpHandle, c_str, check_call
     handles = {}
 
-    def invoke(name, arrays, attributes):
+    def invoke(name, arrays, attributes, out, numpy):
         if name not in handles:
             handle = OpHandle()
             check_call(_LIB.NNGetOpHandle(c_str(name), ctypes.byref(handle)))
             handles[name] = handle.value
-        outputs = _imperative_invoke(handles[name], arrays, list(attributes), list(attributes.values()), None, False, False)
+        outputs = _imperative_invoke(handles[name], arrays, list(attributes), list(attributes.values()), out, numpy, False)
         return outputs if isinstance(outputs, list) else [outputs]
     return invoke
 

@@ -226,3 +226,12 @@ def test_gradients_flow_into_torch():
     y.backward()
     assert t.grad.tolist() == [18, 18]
     assert not (nd.from_torch(t) * 2).as_torch().requires_grad
+
+
+def test_a_head_gradient_may_have_more_rows_than_its_head():
+    x = mx.nd.ones((3, 2))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = x * 2
+    y.backward(mx.nd.arange(8).reshape((4, 2)))
+    assert x.grad.asnumpy().tolist() == [[0, 2], [4, 6], [8, 10]]

@@ -93,7 +93,7 @@ def test_monitors_see_every_output():
     assert seen["r_output"] == [0, 2] and len(seen) == 2
     exe.set_monitor_callback(lambda name, array: seen.update({name: array.asnumpy().tolist()}), monitor_all=True)
     exe.forward(x=nd.array([-1, 3]))
-    assert seen["x"] == [-1, 3] and seen["r_data"] == [-2, 6]
+    assert seen["x"] == [-1, 3] and seen["r_input0"] == [-2, 6]
 
 
 def test_failures_name_the_node():
@@ -136,7 +136,7 @@ def test_common_expressions_are_computed_once(monkeypatch):
 
 def test_unknown_backends_are_named(monkeypatch):
     monkeypatch.setenv("MXNET_SUBGRAPH_BACKEND", "warp")
-    with pytest.raises(mx.MXNetError, match="no backend is called 'warp'; there are native"):
+    with pytest.raises(mx.MXNetError, match="no backend is called 'warp'; there are inductor, native, openvino, auto, and MKLDNN"):
         (mx.sym.var("x") * 2).simple_bind(mx.cpu(), x=(1,))
 
 
@@ -148,3 +148,21 @@ def test_model_parallel_groups_run():
     exe = y.simple_bind(mx.cpu(), group2ctx={"a": mx.cpu(1), "b": mx.cpu(2)}, x=(1,))
     assert exe.arg_dict["x"].context == mx.cpu(1)
     assert exe.forward(x=nd.array([3]))[0].asscalar() == 7
+
+
+def test_a_monitor_of_everything_is_told_of_variables_where_they_are_read():
+    told = []
+    data = mx.sym.Variable("data")
+    executor = mx.sym.concat(data, mx.sym.FullyConnected(data, num_hidden=2, name="fc"), dim=1, name="both").simple_bind(mx.cpu(), data=(1, 3))
+    executor.set_monitor_callback(lambda name, array: told.append(mx.base.py_str(name)), monitor_all=True)
+    executor.forward()
+    assert told == ["data", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias", "fc_output",
+                    "data", "both_arg0", "both_arg1", "both_output"]
+
+
+def test_integers_that_are_converted_first_get_a_gradient():
+    exe = mx.sym.Cast(mx.sym.var("x"), dtype="float32").bind(
+        mx.cpu(), {"x": nd.array([5, 6, 7], dtype="int32")}, {"x": nd.zeros(3, dtype="int32")})
+    exe.forward(is_train=True)
+    exe.backward(nd.array([1, -2.9, 3]))
+    assert exe.grad_arrays[0].asnumpy().tolist() == [1, -2, 3]

@@ -129,3 +129,11 @@ def test_ndarray_op():
 def test_python_op_alone_is_no_symbol():
     with pytest.warns(UserWarning), pytest.raises(NotImplementedError, match="must be a NumpyOp or an NDArrayOp"):
         mx.operator.PythonOp()(mx.sym.var("x"))
+
+
+def test_arguments_are_described_in_mxnets_words():
+    found = mx.operator.get_operator_arguments("Activation")
+    assert found.types == ["NDArray-or-Symbol", "{'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}, required"]
+    types = dict(zip(*mx.operator.get_operator_arguments("Convolution")[1:]))
+    assert types["kernel"] == "Shape(tuple), required" and types["no_bias"] == "boolean, optional, default=0"
+    assert types["cudnn_tune"] == "{None, 'fastest', 'limited_workspace', 'off'},optional, default='None'"

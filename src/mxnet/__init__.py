@@ -38,17 +38,18 @@ from .attribute import AttrScope  # noqa: E402
 from .util import (is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape)  # noqa: E402
 
 # What most programs need only a part of is imported when it is first asked for.
-_LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "viz": "visualization", "img": "image", "init": "initializer", "np": "numpy",
-         "npx": "numpy_extension"}
-_SUBMODULES = {"callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "executor_manager", "gluon", "graph", "image",
-               "initializer", "io", "kvstore", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module", "monitor",
-               "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_signature", "onnx", "optimizer", "profiler",
-               "recordio", "registry", "rnn", "rtc", "runtime", "test_utils", "tools", "torch", "visualization"}
+_LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "th": "torch", "viz": "visualization", "img": "image", "init": "initializer",
+         "np": "numpy", "npx": "numpy_extension", "np_symbol": "symbol.numpy"}
+_SUBMODULES = {"api", "callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "executor_manager", "gluon", "graph",
+               "image", "initializer", "io", "kvstore", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module",
+               "monitor", "ndarray_doc", "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_fallback",
+               "numpy_op_signature", "onnx", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime", "symbol_doc",
+               "test_utils", "tools", "torch", "tvmop", "visualization"}
 
 
 def __getattr__(name):
     target = _LAZY.get(name, name)
-    if target in _SUBMODULES:
+    if target in _SUBMODULES or target in _LAZY.values():
         try:
             module = _importlib.import_module(f"{__name__}.{target}")
         except ModuleNotFoundError as error:

@@ -3,10 +3,12 @@
 Torch's autograd does the differentiation; what is here is MXNet's interface to it: which arrays are recorded, where gradients go.
 """
 import time
+from ctypes import POINTER  # noqa: F401
+from threading import Lock  # noqa: F401
 
 import torch
 
-from .base import MXNetError
+from .base import MXNetError, c_array, c_array_buf, c_handle_array, check_call, string_types  # noqa: F401
 from .ndarray import NDArray, dispatch
 from .ndarray.dispatch import Recorded, TapeNode, entry_of, mode
 
@@ -127,8 +129,10 @@ def _heads(heads, head_grads, what):
                              "first backward")
         if not head._data.requires_grad:
             continue
-        recorded = getattr(head._data, "shadow", head._data)  # of an integer array; see ndarray/integers.py
+        recorded = getattr(head._data, "shadow", head._data)  # of an integer array; see ops/integers.py
         tensors.append(recorded)
+        if seed is not None and len(seed.shape) == len(head.shape) > 0 and seed.shape[1:] == head.shape[1:] and seed.shape[0] > head.shape[0]:
+            seed = seed[:head.shape[0]]  # MXNet reads as many rows as it needs: a gradient for the longest of several results serves all
         if seed is not None and seed.shape != head.shape:
             raise MXNetError(f"{what}: a head gradient of shape {seed.shape} for a head of shape {head.shape}")
         seeds.append(torch.ones_like(recorded) if seed is None else seed._data.to(recorded.device, recorded.dtype))
@@ -169,7 +173,7 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
     for v in variables:
         if not v.reached:  # nothing differentiable leads there: its gradient is zero
             if v.grad_req == "write" and v.grad is not None:
-                v.grad[:] = 0
+                v.grad[... if v.grad.ndim == 0 else slice(None)] = 0
             v.fresh = True
     if start:
         dispatch.call_observer("autograd.backward", start, time.perf_counter_ns())
@@ -260,6 +264,10 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
     for i, (v, g) in enumerate(zip(variables, grads)):
         if g is None:
             raise MXNetError(f"grad: the heads do not depend on variable {i}, or it was replaced after it was recorded")
+        if g.is_sparse and not create_graph:
+            results.append(_stored_by_rows(g, v))
+            continue
+        g = g.to_dense() if g.is_sparse else g
         out = type(v)._new(g if create_graph else g.detach(), v._ctx) if not v._is_sparse else NDArray._new(g, v._ctx)
         if create_graph:
             out._autograd = Recorded(TapeNode(_GRADIENT, {}, [entry_of(h) for h in heads]), 0)
@@ -269,6 +277,14 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
             if head._autograd.node is not None:
                 head._autograd.node.freed = True
     return results
+
+
+def _stored_by_rows(gradient, variable):
+    """A gradient of which torch has only some rows, as a row_sparse array."""
+    from .ndarray.sparse import zeros
+    result = zeros("row_sparse", variable.shape, ctx=variable._ctx, dtype=variable.dtype)
+    result._take_dense(gradient.detach())
+    return result
 
 
 class _NamedCall:

@@ -1,5 +1,5 @@
 """What every other module needs: the error types, the type groups clients test against, small helpers."""
-import sys
+import ctypes
 
 import numpy as np
 
@@ -53,6 +53,40 @@ class MXNetNotImplementedError(MXNetError, NotImplementedError):
     """A feature that this build can't offer; the message says why and what to use instead."""
 
 
+error_types: dict = {}  # what `register_error` knows: name -> class
+
+
+def register_error(func_name=None, cls=None):
+    """Make a class of errors known by name, as a decorator or by ``register_error("Name", cls)``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> @mx.error.register
+    ... class OutOfPaper(mx.MXNetError):
+    ...     pass
+    >>> mx.base.error_types["OutOfPaper"].__name__
+    'OutOfPaper'
+    """
+    if isinstance(func_name, type):
+        return register_error(func_name.__name__, func_name)
+
+    def register(error):
+        error_types[func_name or error.__name__] = error
+        return error
+
+    return register if cls is None else register(cls)
+
+
+def check_call(ret):
+    """Raise an MXNetError if `ret`, what a C function has returned, is not 0.
+
+    MXNet's own C functions don't exist here; this serves programs that call their own in the same way.
+    """
+    if ret != 0:
+        raise MXNetError(f"a C function returned the error code {ret}")
+
+
 class _NullType:
     """The default of generated operator functions: 'not given', where None is a value of its own."""
 
@@ -76,9 +110,8 @@ string_types = (str,)
 numeric_types = (float, int, np.generic)
 integer_types = (int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 mx_real_t = np.float32
-mx_uint = int
-mx_float = float
-py_str = str if sys.version_info >= (3,) else bytes
+mx_int, mx_uint, mx_int64, mx_float = ctypes.c_int, ctypes.c_uint, ctypes.c_int64, ctypes.c_float
+mx_float_p = ctypes.POINTER(mx_float)
 
 
 def _as_list(obj):
@@ -89,11 +122,81 @@ def _as_list(obj):
 class classproperty:
     """A read-only property of a class."""
 
-    def __init__(self, getter):
-        self.getter = getter
+    def __init__(self, func):
+        self.func = func.__func__ if isinstance(func, (classmethod, staticmethod)) else func
 
     def __get__(self, instance, owner):
-        return self.getter(owner)
+        return self.func(owner)
+
+
+def with_metaclass(meta, *bases):
+    """A class to inherit from that has the metaclass `meta` and the given bases."""
+    return meta("WithMetaclass", bases, {})
+
+
+# -- for programs that call C libraries of their own --------------------------------------------------------------------------
+
+def py_str(x):
+    """Text out of the bytes that C strings are; what is text already, like the names that monitors get here, stays."""
+    return x if isinstance(x, str) else x.decode("utf-8")
+
+
+def c_str(string):
+    """A C string (``char *``) of a text."""
+    return ctypes.c_char_p(string.encode())
+
+
+def c_str_array(strings):
+    """A C array of strings (``char **``)."""
+    return c_array(ctypes.c_char_p, [s.encode() for s in strings])
+
+
+def c_array(ctype, values):
+    """A C array of the type `ctype` with the given values.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> list(mx.base.c_array(mx.base.mx_float, [1, 2]))
+    [1.0, 2.0]
+    """
+    return (ctype * len(values))(*values)
+
+
+def c_array_buf(ctype, buf):
+    """A C array of the type `ctype` in the memory of a writable buffer such as ``array.array``; memory is shared."""
+    return (ctype * len(buf)).from_buffer(buf)
+
+
+def c_handle_array(objs):
+    """A C array of the pointers in the ``handle`` of each object."""
+    return c_array(ctypes.c_void_p, [obj.handle for obj in objs])
+
+
+def ctypes2buffer(cptr, length):
+    """`length` bytes from a ``char *``, copied into a bytearray.
+
+    Raises
+    ------
+    TypeError
+        If `cptr` is no ``POINTER(c_char)``.
+    """
+    if not isinstance(cptr, ctypes.POINTER(ctypes.c_char)):
+        raise TypeError(f"a char pointer is needed, received {type(cptr).__name__}")
+    return bytearray(ctypes.string_at(cptr, length))
+
+
+def ctypes2numpy_shared(cptr, shape):
+    """A numpy array of `shape` over the floats that a ``POINTER(mx_float)`` points to; memory is shared.
+
+    Raises
+    ------
+    RuntimeError
+        If `cptr` is no pointer to floats.
+    """
+    if not isinstance(cptr, mx_float_p):
+        raise RuntimeError(f"a float pointer is needed, received {type(cptr).__name__}")
+    return np.ctypeslib.as_array(cptr, tuple(shape))
 
 
 def data_dir():

@@ -4,7 +4,7 @@ import threading
 
 import torch
 
-from .base import MXNetError
+from .base import MXNetError, check_call, classproperty, with_metaclass  # noqa: F401
 
 _state = threading.local()
 

@@ -6,20 +6,23 @@ import inspect
 import itertools
 import time
 import warnings
+from ctypes import POINTER, pointer  # noqa: F401
+from threading import Lock  # noqa: F401
 
 import numpy as np
 import torch
 
 from . import autograd
 from . import name as _name
-from .base import MXNetError
+from .base import MXNetError, c_array, c_array_buf, check_call, ctypes2numpy_shared, py_str  # noqa: F401
 from .context import current_context
 from .ndarray import NDArray, dispatch, zeros
 from .ndarray.dispatch import mode
 from .ndarray.ndarray import context_of
-from .ops import dtypes
+from .ops import dtypes, schema
 from .ops.registry import OPERATORS, Operator, get
 from .symbol import inference
+from .util import is_np_array  # noqa: F401
 
 _props = {}
 
@@ -145,8 +148,35 @@ def get_operator_arguments(op_name):
     op = get(op_name)
     names = [*op.inputs, *op.attributes]
     types = ["NDArray-or-Symbol[]" if op.variadic and n == op.inputs[-1] else "NDArray-or-Symbol" for n in op.inputs]
-    types += [f"{a.expected}, {'required' if a.required else f'optional, default={a.default!r}'}" for a in op.attributes.values()]
+    types += [_described(a) for a in op.attributes.values()]
     return OperatorArguments(len(names), names, types)
+
+
+_TYPE_NAMES = {int: "int", float: "float", bool: "boolean", str: "string", schema.Shape: "Shape(tuple)", schema.Floats: "tuple of <float>",
+               schema.Axes: "Shape or None"}
+_DATA_TYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int32", "int64", "int8", "uint8")
+
+
+def _described(attribute):
+    """An attribute's type and default in the words of MXNet's parameter tables."""
+    choices = attribute.choices or (_DATA_TYPES if attribute.kind is schema.DType else None)
+    if choices:
+        listed = ", ".join(["None"] * attribute.optional + sorted(repr(str(c)) for c in choices))
+        kind, default, comma = f"{{{listed}}}", repr(schema.to_string(attribute.default)), ","
+    else:
+        kind = _TYPE_NAMES[attribute.kind]
+        if attribute.bounds is not None and attribute.kind is int and (attribute.bounds[0] or 0) >= 0:
+            kind += " (non-negative)"
+        if attribute.optional:
+            kind = f"{kind.removesuffix('(tuple)').rstrip()} or None"
+        default, comma = attribute.default, ", "
+        if attribute.kind is bool and default is not None:
+            default = int(default)
+        elif isinstance(default, tuple):
+            default = list(default)
+        elif kind in ("int", "string", "int or None"):
+            default = repr(str(default))
+    return f"{kind}, required" if attribute.required else f"{kind}{comma}optional, default={default}"
 
 
 @functools.lru_cache(maxsize=256)

@@ -115,3 +115,22 @@ def test_get_symbol_shows_the_graph():
     recorded = mx.autograd.get_symbol(y)
     assert recorded.list_arguments() == ["var0"]
     assert recorded.eval(var0=x)[0].asscalar() == 14
+
+
+def test_handle_and_kind_of_graph():
+    op = mx.nd.CachedOp(mx.sym.var("x") + 1)
+    assert op.handle.input_names == ["x"] and op.is_np_sym is False
+    assert mx.nd.CachedOp(mx.sym.np.sin(mx.sym.var("x").as_np_ndarray())).is_np_sym is True
+
+
+def test_sparse_inputs_stay_sparse():
+    x = mx.nd.array([[0, 0], [1, 2]]).tostype("row_sparse")
+    x.attach_grad()
+    variable = mx.sym.var("x")
+    op = mx.nd.CachedOp(mx.sym.Group([mx.sym.square(variable), variable]))
+    with mx.autograd.record():
+        squares, same = op(x)
+    squares.backward()
+    assert (squares.stype, same.stype, x.grad.stype) == ("row_sparse",) * 3 and same is not x
+    assert x.grad.data.asnumpy().tolist() == [[2, 4]]
+    assert op(x, out=[mx.nd.zeros((2, 2)), mx.nd.zeros((2, 2))])[0].asnumpy().tolist() == [[0, 0], [1, 4]]

@@ -146,3 +146,11 @@ def test_pcc_grows_with_the_classes():
 def test_what_does_not_fit(m, labels, predictions, message):
     with pytest.raises(ValueError, match=message):
         m.update([mx.nd.array(x) for x in labels], [mx.nd.array(x) for x in predictions])
+
+
+def test_sums_of_pearsons_correlation():
+    m = metric.PearsonCorrelation(average="micro")
+    assert m.update_variance(np.array([1., 2, 4]), 2, 1.5, .5) == (5, pytest.approx(2), pytest.approx(6))
+    m.update_cov(np.array([1., 2]), np.array([2., 2]))
+    m.update_cov(np.array([3., 5]), np.array([4., 7]))
+    assert m._micro(1)[1] == pytest.approx(.9705690415381713)

@@ -80,3 +80,21 @@ def test_adamw_takes_a_number_or_an_array():
         w, m, v = nd.array([1.]), nd.zeros((1,)), nd.zeros((1,))
         contrib.adamw_update(w, nd.array([0.5]), m, v, scale, lr=0.1, eta=1, out=w)
         np.testing.assert_allclose([w.asscalar(), m.asscalar(), v.asscalar()], [0.6837723, 0.05, 0.00025], rtol=1e-5)
+
+
+def test_backward_functions_give_the_gradients_of_inputs():
+    assert contrib.backward_gradientmultiplier(nd.array([1, 2]), scalar=3).asnumpy().tolist() == [3, 6]
+    g, = contrib.backward_quadratic(nd.array([1, 2]), nd.array([3, 4]), a=1, b=2, c=5)
+    assert g.asnumpy().tolist() == [8, 20]
+    out = nd.zeros((2,))
+    assert contrib.backward_quadratic(nd.array([1, 2]), nd.array([3, 4]), a=1, b=2, c=5, out=out) is out and out.asnumpy().tolist() == [8, 20]
+    old, _, new = contrib.backward_index_copy(nd.array([[1, 2], [3, 4]]), nd.zeros((2, 2)), nd.array([1], dtype="int32"), nd.ones((1, 2)))
+    assert old.asnumpy().tolist() == [[1, 2], [0, 0]] and new.asnumpy().tolist() == [[3, 4]]
+    with pytest.raises(mx.MXNetError, match="backward_quadratic takes NDArrays: 1 for the gradients of the outputs, then the inputs"):
+        contrib.backward_quadratic(nd.array([1, 2]), a=1)
+
+
+def test_symbols_of_gradients_say_what_to_do():
+    assert mx.sym.contrib.backward_gradientmultiplier(mx.sym.var("x"), scalar=2).eval(x=nd.array([3]))[0].asscalar() == 6
+    with pytest.raises(mx.MXNetError, match="bind the graph and call backward"):
+        mx.sym.contrib.backward_quadratic(mx.sym.var("g"), mx.sym.var("x"))

@@ -232,5 +232,22 @@ def test_what_shares_memory():
         assert (x.asnumpy() == 0).all()
 
 
-def test_reshape_to_less_keeps_the_beginning():
-    assert grid().reshape((2, 2)).asnumpy().tolist() == [[0, 1], [2, 3]]
+def test_reshape_to_less_is_refused():
+    with pytest.raises(ValueError, match=r"cannot reshape array of size \d+ into shape \(2, 2\), which has 4 entries"):
+        grid().reshape((2, 2))
+
+
+def test_negative_steps_beside_index_arrays():
+    x = mx.nd.arange(12).reshape((3, 4))
+    assert x[[0, 2], ::-2].asnumpy().tolist() == [[3, 1], [11, 9]]
+    x[::-1, [0, 1]] = mx.nd.array([[10, 11], [20, 21], [30, 31]])
+    assert x.asnumpy().tolist() == [[30, 31, 2, 3], [20, 21, 6, 7], [10, 11, 10, 11]]
+
+
+def test_files_of_empty_arrays_need_the_mode_they_were_saved_in(tmp_path):
+    name = str(tmp_path / "a.params")
+    with mx.np_shape(True):
+        mx.nd.save(name, [mx.nd.zeros((0, 4))])
+        assert mx.nd.load(name)[0].shape == (0, 4)
+    with pytest.raises(mx.MXNetError, match=r"shape \(0, 4\) was saved with NumPy's shape semantics; load it inside mx.np_shape\(True\)"):
+        mx.nd.load(name)

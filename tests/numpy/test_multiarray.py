@@ -166,3 +166,31 @@ def test_out_and_ufunc_arguments():
     assert np.add(1, 2) == 3 and np.sin(0) == 0
     with pytest.raises(TypeError, match="not supported"):
         np.sin("a")
+
+
+def test_values_with_leading_axes_of_size_1_fit_a_reversed_selection():
+    x = np.zeros((3, 2))
+    x[::-1] = np.array([[[1, 2], [3, 4], [5, 6]]])
+    assert x.tolist() == [[5.0, 6.0], [3.0, 4.0], [1.0, 2.0]]
+    x[::-1, 0] = onp.array([[7, 8, 9]])
+    assert x[:, 0].tolist() == [9.0, 8.0, 7.0]
+    with pytest.raises(ValueError, match=r"cannot assign values of shape \(2, 3, 2\) to a selection of shape \(3, 2\)"):
+        x[::-1] = np.zeros((2, 3, 2))
+
+
+def test_what_no_gradient_reaches_is_zero_also_without_axes():
+    x = np.array(3.0)
+    x.attach_grad()
+    x.grad[()] = 7
+    with mx.autograd.record():
+        y = x > 1
+    y.backward()
+    assert x.grad.item() == 0.0
+
+
+def test_assignment_to_reversed_slices_beside_index_arrays():
+    x = np.arange(12).reshape(4, 3)
+    x[::-1, [0, 2]] = np.arange(8).reshape(4, 2) * 10
+    assert x.tolist() == [[60.0, 1.0, 70.0], [40.0, 4.0, 50.0], [20.0, 7.0, 30.0], [0.0, 10.0, 10.0]]
+    x[np.array([0, 2], dtype="int64"), ::-2] = np.array([-1, -2])
+    assert x.tolist() == [[-2.0, 1.0, -1.0], [40.0, 4.0, 50.0], [-2.0, 7.0, -1.0], [0.0, 10.0, 10.0]]

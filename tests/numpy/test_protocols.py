@@ -55,3 +55,18 @@ def test_mixing_with_numpy_arrays_is_refused():
 def test_lazy_import_registers_operators():
     assert mx.ops.get("_npi_add").name == "_npi_add"
     assert mx.ops.get("_npx_nonzero") is mx.ops.get("_npi_nonzero")
+
+
+def test_several_results_come_as_from_the_installed_numpy():
+    x = np.array([[2.0, 0.0], [0.0, 3.0]])
+    for name in ("linalg.eig", "linalg.eigh", "broadcast_arrays", "meshgrid", "atleast_2d"):
+        function = onp
+        for part in name.split("."):
+            function = getattr(function, part)
+        arguments = (x,) if "linalg" in name else (x, x) if name != "meshgrid" else (x[0], x[0])
+        result = function(*arguments)
+        assert type(result) is type(function(*(a.asnumpy() for a in arguments))), name
+        assert all(type(r) is np.ndarray for r in result), name
+    values, vectors = onp.linalg.eig(x)
+    assert values.tolist() == [2.0, 3.0] and vectors.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert type(np.linalg.eig(x)) is tuple

@@ -82,3 +82,12 @@ def test_arange_like():
     assert mx.sym.contrib.arange_like(mx.sym.Variable("x"), axis=1).infer_shape(x=(2, 3))[1] == [(3,)]
     with pytest.raises(MXNetError, match=r"`axis` must be in \[-2, 1\] for 2-D data, received 2"):
         like(x, axis=2)
+
+
+def test_arange_of_whole_numbers_counts_in_whole_steps():
+    assert mx.nd.arange(0.5, 6, 1.5, repeat=2, dtype="int32").asnumpy().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert mx.nd.arange(0.5, 6, 1.5).asnumpy().tolist() == [0.5, 2, 3.5, 5]
+
+
+def test_eye_is_square_without_a_number_of_columns():
+    assert mx.nd.eye(2, -1, 1).asnumpy().tolist() == [[0, 1], [0, 0]]

@@ -82,3 +82,43 @@ def test_shapes_without_data():
     assert mx.sym.image.to_tensor(image).infer_shape(image=(4, 5, 3))[1] == [(3, 4, 5)]
     assert mx.sym.image.resize(image, size=(7, 6)).infer_shape(image=(2, 4, 5, 3))[1] == [(2, 6, 7, 3)]
     assert mx.sym.image.to_tensor(image).infer_type(image="uint8")[1] == [np.float32]
+
+
+def test_an_image_is_decoded_by_mxnets_old_names():
+    cv2 = pytest.importorskip("cv2")
+    picture = np.arange(4 * 5 * 3, dtype="uint8").reshape(4, 5, 3)
+    data = cv2.imencode(".png", picture)[1].tobytes()
+    found = mx.nd._internal._imdecode(None, 0, 1, 1, 3, 4, 3, len(data), str_img=data + b"rest")
+    assert found.asnumpy().tolist() == picture[1:4, 1:3, ::-1].transpose(2, 0, 1)[None].astype("float32").tolist()
+    with pytest.raises(mx.MXNetError, match="`size` is 9, and `str_img` has 3 bytes"):
+        mx.nd._internal._imdecode(size=9, str_img=b"abc")
+    node = mx.sym._internal._imdecode(mx.sym.var("mean"), index=0, x0=0, y0=0, x1=0, y1=0, c=3, size=7)
+    with pytest.raises(mx.MXNetError, match="the 7 bytes of the image are not among the inputs of a graph; decode with mx.nd.imdecode"):
+        node.eval(mean=mx.nd.zeros((3, 4, 5)))
+
+
+@pytest.mark.parametrize("call", [mx.nd.image.flip_left_right, mx.nd.image.random_flip_top_bottom,
+                                  lambda x: mx.nd.image.random_brightness(x, 0.5, 1.5), lambda x: mx.nd.image.crop(x, 0, 0, 1, 1)])
+def test_images_have_one_or_three_channels(call):
+    with pytest.raises(MXNetError, match="must hold 1 or 3 channels, received \\(2, 3, 4\\)"):
+        call(mx.nd.ones((2, 3, 4)))
+
+
+def test_border_of_a_fourth_channel_is_zero():
+    image = mx.nd.array(np.arange(4).reshape(1, 1, 4), dtype="uint8")
+    assert mx.nd._internal._cvcopyMakeBorder(image, top=1, bot=0, left=0, right=0, value=7).asnumpy().tolist() == [[[7, 7, 7, 0]], [[0, 1, 2, 3]]]
+
+
+def test_attributes_of_opencv_are_checked():
+    image = mx.nd.ones((2, 2, 3), dtype="uint8")
+    with pytest.raises(MXNetError, match="`interp` must be one of OpenCV's methods 0 to 5, received 9"):
+        mx.nd._internal._cvimresize(image, w=3, h=3, interp=9)
+    with pytest.raises(MXNetError, match="`flag` must be an integer of at least 0, received -1"):
+        mx.nd._internal._cvimdecode(mx.nd.ones((4,), dtype="uint8"), flag=-1)
+
+
+def test_normalized_bytes_stay_bytes():
+    image = mx.nd.array(np.arange(12).reshape(3, 2, 2) * 20, dtype="uint8")
+    out = mx.nd.image.normalize(image, mean=(1.5, 2, 3), std=(2, 0.5, 4))
+    assert out.dtype == np.uint8
+    assert out.asnumpy().tolist() == [[[0, 9], [19, 29]], [[156, 196], [236, 20]], [[39, 44], [49, 54]]]

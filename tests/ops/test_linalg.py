@@ -53,3 +53,11 @@ def test_output_names():
     assert mx.sym.linalg.det(a, name="d").list_outputs() == ["d_output0"]
     assert mx.sym.linalg.slogdet(a, name="d").list_outputs() == ["d_output0", "d_output1"]
     assert mx.sym.linalg.potrf(a, name="d").list_outputs() == ["d_output"]
+
+
+@pytest.mark.parametrize("name", ["trmm", "trsm"])
+def test_triangular_products_do_not_broadcast(name):
+    with pytest.raises(MXNetError, match=f"linalg_{name}: A must be square matrices that fit the rows of B.*\\(1, 3, 3\\) and \\(3, 5\\)"):
+        getattr(mx.nd.linalg, name)(mx.nd.ones((1, 3, 3)), mx.nd.ones((3, 5)))
+    with pytest.raises(MXNetError, match=f"linalg_{name}: A must be square matrices that fit the columns of B"):
+        getattr(mx.nd.linalg, name)(mx.nd.ones((3, 3)), mx.nd.ones((3, 5)), rightside=True)

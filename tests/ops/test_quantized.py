@@ -205,3 +205,29 @@ def test_symbols():
 def test_what_is_not_supported(name, attributes, match):
     with pytest.raises(mx.MXNetError, match=match):
         getattr(C, name)(int8([Q]), one(-1), one(1), **attributes)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: C.dequantize(nd.array(X), one(-1), one(1)), "_contrib_dequantize: `data` must be int8 or uint8, received float32"),
+    (lambda: C.quantize(nd.array(X, dtype="float64"), one(-1), one(1)), "_contrib_quantize: `data` must be float32, received float64"),
+    (lambda: C.quantize_v2(nd.array(X, dtype="int32")), "_contrib_quantize_v2: `data` must be float32 or int8 or uint8, received int32"),
+    (lambda: C.requantize(int8(Q), one(-1), one(1)), "_contrib_requantize: `data` must be int32, received int8"),
+    (lambda: C.quantized_act(nd.array(X), one(-1), one(1), act_type="relu"), "_contrib_quantized_act: `data` must be int8 or uint8"),
+    (lambda: C.quantized_pooling(nd.ones((1, 1, 4, 4)), one(-1), one(1), kernel=(2, 2)), "_contrib_quantized_pooling: `data` must be int8 or uint8"),
+    (lambda: C.quantized_fully_connected(int8(Q), uint8(U), one(-1), one(1), one(-1), one(1), num_hidden=2, no_bias=True),
+     "_contrib_quantized_fully_connected: `weight` must be int8, received uint8"),
+    (lambda: C.quantized_fully_connected(int8(Q), int8(W), one(-1), one(1), one(-1), one(1), num_hidden=3, no_bias=True),
+     r"`weight` must have shape \(3, 3\) and `bias` \(3,\), received \(2, 3\) and none"),
+    (lambda: C.quantized_conv(nd.ones((1, 1, 4, 4)), int8([[[[1]]]]), one(-1), one(1), one(-1), one(1), kernel=(1, 1), num_filter=1, no_bias=True),
+     "_contrib_quantized_conv: `data` must be int8 or uint8, received float32"),
+    (lambda: C.quantized_concat(int8(Q), nd.array(X), one(-1), one(1), one(-1), one(1), num_args=2),
+     "`arg1` must be int8 or uint8, received float32"),
+    (lambda: C.quantized_elemwise_add(int8(Q), int8(Q[:1]), one(-1), one(1), one(-1), one(1)),
+     r"`lhs` and `rhs` must have one shape, received \(2, 3\) and \(1, 3\)"),
+    (lambda: C.quantized_elemwise_mul(int8(Q), uint8(U), one(-1), one(1), one(-1), one(1)), "`rhs` must be int8, received uint8"),
+    (lambda: C.quantized_embedding(nd.array([0]), int8(W), one(-1), one(1), input_dim=4, output_dim=3),
+     r"`weight` must have shape \(4, 3\), received \(2, 3\)"),
+])
+def test_inputs_that_do_not_fit(call, message):
+    with pytest.raises(mx.base.MXNetError, match=message):
+        call()

@@ -157,3 +157,13 @@ def test_axis_named_twice(x):
 def test_partial_shapes():
     s = mx.sym.sum(mx.sym.Variable("x"), axis=1)
     assert s.infer_shape_partial(x=(0, 3, 4))[1] == [(0, 4)]
+
+
+def test_mean_of_booleans_is_a_boolean():
+    mean = mx.nd.mean(mx.nd.array([[1, 0, 1], [1, 1, 1], [0, 0, 0]], dtype="bool"), axis=1)
+    assert mean.dtype == np.bool_ and mean.asnumpy().tolist() == [True, True, False]
+
+
+def test_argmax_channel_has_no_gradient():
+    with pytest.raises(mx.base.MXNetError, match="argmax_channel"):
+        mx.sym.argmax_channel(mx.sym.var("x")).simple_bind(mx.cpu(), x=(2, 3)).backward()

@@ -10,6 +10,12 @@ from mxnet.base import MXNetError
     (lambda: mx.nd.SequenceMask(mx.nd.ones((2, 3, 1)), axis=2), "`axis` must be 0 or 1, received 2"),
     (lambda: mx.nd.SequenceLast(mx.nd.ones((2, 3)), use_sequence_length=True), "SequenceLast expects 2 inputs .* but got 1"),
     (lambda: mx.nd.SequenceReverse(mx.nd.ones((2, 3)), axis=1), "`axis` must be 0, received 1; swap the axes first"),
+    (lambda: mx.nd.SequenceReverse(mx.nd.ones((2, 3)), mx.nd.array([1, 3, 2]), use_sequence_length=True),
+     "`sequence_length` must be at most 2, the length of the data, received 3"),
+    (lambda: mx.nd.SequenceMask(mx.nd.ones((2, 3)), mx.nd.array([1]), use_sequence_length=True),
+     r"SequenceMask: `sequence_length` must have shape \(3,\) for data \(2, 3\) with axis=0, received \(1,\)"),
+    (lambda: mx.nd.SequenceLast(mx.nd.ones((2, 3)), mx.nd.array([1, 2, 3]), use_sequence_length=True, axis=1),
+     r"SequenceLast: `sequence_length` must have shape \(2,\)"),
 ])
 def test_errors(call, message):
     with pytest.raises(MXNetError, match=message):
@@ -30,3 +36,8 @@ def test_lengths_are_inputs_only_where_used():
 def test_shape_of_the_lengths_follows(operator, axis, arguments, outputs):
     symbol = getattr(mx.sym, operator)(mx.sym.var("data"), mx.sym.var("length"), use_sequence_length=True, axis=axis)
     assert symbol.infer_shape_partial(data=(5, 2, 3))[:2] == (arguments, outputs)
+
+
+def test_fractions_of_lengths_are_cut_off():
+    out = mx.nd.SequenceMask(mx.nd.ones((3, 1)), mx.nd.array([1.7]), use_sequence_length=True)
+    assert out.asnumpy().ravel().tolist() == [1, 0, 0]

@@ -10,6 +10,7 @@ from ..graph.runner import GraphRunner
 from ..ndarray import NDArray, memory_format
 from ..ndarray.dispatch import Recorded, TapeNode, entry_of, mode
 from ..symbol import Symbol
+from ..symbol.node import monitored_inputs
 from ..util import is_np_array
 
 _FLAGS = {"data_indices", "param_indices", "static_alloc", "static_shape", "inline_limit", "forward_bulk_size", "backward_bulk_size",
@@ -178,21 +179,12 @@ class CachedOp:
             if node.op is None:
                 return
             if self._hook_inputs:
-                for name, (child, i) in zip(_input_names(node), node.inputs):
+                for name, (child, i) in zip(monitored_inputs(node), node.inputs):
                     callback(f"{node.name}_{name}", node.op.name, values[id(child), i])
             for i, name in enumerate(node.output_names()):
                 callback(name, node.op.name, values[id(node), i])
 
         return observe
-
-
-# Operators of one input `data` that MXNet lists by name; all others of this kind show it as `input0` (test_op_hook_output_names).
-_NAMED_DATA = {"Pooling", "Dropout", "LRN", "im2col", "softmax", "log_softmax", "softmin", "UpSampling"}
-
-
-def _input_names(node):
-    names = node.input_names()
-    return ("input0",) if tuple(names) == ("data",) and node.op.name not in _NAMED_DATA else names
 
 
 def _numpy_array():

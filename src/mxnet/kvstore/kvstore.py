@@ -1,6 +1,8 @@
 """The store of one process: keeps a value per key, and adds up what its devices push."""
 import logging
 
+import torch
+
 from .. import ndarray as nd
 from .. import optimizer as opt
 from ..base import MXNetError
@@ -166,7 +168,8 @@ class KVStore(KVStoreBase):
                 _require_stype(k, "out", array, "row_sparse")
                 _require_stype(k, "row_ids", rows, "default")
                 _require_stype(k, "the kept value", stored, "row_sparse")
-                retain(stored, rows.as_in_context(stored.context)).copyto(array)
+                wanted = torch.unique(rows.as_in_context(stored.context)._raw().long())
+                retain(stored, NDArray._new(wanted, stored.context)).copyto(array)
 
     def _checked(self, key, value, what):
         pairs = _pairs(key, value, what)

@@ -122,6 +122,24 @@ class PearsonCorrelation(EvalMetric):
         (ll, lp), (_, pp) = self._products
         return self.name, float(lp / math.sqrt(ll * pp)) if count and ll * pp else float("nan")
 
+    def update_variance(self, new_values, *aggregate):
+        """Count, mean and sum of squared deviations of a sample to which `new_values` are added.
+
+        Parameters
+        ----------
+        new_values : numpy.ndarray
+        *aggregate : int, float, float
+            Count, mean and sum of squared deviations before.
+        """
+        count, mean, squares = aggregate
+        shift, n = new_values.mean() - mean, len(new_values)
+        total = count + n
+        return total, mean + shift * n / total, squares + numpy.square(new_values - new_values.mean()).sum() + shift * shift * count * n / total
+
+    def update_cov(self, label, pred):
+        """Add values to the sums of which the 'micro' average is made, as `update` does."""
+        self._merge(numpy.stack([numpy.ravel(label), numpy.ravel(pred)]).astype(numpy.float64))
+
     def get(self):
         """Name and value since the last reset; the 'micro' average is always of all values since the last `reset`."""
         return super().get() if self.average == "macro" else self._micro(self.num_inst)

@@ -40,8 +40,21 @@ def _namespace(name, prefix, doc, underscored=False):
     return module
 
 
+def _lookup_in_op(name):
+    return __getattr__(name) if name == "CachedOp" else _lookup_operator(name)
+
+
+def _imdecode(mean=None, index=0, x0=0, y0=0, x1=0, y1=0, c=3, size=0, str_img=b"", out=None):
+    """`imdecode` by the arguments of MXNet's function of that name: the first `size` bytes of `str_img` are the file."""
+    if size > len(str_img):
+        raise MXNetError(f"_imdecode: `size` is {size}, and `str_img` has {len(str_img)} bytes")
+    return imdecode(str_img[:size], (x0, y0, x1, y1), out=out, index=index, channels=c, mean=mean)
+
+
 _internal = _namespace("_internal", "", "Operators under their internal names.", underscored=True)
 op = _namespace("op", "", "All public operators.")
+_lookup_operator, op.__getattr__ = op.__getattr__, _lookup_in_op
+_functions.replace("_imdecode", _imdecode)
 linalg = _namespace("linalg", "_linalg_", "Linear algebra.")
 image = _namespace("image", "_image_", "Operators on images.")
 from . import contrib, random, sparse  # noqa: E402,F401

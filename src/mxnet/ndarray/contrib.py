@@ -1,6 +1,7 @@
 """``mx.nd.contrib``: operators outside MXNet's stability promise, and loops and branches over arrays."""
 import math
 
+from ..base import MXNetError
 from ..context import current_context
 from .creation import concatenate, full, zeros  # noqa: F401
 from .functions import namespace_lookup as _namespace_lookup
@@ -14,6 +15,35 @@ def __getattr__(name):
     if name == "uniform":
         return _operator_function("uniform")
     return _lookup(name)
+
+
+def _gradient_function(name, outputs=1):
+    def backward(*data, out=None, name=None, **kwargs):
+        from .. import autograd
+        if len(data) <= outputs or not all(isinstance(a, NDArray) for a in data):
+            raise MXNetError(f"{backward.__name__} takes NDArrays: {outputs} for the gradients of the outputs, then the inputs; "
+                             f"received {len(data)} arguments")
+        inputs = [a.detach() for a in data[outputs:]]
+        for a in inputs:
+            a.attach_grad()
+        with autograd.record():
+            results = forward(*inputs, **kwargs)
+        autograd.backward(results, list(data[:outputs]) if outputs > 1 else data[0])
+        gradients = [a.grad for a in inputs]
+        if out is None:
+            return gradients
+        for o, g in zip(out if isinstance(out, (list, tuple)) else [out], gradients):
+            g.copyto(o)
+        return out
+
+    forward = _operator_function(f"_contrib_{name}")
+    backward.__name__ = backward.__qualname__ = f"backward_{name}"
+    backward.__doc__ = f"The gradients of `{name}`'s inputs: takes those of its outputs, then its inputs, and its attributes by name."
+    return backward
+
+
+backward_hawkesll, backward_index_copy = _gradient_function("hawkesll", outputs=2), _gradient_function("index_copy")
+backward_quadratic = _gradient_function("quadratic")
 
 
 def rand_zipfian(true_classes, num_sampled, range_max, ctx=None):

@@ -1,4 +1,6 @@
 """What stands between the brackets of ``x[...]``: MXNet's rules, in terms that torch understands."""
+import math
+
 import numpy as np
 import torch
 
@@ -96,7 +98,7 @@ def advanced_key(key, shape, device, as_tensor):
         else:
             t = as_tensor(k)
             items.append(t.to(device) if t.dtype in (torch.bool, torch.int64) else t.to(device, torch.int64))
-    out, axis = [], 0
+    out, axis, backward = [], 0, []
     for k in expand(tuple(items), len(shape)):
         if k is None:
             out.append(None)
@@ -110,9 +112,10 @@ def advanced_key(key, shape, device, as_tensor):
         size = shape[axis]
         if isinstance(k, slice):
             start, stop, step, count = normalize_slice(k, size)
-            # Torch has no negative steps; the indices themselves do, at the place numpy gives a slice between arrays.
-            if step < 0:
-                raise IndexError("a slice with a negative step cannot be combined with index arrays; flip the axis first")
+            if step < 0:  # torch has no negative steps: the same entries, counted from the other end
+                backward.append(axis)
+                start, step = size - 1 - start, -step
+                stop = start + count * step
             out.append(slice(start, stop if count else start, step))
         elif isinstance(k, int):
             out.append(check_integer(k, axis, size))
@@ -125,4 +128,7 @@ def advanced_key(key, shape, device, as_tensor):
                     raise IndexError(f"index {low if low < -size else high} is out of bounds for axis {axis} with size {size}")
             out.append(k)
         axis += 1
+    if backward:
+        places = torch.arange(math.prod(shape), device=device).reshape(tuple(shape)).flip(backward)[tuple(out)]
+        return torch.unravel_index(places, tuple(shape))
     return tuple(out)

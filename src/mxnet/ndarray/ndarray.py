@@ -351,7 +351,11 @@ class NDArray:
                 axis += 1
             forward.append(k)
         view = indexing.basic_view(target, tuple(forward))
-        view.copy_(self._as_values(value).expand(view.shape).flip(flipped))
+        values = _drop_leading(self._as_values(value), view.dim())
+        try:
+            view.copy_(values.expand(view.shape).flip(flipped))
+        except RuntimeError:
+            raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {tuple(view.shape)}") from None
 
     def _as_values(self, value):
         """A tensor with the values to assign, of this array's type and on its device."""
@@ -435,8 +439,10 @@ class NDArray:
 
         Raises
         ------
+        ValueError
+            If the new shape has fewer entries.
         MXNetError
-            If the sizes don't fit.
+            If the sizes don't fit otherwise.
         """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = shape[0]
@@ -447,8 +453,8 @@ class NDArray:
                 return self._new(self._data.reshape(shape), self._ctx)
             except (RuntimeError, TypeError):
                 count = int(np.prod(shape))
-                if 0 < count < self.size:  # a smaller array over the beginning of the memory, as MXNet allows
-                    return self._new(self._data.reshape(-1)[:count].reshape(shape), self._ctx)
+                if 0 < count < self.size:
+                    raise ValueError(f"cannot reshape array of size {self.size} into shape {tuple(shape)}, which has {count} entries") from None
         if not shape:
             shape = kwargs.get("shape")
             if not shape and shape != ():
@@ -486,8 +492,8 @@ class NDArray:
         if grad_req != "null" and leaf.dtype.is_floating_point:
             leaf.requires_grad_()
             leaf.register_post_accumulate_grad_hook(self._autograd.deliver)
-        elif grad_req != "null" and leaf.dtype is not torch.bool:
-            from . import integers
+        elif grad_req != "null":
+            from ..ops import integers
             leaf = integers.mark(leaf, self._autograd.deliver)
         self._data = leaf
 

@@ -86,6 +86,10 @@ def _read_array(r, name):
     aux_count = _NUM_AUX[stype]
     storage_shape = r.shape(f"the values of {what}") if aux_count else None
     shape = r.shape(what)
+    if stype == _DEFAULT and shape is not None and (0 in shape or not shape and magic == _V3) and (magic == _V3) is not util.is_np_shape():
+        # The same numbers mean an unknown shape in one mode, an empty array or a scalar in the other.
+        r.fail(f"{what} of shape {tuple(shape)} was saved {'with' if magic == _V3 else 'without'} NumPy's shape semantics; "
+               f"load it inside mx.np_shape({magic == _V3})")
     if shape is None or (not shape and magic == _V2):
         return None
     _skip_context(r, what)

@@ -2,12 +2,13 @@
 import numpy as np
 import torch
 
-from ..base import MXNetError, NotSupportedForSparseNDArray, integer_types, numeric_types  # noqa: F401
+from ..base import MXNetError, NotSupportedForSparseNDArray, c_array_buf, check_call, integer_types, numeric_types  # noqa: F401
 from ..context import Context, current_context, intern_context  # noqa: F401
 from ..ops import dtypes
-from . import arithmetic
+from . import arithmetic, dispatch
 from .functions import namespace_lookup as _namespace_lookup
 from .functions import operator_function as _operator_function
+from .functions import replace as _replace
 from .ndarray import GRAD_REQS, Marked, NDArray
 
 _INDEX = torch.int64
@@ -130,6 +131,14 @@ class BaseSparseNDArray(NDArray):
         """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
         return cast_storage(self, stype)
 
+    def check_format(self, full_check=True):
+        """Raise an MXNetError if the index arrays don't describe an array of this shape; `full_check` looks at every index."""
+        raise NotImplementedError(f"{type(self).__name__} has no format to check; CSRNDArray and RowSparseNDArray have")
+
+    def _like(self, values):
+        """Other values in the same places."""
+        return self._make(values, [a.clone() for a in self._aux], self.shape, self._ctx)
+
     def _take(self, other):
         """Become what another sparse array of the same kind and shape is; memory is not shared."""
         device = self._ctx.torch_device
@@ -138,7 +147,9 @@ class BaseSparseNDArray(NDArray):
         self._refresh_leaf()
 
     def _take_dense(self, tensor, add=False):
-        """Become the sparse form of a dense tensor, or of the sum with it."""
+        """Become the sparse form of a tensor, or of the sum with it."""
+        if tensor.is_sparse:
+            tensor = tensor.to_dense()
         total = tensor + self._dense() if add else tensor
         self._take(cast_storage(NDArray._new(total, self._ctx), self.stype))
 
@@ -147,7 +158,11 @@ class BaseSparseNDArray(NDArray):
 
     def _refresh_leaf(self):
         if self._leaf is not None:
-            self._leaf.data.copy_(self._dense())
+            self._leaf.data.copy_(self._readable())
+
+    def _readable(self):
+        """A dense tensor that is only to be read: it may be the stored values themselves."""
+        return self._dense()
 
     def _mark(self, grad, grad_req):
         if grad_req not in GRAD_REQS:
@@ -155,17 +170,18 @@ class BaseSparseNDArray(NDArray):
         self._autograd = Marked(grad, grad_req)
         self._leaf = None
         if grad_req != "null" and self._values.dtype.is_floating_point:
-            self._leaf = self._dense().requires_grad_()
+            self._leaf = self._readable().detach().requires_grad_()
             self._leaf.register_post_accumulate_grad_hook(self._autograd.deliver)
 
     def __setitem__(self, key, value):
         if key is not Ellipsis and key != slice(None):
-            raise ValueError(f"{type(self).__name__} only supports [:] for assignment")
+            raise TypeError(f"{type(self).__name__} only supports [:] for assignment")
         if isinstance(value, NDArray):
             if value is not self:
                 value.copyto(self)
         elif isinstance(value, numeric_types):
-            self._take_dense(torch.full(self.shape, value, dtype=self._values.dtype))
+            self._take(zeros(self.stype, self.shape, ctx=self._ctx, dtype=self._values.dtype) if value == 0 else
+                       cast_storage(NDArray._new(torch.full(self.shape, value, dtype=self._values.dtype), self._ctx), self.stype))
         elif isinstance(value, (np.ndarray, np.generic)):
             self._take_dense(torch.as_tensor(np.asarray(value)).expand(self.shape).to(self._values.dtype))
         else:
@@ -229,17 +245,21 @@ class CSRNDArray(BaseSparseNDArray):
         return torch.sparse_csr_tensor(self._aux[0], self._aux[1], self._values, self.shape, check_invariants=False)
 
     def check_format(self, full_check=True):
-        """Raise an MXNetError if the index arrays are not those of a csr matrix."""
+        """Raise an MXNetError if the index arrays are not those of a csr matrix; `full_check` looks at every index."""
         indptr, indices = self._aux
         rows, columns = self.shape if len(self.shape) == 2 else (-1, -1)
         if rows < 0 or indptr.dim() != 1 or indices.dim() != 1 or self._values.dim() != 1:
             raise MXNetError("CSRNDArray: shape must have 2 axes, and data, indices and indptr one")
-        if len(indptr) != rows + 1 or len(indptr) and int(indptr[0]) != 0 or int(indptr[-1] if len(indptr) else 0) != len(indices) \
-                or len(indices) != len(self._values):
-            raise MXNetError(f"CSRNDArray: indptr must have {rows + 1} entries from 0 to the number of values ({len(self._values)})")
-        if full_check and len(indices):
+        if len(indptr) != rows + 1 or len(indices) != len(self._values):
+            raise MXNetError(f"CSRNDArray: {rows} rows need {rows + 1} entries in indptr, received {len(indptr)}; data and indices must be "
+                             f"of one length, received {len(self._values)} and {len(indices)}")
+        if full_check:
+            if int(indptr[0]) != 0 or int(indptr[-1]) != len(indices):
+                raise MXNetError(f"CSRNDArray: indptr must go from 0 to the number of values, {len(indices)}")
             if bool((indptr.diff() < 0).any()):
                 raise MXNetError("CSRNDArray: indptr must not decrease")
+            if len(indices) == 0:
+                return
             if int(indices.min()) < 0 or int(indices.max()) >= columns:
                 raise MXNetError(f"CSRNDArray: column indices must be in [0, {columns})")
             same_row = self._row_numbers().diff() == 0
@@ -294,8 +314,42 @@ class RowSparseNDArray(BaseSparseNDArray):
             out[self._aux[0].to(_INDEX)] = self._values
         return out
 
+    def _has_all_rows(self):
+        return len(self._aux[0]) == self.shape[0] and (len(self._aux[0]) == 0 or bool((self._aux[0].diff() == 1).all()))
+
+    def _readable(self):
+        return self._values if self._has_all_rows() else self._dense()
+
+    def _all_rows(self):
+        """The values of all rows, to be written: from now on all are stored."""
+        if not self._has_all_rows():
+            self._values = self._dense()
+            self._aux = [torch.arange(self.shape[0], device=self._values.device)]
+        return self._values
+
+    def _rows(self, wanted):
+        """A tensor with the rows that `wanted` numbers (int64), zero where they are not stored."""
+        if self._has_all_rows():
+            return self._values[wanted]
+        stored, order = self._aux[0].to(_INDEX).sort()
+        if not len(stored):
+            return self._values.new_zeros((len(wanted), *self.shape[1:]))
+        at = torch.searchsorted(stored, wanted).clamp_(max=len(stored) - 1)
+        present = (stored[at] == wanted).reshape(-1, *[1] * (len(self.shape) - 1))
+        return self._values[order[at]].where(present, self._values.new_zeros(()))
+
+    def _take_dense(self, tensor, add=False):
+        if not tensor.is_sparse:
+            return super()._take_dense(tensor, add)
+        # A gradient of which torch, too, has only some rows.
+        tensor = tensor.coalesce()
+        rows, values = tensor.indices()[0], tensor.values()
+        if add and len(self._aux[0]):
+            rows, values = summed_rows([self._aux[0].to(_INDEX), rows], [self._values, values])
+        self._take(self._make(values, [rows], self.shape, self._ctx))
+
     def check_format(self, full_check=True):
-        """Raise an MXNetError if the index array is not that of a row_sparse array."""
+        """Raise an MXNetError if the index array is not that of a row_sparse array; `full_check` looks at every index."""
         indices = self._aux[0]
         if not self.shape or indices.dim() != 1 or tuple(self._values.shape[1:]) != self.shape[1:] or len(indices) != len(self._values):
             raise MXNetError(f"RowSparseNDArray: data of shape {tuple(self._values.shape)} and {tuple(indices.shape)} indices do not make "
@@ -316,57 +370,72 @@ class RowSparseNDArray(BaseSparseNDArray):
         return retain(self, *args, **kwargs)
 
 
-def retain(data, indices, out=None):
-    """A row_sparse array with only the rows `indices` of `data`.
+def summed_rows(rows, values):
+    """The sorted union of several lists of row numbers, and the sums of the rows of those numbers."""
+    union, inverse = torch.unique(torch.cat(rows), return_inverse=True)
+    stacked = torch.cat(values)
+    return union, stacked.new_zeros((len(union), *stacked.shape[1:])).index_add_(0, inverse, stacked)
 
-    Raises
-    ------
-    MXNetError
-        If `data` is not row_sparse.
+
+def cast_storage(data, stype=None, out=None, name=None):
+    """The values of an array, dense or sparse, stored another way.
+
+    Parameters
+    ----------
+    data : NDArray
+    stype : {'default', 'csr', 'row_sparse'}
+    out : NDArray, optional
+        Receives the result.
+    name : str, optional
+        For graphs; arrays have none.
     """
-    if not isinstance(data, RowSparseNDArray):
-        raise MXNetError(f"retain needs a row_sparse array, received {getattr(data, 'stype', type(data).__name__)}")
-    wanted = indices._raw().to(_INDEX)
-    keep = torch.isin(data._aux[0], wanted)
-    rows = torch.unique(wanted)
-    values = torch.zeros((len(rows), *data.shape[1:]), dtype=data._values.dtype, device=data._values.device)
-    if keep.any():
-        values[torch.searchsorted(rows, data._aux[0][keep])] = data._values[keep]
-    result = RowSparseNDArray._make(values, [rows], data.shape, data._ctx)
-    if out is not None:
-        out._take(result)
-        return out
+    result = _stored(data, stype)
+    if out is None:
+        return result
+    return result.copyto(out) if result is not out else out
+
+
+def _stored(array, stype):
+    if stype == array.stype:
+        return array
+    recording = dispatch.mode.recording and dispatch.in_graph(array)
+    if stype == "default":
+        t = array._data
+        result = NDArray._new(t.detach().clone() if t.requires_grad and not recording else t, array._ctx)
+    elif stype == "csr":
+        result = _as_csr(array)
+    elif stype == "row_sparse":
+        result = _as_rows(array)
+    else:
+        raise ValueError(f"unknown storage type {stype!r}; expected 'default', 'csr' or 'row_sparse'")
+    if recording:
+        result._autograd = dispatch.Recorded(dispatch.TapeNode(_CAST_STORAGE, {}, [dispatch.entry_of(array)]), 0)
+        if result._is_sparse:
+            result._leaf = array._data
     return result
 
 
-def cast_storage(array, stype):
-    """The values of an array stored another way."""
-    if stype == array.stype:
-        return array
-    if stype == "default":
-        t = array._data
-        out = NDArray._new(t, array._ctx)
-        if array._leaf is not None:
-            from . import dispatch
-            if dispatch.mode.recording:
-                out._autograd = dispatch.Recorded(dispatch.TapeNode(_CAST_STORAGE, {}, [dispatch.entry_of(array)]), 0)
-            else:
-                out._data = t.detach().clone()
-        return out
+def _as_csr(array):
     t = array._raw()
-    if stype == "csr":
-        if t.dim() != 2:
-            raise MXNetError(f"only an array of 2 axes can be stored as csr, received shape {tuple(t.shape)}")
-        where = t.nonzero()
-        indptr = torch.zeros(t.shape[0] + 1, dtype=_INDEX, device=t.device)
-        indptr[1:] = torch.bincount(where[:, 0], minlength=t.shape[0]).cumsum(0)
-        return CSRNDArray._make(t[where[:, 0], where[:, 1]], [indptr, where[:, 1].contiguous()], t.shape, array._ctx)
-    if stype == "row_sparse":
-        if not t.dim():
-            raise MXNetError("an array without axes cannot be stored as row_sparse")
-        rows = (t.reshape(t.shape[0], -1) != 0).any(1).nonzero().reshape(-1) if t.numel() else torch.empty(0, dtype=_INDEX)
-        return RowSparseNDArray._make(t[rows], [rows], t.shape, array._ctx)
-    raise ValueError(f"unknown storage type {stype!r}; expected 'default', 'csr' or 'row_sparse'")
+    if t.dim() != 2:
+        raise MXNetError(f"only an array of 2 axes can be stored as csr, received shape {tuple(t.shape)}")
+    where = t.nonzero()
+    indptr = torch.zeros(t.shape[0] + 1, dtype=_INDEX, device=t.device)
+    indptr[1:] = torch.bincount(where[:, 0], minlength=t.shape[0]).cumsum(0)
+    return CSRNDArray._make(t[where[:, 0], where[:, 1]], [indptr, where[:, 1].contiguous()], t.shape, array._ctx)
+
+
+def _as_rows(array):
+    if isinstance(array, CSRNDArray):  # without a dense array in between
+        rows, number = torch.unique(array._row_numbers(), return_inverse=True)
+        values = array._values.new_zeros((len(rows), array.shape[1]))
+        values.index_put_((number, array._aux[1].to(_INDEX)), array._values, accumulate=True)
+        return RowSparseNDArray._make(values, [rows], array.shape, array._ctx)
+    t = array._raw()
+    if not t.dim():
+        raise MXNetError("an array without axes cannot be stored as row_sparse")
+    rows = (t.reshape(t.shape[0], -1) != 0).any(1).nonzero().reshape(-1) if t.numel() else torch.empty(0, dtype=_INDEX)
+    return RowSparseNDArray._make(t[rows], [rows], t.shape, array._ctx)
 
 
 class _CastStorage:
@@ -458,8 +527,7 @@ def row_sparse_array(arg1, shape=None, ctx=None, dtype=None):
                 if not len(indices):
                     raise ValueError("invalid shape: it cannot be found from an empty list of indices")
                 shape = (int(indices.max()) + 1, *data.shape[1:])
-            order = torch.argsort(indices)
-            return _checked(RowSparseNDArray._make(data[order], [indices[order]], shape, ctx))
+            return _checked(RowSparseNDArray._make(data, [indices], shape, ctx))
         if shape is not None and tuple(shape) != tuple(arg1):
             raise ValueError(f"Shape mismatch detected. {tuple(shape)} v.s. {tuple(arg1)}")
         return zeros("row_sparse", arg1, ctx=ctx, dtype=dtype)
@@ -468,7 +536,7 @@ def row_sparse_array(arg1, shape=None, ctx=None, dtype=None):
 
 def _checked(array):
     try:
-        array.check_format()
+        array.check_format(full_check=False)
     except MXNetError as error:
         raise ValueError(str(error)) from None
     return array
@@ -480,7 +548,8 @@ def _converted(source, stype, shape, ctx, dtype):
         result = cast_storage(source.as_in_context(ctx), stype)
         result = result.copyto(ctx) if result is source else result
     elif hasattr(source, "tocsr"):
-        m = source.tocsr()
+        m = source.tocsr(copy=True)
+        m.sum_duplicates()
         m.sort_indices()
         result = csr_matrix((m.data, m.indices, m.indptr), shape=m.shape, ctx=ctx, dtype=dtype)
     else:
@@ -535,5 +604,27 @@ def array(source_array, ctx=None, dtype=None):
     raise ValueError(f"Unexpected source_array type: {type(source_array)}; dense sources belong to mx.nd.array")
 
 
-add, subtract, multiply, divide = (arithmetic.FUNCTIONS[n] for n in ("add", "subtract", "multiply", "divide"))
+def _elementwise(name, operator):
+    broadcasting, same_shape = arithmetic.FUNCTIONS[name], _operator_function(operator)
+
+    def function(lhs, rhs):
+        if isinstance(lhs, NDArray) and isinstance(rhs, NDArray) and lhs.shape == rhs.shape:
+            return same_shape(lhs, rhs)
+        return broadcasting(lhs, rhs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (f"Element-wise `{name}` of two arrays or numbers. Arrays of one shape stay sparse where the operation allows it; "
+                        "others are broadcast.")
+    return function
+
+
+add, subtract, multiply, divide = (_elementwise(*names) for names in (("add", "elemwise_add"), ("subtract", "elemwise_sub"),
+                                                                      ("multiply", "elemwise_mul"), ("divide", "elemwise_div")))
+# Python's operators on sparse arrays are these, while nd.add and the others broadcast always, which gives dense results.
+for _name, _function in (("add", add), ("sub", subtract), ("mul", multiply), ("truediv", divide)):
+    setattr(BaseSparseNDArray, f"__{_name}__", _function)
+    setattr(BaseSparseNDArray, f"__r{_name}__", lambda self, other, _function=_function: _function(other, self))
+retain = gs_retain = _operator_function("_sparse_retain")
+for _name in ("cast_storage", "_sparse_cast_storage"):  # what it gives depends on more than tensors
+    _replace(_name, cast_storage)
 __getattr__, __dir__ = _namespace_lookup(__name__, "_sparse_", _operator_function)

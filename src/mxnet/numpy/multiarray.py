@@ -229,9 +229,8 @@ class ndarray(NDArray):  # noqa: N801
         if isinstance(key, tuple) and any(_is_mask(k) and not k.ndim and not bool(k) for k in key):
             return  # False selects nothing
         where, flips = _torch_key(key, self)
-        if flips:
-            raise IndexError("assignment to a slice with a negative step together with index arrays is not supported; flip the array first")
-        target = self._writable()
+        base = self._writable()
+        target = base.flip(flips) if flips else base  # torch has no negative steps: a flipped copy is written to, and copied back
         values = self._as_values(value).to(target.dtype)
         if _is_mask(key) and values.numel() == 1:
             mask = where[0]
@@ -240,6 +239,8 @@ class ndarray(NDArray):  # noqa: N801
         selected = tuple(target[where].shape) if values.dim() else ()
         try:
             target[where] = _drop_leading(values, len(selected))
+            if flips:
+                base.copy_(target.flip(flips))
         except (RuntimeError, IndexError):
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {selected}") from None
 

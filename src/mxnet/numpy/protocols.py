@@ -1,4 +1,6 @@
 """``numpy.mean(x)`` and ``numpy.add(x, y)`` on ``mx.np`` arrays: NumPy's protocols for other arrays (NEP 13 and 18)."""
+import functools
+
 import numpy as onp
 
 from .fallback import call_official
@@ -20,6 +22,27 @@ _UFUNC_NAMES = {"divide": "true_divide"}
 
 _functions: dict = {}
 _ufuncs: dict = {}
+
+# NumPy's functions that return several arrays, in a list, tuple or named tuple according to NumPy's version; each with a call that shows it.
+_SEVERAL = {
+    onp.broadcast_arrays: lambda: onp.broadcast_arrays(0, 0),
+    onp.meshgrid: lambda: onp.meshgrid([0], [0]),
+    onp.atleast_1d: lambda: onp.atleast_1d(0, 0),
+    onp.atleast_2d: lambda: onp.atleast_2d(0, 0),
+    onp.atleast_3d: lambda: onp.atleast_3d(0, 0),
+    onp.split: lambda: onp.split(onp.zeros(2), 2),
+    onp.linalg.eig: lambda: onp.linalg.eig(onp.eye(1)),
+    onp.linalg.eigh: lambda: onp.linalg.eigh(onp.eye(1)),
+}
+
+
+@functools.cache
+def _container(function):
+    """What makes the installed NumPy's kind of sequence from the results of one of its functions; None where that is ours."""
+    if function not in _SEVERAL:
+        return None
+    kind = type(_SEVERAL[function]())
+    return getattr(kind, "_make", kind)  # a named tuple is made by a method of its own
 
 
 def register(namespace):
@@ -60,7 +83,11 @@ def _array_function(self, func, types, args, kwargs):
         return call_official(func, args, kwargs)
     if not all(issubclass(t, ndarray) for t in types):
         return NotImplemented
-    return own(*args, **kwargs)
+    result = own(*args, **kwargs)
+    if type(result) not in (list, tuple):
+        return result
+    container = _container(func)
+    return container(result) if container is not None else result
 
 
 ndarray.__array_ufunc__ = _array_ufunc

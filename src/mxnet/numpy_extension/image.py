@@ -1,4 +1,6 @@
 """``mx.npx.image``: operators on images, and all of ``mx.image``."""
+from numbers import Number  # noqa: F401
+
 from ..base import numeric_types  # noqa: F401
 from ..image import *  # noqa: F401,F403
 from ..ndarray.functions import operator_function as _function

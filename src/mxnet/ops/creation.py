@@ -83,9 +83,9 @@ def _(in_types, out_types, *, dtype, **_):
 
 @op("_eye")
 def eye(*, N: int, M: int = 0, k: int = 0, dtype: DType = torch.float32, device: Device = None):
-    """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one. `M` is `N` if it is 0."""
+    """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one. `M` is `N` if it is not above 0."""
     rows = torch.arange(N, device=device)[:, None]
-    return (torch.arange(M or N, device=device) - rows == k).to(dtype)
+    return (torch.arange(M if M > 0 else N, device=device) - rows == k).to(dtype)
 
 
 eye.dtype_rule(_stated_dtype_rule)
@@ -110,11 +110,14 @@ def _range_length(start, stop, step, repeat):
 
 
 def _ramp(start, step, repeat, length, dtype, device):
-    """``start, start + step, ...``, each `repeat` times, as one vector of `length`."""
+    """``start, start + step, ...``, each `repeat` times, as one vector of `length`.
+
+    Whole numbers are counted in whole steps: MXNet converts `start` and `step` to the type first (range_fwd in init_op.h).
+    """
     count = torch.arange(length, device=device)
     if repeat > 1:
         count = torch.div(count, repeat, rounding_mode="floor")
-    if start == int(start) and step == int(step):
+    if not dtype.is_floating_point or start == int(start) and step == int(step):
         return (count * int(step) + int(start)).to(dtype)
     return (count.double() * step + start).to(dtype)
 

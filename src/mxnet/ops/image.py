@@ -7,9 +7,10 @@ import torch.nn.functional as F
 
 from ..base import MXNetError
 from .axes import require_ndim
+from .integers import convert
 from .random_state import generator
 from .registry import op
-from .schema import Device, Floats, Shape
+from .schema import AtLeast0, Device, Floats, Shape
 from .shapes import unify
 
 _LUMA = (0.299, 0.587, 0.114)
@@ -37,7 +38,10 @@ def _(in_types, out_types):
 
 @op("_image_normalize", aliases=("_npx__image_normalize",), same_shape=True)
 def normalize(data, *, mean: Floats = (0.0, 0.0, 0.0, 0.0), std: Floats = (1.0, 1.0, 1.0, 1.0)):
-    """``(data - mean) / std`` of (C, H, W) or (N, C, H, W), with one number for each channel or one for all."""
+    """``(data - mean) / std`` of (C, H, W) or (N, C, H, W), with one number for each channel or one for all.
+
+    Whole numbers stay such: fractions are cut off, so convert images with `to_tensor` first.
+    """
     require_ndim("image.normalize", data, 3, 4)
     channels = data.shape[-3]
     if channels not in (1, 3):
@@ -49,8 +53,10 @@ def normalize(data, *, mean: Floats = (0.0, 0.0, 0.0, 0.0), std: Floats = (1.0, 
         if len(value) not in (1, channels):
             raise MXNetError(f"image.normalize: invalid {name}: it must have 1 or {channels} elements for shape {tuple(data.shape)}, "
                              f"received {value}")
-    mean, std = (torch.tensor(v, dtype=data.dtype, device=data.device).reshape(-1, 1, 1) for v in (mean, std))
-    return (data - mean) / std
+    pixels = data if data.is_floating_point() else data.float()
+    mean, std = (torch.tensor(v, dtype=pixels.dtype, device=data.device).reshape(-1, 1, 1) for v in (mean, std))
+    out = (pixels - mean) / std
+    return out if out.dtype is data.dtype else convert(convert(out, torch.int64), data.dtype)
 
 
 def _resized_size(height, width, size, keep_ratio):
@@ -73,6 +79,8 @@ def _cv2_resize(image, height, width, interp, operator):
     if image.dtype not in _CV2_TYPES:
         raise MXNetError(f"{operator}: expected an image of type uint8, int16, float32 or float64, received {image.dtype}; "
                          "convert with astype")
+    if not 0 <= interp <= 5:
+        raise MXNetError(f"{operator}: `interp` must be one of OpenCV's methods 0 to 5, received {interp}")
     resized = cv2.resize(image.detach().numpy(), (width, height), interpolation=interp)
     return torch.from_numpy(resized).reshape(height, width, image.shape[-1])
 
@@ -115,6 +123,8 @@ def _(in_shapes, out_shapes, *, size, keep_ratio, interp):
 def crop(data, *, x: int, y: int, width: int, height: int):
     """The window of `width` x `height` pixels at column `x` and row `y` of (H, W, C) or (N, H, W, C) images."""
     require_ndim("image.crop", data, 3, 4)
+    if data.shape[-1] not in (1, 3):
+        raise MXNetError(f"image.crop: the last axis of the image must hold 1 or 3 channels, received {tuple(data.shape)}")
     rows, columns = data.shape[-3:-1]
     if min(width, height) <= 0 or min(x, y) < 0 or x + width > columns or y + height > rows:
         raise MXNetError(f"image.crop: the window x={x}, y={y}, width={width}, height={height} does not lie in an image of "
@@ -127,17 +137,23 @@ def _require_image(operator, data):
         raise MXNetError(f"{operator}: the image must have shape (height, width, channels), received {tuple(data.shape)}")
 
 
+def _require_colours(operator, data):
+    _require_image(operator, data)
+    if data.shape[-1] not in (1, 3):
+        raise MXNetError(f"{operator}: the last axis of the image must hold 1 or 3 channels, received {tuple(data.shape)}")
+
+
 @op("_image_flip_left_right", aliases=("_npx__image_flip_left_right",), same_shape=True)
 def flip_left_right(data):
     """Mirror an image (H, W, C) horizontally."""
-    _require_image("image.flip_left_right", data)
+    _require_colours("image.flip_left_right", data)
     return data.flip(1)
 
 
 @op("_image_flip_top_bottom", aliases=("_npx__image_flip_top_bottom",), same_shape=True)
 def flip_top_bottom(data):
     """Mirror an image (H, W, C) vertically."""
-    _require_image("image.flip_top_bottom", data)
+    _require_colours("image.flip_top_bottom", data)
     return data.flip(0)
 
 
@@ -153,14 +169,14 @@ def _flip_or_not(data, axis):
 @op("_image_random_flip_left_right", aliases=("_npx__image_random_flip_left_right",), same_shape=True)
 def random_flip_left_right(data):
     """Mirror an image (H, W, C) horizontally, or not, with equal chances."""
-    _require_image("image.random_flip_left_right", data)
+    _require_colours("image.random_flip_left_right", data)
     return _flip_or_not(data, 1)
 
 
 @op("_image_random_flip_top_bottom", aliases=("_npx__image_random_flip_top_bottom",), same_shape=True)
 def random_flip_top_bottom(data):
     """Mirror an image (H, W, C) vertically, or not, with equal chances."""
-    _require_image("image.random_flip_top_bottom", data)
+    _require_colours("image.random_flip_top_bottom", data)
     return _flip_or_not(data, 0)
 
 
@@ -220,7 +236,7 @@ def _require_factors(operator, min_factor, max_factor):
 @op("_image_random_brightness", aliases=("_npx__image_random_brightness",), same_shape=True)
 def random_brightness(data, *, min_factor: float, max_factor: float):
     """Multiply an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]."""
-    _require_image("image.random_brightness", data)
+    _require_colours("image.random_brightness", data)
     _require_factors("image.random_brightness", min_factor, max_factor)
     return _brightness(data, _uniform(data, *sorted((min_factor, max_factor))))
 
@@ -228,7 +244,7 @@ def random_brightness(data, *, min_factor: float, max_factor: float):
 @op("_image_random_contrast", aliases=("_npx__image_random_contrast",), same_shape=True)
 def random_contrast(data, *, min_factor: float, max_factor: float):
     """Stretch an image (H, W, C) about its mean gray by a random factor in [`min_factor`, `max_factor`]."""
-    _require_image("image.random_contrast", data)
+    _require_colours("image.random_contrast", data)
     _require_factors("image.random_contrast", min_factor, max_factor)
     return _contrast(data, _uniform(data, *sorted((min_factor, max_factor))))
 
@@ -236,7 +252,7 @@ def random_contrast(data, *, min_factor: float, max_factor: float):
 @op("_image_random_saturation", aliases=("_npx__image_random_saturation",), same_shape=True)
 def random_saturation(data, *, min_factor: float, max_factor: float):
     """Strengthen the colours of an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]."""
-    _require_image("image.random_saturation", data)
+    _require_colours("image.random_saturation", data)
     _require_factors("image.random_saturation", min_factor, max_factor)
     return _saturation(data, _uniform(data, *sorted((min_factor, max_factor))))
 
@@ -244,7 +260,7 @@ def random_saturation(data, *, min_factor: float, max_factor: float):
 @op("_image_random_hue", aliases=("_npx__image_random_hue",), same_shape=True)
 def random_hue(data, *, min_factor: float, max_factor: float):
     """Turn the hue of an image (H, W, C) by a random part of the circle in [`min_factor`, `max_factor`]."""
-    _require_image("image.random_hue", data)
+    _require_colours("image.random_hue", data)
     _require_factors("image.random_hue", min_factor, max_factor)
     return _hue(data, _uniform(data, *sorted((min_factor, max_factor))))
 
@@ -252,7 +268,7 @@ def random_hue(data, *, min_factor: float, max_factor: float):
 @op("_image_random_color_jitter", aliases=("_npx__image_random_color_jitter",), same_shape=True)
 def random_color_jitter(data, *, brightness: float, contrast: float, saturation: float, hue: float):
     """Change brightness, contrast, saturation and hue of an image (H, W, C), each by up to that much, in random order."""
-    _require_image("image.random_color_jitter", data)
+    _require_colours("image.random_color_jitter", data)
     steps = [(_brightness, brightness, 1), (_contrast, contrast, 1), (_saturation, saturation, 1), (_hue, hue, 0)]
     out = data.clone()
     for i in torch.randperm(4, generator=generator(data.device), device=data.device).cpu().tolist():
@@ -278,7 +294,7 @@ def _lighting(image, alpha):
 @op("_image_adjust_lighting", aliases=("_npx__image_adjust_lighting",), same_shape=True)
 def adjust_lighting(data, *, alpha: Floats):
     """Add the principal components of ImageNet's colours, weighted by the three numbers `alpha`, to an image (H, W, C)."""
-    _require_image("image.adjust_lighting", data)
+    _require_colours("image.adjust_lighting", data)
     if len(alpha) != 3:
         raise MXNetError(f"image.adjust_lighting: `alpha` must have 3 numbers, received {alpha}")
     return _lighting(data, torch.tensor(alpha, device=data.device))
@@ -287,7 +303,7 @@ def adjust_lighting(data, *, alpha: Floats):
 @op("_image_random_lighting", aliases=("_npx__image_random_lighting",), same_shape=True)
 def random_lighting(data, *, alpha_std: float = 0.05):
     """`adjust_lighting` by normally distributed numbers with standard deviation `alpha_std`."""
-    _require_image("image.random_lighting", data)
+    _require_colours("image.random_lighting", data)
     return _lighting(data, torch.empty(3, device=data.device).normal_(0, alpha_std, generator=generator(data.device)))
 
 
@@ -302,7 +318,7 @@ def _decode(encoded, flag, to_rgb, what):
 
 
 @op("_cvimdecode", aliases=("_npi_cvimdecode",))
-def cvimdecode(buf, *, flag: int = 1, to_rgb: bool = True):
+def cvimdecode(buf, *, flag: AtLeast0 = 1, to_rgb: bool = True):
     """The image in the bytes `buf` of a file, as uint8 (H, W, C): in colour (RGB, or BGR without `to_rgb`), or gray with flag=0."""
     if buf.dtype != torch.uint8:
         raise MXNetError(f"imdecode: input needs to be uint8 buffer, received {buf.dtype}")
@@ -318,6 +334,13 @@ def cvimread(*, filename: str, flag: int = 1, to_rgb: bool = True, device: Devic
     except OSError as error:
         raise MXNetError(f"imread: '{filename}' couldn't open file: {error.strerror or error}") from None
     return _decode(encoded, flag, to_rgb, f"'{filename}'")
+
+
+@op("_imdecode")
+def imdecode_file(mean, *, index: int, x0: int, y0: int, x1: int, y1: int, c: int, size: int):
+    """What ``mx.nd.imdecode`` is in files of old graphs. A graph holds no image's bytes, so it can't be run."""
+    raise MXNetError(f"_imdecode: the {size} bytes of the image are not among the inputs of a graph; decode with mx.nd.imdecode or "
+                     "mx.image.imdecode, and pass the array")
 
 
 def _unknown_image(in_shapes, out_shapes, **_):
@@ -351,10 +374,10 @@ def _(in_shapes, out_shapes, *, w, h, interp):
 
 @op("_cvcopyMakeBorder")
 def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type: int = 0, value: float = 0.0, values: Floats = ()):
-    """Put a border around an image (H, W, C): of OpenCV's border `type`, filled with `value`, or `values` for each channel."""
+    """Put a border around an image (H, W, C): of OpenCV's border `type`, filled with `values` for each channel, or `value` for the first three."""
     import cv2
     _require_image("copyMakeBorder", src)
-    fill = tuple(values) or (value,) * 4
+    fill = tuple(values) or (value, value, value, 0)
     bordered = cv2.copyMakeBorder(src.cpu().numpy(), top, bot, left, right, type, value=fill)
     return torch.from_numpy(bordered).reshape(bordered.shape[0], bordered.shape[1], src.shape[2])
 

@@ -1,10 +1,13 @@
 """Operators that pick or place elements by index: take, pick, gather_nd, scatter_nd, one_hot, boolean_mask, ..."""
 from typing import Literal, Optional
 
+import numpy as np
 import torch
 
 from ..base import MXNetError
 from .axes import normalize_axis
+from .elemwise._common import wrap_integer
+from .integers import convert
 from .registry import op
 from .schema import Axes, DType, Floats, Shape
 from .shapes import known, product, unify
@@ -176,9 +179,18 @@ def _check_scatter(operator, data, indices, shape):
 
 @op("scatter_nd")
 def scatter_nd(data, indices, *, shape: Shape):
-    """An array of zeros of `shape` into which `data` is written at `indices`; the inverse of gather_nd."""
+    """An array of zeros of `shape` into which `data` is written at `indices`; the inverse of gather_nd.
+
+    Raises
+    ------
+    IndexError
+        If an index lies outside its axis.
+    """
     index = _check_scatter("scatter_nd", data, indices, shape)
-    return data.new_zeros(shape).index_put(index, data)
+    try:
+        return data.new_zeros(shape).index_put(index, data)
+    except IndexError as error:
+        raise IndexOutOfBoundsError(f"scatter_nd: {error}") from None
 
 
 @op("_backward_gather_nd", frontend=False)
@@ -191,6 +203,8 @@ def gather_nd_backward(data, indices, *, shape: Shape):
 @op("_scatter_set_nd", aliases=("_npi_scatter_set_nd",))
 def scatter_set_nd(lhs, rhs, indices, *, shape: Shape):
     """A copy of `lhs` with `rhs` written at `indices`."""
+    if tuple(lhs.shape) != shape:
+        raise MXNetError(f"_scatter_set_nd: `shape` must be that of `lhs`, {tuple(lhs.shape)}; received {shape}")
     return lhs.index_put(_check_scatter("_scatter_set_nd", rhs, indices, shape), rhs)
 
 
@@ -218,6 +232,8 @@ def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.
     hit = indices.long().unsqueeze(-1) == torch.arange(depth, device=indices.device)
     if on_value == 1 and off_value == 0:
         return hit.to(dtype)
+    if not dtype.is_floating_point and dtype is not torch.bool:
+        on_value, off_value = wrap_integer(on_value, dtype), wrap_integer(off_value, dtype)
     return torch.where(hit, torch.tensor(on_value, dtype=dtype, device=hit.device), torch.tensor(off_value, dtype=dtype, device=hit.device))
 
 
@@ -237,6 +253,8 @@ def _(in_types, out_types, *, dtype, **_):
 @op("_onehot_encode")
 def onehot_encode(lhs, rhs):
     """One-hot rows of the indices `lhs`, in the shape and type of `rhs`."""
+    if lhs.dim() != 1 or rhs.dim() != 2 or lhs.shape[0] != rhs.shape[0]:
+        raise MXNetError(f"_onehot_encode: expected indices (N,) and an array (N, classes), received {tuple(lhs.shape)} and {tuple(rhs.shape)}")
     return (lhs.long().unsqueeze(-1) == torch.arange(rhs.shape[1], device=lhs.device)).to(rhs.dtype)
 
 
@@ -367,14 +385,22 @@ def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional
     """
     if (bin_cnt is None) != (range is None) or (bins is None) == (bin_cnt is None):
         raise MXNetError("histogram: `bin_cnt` and `range` should both or neither be specified, `bins` in the latter case")
-    if bins is None:
-        low, high = range if range[0] != range[1] else (range[0] - 0.5, range[1] + 0.5)
-        bins = torch.linspace(low, high, bin_cnt + 1, dtype=torch.float64, device=data.device).to(data.dtype)
     values = data.reshape(-1)
-    values = values[(values >= bins[0]) & (values <= bins[-1])]
-    # Ranks by the inner edges only: below the second edge is bin 0, from the last but one on is the last bin.
-    counts = torch.bincount(torch.bucketize(values, bins[1:-1].contiguous(), right=True), minlength=bins.shape[0] - 1)
-    return counts, bins.clone()
+    if bins is not None:
+        values = values[(values >= bins[0]) & (values <= bins[-1])]
+        # Ranks by the inner edges only: below the second edge is bin 0, from the last but one on is the last bin.
+        return torch.bincount(torch.bucketize(values, bins[1:-1].contiguous(), right=True), minlength=bins.shape[0] - 1), bins.clone()
+    if bin_cnt < 1:
+        raise MXNetError(f"histogram: `bin_cnt` must be at least 1, received {bin_cnt}")
+    low, high = range if range[0] != range[1] else (range[0] - 0.5, range[1] + 0.5)
+    rank = torch.arange(bin_cnt + 1, dtype=torch.float64, device=data.device)
+    edges = ((high * rank + low * (bin_cnt - rank)) / bin_cnt).to(data.dtype)  # an edge in the middle of -x and x is exactly 0
+    values = values[(values >= low) & (values <= high)]
+    # The bin by its place between the limits, then one further where an edge, rounded to the type, lies on the other side (histogram.cc).
+    at = ((values.double() - low) * bin_cnt / (high - low)).long().clamp(max=bin_cnt - 1)
+    at -= (values < edges[at]).long()
+    at += ((values >= edges[at + 1]) & (at != bin_cnt - 1)).long()
+    return torch.bincount(at[at >= 0], minlength=bin_cnt), edges
 
 
 @histogram.shape_rule
@@ -400,8 +426,22 @@ def cumsum(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
     else:
         axis = normalize_axis("cumsum", axis, a.dim())
     dtype = dtype or (torch.int64 if a.dtype is torch.bool else a.dtype)
-    # Whole numbers carry no gradient, which torch would refuse instead of leaving out.
-    return (a if dtype.is_floating_point else a.detach()).cumsum(axis, dtype=dtype)
+    if dtype is torch.float16 and type(a) is torch.Tensor and a.device.type == "cpu":  # neither a tracer's tensor nor recorded integers
+        return _HalfSums.apply(a.to(dtype), axis)
+    return (a if a.dtype is dtype else convert(a, dtype)).cumsum(axis, dtype=dtype)
+
+
+class _HalfSums(torch.autograd.Function):
+    """Running sums in float16, each rounded before the next number is added, as MXNet and NumPy do; torch adds in float32."""
+
+    @staticmethod
+    def forward(ctx, a, axis):
+        ctx.axis = axis
+        return torch.from_numpy(np.add.accumulate(a.numpy(), axis))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return cumsum(gradient.flip(ctx.axis), axis=ctx.axis).flip(ctx.axis), None
 
 
 @cumsum.shape_rule

@@ -173,6 +173,13 @@ def _(out_grads, inputs, outputs, *, lower=True):
     return -torch.triu(torch.linalg.solve_triangular(factor, torch.matmul(both, outputs[0]), upper=False))
 
 
+def _require_triangular_system(operator, a, b, rightside):
+    _require_square(operator, a)
+    if a.dim() != b.dim() or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-1 if rightside else -2]:
+        raise MXNetError(f"{operator}: A must be square matrices that fit the {'columns' if rightside else 'rows'} of B, in as many batches; "
+                         f"received {tuple(a.shape)} and {tuple(b.shape)}")
+
+
 def _triangle(A, lower):
     return torch.tril(A) if lower else torch.triu(A)
 
@@ -180,7 +187,7 @@ def _triangle(A, lower):
 @op("_linalg_trmm", aliases=("linalg_trmm",))
 def trmm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0):
     """``alpha * op(A) B`` (``alpha * B op(A)`` with `rightside`) of triangular A."""
-    _require_square("linalg_trmm", A)
+    _require_triangular_system("linalg_trmm", A, B, rightside)
     triangle = _triangle(A, lower)
     triangle = triangle.mT if transpose else triangle
     out = torch.matmul(B, triangle) if rightside else torch.matmul(triangle, B)
@@ -190,7 +197,7 @@ def trmm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool 
 @op("_linalg_trsm", aliases=("linalg_trsm",))
 def trsm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0):
     """The X that solves ``op(A) X = alpha * B`` (``X op(A) = alpha * B`` with `rightside`) of triangular A."""
-    _require_square("linalg_trsm", A)
+    _require_triangular_system("linalg_trsm", A, B, rightside)
     out = torch.linalg.solve_triangular(A.mT if transpose else A, B, upper=lower == transpose, left=not rightside)
     return out if alpha == 1 else alpha * out
 

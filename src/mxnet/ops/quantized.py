@@ -10,12 +10,31 @@ import numpy as np
 import torch
 
 from ..base import MXNetError
+from .dtypes import name_of
 from .registry import get, op
-from .schema import Shape, Training
+from .schema import AtLeast1, Shape, Training
 
+_EIGHT_BITS = (torch.int8, torch.uint8)
 _INT8, _UINT8, _INT32 = 127.5, 255.5, 2147483648.0
 _OutType = Literal["auto", "int8", "uint8"]
 _Layout = Optional[Literal["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"]]
+
+
+def _check_types(name, allowed, **inputs):
+    """Refuse inputs of other types; shapes are inferred without types.
+
+    Raises
+    ------
+    MXNetError
+    """
+    for what, tensor in inputs.items():
+        if tensor.dtype not in allowed and not tensor.is_meta:
+            raise MXNetError(f"{name}: `{what}` must be {' or '.join(map(name_of, allowed))}, received {name_of(tensor.dtype)}")
+
+
+def _check_alike(name, lhs, rhs):
+    if lhs.shape != rhs.shape:
+        raise MXNetError(f"{name}: `lhs` and `rhs` must have one shape, received {tuple(lhs.shape)} and {tuple(rhs.shape)}")
 
 
 def _limit(low, high):
@@ -76,6 +95,7 @@ def quantize(data, min_range, max_range, *, out_type: Literal["int8", "uint8"] =
 
     Here the larger magnitude of the range becomes 127 (int8) or 255 (uint8).
     """
+    _check_types("_contrib_quantize", (torch.float32,), data=data)
     limit = _limit(min_range, max_range)
     if out_type == "uint8":
         return _store(data * (255 / limit), torch.uint8), min_range.reshape(1).clone(), max_range.reshape(1).clone()
@@ -91,6 +111,7 @@ def quantize_v2(data, *, out_type: _OutType = "int8", min_calib_range: Optional[
 
     ``auto`` is uint8 where the calibrated range has nothing negative, else int8. Data that is quantized already passes as it is.
     """
+    _check_types("_contrib_quantize_v2", (torch.float32, *_EIGHT_BITS), data=data)
     calibrated = min_calib_range is not None and max_calib_range is not None
     if data.dtype in (torch.int8, torch.uint8):
         top = _levels(data)
@@ -112,6 +133,7 @@ def quantize_asym(data, *, min_calib_range: Optional[float] = None, max_calib_ra
 
     Returns the integers, the scale and the shift.
     """
+    _check_types("_contrib_quantize_asym", (torch.float32, *_EIGHT_BITS), data=data)
     if data.dtype == torch.uint8:
         return data.clone(), *_calibrated(1, 0, data)
     if data.dtype == torch.int8:
@@ -129,6 +151,7 @@ _rules(quantize_asym, 1, [None], lambda ins, attributes: torch.uint8)
 @op("_contrib_dequantize", no_gradient=True)
 def dequantize(data, min_range, max_range, *, out_type: Literal["float32"] = "float32"):
     """The real numbers (float32) that int8 or uint8 `data` of the given range stands for."""
+    _check_types("_contrib_dequantize", _EIGHT_BITS, data=data)
     return data * (_limit(min_range, max_range) / _levels(data))
 
 
@@ -139,6 +162,7 @@ _rules(dequantize, 1, [None], lambda ins, attributes: torch.float32)
 def requantize(data, min_range, max_range, *, out_type: _OutType = "int8", min_calib_range: Optional[float] = None,
                max_calib_range: Optional[float] = None):
     """Turn int32 `data` into int8 or uint8, for the calibrated range or else for the one it has. Returns the integers and their range."""
+    _check_types("_contrib_requantize", (torch.int32,), data=data)
     unit = _limit(min_range, max_range) / _INT32
     if min_calib_range is not None and max_calib_range is not None:
         limit = _limit(*_calibrated(min_calib_range, max_calib_range, data))
@@ -192,14 +216,19 @@ def _layer_rules(operator, plain):
 @op("_contrib_quantized_fully_connected", num_outputs=3, output_names=("output", "min_output", "max_output"), inputs_rule=_layer_inputs,
     no_gradient=True)
 def quantized_fully_connected(data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None,
-                              max_bias=None, *, num_hidden: int, no_bias: bool = False, flatten: bool = True):
+                              max_bias=None, *, num_hidden: AtLeast1, no_bias: bool = False, flatten: bool = True):
     """A fully connected layer on int8 or uint8 `data` and int8 `weight` (num_hidden, inputs) and `bias`; the ranges follow these.
 
     Returns int32, and the range it stands for.
     """
     bias, (low, high, w_low, w_high, *b_range) = _unpacked("_contrib_quantized_fully_connected", no_bias, bias, min_data, max_data, min_weight,
                                                            max_weight, min_bias, max_bias)
+    _check_types("_contrib_quantized_fully_connected", _EIGHT_BITS, data=data)
+    _check_types("_contrib_quantized_fully_connected", (torch.int8,), weight=weight, **({} if bias is None else {"bias": bias}))
     rows = data.reshape(data.shape[0], -1) if flatten else data
+    if tuple(weight.shape) != (num_hidden, rows.shape[-1]) or bias is not None and tuple(bias.shape) != (num_hidden,):
+        raise MXNetError(f"_contrib_quantized_fully_connected: `weight` must have shape {(num_hidden, rows.shape[-1])} and `bias` ({num_hidden},), "
+                         f"received {tuple(weight.shape)} and {'none' if bias is None else tuple(bias.shape)}")
     out = rows.to(torch.float64) @ weight.to(torch.float64).t()
     if bias is not None:
         scale = (_levels(data) / _limit(low, high)) * (_INT8 / _limit(w_low, w_high)) * (_limit(*b_range) / _INT8)
@@ -212,7 +241,7 @@ _layer_rules(quantized_fully_connected, "FullyConnected")
 
 @op("_contrib_quantized_conv", num_outputs=3, output_names=("output", "min_output", "max_output"), inputs_rule=_layer_inputs, no_gradient=True)
 def quantized_conv(data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None, max_bias=None, *,
-                   kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: int, num_group: int = 1,
+                   kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: AtLeast1, num_group: int = 1,
                    workspace: int = 1024, no_bias: bool = False, cudnn_tune: Optional[Literal["fastest", "limited_workspace", "off"]] = None,
                    cudnn_off: bool = False, layout: Optional[Literal["NCW", "NCHW", "NCDHW", "NHWC", "NDHWC"]] = None):
     """A convolution of uint8 or int8 `data` with int8 `weight`; the ranges follow. Returns int32, and the range it stands for.
@@ -222,6 +251,8 @@ def quantized_conv(data, weight, bias=None, min_data=None, max_data=None, min_we
     """
     bias, (low, high, w_low, w_high, *_) = _unpacked("_contrib_quantized_conv", no_bias, bias, min_data, max_data, min_weight, max_weight,
                                                      min_bias, max_bias)
+    _check_types("_contrib_quantized_conv", _EIGHT_BITS, data=data)
+    _check_types("_contrib_quantized_conv", (torch.int8,), weight=weight)
     out = get("Convolution").raw(data.to(torch.float64), weight.to(torch.float64), None if bias is None else bias.to(torch.float64), kernel=kernel,
                                  stride=stride, dilate=dilate, pad=pad, num_filter=num_filter, num_group=num_group, no_bias=no_bias, layout=layout)
     return out.to(torch.int32), *_product_range((low, high), (w_low, w_high))
@@ -238,6 +269,7 @@ def quantized_pooling(data, min_data, max_data, *, kernel: Shape = (), pool_type
     """The largest (``max``) or rounded mean (``avg``) values of windows of int8 or uint8 `data`; the range stays. Other types are not supported."""
     if pool_type not in ("max", "avg"):
         raise MXNetError(f"_contrib_quantized_pooling: `pool_type` must be 'max' or 'avg', received {pool_type!r}")
+    _check_types("_contrib_quantized_pooling", _EIGHT_BITS, data=data)
     pooled = get("Pooling").raw(data.to(torch.float32), kernel=kernel, pool_type=pool_type, global_pool=global_pool,
                                 pooling_convention=pooling_convention, stride=stride, pad=pad, count_include_pad=count_include_pad, layout=layout)
     return pooled.round().to(data.dtype), min_data.reshape(1).clone(), max_data.reshape(1).clone()
@@ -251,6 +283,7 @@ def quantized_act(data, min_data, max_data, *, act_type: Literal["relu", "sigmoi
     """``relu`` of int8 or uint8 `data`; the range stays. Other functions are not supported."""
     if act_type != "relu":
         raise MXNetError(f"_contrib_quantized_act: `act_type` must be 'relu', received {act_type!r}")
+    _check_types("_contrib_quantized_act", _EIGHT_BITS, data=data)
     return data.clamp(min=0), min_data.reshape(1).clone(), max_data.reshape(1).clone()
 
 
@@ -280,6 +313,7 @@ def quantized_concat(*data, num_args: int, dim: int = 1):
     arrays, ranges = data[:num_args], data[num_args:]
     if len(ranges) != 2 * num_args:
         raise MXNetError(f"_contrib_quantized_concat: {num_args} arrays need {2 * num_args} ranges after them, received {len(ranges)}")
+    _check_types("_contrib_quantized_concat", _EIGHT_BITS, **{f"arg{i}": a for i, a in enumerate(arrays)})
     dtype = torch.uint8 if all(a.dtype == torch.uint8 for a in arrays) else torch.int8
     low, high = torch.cat([r.reshape(1) for r in ranges[::2]]).min().reshape(1), torch.cat([r.reshape(1) for r in ranges[1::2]]).max().reshape(1)
     scale = (_UINT8 if dtype == torch.uint8 else _INT8) / _limit(low, high)
@@ -307,6 +341,8 @@ def _concat_types(in_types, out_types, num_args, dim):
 def quantized_elemwise_add(lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: Optional[float] = None,
                            max_calib_range: Optional[float] = None):
     """The sum of two int8 or uint8 arrays: int32, or int8 (uint8 if both are) where a range is calibrated. Returns it and its range."""
+    _check_types("_contrib_quantized_elemwise_add", _EIGHT_BITS, lhs=lhs, rhs=rhs)
+    _check_alike("_contrib_quantized_elemwise_add", lhs, rhs)
     left, right = _limit(lhs_min, lhs_max), _limit(rhs_min, rhs_max)
     if min_calib_range is not None and max_calib_range is not None:
         low, high = _calibrated(min_calib_range, max_calib_range, lhs)
@@ -331,6 +367,8 @@ def _mul_outputs(attributes):
 def quantized_elemwise_mul(lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: Optional[float] = None,
                            max_calib_range: Optional[float] = None, enable_float_output: bool = False):
     """The product of two int8 arrays: float32 if asked for, else int32, or int8 for a calibrated range, with its range."""
+    _check_types("_contrib_quantized_elemwise_mul", (torch.int8,), lhs=lhs, rhs=rhs)
+    _check_alike("_contrib_quantized_elemwise_mul", lhs, rhs)
     product = lhs.to(torch.int32) * rhs.to(torch.int32)
     unit = (_limit(lhs_min, lhs_max) / _INT8) * (_limit(rhs_min, rhs_max) / _INT8)
     if enable_float_output:
@@ -356,6 +394,7 @@ def quantized_batch_norm(data, gamma, beta, moving_mean, moving_var, min_data, m
     """
     if min_calib_range is None or max_calib_range is None:
         raise MXNetError("_contrib_quantized_batch_norm works with a calibrated range only: give `min_calib_range` and `max_calib_range`")
+    _check_types("_contrib_quantized_batch_norm", _EIGHT_BITS, data=data)
     low, high = _calibrated(min_calib_range, max_calib_range, data)
     scale = _INT8 / _limit(low, high)
     factor = gamma / (moving_var + eps).sqrt()
@@ -383,6 +422,9 @@ def quantized_embedding(data, weight, min_weight, max_weight, *, input_dim: int,
                         dtype: Literal["bfloat16", "float16", "float32", "float64", "int32", "int64", "int8", "uint8"] = "float32",
                         sparse_grad: bool = False):
     """The rows of int8 `weight` (input_dim, output_dim) that `data` names; the range stays."""
+    _check_types("_contrib_quantized_embedding", (torch.int8,), weight=weight)
+    if tuple(weight.shape) != (input_dim, output_dim):
+        raise MXNetError(f"_contrib_quantized_embedding: `weight` must have shape {(input_dim, output_dim)}, received {tuple(weight.shape)}")
     rows = data.to(torch.int64).clamp(0, input_dim - 1)
     return torch.nn.functional.embedding(rows, weight), min_weight.reshape(1).clone(), max_weight.reshape(1).clone()
 

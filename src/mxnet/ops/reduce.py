@@ -96,6 +96,8 @@ def _sum(data, axes, keepdims):
 def _mean(data, axes, keepdims):
     if data.is_floating_point():
         return torch.mean(data, axes, keepdim=keepdims)
+    if data.dtype is torch.bool:  # any part of True is True
+        return _sum(data, axes, keepdims)
     count = product(data.shape) if axes is None else product(data.shape[a] for a in axes)
     return torch.div(_sum(data, axes, keepdims), count, rounding_mode="trunc")
 
@@ -241,7 +243,7 @@ _arg_extreme("argmax", torch.argmax, "The index of the largest value along an ax
 _arg_extreme("argmin", torch.argmin, "The index of the smallest value along an axis.")
 
 
-@op("argmax_channel")
+@op("argmax_channel", no_gradient=True)
 def argmax_channel(data):
     """The index of the largest value along axis 1, as a number of the type of `data`: of scores (N, C) the best class of each row."""
     return torch.argmax(data, 1).to(data.dtype)

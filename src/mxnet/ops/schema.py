@@ -2,8 +2,9 @@
 
 An operator declares its attributes as keyword-only parameters. The annotation says everything: ``int``, ``float``, ``bool``,
 ``str``, ``Shape`` (a tuple of integers), ``Floats``, ``Axes`` (an integer, a tuple or None), ``DType``, ``Literal[...]``,
-``Optional[...]`` of these. Two annotations name what the caller of an operator provides rather than the user: ``Training``
-(True while a training pass runs) and ``Device`` (where a new array goes; users say ``ctx=``).
+``Optional[...]`` of these, ``Annotated[float, Between(0, 1)]`` for a number with bounds (such as `AtLeast1` and `Fraction`). Two
+annotations name what the caller of an operator provides rather than the user: ``Training`` (True while a training pass runs) and
+``Device`` (where a new array goes; users say ``ctx=``).
 """
 import ast
 import types
@@ -19,6 +20,18 @@ Shape = tuple[int, ...]
 Floats = tuple[float, ...]
 Axes = Union[int, tuple[int, ...], None]
 DType = torch.dtype
+
+
+class Between(typing.NamedTuple):
+    """The bounds of an attribute, both included; None for none."""
+
+    low: Optional[float] = None
+    high: Optional[float] = None
+
+
+AtLeast0 = Annotated[int, Between(0)]
+AtLeast1 = Annotated[int, Between(1)]
+Fraction = Annotated[float, Between(0, 1)]
 Training = Annotated[bool, "training"]
 Device = Annotated[Optional[torch.device], "device"]
 
@@ -128,7 +141,7 @@ class Attribute:
     `kind` is the annotation without its ``Optional``; `choices` the allowed strings of a ``Literal``.
     """
 
-    __slots__ = ("name", "kind", "default", "required", "optional", "choices", "_parse", "expected", "note")
+    __slots__ = ("name", "kind", "default", "required", "optional", "choices", "bounds", "_parse", "expected", "note")
 
     def __init__(self, operator, name, annotation, default, required):
         self.name, self.default, self.required = name, default, required
@@ -142,7 +155,9 @@ class Attribute:
                 raise TypeError(f"operator {operator}: attribute `{name}` has the annotation {annotation}, which joins several "
                                 "types; use one type, or Optional of one")
             annotation = rest[0]
-        self.choices = None
+        self.choices = self.bounds = None
+        if typing.get_origin(annotation) is Annotated:
+            annotation, self.bounds = typing.get_args(annotation)
         if typing.get_origin(annotation) is Literal:
             self.choices = typing.get_args(annotation)
             self.kind = Literal
@@ -153,6 +168,9 @@ class Attribute:
         else:
             raise TypeError(f"operator {operator}: attribute `{name}` has the annotation {annotation!r}, which no file format can "
                             f"hold; use one of int, float, bool, str, Shape, Floats, Axes, DType, Literal, or Optional of these")
+        if self.bounds is not None:
+            low, high = self.bounds
+            self.expected += f" of at least {low}" if high is None else f" up to {high}" if low is None else f" from {low} to {high}"
 
     def _choose(self, value):
         text = value if isinstance(value, str) else _dtype_text(value)
@@ -166,11 +184,16 @@ class Attribute:
         Raises
         ------
         ValueError
-            If `value` is not of the attribute's type.
+            If `value` is not of the attribute's type, or beyond its bounds.
         """
         if self.optional and (value is None or (type(value) is str and value == "None")):
             return None
-        return self._parse(value)
+        if self.bounds is None:
+            return self._parse(value)
+        value, (low, high) = self._parse(value), self.bounds
+        if low is not None and value < low or high is not None and value > high:
+            raise ValueError(value)
+        return value
 
 
 def _dtype_text(value):
@@ -199,4 +222,5 @@ def to_string(value):
     return str(value)
 
 
-__all__ = ["Attribute", "Axes", "DType", "Device", "Floats", "Literal", "Optional", "Shape", "Training", "to_string"]
+__all__ = ["AtLeast0", "AtLeast1", "Attribute", "Axes", "Between", "DType", "Device", "Floats", "Fraction", "Literal", "Optional", "Shape",
+           "Training", "to_string"]

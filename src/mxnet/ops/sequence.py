@@ -18,6 +18,9 @@ def _check(operator, data, sequence_length, use_sequence_length, axis):
     if use_sequence_length != (sequence_length is not None):
         needed, given = ("2 inputs", 1) if use_sequence_length else ("1 input", 2)
         raise MXNetError(f"{operator} expects {needed} with use_sequence_length={use_sequence_length}, but got {given}")
+    if use_sequence_length and tuple(sequence_length.shape) != (data.shape[1 - axis],):
+        raise MXNetError(f"{operator}: `sequence_length` must have shape ({data.shape[1 - axis]},) for data {tuple(data.shape)} with axis={axis}, "
+                         f"received {tuple(sequence_length.shape)}")
 
 
 def _length_rule(operator, reduces):
@@ -49,8 +52,8 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = Fal
     _check("SequenceMask", data, sequence_length, use_sequence_length, axis)
     if not use_sequence_length:
         return data.clone()
-    steps = torch.arange(data.shape[axis], device=data.device)
-    inside = steps.unsqueeze(1) < sequence_length.unsqueeze(0) if axis == 0 else steps.unsqueeze(0) < sequence_length.unsqueeze(1)
+    steps, length = torch.arange(data.shape[axis], device=data.device), sequence_length.long()
+    inside = steps.unsqueeze(1) < length.unsqueeze(0) if axis == 0 else steps.unsqueeze(0) < length.unsqueeze(1)
     return torch.where(inside.reshape(inside.shape + (1,) * (data.dim() - 2)), data, data.new_full((), value))
 
 
@@ -67,7 +70,13 @@ def sequence_last(data, sequence_length=None, *, use_sequence_length: bool = Fal
 
 @op("SequenceReverse", inputs_rule=_inputs)
 def sequence_reverse(data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
-    """Turn each sequence of (T, N, ...) around within its length; what lies beyond the end stays."""
+    """Turn each sequence of (T, N, ...) around within its length; what lies beyond the end stays.
+
+    Raises
+    ------
+    MXNetError
+        If a length is greater than T (not checked on a GPU).
+    """
     _check("SequenceReverse", data, sequence_length, use_sequence_length, axis)
     if axis != 0:
         raise MXNetError(f"SequenceReverse: `axis` must be 0, received {axis}; swap the axes first")
@@ -75,6 +84,9 @@ def sequence_reverse(data, sequence_length=None, *, use_sequence_length: bool = 
         return data.flip(0)
     steps = torch.arange(data.shape[0], device=data.device).unsqueeze(1)
     length = sequence_length.long().unsqueeze(0)
+    if length.device.type == "cpu" and length.numel() and int(length.max()) > data.shape[0]:
+        raise MXNetError(f"SequenceReverse: `sequence_length` must be at most {data.shape[0]}, the length of the data, received {int(length.max())}")
+    length = length.clamp_max(data.shape[0])  # a GPU is not waited for
     source = torch.where(steps < length, length - 1 - steps, steps)
     return data[source, torch.arange(data.shape[1], device=data.device).unsqueeze(0)]
 

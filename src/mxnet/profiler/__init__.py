@@ -17,7 +17,7 @@ import os
 import threading
 import warnings
 
-from ..base import MXNetError
+from ..base import MXNetError, c_str_array, check_call, py_str  # noqa: F401
 from .objects import Counter, Domain, Event, Frame, Marker, Task
 from .recorder import Recorder, format_json, format_table
 
@@ -27,13 +27,13 @@ _VALUES = {"filename": ("filename", str), "gpu_memory_profile_filename_prefix": 
            "continuous_dump": ("continuous_dump", bool), "dump_period": ("dump_period", float), "aggregate_stats": ("aggregate_stats", bool)}
 _PROCESSES = ("worker", "server")
 _dumper = None
-kvstore_handle = None
+profiler_kvstore_handle = None
 
 
 def set_kvstore_handle(handle):
     """Name the kvstore whose servers ``profile_process='server'`` means."""
-    global kvstore_handle
-    kvstore_handle = handle
+    global profiler_kvstore_handle
+    profiler_kvstore_handle = handle
 
 
 def set_config(**kwargs):

@@ -5,7 +5,7 @@ import math
 from .. import attribute
 from .. import name as _name
 from ..attribute import AttrScope
-from ..base import MXNetError
+from ..base import MXNetError, check_call  # noqa: F401
 from ..ndarray.contrib import _flatten, _regroup, _to_python
 from ..ops.registry import OPERATORS
 from ..ops.schema import to_string
@@ -23,6 +23,19 @@ def __getattr__(name):
     if name == "uniform":
         return _operator_function("uniform")
     return _lookup(name)
+
+
+def _gradient_function(name):
+    def backward(*data, name=None, attr=None, out=None, **kwargs):
+        raise MXNetError(f"{backward.__name__}: the gradient of an operator is no operator of a graph; bind the graph and call backward(), or "
+                         f"use mx.nd.contrib.{backward.__name__} on arrays")
+
+    backward.__name__ = backward.__qualname__ = f"backward_{name}"
+    backward.__doc__ = f"Not offered for Symbols: raises an MXNetError that says what is. See ``mx.nd.contrib.backward_{name}``."
+    return backward
+
+
+backward_hawkesll, backward_index_copy, backward_quadratic = map(_gradient_function, ("hawkesll", "index_copy", "quadratic"))
 
 
 def rand_zipfian(true_classes, num_sampled, range_max):

@@ -25,8 +25,8 @@ def _make(op, public_name):
     hint = _hint(public_name)
 
     def function(*args, name=None, attr=None, out=None, **kwargs):
-        if out is not None:
-            raise MXNetError(f"{op.name}: a Symbol has no values to write to `out`")
+        if out is not None and not isinstance(out, Symbol):  # one Symbol for another means nothing, and MXNet takes it
+            raise MXNetError(f"{op.name}: a Symbol has no values to write to `out`, received {type(out).__name__}")
         if not op.variadic or op.names_inputs:
             named = {n: kwargs.pop(n) for n in (list(kwargs) if op.names_inputs else op.inputs) if isinstance(kwargs.get(n), Symbol)}
             if named:

@@ -348,7 +348,7 @@ class Symbol:
         shared_exec : Executor, optional
             One whose memory may be reused; results of the two then must not be needed at once.
         """
-        from ..executor import bind
+        from ..binding import bind
         return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
 
     def simple_bind(self, ctx, grad_req="write", type_dict=None, stype_dict=None, group2ctx=None, shared_arg_names=None,
@@ -373,7 +373,7 @@ class Symbol:
         **kwargs : tuple of int
             The shapes of arguments.
         """
-        from ..executor import simple_bind
+        from ..binding import simple_bind
         return simple_bind(self, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec, shared_buffer, kwargs)
 
     def eval(self, ctx=None, **kwargs):

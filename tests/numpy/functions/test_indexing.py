@@ -1,7 +1,7 @@
 """Functions that select, find and insert: the values and gradients of MXNet 1.9.1."""
 import pytest
 
-from mxnet import np
+from mxnet import np, npx
 from numpy_checks import check_gradients, check_value
 
 A = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])
@@ -66,3 +66,9 @@ def test_values(compute, dtype, expected):
 @pytest.mark.parametrize("compute, x, y, x_grad, y_grad", GRADIENTS, ids=range(len(GRADIENTS)))
 def test_gradients(compute, x, y, x_grad, y_grad):
     check_gradients(compute, x, y, x_grad, y_grad)
+
+
+def test_nonzero_takes_a_number_for_an_array_of_one():
+    assert npx.nonzero(np.array(5.0)).tolist() == [[0]]
+    assert npx.nonzero(np.array(0.0)).shape == (0, 1)
+    assert [i.tolist() for i in np.nonzero(np.array(5.0))] == [[0]]

@@ -1,7 +1,7 @@
 """Functions that reduce: the values and gradients of MXNet 1.9.1."""
 import pytest
 
-from mxnet import np
+from mxnet import autograd, np
 from numpy_checks import check_gradients, check_value
 
 A = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])
@@ -62,3 +62,42 @@ def test_values(compute, dtype, expected):
 @pytest.mark.parametrize("compute, x, y, x_grad, y_grad", GRADIENTS, ids=range(len(GRADIENTS)))
 def test_gradients(compute, x, y, x_grad, y_grad):
     check_gradients(compute, x, y, x_grad, y_grad)
+
+
+@pytest.mark.parametrize("function, result, gradient", [
+    (lambda x: np.sum(x, dtype="int8"), 5, [1.0, 1.0, 1.0]),
+    (lambda x: np.mean(x, dtype="int32"), 1, [0.33333334] * 3),
+    (lambda x: np.sum(x, axis=(), dtype="int32"), [1, 1, 2], [1.0, 1.0, 1.0]),
+    (lambda x: np.cumsum(x, dtype="int32"), [1, 2, 4], [3.0, 2.0, 1.0]),
+])
+def test_fractions_are_cut_off_last_and_gradients_pass(function, result, gradient):
+    x = np.array([1.5, 1.5, 2.75])
+    x.attach_grad()
+    with autograd.record():
+        y = function(x)
+    y.backward()
+    assert y.tolist() == result
+    assert x.grad.tolist() == pytest.approx(gradient)
+
+
+def test_products_of_fractions_as_integers():
+    assert np.prod(np.array([1.5, 1.5, 2.75]), dtype="int32").item() == 6
+
+
+def test_running_sums_of_float16_are_rounded_at_each_step():
+    x = np.array([2048.0, 1.0, 1.0, 1.0], dtype="float16")
+    x.attach_grad()
+    with autograd.record():
+        y = np.cumsum(x)
+    y.backward()
+    assert y.dtype == "float16" and y.tolist() == [2048.0, 2048.0, 2048.0, 2048.0]
+    assert x.grad.dtype == "float16" and x.grad.tolist() == [4.0, 3.0, 2.0, 1.0]
+    assert np.cumsum(x, dtype="float32").tolist() == [2048.0, 2049.0, 2050.0, 2051.0]
+    assert np.cumsum(x.reshape(2, 2), axis=0).tolist() == [[2048.0, 1.0], [2048.0, 2.0]]
+
+
+def test_means_as_integers_add_in_that_type():
+    x = np.array([100, 100, 100, -3, 5, 127], dtype="int8")
+    assert [np.mean(x, dtype=t).item() for t in ("int8", "int32", "float32")] == [-13, 71, 71.5]
+    assert np.mean(x.reshape(2, 3), axis=0, dtype="int8").tolist() == [48, 52, -14]
+    assert np.mean(np.array([2**30, 2**30, 2**30, 3], dtype="int32"), dtype="int32").item() == -268435455

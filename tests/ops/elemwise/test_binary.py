@@ -182,3 +182,10 @@ def test_allclose():
     assert same.dtype == np.uint8 and int(same.asnumpy()) == 1
     assert int(mx.nd.contrib.allclose(x, x, equal_nan=False).asnumpy()) == 0
     assert int(mx.nd.contrib.allclose(mx.nd.array([1]), mx.nd.array([1.1]), rtol=0.2).asnumpy()) == 1
+
+
+@pytest.mark.parametrize("name", ["_grad_add", "_scatter_elemwise_div", "_contrib_allclose"])
+def test_shapes_that_would_broadcast_are_refused(name):
+    call = mx.nd.contrib.allclose if name == "_contrib_allclose" else getattr(mx.nd._internal, name)
+    with pytest.raises(MXNetError, match=f"{name}: both inputs must have one shape, received \\(2, 3\\) and \\(3,\\)"):
+        call(mx.nd.ones((2, 3)), mx.nd.ones((3,)))

@@ -92,3 +92,12 @@ def test_scatter_on_dense_arrays():
 def test_shapes_go_backwards():
     s = (mx.sym.Variable("x") * 2) + mx.sym.Variable("y")
     assert s.infer_shape(y=(4,))[0] == [(4,), (4,)]
+
+
+def test_the_rest_of_a_division_by_zero_passes_the_gradient():
+    x = mx.nd.array([1.5, -2])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = x % 0
+    y.backward(mx.nd.array([3, 4]))
+    assert y.asnumpy().tolist() == [0, 0] and x.grad.asnumpy().tolist() == [3, 4]

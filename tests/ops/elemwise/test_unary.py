@@ -240,3 +240,30 @@ def test_shapes_go_backwards():
     x = mx.sym.Variable("x")
     y = mx.sym.exp(x) + mx.sym.Variable("y")
     assert y.infer_shape(y=(2, 3))[0] == [(2, 3), (2, 3)]
+
+
+def test_the_gradient_of_gamma_functions_at_their_poles():
+    for name, expected in (("gamma", [np.inf, -np.inf, np.nan]), ("gammaln", [np.inf, np.inf, np.inf])):
+        x = mx.nd.array([0., -0., -1.])
+        x.attach_grad()
+        with mx.autograd.record():
+            y = getattr(mx.nd, name)(x)
+        y.backward()
+        np.testing.assert_array_equal(x.grad.asnumpy(), np.array(expected, "float32"))
+
+
+def test_clip_with_crossed_borders_asks_for_the_upper_one_first():
+    x = mx.nd.array([-2, 0, 0.5, 3])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.clip(x, 2, 1)
+    y.backward()
+    assert y.asnumpy().tolist() == [2, 2, 2, 1]
+    assert x.grad.asnumpy().tolist() == [0, 0, 0, 0]
+    whole = mx.nd.clip(mx.nd.array([-2, 0, 1, 3], dtype="int32"), 2, 1)
+    assert whole.dtype == np.int32 and whole.asnumpy().tolist() == [2, 2, 2, 1]
+
+
+def test_identity_like_refuses_another_shape():
+    with pytest.raises(MXNetError, match="both inputs must have one shape, received \\(2, 3\\) and \\(3,\\)"):
+        mx.nd._internal._identity_with_attr_like_rhs(mx.nd.ones((2, 3)), mx.nd.ones((3,)))

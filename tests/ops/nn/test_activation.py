@@ -56,3 +56,10 @@ def test_slopes_for_instances_and_channels():
 def test_unknown_activation():
     with pytest.raises(MXNetError, match="Activation: `act_type` must be one of 'relu', 'sigmoid', .*, received 'swish'"):
         get("Activation").parse({"act_type": "swish"})
+
+
+def test_gamma_belongs_to_prelu():
+    with pytest.raises(MXNetError, match=r"`gamma` belongs to act_type='prelu' only, received act_type='leaky' and one of shape \(3,\)"):
+        LEAKY(torch.ones(2, 3), torch.ones(3))
+    with pytest.raises(MXNetError, match="received act_type='prelu' and none"):
+        LEAKY(torch.ones(2, 3), act_type="prelu")

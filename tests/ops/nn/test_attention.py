@@ -1,5 +1,6 @@
 """Interleaved attention: inference and errors. Values: `test_against_oracle`."""
 import pytest
+import torch
 
 from mxnet import MXNetError
 from mxnet.ops import get
@@ -24,3 +25,25 @@ def test_errors():
         infer("selfatt_valatt", (5, 24), None)
     with pytest.raises(MXNetError, match=r"attention: expected shape \(6, -1, 4\), received \(5, 5, 4\)"):
         infer("encdec_valatt", (4, 3, 16), (5, 5, 4))
+
+
+def test_whole_numbers_are_divided_by_a_whole_root():
+    divide = get("_contrib_div_sqrt_dim")
+    assert divide(torch.tensor([[-9, 4, 7]])).tolist() == [[-9, 4, 7]]
+    assert divide(torch.tensor([[-9, 4, 7, 1, 5]], dtype=torch.int8)).tolist() == [[-4, 2, 3, 0, 2]]
+
+
+@pytest.mark.parametrize("name, inputs, message", [
+    ("selfatt_qk", [(3, 2, 12, 1)], r"projections must be \(sequence, batch, features\), received shape"),
+    ("selfatt_valatt", [(3, 2, 12), (4, 2, 3)], r"`attention` must have shape \(4, 3, 3\), received \(4, 2, 3\)"),
+    ("encdec_qk", [(3, 8), (5, 2, 8)], "projections must be"),
+    ("encdec_valatt", [(5, 16), (4, 3, 5)], "projections must be"),
+])
+def test_shapes_that_do_not_fit(name, inputs, message):
+    with pytest.raises(MXNetError, match=message):
+        get("_contrib_interleaved_matmul_" + name)(*(torch.ones(s) for s in inputs), heads=2)
+
+
+def test_no_steps():
+    assert get("_contrib_interleaved_matmul_selfatt_qk")(torch.ones(0, 2, 12), heads=2).shape == (4, 0, 0)
+    assert get("_contrib_interleaved_matmul_selfatt_valatt")(torch.ones(0, 2, 12), torch.ones(4, 0, 0), heads=2).shape == (0, 2, 4)

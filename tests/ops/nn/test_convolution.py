@@ -32,7 +32,7 @@ def test_channels_last_is_channels_first_with_axes_moved(kernel, layout):
 
 def test_half_precision():
     data, weight = torch.ones(1, 2, 3, 3, dtype=torch.float16), torch.full((1, 2, 2, 2), 0.5, dtype=torch.float16)
-    out = CONVOLUTION(data, weight, kernel=(2, 2), num_filter=1)
+    out = CONVOLUTION(data, weight, kernel=(2, 2), num_filter=1, no_bias=True)
     assert out.dtype == torch.float16 and out.unique().tolist() == [4.0]
 
 
@@ -66,7 +66,7 @@ def test_convolution_errors(operator):
         infer(operator, (1, 3, 9, 9), kernel=(3, 3), num_filter=4, num_group=2)
     with pytest.raises(MXNetError, match="`num_filter` must be a positive multiple of `num_group`, received 3 and 2"):
         infer(operator, (1, 4, 9, 9), kernel=(3, 3), num_filter=3, num_group=2)
-    with pytest.raises(MXNetError, match=r"`stride` must be 2 positive sizes, received \(1,\)"):
+    with pytest.raises(MXNetError, match=r"`stride` must be 2 numbers of at least 1, as `kernel` \(3, 3\), received \(1,\)"):
         infer(operator, (1, 4, 9, 9), kernel=(3, 3), num_filter=3, stride=(1,))
     with pytest.raises(MXNetError, match="Convolution.*required argument `num_filter`"):
         operator.parse({"kernel": (3, 3)})
@@ -75,11 +75,11 @@ def test_convolution_errors(operator):
 def test_a_weight_that_contradicts_the_attributes_is_refused():
     data, weight = torch.ones(1, 1, 5, 5), torch.ones(2, 1, 3, 3)
     with pytest.raises(MXNetError, match=r"Convolution's weight: expected shape \(3, 1, 3, 3\), received \(2, 1, 3, 3\)"):
-        CONVOLUTION(data, weight, kernel=(3, 3), num_filter=3)
+        CONVOLUTION(data, weight, kernel=(3, 3), num_filter=3, no_bias=True)
     with pytest.raises(MXNetError, match=r"Convolution's weight: expected shape \(2, 1, 1, 3\)"):
-        CONVOLUTION(data, weight, kernel=(1, 3), num_filter=2)
+        CONVOLUTION(data, weight, kernel=(1, 3), num_filter=2, no_bias=True)
     with pytest.raises(MXNetError, match="needs 4-D data"):
-        CONVOLUTION(data[0], weight, kernel=(3, 3), num_filter=2)
+        CONVOLUTION(data[0], weight, kernel=(3, 3), num_filter=2, no_bias=True)
     with pytest.raises(MXNetError, match=r"Deconvolution's weight: expected shape \(1, 4, 3, 3\), received \(2, 1, 3, 3\)"):
         DECONVOLUTION(data, weight, kernel=(3, 3), num_filter=4)
 
@@ -95,3 +95,48 @@ def test_bias_is_an_input_unless_switched_off():
     assert CONVOLUTION.input_names(CONVOLUTION.parse({"kernel": "(1,1)", "num_filter": "1"})) == ("data", "weight", "bias")
     assert CONVOLUTION.input_names(CONVOLUTION.parse({"kernel": "(1,1)", "num_filter": "1", "no_bias": "True"})) == ("data", "weight")
     assert DECONVOLUTION.input_names(DECONVOLUTION.parse({"kernel": (1,), "num_filter": 1})) == ("data", "weight")
+
+
+@pytest.mark.parametrize("operator, bias, no_bias, message", [
+    (CONVOLUTION, torch.ones(2), True, r"Convolution: expected no bias with no_bias=True, received one of shape \(2,\)"),
+    (CONVOLUTION, None, False, "Convolution: expected a bias with no_bias=False, received none"),
+    (DECONVOLUTION, torch.ones(2), True, r"Deconvolution: expected no bias with no_bias=True, received one of shape \(2,\)"),
+    (DECONVOLUTION, None, False, "Deconvolution: expected a bias with no_bias=False, received none"),
+])
+def test_the_bias_and_no_bias_must_agree(operator, bias, no_bias, message):
+    with pytest.raises(MXNetError, match=message):
+        operator(torch.ones(1, 2, 4), torch.ones(2, 2, 3), bias, kernel=(3,), num_filter=2, no_bias=no_bias)
+
+
+@pytest.mark.parametrize("operator", [CONVOLUTION, DECONVOLUTION])
+@pytest.mark.parametrize("attributes, message", [
+    ({"stride": (1,)}, r"`stride` must be 2 numbers of at least 1, as `kernel` \(3, 3\), received \(1,\)"),
+    ({"dilate": (1, 1, 1)}, r"`dilate` must be 2 numbers of at least 1, .* received \(1, 1, 1\)"),
+    ({"pad": (1,)}, r"`pad` must be 2 numbers of at least 0, .* received \(1,\)"),
+    ({"layout": "NCW"}, r"`layout` must name the 4 axes that `kernel` \(3, 3\) asks for, received 'NCW'"),
+    ({"layout": "NDHWC"}, "`layout` must name the 4 axes"),
+])
+def test_each_attribute_has_a_number_for_each_axis(operator, attributes, message):
+    with pytest.raises(MXNetError, match=message):
+        operator(torch.ones(1, 2, 5, 5), torch.ones(2, 2, 3, 3), kernel=(3, 3), num_filter=2, no_bias=True, **attributes)
+
+
+def test_a_target_shape_has_a_size_for_each_axis():
+    with pytest.raises(MXNetError, match=r"`target_shape` must have 2 sizes, as `kernel` \(3, 3\), received \(5,\)"):
+        DECONVOLUTION(torch.ones(1, 2, 5, 5), torch.ones(2, 2, 3, 3), kernel=(3, 3), num_filter=2, target_shape=(5,), no_bias=True)
+    with pytest.raises(MXNetError, match=r"`adj` \(1,\) must be smaller than `stride` \(1,\)"):  # torch would go by the dilation
+        DECONVOLUTION(torch.ones(1, 1, 5), torch.ones(1, 1, 2), kernel=(2,), num_filter=1, dilate=(2,), adj=(1,), no_bias=True)
+
+
+def test_int8_saturates():
+    data, weight = torch.tensor([[[100, 50, -100, 7]]], dtype=torch.int8), torch.tensor([[[2, 1]]], dtype=torch.int8)
+    out = CONVOLUTION(data, weight, kernel=(2,), num_filter=1, no_bias=True)
+    assert out.dtype == torch.int8 and out.tolist() == [[[127, 0, -128]]]
+    out = CONVOLUTION(data, weight, torch.tensor([5], dtype=torch.int8), kernel=(2,), dilate=(2,), num_filter=1)
+    assert out.tolist() == [[[105, 112]]]
+
+
+def test_bounds():
+    for operator in (CONVOLUTION, DECONVOLUTION):
+        with pytest.raises(MXNetError, match=f"{operator.name}: `num_filter` must be an integer of at least 1, received 0"):
+            operator.parse({"kernel": (3,), "num_filter": 0})

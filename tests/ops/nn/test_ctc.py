@@ -55,3 +55,30 @@ def test_inference():
     with pytest.raises(MXNetError, match=r"received shapes \(7, 4\) and \(4, 8\)"):
         CTC.shape_inference([(7, 4), (4, 8)], [None], **CTC.with_defaults({}))
     assert CTC.list_output_names({}) == ("output0",)
+
+
+@pytest.mark.parametrize("lengths, attributes, message", [
+    ([(2,)], {}, r"CTCLoss expects 2 inputs \(data, label\) with use_data_lengths=False and use_label_lengths=False, received 3"),
+    ([], {"use_data_lengths": True}, r"CTCLoss expects 3 inputs \(data, label, data_lengths\) .* received 2"),
+    ([(2,), (2,)], {"use_label_lengths": True}, r"CTCLoss expects 3 inputs \(data, label, label_lengths\) .* received 4"),
+    ([(3,)], {"use_data_lengths": True}, r"CTCLoss's lengths: expected shape \(2,\), received \(3,\)"),
+])
+def test_lengths_are_given_where_the_attributes_ask_for_them(lengths, attributes, message):
+    with pytest.raises(MXNetError, match=message):
+        CTC(torch.zeros(3, 2, 4), torch.ones(2, 2), *(torch.ones(s) for s in lengths), **attributes)
+
+
+@pytest.mark.parametrize("data, label, message", [
+    ((3, 2, 4), (2, 4), "the number of labels, 4, cannot exceed the sequence length of the data, 3"),
+    ((3, 2, 4), (1, 2), r"CTCLoss's label: expected shape \(2, -1\), received \(1, 2\)"),
+    ((3, 2), (2, 2), r"data must be \(steps, batch, classes\) and label \(batch, labels\), received shapes \(3, 2\) and \(2, 2\)"),
+])
+def test_shapes_that_do_not_fit(data, label, message):
+    with pytest.raises(MXNetError, match=message):
+        CTC(torch.zeros(data), torch.ones(label))
+
+
+def test_numbers_of_no_class_do_not_lead_outside():
+    data = torch.linspace(-1, 1, 24).view(3, 2, 4)
+    expected = CTC(data, torch.tensor([[3.0, 1.0], [3.0, 0.0]]))
+    assert torch.equal(CTC(data, torch.tensor([[9.0, 1.0], [1e6, 0.0]])), expected)

@@ -27,13 +27,25 @@ def test_bias_may_be_a_column():
 
 
 def test_empty_batch():
-    assert DENSE(torch.ones(0, 2, 3), torch.ones(4, 6), num_hidden=4).shape == (0, 4)
+    assert DENSE(torch.ones(0, 2, 3), torch.ones(4, 6), num_hidden=4, no_bias=True).shape == (0, 4)
 
 
 def test_errors():
     with pytest.raises(MXNetError, match=r"`weight` must have `num_hidden` = 3 rows, received shape \(4, 2\)"):
-        DENSE(torch.ones(1, 2), torch.ones(4, 2), num_hidden=3)
+        DENSE(torch.ones(1, 2), torch.ones(4, 2), num_hidden=3, no_bias=True)
     with pytest.raises(MXNetError, match=r"FullyConnected's weight: expected shape \(4, 6\), received \(4, 5\)"):
         DENSE.shape_inference([(5, 6), (4, 5), None], [None], **DENSE.with_defaults({"num_hidden": 4}))
     with pytest.raises(MXNetError, match="FullyConnected: required argument `num_hidden`"):
         DENSE.parse({})
+
+
+def test_the_bias_and_no_bias_must_agree():
+    data, weight, bias = torch.ones(1, 2), torch.ones(3, 2), torch.ones(3)
+    with pytest.raises(MXNetError, match=r"FullyConnected: expected no bias with no_bias=True, received one of shape \(3,\)"):
+        DENSE(data, weight, bias, num_hidden=3, no_bias=True)
+    with pytest.raises(MXNetError, match="FullyConnected: expected a bias with no_bias=False, received none"):
+        DENSE(data, weight, num_hidden=3)
+    with pytest.raises(MXNetError, match=r"FullyConnected: `bias` must have shape \(3,\), received \(1, 3\)"):
+        DENSE(data, weight, bias.view(1, 3), num_hidden=3)
+    with pytest.raises(MXNetError, match="FullyConnected: `num_hidden` must be an integer of at least 1, received '0'"):
+        DENSE.parse({"num_hidden": "0"})

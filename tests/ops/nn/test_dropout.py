@@ -39,10 +39,16 @@ def test_axes_share_their_fate():
 
 def test_everything_dropped_is_nan():
     assert DROPOUT(torch.ones(5), p=1.0, training=True).isnan().all()
-    with pytest.raises(MXNetError, match="`p` must be from 0 to 1, received 1.5"):
-        DROPOUT(torch.ones(5), p=1.5)
+    with pytest.raises(MXNetError, match="Dropout: `p` must be a number from 0 to 1, received 1.5"):
+        DROPOUT.parse({"p": 1.5})
 
 
 def test_half_precision():
     out = DROPOUT(torch.ones(100, dtype=torch.float16), training=True)
     assert out.dtype == torch.float16 and set(out.tolist()) == {0.0, 2.0}
+
+
+@pytest.mark.parametrize("axes", [(-1,), (2,), (0, 9)])
+def test_axes_count_from_the_front(axes):
+    with pytest.raises(MXNetError, match=r"Dropout: `axes` must be from 0 to 1 for 2-D data, received \("):
+        DROPOUT(torch.ones(2, 3), axes=axes)

@@ -105,7 +105,7 @@ def test_instance_norm_of_plain_vectors():
 
 
 def test_errors():
-    with pytest.raises(MXNetError, match="LRN: `nsize` must be odd, received 4"):
+    with pytest.raises(MXNetError, match="LRN: `nsize` must be odd and above 0, received 4"):
         get("LRN")(torch.ones(1, 4, 2, 2), nsize=4)
     with pytest.raises(MXNetError, match="L2Normalization: mode 'channel' needs data with at least 3 axes"):
         get("L2Normalization")(torch.ones(2, 3), mode="channel")
@@ -116,3 +116,28 @@ def test_lrn_in_half_precision():
     out = get("LRN")(data.half(), nsize=3, alpha=0.5)
     assert out.dtype == torch.float16
     torch.testing.assert_close(out.float(), get("LRN")(data, nsize=3, alpha=0.5), atol=2e-3, rtol=1e-2)
+
+
+def test_no_gradient_comes_from_the_moments():
+    """MXNet's backward never reads what comes to the mean and the deviation."""
+    data = torch.tensor([[1.0, 2.0, 4.0]], requires_grad=True)
+    out = get("LayerNorm")(data, torch.tensor([1.0, 2.0, 3.0]), torch.zeros(3), output_mean_var=True)
+    torch.autograd.backward([o for o in out if o.requires_grad], [torch.tensor([[1.0, 0.0, 0.0]])])
+    torch.testing.assert_close(data.grad, torch.tensor([[0.22908238, -0.34361991, 0.11453763]]))
+    data = torch.tensor([[[1.0, 2.0], [4.0, 3.0]]], requires_grad=True)
+    out = get("GroupNorm")(data, torch.tensor([2.0]), torch.zeros(1), output_mean_var=True)
+    torch.autograd.backward([o for o in out if o.requires_grad], [torch.tensor([[[1.0, 0.0], [0.0, 0.0]]])])
+    torch.testing.assert_close(data.grad, torch.tensor([[[0.53666055, -0.71553683], [0.35776308, -0.17888686]]]))
+
+
+def test_lrn_of_plain_vectors():
+    out = get("LRN")(torch.tensor([[1.0, 2.0, 3.0]]), nsize=3, alpha=3.0, beta=1.0, knorm=1.0)
+    torch.testing.assert_close(out, torch.tensor([[1 / 6, 2 / 15, 3 / 14]]))
+    for shape in ((2, 3, 4), (2, 3, 4, 5, 1)):
+        with pytest.raises(MXNetError, match=r"LRN: `data` must be \(N, C, H, W\) or \(N, C\), received shape"):
+            get("LRN")(torch.ones(shape), nsize=3)
+
+
+def test_a_negative_number_of_devices():
+    with pytest.raises(MXNetError, match="_contrib_SyncBatchNorm: `ndev` must be an integer of at least 0, received -1"):
+        get("_contrib_SyncBatchNorm").parse({"ndev": -1, "key": "k"})

@@ -55,7 +55,7 @@ def test_labels_that_do_not_fit():
         infer("SoftmaxOutput", (4, 3), (5,))
     with pytest.raises(MXNetError, match=r"label must have the shape \(4, 30\) or \(4, 5, 6\) for data \(4, 3, 5, 6\), received \(4, 7\)"):
         infer("SoftmaxOutput", (4, 3, 5, 6), (4, 7), multi_output=True)
-    with pytest.raises(MXNetError, match=r"the label's shape \(4, 2\) does not match the prediction's \(4, 3\)"):
+    with pytest.raises(MXNetError, match=r"LinearRegressionOutput: the label's shape must be \(4, 3\), .* received \(4, 2\)"):
         infer("LinearRegressionOutput", (4, 3), (4, 2))
 
 
@@ -75,3 +75,26 @@ def test_make_loss_in_half_precision():
     data = torch.tensor([1.0, -1.0], dtype=torch.float16, requires_grad=True)
     get("MakeLoss")(data, normalization="valid", grad_scale=3.0).sum().backward()
     assert data.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("name, data, label, attributes, message", [
+    ("SoftmaxOutput", (1, 6, 3), (6,), {}, r"SoftmaxOutput's label: expected shape \(1, 6\), received \(6,\)"),
+    ("SoftmaxOutput", (1, 3, 3), (2, 3), {"multi_output": True}, r"label must have the shape \(1, 3\) or \(1, 3\) .* received \(2, 3\)"),
+    ("LinearRegressionOutput", (12,), (4, 3), {}, r"LinearRegressionOutput: the label's shape must be \(12,\).* received \(4, 3\)"),
+    ("LogisticRegressionOutput", (1, 3), (4, 3), {}, "LogisticRegressionOutput: the label's shape must be"),
+    ("MAERegressionOutput", (1, 4, 1), (4,), {}, "MAERegressionOutput: the label's shape must be"),
+    ("SVMOutput", (1, 4, 3), (4,), {}, r"SVMOutput: `label` must have shape \(1, 4\) for data \(1, 4, 3\), received \(4,\)"),
+    ("IdentityAttachKLSparseReg", (4,), (4,), {}, r"expected `data` \(N, C, ...\) and `moving_avg` \(C,\), received \(4,\) and \(4,\)"),
+    ("IdentityAttachKLSparseReg", (1, 3, 4), (4,), {}, r"received \(1, 3, 4\) and \(4,\)"),
+])
+def test_shapes_that_do_not_fit_are_refused_by_a_call(name, data, label, attributes, message):
+    with pytest.raises(MXNetError, match=message):
+        get(name)(torch.zeros(data), torch.zeros(label), **attributes)
+
+
+@pytest.mark.parametrize("name, attribute", [("SoftmaxOutput", "smooth_alpha"), ("IdentityAttachKLSparseReg", "sparseness_target"),
+                                             ("IdentityAttachKLSparseReg", "momentum")])
+@pytest.mark.parametrize("value", [2, -1])
+def test_bounds(name, attribute, value):
+    with pytest.raises(MXNetError, match=f"{name}: `{attribute}` must be a number from 0 to 1, received {value}"):
+        get(name).parse({attribute: value})

@@ -88,3 +88,41 @@ def test_old_pooling_pads_a_maximum_with_zeros():
     attributes = {"kernel": (2, 2), "stride": (2, 2), "pad": (1, 1)}
     assert POOLING(data, **attributes).flatten().tolist() == [-1.0] * 4
     assert get("Pooling_v1")(data, **attributes).flatten().tolist() == [0.0] * 4
+
+
+def test_numbers_beyond_the_axes_are_not_read():
+    data = torch.tensor([[[1.0, 5.0, 2.0, 4.0]]])
+    assert POOLING(data, kernel=(2,), stride=(2, 7), pad=(0, 3)).tolist() == [[[5.0, 4.0]]]
+    assert infer((1, 1, 4), kernel=(2,), stride=(2, 7), pad=(0, 3)) == (1, 1, 2)
+    with pytest.raises(MXNetError, match=r"`stride` must be 2 sizes of at least 1, received \(2,\)"):
+        POOLING(torch.ones(1, 1, 4, 4), kernel=(2, 2), stride=(2,))
+
+
+@pytest.mark.parametrize("attributes", [{"kernel": (3,)}, {"global_pool": True}])
+def test_the_layout_names_each_axis(attributes):
+    with pytest.raises(MXNetError, match="`layout` must name 3 axes for 3-D data, received 'NCHW'"):
+        POOLING(torch.ones(1, 2, 9), layout="NCHW", **attributes)
+
+
+@pytest.mark.parametrize("attributes, expected", [
+    ({"kernel": (2, 2)}, [[0, 3, 2], [4, 4, 0], [0, 0, 0]]),
+    ({"kernel": (2, 2), "stride": (2, 2), "pooling_convention": "full"}, [[0, 1, 2], [1, 0, 0], [3, 3, 4]]),
+    ({"kernel": (2, 2), "stride": (2, 2), "pad": (1, 1)}, [[1, 2, 2], [3, 4, 0], [0, 0, 0]]),
+    ({"global_pool": True}, [[0, 1, 1], [1, 0, 0], [0, 0, 0]]),
+    ({"kernel": (2, 2), "pool_type": "avg", "pad": (1, 0)}, [[1, 2.5, 1.5], [2, 4.5, 2.5], [3, 6.5, 3.5]]),
+    ({"kernel": (2, 2), "pool_type": "sum", "stride": (2, 2), "pooling_convention": "full"}, [[1, 1, 2], [1, 1, 2], [3, 3, 4]]),
+])
+def test_the_old_pooling_gives_each_of_equal_maxima_the_gradient(attributes, expected):
+    data = torch.tensor([[[[1.0, 3, 3], [3, 2, 0], [0, 0, -1]]]], requires_grad=True)
+    out = get("Pooling_v1")(data, **attributes)
+    out.backward(torch.arange(1.0, 1 + out.numel()).view(out.shape))
+    assert data.grad[0, 0].tolist() == expected
+
+
+def test_the_old_pooling_is_for_maps():
+    pooling = get("Pooling_v1")
+    for shape, kernel in (((1, 2, 9), (3,)), ((1, 1, 4, 4, 4), (2, 2, 2))):
+        with pytest.raises(MXNetError, match=r"Pooling_v1: data must be \(N, C, H, W\), received shape"):
+            pooling(torch.ones(shape), kernel=kernel)
+    with pytest.raises(MXNetError, match=r"Pooling_v1: `pad` must be 2 sizes of at least 0, received \(1,\)"):
+        pooling(torch.ones(1, 1, 4, 4), kernel=(2, 2), pad=(1,))

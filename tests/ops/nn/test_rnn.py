@@ -136,3 +136,24 @@ def test_errors():
     inputs, attributes = made("lstm")
     with pytest.raises(MXNetError, match="must both be given, in order; received 1.0, None"):
         RNN(*inputs, lstm_state_clip_min=1.0, **attributes)
+
+
+@pytest.mark.parametrize("mode, state, cell, message", [
+    ("rnn_tanh", (1, 2, 4), None, r"RNN's state: expected shape \(1, 3, 4\), received \(1, 2, 4\)"),
+    ("lstm", (1, 1, 4), (1, 3, 4), r"RNN's state: expected shape \(1, 3, 4\), received \(1, 1, 4\)"),
+    ("lstm", (1, 3, 4), (1, 3, 5), r"RNN's state_cell: expected shape \(1, 3, 4\), received \(1, 3, 5\)"),
+])
+def test_states_that_torch_would_read_beyond(mode, state, cell, message):
+    parameters = torch.ones({"rnn_tanh": 32, "lstm": 128}[mode])
+    with pytest.raises(MXNetError, match=message):
+        RNN(torch.ones(5, 3, 2), parameters, torch.ones(state), None if cell is None else torch.ones(cell), mode=mode, state_size=4, num_layers=1)
+
+
+def test_the_number_of_inputs():
+    data, parameters, state = torch.ones(5, 3, 2), torch.ones(32), torch.ones(1, 3, 4)
+    with pytest.raises(MXNetError, match=r"RNN expects 3 inputs \(data, parameters, state\) with mode='rnn_relu' .* received 4"):
+        RNN(data, parameters, state, state, mode="rnn_relu", state_size=4, num_layers=1)
+    with pytest.raises(MXNetError, match=r"RNN expects 4 inputs \(data, parameters, state, state_cell\) with mode='lstm' .* received 3"):
+        RNN(data, parameters, state, mode="lstm", state_size=4, num_layers=1)
+    with pytest.raises(MXNetError, match="RNN: `p` must be a number from 0 to 1, received 1.5"):
+        RNN.parse({"mode": "gru", "state_size": 4, "num_layers": 1, "p": 1.5})

@@ -41,3 +41,20 @@ def test_inference():
 def test_only_softmax_knows_lengths(name):
     with pytest.raises(MXNetError, match=f"{name}: `use_length` is only for softmax"):
         get(name)(torch.ones(2, 3), use_length=True)
+
+
+def test_a_length_and_use_length_belong_together():
+    data, length = torch.ones(2, 3), torch.tensor([1, 2])
+    with pytest.raises(MXNetError, match=r"received use_length=False and a length of shape \(2,\)"):
+        SOFTMAX(data, length)
+    with pytest.raises(MXNetError, match="received use_length=True and no length"):
+        SOFTMAX(data, use_length=True)
+    with pytest.raises(MXNetError, match="softmax: `length` must be of an integer type, received float32"):
+        SOFTMAX(data, length.float(), use_length=True)
+
+
+def test_softmax_activation_over_channels_needs_more_axes():
+    activation = get("SoftmaxActivation")
+    with pytest.raises(MXNetError, match=r"mode='channel' needs data with at least 3 axes, received shape \(2, 3\)"):
+        activation(torch.ones(2, 3), mode="channel")
+    assert activation(torch.ones(1, 2, 1), mode="channel").tolist() == [[[0.5], [0.5]]]

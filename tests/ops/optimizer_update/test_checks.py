@@ -43,3 +43,9 @@ def test_reset_arrays():
     x.attach_grad()
     mx.nd.reset_arrays(x, y, num_arrays=2)
     assert x.asnumpy().tolist() == [0, 0] and y.asnumpy().tolist() == [[0, 0]]
+
+
+def test_lars_takes_a_number_for_each_weight():
+    ones = mx.nd.ones((3,))
+    with pytest.raises(MXNetError, match="multi_lars: all inputs must have one shape.*received \\(1,\\), \\(3,\\), \\(3,\\), \\(3,\\)"):
+        mx.nd.multi_lars(mx.nd.ones((1,)), ones, ones, ones, eta=0.1, eps=1e-6)

@@ -116,3 +116,17 @@ def test_lamb_mixed_precision():
 def test_refusals(call, message):
     with pytest.raises(MXNetError, match=message):
         call(mx.nd.ones((3,)))
+
+
+def test_mixed_precision_lamb_measures_the_half_precision_weight():
+    weight, grad = (mx.nd.array([v], dtype="float16") for v in (1.1845703125, 0.68505859375))
+    weight32 = mx.nd.array([0.685])
+    mx.nd._internal._multi_mp_lamb_update(weight, grad, mx.nd.array([2]), mx.nd.array([1.5]), weight32, learning_rates=(0.1,), wds=(0,),
+                                          step_count=(1,), num_tensors=1, out=weight)
+    assert weight.asnumpy().tolist() == [0.56640625]
+    assert weight32.asscalar() == pytest.approx(0.5665382, abs=1e-5)  # MXNet squares in half precision
+
+
+def test_states_of_another_shape_are_refused():
+    with pytest.raises(MXNetError, match="must have the shape of the weight, \\(2, 3\\); received \\(3,\\)"):
+        mx.nd.multi_sgd_update(mx.nd.ones((2, 3)), mx.nd.ones((3,)), lrs=(0.1,), wds=(0,), num_weights=1)

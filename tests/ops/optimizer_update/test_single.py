@@ -162,3 +162,18 @@ def test_missing_rate():
 def test_states_of_another_shape():
     with pytest.raises(MXNetError, match="sgd_mom_update"):
         mx.nd.sgd_mom_update(mx.nd.ones((2,)), mx.nd.ones((2,)), mx.nd.ones((3,)), lr=1)
+
+
+@pytest.mark.parametrize("name, inputs, attributes", [
+    ("sgd_update", 1, {"lr": 0.1}), ("adam_update", 3, {"lr": 0.1}), ("mp_sgd_mom_update", 3, {"lr": 0.1}),
+    ("lamb_update_phase1", 3, {"t": 1, "wd": 0}), ("ftml_update", 4, {"lr": 0.1, "t": 1})])
+def test_gradients_and_states_do_not_broadcast(name, inputs, attributes):
+    others = [mx.nd.ones((3,))] * inputs
+    with pytest.raises(MXNetError, match=f"{name}: the gradient and the states must have the shape of the weight, \\(2, 3\\); received \\(3,\\)"):
+        getattr(mx.nd, name)(mx.nd.ones((2, 3)), *others, **attributes)
+
+
+def test_ftml_refuses_averages_beyond_one():
+    w = mx.nd.ones((2,))
+    with pytest.raises(MXNetError, match="`beta1` must be a number from 0 to 1, received 2"):
+        mx.nd.ftml_update(w, w, w, w, w, lr=0.1, t=1, beta1=2)

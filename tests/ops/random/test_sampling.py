@@ -80,7 +80,7 @@ def test_randint():
 
 @pytest.mark.parametrize("name, attributes, message", [
     ("uniform", {"low": 1, "high": 0}, "`low` must not be above `high`, received low=1, high=0"),
-    ("normal", {"scale": -1}, "`scale` must not be negative, received scale=-1"),
+    ("normal", {"scale": 0}, "`scale` must be above 0, received scale=0"),
     ("gamma", {"alpha": 0}, "`alpha` and `beta` must be positive, received alpha=0, beta=1"),
     ("exponential", {"lam": -2}, "`lam` must be positive, received lam=-2"),
     ("poisson", {"lam": -1}, "`lam` must not be negative, received lam=-1"),

@@ -44,3 +44,7 @@ def test_partial_shapes():
     assert mx.sym.broadcast_like(a, b).infer_shape_partial(a=(1, 4), b=(0, 4))[1] == [(1, 4)]
     assert mx.sym.pad(a, mode="edge", pad_width=(0, 0, 0, 0, 1, 1, 1, 1)).infer_shape_partial(a=(1, 3, 3, 2))[1] == [(1, 3, 5, 4)]
     assert mx.sym.reverse(a, axis=0).infer_shape_partial(a=(0, 4))[1] == [(0, 4)]
+
+
+def test_diagonal_just_beside_the_plane_is_empty():
+    assert mx.nd.diag(mx.nd.ones((1, 2, 3)), k=-1, axis1=0, axis2=2).shape == (2, 0)

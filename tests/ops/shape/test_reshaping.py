@@ -76,3 +76,9 @@ def test_shape_and_size_arrays():
     x = mx.nd.zeros((2, 3))
     assert mx.nd.shape_array(x).asnumpy().tolist() == [2, 3] and mx.nd.shape_array(x).dtype == np.int64
     assert mx.nd.size_array(x).asnumpy().tolist() == [6]
+
+
+@pytest.mark.parametrize("name", ["depth_to_space", "space_to_depth"])
+def test_blocks_refuse_empty_axes(name):
+    with mx.np_shape(True), pytest.raises(mx.MXNetError, match=r"no size of `data` may be 0, received shape \(1, 4, 0, 2\)"):
+        getattr(mx.nd, name)(mx.nd.zeros((1, 4, 0, 2)), 2)

@@ -63,3 +63,8 @@ def test_number_of_outputs():
     assert mx.sym._internal._split_v2(x, indices=(0, 1), name="s").list_outputs() == ["s_output0", "s_output1"]
     assert isinstance(mx.nd.split(arange(2, 4), 1), mx.nd.NDArray)
     assert [p.shape for p in mx.nd.split(arange(2, 4), 2)] == [(2, 2), (2, 2)]
+
+
+def test_slice_assign_does_not_broadcast():
+    with pytest.raises(MXNetError, match="the block has shape \\(2, 3\\), `rhs` must have the same, received \\(3,\\)"):
+        mx.nd._internal._slice_assign(mx.nd.zeros((4, 3)), mx.nd.ones((3,)), begin=(0, 0), end=(2, 3))

@@ -18,7 +18,7 @@ def zeros(*shape):
     (lambda: mx.nd.GridGenerator(zeros(2, 3, 4, 4), transform_type="warp"), r"must have shape \(N, 2, H, W\)"),
     (lambda: mx.nd.UpSampling(zeros(1, 1, 4, 4), zeros(1, 1, 3, 3), scale=2, sample_type="nearest", num_args=2),
      "does not divide the output"),
-    (lambda: mx.nd.contrib.BilinearResize2D(zeros(1, 1, 4, 4), height=0, width=3), "the new size must be above 0"),
+    (lambda: mx.nd.contrib.BilinearResize2D(zeros(1, 1, 4, 4), height=0, width=3), "`height` must be an integer of at least 1, received 0"),
     (lambda: mx.nd.im2col(zeros(1, 1, 4), kernel=(2, 2)), "`data` must be 4-D"),
     (lambda: mx.nd.im2col(zeros(1, 1, 2, 2), kernel=(3, 3)), "kernel size exceeds input"),
     (lambda: mx.nd.col2im(zeros(1, 5, 4), output_size=(3, 3), kernel=(2, 2)), r"expected columns \(N, C \* 4, windows\)"),
@@ -40,6 +40,51 @@ def zeros(*shape):
     (lambda: mx.nd.contrib.MultiBoxDetection(zeros(1, 2, 3), zeros(1, 8), zeros(1, 3, 4)), "number of anchors mismatch"),
     (lambda: mx.nd.contrib.Proposal(zeros(2, 24, 3, 3), zeros(2, 48, 3, 3), zeros(2, 3)), "use MultiProposal for several"),
     (lambda: mx.nd.contrib.Proposal(zeros(1, 22, 3, 3), zeros(1, 44, 3, 3), zeros(1, 3)), r"must have 2 \* 12 channels"),
+    (lambda: mx.nd.UpSampling(zeros(1, 1, 2, 2), zeros(1, 1, 2, 2), scale=2, sample_type="nearest", num_args=1),
+     "UpSampling expects 1 inputs .* received 2"),
+    (lambda: mx.nd.UpSampling(zeros(1, 1, 2, 2), zeros(1, 2, 2, 2), scale=2, sample_type="nearest", multi_input_mode="sum"),
+     "the number of channels must be 1 .* received 2 in input 1"),
+    (lambda: mx.nd.UpSampling(zeros(1, 1, 2, 2), zeros(2, 1, 2, 2), scale=2, sample_type="nearest"),
+     r"input 1 must become 1 maps of 4 x 4 .* received shape \(2, 1, 2, 2\)"),
+    (lambda: mx.nd.UpSampling(zeros(1, 1, 2, 2), scale=0, sample_type="nearest"), "`scale` must be an integer of at least 1, received 0"),
+    (lambda: mx.nd.contrib.BilinearResize2D(zeros(1, 1, 4, 4), scale_height=2), "`scale_width` must be given with `scale_height`=2.0"),
+    (lambda: mx.nd.contrib.BilinearResize2D(zeros(1, 1, 4, 4), scale_height=0.1, scale_width=2), "the new size must be above 0"),
+    (lambda: mx.nd.ROIPooling(zeros(1, 1, 4, 4), zeros(1, 5), pooled_size=(2, 2), spatial_scale=2),
+     "`spatial_scale` must be a number from 0 to 1, received 2"),
+    (lambda: mx.nd.contrib.RROIAlign(zeros(1, 1, 4, 4), mx.nd.array([[-1, 1, 1, 2, 2, 0]]), pooled_size=(2, 2), spatial_scale=1),
+     "must be that of an image, from 0 to 0, received -1"),
+    (lambda: mx.nd.contrib.ROIAlign(zeros(1, 1, 4, 4), mx.nd.array([[1, 1, 1, 2, 2]]), pooled_size=(2, 2), spatial_scale=1),
+     "must be that of an image, from 0 to 0, received 1"),
+    (lambda: mx.nd.contrib.PSROIPooling(zeros(1, 4, 4, 4), mx.nd.array([[-1, 1, 1, 2, 2]]), spatial_scale=1, output_dim=1, pooled_size=2),
+     "must be that of an image, from 0 to 0, received -1"),
+    (lambda: mx.nd.contrib.DeformablePSROIPooling(zeros(1, 4, 4, 4), zeros(1, 5), zeros(1, 2, 4, 4), spatial_scale=1, output_dim=1, group_size=2,
+                                                  pooled_size=2, part_size=1),
+     r"`trans` must have shape \(1, 2 \* classes, 1, 1\).* received \(1, 2, 4, 4\)"),
+    (lambda: mx.nd.contrib.DeformablePSROIPooling(zeros(1, 4, 4, 4), zeros(1, 5), spatial_scale=1, output_dim=1, group_size=3, pooled_size=2,
+                                                  no_trans=True), "= 9 channels, received 4"),
+    (lambda: mx.nd.contrib.DeformableConvolution(zeros(1, 2, 4, 4), zeros(1, 18, 4, 4), zeros(2, 2, 3, 3), kernel=(3, 3), pad=(1, 1),
+                                                 num_filter=2), "expected a bias with no_bias=False, received none"),
+    (lambda: mx.nd.contrib.DeformableConvolution(zeros(1, 2, 4, 4), zeros(1, 18, 4, 4), zeros(2, 2, 3, 3), kernel=(3, 3), pad=(1, 1),
+                                                 num_filter=3, no_bias=True), r"`weight` must have shape \(3, 2, 3, 3\), received \(2, 2, 3, 3\)"),
+    (lambda: mx.nd.contrib.DeformableConvolution(zeros(1, 2, 4, 4), zeros(1, 18, 4, 4), zeros(2, 2, 3, 3), kernel=(3, 3), pad=(1, 1),
+                                                 num_filter=2, no_bias=True, layout="NCW"), "`layout` must be 'NCHW', received 'NCW'"),
+    (lambda: mx.nd.contrib.ModulatedDeformableConvolution(zeros(1, 2, 4, 4), zeros(1, 18, 4, 4), zeros(1, 9, 4, 4), zeros(2, 2, 3, 3), kernel=(3, 3),
+                                                          pad=(1, 1), num_filter=0, no_bias=True), "`num_filter` must be an integer of at least 1"),
+    (lambda: mx.nd.Correlation(zeros(1, 1, 4, 4), zeros(2, 1, 4, 4)), r"must have one shape, received \(1, 1, 4, 4\) and \(2, 1, 4, 4\)"),
+    (lambda: mx.nd.contrib.box_nms(zeros(3, 6), id_index=0, score_index=0), "id_index=0 must not be score_index=0"),
+    (lambda: mx.nd.contrib.box_encode(zeros(1, 2), zeros(2, 2), zeros(2, 2, 4), zeros(2, 3, 4), zeros(4), zeros(4)),
+     r"received \(1, 2\), \(2, 2\), \(2, 2, 4\), \(2, 3, 4\)"),
+    (lambda: mx.nd.contrib.box_decode(zeros(2, 3, 4), zeros(1, 2, 4)), r"anchors \(1, N, 4\), received \(2, 3, 4\) and \(1, 2, 4\)"),
+    (lambda: mx.nd.contrib.MultiBoxPrior(zeros(1, 1, 2, 2), offsets=(2, 0)), r"`offsets` must be 2 numbers from 0 to 1, received \(2.0, 0.0\)"),
+    (lambda: mx.nd.contrib.MultiBoxTarget(zeros(1, 3, 4), zeros(1, 2, 5), zeros(1, 2, 3), negative_mining_ratio=1, negative_mining_thresh=0),
+     "`negative_mining_thresh` must be above 0"),
+    (lambda: mx.nd.contrib.MultiBoxDetection(zeros(1, 2, 3), zeros(1, 12), zeros(1, 3, 4), variances=(1,)),
+     r"`variances` must have 4 numbers, received \(1.0,\)"),
+    (lambda: mx.nd.contrib.Proposal(zeros(1, 24, 3, 3), zeros(1, 48, 3, 3), mx.nd.array([[64, 48, 1]])),
+     "must reach over each image: received feature_stride=16, a feature map of 3 x 3"),
+    (lambda: mx.nd.contrib.MultiProposal(zeros(1, 24, 3, 3), zeros(1, 48, 3, 3), zeros(1, 3), rpn_post_nms_top_n=-1),
+     "`rpn_post_nms_top_n` must be at least 0"),
+    (lambda: mx.nd.contrib.MultiProposal(zeros(1, 24, 3, 3), zeros(2, 48, 3, 3), zeros(1, 3)), r"`bbox_pred` must have shape \(1, 48, 3, 3\)"),
 ])
 def test_errors(call, message):
     with pytest.raises(MXNetError, match=message):
@@ -98,3 +143,23 @@ def test_im2col_and_col2im_take_any_number_of_axes():
     back = mx.nd.col2im(columns, output_size=(6,), kernel=(3,), pad=(1,))
     assert back.asnumpy().ravel().tolist() == [0, 3, 6, 9, 12, 10]
     assert mx.nd.im2col(mx.nd.zeros((1, 2, 4, 4, 4)), kernel=(2, 2, 3), stride=(2, 1, 1)).shape == (1, 24, 12)
+
+
+def test_position_sensitive_pooling_reads_the_first_channels():
+    """Values of MXNet."""
+    data = mx.nd.array((np.arange(648) * 37 % 11 / 11).reshape(2, 9, 6, 6))
+    regions = mx.nd.array([[0, 1, 1, 4, 4], [1, 0, 0, 3, 5]])
+    out = mx.nd.contrib.PSROIPooling(data, regions, spatial_scale=1, output_dim=1, pooled_size=2)
+    expected = [0.56818178, 0.63636369, 0.36363637, 0.43181822, 0.34848484, 0.33333334, 0.57575756, 0.56060606]
+    np.testing.assert_allclose(out.asnumpy().ravel(), expected, rtol=1e-5)
+    out = mx.nd.contrib.DeformablePSROIPooling(data, regions, spatial_scale=1, no_trans=True, sample_per_part=2, output_dim=1, pooled_size=2,
+                                               group_size=2)
+    expected = [0.48295456, 0.42613637, 0.46590909, 0.53409094, 0.375, 0.47727272, 0.55681819, 0.47159094]
+    np.testing.assert_allclose(out.asnumpy().ravel(), expected, rtol=1e-5)
+
+
+def test_columns_of_no_images():
+    get_columns, get_image = get("im2col"), get("col2im")
+    torch = pytest.importorskip("torch")
+    assert get_columns(torch.ones(0, 3, 4, 4), kernel=(2, 2)).shape == (0, 12, 9)
+    assert get_image(torch.ones(0, 12, 9), output_size=(4, 4), kernel=(2, 2)).shape == (0, 3, 4, 4)

@@ -209,7 +209,7 @@ class Installation:
     @staticmethod
     def _attach_methods():
         """Methods keep the function they have found: let them look for it anew."""
-        methods.attach(NDArray, array_functions.operator_function)
+        methods.attach(NDArray, array_functions.operator_function, array_functions.call_shared)
         methods.attach(Symbol, symbol_functions.operator_function)
 
     def undo(self):

@@ -118,7 +118,8 @@ def pooling(call, data):
     if call.global_pool:
         return (ops.reduce_max if kind == "max" else ops.reduce_mean)(data, axes, True)
     n = len(call.kernel)
-    kernel, strides, pads = call.kernel, call.stride or (1,) * n, call.pad or (0,) * n
+    # As in MXNet, numbers beyond the axes count for nothing.
+    kernel, strides, pads = call.kernel, (call.stride or (1,) * n)[:n], (call.pad or (0,) * n)[:n]
     # Padding behind the data that makes the number of windows, rounded down, the one MXNet has.
     needed = [(o - 1) * s + k - size - p for o, s, k, size, p in zip(call.out_shape[2:], strides, kernel, sizes, pads)]
     ends = [max(e, p) if e > p else p for e, p in zip(needed, pads)]

@@ -45,9 +45,9 @@ def where(F, condition, x=None, y=None):
 
 @function()
 def nonzero(F, a):
-    """The indices of the elements other than 0: a tuple with one array for each axis."""
+    """The indices of the elements other than 0: a tuple with one array for each axis; a number counts as an array of one."""
     rows = F.call("_npi_nonzero", a)
-    return tuple(rows[:, i] for i in range(F.ndim(a)))
+    return tuple(rows[:, i] for i in range(max(F.ndim(a), 1)))
 
 
 @function()

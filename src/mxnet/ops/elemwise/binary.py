@@ -96,12 +96,16 @@ for _operator in _minimum:
 @op("_grad_add", same_shape=True, no_gradient=True)
 def grad_add(lhs, rhs):
     """The sum of two gradients of one array; graphs of MXNet's own backward passes contain it."""
+    if lhs.shape != rhs.shape:
+        refuse_shapes("_grad_add", lhs, rhs)
     return torch.add(lhs, rhs)
 
 
 @op("_scatter_elemwise_div", same_shape=True)
 def scatter_elemwise_div(lhs, rhs):
     """The quotient; where `lhs` is sparse only of the rows that it stores."""
+    if lhs.shape != rhs.shape:
+        refuse_shapes("_scatter_elemwise_div", lhs, rhs)
     return _divide(lhs, rhs)
 
 
@@ -187,9 +191,11 @@ def _(in_types, out_types):
     return [in_types[0] or common, common, common], [common]
 
 
-@op("_contrib_allclose")
+@op("_contrib_allclose", no_gradient=True)
 def allclose(a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True):
     """1 if all elements agree within ``atol + rtol * |b|``, otherwise 0, as one number of type uint8."""
+    if a.shape != b.shape:
+        refuse_shapes("_contrib_allclose", a, b)
     return torch.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan).all().to(torch.uint8)
 
 

@@ -1,6 +1,7 @@
 """Operators on an array and a number: arithmetic, comparisons, logic."""
 import torch
 
+from ..integers import convert
 from ..registry import op
 from ._common import wrap_integer
 
@@ -19,7 +20,7 @@ def _scalar(function, doc, name, *aliases):
         if data.dtype is torch.bool:
             data = data.long()
         out = function(data, wrap_integer(scalar, data.dtype))
-        return out if out.dtype is data.dtype else out.to(data.dtype)
+        return out if out.dtype is data.dtype else convert(out, data.dtype)
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
@@ -50,7 +51,9 @@ def _divided_by(data, scalar):
 
 def _modulo(data, scalar):
     # The sign is the divisor's, as in Python; the rest of a division by 0 is 0.
-    return torch.remainder(data, scalar) if scalar else data * 0
+    if not scalar:
+        return (data - data.detach()).nan_to_num(0)  # 0, and the gradient passes as for any divisor
+    return torch.remainder(data, scalar)
 
 
 def _rest_by(data, scalar):
@@ -59,11 +62,11 @@ def _rest_by(data, scalar):
 
 
 def _power(data, scalar):
-    return torch.pow(data, scalar) if data.is_floating_point() else torch.pow(data.double(), scalar).to(torch.int64)
+    return torch.pow(data, scalar) if data.is_floating_point() else convert(torch.pow(data.double(), scalar), torch.int64)
 
 
 def _power_of(data, scalar):
-    return torch.pow(scalar, data) if data.is_floating_point() else torch.pow(scalar, data.double()).to(torch.int64)
+    return torch.pow(scalar, data) if data.is_floating_point() else convert(torch.pow(scalar, data.double()), torch.int64)
 
 
 def _hypot(data, scalar):
@@ -83,6 +86,8 @@ _scalar(torch.add, "x + scalar.", "_plus_scalar", "_PlusScalar")
 _scalar(torch.sub, "x - scalar.", "_minus_scalar", "_MinusScalar")
 _scalar(torch.rsub, "scalar - x.", "_rminus_scalar", "_RMinusScalar")
 _scalar(torch.mul, "x * scalar.", "_mul_scalar", "_MulScalar")
+_scalar(torch.mul, "The gradient that `_contrib_gradientmultiplier` passes on for the gradient x: x * scalar.",
+        "_contrib_backward_gradientmultiplier").no_gradient = True
 _scalar(_divide, "x / scalar.", "_div_scalar", "_DivScalar")
 _scalar(_divided_by, "scalar / x.", "_rdiv_scalar", "_RDivScalar")
 _scalar(_modulo, "The rest of x / scalar, with the sign of the scalar; 0 for a scalar of 0.", "_mod_scalar", "_ModScalar")

@@ -4,9 +4,11 @@ import math
 import torch
 
 from ...base import MXNetError
+from ..integers import convert
 from ..registry import op
 from ..schema import DType
 from ..shapes import unify
+from ._common import refuse_shapes
 
 
 def _math(name, function, doc, aliases=None):
@@ -16,7 +18,7 @@ def _math(name, function, doc, aliases=None):
     """
     def fn(data):
         out = function(data)
-        return out if out.dtype is data.dtype else out.to(data.dtype)
+        return out if out.dtype is data.dtype else convert(out, data.dtype)
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
@@ -99,7 +101,7 @@ _math("softsign", torch.nn.functional.softsign, "x / (1 + |x|).", ())
 _math("erf", torch.erf, "The error function.", ("_npx_erf",))
 _math("erfinv", torch.erfinv, "The inverse of erf; nan outside of [-1, 1].", ("_npx_erfinv",))
 _gamma_op = _math("gamma", _gamma, "The gamma function.", ("_npx_gamma", "_sparse_gamma"))
-_math("gammaln", torch.lgamma, "The logarithm of the absolute value of the gamma function.", ("_npx_gammaln", "_sparse_gammaln"))
+_gammaln_op = _math("gammaln", torch.lgamma, "The logarithm of the absolute value of the gamma function.", ("_npx_gammaln", "_sparse_gammaln"))
 _math("logical_not", torch.logical_not, "1 where x is 0, 0 elsewhere, in the type of x.", ())
 
 
@@ -113,9 +115,20 @@ def _(out_grads, inputs, outputs):
     return out_grads[0] * outputs[0] / (-3 * inputs[0])
 
 
+def _digamma(x):
+    """The derivative of ln(gamma). At its poles, the integers up to 0, MXNet has the largest number there is (special_functions-inl.h)."""
+    poles = (x <= 0) & (x == x.floor())
+    return torch.digamma(x).where(~poles, torch.tensor(torch.finfo(torch.float64).max, dtype=x.dtype, device=x.device))
+
+
 @_gamma_op.gradient
 def _(out_grads, inputs, outputs):
-    return out_grads[0] * outputs[0] * torch.digamma(inputs[0])
+    return out_grads[0] * outputs[0] * _digamma(inputs[0])
+
+
+@_gammaln_op.gradient
+def _(out_grads, inputs, outputs):
+    return out_grads[0] * _digamma(inputs[0])
 
 
 @op("_copy", aliases=("identity", "_copyto", "_npi_copyto"), same_shape=True)
@@ -158,6 +171,8 @@ def _(out_grads, inputs, outputs):
 @op("_identity_with_attr_like_rhs", same_shape=True)
 def identity_with_attr_like_rhs(lhs, rhs):
     """A copy of `lhs`, which `rhs` only tells its shape and type."""
+    if lhs.shape != rhs.shape:
+        refuse_shapes("_identity_with_attr_like_rhs", lhs, rhs)
     return lhs.clone()
 
 
@@ -182,7 +197,7 @@ def cast(data, *, dtype: DType):
     >>> mx.nd.Cast(mx.nd.array([0.9, -1.7]), dtype='int32').asnumpy()
     array([ 0, -1], dtype=int32)
     """
-    return data.to(dtype, copy=True)
+    return convert(data, dtype)
 
 
 @cast.dtype_rule
@@ -243,15 +258,19 @@ def _(in_types, out_types, *, num_outputs, cast_narrow):
 def clip(data, *, a_min: float, a_max: float):
     """Limit values to the range from `a_min` to `a_max`; both borders let the gradient through.
 
+    If `a_min` is above `a_max`, what lies above `a_max` becomes that, and everything else `a_min`.
+
     Example
     -------
     >>> mx.nd.clip(mx.nd.array([-1, 0.5, 3]), 0, 1).asnumpy()
     array([0. , 0.5, 1. ], dtype=float32)
     """
-    if data.is_floating_point():
-        return torch.clamp(data, a_min, a_max)
-    info = torch.iinfo(data.dtype)
-    return torch.clamp(data, int(min(max(a_min, info.min), info.max)), int(min(max(a_max, info.min), info.max)))
+    if not data.is_floating_point():
+        info = torch.iinfo(data.dtype)
+        a_min, a_max = int(min(max(a_min, info.min), info.max)), int(min(max(a_max, info.min), info.max))
+    if a_min > a_max:  # MXNet asks for the upper border first, torch for the lower one
+        return torch.where(data > a_max, a_max, torch.where(data < a_min, a_min, data)).to(data.dtype)
+    return torch.clamp(data, a_min, a_max)
 
 
 @op("smooth_l1", aliases=("_npx_smooth_l1",), same_shape=True)

@@ -61,6 +61,18 @@ def bias_inputs(attributes):
     return ("data", "weight") if attributes["no_bias"] else ("data", "weight", "bias")
 
 
+def check_bias(name, bias, no_bias):
+    """Refuse a bias that was switched off, or one that is missing.
+
+    Raises
+    ------
+    MXNetError
+    """
+    if (bias is None) is not no_bias:
+        raise MXNetError(f"{name}: expected {'no bias' if no_bias else 'a bias'} with no_bias={no_bias}, received "
+                         f"{'none' if bias is None else 'one of shape ' + str(tuple(bias.shape))}")
+
+
 def same_type(in_types, out_types, **_):
     """All inputs and outputs have one type."""
     found = next((t for t in (*in_types, *out_types) if t is not None), None)

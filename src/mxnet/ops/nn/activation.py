@@ -69,8 +69,11 @@ def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "p
     Raises
     ------
     MXNetError
-        If `gamma` does not broadcast over the data.
+        If `gamma` does not broadcast over the data, or is given to another `act_type` than ``prelu``.
     """
+    if (gamma is None) is (act_type == "prelu"):
+        raise MXNetError(f"LeakyReLU: `gamma` belongs to act_type='prelu' only, received act_type={act_type!r} "
+                         f"and {'none' if gamma is None else f'one of shape {tuple(gamma.shape)}'}")
     if act_type == "leaky":
         return torch.nn.functional.leaky_relu(data, slope)
     if act_type == "gelu":

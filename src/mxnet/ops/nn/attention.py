@@ -13,14 +13,15 @@ from ._common import assign
 
 @op("_contrib_div_sqrt_dim", same_shape=True)
 def div_sqrt_dim(data):
-    """Divide by the square root of the size of the last axis."""
-    return (data / math.sqrt(data.shape[-1])).to(data.dtype)
+    """Divide by the square root of the size of the last axis; for whole numbers that root and the result are cut off, as in MXNet."""
+    root = math.sqrt(data.shape[-1])
+    return data / root if data.is_floating_point() else torch.div(data, int(root), rounding_mode="trunc")
 
 
 def _heads(interleaved, heads, parts):
     """Views (N * heads, T, size), one for each part."""
-    length, batch = interleaved.shape[:2]
-    split = interleaved.reshape(length, batch * heads, parts, -1)
+    length, batch, features = interleaved.shape
+    split = interleaved.reshape(length, batch * heads, parts, features // (heads * parts))
     return [part.transpose(0, 1) for part in split.unbind(2)]
 
 
@@ -30,12 +31,14 @@ def _scores(queries, keys):
 
 def _mix(attention, values, batch):
     """Weigh the values and put the heads side by side again."""
-    return torch.bmm(attention, values).transpose(0, 1).reshape(attention.shape[1], batch, -1)
+    heads = attention.shape[0] // max(batch, 1)
+    return torch.bmm(attention, values).transpose(0, 1).reshape(attention.shape[1], batch, heads * values.shape[2])
 
 
 @op("_contrib_interleaved_matmul_selfatt_qk")
 def interleaved_matmul_selfatt_qk(queries_keys_values, *, heads: int):
     """Scores (N * heads, T, T) of queries with keys, scaled by ``1 / sqrt(size of a head)``, from projections (T, N, heads * 3 * size)."""
+    _check("interleaved_matmul_selfatt_qk", queries_keys_values.shape, heads, 3)
     queries, keys, _ = _heads(queries_keys_values, heads, 3)
     return _scores(queries, keys)
 
@@ -43,18 +46,26 @@ def interleaved_matmul_selfatt_qk(queries_keys_values, *, heads: int):
 @op("_contrib_interleaved_matmul_selfatt_valatt")
 def interleaved_matmul_selfatt_valatt(queries_keys_values, attention, *, heads: int):
     """Values weighed by `attention` (N * heads, T, T), shape (T, N, heads * size), from projections (T, N, heads * 3 * size)."""
+    _check("interleaved_matmul_selfatt_valatt", queries_keys_values.shape, heads, 3)
+    length, batch = queries_keys_values.shape[:2]
+    if attention.shape != (batch * heads, length, length):
+        raise MXNetError(f"interleaved_matmul_selfatt_valatt: `attention` must have shape {(batch * heads, length, length)}, "
+                         f"received {tuple(attention.shape)}")
     return _mix(attention, _heads(queries_keys_values, heads, 3)[2], queries_keys_values.shape[1])
 
 
 @op("_contrib_interleaved_matmul_encdec_qk")
 def interleaved_matmul_encdec_qk(queries, keys_values, *, heads: int):
     """Scores (N * heads, T, S) of `queries` (T, N, heads * size) with the keys of `keys_values` (S, N, heads * 2 * size), scaled."""
+    _check("interleaved_matmul_encdec_qk", queries.shape, heads, 1)
+    _check("interleaved_matmul_encdec_qk", keys_values.shape, heads, 2)
     return _scores(_heads(queries, heads, 1)[0], _heads(keys_values, heads, 2)[0])
 
 
 @op("_contrib_interleaved_matmul_encdec_valatt")
 def interleaved_matmul_encdec_valatt(keys_values, attention, *, heads: int):
     """Values of `keys_values` (S, N, heads * 2 * size) weighed by `attention` (N * heads, T, S), shape (T, N, heads * size)."""
+    _check("interleaved_matmul_encdec_valatt", keys_values.shape, heads, 2)
     return _mix(attention, _heads(keys_values, heads, 2)[1], keys_values.shape[1])
 
 

@@ -5,11 +5,13 @@ import torch
 
 from ...base import MXNetError
 from ..registry import op
-from ..schema import Shape
+from ..schema import AtLeast1, Shape
 from ._common import (
+    LAYOUTS,
     assign,
     bias_inputs,
     channels_last,
+    check_bias,
     same_type,
     shape_to_channels_first,
     shape_to_channels_last,
@@ -25,7 +27,7 @@ Tuning = Optional[Literal["off", "limited_workspace", "fastest"]]
 
 
 @op("Convolution", aliases=("_npx_convolution",), inputs_rule=bias_inputs)
-def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: int,
+def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: AtLeast1,
                 num_group: int = 1, workspace: int = 1024, no_bias: bool = False, cudnn_tune: Tuning = None, cudnn_off: bool = False,
                 layout: Layout = None):
     """Convolve `data` (N, C, spatial...) with `weight` (num_filter, C / num_group, kernel...) and add `bias` (num_filter,).
@@ -46,32 +48,48 @@ def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), d
     >>> mx.nd.Convolution(x, w, kernel=(3, 3), num_filter=2, no_bias=True).shape
     (1, 2, 2, 2)
     """
+    shape = weight.shape
+    if data.dtype is torch.int8:  # what does not fit into the result becomes the largest number, as with the oneDNN of MXNet
+        wide = (t if t is None else t.double() for t in (data, weight, bias))
+        return convolution.raw(*wide, kernel=kernel, stride=stride, dilate=dilate, pad=pad, num_filter=num_filter, num_group=num_group,
+                               no_bias=no_bias, layout=layout).clamp_(-128, 127).to(torch.int8)
     if layout is None or layout[1] == "C":
-        shape = weight.shape
-        if shape[0] != num_filter or shape[2:] != kernel or data.dim() != len(shape) or len(kernel) not in _CONVOLVE:
-            _refuse("Convolution", data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, layout)
+        if (shape[0] != num_filter or shape[2:] != kernel or data.dim() != len(shape)
+                or not _consistent(kernel, stride, dilate, pad, layout, bias, no_bias)):
+            _refuse("Convolution", data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout)
         return _CONVOLVE[len(kernel)](data, weight, bias, stride or 1, pad or 0, dilate or 1, num_group)
-    if weight.shape[0] != num_filter or weight.shape[1:-1] != kernel or data.dim() != weight.dim():
-        _refuse("Convolution", data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, layout)
+    if (shape[0] != num_filter or shape[1:-1] != kernel or data.dim() != len(shape)
+            or not _consistent(kernel, stride, dilate, pad, layout, bias, no_bias)):
+        _refuse("Convolution", data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout)
     out = _CONVOLVE[len(kernel)](to_channels_first(data), to_channels_first(weight), bias, stride or 1, pad or 0, dilate or 1, num_group)
     return to_channels_last(out)
 
 
-def _refuse(name, data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, layout):
-    """Say what does not fit: torch goes by the weight alone, and takes data without a batch."""
+def _consistent(kernel, stride, dilate, pad, layout, bias, no_bias):
+    """Whether each attribute has one number for each axis of the kernel, and there is a bias if there is to be one."""
+    ndim = len(kernel)
+    return (len(stride or kernel) == len(dilate or kernel) == len(pad or kernel) == ndim and (layout is None or len(layout) == ndim + 2)
+            and (bias is None) is no_bias and ndim in _CONVOLVE)
+
+
+def _refuse(name, data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout):
+    """Say what does not fit: torch goes by the weight alone, takes one number for all axes, and data without a batch."""
+    check_bias(name, bias, no_bias)
     _convolution_shape_rule([tuple(t.shape) for t in (data, weight, bias) if t is not None], [None], kernel=kernel, stride=stride,
                             dilate=dilate, pad=pad, num_filter=num_filter, num_group=num_group, layout=layout, name=name)
 
 
-def _check_window(name, shape, kernel, stride, dilate, num_filter, num_group):
+def _check_window(name, shape, kernel, stride, dilate, pad, num_filter, num_group, layout):
     ndim = len(kernel)
     if not 1 <= ndim <= 3:
         raise MXNetError(f"{name}: `kernel` must have 1 to 3 sizes, received {kernel}")
+    if layout is not None and len(layout) != ndim + 2:
+        raise MXNetError(f"{name}: `layout` must name the {ndim + 2} axes that `kernel` {kernel} asks for, received {layout!r}")
     if len(shape) != ndim + 2:
         raise MXNetError(f"{name}: `kernel` {kernel} needs {ndim + 2}-D data, received shape {shape}")
-    for what, sizes in (("kernel", kernel), ("stride", stride), ("dilate", dilate)):
-        if len(sizes) != ndim or min(sizes) < 1:
-            raise MXNetError(f"{name}: `{what}` must be {ndim} positive sizes, received {sizes}")
+    for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)):
+        if len(sizes) != ndim or min(sizes) < least:
+            raise MXNetError(f"{name}: `{what}` must be {ndim} numbers of at least {least}, as `kernel` {kernel}, received {sizes}")
     if num_filter < 1 or num_group < 1 or num_filter % num_group:
         raise MXNetError(f"{name}: `num_filter` must be a positive multiple of `num_group`, received {num_filter} and {num_group}")
     if shape[1] >= 0 and shape[1] % num_group:
@@ -84,7 +102,7 @@ def _convolution_shape_rule(in_shapes, out_shapes, *, kernel, stride, dilate, pa
     ndim, last = len(kernel), channels_last(layout)
     stride, dilate, pad = stride or (1,) * ndim, dilate or (1,) * ndim, pad or (0,) * ndim
     data = shape_to_channels_first(in_shapes[0]) if last else in_shapes[0]
-    _check_window(name, data, kernel, stride, dilate, num_filter, num_group)
+    _check_window(name, data, kernel, stride, dilate, pad, num_filter, num_group, layout)
     arrange = shape_to_channels_last if last else tuple
     assign(in_shapes, 1, arrange((num_filter, data[1] // num_group if data[1] >= 0 else -1, *kernel)), f"{name}'s weight")
     assign(in_shapes, 2, (num_filter,), f"{name}'s bias")
@@ -116,6 +134,8 @@ def _transposed_padding(sizes, kernel, stride, dilate, pad, adj, target_shape):
     ndim = len(kernel)
     if not any(target_shape):
         return pad or (0,) * ndim, adj or (0,) * ndim
+    if len(target_shape) != ndim:
+        raise MXNetError(f"Deconvolution: `target_shape` must have {ndim} sizes, as `kernel` {kernel}, received {target_shape}")
     pads, adjs = [], []
     for size, k, s, d, target in zip(sizes, kernel, stride, dilate, target_shape):
         excess = s * (size - 1) + d * (k - 1) + 1 - target
@@ -128,7 +148,7 @@ def _transposed_padding(sizes, kernel, stride, dilate, pad, adj, target_shape):
 
 @op("Deconvolution", aliases=("_npx_deconvolution",), inputs_rule=bias_inputs)
 def deconvolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), adj: Shape = (),
-                  target_shape: Shape = (), num_filter: int, num_group: int = 1, workspace: int = 512, no_bias: bool = True,
+                  target_shape: Shape = (), num_filter: AtLeast1, num_group: int = 1, workspace: int = 512, no_bias: bool = True,
                   cudnn_tune: Tuning = None, cudnn_off: bool = False, layout: Layout = None):
     """The transpose of a convolution: `data` (N, C, spatial...), `weight` (C, num_filter / num_group, kernel...).
 
@@ -151,10 +171,12 @@ def deconvolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (),
     last = channels_last(layout)
     if last:
         data, weight = to_channels_first(data), to_channels_first(weight)
-    if weight.shape[2:] != kernel or weight.shape[1] * num_group != num_filter or data.dim() != weight.dim():
+    if (weight.shape[2:] != kernel or weight.shape[1] * num_group != num_filter or data.dim() != weight.dim() or adj or target_shape
+            or not _consistent(kernel, stride, dilate, pad, layout, bias, no_bias)):
+        check_bias("Deconvolution", bias, no_bias)
         _deconvolution_shape_rule([tuple(t.shape) for t in (data, weight, bias) if t is not None], [None], kernel=kernel, stride=stride,
                                   dilate=dilate, pad=pad, adj=adj, target_shape=target_shape, num_filter=num_filter, num_group=num_group,
-                                  layout=None)
+                                  layout=layout and LAYOUTS.get(len(layout) - 2))
     if target_shape:
         pad, adj = _transposed_padding(data.shape[2:], kernel, stride or (1,) * len(kernel), dilate or (1,) * len(kernel), pad, adj,
                                        target_shape)
@@ -167,9 +189,11 @@ def _deconvolution_shape_rule(in_shapes, out_shapes, *, kernel, stride, dilate, 
     if in_shapes[0] is None:
         return in_shapes, out_shapes
     ndim, last = len(kernel), channels_last(layout)
-    stride, dilate = stride or (1,) * ndim, dilate or (1,) * ndim
+    stride, dilate, pad, adj = stride or (1,) * ndim, dilate or (1,) * ndim, pad or (0,) * ndim, adj or (0,) * ndim
     data = shape_to_channels_first(in_shapes[0]) if last else in_shapes[0]
-    _check_window("Deconvolution", data, kernel, stride, dilate, num_filter, num_group)
+    _check_window("Deconvolution", data, kernel, stride, dilate, pad, num_filter, num_group, layout)
+    if len(adj) != ndim or min(adj) < 0:
+        raise MXNetError(f"Deconvolution: `adj` must be {ndim} numbers of at least 0, as `kernel` {kernel}, received {adj}")
     arrange = shape_to_channels_last if last else tuple
     assign(in_shapes, 1, arrange((data[1], num_filter // num_group, *kernel)), "Deconvolution's weight")
     assign(in_shapes, 2, (num_filter,), "Deconvolution's bias")

@@ -18,14 +18,20 @@ def ctc_loss(data, label, data_lengths=None, label_lengths=None, *, use_data_len
     """The negative log likelihood of each label sequence, shape (N,), for activations `data` (T, N, classes) before the softmax.
 
     `label` (N, L) holds class numbers; the blank is class 0 (``first``) or the last one. Without `label_lengths` a label ends before its
-    first 0 (``first``) or -1 (``last``); without `data_lengths` all T steps count. A label that does not fit its data has
-    neither loss nor gradient.
+    first 0 (``first``) or -1 (``last``); without `data_lengths` all T steps count. Numbers of no class count as the nearest one. A label
+    that does not fit its data has neither loss nor gradient.
 
     Raises
     ------
     MXNetError
-        If the batch sizes differ, or there are more labels than steps.
+        If the batch sizes differ, there are more labels than steps, or lengths are given that the attributes do not ask for.
     """
+    given = [t for t in (data, label, data_lengths, label_lengths) if t is not None]
+    names = _input_names({"use_data_lengths": use_data_lengths, "use_label_lengths": use_label_lengths})
+    if len(given) != len(names):
+        raise MXNetError(f"CTCLoss expects {len(names)} inputs ({', '.join(names)}) with use_data_lengths={use_data_lengths} and "
+                         f"use_label_lengths={use_label_lengths}, received {len(given)}")
+    _ctc_loss_shape_rule([tuple(t.shape) for t in given], [None])
     if use_label_lengths and label_lengths is None:
         data_lengths, label_lengths = None, data_lengths  # given as the third input where the data have no lengths
     label = label.long()
@@ -44,7 +50,7 @@ def ctc_loss(data, label, data_lengths=None, label_lengths=None, *, use_data_len
     logits = data.float() if kind == torch.float16 else data
     blank = 0 if blank_label == "first" else data.shape[2] - 1
     # A loss of 0, where a label does not fit, is what MXNet gives.
-    loss = torch.ctc_loss(torch.log_softmax(logits, 2), label.clamp(min=0), data_lengths, label_lengths, blank, 0, True)
+    loss = torch.ctc_loss(torch.log_softmax(logits, 2), label.clamp(0, data.shape[2] - 1), data_lengths, label_lengths, blank, 0, True)
     return loss if loss.dtype == kind else loss.to(kind)
 
 

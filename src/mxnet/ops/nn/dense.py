@@ -3,12 +3,13 @@ import torch
 
 from ...base import MXNetError
 from ..registry import op
+from ..schema import AtLeast1
 from ..shapes import product
-from ._common import assign, bias_inputs, same_type
+from ._common import assign, bias_inputs, check_bias, same_type
 
 
 @op("FullyConnected", aliases=("_npx_fully_connected", "_sparse_FullyConnected"), inputs_rule=bias_inputs)
-def fully_connected(data, weight, bias=None, *, num_hidden: int, no_bias: bool = False, flatten: bool = True):
+def fully_connected(data, weight, bias=None, *, num_hidden: AtLeast1, no_bias: bool = False, flatten: bool = True):
     """``data @ weight.T + bias``, with `weight` (num_hidden, inputs) and `bias` (num_hidden,).
 
     With `flatten` all axes of `data` but the first are joined to one; without, only the last one is transformed.
@@ -25,11 +26,15 @@ def fully_connected(data, weight, bias=None, *, num_hidden: int, no_bias: bool =
     >>> mx.nd.FullyConnected(x, w, num_hidden=4, no_bias=True).shape
     (2, 4)
     """
+    if (bias is None) is not no_bias:
+        check_bias("FullyConnected", bias, no_bias)
     if weight.shape[0] != num_hidden:
         raise MXNetError(f"FullyConnected: `weight` must have `num_hidden` = {num_hidden} rows, received shape {tuple(weight.shape)}")
     if flatten and data.dim() != 2:
         data = data.reshape(data.shape[0], -1) if data.numel() else data.flatten(1)
     if bias is not None and bias.dim() == 2:  # MXNet also takes (num_hidden, 1), see FullyConnectedShape
+        if bias.shape[1] != 1:
+            raise MXNetError(f"FullyConnected: `bias` must have shape ({num_hidden},), received {tuple(bias.shape)}")
         bias = bias.flatten()
     return torch._C._nn.linear(data, weight, bias)
 

@@ -6,11 +6,11 @@ import torch
 from ...base import MXNetError
 from .. import random_state
 from ..registry import op
-from ..schema import Shape, Training
+from ..schema import Fraction, Shape, Training
 
 
 @op("Dropout", aliases=("_npx_dropout",), same_shape=True)
-def dropout(data, *, p: float = 0.5, mode: Literal["always", "training"] = "training", axes: Shape = (), cudnn_off: Optional[bool] = False,
+def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "training", axes: Shape = (), cudnn_off: Optional[bool] = False,
             training: Training = False):
     """Set a fraction `p` of the elements to zero and scale the others by ``1 / (1 - p)``; outside training nothing changes.
 
@@ -20,10 +20,10 @@ def dropout(data, *, p: float = 0.5, mode: Literal["always", "training"] = "trai
     Raises
     ------
     MXNetError
-        If `p` is not from 0 to 1.
+        If `data` has no such axis.
     """
-    if not 0 <= p <= 1:
-        raise MXNetError(f"Dropout: `p` must be from 0 to 1, received {p}")
+    if axes and not 0 <= min(axes) <= max(axes) < data.dim():
+        raise MXNetError(f"Dropout: `axes` must be from 0 to {data.dim() - 1} for {data.dim()}-D data, received {axes}")
     if p == 0 or not (training or mode == "always"):
         return data.clone()
     if p == 1:

@@ -26,8 +26,9 @@ def _lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Types = "f
     """
     if weight.shape != (input_dim, output_dim):
         raise MXNetError(f"Embedding: `weight` must have shape ({input_dim}, {output_dim}), received {tuple(weight.shape)}")
-    return torch.embedding(weight, data.long().clamp_(0, weight.shape[0] - 1) if data.dtype != torch.int64 else
-                           data.clamp(0, weight.shape[0] - 1))
+    rows = data.long().clamp_(0, weight.shape[0] - 1) if data.dtype != torch.int64 else data.clamp(0, weight.shape[0] - 1)
+    # Only a leaf may get a gradient of few rows: what would compute on with it expects all of them.
+    return torch.embedding(weight, rows, -1, False, sparse_grad and weight.is_leaf and weight.requires_grad)
 
 
 def _shape_rule(in_shapes, out_shapes, *, input_dim, output_dim, **_):
@@ -42,8 +43,15 @@ def _dtype_rule(in_types, out_types, *, dtype, **_):
     return [in_types[0] or torch.float32, weight], [weight]
 
 
+def _sparse_lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Types = "float32", sparse_grad: bool = True,
+                   deterministic: bool = False):
+    """`Embedding` whose gradient is row-sparse, whatever `sparse_grad` says; `deterministic` asks for sums in a fixed order, which they
+    always have here."""
+    return _lookup(data, weight, input_dim=input_dim, output_dim=output_dim, dtype=dtype, sparse_grad=True)
+
+
 embedding = op("Embedding", aliases=("_npx_embedding", "_sparse_Embedding"))(_lookup)
-sparse_embedding = op("_contrib_SparseEmbedding")(_lookup)
+sparse_embedding = op("_contrib_SparseEmbedding")(_sparse_lookup)
 for _operator in (embedding, sparse_embedding):
     _operator.shape_rule(_shape_rule)
     _operator.dtype_rule(_dtype_rule)

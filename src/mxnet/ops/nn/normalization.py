@@ -6,7 +6,7 @@ import torch
 
 from ...base import MXNetError
 from ..registry import op
-from ..schema import Training
+from ..schema import AtLeast0, Training
 from ..shapes import unify
 from ._common import assign, check_axis, norm_types, same_type
 
@@ -119,7 +119,7 @@ def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e
 
 @op("_contrib_SyncBatchNorm", **_MOVING)
 def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
-                    use_global_stats: bool = False, output_mean_var: bool = False, ndev: int = 1, key: str, training: Training = False):
+                    use_global_stats: bool = False, output_mean_var: bool = False, ndev: AtLeast0 = 1, key: str, training: Training = False):
     """`BatchNorm` that is meant to take its statistics over `ndev` devices which share a `key`.
 
     Devices of one process compute one after another here, so each one's own statistics are used, and a warning says so for
@@ -137,7 +137,8 @@ for _operator in (batch_norm, batch_norm_with_relu, batch_norm_v1, sync_batch_no
 
 
 def _moments(data, axes, eps):
-    """Mean and standard deviation as the layers return them."""
+    """Mean and standard deviation as the layers return them: as in MXNet no gradient comes back from these."""
+    data = data.detach()
     var, mean = torch.var_mean(data.float() if data.dtype == torch.float16 else data, axes, correction=0, keepdim=True)
     return mean.to(data.dtype), (var + eps).sqrt_().to(data.dtype)
 
@@ -250,13 +251,19 @@ def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "inst
 def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, nsize: int):
     """Local response normalization: ``x / (knorm + alpha / nsize * sum(x ** 2)) ** beta``, the sum over `nsize` neighbouring channels.
 
+    `data` is (N, C, H, W) or (N, C).
+
     Raises
     ------
     MXNetError
-        If `nsize` is even.
+        If `nsize` is even, or `data` has another number of axes.
     """
-    if nsize % 2 == 0:
-        raise MXNetError(f"LRN: `nsize` must be odd, received {nsize}")
+    if nsize % 2 == 0 or nsize < 1:
+        raise MXNetError(f"LRN: `nsize` must be odd and above 0, received {nsize}")
+    if data.dim() not in (2, 4):
+        raise MXNetError(f"LRN: `data` must be (N, C, H, W) or (N, C), received shape {tuple(data.shape)}")
+    if data.dim() == 2:
+        return lrn.raw(data.view(*data.shape, 1, 1), alpha=alpha, beta=beta, knorm=knorm, nsize=nsize).view(data.shape)
     if data.dtype == torch.float16 and not data.is_cuda:  # torch has no such pooling for it on the CPU
         return _functional.local_response_norm(data.float(), nsize, alpha, beta, knorm).half()
     return _functional.local_response_norm(data, nsize, alpha, beta, knorm)

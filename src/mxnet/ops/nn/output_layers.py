@@ -1,10 +1,12 @@
 """Output layers: what they return is a prediction, what they send back is the gradient of a loss."""
+import functools
 from typing import Literal
 
 import torch
 
 from ...base import MXNetError
 from ..registry import op
+from ..schema import Fraction
 from ..shapes import known, product, unify
 from ._common import assign, minus_one_hot, same_type
 
@@ -23,14 +25,19 @@ def _log_loss_gradient(out, label, ignore_label, smooth_alpha):
 @op("SoftmaxOutput", aliases=("Softmax",), loss=True)
 def softmax_output(data, label, *, grad_scale: float = 1.0, ignore_label: float = -1.0, multi_output: bool = False,
                    use_ignore: bool = False, preserve_shape: bool = False, normalization: Literal["batch", "null", "valid"] = "null",
-                   out_grad: bool = False, smooth_alpha: float = 0.0):
+                   out_grad: bool = False, smooth_alpha: Fraction = 0.0):
     """Softmax whose gradient is that of the cross entropy with `label`, whatever comes from above.
 
     The softmax runs over all of an instance, over the last axis with `preserve_shape`, or over axis 1 with `multi_output`.
-    `label` holds class numbers (data's shape without the class axis), or probabilities in data's own shape. The gradient is scaled by
-    `grad_scale` and divided by the number of labels (``batch``), by that of labels which are not `ignore_label` (``valid``), or by
-    nothing (``null``); with `use_ignore` it is zero where the label is `ignore_label`; with `out_grad` it is multiplied by
-    the gradient from above. `smooth_alpha` moves that share of each label's probability to the other classes.
+    `label` holds class numbers (data's shape without the last axis; with `multi_output`, without axis 1), or probabilities in data's own
+    shape. The gradient is scaled by `grad_scale` and divided by the number of labels (``batch``), by that of labels which are not
+    `ignore_label` (``valid``), or by nothing (``null``); with `use_ignore` it is zero where the label is `ignore_label`; with `out_grad`
+    it is multiplied by the gradient from above. `smooth_alpha` moves that share of each label's probability to the other classes.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes of `data` and `label` do not fit.
 
     Example
     -------
@@ -42,6 +49,8 @@ def softmax_output(data, label, *, grad_scale: float = 1.0, ignore_label: float 
     >>> x.grad.asnumpy()
     array([[ 0.5, -0.5]], dtype=float32)
     """
+    if multi_output or label.shape != data.shape[:-1]:
+        _softmax_output_shape_rule([tuple(data.shape), tuple(label.shape)], [None], multi_output=multi_output)
     if multi_output:
         return torch.softmax(data, 1)
     if preserve_shape or data.dim() == 2:
@@ -100,7 +109,7 @@ def _softmax_output_shape_rule(in_shapes, out_shapes, *, multi_output, **_):
 softmax_output.dtype_rule(same_type)
 
 
-def _regression_shape_rule(in_shapes, out_shapes, **_):
+def _regression_shape_rule(in_shapes, out_shapes, *, name, **_):
     data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
     label = in_shapes[1]
     if data is None:
@@ -109,13 +118,16 @@ def _regression_shape_rule(in_shapes, out_shapes, **_):
         # One value for each instance: labels are a plain vector, as iterators deliver them.
         in_shapes[1] = data[:1] if len(data) == 2 and data[1] == 1 else data
     elif known(label) and known(data) and (label[:1] != data[:1] or product(label) != product(data)):
-        raise MXNetError(f"shape inconsistent: the label's shape {label} does not match the prediction's {data}")
+        raise MXNetError(f"{name}: the label's shape must be {data}, or have as many values for each of the {data[0]} instances, "
+                         f"received {label}")
     return in_shapes, out_shapes
 
 
 def _regression(name, aliases, predict, residual, doc):
     """Register an output layer that predicts by one function of the data and sends back another of prediction and label."""
     def forward(data, label, *, grad_scale: float = 1.0):
+        if data.shape != label.shape:
+            _regression_shape_rule([tuple(data.shape), tuple(label.shape)], [None], name=name)
         return predict(data)
 
     forward.__name__ = forward.__qualname__ = name
@@ -133,7 +145,7 @@ def _regression(name, aliases, predict, residual, doc):
         scale = grad_scale / max(values, 1)
         return (grad if scale == 1 else grad * scale), None
 
-    layer.shape_rule(_regression_shape_rule)
+    layer.shape_rule(functools.partial(_regression_shape_rule, name=name))
     layer.dtype_rule(same_type)
     return layer
 
@@ -154,7 +166,14 @@ def svm_output(data, label, *, margin: float = 1.0, regularization_coefficient: 
     """Pass the scores `data` (N, C) on; the gradient is that of a one-against-all hinge loss with the class numbers `label` (N,).
 
     The hinge is squared unless `use_linear`. `regularization_coefficient` scales the gradient.
+
+    Raises
+    ------
+    MXNetError
+        If `label` does not have the shape of `data` without its last axis.
     """
+    if label.shape != data.shape[:-1]:
+        raise MXNetError(f"SVMOutput: `label` must have shape {tuple(data.shape[:-1])} for data {tuple(data.shape)}, received {tuple(label.shape)}")
     return data.clone()
 
 
@@ -200,12 +219,20 @@ def _make_loss_gradient(out_grads, inputs, outputs, *, grad_scale=1.0, valid_thr
 
 
 @op("IdentityAttachKLSparseReg", mutates=("moving_avg",), initial={"moving_avg": ["zero", {}]})
-def identity_attach_kl_sparse_reg(data, moving_avg, *, sparseness_target: float = 0.1, penalty: float = 0.001, momentum: float = 0.9):
+def identity_attach_kl_sparse_reg(data, moving_avg, *, sparseness_target: Fraction = 0.1, penalty: float = 0.001, momentum: Fraction = 0.9):
     """Pass `data` (N, C, ...), activations between 0 and 1, on; the gradient gains a penalty that draws their mean to `sparseness_target`.
 
     The penalty is `penalty` times the derivative of the KL divergence between the target and `moving_avg`, the running mean of each
     unit, which backward updates with `momentum`.
+
+    Raises
+    ------
+    MXNetError
+        If `moving_avg` does not have one value for each unit.
     """
+    if data.dim() < 2 or moving_avg.shape != data.shape[1:2]:
+        raise MXNetError("IdentityAttachKLSparseReg: expected `data` (N, C, ...) and `moving_avg` (C,), "
+                         f"received {tuple(data.shape)} and {tuple(moving_avg.shape)}")
     return data.clone()
 
 

@@ -120,8 +120,9 @@ def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", 
     if last:
         data = to_channels_first(data)
     ndim = data.dim() - 2
-    if ndim not in _MAX or not global_pool and len(kernel) != ndim or pool_type == "lp" and p_value not in (1, 2, 3):
-        _check("Pooling", data.shape, kernel, stride, pad, pool_type, p_value, global_pool)
+    if (ndim not in _MAX or not global_pool and not len(kernel) == ndim == len(stride or kernel) == len(pad or kernel)
+            or pool_type == "lp" and p_value not in (1, 2, 3) or layout is not None and len(layout) != ndim + 2):
+        stride, pad = _check("Pooling", data.shape, kernel, stride, pad, pool_type, p_value, global_pool, layout)
     if global_pool:
         out = _global_pool(data, pool_type, p_value)
     else:
@@ -130,20 +131,24 @@ def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", 
     return to_channels_last(out) if last else out
 
 
-def _check(name, shape, kernel, stride, pad, pool_type, p_value, global_pool):
+def _check(name, shape, kernel, stride, pad, pool_type, p_value, global_pool, layout=None):
+    """Stride and pad with a number for each axis: as in MXNet there may be more, which nothing reads."""
     if not 3 <= len(shape) <= 5:
         raise MXNetError(f"{name}: data must have 3 to 5 axes (batch, channel, spatial...), received shape {tuple(shape)}")
     if pool_type == "lp" and p_value not in (1, 2, 3):
         raise MXNetError(f"{name}: `p_value` must be 1, 2 or 3 for pool_type 'lp', received {p_value}")
+    if layout is not None and len(layout) != len(shape):
+        raise MXNetError(f"{name}: `layout` must name {len(shape)} axes for {len(shape)}-D data, received {layout!r}")
     if global_pool:
-        return
+        return stride, pad
     if not kernel:
         raise MXNetError(f"{name}: `kernel` must be given where `global_pool` is not set")
     if len(kernel) != len(shape) - 2:
         raise MXNetError(f"{name}: `kernel` must have {len(shape) - 2} sizes for {len(shape)}-D data, received {kernel}")
     for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("pad", pad, 0)):
-        if sizes and (len(sizes) != len(kernel) or min(sizes) < least):
+        if sizes and (len(sizes) < len(kernel) or min(sizes[:len(kernel)]) < least):
             raise MXNetError(f"{name}: `{what}` must be {len(kernel)} sizes of at least {least}, received {sizes}")
+    return stride[:len(kernel)], pad[:len(kernel)]
 
 
 def _check_same(name, shape, pad):
@@ -157,7 +162,7 @@ def _pooling_shape_rule(in_shapes, out_shapes, *, kernel, pool_type, global_pool
         return in_shapes, out_shapes
     last = channels_last(layout)
     data = shape_to_channels_first(in_shapes[0]) if last else in_shapes[0]
-    _check(name, data, kernel, stride, pad, pool_type, p_value, global_pool)
+    stride, pad = _check(name, data, kernel, stride, pad, pool_type, p_value, global_pool, layout)
     if global_pool:
         out = (*data[:2], *[1] * (len(data) - 2))
     else:
@@ -182,10 +187,19 @@ def pooling_v1(data, *, kernel: Shape = (), pool_type: Literal["avg", "max", "su
                pooling_convention: Literal["full", "valid"] = "valid", stride: Shape = (), pad: Shape = ()):
     """The pooling of MXNet before 0.9, kept for old files, over `data` (N, C, H, W).
 
-    It differs from `Pooling` at the border: padding is zeros even for a maximum, and an average always divides by the whole kernel.
+    It differs from `Pooling` at the border: padding is zeros even for a maximum, and an average always divides by the whole kernel. Among
+    equal maxima in a window each gets the whole gradient.
+
+    Raises
+    ------
+    MXNetError
+        If `data` is not 4-D, or the kernel does not fit it.
     """
+    if data.dim() != 4:
+        raise MXNetError(f"Pooling_v1: data must be (N, C, H, W), received shape {tuple(data.shape)}")
     if global_pool:
         return _global_pool(data, pool_type, None)
+    stride, pad = _check("Pooling_v1", data.shape, kernel, stride, pad, pool_type, None, False)
     stride, pad = stride or (1,) * len(kernel), pad or (0,) * len(kernel)
     if any(pad):
         data = _functional.pad(data, [p for q in reversed(pad) for p in (q, q)])
@@ -193,6 +207,26 @@ def pooling_v1(data, *, kernel: Shape = (), pool_type: Literal["avg", "max", "su
     if pool_type == "avg":
         return _window_pool(data, kernel, stride, pad, pooling_convention, "sum", None, True) / math.prod(kernel)
     return _window_pool(data, kernel, stride, pad, pooling_convention, pool_type, None, True)
+
+
+@pooling_v1.gradient
+def _pooling_v1_gradient(out_grads, inputs, outputs, *, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid", stride=(),
+                         pad=()):
+    data, out, grad = inputs[0], outputs[0], out_grads[0]
+    kernel, stride, pad = (data.shape[2:], (1, 1), (0, 0)) if global_pool else (kernel, stride[:2] or (1, 1), pad[:2] or (0, 0))
+    sizes = out.shape[2:]
+    # Windows may begin in the padding and end behind it, where nothing counts.
+    ends = [(n - 1) * s + k for n, s, k in zip(sizes, stride, kernel)]
+    padded = _functional.pad(data, (pad[1], pad[1], pad[0], pad[0]))
+    beyond = [max(e - n, 0) for e, n in zip(ends, padded.shape[2:])]
+    padded = _functional.pad(padded, (0, beyond[1], 0, beyond[0]), value=torch.nan)
+    found = torch.zeros_like(padded)
+    share = grad / math.prod(kernel) if pool_type == "avg" else grad
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            window = (..., slice(i, i + (sizes[0] - 1) * stride[0] + 1, stride[0]), slice(j, j + (sizes[1] - 1) * stride[1] + 1, stride[1]))
+            found[window] += torch.where(padded[window] == out, share, 0) if pool_type == "max" else share
+    return found[:, :, pad[0]:pad[0] + data.shape[2], pad[1]:pad[1] + data.shape[3]].contiguous()
 
 
 @pooling_v1.shape_rule

@@ -9,7 +9,7 @@ import torch
 from ...base import MXNetError
 from .. import random_state
 from ..registry import op
-from ..schema import Training
+from ..schema import Fraction, Training
 from ._common import assign, same_type
 
 _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
@@ -164,7 +164,7 @@ def _run_clipped_lengths(data, states, cells, num_layers, directions, clip, leng
 def _check(mode, state_size, num_layers, p, projection_size, clip_min, clip_max):
     if state_size < 1 or num_layers < 1:
         raise MXNetError(f"RNN: `state_size` and `num_layers` must be positive, received {state_size} and {num_layers}")
-    if not 0 <= p < 1:
+    if p >= 1:
         raise MXNetError(f"RNN: `p` must be at least 0 and less than 1, received {p}")
     if mode != "lstm" and not (projection_size is None and clip_min is None and clip_max is None):
         raise MXNetError(f"RNN: `projection_size` and `lstm_state_clip_*` are for mode 'lstm', received mode {mode!r}")
@@ -176,7 +176,7 @@ def _check(mode, state_size, num_layers, p, projection_size, clip_min, clip_max)
 @op("RNN", aliases=("_npx_rnn",), inputs_rule=_input_names, num_outputs=_num_outputs,
     output_names=("output", "state_output", "statecell_output"))
 def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state_size: int, num_layers: int, bidirectional: bool = False,
-        mode: Literal["gru", "lstm", "rnn_relu", "rnn_tanh"], p: float = 0.0, state_outputs: bool = False,
+        mode: Literal["gru", "lstm", "rnn_relu", "rnn_tanh"], p: Fraction = 0.0, state_outputs: bool = False,
         projection_size: Optional[int] = None, lstm_state_clip_min: Optional[float] = None, lstm_state_clip_max: Optional[float] = None,
         lstm_state_clip_nan: bool = False, use_sequence_length: bool = False, training: Training = False):
     """Recurrent layers over `data` (T, N, C), from `state` and, for ``lstm``, `state_cell`, both (layers * directions, N, size).
@@ -196,9 +196,21 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
         If the parameters do not have the size that the attributes ask for, or the attributes contradict each other.
     """
     _check(mode, state_size, num_layers, p, projection_size, lstm_state_clip_min, lstm_state_clip_max)
+    expected, given = 3 + (mode == "lstm") + use_sequence_length, 3 + (state_cell is not None) + (sequence_length is not None)
+    if given != expected:
+        names = _input_names({"mode": mode, "use_sequence_length": use_sequence_length})
+        raise MXNetError(f"RNN expects {expected} inputs ({', '.join(names)}) with mode={mode!r} and use_sequence_length={use_sequence_length}, "
+                         f"received {given}")
     if use_sequence_length and sequence_length is None:
         sequence_length, state_cell = state_cell, None  # given as the fourth input where there is no cell state
     directions = 2 if bidirectional else 1
+    rows = num_layers * directions
+    if (data.dim() != 3 or state.shape != (rows, data.shape[1], projection_size or state_size)
+            or mode == "lstm" and state_cell.shape != (rows, data.shape[1], state_size)):  # torch's kernels would read outside of them
+        shapes = [tuple(t.shape) for t in (data, parameters, state, state_cell, sequence_length) if t is not None]
+        _rnn_shape_rule(shapes, [None], state_size=state_size, num_layers=num_layers, bidirectional=bidirectional, mode=mode, p=p,
+                        state_outputs=state_outputs, projection_size=projection_size, lstm_state_clip_min=lstm_state_clip_min,
+                        lstm_state_clip_max=lstm_state_clip_max, use_sequence_length=use_sequence_length)
     cells = _unpack(parameters, mode, data.shape[2], state_size, num_layers, directions, projection_size)
     states = (state, state_cell) if mode == "lstm" else (state,)
     clip = None if lstm_state_clip_min is None else (lstm_state_clip_min, lstm_state_clip_max, lstm_state_clip_nan)

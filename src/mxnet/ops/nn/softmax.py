@@ -4,6 +4,7 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ..dtypes import name_of
 from ..registry import op
 from ..shapes import unify
 from ._common import assign, check_axis, minus_one_hot, same_type
@@ -41,7 +42,12 @@ def softmax(data, length=None, *, axis: int = -1, temperature: Optional[float] =
     """``exp(x / temperature)``, normalized to sum 1 along `axis`.
 
     With `use_length`, only the first `length` positions along the axis take part and the others become 0; `length` has data's shape
-    without that axis. `dtype` is the type to return.
+    without that axis, and an integer type. `dtype` is the type to return.
+
+    Raises
+    ------
+    MXNetError
+        If `length` is given without `use_length`, or missing, or not of an integer type.
 
     Example
     -------
@@ -50,9 +56,14 @@ def softmax(data, length=None, *, axis: int = -1, temperature: Optional[float] =
     array([[0.5, 0.5],
            [0.5, 0.5]], dtype=float32)
     """
+    if (length is None) is (use_length is True):
+        raise MXNetError(f"softmax: `length` and `use_length` belong together, received use_length={use_length} and "
+                         f"{'no length' if length is None else f'a length of shape {tuple(length.shape)}'}")
     data = _scaled(data, temperature, dtype)
     if length is None:
         return _typed(torch.softmax(data, axis), dtype)
+    if length.is_floating_point() and not length.is_meta:  # shapes are inferred without types
+        raise MXNetError(f"softmax: `length` must be of an integer type, received {name_of(length.dtype)}")
     beyond = _beyond(data, length, axis)
     return _typed(torch.softmax(data.masked_fill(beyond, -torch.inf), axis).masked_fill(beyond, 0), dtype)
 
@@ -100,7 +111,9 @@ for _operator in (softmax, log_softmax, softmin):
 
 @op("SoftmaxActivation", same_shape=True)
 def softmax_activation(data, *, mode: Literal["channel", "instance"] = "instance"):
-    """Softmax over the last axis (``instance``) or over axis 1 (``channel``)."""
+    """Softmax over the last axis (``instance``) or over axis 1 (``channel``), which needs at least 3 axes."""
+    if mode == "channel" and data.dim() < 3:
+        raise MXNetError(f"SoftmaxActivation: mode='channel' needs data with at least 3 axes, received shape {tuple(data.shape)}")
     return torch.softmax(data, 1 if mode == "channel" else -1)
 
 

@@ -16,9 +16,9 @@ def _refuse_meta(tensor):
 
 @op("_npx_nonzero", aliases=("_npi_nonzero",), no_gradient=True)
 def nonzero(x):
-    """The indices of the elements other than 0: one row for each, one column for each axis."""
+    """The indices of the elements other than 0: one row for each, one column for each axis. A number counts as an array of one."""
     _refuse_meta(x)
-    return torch.nonzero(x)
+    return torch.nonzero(x if x.dim() else x.reshape(1))
 
 
 nonzero.dtype_rule(result_is(torch.int64))

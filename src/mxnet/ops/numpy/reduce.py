@@ -3,6 +3,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
+from ..integers import convert
 from ..registry import op
 from ..schema import Axes, DType, Optional
 from ._common import axes_of, from_dtype_or_input, result_is
@@ -18,10 +19,18 @@ def _sum_type_rule(in_types, out_types, *, dtype=None, **_):
 
 
 _HALVES = (torch.float16, torch.bfloat16)
+_WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def _all_axes(data, axes):
     return list(range(data.dim())) if axes is None else axes
+
+
+def _work_type(a, target):
+    """What to add or multiply in: the result's type, but fractions are cut off at the end only."""
+    if a.is_floating_point() and (target in _HALVES or not target.is_floating_point):
+        return a.dtype
+    return torch.float64 if target is torch.bool else target
 
 
 @op("_np_sum")
@@ -29,11 +38,11 @@ def sum(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool =
     """The sum over axes, plus `initial`; booleans are counted in int64."""
     axes = axes_of("_np_sum", axis, a.dim())
     target = _sum_type(dtype, a.dtype)
-    if axes == []:
-        out = a.to(target, copy=True)
+    if axes == [] or not a.dim():
+        out = convert(a, target)
     else:
-        work = torch.float64 if target is torch.bool else a.dtype if target in _HALVES and a.is_floating_point() else target
-        out = torch.sum(a, _all_axes(a, axes), keepdim=keepdims, dtype=work).to(target) if a.dim() else a.to(target, copy=True)
+        out = torch.sum(a, _all_axes(a, axes), keepdim=keepdims, dtype=_work_type(a, target))
+        out = out if out.dtype is target else convert(out, target)
     return out + initial if initial is not None else out
 
 
@@ -45,15 +54,17 @@ def prod(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool 
     """The product over axes, times `initial`; booleans are multiplied in int64."""
     axes = axes_of("_np_prod", axis, a.dim())
     target = _sum_type(dtype, a.dtype)
-    out = a.to(target)
+    work = _work_type(a, target)
+    out = a if a.dtype is work else convert(a, work)
     if axes is None and not keepdims:
-        out = torch.prod(out, dtype=target)
+        out = torch.prod(out, dtype=work)
     else:
         axes = _all_axes(a, axes)
         for i in axes:
-            out = torch.prod(out, i, keepdim=True, dtype=target)
+            out = torch.prod(out, i, keepdim=True, dtype=work)
         if not keepdims and axes:
             out = out.squeeze(axes)
+    out = out if out.dtype is target else convert(out, target)
     out = out * initial if initial is not None else out
     return out if out is not a else a.clone()
 
@@ -63,15 +74,18 @@ prod.dtype_rule(_sum_type_rule)
 
 @op("_npi_mean")
 def mean(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
-    """The mean over axes, of integers in float32."""
+    """The mean over axes, of integers in float32; asked for as integers, they are added as such and the fraction is cut off."""
     axes = axes_of("_npi_mean", axis, a.dim())
     if axes == []:
-        out = a.to(a.dtype if a.is_floating_point() else torch.float32, copy=True)
+        out = a if a.is_floating_point() else a.to(torch.float32)
     elif a.is_floating_point() and dtype is None:
         return torch.mean(a, axes, keepdim=keepdims)
+    elif not a.is_floating_point() and dtype in _WHOLE:  # the sum wraps around as `dtype` does
+        total = torch.sum(a, _all_axes(a, axes), keepdim=keepdims, dtype=dtype)
+        out = total.double() / (a.numel() / max(total.numel(), 1))
     else:
         out = torch.mean(a if a.is_floating_point() else a.double(), axes, keepdim=keepdims)
-    return out.to(dtype or (a.dtype if a.is_floating_point() else torch.float32))
+    return convert(out, dtype or (a.dtype if a.is_floating_point() else torch.float32))
 
 
 @mean.dtype_rule
@@ -91,7 +105,7 @@ def _moment(name, doc):
         out = torch.var(values, axes, correction=ddof, keepdim=keepdims)
         if name == "std":
             out = torch.sqrt(out)
-        return out.to(dtype or a.dtype)
+        return convert(out, dtype or a.dtype)
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc

@@ -29,7 +29,15 @@ def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: float, eps: float
     """The learning rates of LARS: each one times ``eta * |w| / (|g| * rescale_grad + wd * |w| + eps)``.
 
     Where a norm is 0 the rate stays.
+
+    Raises
+    ------
+    MXNetError
+        If the inputs have different shapes.
     """
+    shapes = [tuple(t.shape) for t in (lrs, weights_sum_sq, grads_sum_sq, wds)]
+    if len(set(shapes)) > 1:
+        raise MXNetError(f"multi_lars: all inputs must have one shape, a number for each weight; received {', '.join(map(str, shapes))}")
     weight_norms = weights_sum_sq.sqrt()
     adapted = lrs * eta * weight_norms / (grads_sum_sq.sqrt() * rescale_grad + wds * weight_norms + eps)
     return torch.where((weight_norms > 0) & (grads_sum_sq > 0), adapted, lrs)

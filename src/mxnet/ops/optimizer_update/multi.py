@@ -6,7 +6,7 @@ from ..registry import op
 from ..schema import Floats, Shape
 from ..shapes import unify
 from . import rules
-from .single import store, usable_scale
+from .single import require_one_shape, store, usable_scale
 
 
 def _multi(name, stride, *, count="num_weights", single_precision=False, extra=0):
@@ -58,7 +58,10 @@ def _groups(name, data, n, stride, extra=0, **per_weight):
     for what, values in per_weight.items():
         if len(values) != n:
             raise MXNetError(f"{name}: `{what}` must have one entry for each of the {n} weights, received {len(values)}")
-    return [data[i * stride:(i + 1) * stride] for i in range(n)]
+    groups = [data[i * stride:(i + 1) * stride] for i in range(n)]
+    for weight, *others in groups:
+        require_one_shape(name, weight, others)
+    return groups
 
 
 def _results(new):
@@ -167,10 +170,13 @@ def multi_mp_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float =
                      for (w, g, m, v, w32), lr, wd, eta in zip(groups, lrs, wds, etas)])
 
 
-def _lamb(weight, grad, mean, var, lr, wd, t, beta1, beta2, epsilon, bias_correction, rescale, clip, lower_bound, upper_bound):
+def _lamb(weight, weight_norm, grad, mean, var, lr, wd, t, beta1, beta2, epsilon, bias_correction, rescale, clip, lower_bound, upper_bound):
     direction = rules.lamb_direction(weight, grad, mean, var, beta1, beta2, epsilon, t, bias_correction, wd, rescale, clip)
-    norm = torch.linalg.vector_norm
-    return rules.lamb_step(weight, direction, norm(weight), norm(direction), lr, lower_bound, upper_bound)
+    return rules.lamb_step(weight, direction, weight_norm, _norm(direction), lr, lower_bound, upper_bound)
+
+
+def _norm(data):
+    return torch.linalg.vector_norm(data, dtype=torch.float64 if data.dtype is torch.float64 else torch.float32)
 
 
 @_multi("_multi_lamb_update", 4, count="num_tensors")
@@ -180,7 +186,7 @@ def multi_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: 
     """Both phases of LAMB of each (weight, gradient, mean, variance); `step_count` holds the number of each one's step, from 1."""
     groups = _groups("_multi_lamb_update", data, num_tensors, 4, learning_rates=learning_rates, wds=wds, step_count=step_count)
     shared = beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient, lower_bound, upper_bound
-    return _results([_lamb(w, g, m, v, lr, wd, t, *shared)
+    return _results([_lamb(w, _norm(w), g, m, v, lr, wd, t, *shared)
                      for (w, g, m, v), lr, wd, t in zip(groups, learning_rates, wds, step_count)])
 
 
@@ -191,5 +197,5 @@ def multi_mp_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta
     """Both phases of LAMB of each (weight, gradient, mean, variance, float32 weight)."""
     groups = _groups("_multi_mp_lamb_update", data, num_tensors, 5, learning_rates=learning_rates, wds=wds, step_count=step_count)
     shared = beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient, lower_bound, upper_bound
-    return _results([store(w, w32, _lamb(w32, g.float(), m, v, lr, wd, t, *shared))
+    return _results([store(w, w32, _lamb(w32, _norm(w), g.float(), m, v, lr, wd, t, *shared))
                      for (w, g, m, v, w32), lr, wd, t in zip(groups, learning_rates, wds, step_count)])

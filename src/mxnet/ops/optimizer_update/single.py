@@ -1,16 +1,34 @@
 """Updates of one weight. The ``mp_*`` twins keep a float32 copy of a half-precision weight and compute with that."""
+import functools
 import math
 
 import torch
 
 from ...base import MXNetError
 from ..registry import op
+from ..schema import Fraction
 from ..shapes import unify
 from . import rules
 
 
-def _update(name, *states, aliases=(), same_shape=True):
-    return op(name, aliases=aliases, mutates=states, same_shape=same_shape, no_gradient=True)
+def require_one_shape(name, weight, others):
+    """Refuse a gradient or a state of another shape than the weight's, which torch would broadcast."""
+    for t in others:
+        if t.shape != weight.shape:
+            raise MXNetError(f"{name}: the gradient and the states must have the shape of the weight, {tuple(weight.shape)}; "
+                             f"received {tuple(t.shape)}")
+
+
+def _update(name, *states, aliases=(), same_shape=True, unlike=()):
+    """Register an update; all inputs but those at the positions `unlike` have the shape of the weight."""
+    def register(fn):
+        @functools.wraps(fn)
+        def update(weight, *others, **attributes):
+            require_one_shape(name, weight, [t for i, t in enumerate(others, 1) if i not in unlike])
+            return fn(weight, *others, **attributes)
+
+        return op(name, aliases=aliases, mutates=states, same_shape=same_shape, no_gradient=True)(update)
+    return register
 
 
 def _half_types(in_types, out_types, **_):
@@ -19,10 +37,10 @@ def _half_types(in_types, out_types, **_):
     return [common, common, *[torch.float32] * (len(in_types) - 2)], [common]
 
 
-def _mixed(name, *states, same_shape=True):
+def _mixed(name, *states, **options):
     """Like `_update`, for an operator whose states are float32 whatever the weight is."""
     def register(fn):
-        operator = _update(name, *states, same_shape=same_shape)(fn)
+        operator = _update(name, *states, **options)(fn)
         operator.dtype_rule(_half_types)
         return operator
     return register
@@ -124,7 +142,7 @@ def _scaled_rule(in_shapes, out_shapes, **_):
     return [shape] * (len(in_shapes) - 1) + [in_shapes[-1]], [shape]
 
 
-@_update("_adamw_update", "mean", "var", same_shape=False)
+@_update("_adamw_update", "mean", "var", same_shape=False, unlike=(4,))
 def adamw_update(weight, grad, mean, var, rescale_grad, *, lr: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
                  wd: float = 0.0, eta: float, clip_gradient: float = -1.0):
     """Adam with decoupled weight decay: ``weight - eta * (lr * mean / (sqrt(var) + epsilon) + wd * weight)``.
@@ -137,7 +155,7 @@ def adamw_update(weight, grad, mean, var, rescale_grad, *, lr: float, beta1: flo
     return rules.adamw(weight, grad, mean, var, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient)
 
 
-@_mixed("_mp_adamw_update", "mean", "var", "weight32", same_shape=False)
+@_mixed("_mp_adamw_update", "mean", "var", "weight32", same_shape=False, unlike=(5,))
 def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, *, lr: float, beta1: float = 0.9, beta2: float = 0.999,
                     epsilon: float = 1e-8, wd: float = 0.0, eta: float, clip_gradient: float = -1.0):
     """`adamw_update` of a half-precision weight with a float32 copy."""
@@ -169,7 +187,7 @@ def _norms_rule(in_shapes, out_shapes, **_):
     return [shape, shape, *in_shapes[2:4], *[shape] * (len(in_shapes) - 4)], [shape]
 
 
-@_update("lamb_update_phase2", same_shape=False)
+@_update("lamb_update_phase2", same_shape=False, unlike=(2, 3))
 def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
     """The step of LAMB: ``weight - lr * r1 / r2 * g``.
 
@@ -179,7 +197,7 @@ def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.
     return rules.lamb_step(weight, g, r1, r2, lr, lower_bound, upper_bound)
 
 
-@op("mp_lamb_update_phase1", mutates=("mean", "var"), same_shape=True, no_gradient=True)
+@_update("mp_lamb_update_phase1", "mean", "var")
 def mp_lamb_update_phase1(weight, grad, mean, var, weight32, *, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, t: int,
                           bias_correction: bool = True, wd: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
     """`lamb_update_phase1` of a half-precision weight with a float32 copy; the direction is float32."""
@@ -192,7 +210,7 @@ def _(in_types, out_types, **_):
     return _half_types(in_types, [None])[0], [torch.float32]
 
 
-@op("mp_lamb_update_phase2", mutates=("weight32",), no_gradient=True)
+@_update("mp_lamb_update_phase2", "weight32", same_shape=False, unlike=(2, 3))
 def mp_lamb_update_phase2(weight, g, r1, r2, weight32, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
     """`lamb_update_phase2` of a half-precision weight with a float32 copy, which moves, too (in MXNet 1.9.1 it stays behind)."""
     return store(weight, weight32, rules.lamb_step(weight32, g, r1, r2, lr, lower_bound, upper_bound))
@@ -233,7 +251,7 @@ def ftrl_update(weight, grad, z, n, *, lr: float, lamda1: float = 0.01, beta: fl
 
 
 @_update("ftml_update", "d", "v", "z")
-def ftml_update(weight, grad, d, v, z, *, lr: float, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, t: int,
+def ftml_update(weight, grad, d, v, z, *, lr: float, beta1: Fraction = 0.6, beta2: Fraction = 0.999, epsilon: float = 1e-8, t: int,
                 wd: float = 0.0, rescale_grad: float = 1.0, clip_grad: float = -1.0):
     """Follow the moving leader (FTML). `t` counts the steps from 1."""
     return rules.ftml(weight, grad, d, v, z, lr, beta1, beta2, epsilon, t, wd, rescale_grad, clip_grad)
@@ -259,7 +277,7 @@ def adagrad_update(weight, grad, history, *, lr: float, epsilon: float = 1e-7, w
     return rules.adagrad(weight, grad, history, lr, epsilon, wd, rescale_grad, clip_gradient)
 
 
-@_update("_contrib_group_adagrad_update", "history", same_shape=False)
+@_update("_contrib_group_adagrad_update", "history", same_shape=False, unlike=(2,))
 def group_adagrad_update(weight, grad, history, *, lr: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                          epsilon: float = 1e-5):
     """AdaGrad with one `history` for each row: the mean of its squared gradients, of shape (rows, 1) or (rows,)."""

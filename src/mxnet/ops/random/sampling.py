@@ -109,9 +109,9 @@ def random_normal(*, loc: float = 0.0, scale: float = 1.0, shape: Optional[Shape
     Raises
     ------
     MXNetError
-        If `scale` is negative.
+        If `scale` is not above 0.
     """
-    _require("_random_normal", scale >= 0, "`scale` must not be negative", scale=scale)
+    _require("_random_normal", scale > 0, "`scale` must be above 0", scale=scale)
     return _draw(_normal, shape or (1,), _of_type(dtype), device, loc, scale)
 
 
@@ -221,7 +221,7 @@ def random_uniform_like(data, *, low: float = 0.0, high: float = 1.0):
 @_like("normal")
 def random_normal_like(data, *, loc: float = 0.0, scale: float = 1.0):
     """Normal random numbers, see `random_normal`, in the shape and type of `data`."""
-    _require("_random_normal_like", scale >= 0, "`scale` must not be negative", scale=scale)
+    _require("_random_normal_like", scale > 0, "`scale` must be above 0", scale=scale)
     return _draw_like(_normal, data, loc, scale)
 
 

@@ -150,7 +150,7 @@ def diag(data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
     if a == b:
         raise MXNetError(f"diag: axis1 and axis2 cannot refer to the same axis {a}")
     height, width = data.shape[a], data.shape[b]
-    if min(height, width - k) <= 0 if k > 0 else min(height + k, width) <= 0:
+    if (min(height, width - k) if k > 0 else min(height + k, width)) < 0:  # just beside the plane it is empty, as in MXNet
         raise MXNetError(f"diag: there is no diagonal {k} in a plane of {height} x {width}")
     return torch.diagonal_copy(data, k, a, b)
 

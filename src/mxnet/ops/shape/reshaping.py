@@ -305,6 +305,8 @@ def _check_block(operator, data, block_size, divides, what):
     require_ndim(operator, data, 4)
     if block_size <= 0:
         raise MXNetError(f"{operator}: `block_size` must be a positive integer, received {block_size}")
+    if 0 in data.shape:
+        raise MXNetError(f"{operator}: no size of `data` may be 0, received shape {tuple(data.shape)}")
     if not divides:
         raise MXNetError(f"{operator}: {what}, received shape {tuple(data.shape)} and block_size={block_size}")
 

@@ -69,6 +69,8 @@ def slice_assign(lhs, rhs, *, begin: Shape, end: Shape, step: Shape = ()):
     """A copy of `lhs` whose block ``begin:end:step`` is `rhs`."""
     out = lhs.clone()
     view, flips = _view("_slice_assign", out, begin, end, step)
+    if view.shape != rhs.shape:
+        raise MXNetError(f"_slice_assign: the block has shape {tuple(view.shape)}, `rhs` must have the same, received {tuple(rhs.shape)}")
     view.copy_(rhs.flip(flips) if flips else rhs)
     return out
 

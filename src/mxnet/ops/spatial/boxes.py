@@ -89,6 +89,8 @@ def _check_nms(shape, coord_start, score_index, id_index):
         if name == "score_index" or index >= 0:
             if not 0 <= index < width or index in coordinates:
                 raise MXNetError(f"box_nms: {name}={index} is out of range or conflicts with the coordinates")
+    if id_index == score_index:
+        raise MXNetError(f"box_nms: id_index={id_index} must not be score_index={score_index}")
 
 
 @op("_contrib_box_nms", aliases=("_contrib_box_non_maximum_suppression",), output_names=("output0",), same_shape=True)
@@ -212,6 +214,10 @@ def box_encode(samples, matches, anchors, refs, means, stds):
     means, stds : (4,)
         What normalizes the targets.
     """
+    batch, count = samples.shape if samples.dim() == 2 else (-1, -1)
+    if matches.shape != samples.shape or anchors.shape != (batch, count, 4) or refs.dim() != 3 or refs.shape[::2] != (batch, 4):
+        raise MXNetError("box_encode: expected samples (B, N), matches (B, N), anchors (B, N, 4) and refs (B, M, 4), received "
+                         f"{', '.join(str(tuple(t.shape)) for t in (samples, matches, anchors, refs))}")
     matched = refs.gather(1, matches.long().unsqueeze(-1).expand(-1, -1, 4))
     wanted, have = _to_centers(matched), _to_centers(anchors)
     targets = torch.cat([(wanted[..., :2] - have[..., :2]) / have[..., 2:], (wanted[..., 2:] / have[..., 2:]).log()], -1)
@@ -232,7 +238,7 @@ def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: flo
 
     `clip`, if positive, bounds the logarithm of the growth of a box.
     """
-    if data.dim() != 3 or data.shape[-1] != 4 or anchors.shape[-1] != 4:
+    if data.dim() != 3 or data.shape[-1] != 4 or anchors.shape != (1, *data.shape[1:]):
         raise MXNetError("box_decode: expected data (B, N, 4) and anchors (1, N, 4), "
                          f"received {tuple(data.shape)} and {tuple(anchors.shape)}")
     anchors = _to_centers(anchors) if format == "corner" else anchors

@@ -29,11 +29,21 @@ def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1
         Step between the patches of `data1`.
     is_multiply : bool
         Mean product, else mean absolute difference.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes differ, `kernel_size` is even, or nothing fits into the data.
     """
     require_ndim("Correlation", data1, 4, name="data1")
     require_ndim("Correlation", data2, 4, name="data2")
+    if data1.shape != data2.shape:
+        raise MXNetError(f"Correlation: `data1` and `data2` must have one shape, received {tuple(data1.shape)} and {tuple(data2.shape)}")
     if kernel_size % 2 == 0:
         raise MXNetError(f"Correlation: `kernel_size` must be odd, received {kernel_size}")
+    if min(kernel_size, stride1, stride2) < 1 or min(max_displacement, pad_size) < 0:
+        raise MXNetError("Correlation: `kernel_size`, `stride1` and `stride2` must be at least 1, `max_displacement` and `pad_size` at least 0, "
+                         f"received {kernel_size}, {stride1}, {stride2}, {max_displacement} and {pad_size}")
     first, second = (F.pad(d, (pad_size,) * 4) for d in (data1, data2))
     border = 2 * (max_displacement + (kernel_size - 1) // 2)
     rows, columns = (-((border - s) // stride1) for s in first.shape[2:])

@@ -5,8 +5,9 @@ import torch
 
 from ...base import MXNetError
 from ..axes import require_ndim
+from ..nn._common import check_bias
 from ..registry import op
-from ..schema import Shape
+from ..schema import AtLeast1, Shape
 from ..shapes import known, unify
 from .sampling import bilinear_gather
 
@@ -18,17 +19,38 @@ def _size(shape, kernel, stride, dilate, pad):
                  for s, k, t, d, p in zip(shape, kernel, stride, dilate, pad))
 
 
-def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_group, num_deformable_group, outside):
+def _check(operator, data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, no_bias,
+           layout):
+    """Refuse attributes and inputs that do not fit; what would be read lies outside of the arrays otherwise."""
     require_ndim(operator, data, 4)
-    if len(kernel) != 2:
-        raise MXNetError(f"{operator}: `kernel` must have 2 entries, received {kernel}")
+    check_bias(operator, bias, no_bias)
+    if layout not in (None, "NCHW"):
+        raise MXNetError(f"{operator}: `layout` must be 'NCHW', received {layout!r}")
+    for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)):
+        if len(sizes) != 2 or min(sizes) < least:
+            raise MXNetError(f"{operator}: `{what}` must be 2 numbers of at least {least}, received {sizes}")
+    n, channels, height, width = data.shape
+    for what, groups, divided, size in (("num_group", num_group, "channels of the data", channels), ("num_group", num_group, "filters", num_filter),
+                                        ("num_deformable_group", num_deformable_group, "channels of the data", channels)):
+        if groups < 1 or size % groups:
+            raise MXNetError(f"{operator}: `{what}` must divide the {size} {divided}, received {groups}")
+    size = _size((height, width), kernel, stride, dilate, pad)
+    if min(size) < 1:
+        raise MXNetError(f"{operator}: `kernel` {kernel} must fit into the padded data, received shape {tuple(data.shape)} and pad {pad}")
+    taps = kernel[0] * kernel[1] * num_deformable_group
+    for what, tensor, wanted in (("offset", offset, (n, 2 * taps, *size)), ("mask", mask, (n, taps, *size)),
+                                 ("weight", weight, (num_filter, channels // num_group, *kernel)), ("bias", bias, (num_filter,))):
+        if tensor is not None and tuple(tensor.shape) != wanted:
+            raise MXNetError(f"{operator}: `{what}` must have shape {wanted}, received {tuple(tensor.shape)}")
+
+
+def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, no_bias,
+              layout, outside):
     stride, dilate, pad = stride or (1, 1), dilate or (1, 1), pad or (0, 0)
+    _check(operator, data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, no_bias, layout)
     n, channels, height, width = data.shape
     rows, columns = _size((height, width), kernel, stride, dilate, pad)
     taps = kernel[0] * kernel[1]
-    wanted = (n, 2 * taps * num_deformable_group, rows, columns)
-    if tuple(offset.shape) != wanted:
-        raise MXNetError(f"{operator}: `offset` must have shape {wanted}, received {tuple(offset.shape)}")
 
     # Axes: image, deformable group, channel within it, tap of the kernel, row, column.
     def line(values, axis):
@@ -50,7 +72,7 @@ def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate
     return out if bias is None else out + bias.reshape(-1, 1, 1)
 
 
-def _rule(in_shapes, out_shapes, *, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, **_):
+def _rule(in_shapes, out_shapes, *, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, no_bias, **_):
     """Shape inference of both operators: offset, mask, weight and bias follow from the data."""
     data, out = in_shapes[0], out_shapes[0]
     if data is None or len(data) != 4 or len(kernel) != 2:
@@ -61,8 +83,7 @@ def _rule(in_shapes, out_shapes, *, kernel, stride, dilate, pad, num_filter, num
                          f"num_deformable_group={num_deformable_group} the channels")
     taps = kernel[0] * kernel[1] * num_deformable_group
     extra = [(data[0], 2 * taps, *size)]
-    has_mask = len(in_shapes) > 4 or _["no_bias"] and len(in_shapes) == 4
-    if has_mask:
+    if len(in_shapes) == (4 if no_bias else 5):  # with a mask
         extra.append((data[0], taps, *size))
     extra.append((num_filter, data[1] // num_group if data[1] >= 0 else -1, *kernel))
     extra.append((num_filter,))
@@ -72,27 +93,27 @@ def _rule(in_shapes, out_shapes, *, kernel, stride, dilate, pad, num_filter, num
 @op("_contrib_DeformableConvolution",
     inputs_rule=lambda a: ("data", "offset", "weight") if a["no_bias"] else ("data", "offset", "weight", "bias"))
 def deformable_convolution(data, offset, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
-                           num_filter: int, num_group: int = 1, num_deformable_group: int = 1, workspace: int = 1024,
+                           num_filter: AtLeast1, num_group: int = 1, num_deformable_group: int = 1, workspace: int = 1024,
                            no_bias: bool = False, layout: _Layout = None):
     """Convolution of (N, C, H, W) data whose taps are moved by `offset` (N, 2 * taps * num_deformable_group, H', W').
 
     The offsets of a tap are (down, right) in pixels; what lies outside the data counts as 0.
     """
-    return _convolve("DeformableConvolution", data, offset, None, weight, bias, kernel, stride, dilate, pad, num_group,
-                     num_deformable_group, "edge")
+    return _convolve("DeformableConvolution", data, offset, None, weight, bias, kernel, stride, dilate, pad, num_filter, num_group,
+                     num_deformable_group, no_bias, layout, "edge")
 
 
 @op("_contrib_ModulatedDeformableConvolution",
     inputs_rule=lambda a: ("data", "offset", "mask", "weight") if a["no_bias"] else ("data", "offset", "mask", "weight", "bias"))
 def modulated_deformable_convolution(data, offset, mask, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),
-                                     pad: Shape = (), num_filter: int, num_group: int = 1, num_deformable_group: int = 1,
-                                     workspace: int = 1024, no_bias: bool = False, im2col_step: int = 64, layout: _Layout = None):
+                                     pad: Shape = (), num_filter: AtLeast1, num_group: int = 1, num_deformable_group: int = 1,
+                                     workspace: int = 1024, no_bias: bool = False, im2col_step: AtLeast1 = 64, layout: _Layout = None):
     """DeformableConvolution whose taps are also weighted by `mask` (N, taps * num_deformable_group, H', W').
 
     `im2col_step` and `workspace` bound MXNet's memory and change nothing here.
     """
-    return _convolve("ModulatedDeformableConvolution", data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_group,
-                     num_deformable_group, "zero")
+    return _convolve("ModulatedDeformableConvolution", data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_filter, num_group,
+                     num_deformable_group, no_bias, layout, "zero")
 
 
 deformable_convolution.shape_rule(_rule)

@@ -5,7 +5,6 @@ import numpy as np
 import torch
 
 from ...base import MXNetError
-from ..axes import require_ndim
 from ..registry import op
 from ..schema import Floats
 from ..shapes import unify
@@ -26,10 +25,15 @@ def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), cli
     offsets : (float, float)
         Where in a pixel its centre lies (y, x).
     """
-    require_ndim("MultiBoxPrior", data, 4)
+    if data.dim() < 4:
+        raise MXNetError(f"MultiBoxPrior: `data` must be (N, C, H, W), received shape {tuple(data.shape)}")
+    if not sizes or not ratios:
+        raise MXNetError(f"MultiBoxPrior: `sizes` and `ratios` must not be empty, received {sizes} and {ratios}")
+    if len(offsets) != 2 or not 0 <= min(offsets) <= max(offsets) <= 1:
+        raise MXNetError(f"MultiBoxPrior: `offsets` must be 2 numbers from 0 to 1, received {offsets}")
     if len(steps) != 2 or steps[0] * steps[1] < 0:
         raise MXNetError(f"MultiBoxPrior: must specify both step_y and step_x, received steps={steps}")
-    height, width = data.shape[2:]
+    height, width = data.shape[2:4]
     step_y, step_x = steps if min(steps) > 0 else (1 / height, 1 / width)
     shapes = [(s, math.sqrt(ratios[0])) for s in sizes] + [(sizes[0], math.sqrt(r)) for r in ratios[1:]]
     half = torch.tensor([(s * height / width * r / 2, s / r / 2) for s, r in shapes], device=data.device)
@@ -110,6 +114,9 @@ def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, 
                          f"cls_pred of shape {tuple(cls_pred.shape)}")
     if len(variances) != 4:
         raise MXNetError(f"MultiBoxTarget: `variances` must have 4 numbers, received {variances}")
+    if negative_mining_ratio > 0 and negative_mining_thresh <= 0:
+        raise MXNetError(f"MultiBoxTarget: `negative_mining_thresh` must be above 0 with a negative_mining_ratio of {negative_mining_ratio}, "
+                         f"received {negative_mining_thresh}")
     anchors, labels, predictions = (t.detach().float().cpu() for t in (anchor[0], label, cls_pred))
     count = len(anchors)
     location = np.zeros((len(labels), count, 4), np.float32)
@@ -168,6 +175,11 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
     if cls_prob.dim() != 3 or anchor.dim() != 3 or cls_prob.shape[2] != anchor.shape[1] or loc_pred.shape[1] != 4 * anchor.shape[1]:
         raise MXNetError("MultiBoxDetection: number of anchors mismatch: expected cls_prob (N, classes + 1, A), loc_pred (N, A * 4) and "
                          f"anchor (1, A, 4), received {tuple(cls_prob.shape)}, {tuple(loc_pred.shape)} and {tuple(anchor.shape)}")
+    if anchor.shape[0] != 1 or anchor.shape[2] != 4 or loc_pred.dim() != 2 or loc_pred.shape[0] != cls_prob.shape[0]:
+        raise MXNetError("MultiBoxDetection: expected cls_prob (N, classes + 1, A), loc_pred (N, A * 4) and anchor (1, A, 4), "
+                         f"received {tuple(cls_prob.shape)}, {tuple(loc_pred.shape)} and {tuple(anchor.shape)}")
+    if len(variances) != 4:
+        raise MXNetError(f"MultiBoxDetection: `variances` must have 4 numbers, received {variances}")
     probabilities, moves, anchors = cls_prob.detach().float(), loc_pred.detach().float(), anchor.detach().float()[0]
     moves = moves.reshape(len(moves), -1, 4) * moves.new_tensor(variances)
     size, center = anchors[:, 2:] - anchors[:, :2], (anchors[:, 2:] + anchors[:, :2]) / 2

@@ -59,11 +59,21 @@ def _best(proposals, before, after, threshold):
 
 def _propose(operator, cls_prob, bbox_pred, im_info, before, after, threshold, min_size, scales, ratios, stride, output_score, iou_loss):
     require_ndim(operator, cls_prob, 4, name="cls_prob")
+    if after < 0 or stride < 1 or not scales or not ratios:
+        raise MXNetError(f"{operator}: `rpn_post_nms_top_n` must be at least 0, `feature_stride` at least 1, `scales` and `ratios` not empty, "
+                         f"received {after}, {stride}, {scales} and {ratios}")
     anchors = _base_anchors(stride, ratios, scales)
     if cls_prob.shape[1] != 2 * len(anchors):
         raise MXNetError(f"{operator}: `cls_prob` must have 2 * {len(anchors)} channels for {len(ratios)} ratios and {len(scales)} scales, "
                          f"received {cls_prob.shape[1]}")
+    n, channels, height, width = cls_prob.shape
+    if tuple(bbox_pred.shape) != (n, 2 * channels, height, width) or tuple(im_info.shape) != (n, 3):
+        raise MXNetError(f"{operator}: `bbox_pred` must have shape {(n, 2 * channels, height, width)} and `im_info` {(n, 3)}, "
+                         f"received {tuple(bbox_pred.shape)} and {tuple(im_info.shape)}")
     probabilities, deltas, infos = (t.detach().float().cpu().numpy() for t in (cls_prob, bbox_pred, im_info))
+    if (infos[:, :2] // stride > (height, width)).any():
+        raise MXNetError(f"{operator}: `feature_stride` times the feature map's size must reach over each image: received feature_stride={stride}, "
+                         f"a feature map of {height} x {width}, and images {infos[:, :2].tolist()}")
     found = np.stack([
         _best(_proposals(p[len(anchors):], d, info, anchors, stride, min_size, iou_loss), before, after, threshold)
         for p, d, info in zip(probabilities, deltas, infos)])

@@ -11,7 +11,7 @@ import torch
 from ...base import MXNetError
 from ..axes import require_ndim
 from ..registry import op
-from ..schema import Shape
+from ..schema import Fraction, Shape
 from ..shapes import unify
 from .sampling import bilinear_gather
 
@@ -26,6 +26,20 @@ def _check(operator, data, rois, *columns):
     if rois.dim() != 2 or rois.shape[1] not in columns:
         raise MXNetError(f"{operator}: `rois` must be a 2-D tensor of shape (number of rois, {' or '.join(map(str, columns))}), "
                          f"received {tuple(rois.shape)}")
+
+
+def _check_images(operator, images, count):
+    """Refuse regions of images that there are not; their numbers come as integers.
+
+    Raises
+    ------
+    MXNetError
+    """
+    if images.numel():
+        low, high = (int(v) for v in torch.stack(images.aminmax()).cpu())
+        if low < 0 or high >= count:
+            raise MXNetError(f"{operator}: the first number of each region must be that of an image, from 0 to {count - 1}, "
+                             f"received {low if low < 0 else high}")
 
 
 def _pooled_rule(channels=None):
@@ -47,7 +61,7 @@ def _types_of_data(in_types, out_types, **_):
 
 
 @op("ROIPooling", aliases=("_npx_roi_pooling",))
-def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: float):
+def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
     """The largest value in each of `pooled_size` (h, w) parts of each region; 0 where a part is empty.
 
     Parameters
@@ -139,7 +153,7 @@ def _pool_position_sensitive(data, images, rows, columns, groups):
 
 
 @op("_contrib_ROIAlign")
-def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: float, sample_ratio: int = -1, position_sensitive: bool = False,
+def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample_ratio: int = -1, position_sensitive: bool = False,
               aligned: bool = False):
     """The mean of bilinear samples in each of `pooled_size` (h, w) parts of each region, without rounding.
 
@@ -168,6 +182,7 @@ def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: float, sample_ra
     # A negative number marks a region that is not used.
     rows = (weights[0] * (images >= 0).reshape(-1, 1, 1)).to(data.dtype)
     columns, images = weights[1].to(data.dtype), images.clamp_min(0)
+    _check_images("ROIAlign", images, data.shape[0])
     if not position_sensitive:
         return _pool_by_weights(data, images, rows, columns)
     if data.shape[1] % math.prod(pooled_size):
@@ -191,9 +206,10 @@ roi_align.dtype_rule(_types_of_data)
 
 
 @op("_contrib_RROIAlign")
-def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: float, sampling_ratio: int = -1):
+def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sampling_ratio: int = -1):
     """ROIAlign of rotated regions (R, 6): [number of the image, x and y of the centre, width, height, angle in degrees]."""
     _check("RROIAlign", data, rois, 6)
+    _check_images("RROIAlign", rois[:, 0].detach().long(), data.shape[0])
     channels, height, width = data.shape[1:]
     flat = data.reshape(-1)
     channel_base = torch.arange(channels, device=data.device).reshape(-1, 1, 1, 1, 1) * (height * width)
@@ -234,32 +250,58 @@ def _mean_weights(start, length, bins, size):
     return ((position >= first) & (position < last)) / (last - first).clamp_min(1)
 
 
+def _first_channels(operator, data, count):
+    """As many channels as position-sensitive pooling reads."""
+    if data.shape[1] < count:
+        raise MXNetError(f"{operator}: `data` must have output_dim * group_size² = {count} channels, received {data.shape[1]}")
+    return data if data.shape[1] == count else data[:, :count]
+
+
 @op("_contrib_PSROIPooling")
-def psroi_pooling(data, rois, *, spatial_scale: float, output_dim: int, pooled_size: int, group_size: int = 0):
+def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, pooled_size: int, group_size: int = 0):
     """Position-sensitive pooling: part (i, j) of a region averages channels of its own, (R, output_dim, pooled_size, pooled_size).
 
-    `data` has output_dim * group_size² channels; a `group_size` of 0 means `pooled_size`.
+    Of `data` the first output_dim * group_size² channels count; a `group_size` of 0 means `pooled_size`.
+
+    Raises
+    ------
+    MXNetError
+        If there are fewer, or a region names an image that there is not.
     """
     _check("PSROIPooling", data, rois, 5)
     groups = group_size or pooled_size
-    if data.shape[1] != output_dim * groups * groups:
-        raise MXNetError(f"PSROIPooling: `data` must have output_dim * group_size² = {output_dim * groups * groups} channels, "
-                         f"received {data.shape[1]}")
+    if min(output_dim, groups, pooled_size) < 1:
+        raise MXNetError(f"PSROIPooling: `output_dim`, `group_size` and `pooled_size` must be positive, received {output_dim}, {group_size} and "
+                         f"{pooled_size}")
+    data = _first_channels("PSROIPooling", data, output_dim * groups * groups)
+    images = rois[:, 0].detach().long()
+    _check_images("PSROIPooling", images, data.shape[0])
     x, y, width, height = _psroi_corners(rois, spatial_scale)
     rows = _mean_weights(y, height, pooled_size, data.shape[2]).to(data.dtype)
     columns = _mean_weights(x, width, pooled_size, data.shape[3]).to(data.dtype)
-    return _pool_position_sensitive(data, rois[:, 0].detach().long(), rows, columns, (groups, groups))
+    return _pool_position_sensitive(data, images, rows, columns, (groups, groups))
 
 
 @op("_contrib_DeformablePSROIPooling",
     inputs_rule=lambda attributes: ("data", "rois") if attributes["no_trans"] else ("data", "rois", "trans"))
-def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: float, output_dim: int, group_size: int, pooled_size: int,
-                             part_size: int = 0, sample_per_part: int = 1, trans_std: float = 0.0, no_trans: bool = False):
+def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: Fraction, output_dim: int, group_size: int, pooled_size: int,
+                             part_size: int = 0, sample_per_part: int = 1, trans_std: Fraction = 0.0, no_trans: bool = False):
     """Position-sensitive pooling whose parts are moved by `trans` (R, 2 * classes, part_size, part_size), times `trans_std`."""
     _check("DeformablePSROIPooling", data, rois, 5)
     if no_trans != (trans is None):
         raise MXNetError(f"DeformablePSROIPooling: expected {2 if no_trans else 3} inputs with no_trans={no_trans}")
+    if min(output_dim, group_size, pooled_size, sample_per_part) < 1 or part_size < 0:
+        raise MXNetError("DeformablePSROIPooling: `output_dim`, `group_size`, `pooled_size` and `sample_per_part` must be positive and `part_size` "
+                         f"not negative, received {output_dim}, {group_size}, {pooled_size}, {sample_per_part} and {part_size}")
+    data = _first_channels("DeformablePSROIPooling", data, output_dim * group_size * group_size)
     channels, height, width = data.shape[1:]
+    if trans is not None:
+        side, classes = part_size or pooled_size, trans.shape[1] // 2 if trans.dim() == 4 else 0
+        if classes < 1 or tuple(trans.shape) != (rois.shape[0], 2 * classes, side, side) or output_dim % classes:
+            raise MXNetError(f"DeformablePSROIPooling: `trans` must have shape ({rois.shape[0]}, 2 * classes, {side}, {side}), the classes dividing "
+                             f"output_dim={output_dim}, received {tuple(trans.shape)}")
+    images = rois[:, 0].detach().long()
+    _check_images("DeformablePSROIPooling", images, data.shape[0])
     x, y, roi_width, roi_height = (v.reshape(-1, 1, 1, 1, 1, 1) for v in _psroi_corners(rois, spatial_scale))
     # Axes: region, channel of the result, row and column of the part, row and column of the sample.
     part = torch.arange(pooled_size, device=data.device)
@@ -277,7 +319,7 @@ def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: float, ou
     group = part * group_size // pooled_size
     group_row, group_column = group.reshape(1, 1, -1, 1, 1, 1), group.reshape(1, 1, 1, -1, 1, 1)
     channel = (depth.reshape(1, -1, 1, 1, 1, 1) * group_size + group_row) * group_size + group_column
-    base = (rois[:, 0].detach().long().reshape(-1, 1, 1, 1, 1, 1) * channels + channel) * (height * width)
+    base = (images.reshape(-1, 1, 1, 1, 1, 1) * channels + channel) * (height * width)
     values = bilinear_gather(data.reshape(-1), base, py, px, height, width, "edge") * inside
     return values.sum((4, 5)) / inside.sum((4, 5)).clamp_min(1)
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from ...base import MXNetError
 from ..axes import require_ndim
 from ..registry import op
-from ..schema import Shape
+from ..schema import AtLeast1, Shape
 from ..shapes import known, unify
 
 
@@ -86,12 +86,12 @@ def _(in_shapes, out_shapes, *, target_shape, **_):
 def _up_sampling_inputs(attributes):
     if attributes["sample_type"] == "bilinear":
         return ("data", "weight")
-    return tuple(f"arg{i}" for i in range(max(attributes["num_args"], 1)))
+    return tuple(f"arg{i}" for i in range(attributes["num_args"] or 1))
 
 
 @op("UpSampling", key_var_num_args="num_args", inputs_rule=_up_sampling_inputs, initial={"weight": ["bilinear", {}]})
-def up_sampling(*data, scale: int, num_filter: int = 0, sample_type: Literal["bilinear", "nearest"],
-                multi_input_mode: Literal["concat", "sum"] = "concat", num_args: int = 1, workspace: int = 512):
+def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Literal["bilinear", "nearest"],
+                multi_input_mode: Literal["concat", "sum"] = "concat", num_args: Optional[AtLeast1] = None, workspace: int = 512):
     """Enlarge feature maps (N, C, H, W) by `scale`.
 
     Parameters
@@ -99,12 +99,21 @@ def up_sampling(*data, scale: int, num_filter: int = 0, sample_type: Literal["bi
     *data
         With ``sample_type='nearest'`` one or more maps; all are brought to `scale` times the size of the first, then
         joined along the channels or summed. With ``'bilinear'`` the map and the weight of the deconvolution.
+    num_args : int
+        How many inputs there are, 2 for ``'bilinear'``.
+
+    Raises
+    ------
+    MXNetError
+        If the number of inputs is another, or their sizes do not fit.
     """
+    expected = 2 if sample_type == "bilinear" else num_args or len(data)
+    if len(data) != expected:
+        raise MXNetError(f"UpSampling expects {expected} inputs with sample_type={sample_type!r} and num_args={num_args}, "
+                         f"received {len(data)}")
     first = data[0]
     require_ndim("UpSampling", first, 4)
     if sample_type == "bilinear":
-        if len(data) != 2:
-            raise MXNetError(f"UpSampling: sample_type='bilinear' takes 2 inputs, data and weight, received {len(data)}")
         pad = math.ceil((scale - 1) / 2)
         return F.conv_transpose2d(first, data[1], stride=scale, padding=pad, groups=first.shape[1])
     height, width = first.shape[2] * scale, first.shape[3] * scale
@@ -114,7 +123,13 @@ def up_sampling(*data, scale: int, num_filter: int = 0, sample_type: Literal["bi
         if height % one.shape[2] or width % one.shape[3]:
             raise MXNetError(f"UpSampling: input {i} of shape {tuple(one.shape)} does not divide the output of {height} x {width}")
         times = height // one.shape[2]
-        maps.append(one.repeat_interleave(times, 2).repeat_interleave(width // one.shape[3], 3))
+        if times * one.shape[3] != width or one.shape[0] != first.shape[0]:
+            raise MXNetError(f"UpSampling: input {i} must become {first.shape[0]} maps of {height} x {width} when enlarged by one "
+                             f"factor, received shape {tuple(one.shape)}")
+        if multi_input_mode == "sum" and one.shape[1] != first.shape[1]:
+            raise MXNetError(f"UpSampling: the number of channels must be {first.shape[1]} in each input where "
+                             f"multi_input_mode='sum', received {one.shape[1]} in input {i}")
+        maps.append(one.repeat_interleave(times, 2).repeat_interleave(times, 3))
     if len(maps) == 1:
         return maps[0]
     return sum(maps[1:], maps[0]) if multi_input_mode == "sum" else torch.cat(maps, 1)
@@ -144,7 +159,9 @@ def _resized(data, like, height, width, scale_height, scale_width, mode):
         # As MXNet (bilinear_resize-inl.h): scale_height decides for both.
         if scale_height is None:
             return height, width
-        return tuple(int(s * (k or 1)) for s, k in zip(sizes, scales))
+        if scale_width is None:
+            raise MXNetError(f"BilinearResize2D: `scale_width` must be given with `scale_height`={scale_height}")
+        return tuple(int(s * k) for s, k in zip(sizes, scales))
     if mode == "like":
         return tuple(like[2:])
     if mode == "odd_scale":
@@ -157,7 +174,7 @@ def _resized(data, like, height, width, scale_height, scale_width, mode):
 
 
 @op("_contrib_BilinearResize2D", inputs_rule=lambda a: ("data", "like") if a["mode"] == "like" else ("data",))
-def bilinear_resize(data, like=None, *, height: int = 1, width: int = 1, scale_height: Optional[float] = None,
+def bilinear_resize(data, like=None, *, height: AtLeast1 = 1, width: AtLeast1 = 1, scale_height: Optional[float] = None,
                     scale_width: Optional[float] = None,
                     mode: Literal["like", "odd_scale", "size", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up"] = "size",
                     align_corners: bool = True):
@@ -214,8 +231,9 @@ def _windows(padded, kernel, stride, dilate):
     view = padded
     for axis, (k, s, d) in enumerate(zip(kernel, stride, dilate), 2):
         view = view.unfold(axis, (k - 1) * d + 1, s)[..., ::d]
+    count = math.prod(view.shape[2:2 + n])
     return view.permute(0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n)).reshape(
-        padded.shape[0], padded.shape[1] * math.prod(kernel), -1)
+        padded.shape[0], padded.shape[1] * math.prod(kernel), count)
 
 
 @op("im2col")
@@ -246,7 +264,7 @@ def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilat
     channels = data.shape[1] // math.prod(kernel)
     if index.numel() * channels != data.shape[1] * data.shape[2]:
         raise MXNetError(f"col2im: an image of {output_size} has {index.numel() // math.prod(kernel)} windows, received {data.shape[2]}")
-    image = data.new_zeros(data.shape[0], channels, math.prod(padded)).index_add(2, index, data.reshape(data.shape[0], channels, -1))
+    image = data.new_zeros(data.shape[0], channels, math.prod(padded)).index_add(2, index, data.reshape(data.shape[0], channels, len(index)))
     image = image.reshape(data.shape[0], channels, *padded)
     inner = tuple(slice(p, p + s) for p, s in zip(pad, output_size))
     return image[(slice(None), slice(None)) + inner].contiguous()

@@ -1,7 +1,8 @@
-"""Gradients of integer arrays.
+"""Gradients of arrays of integers and booleans.
 
-MXNet differentiates integer arrays like any others; torch records floating-point tensors only. A marked integer array therefore holds
+MXNet differentiates them like any others; torch records floating-point tensors only. A marked integer array therefore holds
 `RecordedIntegers`: its values, and a float64 copy that torch records alongside. Whatever is computed from it computes both.
+`convert` makes them where recorded floating-point numbers become integers.
 """
 import torch
 from torch.utils._pytree import tree_map
@@ -33,7 +34,7 @@ class RecordedIntegers(torch.Tensor):
                 return result
             try:
                 recorded = func(*tree_map(_recorded, args), **tree_map(_recorded, kwargs))
-            except (RuntimeError, TypeError):  # a function of integers only: bit operations, indices
+            except (RuntimeError, TypeError, IndexError):  # a function of integers or booleans only: bit operations, indices
                 return result
         if isinstance(result, torch.Tensor):
             return _joined(result, recorded)
@@ -47,9 +48,24 @@ def mark(values, deliver):
     return RecordedIntegers.wrap(values, shadow)
 
 
-def differentiable(tensor):
-    """The tensor that torch has recorded for `tensor`: its shadow, or itself."""
-    return tensor.shadow if type(tensor) is RecordedIntegers else tensor
+def convert(tensor, dtype):
+    """A copy of `tensor` in another type; gradients pass through it unchanged, also where numbers are cut off."""
+    if dtype.is_floating_point or not tensor.requires_grad or not torch.is_grad_enabled():
+        return tensor.to(dtype, copy=True)
+    values = _values(tensor).detach().to(dtype, copy=True)
+    return RecordedIntegers.wrap(values, _Replaced.apply(_recorded(tensor), values))
+
+
+class _Replaced(torch.autograd.Function):
+    """Other values in the place of those that were recorded, in float64."""
+
+    @staticmethod
+    def forward(ctx, recorded, values):
+        return values.double()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None
 
 
 def _values(x):
@@ -65,7 +81,7 @@ def _recorded(x):
 
 
 def _joined(result, recorded):
-    if not isinstance(recorded, torch.Tensor) or not recorded.requires_grad or result.dtype is torch.bool:
+    if not isinstance(recorded, torch.Tensor) or not recorded.requires_grad:
         return result
     if result.is_floating_point():
         return recorded.to(result.dtype)

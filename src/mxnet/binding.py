@@ -1,0 +1,189 @@
+"""How a Symbol is bound to arrays: what `Symbol.bind` and `Symbol.simple_bind` check and make before there is an `Executor`."""
+import numpy as np
+import torch
+
+from . import ndarray as nd
+from .base import MXNetError
+from .context import Context, intern_context
+from .executor import Executor
+from .ndarray import NDArray
+from .ndarray.ndarray import GRAD_REQS
+from .ops import dtypes
+
+
+def _requests(symbol, grad_req, arg_names):
+    if isinstance(grad_req, str):
+        reqs = [grad_req] * len(arg_names)
+    elif isinstance(grad_req, (list, tuple)):
+        if len(grad_req) != len(arg_names):
+            raise ValueError(f"grad_req has {len(grad_req)} entries for {len(arg_names)} arguments")
+        reqs = list(grad_req)
+    elif isinstance(grad_req, dict):
+        reqs = [grad_req.get(n, "null") for n in arg_names]
+    else:
+        raise ValueError("grad_req must be in " + ", ".join(GRAD_REQS) + ", or a list or dict of these")
+    for r in reqs:
+        if r not in GRAD_REQS:
+            raise ValueError(f"grad_req must be in {list(GRAD_REQS)}, received {r!r}")
+    return reqs
+
+
+def _arrange(arrays, names, what, allow_missing=False):
+    """Arrays given as a list or dict, in the order of `names`."""
+    if isinstance(arrays, (list, tuple)):
+        if len(arrays) != len(names):
+            raise ValueError(f"Length of {what} does not match the number of arguments: {len(arrays)} for {len(names)} ({', '.join(names)})")
+        arrays = list(arrays)
+    elif isinstance(arrays, dict):
+        for n in names:
+            if n not in arrays and not allow_missing:
+                raise ValueError(f"key `{n}` is missing in `{what}`")
+        arrays = [arrays.get(n) for n in names]
+    else:
+        raise TypeError(f"Only accept list of NDArrays or dict of str to NDArray for {what}, received {type(arrays).__name__}")
+    for a in arrays:
+        if not isinstance(a, NDArray) and not (a is None and allow_missing):
+            raise TypeError(f"Only accept list of NDArrays or dict of str to NDArray for {what}, received an entry of type {type(a).__name__}")
+    return arrays
+
+
+def bind(symbol, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec):
+    """See `Symbol.bind`."""
+    if not isinstance(ctx, Context):
+        raise TypeError("Context type error: bind needs a Context such as mx.cpu()")
+    if shared_exec is not None and not isinstance(shared_exec, Executor):
+        raise TypeError("shared_exec must be an Executor")
+    arg_names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    arguments = _arrange(args, arg_names, "args")
+    states = _arrange(aux_states if aux_states is not None else [], aux_names, "aux_states")
+    gradients = [None] * len(arg_names) if args_grad is None else _arrange(args_grad, arg_names, "args_grad", allow_missing=True)
+    reqs = [r if g is not None else "null" for r, g in zip(_requests(symbol, grad_req, arg_names), gradients)]
+    # A wrong shape is found here rather than at the first forward.
+    symbol._infer_shape(True, (), {n: a.shape for n, a in zip(arg_names, arguments) if a.size})
+    return Executor({"args": arguments, "grads": gradients, "auxs": states, "reqs": reqs}, symbol, ctx, grad_req, group2ctx)
+
+
+def simple_bind(symbol, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec, shared_buffer, shapes):
+    """See `Symbol.simple_bind`."""
+    if not isinstance(ctx, Context):
+        raise TypeError("Context type error: simple_bind needs a Context such as mx.cpu()")
+    arg_names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    given = {k: v for k, v in shapes.items() if k in arg_names or k in aux_names or isinstance(v, (tuple, list))}
+    wrong = [k for k, v in given.items() if not isinstance(v, (tuple, list))]
+    if wrong:
+        raise MXNetError(f"simple_bind: the shape of {wrong[0]} must be a tuple, received {given[wrong[0]]!r}")
+    try:
+        inferred = symbol._infer_shape(False, (), given)
+        types = symbol.infer_type_partial(**{k: v for k, v in (type_dict or {}).items() if k in arg_names or k in aux_names})
+    except MXNetError as error:
+        raise MXNetError(f"simple_bind error. Arguments: {given}. {error}") from error
+    if inferred is None:
+        arg_shapes, _, aux_shapes = symbol.infer_shape_partial(**given)
+        missing = [f"{n}: {s}" for n, s in zip(arg_names + aux_names, arg_shapes + aux_shapes) if not s or 0 in s]
+        raise MXNetError(f"simple_bind error. Arguments: {given}. Shapes cannot be decided for: {', '.join(missing)}; provide them")
+    reqs = _requests(symbol, grad_req, arg_names)
+    _refuse_missing_gradients(symbol, dict(zip(arg_names, reqs)))
+    contexts = _placement(symbol, ctx, group2ctx)
+    storage = _storage_types(symbol, stype_dict)
+    shareable = set(shared_arg_names or ())
+
+    def make(name, shape, dtype):
+        stype = storage.get(name, "default")
+        place = contexts.get(name, ctx)
+        dtype = dtypes.to_torch(dtype)
+        if shared_exec is not None and name in shareable and name in shared_exec.arg_dict:
+            held = shared_exec.arg_dict[name]
+            if held.shape != shape or held._data.dtype != dtype:
+                raise MXNetError(f"simple_bind: the shared argument {name} is {held.shape} of {np.dtype(held.dtype)}, this graph needs "
+                                 f"{shape} of {dtypes.name_of(dtype)}")
+            return held
+        if stype != "default":
+            return nd.zeros(shape, ctx=place, dtype=dtype, stype=stype)
+        if shared_buffer is not None and name not in shareable:
+            return _from_buffer(shared_buffer, name, shape, dtype, place)
+        return nd.zeros(shape, ctx=place, dtype=dtype) if all(shape) else NDArray._new(torch.zeros(shape, dtype=dtype), intern_context(place))
+
+    args = [make(n, s, t or "float32") for n, s, t in zip(arg_names, inferred[0], types[0])]
+    grads = []
+    for n, a, r in zip(arg_names, args, reqs):
+        if r == "null":
+            grads.append(None)
+        elif shared_exec is not None and n in shareable and shared_exec.grad_dict.get(n) is not None:
+            grads.append(shared_exec.grad_dict[n])
+        else:
+            grads.append(nd.zeros(a.shape, ctx=a.context, dtype=a.dtype, stype=_grad_stype(symbol, n, storage)))
+    auxs = []
+    for n, s, t in zip(aux_names, inferred[2], types[2]):
+        if shared_exec is not None and n in shared_exec.aux_dict and shared_exec.aux_dict[n].shape == s:
+            auxs.append(shared_exec.aux_dict[n])
+        else:
+            auxs.append(make(n, s, t or "float32"))
+    return Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": reqs}, symbol, ctx, grad_req, group2ctx)
+
+
+def _from_buffer(buffer, name, shape, dtype, ctx):
+    """An array out of the pool that bucketing executors share: the one of that name if it is large enough."""
+    held = buffer.get(name)
+    count = int(np.prod(shape))
+    if held is None or held._data.dtype != dtype or held.size < count:
+        held = buffer[name] = nd.zeros(shape, ctx=ctx, dtype=dtype)
+    if held.shape == tuple(shape):
+        return held
+    return NDArray._new(held._raw().reshape(-1)[:count].reshape(shape), held._ctx)
+
+
+def _refuse_missing_gradients(symbol, reqs):
+    """MXNet refuses to bind for gradients through an operator that has none; so does this."""
+    from .symbol.node import topological
+    needs = set()
+    nodes = topological(symbol._outputs)
+    for node in nodes:
+        if node.op is None:
+            if reqs.get(node.name, "null") != "null":
+                needs.add(id(node))
+        elif node.op.name != "BlockGrad" and any(id(c) in needs for c, _ in node.inputs):
+            needs.add(id(node))
+    wanted = {id(n) for n, _ in symbol._outputs if n.op is not None and n.op.name != "BlockGrad"}
+    for node in reversed(nodes):
+        if id(node) in wanted and node.op is not None:
+            if node.op.no_gradient and id(node) in needs:
+                raise MXNetError(f"'{node.name}': operator {node.op.name} has no gradient, and one is asked for through it; bind its arguments "
+                                 "with grad_req='null', or put mx.sym.stop_gradient around it")
+            wanted.update(id(c) for c, _ in node.inputs if c.op is None or c.op.name != "BlockGrad")
+
+
+def _placement(symbol, ctx, group2ctx):
+    if not group2ctx:
+        return {}
+    found = {}
+    for node in symbol._nodes():
+        group = node.attrs.get("__ctx_group__")
+        if node.op is None and group in group2ctx:
+            found[node.name] = group2ctx[group]
+    return found
+
+
+def _storage_types(symbol, stype_dict):
+    names = {"0": "default", "1": "row_sparse", "2": "csr"}
+    found = {n.name: names.get(n.attrs["__storage_type__"], "default") for n in symbol._nodes() if n.op is None and "__storage_type__" in n.attrs}
+    found.update(stype_dict or {})
+    return found
+
+
+def _grad_stype(symbol, name, storage):
+    """How a gradient is stored: by rows if its array is, or if everything that uses the array needs only some of its rows."""
+    uses = [(n, k) for n in symbol._nodes() for k, (child, _) in enumerate(n.inputs) if child.op is None and child.name == name]
+    if uses and all(_uses_rows(n, k, storage) for n, k in uses):
+        return "row_sparse"
+    embeds = any(n.op.name == "Embedding" and k == 1 and not n.parsed().get("sparse_grad") for n, k in uses)
+    return "row_sparse" if storage.get(name) == "row_sparse" and not embeds else "default"
+
+
+def _uses_rows(node, position, storage):
+    if position != 1:
+        return False
+    if node.op.name == "dot":
+        attributes, first = node.parsed(), node.inputs[0][0]
+        return (first.op is None and storage.get(first.name) == "csr"
+                and not attributes.get("transpose_a") and not attributes.get("transpose_b"))
+    return node.op.name == "_contrib_SparseEmbedding" or node.op.name == "Embedding" and bool(node.parsed().get("sparse_grad"))

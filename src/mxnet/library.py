@@ -1,0 +1,30 @@
+"""Libraries of operators that are loaded while a program runs."""
+import os
+
+from .base import MXNetError, MXNetNotImplementedError, check_call  # noqa: F401
+
+
+def load(path, verbose=True):
+    """Load a library of operators compiled for MXNet (``lib_api.h``), which is not possible here: it always raises an error.
+
+    Parameters
+    ----------
+    path : str
+        The absolute path of a ``.so`` or ``.dll`` file.
+    verbose : bool
+        Tell what was loaded.
+
+    Raises
+    ------
+    MXNetError
+        If `path` is no library, and if it is one.
+    """
+    if not os.path.exists(path):
+        raise MXNetError(f"library.load: {path} does NOT exist")
+    if not os.path.isabs(path):
+        raise MXNetError(f"library.load: {path} is not an absolute path")
+    if not path.endswith((".so", ".dll")):
+        raise MXNetError(f"library.load: {path} is NOT a library file (.so or .dll)")
+    raise MXNetNotImplementedError(f"library.load: {path} is compiled against MXNet's C interface, and this build has no libmxnet to load it "
+                                   "into; write the operators in Python, as mx.operator.CustomOp or mx.autograd.Function, over torch's own "
+                                   "extensions (torch.utils.cpp_extension) where they must be compiled")

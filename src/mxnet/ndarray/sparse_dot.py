@@ -1,0 +1,108 @@
+"""Matrix products of which a side is sparse."""
+import torch
+
+from ..base import MXNetError
+from . import dispatch
+from .ndarray import NDArray
+from .sparse import CSRNDArray, RowSparseNDArray, cast_storage
+from .sparse_dispatch import coordinates, densified_call, kernel
+
+
+@kernel("dot", differentiable=True)
+def dot(op, arrays, attributes):
+    """A product, stored as MXNet's rules say: ``csr.T x dense`` by rows, ``dense x csr`` as csr, others dense; or as `forward_stype` says."""
+    lhs, rhs = arrays
+    ta, tb = bool(attributes.get("transpose_a")), bool(attributes.get("transpose_b"))
+    wanted = attributes.get("forward_stype")
+    if isinstance(lhs, CSRNDArray) and rhs.stype != "csr" and not tb and rhs.ndim <= 2 and not _needs_gradient(lhs):
+        wanted = wanted or ("row_sparse" if ta and rhs.ndim == 2 else "default")
+        return _csr_first(op, lhs, rhs, attributes, ta, wanted)
+    if isinstance(rhs, CSRNDArray) and lhs.stype == "default" and lhs.ndim == 2 and not ta:
+        wanted = wanted or "csr"
+        if not _needs_gradient(lhs) and not _needs_gradient(rhs):
+            _check(op, lhs.shape[1], rhs.shape[1 if tb else 0], lhs, rhs)
+            matrix = rhs._torch() if tb else _transposed(rhs._torch())
+            return cast_storage(NDArray._new((matrix @ lhs._raw().T).T.contiguous(), lhs._ctx), wanted)
+    result = densified_call(op, arrays, attributes, None, NDArray)
+    if wanted in (None, "default") or result._autograd is not None or wanted == "csr" and result.ndim != 2:
+        return result
+    return cast_storage(result, wanted)
+
+
+def _needs_gradient(array):
+    return dispatch.mode.recording and dispatch.in_graph(array)
+
+
+def _check(op, inner, other, lhs, rhs):
+    if inner != other:
+        raise MXNetError(f"{op.name}: shapes {lhs.shape} and {rhs.shape} do not match: axes of {inner} and {other} would be multiplied")
+
+
+def _csr_first(op, lhs, rhs, attributes, transpose, wanted):
+    _check(op, lhs.shape[0 if transpose else 1], rhs.shape[0], lhs, rhs)
+    if not _needs_gradient(rhs) and rhs.ndim == 2 and (transpose and wanted == "row_sparse" or rhs._is_sparse and not transpose):
+        return _by_rows(lhs, rhs, wanted) if transpose else cast_storage(_of_rows(lhs, rhs), wanted)
+    dense = rhs._data if not rhs._is_sparse or rhs._leaf is not None else rhs._readable()
+    matrix = _transposed(lhs._torch()) if transpose else lhs._torch()
+    result, recorded = dispatch.run(op, CsrTimesDense.apply, (matrix, dense if rhs.ndim == 2 else dense.unsqueeze(1)), {}, lhs._ctx)
+    if rhs.ndim == 1:
+        result, _ = dispatch.run(op, lambda t: t.squeeze(1), (result,), {}, lhs._ctx)
+    out = NDArray._new(result, lhs._ctx)
+    if recorded:
+        out._autograd = dispatch.Recorded(dispatch.TapeNode(op, attributes, [dispatch.entry_of(lhs), dispatch.entry_of(rhs)]), 0)
+        if wanted == "row_sparse":
+            stored = cast_storage(out.detach(), wanted)
+            stored._leaf, stored._autograd = result, out._autograd
+            return stored
+        return out
+    return cast_storage(out, wanted) if wanted != "csr" or rhs.ndim == 2 else out
+
+
+def _by_rows(lhs, rhs, wanted):
+    """``lhs.T x rhs``: only rows for columns of `lhs` that store something are not zero."""
+    rows, columns = coordinates(lhs)
+    stored, number = torch.unique(columns, return_inverse=True)
+    compact = torch.sparse_coo_tensor(torch.stack([number, rows]), lhs._values, (len(stored), lhs.shape[0]), check_invariants=False)
+    factor = rhs._readable() if rhs._is_sparse else rhs._raw()
+    return RowSparseNDArray._make(torch.sparse.mm(compact, factor), [stored], (lhs.shape[1], rhs.shape[1]), lhs._ctx)
+
+
+def _of_rows(lhs, rhs):
+    """``lhs x rhs`` for a row_sparse `rhs`: only the rows that `lhs` asks for are read."""
+    columns = lhs._aux[1].to(torch.int64)
+    used, number = torch.unique(columns, return_inverse=True)
+    compact = torch.sparse_csr_tensor(lhs._aux[0], number, lhs._values, (lhs.shape[0], len(used)), check_invariants=False)
+    return NDArray._new(compact @ rhs._rows(used), lhs._ctx)
+
+
+def _transposed(matrix):
+    coo = matrix.to_sparse_coo()
+    flipped = torch.sparse_coo_tensor(coo.indices().flip(0), coo.values(), (matrix.shape[1], matrix.shape[0]), check_invariants=False)
+    return flipped.coalesce().to_sparse_csr()
+
+
+class CsrTimesDense(torch.autograd.Function):
+    """A sparse matrix times a dense one; differentiable in the dense one, of which a leaf's gradient has only the rows that were used."""
+
+    @staticmethod
+    def forward(ctx, matrix, dense):
+        ctx.matrix = matrix
+        ctx.by_rows = dense.is_leaf
+        if matrix.values().numel() >= dense.shape[0]:
+            return matrix @ dense
+        # Torch's product reads all of the dense matrix; this only the rows that are used.
+        used, number = torch.unique(matrix.col_indices(), return_inverse=True)
+        compact = torch.sparse_csr_tensor(matrix.crow_indices(), number, matrix.values(), (matrix.shape[0], len(used)), check_invariants=False)
+        return compact @ dense[used]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        if not ctx.by_rows or torch.is_grad_enabled():
+            return None, _transposed(ctx.matrix) @ gradient
+        coo = ctx.matrix.to_sparse_coo()
+        rows, columns = coo.indices()
+        used, number = torch.unique(columns, return_inverse=True)
+        height, width = ctx.matrix.shape
+        compact = torch.sparse_coo_tensor(torch.stack([number, rows]), coo.values(), (len(used), height), check_invariants=False)
+        return None, torch.sparse_coo_tensor(used.unsqueeze(0), torch.sparse.mm(compact, gradient), (width, gradient.shape[1]),
+                                             is_coalesced=True, check_invariants=False)

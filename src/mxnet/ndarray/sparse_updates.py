@@ -1,0 +1,67 @@
+"""The update operators of optimizers on row_sparse gradients: only the rows that are stored are touched."""
+import torch
+
+from .sparse import RowSparseNDArray
+from .sparse_dispatch import kernel
+
+
+@kernel("sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update", "_contrib_group_adagrad_update")
+def update_rows(op, arrays, attributes):
+    weight, gradient, *states = arrays
+    kept = [weight, *states]
+    by_rows = all(isinstance(a, RowSparseNDArray) for a in kept)
+    if not isinstance(gradient, RowSparseNDArray) or not by_rows and (any(a._is_sparse for a in kept) or op.name == "ftrl_update"):
+        return NotImplemented
+    if not attributes.get("lazy_update", True):
+        # Weight decay and momentum move every row: all that is sparse about this is the gradient.
+        return _every_row(op, arrays, attributes)
+    rows = gradient._aux[0].to(torch.int64)
+    tensors = [a._all_rows() if a._is_sparse else a._writable() for a in kept[1:]]
+    source = weight._all_rows() if by_rows else weight._raw()
+    parts = [t[rows] for t in tensors]
+    new = op.raw(source[rows], gradient._values, *parts, **attributes) if len(rows) else gradient._values
+    for array, tensor, part in zip(states, tensors, parts):
+        tensor[rows] = part
+        if array._is_sparse:
+            array._refresh_leaf()
+    return Update(weight, rows, new)
+
+
+def _every_row(op, arrays, attributes):
+    weight, gradient, *states = arrays
+    tensors = [a._all_rows() if a._is_sparse else a._writable() for a in states]
+    source = weight._all_rows() if weight._is_sparse else weight._raw()
+    new = op.raw(source, gradient._dense(), *tensors, **attributes)
+    for array in states:
+        if array._is_sparse:
+            array._refresh_leaf()
+    return Update(weight, slice(None), new)
+
+
+class Update:
+    """The rows of a weight that change, not yet written: `out` says where to."""
+
+    _is_sparse = False
+
+    def __init__(self, weight, rows, values):
+        self.weight, self.rows, self.values = weight, rows, values
+
+    def copyto(self, out):
+        """Write to `out`, which is the weight itself as a rule."""
+        if out is not self.weight:
+            self.weight.copyto(out)
+        if out._is_sparse:
+            if isinstance(out, RowSparseNDArray):
+                out._all_rows()[self.rows] = self.values
+                out._refresh_leaf()
+            else:
+                dense = out._dense()
+                dense[self.rows] = self.values
+                out._set_values(dense)
+        else:
+            out._writable()[self.rows] = self.values
+        return out
+
+    def as_array(self):
+        """A new array with the updated weight."""
+        return self.copyto(self.weight.copyto(self.weight.context))

@@ -1,0 +1,2 @@
+"""Watching a training run from a notebook."""
+from . import callback  # noqa: F401

@@ -1,0 +1,17 @@
+"""Documentation of operators on Symbols, written apart from them."""
+
+
+class SymbolDoc:
+    """What is written about an operator in Python only: the docstring of a subclass named ``<operator>Doc``."""
+
+    @staticmethod
+    def get_output_shape(sym, **input_shapes):
+        """The shape of each output by name.
+
+        Example
+        -------
+        >>> import mxnet as mx
+        >>> mx.symbol_doc.SymbolDoc.get_output_shape(mx.sym.FullyConnected(mx.sym.var('x'), num_hidden=3, name='fc'), x=(2, 5))
+        {'fc_output': (2, 3)}
+        """
+        return dict(zip(sym.list_outputs(), sym.infer_shape(**input_shapes)[1]))
