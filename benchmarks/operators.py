@@ -3,16 +3,19 @@
     python benchmarks/operators.py --mxnet-python /opt/oracle/bin/python
     python benchmarks/operators.py --mxnet-python ... --operators exp,sum,Convolution --rounds 3
 
-Small inputs are those of `tests/ops/records.py`, large ones stand in `LARGE` or are the small ones, repeated to about a million numbers.
-Each of the three runs in a process of its own that stays; rounds are interleaved, medians reported. Times include waiting for the result.
-A full run writes benchmarks/results/operators.md.
+Small inputs are those of `tests/ops/records.py`; large ones stand in `operator_inputs.py` or are the small ones, repeated to about a million
+numbers. Each of the three runs in a process of its own that stays; rounds are interleaved, medians reported. Times include waiting for the
+result. A call that fails in one of the three, or takes too long there, leaves that cell empty. Without --operators the run covers all but the
+`_np*` operators and writes benchmarks/results/operators.md and operators.json.
 """
 import argparse
 import fnmatch
+import json
 import math
 import os
 import pathlib
 import pickle
+import select
 import struct
 import subprocess
 import sys
@@ -41,15 +44,16 @@ TORCH = {
     "_copy": "a.clone()", "cbrt": "a.pow(1 / 3)", "clip": "a.clamp(-0.7, 0.9)",
     "smooth_l1": "F.smooth_l1_loss(a, torch.zeros_like(a), reduction='none')",
     "where": "torch.where(a > 0, b, c)", "add_n": "a + b + c", "Cast": "a.double()", "BlockGrad": "a.detach().clone()",
-    "sum": "a.sum()", "mean": "a.mean()", "prod": "a.prod()", "max": "a.amax()", "min": "a.amin()", "nansum": "a.nansum()",
-    "norm": "torch.linalg.vector_norm(a)",
-    "argmax": "a.argmax()", "argmin": "a.argmin()", "argmax_channel": "a.argmax(1)", "moments": "torch.var_mean(a, 0)",
+    "sum": "a.sum(*axis)", "mean": "a.mean(*axis)", "prod": "a.prod(*axis)", "max": "a.amax(*axis)", "min": "a.amin(*axis)",
+    "nansum": "a.nansum(*axis)",
+    "norm": "torch.linalg.vector_norm(a, 2, *axis)",
+    "argmax": "a.argmax(*axis)", "argmin": "a.argmin(*axis)", "argmax_channel": "a.argmax(1)", "moments": "torch.var_mean(a, 0)",
     "Reshape": "a.reshape(-1)", "Flatten": "a.flatten(1)", "transpose": "a.permute(*range(a.dim())[::-1]).contiguous()",
     "expand_dims": "a.unsqueeze(-1)",
     "squeeze": "a.squeeze()", "SwapAxis": "a.transpose(0, -1).contiguous()", "Concat": "torch.cat((a, b), 1)", "stack": "torch.stack((a, b), -1)",
     "tile": "a.repeat(2, 1, 2)", "repeat": "a.repeat_interleave(2)", "reverse": "a.flip(0, 1)", "broadcast_to": "a.expand(2, 3).contiguous()",
     "diag": "torch.diag(a, -1)", "take": "a[b.long().clamp(0, a.shape[0] - 1)]",
-    "one_hot": "F.one_hot(a.long().clamp(0, 3), 4).float()", "cumsum": "torch.cumsum(a.reshape(-1), 0)", "topk": "a.topk(2, -1).indices.float()",
+    "one_hot": "F.one_hot(a.long().clamp(0, 3), 4).float()", "cumsum": "torch.cumsum(a.reshape(-1), 0)", "topk": "a.topk(k, -1).indices.float()",
     "sort": "a.sort(-1).values", "argsort": "a.argsort(-1).float()", "dot": "torch.mm(a, b)", "batch_dot": "torch.bmm(a, b)",
     "_linalg_inverse": "torch.linalg.inv(a)", "_linalg_det": "torch.linalg.det(a)", "_linalg_potrf": "torch.linalg.cholesky(a)",
     "Activation": "torch.relu(a)", "softmax": "torch.softmax(a, -1)", "log_softmax": "torch.log_softmax(a, -1)",
@@ -62,23 +66,8 @@ TORCH = {
     "LayerNorm": "F.layer_norm(a, a.shape[-1:], b, c)", "GroupNorm": "F.group_norm(a, 2, b, c)",
     "InstanceNorm": "F.instance_norm(a, weight=b, bias=c)",
     "L2Normalization": "F.normalize(a.flatten(1), dim=1)", "Dropout": "F.dropout(a, 0.4, train)", "SoftmaxOutput": "torch.softmax(a, -1)",
-    "sgd_update": "a - 0.1 * b", "_random_uniform": "torch.rand(3, 4)", "_random_normal": "torch.randn(3, 4)",
-    "_zeros": "torch.zeros(2, 3)", "_ones": "torch.ones(2, 3)", "_full": "torch.full((2, 3), 1.5)", "_arange": "torch.arange(1, 7, 1.5)",
-}
-# Inputs and attributes that a program would really use; the attributes of the first sample are replaced.
-LARGE = {
-    "Convolution": ([(16, 64, 56, 56), (64, 64, 3, 3), (64,)], {"kernel": (3, 3), "pad": (1, 1), "num_filter": 64}),
-    "Deconvolution": ([(8, 32, 28, 28), (32, 32, 4, 4)], {"kernel": (4, 4), "stride": (2, 2), "pad": (1, 1), "num_filter": 32}),
-    "FullyConnected": ([(128, 1024), (1024, 1024), (1024,)], {"num_hidden": 1024}),
-    "Pooling": ([(16, 64, 56, 56)], {"kernel": (3, 3), "stride": (2, 2), "pad": (1, 1), "pool_type": "max"}),
-    "BatchNorm": ([(16, 64, 56, 56), (64,), (64,), (64,), (64,)], {"fix_gamma": False}),
-    "LayerNorm": ([(64, 128, 256), (256,), (256,)], {}), "softmax": ([(1024, 1024)], {}), "log_softmax": ([(1024, 1024)], {}),
-    "SoftmaxOutput": ([(1024, 1000), (1024,)], {}), "dot": ([(512, 512), (512, 512)], {}), "batch_dot": ([(32, 128, 128), (32, 128, 128)], {}),
-    "LRN": ([(8, 64, 56, 56)], {"nsize": 5}), "Concat": ([(512, 1024), (512, 1024)], {"dim": 1, "num_args": 2}),
-    "transpose": ([(64, 128, 128)], {}), "sum": ([(64, 128, 128)], {}), "mean": ([(64, 128, 128)], {}), "topk": ([(256, 4096)], {"k": 2}),
-    "sort": ([(256, 4096)], {}), "argsort": ([(256, 4096)], {}), "broadcast_add": ([(64, 128, 128), (128, 1)], {}),
-    "broadcast_mul": ([(64, 128, 128), (128, 1)], {}), "LeakyReLU": ([(64, 128, 128)], {"act_type": "leaky", "slope": 0.3}),
-    "Activation": ([(64, 128, 128)], {"act_type": "relu"}), "Dropout": ([(1024, 1024)], {"p": 0.4}),
+    "sgd_update": "a - 0.1 * b", "_random_uniform": "torch.rand(shape)", "_random_normal": "torch.randn(shape)",
+    "_zeros": "torch.zeros(shape)", "_ones": "torch.ones(shape)", "_full": "torch.full(shape, 1.5)", "_arange": "torch.arange(start, stop)",
 }
 
 
@@ -120,7 +109,9 @@ def torch_task(case):
     dims = tensors[0].dim() - 2 if tensors else 0
     more = {k: v for k, v in (("stride", case["attributes"].get("stride", 1)), ("padding", case["attributes"].get("pad", 0)))}
     # MXNet's layers train while recording, and predict otherwise.
-    names = {"torch": torch, "F": F, "train": case["backward"], "conv": lambda a, b, c=None: getattr(F, f"conv{dims}d")(a, b, c, **more),
+    attributes = case["attributes"]
+    names = {**attributes, "axis": [attributes["axis"]] if "axis" in attributes else [], "torch": torch, "F": F,
+             "train": case["backward"], "conv": lambda a, b, c=None: getattr(F, f"conv{dims}d")(a, b, c, **more),
              "deconv": lambda a, b: getattr(F, f"conv_transpose{dims}d")(a, b, **more)}
     call = eval(f"lambda {', '.join('abcdefgh'[:len(tensors)])}: {case['torch']}", names)
     if not case["backward"]:
@@ -135,8 +126,8 @@ def torch_task(case):
     return both, lambda: None
 
 
-def measure(make, case, seconds=0.02):
-    """Microseconds of a call, over as many calls as fit in `seconds`; None where it can't be called so."""
+def prepare(make, case, seconds):
+    """A function that says how many microseconds a call takes, over as many calls as fit in `seconds`; None where it can't be called so."""
     try:
         task, wait = make(case)
         task()
@@ -145,46 +136,61 @@ def measure(make, case, seconds=0.02):
         task()
         wait()
         count = max(1, min(2000, int(seconds / max(time.perf_counter() - start, 1e-7))))
+    except Exception as error:
+        print(case["operator"], type(error).__name__, str(error)[:200], file=sys.stderr)
+        return None
+
+    def measure():
         start = time.perf_counter()
         for _ in range(count):
             task()
         wait()
         return (time.perf_counter() - start) / count * 1e6
-    except Exception as error:
-        print(case["operator"], type(error).__name__, str(error)[:200], file=sys.stderr)
-        return None
+    return measure
 
 
-def worker(kind):
+def worker(kind, seconds):
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    measure = None
     while size := sys.stdin.buffer.read(8):
         case = pickle.loads(sys.stdin.buffer.read(struct.unpack("<q", size)[0]))
-        answer = pickle.dumps(measure(torch_task if kind == "torch" else mxnet_task, case), protocol=4)
+        if case:
+            measure = None  # frees the last case's arrays first
+            measure = prepare(torch_task if kind == "torch" else mxnet_task, case, seconds)
+        answer = pickle.dumps(measure and measure(), protocol=4)
         answers.write(struct.pack("<q", len(answer)) + answer)
         answers.flush()
 
 
 class Peer:
-    """One of the three, in its process; started again if it dies."""
+    """One of the three, in its process; started again if it dies. A call with a case prepares it, one without measures the last again."""
 
-    def __init__(self, python, kind, env):
-        self.command, self.env, self.process = [python, "-W", "ignore", str(HERE / "operators.py"), "--worker", kind], env, None
+    def __init__(self, python, kind, seconds, env, patience=60):
+        self.command = [python, "-W", "ignore", str(HERE / "operators.py"), "--worker", kind, str(seconds)]
+        self.env, self.patience, self.process, self.broken = env, patience, None, False
 
-    def __call__(self, case):
+    def __call__(self, case=None):
+        if case:
+            self.broken = False
+        if self.broken:
+            return None
         if self.process is None:
             self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.env)
         question = pickle.dumps(case, protocol=4)
         try:
             self.process.stdin.write(struct.pack("<q", len(question)) + question)
             self.process.stdin.flush()
+            if not select.select([self.process.stdout], [], [], self.patience)[0]:
+                raise TimeoutError
             size = self.process.stdout.read(8)
-            return pickle.loads(self.process.stdout.read(struct.unpack("<q", size)[0]))
-        except (BrokenPipeError, struct.error, EOFError):
+            found = pickle.loads(self.process.stdout.read(struct.unpack("<q", size)[0]))
+        except (BrokenPipeError, TimeoutError, struct.error, EOFError):
             self.process.kill()
             self.process.wait()
-            self.process = None
-            return None
+            self.process = found = None
+        self.broken = found is None
+        return found
 
 
 # -- the program -------------------------------------------------------------------------------------------------------
@@ -193,16 +199,17 @@ def torch_call(name):
     return TORCH.get(name) or (f"torch.{name}(a)" if callable(getattr(torch, name, None)) else None)
 
 
-def cases(name, sample, op):
+def cases(name, sample, op, large, same_shape):
     """(size, pass, case) of an operator: small and large, forward and both."""
     def pack(array):
         return array.dtype.name, array.shape, np.ascontiguousarray(array).tobytes()
     sizes = {"small": (sample.inputs, sample.attributes)}
-    if name in LARGE:
-        shapes, attributes = LARGE[name]
-        sizes["large"] = [np.random.RandomState(0).uniform(0.1, 1, s).astype("float32") for s in shapes], attributes
+    if name in large:
+        inputs, attributes = large[name]
+        random = np.random.RandomState(0)
+        sizes["large"] = [random.uniform(0.1, 1, i).astype("float32") if isinstance(i, tuple) else i for i in inputs], attributes
     elif sample.inputs and all(a.shape == sample.inputs[0].shape for a in sample.inputs) and (
-            op.elementwise or len(sample.inputs) == 1 and not sample.attributes):
+            op.shape_inference is same_shape or name.endswith("_update") or len(sample.inputs) == 1 and not sample.attributes):
         times = max(1, MILLION // max(1, sample.inputs[0].size))
         sizes["large"] = [np.tile(a, (times,) + (1,) * (a.ndim - 1)) for a in sample.inputs], sample.attributes
     for size, (inputs, attributes) in sizes.items():
@@ -220,56 +227,75 @@ def mean(values):
 
 def summary(rows):
     """What the goals of the project ask: ratios, and the worst ten."""
-    large = [(m / r, n, p) for n, s, p, _, r, m in rows if s == "large" and m and r]
-    small = [(r / t, n, p) for n, s, p, t, r, _ in rows if s == "small" and t and r and p == "forward"]
-    yield f"- Large inputs: MXNet / Remex, geometric mean {mean([x[0] for x in large]):.2f} over {len(large)}; slower than MXNet: " + (
-        ", ".join(f"{n} {p} ({x:.2f})" for x, n, p in sorted(large) if x < 1) or "none")
-    yield f"- Small inputs: Remex / torch, geometric mean {mean([x[0] for x in small]):.2f} over {len(small)}"
-    yield "- The ten worst against torch on small inputs: " + ", ".join(f"{n} ({x:.1f})" for x, n, _ in sorted(small, reverse=True)[:10])
-    yield "- The ten worst against MXNet on large inputs: " + ", ".join(f"{n} {p} ({x:.2f})" for x, n, p in sorted(large)[:10])
+    large = sorted((r["mxnet"] / r["remex"], f"{r['operator']} {r['pass']}") for r in rows if r["input"] == "large" and r["mxnet"] and r["remex"])
+    every = [r["mxnet"] / r["remex"] for r in rows if r["mxnet"] and r["remex"]]
+    small = sorted((r["remex"] / r["torch"], r["operator"]) for r in rows
+                   if r["input"] == "small" and r["pass"] == "forward" and r["torch"] and r["remex"])
+    if every:
+        slower = [f"{n} ({x:.2f})" for x, n in large if x < 1]
+        yield (f"- MXNet / Remex, geometric mean: {mean([x for x, _ in large]):.2f} over {len(large)} large inputs, "
+               f"{mean(every):.2f} over all {len(every)}")
+        yield f"- Slower than MXNet on large inputs, {len(slower)}: " + (", ".join(slower) or "none")
+        yield "- The ten worst against MXNet on large inputs: " + ", ".join(f"{n} ({x:.2f})" for x, n in large[:10])
+    if small:
+        yield f"- Remex / torch, small inputs, forward, geometric mean: {mean([x for x, _ in small]):.2f} over {len(small)}"
+        yield "- The ten worst against torch on small inputs: " + ", ".join(f"{n} ({x:.1f})" for x, n in small[:-11:-1])
+    failed = sorted({r["operator"] for r in rows if not r["remex"]})
+    yield "- Not measured in Remex: " + (", ".join(failed) or "none")
 
 
 def main():
     import peers
     sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tests" / "ops")]
+    from operator_inputs import LARGE
     from records import RECORDS
 
     from mxnet.ops import registry
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     peers.add_arguments(parser)
     parser.add_argument("--operators", help="only these, separated by commas; patterns are allowed")
-    parser.add_argument("--output", help="the table's file; a run over all operators writes benchmarks/results/operators.md")
+    parser.add_argument("--inputs", choices=("small", "large"), help="only these inputs")
+    parser.add_argument("--seconds", type=float, default=0.02, help="how long one measurement lasts, at least")
+    parser.add_argument("--threads", type=int, default=2, help="OMP_NUM_THREADS of all three")
+    parser.add_argument("--output", help="the table's file, beside which a .json is written; a run over all writes benchmarks/results/operators.md")
     args = parser.parse_args()
-    env = peers.python_env()
-    sides = {"torch": Peer(peers.own_python(), "torch", env), "remex": Peer(peers.own_python(), "remex", env)}
+    env = {**peers.python_env(), "OMP_NUM_THREADS": str(args.threads)}
+    sides = {"torch": Peer(peers.own_python(), "torch", args.seconds, env), "remex": Peer(peers.own_python(), "remex", args.seconds, env)}
     if args.mxnet_python:
-        sides["mxnet"] = Peer(args.mxnet_python, "mxnet", {**env, "PYTHONPATH": ""})
-    names = [n for n in RECORDS if not args.operators or any(fnmatch.fnmatchcase(n, p) for p in args.operators.split(","))]
-    lines = [peers.versions(args.mxnet_python), "", "| operator | input | pass | torch, µs | Remex, µs | Remex / torch | MXNet, µs | MXNet / Remex |",
-             "|---|---|---|---|---|---|---|---|"]
-    print("\n".join(lines))
-    rows = []
+        sides["mxnet"] = Peer(args.mxnet_python, "mxnet", args.seconds, {**env, "PYTHONPATH": ""})
+    patterns = args.operators.split(",") if args.operators else None
+    names = [n for n in RECORDS if (any(fnmatch.fnmatchcase(n, p) for p in patterns) if patterns else not n.startswith("_np"))]
+    head = ["| operator | input | pass | torch, µs | Remex, µs | Remex / torch | MXNet, µs | MXNet / Remex |", "|---|---|---|---|---|---|---|---|"]
+    versions, started = f"{peers.versions(args.mxnet_python)}; {args.threads} threads", time.monotonic()
+    print("\n".join([versions, "", *head]))
+    rows, lines = [], []
     for name in names:
-        for size, kind, case in cases(name, RECORDS[name][0], registry.get(name)):
-            tasks = {s: (lambda peer=peer: peer(case)) for s, peer in sides.items() if s != "torch" or case["torch"]}  # noqa: B023
-            found = peers.interleave(tasks, args.rounds)
-            torch, remex, mxnet = (found.get(s) for s in ("torch", "remex", "mxnet"))
-            rows.append((name, size, kind, torch, remex, mxnet))
-            against = remex / torch if torch and remex else None, mxnet / remex if mxnet and remex else None
-            cells = [f"{v:.2f}" if v else "" for v in (torch, remex, against[0], mxnet, against[1])]
+        for size, kind, case in cases(name, RECORDS[name][0], registry.get(name), LARGE, registry._same_shape):
+            if args.inputs not in (None, size):
+                continue
+            # The first measurement, which warms up, is not counted.
+            tasks = {s: peer for s, peer in sides.items() if (s != "torch" or case["torch"]) and peer(case) is not None}
+            row = {"operator": name, "input": size, "pass": kind, **dict.fromkeys(("torch", "remex", "mxnet")),
+                   **peers.interleave(tasks, args.rounds)}
+            rows.append(row)
+            against = (row["remex"] / row["torch"] if row["torch"] and row["remex"] else None,
+                       row["mxnet"] / row["remex"] if row["mxnet"] and row["remex"] else None)
+            cells = [f"{v:.2f}" if v else "" for v in (row["torch"], row["remex"], against[0], row["mxnet"], against[1])]
             lines.append(f"| {name} | {size} | {kind} | {' | '.join(cells)} |")
             print(lines[-1], flush=True)
-    notes = list(summary(rows))
+    notes = [*summary(rows), f"- The run took {(time.monotonic() - started) / 60:.0f} minutes"]
     print("\n" + "\n".join(notes))
-    path = args.output or (None if args.operators else str(HERE / "results" / "operators.md"))
+    path = args.output or (None if patterns or args.inputs else str(HERE / "results" / "operators.md"))
     if path:
         command = "python benchmarks/operators.py " + " ".join(sys.argv[1:])
-        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-        pathlib.Path(path).write_text("\n".join(["# Operators", "", f"`{command}`", "", lines[0], "", *notes, *lines[1:]]) + "\n")
+        path = pathlib.Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(["# Operators", "", f"`{command}`", "", versions, "", *notes, "", *head, *lines]) + "\n")
+        path.with_suffix(".json").write_text(json.dumps({"command": command, "versions": versions, "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--worker"]:
-        worker(sys.argv[2])
+        worker(sys.argv[2], float(sys.argv[3]))
     else:
         main()
