@@ -82,7 +82,7 @@ _TABLE = [
     ("MXNET_CUDA_GRAPHS_MAX_LOG_ENTRIES", "0", False, "graphs are not captured"),
     ("MXNET_GPU_WORKER_NSTREAMS", "1", False, "torch orders the kernels of a backward pass itself"),
     # Graphs
-    ("MXNET_SUBGRAPH_BACKEND", None, True, "the backend that graphs run on (openvino, inductor, auto, ...); NONE: torch; MKLDNN, ONEDNN: the default"),
+    ("MXNET_SUBGRAPH_BACKEND", None, True, "the backend that graphs run on: openvino, inductor, auto, ...; NONE: torch; MKLDNN: the default"),
     ("MXNET_ELIMINATE_COMMON_EXPR", "1", True, "0: equal operations on equal inputs are computed each time"),
     ("MXNET_USE_FUSION", "1", True, "0: operators are not fused and keep their layout"),
     ("MXNET_FUSION_VERBOSE", "0", True, "1: what the passes did to a graph is logged"),

@@ -280,3 +280,15 @@ def test_dict_setattr_zero_grad_reset_ctx():
 def test_deferred_error_is_an_mxnet_error():
     assert issubclass(gluon.DeferredInitializationError, mx.MXNetError)
     assert isinstance(mx.nd.ones((1,)), gluon.tensor_types) and isinstance(mx.sym.var("x"), gluon.tensor_types)
+
+
+def test_gradients_of_large_parameters_start_as_zeros_and_are_replaced():
+    parameter = mx.gluon.Parameter("large", shape=(64, 1024), init="ones")
+    parameter.initialize()
+    assert parameter.grad().shape == (64, 1024) and not parameter.grad().asnumpy().any()
+    assert parameter.grad()._owns_memory()
+    before = parameter.grad()._data.data_ptr()
+    with mx.autograd.record():
+        y = parameter.data() * 2
+    y.backward()
+    assert (parameter.grad().asnumpy() == 2).all() and parameter.grad()._data.data_ptr() != before

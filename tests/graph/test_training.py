@@ -6,10 +6,10 @@ import torch
 import mxnet as mx
 from mxnet import nd
 from mxnet.gluon import nn
-from mxnet.graph import fusion, kernels, layout
-from mxnet.graph.kernels import batch_norm as fused
+from mxnet.graph import fusion, layout
 from mxnet.graph.program import copied
-from mxnet.ops import get
+from mxnet.ops import get, kernels
+from mxnet.ops.kernels import batch_norm as fused
 
 
 class Block(nn.HybridBlock):

@@ -485,7 +485,6 @@ class Constant(Parameter):
 
 from .parameter_dict import ParameterDict  # noqa: E402  needs the classes above
 
-
 _PAGES = 1 << 16  # bytes from which on zeros get pages of their own
 
 
@@ -499,4 +498,5 @@ def _untouched_zeros(array):
         return ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx)
     # Not from the C allocator, which hands out what was used before.
     memory = torch.from_numpy(np.frombuffer(mmap.mmap(-1, size), np.uint8))
-    return type(array)._new(memory.view(tensor.dtype).view(tensor.shape), array._ctx)
+    # No view of the bytes: the first gradient takes its place.
+    return type(array)._new(torch.empty(0, dtype=tensor.dtype).set_(memory.untyped_storage(), 0, tensor.shape), array._ctx)

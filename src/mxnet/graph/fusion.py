@@ -1,7 +1,7 @@
 """The fusion passes for torch: batch normalization with the addition and the rectifier behind it; rectifiers in place."""
 import torch
 
-from .kernels.batch_norm import batch_norm
+from ..ops.kernels.batch_norm import batch_norm
 from .program import operator_of
 
 

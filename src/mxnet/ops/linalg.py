@@ -8,6 +8,7 @@ import torch
 
 from ..base import MXNetError
 from .axes import normalize_axis
+from .products import matmul
 from .registry import op
 from .shapes import unify
 
@@ -28,7 +29,7 @@ def dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forwa
     (2, 3, 5)
     """
     if lhs.dim() == 2 and rhs.dim() == 2:
-        return torch.mm(lhs.t() if transpose_a else lhs, rhs.t() if transpose_b else rhs)
+        return matmul(lhs.t() if transpose_a else lhs, rhs.t() if transpose_b else rhs)
     shape = _dot_shape(tuple(lhs.shape), tuple(rhs.shape), transpose_a, transpose_b)
     return torch.tensordot(lhs, rhs, ([0 if transpose_a else -1], [-1 if transpose_b else 0])).reshape(shape)
 

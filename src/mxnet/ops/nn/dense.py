@@ -1,7 +1,6 @@
 """The fully connected layer."""
-import torch
-
 from ...base import MXNetError
+from ..products import linear
 from ..registry import op
 from ..schema import AtLeast1
 from ..shapes import product
@@ -36,7 +35,7 @@ def fully_connected(data, weight, bias=None, *, num_hidden: AtLeast1, no_bias: b
         if bias.shape[1] != 1:
             raise MXNetError(f"FullyConnected: `bias` must have shape ({num_hidden},), received {tuple(bias.shape)}")
         bias = bias.flatten()
-    return torch._C._nn.linear(data, weight, bias)
+    return linear(data, weight, bias)
 
 
 @fully_connected.shape_rule

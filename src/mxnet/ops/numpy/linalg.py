@@ -4,6 +4,7 @@ import math
 import torch
 
 from ...base import MXNetError
+from .. import products
 from ..axes import normalize_axis
 from ..registry import op
 from ..schema import Axes, Shape
@@ -30,7 +31,7 @@ def dot(a, b):
     if a.dtype is not b.dtype:
         require_one_type("_np_dot", a, b)
     if a.dim() == 2 and b.dim() == 2:
-        return torch.mm(a, b)
+        return products.matmul(a, b)
     if a.dim() == 0 or b.dim() == 0:
         return a * b
     if a.shape[-1] != b.shape[max(b.dim() - 2, 0)]:
@@ -47,7 +48,7 @@ def matmul(a, b):
         require_one_type("_npi_matmul", a, b)
     if a.dim() == 0 or b.dim() == 0:
         raise MXNetError("_npi_matmul: multiplication by scalars is not allowed; use multiply")
-    return torch.matmul(a, b)
+    return products.matmul(a, b) if a.dim() == b.dim() == 2 else torch.matmul(a, b)
 
 
 def _tensordot(operator, a, b, a_axes, b_axes):

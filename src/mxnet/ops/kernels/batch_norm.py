@@ -1,7 +1,7 @@
 """Batch normalization, with the addition and the rectifier that often follow it, as one operator for training on a CPU."""
 import torch
 
-from ...ops.registry import get
+from ..registry import get
 from . import function
 
 # Smaller arrays are done before a kernel would have been called (and need no compiler).

@@ -1,0 +1,78 @@
+"""Products of large float32 matrices on processors where torch's own library is not the fastest there is.
+
+Torch multiplies float32 matrices with MKL, which leaves the wide vectors of other makers' processors unused: on an AMD EPYC with AVX-512 its
+products take 2.2 times as long as oneDNN's, which torch has aboard, too (`benchmarks/operators.py`: FullyConnected, dot).
+"""
+import functools
+import pathlib
+
+import torch
+
+_WEIGHT = 1 << 14  # elements of the second matrix, and
+_WORK = 1 << 21  # multiplications, from which on calling oneDNN pays
+
+
+@functools.cache
+def _prefers_onednn():
+    """True on x86 processors with AVX-512 that Intel did not make."""
+    if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512":
+        return False
+    try:
+        return "GenuineIntel" not in pathlib.Path("/proc/cpuinfo").read_text()[:4096]
+    except OSError:
+        return False
+
+
+def linear(data, weight, bias=None):
+    """``data @ weight.T + bias`` over the last axis of `data`."""
+    if weight.numel() < _WEIGHT or not _suits(data, weight, bias):
+        return torch._C._nn.linear(data, weight, bias)
+    rows = data if data.dim() == 2 else data.reshape(-1, data.shape[-1])
+    out = _linear(rows, weight, bias)
+    return out if data.dim() == 2 else out.view(*data.shape[:-1], weight.shape[0])
+
+
+def matmul(a, b):
+    """The product of two matrices."""
+    if b.numel() < _WEIGHT or not _suits(a, b, None) or a.shape[1] != b.shape[0]:
+        return torch.mm(a, b)
+    return _linear(a, b.t(), None)
+
+
+def _suits(data, weight, bias):
+    """Whether oneDNN would be faster, and can do it: nothing but plain float32 matrices on the CPU."""
+    k = data.shape[-1] if data.dim() else 0
+    return (k and data.numel() // k * weight.numel() >= _WORK and data.dtype is torch.float32 and weight.dtype is torch.float32
+            and weight.dim() == 2 and data.dim() >= 2 and type(data) is type(weight) is torch.Tensor
+            and data.device.type == weight.device.type == "cpu"
+            and (bias is None or type(bias) is torch.Tensor and bias.dtype is torch.float32) and _prefers_onednn()
+            and not torch.compiler.is_compiling())
+
+
+def _linear(rows, weight, bias):
+    if torch.is_grad_enabled() and (rows.requires_grad or weight.requires_grad or bias is not None and bias.requires_grad):
+        return _Linear.apply(rows, weight, bias)
+    return _onednn(rows, weight, bias)
+
+
+def _onednn(rows, weight, bias):
+    # Few rows are a matter of reading the weight once, which oneDNN does well in its own order only.
+    if rows.shape[0] < 4 and not weight.is_contiguous() or rows.shape[1] != weight.shape[1]:
+        return torch._C._nn.linear(rows, weight, bias)
+    return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+
+
+class _Linear(torch.autograd.Function):
+    """`linear`, with a gradient that is made of such products again, so that it can be differentiated."""
+
+    @staticmethod
+    def forward(ctx, rows, weight, bias):
+        ctx.save_for_backward(rows, weight)
+        return _onednn(rows, weight, bias)
+
+    @staticmethod
+    def backward(ctx, dout):
+        rows, weight = ctx.saved_tensors
+        return (matmul(dout, weight) if ctx.needs_input_grad[0] else None,
+                matmul(dout.t(), rows) if ctx.needs_input_grad[1] else None,
+                dout.sum(0) if ctx.needs_input_grad[2] else None)

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet.ops import products
+
+
+@pytest.fixture
+def onednn(monkeypatch):
+    """As if the processor were one that prefers oneDNN, and every product large."""
+    if not torch.backends.mkldnn.is_available():
+        pytest.skip("torch without oneDNN")
+    monkeypatch.setattr(products, "_prefers_onednn", lambda: True)
+    monkeypatch.setattr(products, "_WEIGHT", 0)
+    monkeypatch.setattr(products, "_WORK", 0)
+    calls, original = [], products._onednn
+    monkeypatch.setattr(products, "_onednn", lambda *a: calls.append(a) or original(*a))
+    return calls
+
+
+def numbers(*shape, seed=0):
+    return torch.from_numpy(np.random.RandomState(seed).normal(size=shape).astype("float32"))
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (2, 3, 7), (1, 7)])
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_linear_and_its_gradients(onednn, shape, with_bias):
+    found = []
+    for function in (products.linear, torch.nn.functional.linear):
+        x, w, b = (numbers(*s, seed=i).requires_grad_() for i, s in enumerate((shape, (4, 7), (4,))))
+        y = function(x, w, b if with_bias else None)
+        y.backward(numbers(*shape[:-1], 4, seed=9))
+        found.append([y.detach(), x.grad, w.grad, *([b.grad] if with_bias else [])])
+    assert onednn
+    for f, e in zip(*found):
+        torch.testing.assert_close(f, e, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_can_be_differentiated(onednn):
+    x, w = numbers(5, 7).requires_grad_(), numbers(7, 4, seed=1).requires_grad_()
+    found = []
+    for function in (products.matmul, torch.mm):
+        g, = torch.autograd.grad((function(x, w) ** 3).sum(), w, create_graph=True)
+        found.append(torch.autograd.grad(g.square().sum(), (x, w)))
+    for f, e in zip(*found):
+        torch.testing.assert_close(f, e, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("transpose_a", [True, False])
+@pytest.mark.parametrize("transpose_b", [True, False])
+def test_dot_of_transposed_matrices(onednn, transpose_a, transpose_b):
+    a, b = numbers(*((7, 5) if transpose_a else (5, 7))), numbers(*((4, 7) if transpose_b else (7, 4)), seed=1)
+    found = mx.nd.dot(mx.nd.from_torch(a), mx.nd.from_torch(b), transpose_a=transpose_a, transpose_b=transpose_b).as_torch()
+    torch.testing.assert_close(found, (a.t() if transpose_a else a) @ (b.t() if transpose_b else b), rtol=1e-4, atol=1e-5)
+    assert len(onednn) == 1
+
+
+def test_other_types_and_small_products_stay_with_torch(onednn, monkeypatch):
+    products.linear(numbers(5, 7).double(), numbers(4, 7).double())
+    products.matmul(numbers(5, 7).to("meta"), numbers(7, 4).to("meta"))
+    monkeypatch.setattr(products, "_WEIGHT", 1 << 14)
+    products.matmul(numbers(5, 7), numbers(7, 4))
+    assert not onednn
+
+
+def test_shapes_that_do_not_fit_are_an_error(onednn):
+    with pytest.raises(mx.MXNetError, match="dot"):
+        mx.nd.dot(mx.nd.ones((5, 7)), mx.nd.ones((6, 4)))
+    with pytest.raises(mx.MXNetError, match="FullyConnected"):
+        mx.nd.FullyConnected(mx.nd.ones((5, 7)), mx.nd.ones((4, 6)), num_hidden=4, no_bias=True)
