@@ -90,3 +90,10 @@ def test_zeros_of_unknown_size_follow_the_input():
     weight, bias = torch.zeros(2, 3), torch.zeros(2)
     for n in (1, 4, 1):
         assert runner([torch.zeros(n, 3), weight, bias])[0].shape == (n, 2)
+
+
+def test_a_range_of_open_length_follows_what_it_is_added_to():
+    x = mx.sym.arange(start=1, step=2, stop=None, infer_range=True, repeat=2) + mx.sym.var("x")
+    assert x.bind(mx.cpu(), {"x": mx.nd.zeros(6)}).forward()[0].asnumpy().tolist() == [1, 1, 3, 3, 5, 5]
+    s = mx.sym.elemwise_add(mx.sym.arange(start=0, stop=None, infer_range=True), mx.sym.zeros(shape=[5]))
+    assert s.bind(mx.cpu(), {}).forward()[0].asnumpy().tolist() == [0, 1, 2, 3, 4]

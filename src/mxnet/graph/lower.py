@@ -50,7 +50,7 @@ def lower(outputs, is_train, device, node_devices=None, source_shapes=None):
         else:
             attributes = call_attributes(node, is_train, place)
             if source_shapes and id(node) in source_shapes:
-                attributes["shape"] = source_shapes[id(node)]
+                attributes.update(_sized(node, source_shapes[id(node)]))
             value = graph.call_function(node.op.fn, tuple(arguments), attributes)
         value.meta["node"] = node
         if node.num_outputs() == 1:
@@ -65,6 +65,14 @@ def lower(outputs, is_train, device, node_devices=None, source_shapes=None):
             graph.erase_node(fx_node)
     module = fx.GraphModule(torch.nn.Module(), graph)
     return module
+
+
+def _sized(node, shape):
+    """The attributes that give a source of arrays this shape."""
+    if node.op.name != "_arange":
+        return {"shape": shape}
+    given = node.op.with_defaults(node.parsed())
+    return {"stop": given["start"] + given["step"] * -(-shape[0] // given["repeat"]), "infer_range": False}
 
 
 def call_attributes(node, is_train, device):

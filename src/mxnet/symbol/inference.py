@@ -105,6 +105,8 @@ def _infer_node(node, shapes, finished):
 
 def open_shape(node):
     """True for a source of arrays, such as ``zeros((0, 10))``, some of whose sizes follow from what uses it."""
+    if node.op is not None and node.op.name == "_arange":
+        return bool(node.parsed().get("infer_range")) and node.parsed().get("stop") is None
     if node.op is None or node.inputs or util.is_np_shape() or "shape" not in node.op.attributes:
         return False
     shape = node.parsed().get("shape")

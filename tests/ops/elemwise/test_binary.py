@@ -189,3 +189,13 @@ def test_shapes_that_would_broadcast_are_refused(name):
     call = mx.nd.contrib.allclose if name == "_contrib_allclose" else getattr(mx.nd._internal, name)
     with pytest.raises(MXNetError, match=f"{name}: both inputs must have one shape, received \\(2, 3\\) and \\(3,\\)"):
         call(mx.nd.ones((2, 3)), mx.nd.ones((3,)))
+
+
+def test_the_gradient_of_a_rest_is_that_of_mxnet_also_by_zero():
+    a, b = mx.nd.array([5, 7, 9]), mx.nd.array([2, 0, 4])
+    a.attach_grad()
+    b.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.broadcast_mod(a, b)
+    y.backward(mx.nd.array([1, 2, 3]))
+    assert a.grad.asnumpy().tolist() == [1, 2, 3] and b.grad.asnumpy().tolist() == [-2, float("-inf"), -6]

@@ -72,8 +72,8 @@ elementwise_pair(torch.mul, "The product.", ("elemwise_mul", "_Mul", "_mul", "_s
                  ("broadcast_mul", "_sparse_broadcast_mul"))
 elementwise_pair(_divide, "The quotient; of integers cut off towards 0.", ("elemwise_div", "_Div", "_div", "_sparse_elemwise_div"),
                  ("broadcast_div", "_sparse_broadcast_div"))
-elementwise_pair(_modulo, "The rest of the division, with the sign of the divisor; 0 for a divisor of 0.", ("_mod", "_Mod"),
-                 ("broadcast_mod",))
+_modulos = elementwise_pair(_modulo, "The rest of the division, with the sign of the divisor; 0 for a divisor of 0.", ("_mod", "_Mod"),
+                            ("broadcast_mod",))
 elementwise_pair(_power, "The first array to the power of the second.", ("_power", "_Power"), ("broadcast_power",))
 elementwise_pair(_hypot, "The length of the hypotenuse of a right triangle with these sides.", ("_hypot", "_Hypot"), ("broadcast_hypot",))
 _maximum = elementwise_pair(torch.maximum, "The larger of two values. The gradient of a tie goes to the first array.",
@@ -87,6 +87,13 @@ def _selection_gradient(out_grads, inputs, first):
     return (_sum_to(torch.where(first, gradient, zero), inputs[0]), _sum_to(torch.where(first, zero, gradient), inputs[1]))
 
 
+def _modulo_gradient(out_grads, inputs, outputs):
+    gradient, (lhs, rhs) = out_grads[0], inputs
+    return _sum_to(gradient, lhs), _sum_to(-gradient * torch.floor(lhs / rhs), rhs)
+
+
+for _operator in _modulos:
+    _operator.gradient(_modulo_gradient)
 for _operator in _maximum:
     _operator.gradient(lambda out_grads, inputs, outputs: _selection_gradient(out_grads, inputs, inputs[0] >= inputs[1]))
 for _operator in _minimum:
