@@ -5,9 +5,10 @@ As a program (Remex's Python) it writes what the other peers read: NAME.params, 
 import os
 import sys
 
-import mxnet as mx
 import numpy as np
 from inputs import example
+
+import mxnet as mx
 from mxnet import gluon
 from mxnet.gluon import nn
 

@@ -68,7 +68,9 @@ def _reexports(front):
         if name.startswith("_") or name == _FRONTS[front]:
             continue
         if inspect.ismodule(value) and value.__name__.startswith(f"mxnet.{front}."):
-            lines.append(f"from . import {name} as {name}")
+            # A namespace that is no file, and has no stub, is any module.
+            here = name in _SPACES or value.__spec__ is not None
+            lines.append(f"from . import {name} as {name}" if here else f"{name}: Any")
         elif inspect.isclass(value):
             lines.append(f"from {value.__module__.replace('mxnet.', '..', 1)} import {value.__name__} as {name}")
         elif inspect.isfunction(value) and value.__module__ == f"mxnet.{front}.op":

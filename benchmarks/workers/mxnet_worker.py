@@ -6,10 +6,11 @@ import os
 import sys
 
 import inputs
-import mxnet as mx
 import networks
 import numpy as np
 import protocol
+
+import mxnet as mx
 from mxnet import autograd, gluon
 
 FOLDER, OPTIONS = sys.argv[1], set(sys.argv[2:])

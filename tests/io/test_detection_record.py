@@ -77,7 +77,7 @@ def test_cropping_keeps_objects_in_place(tmp_path):
         left, top, right, bottom = label[7:11]
         rows, columns = np.where(picture[0] > 127)
         found = np.array([columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]) / 64
-        assert np.abs(found - (left, top, right, bottom)).max() < 0.05
+        assert np.abs(found - (left, top, right, bottom)).max() < 0.07  # a border of a few pixels is grey
         sizes.add(round(float(right - left), 2))
     assert len(sizes) > 10
 

@@ -1,4 +1,5 @@
-"""What holds of every operator, checked with its record: nd and sym agree, inference tells the truth, JSON keeps it, gradients are derivatives."""
+"""What holds of every operator, checked with its record: nd or np agrees with sym, inference is right, JSON keeps it, gradients are derivatives."""
+import contextlib
 import pathlib
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 import mxnet as mx
+import mxnet.ops.numpy  # noqa: F401  its operators are registered when first asked for
 from mxnet.ndarray import dispatch
 from mxnet.ops import get
 from mxnet.ops.dtypes import to_numpy
@@ -16,7 +18,7 @@ from mxnet.symbol import compose
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from records import EXEMPT, GRADIENT_IS_NOT_THE_DERIVATIVE, IMPERATIVE, NO_DERIVATIVE_HERE, RECORDS  # noqa: E402
 
-OUTSIDE = ("mxnet.ops.numpy", "mxnet.ops.quantized", "mxnet.ops.graph_sampling", "mxnet.symbol.control_flow")  # with tests of their own
+OUTSIDE = ("mxnet.ops.quantized", "mxnet.ops.graph_sampling", "mxnet.symbol.control_flow")  # with tests of their own
 SAMPLES = 4  # of each operator: what differs between more of them, the comparisons with the oracle check
 
 
@@ -34,6 +36,23 @@ def chosen(samples):
 CASES = [pytest.param(get(name), sample, id=f"{name}-{i}") for name, samples in RECORDS.items() for i, sample in enumerate(chosen(samples))]
 
 
+def semantics(operator):
+    """MXNet's NumPy mode around the operators that belong to it."""
+    stack = contextlib.ExitStack()
+    if is_numpy(operator):
+        stack.enter_context(mx.util.np_shape(True))
+        stack.enter_context(mx.util.np_array(True))
+    return stack
+
+
+def is_numpy(operator):
+    return operator.name.startswith("_np")
+
+
+def array(operator, values):
+    return (mx.np if is_numpy(operator) else mx.nd).array(values, dtype=values.dtype)
+
+
 def strings(sample):
     return {k: str(v) for k, v in sample.attributes.items()}
 
@@ -49,16 +68,17 @@ def test_what_is_exempt_exists_and_has_no_record():
 
 
 def call(operator, sample):
-    """The operator through mx.nd: results and the inputs afterwards."""
+    """The operator through mx.nd or mx.np: results and the inputs afterwards."""
     mx.random.seed(3)
-    arrays = [mx.nd.array(i, dtype=i.dtype) for i in sample.inputs]
+    arrays = [array(operator, i) for i in sample.inputs]
     with mx.autograd.train_mode() if sample.training else mx.autograd.predict_mode():
-        outputs = dispatch.invoke(operator, arrays, strings(sample))
+        outputs = dispatch.invoke(operator, arrays, strings(sample), None, mx.np.ndarray if is_numpy(operator) else None)
     return outputs if isinstance(outputs, list) else [outputs], arrays
 
 
 def symbol_of(operator, sample):
-    return compose.create(operator, [mx.sym.Variable(f"input{i}") for i in range(len(sample.inputs))], strings(sample), "node")
+    inputs = [mx.sym.Variable(f"input{i}") for i in range(len(sample.inputs))]
+    return compose.create(operator, [i.as_np_ndarray() for i in inputs] if is_numpy(operator) else inputs, strings(sample), "node")
 
 
 def same(found, expected, tolerance=0.0):
@@ -68,10 +88,10 @@ def same(found, expected, tolerance=0.0):
         np.testing.assert_allclose(f.asnumpy().astype(float), e.asnumpy().astype(float), rtol=tolerance, atol=tolerance)
 
 
-def bound(symbol, sample):
+def bound(operator, symbol, sample):
     """The graph run on the sample: results and the inputs afterwards."""
     mx.random.seed(3)
-    arrays = {f"input{i}": mx.nd.array(a, dtype=a.dtype) for i, a in enumerate(sample.inputs)}
+    arrays = {f"input{i}": array(operator, a) for i, a in enumerate(sample.inputs)}
     arguments = {n: arrays[n] for n in symbol.list_arguments()}
     states = {n: arrays[n] for n in symbol.list_auxiliary_states()}
     executor = symbol.bind(mx.cpu(), arguments, aux_states=states, grad_req="null")
@@ -80,6 +100,11 @@ def bound(symbol, sample):
 
 @pytest.mark.parametrize("operator, sample", CASES)
 def test_sym_is_nd_and_inference_is_right(operator, sample):
+    with semantics(operator):
+        check_symbol(operator, sample)
+
+
+def check_symbol(operator, sample):
     outputs, after = call(operator, sample)
     if not outputs:  # an operator that only writes has nothing to be a Symbol of
         assert all((a.asnumpy() == 0).all() for a in after)
@@ -87,7 +112,7 @@ def test_sym_is_nd_and_inference_is_right(operator, sample):
     if operator.name in IMPERATIVE:
         return
     symbol = symbol_of(operator, sample)
-    found, changed = bound(symbol, sample)
+    found, changed = bound(operator, symbol, sample)
     same(found, outputs, sample.tolerance)
     same(changed, after, sample.tolerance)
 
@@ -95,12 +120,12 @@ def test_sym_is_nd_and_inference_is_right(operator, sample):
     again = mx.sym.load_json(text)
     assert again.tojson(remove_amp_cast=False) == text and again.list_outputs() == symbol.list_outputs()
     assert again.list_attr() == symbol.list_attr()
-    same(bound(again, sample)[0], found)
+    same(bound(operator, again, sample)[0], found)
 
     shapes = {f"input{i}": a.shape for i, a in enumerate(sample.inputs)}
     inferred = symbol.infer_shape_partial(**shapes)[1]
-    for shape, output in zip(inferred, outputs):  # -1, and () for nothing, where only the values tell
-        assert shape == () or len(shape) == output.ndim and all(s in (-1, 0, d) for s, d in zip(shape, output.shape)), (shape, output.shape)
+    for shape, output in zip(inferred, outputs):  # -1, and () or None for nothing, where only the values tell
+        assert shape in ((), None) or len(shape) == output.ndim and all(s in (-1, 0, d) for s, d in zip(shape, output.shape)), (shape, output.shape)
     types = {f"input{i}": a.dtype for i, a in enumerate(sample.inputs)}
     assert [np.dtype(t) for t in symbol.infer_type(**types)[1]] == [np.dtype(o.dtype) for o in outputs]
 
@@ -152,7 +177,7 @@ def test_gradient_is_the_derivative(operator, sample, positions):
             if not abs(sides[0] - 2 * middle + sides[1]) < 1e-3 * step:
                 continue  # a kink or a jump lies between
             numeric = (sides[0] - sides[1]) / (2 * step)
-            exact = 0.0 if gradient is None else gradient.reshape(-1)[k].item()
+            exact = 0.0 if gradient is None else gradient.to_dense().reshape(-1)[k].item()
             assert exact == pytest.approx(numeric, rel=2e-4, abs=2e-5), f"input {i}, entry {k}"
             compared += 1
     assert compared or not any(plain[i].numel() for i in positions), "every entry lies at a kink: choose other inputs"
@@ -160,4 +185,4 @@ def test_gradient_is_the_derivative(operator, sample, positions):
 
 def test_dtypes_of_records_are_those_of_arrays():
     assert {np.dtype(a.dtype) for samples in RECORDS.values() for s in samples for a in s.inputs} <= {
-        np.dtype(to_numpy(t)) for t in (torch.float16, torch.float32, torch.float64, torch.int8, torch.uint8, torch.int32, torch.int64)}
+        np.dtype(to_numpy(t)) for t in (torch.float16, torch.float32, torch.float64, torch.int8, torch.uint8, torch.int32, torch.int64, torch.bool)}

@@ -38,7 +38,7 @@ from . import ndarray as ndarray
 from . import numpy as numpy
 from ..ndarray.creation import onehot_encode as onehot_encode
 from ..ndarray.creation import ones as ones
-from . import op as op
+op: Any
 from . import random as random
 from ..ndarray.serialization import save as save
 from . import serialization as serialization

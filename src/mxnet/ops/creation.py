@@ -84,8 +84,10 @@ def _(in_types, out_types, *, dtype, **_):
 @op("_eye")
 def eye(*, N: int, M: int = 0, k: int = 0, dtype: DType = torch.float32, device: Device = None):
     """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one. `M` is `N` if it is not above 0."""
-    rows = torch.arange(N, device=device)[:, None]
-    return (torch.arange(M if M > 0 else N, device=device) - rows == k).to(dtype)
+    out = torch.zeros(N, M if M > 0 else N, dtype=dtype, device=device)
+    if -out.shape[0] < k < out.shape[1]:
+        out.diagonal(k).fill_(1)
+    return out
 
 
 eye.dtype_rule(_stated_dtype_rule)

@@ -163,7 +163,10 @@ def _uniform(data, low, high):
 
 
 def _flip_or_not(data, axis):
-    return torch.where(_uniform(data, 0, 1) < 0.5, data, data.flip(axis))
+    keep = _uniform(data, 0, 1) < 0.5
+    if data.device.type != "cpu" or torch.compiler.is_compiling():
+        return torch.where(keep, data, data.flip(axis))  # nothing waits for the random number
+    return data.clone() if keep else data.flip(axis)
 
 
 @op("_image_random_flip_left_right", aliases=("_npx__image_random_flip_left_right",), same_shape=True)

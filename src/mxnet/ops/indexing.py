@@ -229,12 +229,15 @@ def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.
     """Rows of length `depth` that are `on_value` at the index and `off_value` elsewhere (everywhere, if it is out of range)."""
     if depth < 0:
         raise MXNetError(f"one_hot: `depth` must not be negative, received {depth}")
-    hit = indices.long().unsqueeze(-1) == torch.arange(depth, device=indices.device)
-    if on_value == 1 and off_value == 0:
-        return hit.to(dtype)
     if not dtype.is_floating_point and dtype is not torch.bool:
         on_value, off_value = wrap_integer(on_value, dtype), wrap_integer(off_value, dtype)
-    return torch.where(hit, torch.tensor(on_value, dtype=dtype, device=hit.device), torch.tensor(off_value, dtype=dtype, device=hit.device))
+    out = torch.full((*indices.shape, depth), off_value, dtype=dtype, device=indices.device)
+    if depth == 0:
+        return out
+    index = indices.detach().long().unsqueeze(-1)
+    inside = index.clamp(0, depth - 1)
+    # An index out of range writes what is there already.
+    return out.scatter_(-1, inside, torch.full_like(index, off_value, dtype=dtype).masked_fill_(index == inside, on_value))
 
 
 @one_hot.shape_rule
@@ -398,8 +401,8 @@ def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional
     values = values[(values >= low) & (values <= high)]
     # The bin by its place between the limits, then one further where an edge, rounded to the type, lies on the other side (histogram.cc).
     at = ((values.double() - low) * bin_cnt / (high - low)).long().clamp(max=bin_cnt - 1)
-    at -= (values < edges[at]).long()
-    at += ((values >= edges[at + 1]) & (at != bin_cnt - 1)).long()
+    at -= (values < edges.index_select(0, at)).long()
+    at += ((values >= edges.index_select(0, at + 1)) & (at != bin_cnt - 1)).long()
     return torch.bincount(at[at >= 0], minlength=bin_cnt), edges
 
 

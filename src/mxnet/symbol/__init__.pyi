@@ -26,10 +26,10 @@ from ..symbol.creation import load_json as load_json
 from . import node as node
 from . import numpy as numpy
 from ..symbol.creation import ones as ones
-from . import op as op
+op: Any
 from . import random as random
 from . import serialization as serialization
-from . import sparse as sparse
+sparse: Any
 from ..symbol.creation import split_v2 as split_v2
 from . import symbol as symbol
 from ..symbol.compose import var as var

@@ -29,6 +29,14 @@ def broadcast_rule(in_shapes, out_shapes, **_):
     return in_shapes, [unify(out_shapes[0], tuple(out))]
 
 
+def truth(function, data, other):
+    """The comparison ``function(data, other)`` as 0 and 1 in the type of `data`."""
+    if torch.compiler.is_compiling():
+        return function(data, other).to(data.dtype)
+    # Written in the wanted type at once: converting booleans takes several times as long as comparing.
+    return function(data.detach(), other.detach() if isinstance(other, torch.Tensor) else other, out=data.new_empty(0))
+
+
 def wrap_integer(value, dtype):
     """A number as the integer that C's conversion to `dtype` gives: cut off towards zero, then wrapped around."""
     value = int(value)

@@ -1,12 +1,13 @@
 """Comparisons and logic on two arrays. The result is 0 or 1 in the type of the inputs; no gradient flows through."""
 import torch
 
+from ._common import truth
 from .binary import elementwise_pair
 
 
 def _comparison(function, doc, name, old_name):
     def compare(lhs, rhs):
-        return function(lhs, rhs).to(lhs.dtype)
+        return truth(function, lhs, rhs)
 
     elementwise_pair(compare, f"1 where {doc}, 0 elsewhere.", (f"_{name}", old_name), (f"broadcast_{name}",))
 

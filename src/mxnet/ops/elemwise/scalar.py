@@ -3,7 +3,7 @@ import torch
 
 from ..integers import convert
 from ..registry import op
-from ._common import wrap_integer
+from ._common import truth, wrap_integer
 
 
 def _scalar(function, doc, name, *aliases):
@@ -75,11 +75,11 @@ def _hypot(data, scalar):
 
 
 def _comparison(function):
-    return lambda data, scalar: function(data, scalar).to(data.dtype)
+    return lambda data, scalar: truth(function, data, scalar)
 
 
 def _logic(function):
-    return lambda data, scalar: function(data, _like(data, scalar)).to(data.dtype)
+    return lambda data, scalar: truth(function, data, _like(data, scalar))
 
 
 _scalar(torch.add, "x + scalar.", "_plus_scalar", "_PlusScalar")

@@ -8,7 +8,7 @@ from ..integers import convert
 from ..registry import op
 from ..schema import DType
 from ..shapes import unify
-from ._common import refuse_shapes
+from ._common import refuse_shapes, truth
 
 
 def _math(name, function, doc, aliases=None):
@@ -50,6 +50,10 @@ def _gamma(data):
     size = torch.lgamma(data).exp()
     below = torch.where(floor == data, math.nan, 1 - 2 * torch.remainder(floor, 2)) * size
     return torch.where(data < 0, below, torch.where(data == 0, torch.copysign(size, data), size))
+
+
+def _logical_not(data):
+    return truth(torch.eq, data, 0)
 
 
 def _cbrt(data):
@@ -102,7 +106,7 @@ _math("erf", torch.erf, "The error function.", ("_npx_erf",))
 _math("erfinv", torch.erfinv, "The inverse of erf; nan outside of [-1, 1].", ("_npx_erfinv",))
 _gamma_op = _math("gamma", _gamma, "The gamma function.", ("_npx_gamma", "_sparse_gamma"))
 _gammaln_op = _math("gammaln", torch.lgamma, "The logarithm of the absolute value of the gamma function.", ("_npx_gammaln", "_sparse_gammaln"))
-_math("logical_not", torch.logical_not, "1 where x is 0, 0 elsewhere, in the type of x.", ())
+_math("logical_not", _logical_not, "1 where x is 0, 0 elsewhere, in the type of x.", ())
 
 
 @_cbrt_op.gradient

@@ -264,6 +264,12 @@ def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, ns
         raise MXNetError(f"LRN: `data` must be (N, C, H, W) or (N, C), received shape {tuple(data.shape)}")
     if data.dim() == 2:
         return lrn.raw(data.view(*data.shape, 1, 1), alpha=alpha, beta=beta, knorm=knorm, nsize=nsize).view(data.shape)
-    if data.dtype == torch.float16 and not data.is_cuda:  # torch has no such pooling for it on the CPU
-        return _functional.local_response_norm(data.float(), nsize, alpha, beta, knorm).half()
-    return _functional.local_response_norm(data, nsize, alpha, beta, knorm)
+    if data.dtype == torch.float16:
+        return lrn.raw(data.float(), alpha=alpha, beta=beta, knorm=knorm, nsize=nsize).half()
+    # A sum of shifted views: many times as fast as torch's local_response_norm, which pools.
+    channels = data.shape[1]
+    squares = _functional.pad(data.square(), (0, 0, 0, 0, nsize // 2, nsize // 2))
+    total = squares.narrow(1, 0, channels)
+    for shift in range(1, nsize):
+        total = total + squares.narrow(1, shift, channels)
+    return data * (total * (alpha / nsize) + knorm).pow(-beta)

@@ -5,6 +5,7 @@ from typing import Literal
 import torch
 
 from ...base import MXNetError
+from ..elemwise._common import truth
 from ..registry import op
 from ..schema import Fraction
 from ..shapes import known, product, unify
@@ -182,7 +183,8 @@ def _svm_output_gradient(out_grads, inputs, outputs, *, margin=1.0, regularizati
     scores, label = outputs[0], inputs[1]
     flat = scores.flatten(1)
     # +1 for the right class, -1 for all others.
-    sign = (label.reshape(-1, 1).long() == torch.arange(flat.shape[1], device=flat.device)).to(flat.dtype) * 2 - 1
+    classes = torch.arange(flat.shape[1], dtype=torch.float32, device=flat.device)
+    sign = truth(torch.eq, label.reshape(-1, 1).long().float(), classes).to(flat.dtype) * 2 - 1
     shortfall = margin - sign * flat
     slope = (shortfall > 0).to(flat.dtype) if use_linear else shortfall.clamp(min=0) * 2
     return (-regularization_coefficient * sign * slope).view(scores.shape), None

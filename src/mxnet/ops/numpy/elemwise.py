@@ -49,6 +49,8 @@ _test("isneginf", torch.isneginf, "True where x is negative infinity.")
 @op("_npi_bitwise_not", same_shape=True, no_gradient=True)
 def bitwise_not(x):
     """All bits inverted; of booleans the opposite."""
+    if x.is_meta:
+        return torch.empty_like(x)  # shapes are inferred before types are known
     if x.is_floating_point():
         raise MXNetError(f"bitwise_not: this operation only supports integer and boolean types, not {x.dtype}")
     return torch.bitwise_not(x)
@@ -95,10 +97,12 @@ def sigmoid(data):
 @op("_npx_constraint_check", no_gradient=True)
 def constraint_check(input, *, msg: str = "Constraint violated."):
     """True as a boolean scalar if all elements are; otherwise an error with the text `msg`."""
+    if input.is_meta:
+        return input.new_empty((), dtype=torch.bool)  # shapes are inferred before types are known
     if input.dtype is not torch.bool:
         raise MXNetError(f"constraint_check: `input` must be boolean, received {input.dtype}")
     out = input.all()
-    if out.device.type != "meta" and not out.item():
+    if not out.item():
         raise InvalidValueError(msg)
     return out
 
@@ -198,6 +202,8 @@ def _(in_types, out_types):
 
 def _integer_pair(name, function, doc):
     def fn(lhs, rhs):
+        if lhs.is_meta:  # shapes are inferred before types are known
+            return lhs.new_empty(torch.broadcast_shapes(lhs.shape, rhs.shape))
         require_one_type(f"_npi_{name}", lhs, rhs)
         if lhs.is_floating_point():
             raise MXNetError(f"_npi_{name}: only integer and boolean types are supported, received {lhs.dtype}")

@@ -60,7 +60,7 @@ def _(in_types, out_types, **_):
 
 @op("_npi_bincount", no_gradient=True, inputs_rule=lambda attributes: ("data", "weights") if attributes["has_weights"] else ("data",))
 def bincount(data, weights=None, *, minlength: int = 0, has_weights: bool = False):
-    """How often each of 0, 1, 2, ... occurs, or the sums of the weights there; int64 without weights."""
+    """How often each of 0, 1, 2, ... occurs, or the sums of the weights there, in the type of the weights; without weights in that of `data`."""
     _refuse_meta(data)
     if data.is_floating_point() or data.dtype is torch.bool:
         raise MXNetError(f"_npi_bincount: `data` must hold integers, received {data.dtype}")
@@ -69,10 +69,15 @@ def bincount(data, weights=None, *, minlength: int = 0, has_weights: bool = Fals
     if data.numel() and data.min().item() < 0:
         raise MXNetError("_npi_bincount: `data` must not hold negative numbers")
     if weights is None:
-        return torch.bincount(data, minlength=minlength)
+        return torch.bincount(data, minlength=minlength).to(data.dtype)
     if weights.shape != data.shape:
         raise MXNetError(f"_npi_bincount: `weights` must have the shape of `data`, {tuple(data.shape)}, received {tuple(weights.shape)}")
     return torch.bincount(data, weights, minlength).to(weights.dtype)
+
+
+@bincount.dtype_rule
+def _(in_types, out_types, **_):
+    return in_types, [in_types[-1]]
 
 
 @op("_npi_where")

@@ -83,6 +83,8 @@ _pair("rldexp", lambda x, s: s * torch.exp2(x), "The scalar times 2 to the power
 
 def _integer(name, function, doc):
     def fn(data, *, scalar: float = 1.0, is_int: bool = True):
+        if data.is_meta:
+            return torch.empty_like(data)  # shapes are inferred before types are known
         if data.is_floating_point():
             raise MXNetError(f"_npi_{name}_scalar: only integer and boolean types are supported, received {data.dtype}")
         if data.dtype is torch.bool:

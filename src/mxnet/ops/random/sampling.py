@@ -442,4 +442,4 @@ def shuffle(data):
     """
     if data.device.type == "meta":
         return torch.empty_like(data)
-    return data[torch.randperm(data.shape[0], generator=generator(data.device), device=data.device)]
+    return data.index_select(0, torch.randperm(data.shape[0], generator=generator(data.device), device=data.device))
