@@ -35,6 +35,11 @@ def _metrics_of(param):
     return values
 
 
+def _frame(name, doc):
+    """A property: one of the logger's dataframes."""
+    return property(lambda self: self._dataframes[name], doc=doc)
+
+
 class PandasLogger:
     """Gathers what happens in training in three dataframes: of batches, of evaluations, of epochs.
 
@@ -65,29 +70,10 @@ class PandasLogger:
         self.last_time = time.time()
         self.start_time = self.last_epoch_time = datetime.datetime.now()
 
-    @property
-    def train_df(self):
-        """Of every `frequent`-th batch: its metrics, how fast it was, and when."""
-        return self._dataframes["train"]
-
-    @property
-    def eval_df(self):
-        """Of every evaluation: its metrics, and when it was."""
-        return self._dataframes["eval"]
-
-    @property
-    def epoch_df(self):
-        """Of every epoch: how long it took, and when it ended."""
-        return self._dataframes["epoch"]
-
-    @property
-    def all_dataframes(self):
-        """The three by name: train, eval, epoch."""
-        return self._dataframes
-
-    def elapsed(self):
-        """The time since the start."""
-        return datetime.datetime.now() - self.start_time
+    train_df = _frame("train", "Of every `frequent`-th batch: its metrics, how fast it was, and when.")
+    eval_df = _frame("eval", "Of every evaluation: its metrics, and when it was.")
+    epoch_df = _frame("epoch", "Of every epoch: how long it took, and when it ended.")
+    all_dataframes = property(lambda self: self._dataframes, doc="The three by name: train, eval, epoch.")
 
     def append_metrics(self, metrics, df_name):
         """Add a row, a dict, to a dataframe; columns that are new are added too."""
@@ -96,6 +82,10 @@ class PandasLogger:
             if column not in frame.columns:
                 frame[column] = None
         frame.loc[len(frame)] = metrics
+
+    def elapsed(self):
+        """The time since the start."""
+        return datetime.datetime.now() - self.start_time
 
     def train_cb(self, param):
         """For ``batch_end_callback``."""
