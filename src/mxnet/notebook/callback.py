@@ -154,26 +154,23 @@ class LiveBokehChart:
         """Whether it is time to draw again."""
         return time.time() - self.last_update > self.display_freq
 
-    def _push_render(self):
+    def callback_args(self):
+        """The arguments for `fit` that attach this."""
+        return {"batch_end_callback": self.batch_cb, "eval_end_callback": self.eval_cb}
+
+    def _redraw(self):
+        self.update_chart_data()
         self._io.push_notebook(handle=self.handle)
         self.last_update = time.time()
 
-    def _do_update(self):
-        self.update_chart_data()
-        self._push_render()
+    def eval_cb(self, param):
+        """For ``eval_end_callback``."""
+        self._redraw()
 
     def batch_cb(self, param):
         """For ``batch_end_callback``."""
         if self.interval_elapsed():
-            self._do_update()
-
-    def eval_cb(self, param):
-        """For ``eval_end_callback``."""
-        self._do_update()
-
-    def callback_args(self):
-        """The arguments for `fit` that attach this."""
-        return {"batch_end_callback": self.batch_cb, "eval_end_callback": self.eval_cb}
+            self._redraw()
 
     def _show(self, figure):
         return _needed("bokeh.plotting", type(self).__name__).show(figure, notebook_handle=True)
@@ -205,7 +202,7 @@ class LiveTimeSeries(LiveBokehChart):
     def update_chart_data(self, value):
         """Add a value, and draw."""
         self._line.data_source.stream({"x": [self.elapsed()], "y": [value]})
-        self._push_render()
+        self._io.push_notebook(handle=self.handle)
 
 
 class LiveLearningCurve(LiveBokehChart):

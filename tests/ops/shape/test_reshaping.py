@@ -82,3 +82,15 @@ def test_shape_and_size_arrays():
 def test_blocks_refuse_empty_axes(name):
     with mx.np_shape(True), pytest.raises(mx.MXNetError, match=r"no size of `data` may be 0, received shape \(1, 4, 0, 2\)"):
         getattr(mx.nd, name)(mx.nd.zeros((1, 4, 0, 2)), 2)
+
+
+@pytest.mark.parametrize("axes", [(2, 1, 0), (1, 2, 0), (0, 2, 1), (2, 0, 1)])
+def test_transpose_of_a_large_array(axes):
+    x = mx.nd.arange(64 * 40 * 32).reshape((64, 40, 32))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.transpose(x, axes=axes)
+    weights = mx.nd.arange(y.size).reshape(y.shape)
+    y.backward(weights)
+    assert np.array_equal(y.asnumpy(), x.asnumpy().transpose(axes))
+    assert np.array_equal(x.grad.asnumpy(), weights.asnumpy().transpose(np.argsort(axes)))
