@@ -5,6 +5,7 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ..kernels.pooling import max_pool2d
 from ..registry import op
 from ..schema import Shape
 from ._common import assign, channels_last, shape_to_channels_first, shape_to_channels_last, to_channels_first, to_channels_last
@@ -72,6 +73,8 @@ def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pa
         explicit = explicit or not ceil
     if not explicit:
         if pool_type == "max":
+            if len(kernel) == 2:
+                return max_pool2d(data, kernel, stride, pad, ceil)
             return _MAX[len(kernel)](data, kernel, stride, pad, 1, ceil)
         if pool_type == "avg":
             return _AVERAGE[len(kernel)](data, kernel, stride, pad, ceil, include_pad)
