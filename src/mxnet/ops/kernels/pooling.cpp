@@ -47,27 +47,44 @@ void pool(const float* __restrict in, float* __restrict out, float* __restrict r
   }
 }
 
-// The whole gradient goes to the first largest value of each window, row by row.
+// The same, and for each window which of its elements was the largest: the first of equals, the last of NaNs, as torch chooses.
 template <int64_t fixed_stride>
-void spread(const float* __restrict in, const float* __restrict out, const float* __restrict dout, float* __restrict din, float* __restrict open,
-            const Window& w) {
+void pool_and_mark(const float* __restrict in, float* __restrict out, uint8_t* __restrict where, int32_t* __restrict mark, const Window& w) {
   const int64_t stride = fixed_stride ? fixed_stride : w.stride_x;
   for (int64_t y = 0; y < w.out_height; ++y) {
-    const float* __restrict value = out + y * w.out_width;
-    std::copy(dout + y * w.out_width, dout + (y + 1) * w.out_width, open);  // what has not found its place yet
+    float* __restrict result = out + y * w.out_width;
+    const int64_t corner = y * w.stride_y - w.pad_y;
+    std::fill(result, result + w.out_width, -std::numeric_limits<float>::infinity());
+    for (int64_t x = 0; x < w.out_width; ++x)
+      mark[x] = int32_t((w.top(y) - corner) * w.kernel_x + std::max<int64_t>(w.pad_x - x * stride, 0));
     for (int64_t h = w.top(y); h < w.bottom(y); ++h)
       for (int64_t k = 0; k < w.kernel_x; ++k) {
         const Columns c(w, k);
-        const float* __restrict line = in + h * w.width;
-        float* __restrict to = din + h * w.width;
+        const float* __restrict line = in + h * w.width + c.start;
+        const int32_t here = int32_t((h - corner) * w.kernel_x + k);
 #pragma omp simd
         for (int64_t x = c.begin; x < c.end; ++x) {
-          const float candidate = line[x * stride + c.start];
-          const bool found = candidate == value[x] || (value[x] != value[x] && candidate != candidate);
-          to[x * stride + c.start] += found ? open[x] : 0.f;
-          open[x] = found ? 0.f : open[x];
+          const float value = line[x * stride], so_far = result[x];
+          const int32_t chosen = mark[x];
+          const bool exceeds = (value > so_far) | (value != value);
+          result[x] = exceeds ? value : so_far;
+          mark[x] = exceeds ? here : chosen;
         }
       }
+    std::copy(mark, mark + w.out_width, where + y * w.out_width);
+  }
+}
+
+// The whole gradient goes to the first largest value of each window.
+void spread(const uint8_t* __restrict where, const float* __restrict dout, float* __restrict din, const Window& w) {
+  std::vector<int64_t> offsets(w.kernel_y * w.kernel_x);
+  for (int64_t k = 0; k < int64_t(offsets.size()); ++k) offsets[k] = k / w.kernel_x * w.width + k % w.kernel_x;
+  for (int64_t y = 0; y < w.out_height; ++y) {
+    float* corner = din + (y * w.stride_y - w.pad_y) * w.width - w.pad_x;
+    for (int64_t x = 0; x < w.out_width; ++x) {
+      const int64_t i = y * w.out_width + x;
+      corner[x * w.stride_x + offsets[where[i]]] += dout[i];
+    }
   }
 }
 
@@ -87,17 +104,26 @@ void forward(const float* in, float* out, int64_t planes, int64_t height, int64_
   }
 }
 
-// `din` holds zeros.
-void backward(const float* in, const float* out, const float* dout, float* din, int64_t planes, int64_t height, int64_t width, int64_t out_height,
-              int64_t out_width, int64_t kernel_y, int64_t kernel_x, int64_t stride_y, int64_t stride_x, int64_t pad_y, int64_t pad_x, int threads) {
+void forward_marked(const float* in, float* out, uint8_t* where, int64_t planes, int64_t height, int64_t width, int64_t out_height,
+                    int64_t out_width, int64_t kernel_y, int64_t kernel_x, int64_t stride_y, int64_t stride_x, int64_t pad_y, int64_t pad_x,
+                    int threads) {
   const Window w{height, width, out_height, out_width, kernel_y, kernel_x, stride_y, stride_x, pad_y, pad_x};
+  auto run = stride_x == 1 ? pool_and_mark<1> : stride_x == 2 ? pool_and_mark<2> : pool_and_mark<0>;
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> open(out_width);
-    auto run = stride_x == 1 ? spread<1> : stride_x == 2 ? spread<2> : spread<0>;
+    std::vector<int32_t> mark(out_width);
 #pragma omp for
     for (int64_t p = 0; p < planes; ++p)
-      run(in + p * height * width, out + p * out_height * out_width, dout + p * out_height * out_width, din + p * height * width, open.data(), w);
+      run(in + p * height * width, out + p * out_height * out_width, where + p * out_height * out_width, mark.data(), w);
   }
+}
+
+// `din` holds zeros.
+void backward(const uint8_t* where, const float* dout, float* din, int64_t planes, int64_t height, int64_t width, int64_t out_height,
+              int64_t out_width, int64_t kernel_y, int64_t kernel_x, int64_t stride_y, int64_t stride_x, int64_t pad_y, int64_t pad_x, int threads) {
+  const Window w{height, width, out_height, out_width, kernel_y, kernel_x, stride_y, stride_x, pad_y, pad_x};
+#pragma omp parallel for num_threads(threads)
+  for (int64_t p = 0; p < planes; ++p)
+    spread(where + p * out_height * out_width, dout + p * out_height * out_width, din + p * height * width, w);
 }
 }
