@@ -123,6 +123,13 @@ def test_scatter_set_nd_keeps_to_the_shape_of_its_input():
         mx.nd._internal._scatter_set_nd(x, value, index, shape=(4, 2))
 
 
+def test_a_histogram_of_more_than_one_piece():
+    values = np.random.RandomState(0).uniform(-0.2, 1.2, 40000).astype("float32")
+    values[5] = np.nan
+    counts, _ = mx.nd.histogram(mx.nd.array(values), bins=7, range=(0, 1))
+    assert counts.asnumpy().tolist() == np.histogram(values[np.isfinite(values)], 7, (0, 1))[0].tolist()
+
+
 def test_the_middle_edge_of_a_symmetric_histogram_is_zero():
     edges = mx.nd.histogram(mx.nd.array([0, 1], dtype="float64"), bins=6, range=(-2.5, 2.5))[1].asnumpy().tolist()
     assert edges == [-2.5, -1.6666666666666667, -0.8333333333333334, 0.0, 0.8333333333333334, 1.6666666666666667, 2.5]

@@ -56,6 +56,27 @@ def test_dot_of_transposed_matrices(onednn, transpose_a, transpose_b):
     assert len(onednn) == 1
 
 
+@pytest.mark.parametrize("transpose_a", [True, False])
+@pytest.mark.parametrize("transpose_b", [True, False])
+def test_batches_and_their_gradients(onednn, transpose_a, transpose_b):
+    arrays = numbers(2, 3, *((7, 5) if transpose_a else (5, 7))), numbers(2, 3, *((4, 7) if transpose_b else (7, 4)), seed=1)
+    found = []
+    for function in (products.batched, torch.matmul):
+        a, b = (t.clone().requires_grad_() for t in arrays)
+        y = function(a.mT if transpose_a else a, b.mT if transpose_b else b)
+        y.backward(numbers(2, 3, 5, 4, seed=9))
+        found.append((y.detach(), a.grad, b.grad))
+    for f, e in zip(*found):
+        torch.testing.assert_close(f, e, rtol=1e-4, atol=1e-5)
+    assert len(onednn) == 18
+
+
+def test_batches_that_do_not_match_stay_with_torch(onednn):
+    assert products.batched(numbers(1, 5, 7), numbers(3, 7, 4)).shape == (3, 5, 4)
+    assert products.batched(numbers(0, 5, 7), numbers(0, 7, 4)).shape == (0, 5, 4)
+    assert not onednn
+
+
 def test_other_types_and_small_products_stay_with_torch(onednn, monkeypatch):
     products.linear(numbers(5, 7).double(), numbers(4, 7).double())
     products.matmul(numbers(5, 7).to("meta"), numbers(7, 4).to("meta"))

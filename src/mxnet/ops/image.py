@@ -210,23 +210,23 @@ def _hue(image, turn):
     """Turn the hue of an RGB image by `turn` of a full circle, by way of hue, lightness and saturation."""
     if image.shape[-1] == 1:
         return image.clone()
-    r, g, b = (image.float() / 255).unbind(-1)
+    r, g, b = image.permute(2, 0, 1).float().contiguous().div_(255).unbind()
     high, low = torch.maximum(torch.maximum(r, g), b), torch.minimum(torch.minimum(r, g), b)
     spread, total = high - low, high + low
     gray = spread <= torch.finfo(torch.float32).eps
-    safe = torch.where(gray, 1.0, spread)
+    safe = spread.masked_fill(gray, 1)
     light = total / 2
-    saturation = torch.where(gray, 0.0, spread / torch.where(gray, 1.0, torch.where(light < 0.5, total, 2 - total)))
+    saturation = (spread / torch.minimum(total, 2 - total).masked_fill_(gray, 1)).masked_fill_(gray, 0)
     hue = torch.where(high == r, (g - b) / safe, torch.where(high == g, (b - r) / safe + 2, (r - g) / safe + 4))
-    hue = torch.where(gray, 0.0, hue) + turn * 6
+    hue = hue.masked_fill_(gray, 0) + turn * 6
     top = torch.where(light <= 0.5, light * (1 + saturation), light + saturation - light * saturation)
     bottom = 2 * light - top
 
     def channel(shift):
         # Each channel rises, stays, falls and stays over the six sectors of the circle.
-        position = (hue + shift).remainder(6)
-        rise = torch.where(position < 1, position, torch.where(position < 3, 1.0, (4 - position).clamp(0, 1)))
-        return bottom + (top - bottom) * rise
+        position = hue + shift
+        position -= (position / 6).floor_().mul_(6)
+        return bottom + (top - bottom) * torch.minimum(position, 4 - position).clamp_(0, 1)
 
     return _saturate(torch.stack([channel(2), channel(0), channel(4)], -1) * 255, image.dtype)
 
@@ -291,7 +291,9 @@ def _lighting(image, alpha):
     if image.shape[-1] == 1:
         return image.clone()
     shift = torch.tensor(_PCA, device=image.device) @ alpha
-    return _saturate(image.float() + shift, image.dtype)
+    # Line by line: three numbers at a time are too few for a processor's vectors.
+    lines = image.flatten(1)
+    return _saturate(lines.float() + shift.repeat(image.shape[1]), image.dtype).view(image.shape)
 
 
 @op("_image_adjust_lighting", aliases=("_npx__image_adjust_lighting",), same_shape=True)

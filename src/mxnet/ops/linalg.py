@@ -8,7 +8,7 @@ import torch
 
 from ..base import MXNetError
 from .axes import normalize_axis
-from .products import matmul
+from .products import batched, matmul
 from .registry import op
 from .shapes import unify
 
@@ -60,7 +60,7 @@ def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False,
     if lhs.dim() < 3 or lhs.shape[:-2] != rhs.shape[:-2]:
         raise MXNetError(f"batch_dot shape error: both inputs must be N-D (N >= 3) with equal leading axes, received "
                          f"{tuple(lhs.shape)} and {tuple(rhs.shape)}")
-    return torch.matmul(lhs.mT if transpose_a else lhs, rhs.mT if transpose_b else rhs)
+    return batched(lhs.mT if transpose_a else lhs, rhs.mT if transpose_b else rhs)
 
 
 @batch_dot.shape_rule
@@ -109,7 +109,7 @@ def _multiply(operator, a, b, transpose_a, transpose_b, alpha, axis):
     if a.shape[:-2] != b.shape[:-2]:
         raise MXNetError(f"{operator}: shapes of A and B must be the same except on row and column axes, received {tuple(a.shape)} and "
                          f"{tuple(b.shape)}")
-    out = torch.matmul(a.mT if transpose_a else a, b.mT if transpose_b else b)
+    out = batched(a.mT if transpose_a else a, b.mT if transpose_b else b)
     out = out if alpha == 1 else alpha * out
     return out.movedim(-2, axis).contiguous() if moved else out
 
@@ -191,7 +191,7 @@ def trmm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool 
     _require_triangular_system("linalg_trmm", A, B, rightside)
     triangle = _triangle(A, lower)
     triangle = triangle.mT if transpose else triangle
-    out = torch.matmul(B, triangle) if rightside else torch.matmul(triangle, B)
+    out = batched(B, triangle) if rightside else batched(triangle, B)
     return out if alpha == 1 else alpha * out
 
 
@@ -217,7 +217,7 @@ for _operator in (trmm, trsm):
 @op("_linalg_syrk", aliases=("linalg_syrk",))
 def syrk(A, *, transpose: bool = False, alpha: float = 1.0):
     """``alpha * A Aᵀ``, or ``alpha * Aᵀ A`` with `transpose`."""
-    out = torch.matmul(A.mT, A) if transpose else torch.matmul(A, A.mT)
+    out = batched(A.mT, A) if transpose else batched(A, A.mT)
     return out if alpha == 1 else alpha * out
 
 

@@ -39,6 +39,25 @@ def matmul(a, b):
     return _linear(a, b.t(), None)
 
 
+def batched(a, b):
+    """The products of two batches of matrices, (..., n, k) and (..., k, m); their leading axes are the same."""
+    if (a.dim() < 3 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2] or b.shape[-1] * b.shape[-2] < _WEIGHT
+            or not a.numel() or not b.numel() or not _suits(_first(a), _first(b), None) or a.dtype is not b.dtype):
+        return torch.matmul(a, b)
+    if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad):
+        return _Batched.apply(a, b)
+    return _one_by_one(a, b)
+
+
+def _first(batch):
+    return batch[(0,) * (batch.dim() - 2)]
+
+
+def _one_by_one(a, b):
+    out = [_onednn(left, right.t(), None) for left, right in zip(a.flatten(0, -3).unbind(), b.flatten(0, -3).unbind())]
+    return torch.stack(out).view(*a.shape[:-1], b.shape[-1])
+
+
 def _suits(data, weight, bias):
     """Whether oneDNN would be faster, and can do it: nothing but plain float32 matrices on the CPU."""
     k = data.shape[-1] if data.dim() else 0
@@ -60,6 +79,21 @@ def _onednn(rows, weight, bias):
     if rows.shape[0] < 4 and not weight.is_contiguous() or rows.shape[1] != weight.shape[1]:
         return torch._C._nn.linear(rows, weight, bias)
     return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+
+
+class _Batched(torch.autograd.Function):
+    """`batched`, with a gradient that is made of such products again."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return _one_by_one(a, b)
+
+    @staticmethod
+    def backward(ctx, dout):
+        a, b = ctx.saved_tensors
+        return (batched(dout, b.mT) if ctx.needs_input_grad[0] else None,
+                batched(a.mT, dout) if ctx.needs_input_grad[1] else None)
 
 
 class _Linear(torch.autograd.Function):

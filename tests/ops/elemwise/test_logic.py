@@ -26,6 +26,13 @@ def test_values(name, values, dtype):
         assert z.dtype == np.dtype(dtype) and z.asnumpy().tolist() == values
 
 
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_large_arrays_and_nan(name):
+    x, y = np.random.RandomState(0).randint(-1, 2, (2, 5000)).astype("float32")
+    x[:2] = y[1:3] = np.nan
+    assert np.array_equal(getattr(mx.nd, "broadcast_" + name)(mx.nd.array(x), mx.nd.array(y)).asnumpy(), getattr(np, name)(x, y))
+
+
 def test_broadcasting():
     z = mx.nd.broadcast_greater(mx.nd.array([[1], [3]]), mx.nd.array([[0, 2]]))
     assert z.asnumpy().tolist() == [[1, 0], [1, 1]]

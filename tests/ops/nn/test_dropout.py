@@ -15,12 +15,16 @@ def test_outside_training_a_copy():
     assert torch.equal(DROPOUT(data, p=0.0, training=True), data)
 
 
-def test_training_drops_and_scales():
-    data = torch.ones(200, 50, requires_grad=True)
+# Small masks and large ones are drawn in different ways.
+@pytest.mark.parametrize("shape, dtype", [((200, 50), torch.float32), ((201, 51), torch.float64), ((80, 50), torch.float32),
+                                          ((64, 65), torch.bfloat16)])
+def test_training_drops_and_scales(shape, dtype):
+    data = torch.ones(*shape, dtype=dtype, requires_grad=True)
     random_state.seed(1)
     out = DROPOUT(data, p=0.2, training=True)
     assert sorted(set(out.flatten().tolist())) == [0.0, 1.25]
     assert abs((out == 0).float().mean() - 0.2) < 0.02
+    assert len({tuple(row) for row in (out == 0).tolist()}) == shape[0]
     out.sum().backward()
     assert torch.equal(data.grad, out.detach())
     random_state.seed(1)

@@ -24,6 +24,15 @@ def test_gradient_does_not_depend_on_what_comes_from_above():
     assert SOFTMAX_OUTPUT.loss and get("MakeLoss").loss and get("LinearRegressionOutput").loss and get("SVMOutput").loss
 
 
+@pytest.mark.parametrize("use_linear, expected", [
+    (False, [[-0.5, 0.8, 3.0], [2.0, 0.0, 0.0], [1.3, 1.4, 1.5], [2.0, 3.0, 4.0]]),
+    (True, [[-0.5, 0.5, 0.5], [0.5, 0.0, 0.0], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5]])])
+def test_labels_that_name_no_class_make_all_of_them_wrong(use_linear, expected):
+    data = torch.tensor([[0.5, -0.2, 2], [1, 1.5, -3], [0.3, 0.4, 0.5], [1, 2, 3]], requires_grad=True)
+    get("SVMOutput")(data, torch.tensor([0, 1.7, 5, -1]), regularization_coefficient=0.5, use_linear=use_linear).sum().backward()
+    torch.testing.assert_close(data.grad, torch.tensor(expected))
+
+
 def test_a_batch_of_ignored_labels_only():
     data = torch.zeros(2, 2, requires_grad=True)
     SOFTMAX_OUTPUT(data, torch.tensor([7.0, 7.0]), use_ignore=True, ignore_label=7, normalization="valid").sum().backward()

@@ -78,8 +78,12 @@ def _comparison(function):
     return lambda data, scalar: truth(function, data, scalar)
 
 
-def _logic(function):
-    return lambda data, scalar: truth(function, data, _like(data, scalar))
+def _logic(with_false, with_true):
+    """What combining with a false, and with a true scalar amounts to: a comparison with 0, or a constant."""
+    def combine(data, scalar):
+        what = with_true if torch.full((), scalar, dtype=data.dtype) else with_false
+        return torch.full_like(data, what) if isinstance(what, int) else truth(what, data, 0)
+    return combine
 
 
 _scalar(torch.add, "x + scalar.", "_plus_scalar", "_PlusScalar")
@@ -106,7 +110,7 @@ _scalar(_comparison(torch.gt), "1 where x > scalar, 0 elsewhere.", "_greater_sca
 _scalar(_comparison(torch.ge), "1 where x >= scalar, 0 elsewhere.", "_greater_equal_scalar", "_GreaterEqualScalar")
 _scalar(_comparison(torch.lt), "1 where x < scalar, 0 elsewhere.", "_lesser_scalar", "_LesserScalar")
 _scalar(_comparison(torch.le), "1 where x <= scalar, 0 elsewhere.", "_lesser_equal_scalar", "_LesserEqualScalar")
-_scalar(_logic(torch.logical_and), "1 where x and scalar are other than 0, 0 elsewhere.", "_logical_and_scalar", "_LogicalAndScalar")
-_scalar(_logic(torch.logical_or), "1 where x or scalar is other than 0, 0 elsewhere.", "_logical_or_scalar", "_LogicalOrScalar")
-_scalar(_logic(torch.logical_xor), "1 where exactly one of x and scalar is other than 0, 0 elsewhere.", "_logical_xor_scalar",
+_scalar(_logic(0, torch.ne), "1 where x and scalar are other than 0, 0 elsewhere.", "_logical_and_scalar", "_LogicalAndScalar")
+_scalar(_logic(torch.ne, 1), "1 where x or scalar is other than 0, 0 elsewhere.", "_logical_or_scalar", "_LogicalOrScalar")
+_scalar(_logic(torch.ne, torch.eq), "1 where exactly one of x and scalar is other than 0, 0 elsewhere.", "_logical_xor_scalar",
         "_LogicalXorScalar")

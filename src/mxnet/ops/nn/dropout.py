@@ -32,5 +32,15 @@ def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "t
     for axis in axes:
         shape[axis] = 1
     mask = torch.empty(shape, dtype=data.dtype, device=data.device)
-    mask.bernoulli_(1 - p, generator=random_state.generator(data.device)).mul_(1 / (1 - p))
-    return data * mask
+    return data * _keep(mask, 1 - p).mul_(1 / (1 - p))
+
+
+def _keep(mask, chance):
+    """Set each element of `mask` to 1 with this chance, else to 0."""
+    generator = random_state.generator(mask.device)
+    if mask.device.type != "cpu" or mask.numel() < 4096 or torch.compiler.is_compiling():
+        return mask.bernoulli_(chance, generator=generator)
+    # `bernoulli_` takes six times as long on a CPU as comparing 32 random bits, of which a draw gives twice as many.
+    bits = torch.empty((mask.numel() + 1) // 2, dtype=torch.int64).random_(-1 << 63, None, generator=generator).view(torch.int32)
+    torch.lt(bits[:mask.numel()].view(mask.shape), round(chance * (1 << 32)) - (1 << 31), out=mask)
+    return mask

@@ -181,13 +181,16 @@ def svm_output(data, label, *, margin: float = 1.0, regularization_coefficient: 
 @svm_output.gradient
 def _svm_output_gradient(out_grads, inputs, outputs, *, margin=1.0, regularization_coefficient=1.0, use_linear=False):
     scores, label = outputs[0], inputs[1]
-    flat = scores.flatten(1)
-    # +1 for the right class, -1 for all others.
-    classes = torch.arange(flat.shape[1], dtype=torch.float32, device=flat.device)
-    sign = truth(torch.eq, label.reshape(-1, 1).long().float(), classes).to(flat.dtype) * 2 - 1
-    shortfall = margin - sign * flat
-    slope = (shortfall > 0).to(flat.dtype) if use_linear else shortfall.clamp(min=0) * 2
-    return (-regularization_coefficient * sign * slope).view(scores.shape), None
+    flat, label = scores.flatten(1), label.reshape(-1, 1).long()
+
+    def slope(shortfall):
+        return truth(torch.gt, shortfall, 0) if use_linear else shortfall.clamp_(min=0).mul_(2)
+
+    # All classes as the wrong ones that they nearly all are, then the right one of each row; a label may name none.
+    gradient = slope(flat + margin).mul_(regularization_coefficient)
+    named, right = (label >= 0) & (label < flat.shape[1]), label.clamp(0, flat.shape[1] - 1)
+    of_right = slope(margin - flat.gather(1, right)).mul_(-regularization_coefficient)
+    return gradient.scatter_(1, right, torch.where(named, of_right, gradient.gather(1, right))).view(scores.shape), None
 
 
 @svm_output.shape_rule

@@ -48,7 +48,7 @@ def matmul(a, b):
         require_one_type("_npi_matmul", a, b)
     if a.dim() == 0 or b.dim() == 0:
         raise MXNetError("_npi_matmul: multiplication by scalars is not allowed; use multiply")
-    return products.matmul(a, b) if a.dim() == b.dim() == 2 else torch.matmul(a, b)
+    return products.matmul(a, b) if a.dim() == b.dim() == 2 else products.batched(a, b)
 
 
 def _tensordot(operator, a, b, a_axes, b_axes):
@@ -93,6 +93,8 @@ def einsum(*data, subscripts: str = "", optimize: int = 0):
         letters = subscripts.replace(",", "").replace(".", "").replace(" ", "")
         kept = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
         subscripts = f"{subscripts}->{'...' if '...' in subscripts else ''}{kept}"
+    if data[0].dtype is torch.bool:  # torch multiplies no booleans
+        return torch.einsum(subscripts, *(t.to(torch.int32) for t in data)) != 0
     if not data[0].is_floating_point() and data[0].device.type != "cpu":  # CUDA multiplies matrices of floating-point numbers only
         return torch.einsum(subscripts, *(t.double() for t in data)).to(data[0].dtype)
     out = torch.einsum(subscripts, *data).to(data[0].dtype)
@@ -117,7 +119,7 @@ def norm(data, *, ord: float = 2.0, axis: Axes = None, flag: int = -1, keepdims:
         if len(axes) != 2 or axes[0] == axes[1]:
             raise MXNetError(f"_npi_norm: this norm needs two different axes, received {axis}")
         out = torch.linalg.matrix_norm(values, "nuc" if flag == 2 else ord, axes, keepdims)
-    elif flag == -1 and axes is None and data.dim() == 2:
+    elif flag == -1 and axes is None and data.dim() > 1:
         out = torch.linalg.matrix_norm(values, ord, keepdim=keepdims)
     else:
         if axes is not None and len(axes) > 2:

@@ -236,6 +236,26 @@ def _windows(padded, kernel, stride, dilate):
         padded.shape[0], padded.shape[1] * math.prod(kernel), count)
 
 
+def _add_windows(columns, kernel, stride, dilate, padded):
+    """The adjoint of `_windows`: an image (N, C, *padded) of the sums of what the columns hold for each place."""
+    batch, channels = columns.shape[0], columns.shape[1] // math.prod(kernel)
+    counts = [(size - (k - 1) * d - 1) // s + 1 for size, k, s, d in zip(padded, kernel, stride, dilate)]
+    columns = columns.reshape(batch, channels, math.prod(kernel), *counts)
+    image = columns.new_zeros(batch, channels, *padded)
+    for k, position in enumerate(product(*map(range, kernel))):
+        image[(..., *(slice(p * d, p * d + (c - 1) * s + 1, s) for p, d, c, s in zip(position, dilate, counts, stride)))] += columns[:, :, k]
+    return image
+
+
+def _inner(image, sizes, pad):
+    """`image` without its margins."""
+    return image[(..., *(slice(p, p + s) for p, s in zip(pad, sizes)))].contiguous()
+
+
+def _margins(pad):
+    return [p for p in reversed(pad) for _ in (0, 1)]
+
+
 @op("im2col")
 def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """The windows that a convolution sees, as columns: (N, C, *spatial) to (N, C * prod(kernel), number of windows)."""
@@ -246,7 +266,14 @@ def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: 
                            for name, v, default in (("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)))
     if any(s + 2 * p < (k - 1) * d + 1 for s, p, k, d in zip(data.shape[2:], pad, kernel, dilate)):
         raise MXNetError(f"im2col: kernel size exceeds input: kernel={kernel}, dilate={dilate}, pad={pad}, shape {tuple(data.shape)}")
-    return _windows(F.pad(data, [p for p in reversed(pad) for _ in (0, 1)]), kernel, stride, dilate)
+    return _windows(F.pad(data, _margins(pad)), kernel, stride, dilate)
+
+
+@im2col.gradient
+def _(out_grads, inputs, outputs, *, kernel, stride=(), dilate=(), pad=()):
+    n, sizes = len(kernel), inputs[0].shape[2:]
+    stride, dilate, pad = stride or (1,) * n, dilate or (1,) * n, pad or (0,) * n
+    return _inner(_add_windows(out_grads[0], kernel, stride, dilate, [s + 2 * p for s, p in zip(sizes, pad)]), sizes, pad)
 
 
 @op("col2im")
@@ -259,15 +286,16 @@ def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilat
         raise MXNetError(f"col2im: expected columns (N, C * {math.prod(kernel)}, windows) and an output_size of {n} entries, received "
                          f"shape {tuple(data.shape)} and output_size={output_size}")
     padded = tuple(s + 2 * p for s, p in zip(output_size, pad))
-    positions = torch.arange(math.prod(padded), device=data.device).reshape(1, 1, *padded)
-    index = _windows(positions, kernel, stride, dilate).reshape(-1)
-    channels = data.shape[1] // math.prod(kernel)
-    if index.numel() * channels != data.shape[1] * data.shape[2]:
-        raise MXNetError(f"col2im: an image of {output_size} has {index.numel() // math.prod(kernel)} windows, received {data.shape[2]}")
-    image = data.new_zeros(data.shape[0], channels, math.prod(padded)).index_add(2, index, data.reshape(data.shape[0], channels, len(index)))
-    image = image.reshape(data.shape[0], channels, *padded)
-    inner = tuple(slice(p, p + s) for p, s in zip(pad, output_size))
-    return image[(slice(None), slice(None)) + inner].contiguous()
+    count = math.prod(max((size - (k - 1) * d - 1) // s + 1, 0) for size, k, s, d in zip(padded, kernel, stride, dilate))
+    if count != data.shape[2]:
+        raise MXNetError(f"col2im: an image of {output_size} has {count} windows, received {data.shape[2]}")
+    return _inner(_add_windows(data, kernel, stride, dilate, padded), output_size, pad)
+
+
+@col2im.gradient
+def _(out_grads, inputs, outputs, *, output_size, kernel, stride=(), dilate=(), pad=()):
+    n = len(kernel)
+    return _windows(F.pad(out_grads[0], _margins(pad or (0,) * n)), kernel, stride or (1,) * n, dilate or (1,) * n)
 
 
 def bilinear_gather(flat, base, y, x, height, width, outside):
