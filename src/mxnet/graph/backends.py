@@ -56,10 +56,12 @@ def prepare(module, device, fuse=True):
     """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`."""
     if device.type != "cpu" or not environment.get_bool("MXNET_USE_FUSION"):
         return []
-    from . import fusion, layout
-    report = layout.apply(module)
+    from . import casts, fusion, layout
+    report = casts.apply(module)
+    ordered = layout.apply(module)
+    report += ordered
     if fuse:
-        report += fusion.apply(module) if report else fusion.rectify_in_place(module)
+        report += fusion.apply(module) if ordered else fusion.rectify_in_place(module)
     if report:
         module.recompile()
     if environment.get_bool("MXNET_FUSION_VERBOSE"):

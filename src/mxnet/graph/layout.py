@@ -69,6 +69,8 @@ def weights(module):
     """Positions of the inputs that are weights of convolutions with their channels last, and whose order in memory matters."""
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     read = {n.args[1] for n in module.graph.nodes if _convolves(n) and n.kwargs["kernel"] != (1, 1)}
+    # With mixed precision a convolution reads a copy of another type, which keeps the order.
+    read |= {n.args[0] for n in read if (op := operator_of(n)) is not None and op.name == "amp_cast" and len(n.users) == 1}
     return tuple(i for i, n in enumerate(placeholders) if n in read and len(n.users) == 1)
 
 

@@ -1,0 +1,54 @@
+"""The pass for mixed precision: casts of what has that type already go, so that the passes behind it see what belongs together."""
+from .program import operator_of
+
+# The result has the type of data and weight, which must be the same.
+_BY_WEIGHT = {"Convolution", "Deconvolution", "FullyConnected"}
+# The result has the type of the first input.
+_BY_FIRST = {"BatchNorm", "Activation", "relu", "sigmoid", "tanh", "LeakyReLU", "Pooling", "Dropout", "Flatten", "Reshape", "transpose", "clip",
+             "expand_dims", "slice", "slice_axis", "_copy", "BlockGrad", "hard_sigmoid", "UpSampling"}
+# All inputs have one type, and so has the result.
+_BY_ALL = {"elemwise_add", "elemwise_sub", "elemwise_mul", "elemwise_div", "_grad_add", "add_n", "Concat", "broadcast_add", "broadcast_mul"}
+
+
+def apply(module):
+    """Rewrite the graph; returns what was done, as lines of a report."""
+    types, count = {}, 0
+    for node in list(module.graph.nodes):
+        op = operator_of(node)
+        if node.op != "call_function" or op is None:
+            continue
+        if op.name == "amp_cast":
+            target = node.kwargs.get("dtype")
+            if types.get(node.args[0]) is target and target is not None:
+                node.replace_all_uses_with(node.args[0])
+                module.graph.erase_node(node)
+                count += 1
+            else:
+                types[node] = target
+        elif op.name == "amp_multicast":
+            count += _without_multicast(module.graph, node, types)
+        elif op.name in _BY_WEIGHT:
+            types[node] = _one(types, node.args[:2])
+        elif op.name in _BY_FIRST:
+            types[node] = types.get(node.args[0])
+        elif op.name in _BY_ALL:
+            types[node] = _one(types, node.all_input_nodes)
+    return [f"mixed precision: {count} x cast to the same type dropped"] if count else []
+
+
+def _one(types, nodes):
+    """The type that is known to be that of all nodes."""
+    found = {types.get(n) for n in nodes}
+    return found.pop() if len(found) == 1 else None
+
+
+def _without_multicast(graph, node, types):
+    """Let the users of a cast to a common type read its inputs, if these have one type."""
+    if _one(types, node.args) is None:
+        return 0
+    for item in list(node.users):
+        source = node.args[item.args[1]]
+        item.replace_all_uses_with(source)
+        graph.erase_node(item)
+    graph.erase_node(node)
+    return 1
