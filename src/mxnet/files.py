@@ -1,5 +1,6 @@
 """Reading and writing whole files: local ones through the system, ``s3://`` and the like through fsspec (extra ``remote``)."""
 import contextlib
+import io
 import os
 import tempfile
 
@@ -22,6 +23,26 @@ def _fsspec(path):
     except ImportError:
         raise MXNetError(f"{path}: reading and writing remote paths needs fsspec; install it with: pip install 'remex[remote]'") from None
     return fsspec
+
+
+@contextlib.contextmanager
+def reading(path):
+    """A file to read from, and its size in bytes: a local one a piece at a time, a remote one (or a pipe) from memory.
+
+    Raises
+    ------
+    MXNetError
+        If it cannot be read; the text names the file.
+    """
+    try:
+        if not is_remote(path) and os.path.isfile(_local(path)):
+            with open(_local(path), "rb") as f:
+                yield f, os.fstat(f.fileno()).st_size
+            return
+    except OSError as error:
+        raise MXNetError(f"cannot read {path}: {error.strerror or error}") from error
+    content = read_bytes(path)
+    yield io.BytesIO(content), len(content)
 
 
 def read_bytes(path):

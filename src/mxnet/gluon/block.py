@@ -429,9 +429,10 @@ class Block:
         if extra and not ignore_extra:
             raise ValueError(f"Parameter '{extra[0]}' loaded from file '{filename}' is not present in ParameterDict, which contains "
                              f"parameters {_brief_print_list(parameters)}. Set ignore_extra=True to ignore.")
-        for name, array in loaded.items():
+        for name in list(loaded):
+            array = loaded.pop(name)  # which leaves it to the parameter alone
             if name in parameters:
-                parameters[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)
+                parameters[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source, own=True)
 
     def save_params(self, filename):
         """The old form of `save_parameters`, by the parameters' names instead of their places."""

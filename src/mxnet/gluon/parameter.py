@@ -307,14 +307,14 @@ class Parameter:
                 initializer.create(default_init)(initializer.InitDesc(self.name, {"__init__": init}), data)
             self._init_impl(data, contexts)
 
-    def _init_impl(self, data, contexts):
-        """Copy `data` to every context."""
+    def _init_impl(self, data, contexts, own=False):
+        """Copy `data` to every context, or keep it if it is the parameter's `own` already."""
         if not isinstance(data, ndarray.NDArray):
             data = ndarray.array(data, dtype=self.dtype)
         self._ctx_list = list(contexts)
         self._ctx_map = {(ctx.device_typeid & 1, ctx.device_id): i for i, ctx in enumerate(self._ctx_list)}
         data = data.as_np_ndarray() if is_np_array() and self._stype == "default" else data.as_nd_ndarray()
-        self._data = [data.copyto(ctx) for ctx in self._ctx_list]
+        self._data = [data if own and ctx == data.ctx else data.copyto(ctx) for ctx in self._ctx_list]
         self._init_grad()
 
     def _init_grad(self):
@@ -327,7 +327,7 @@ class Parameter:
             self._grad = [array.as_np_ndarray() for array in self._grad]
         autograd.mark_variables(self._data, self._grad, self.grad_req)
 
-    def _load_init(self, data, ctx, cast_dtype=False, dtype_source="current"):
+    def _load_init(self, data, ctx, cast_dtype=False, dtype_source="current", own=False):
         """Initialize with, or overwrite by, loaded values.
 
         Parameters
@@ -339,6 +339,8 @@ class Parameter:
             Allow another type than the parameter's.
         dtype_source : {'current', 'saved'}
             Which type both have then.
+        own : bool
+            Nobody else holds `data`, so that it need not be copied.
         """
         failed = f"Failed loading Parameter '{self.name}' from saved params:"
         if self.shape:
@@ -365,7 +367,7 @@ class Parameter:
         if self._data is not None:
             self.set_data(data)
         else:
-            self._init_impl(data, self._deferred_init[1] if self._deferred_init else contexts or [cpu()])
+            self._init_impl(data, self._deferred_init[1] if self._deferred_init else contexts or [cpu()], own)
         self._deferred_init = ()
 
     def set_data(self, data):

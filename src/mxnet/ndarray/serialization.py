@@ -12,6 +12,7 @@ A file is a header, a list of arrays and a list of names. Numbers are little-end
 
 Files are hostile: every length is checked against the bytes that are left before anything is allocated.
 """
+import io
 import struct
 
 import torch
@@ -30,19 +31,24 @@ _MAX_AXES = 32
 
 
 class _Reader:
-    """Takes numbers and arrays off a buffer, and knows where it is when something is wrong."""
+    """Takes numbers and arrays off a file of `size` bytes, and knows where it is when something is wrong."""
 
-    def __init__(self, buffer, source):
-        self.buffer, self.source, self.offset = memoryview(buffer), source, 0
+    def __init__(self, file, size, source):
+        self.file, self.size, self.source, self.offset = file, size, source, 0
 
     def fail(self, what):
         raise MXNetError(f"{self.source}: not a valid NDArray file: {what} at byte {self.offset}")
 
-    def take(self, count, what):
-        left = len(self.buffer) - self.offset
+    def require(self, count, what):
+        left = self.size - self.offset
         if count > left:
             self.fail(f"{what} needs {count} bytes and {left} are left (is the file truncated?)")
-        piece = self.buffer[self.offset:self.offset + count]
+
+    def take(self, count, what):
+        self.require(count, what)
+        piece = self.file.read(count)
+        if len(piece) < count:
+            self.fail(f"{what} ends early")
         self.offset += count
         return piece
 
@@ -68,11 +74,13 @@ class _Reader:
         count = 1
         for s in shape:
             count *= s
-        raw = self.take(count * dtype.itemsize, what)
-        if not count:
-            return torch.empty(shape, dtype=dtype)
-        # bytearray: torch needs memory it may write to, and the copy frees the file's buffer.
-        return torch.frombuffer(bytearray(raw), dtype=dtype).reshape(shape)
+        self.require(count * dtype.itemsize, what)
+        tensor = torch.empty(shape, dtype=dtype)
+        if count:
+            if self.file.readinto(tensor.view(-1).view(torch.uint8).numpy()) < count * dtype.itemsize:
+                self.fail(f"{what} ends early")
+            self.offset += count * dtype.itemsize
+        return tensor
 
 
 def _read_array(r, name):
@@ -165,7 +173,7 @@ def restore_array(array, raw):
     """Fill an array that pickle has made out of the bytes of `dump_array`."""
     if raw is None:
         raise MXNetError("the pickle holds an NDArray without values")
-    loaded = _read_array(_Reader(raw, "pickled NDArray"), "0")
+    loaded = _read_array(_in_memory(raw, "pickled NDArray"), "0")
     if loaded is None:
         loaded = NDArray._new(torch.empty(()), cpu())
     for slot in ("_data", "_ctx", "_autograd") if not loaded._is_sparse else loaded._slots():
@@ -221,24 +229,28 @@ def load(fname):
     """
     if not isinstance(fname, str):
         raise TypeError("fname required to be a string")
-    return _load(files.read_bytes(fname), fname)
+    with files.reading(fname) as (file, size):
+        return _load(_Reader(file, size, fname))
 
 
 def load_frombuffer(buf):
     """Read arrays from the bytes of a file, as `load` does."""
     if not isinstance(buf, (bytes, bytearray, memoryview, str)):
         raise TypeError("buf required to be a string or bytes")
-    return _load(buf.encode("latin-1") if isinstance(buf, str) else buf, "buffer")
+    return _load(_in_memory(buf.encode("latin-1") if isinstance(buf, str) else buf, "buffer"))
 
 
-def _load(buffer, source):
-    r = _Reader(buffer, source)
+def _in_memory(buffer, source):
+    return _Reader(io.BytesIO(buffer), len(memoryview(buffer).cast("B")), source)
+
+
+def _load(r):
     if r.number("Q", "the header") != _LIST_MAGIC:
         r.offset = 0
         r.fail(f"the file does not start with {_LIST_MAGIC:#x}")
     r.number("Q", "the header")
     count = r.number("Q", "the number of arrays")
-    if count > len(r.buffer):
+    if count > r.size:
         r.fail(f"the number of arrays, {count}, is more than the file can hold")
     arrays = [_read_array(r, i) for i in range(count)]
     num_names = r.number("Q", "the number of names")
@@ -248,7 +260,7 @@ def _load(buffer, source):
     for i in range(num_names):
         length = r.number("Q", f"the length of name {i}")
         try:
-            names.append(bytes(r.take(length, f"name {i}")).decode())
+            names.append(r.take(length, f"name {i}").decode())
         except UnicodeDecodeError:
             r.fail(f"name {i} is not UTF-8")
     return dict(zip(names, arrays)) if names else arrays

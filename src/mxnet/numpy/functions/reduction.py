@@ -72,11 +72,13 @@ def argmin(F, a, axis=None, out=None):
 def average(F, a, axis=None, weights=None, returned=False, out=None):
     """The weighted mean over axes; with `returned` also the sums of the weights."""
     inputs = (a,) if weights is None else (a, weights)
-    result = F.call("_npi_average", *inputs, axis=axis, returned=returned, weighted=weights is not None)
+    if not returned:
+        return F.call("_npi_average", *inputs, axis=axis, weighted=weights is not None, out=out)
+    result, total = F.call("_npi_average", *inputs, axis=axis, returned=True, weighted=weights is not None)
     if out is not None:
-        result[0].copyto(out)
-        result = [out, result[1]]
-    return list(result) if returned else result[0]
+        result.copyto(out)
+        result = out
+    return [result, total]
 
 
 @function()

@@ -47,14 +47,18 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
            dtype: DType = torch.float32, device: Device = None):
     """``start``, ``start + step``, ... up to, not including, `stop`; from 0 to `start` if that is the only limit."""
     if stop is None:
+        if infer_range:
+            raise MXNetError("_npi_arange: `stop` must be given; it cannot be inferred")
         start, stop = 0.0, start
+    if repeat != 1:
+        raise MXNetError(f"_npi_arange: only repeat=1 is supported, received {repeat}; use repeat")
     if step == 0:
         raise MXNetError("_npi_arange: `step` must not be 0")
     count = max(math.ceil((stop - start) / step), 0)
     places = torch.arange(count, device=device)
-    whole = start == int(start) and step == int(step)
-    out = (places * int(step) + int(start) if whole else places.double() * step + start).to(dtype)
-    return out.repeat_interleave(repeat) if repeat > 1 else out
+    # In whole numbers the step is one, too: a fraction is cut off before it is multiplied.
+    whole = not dtype.is_floating_point or start == int(start) and step == int(step)
+    return (places * int(step) + int(start) if whole else places.double() * step + start).to(dtype)
 
 
 @op("_npi_logspace")

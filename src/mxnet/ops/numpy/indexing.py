@@ -5,7 +5,7 @@ from ...base import MXNetError
 from ..axes import normalize_axis
 from ..registry import op
 from ..schema import Optional
-from ._common import require_one_type, result_is
+from ._common import InvalidValueError, require_one_type, result_is
 
 
 def _refuse_meta(tensor):
@@ -64,15 +64,16 @@ def bincount(data, weights=None, *, minlength: int = 0, has_weights: bool = Fals
     _refuse_meta(data)
     if data.is_floating_point() or data.dtype is torch.bool:
         raise MXNetError(f"_npi_bincount: `data` must hold integers, received {data.dtype}")
-    if data.dim() != 1:
+    if data.dim() > 1:
         raise MXNetError(f"_npi_bincount: `data` must have one axis, received shape {tuple(data.shape)}")
     if data.numel() and data.min().item() < 0:
         raise MXNetError("_npi_bincount: `data` must not hold negative numbers")
+    minlength = max(minlength, 0)
     if weights is None:
-        return torch.bincount(data, minlength=minlength).to(data.dtype)
+        return torch.bincount(data.reshape(-1), minlength=minlength).to(data.dtype)
     if weights.shape != data.shape:
         raise MXNetError(f"_npi_bincount: `weights` must have the shape of `data`, {tuple(data.shape)}, received {tuple(weights.shape)}")
-    return torch.bincount(data, weights, minlength).to(weights.dtype)
+    return torch.bincount(data.reshape(-1), weights.reshape(-1), minlength).to(weights.dtype)
 
 
 @bincount.dtype_rule
@@ -189,8 +190,14 @@ def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = 
     """Without the entries of `axis` that an index, a slice or an array names; flattened if `axis` is None."""
     if obj is not None:
         _refuse_meta(obj)
+    if step is not None:
+        int_ind = None  # a slice is meant
+        if step == 0:
+            raise MXNetError("_npi_delete: `step` must not be 0")
     if axis is None:
         arr, axis = arr.reshape(-1), 0
+    elif not arr.dim():
+        return arr.clone()
     else:
         axis = normalize_axis("_npi_delete", axis, arr.dim())
     size = arr.shape[axis]
@@ -245,7 +252,7 @@ def insert_scalar(arr, values=None, *, val: Optional[float] = None, start: Optio
                   step: Optional[int] = None, int_ind: Optional[int] = None, axis: Optional[int] = None):
     """With `values` (or the number `val`) inserted before the index `int_ind`."""
     return _inserted("_npi_insert_scalar", arr, values, val, axis,
-                     lambda size: _positions("_npi_insert_scalar", size, None, None, None, None, int_ind, room=1), True)
+                     lambda size: _positions("_npi_insert_scalar", size, None, None, None, None, int_ind or 0, room=1), True)
 
 
 @op("_npi_insert_slice", inputs_rule=_insert_inputs("arr", "values"))
@@ -271,9 +278,9 @@ def insert_tensor(arr, values=None, obj=None, *, val: Optional[float] = None, st
 def diag_indices_from(data):
     """The indices of the main diagonal: one row for each axis."""
     if data.dim() < 2:
-        raise MXNetError("_npi_diag_indices_from: input array must be at least 2-d")
+        raise InvalidValueError("_npi_diag_indices_from: input array must be at least 2-d")
     if len(set(data.shape)) != 1:
-        raise MXNetError(f"_npi_diag_indices_from: all dimensions of input must be of equal length, received {tuple(data.shape)}")
+        raise InvalidValueError(f"_npi_diag_indices_from: all dimensions of input must be of equal length, received {tuple(data.shape)}")
     return torch.arange(data.shape[0], device=data.device).repeat(data.dim(), 1)
 
 

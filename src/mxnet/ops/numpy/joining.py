@@ -4,7 +4,7 @@ import torch
 from ...base import MXNetError
 from ..registry import get, op
 from ..schema import Optional, Shape
-from ._common import require_one_type
+from ._common import InvalidValueError, require_one_type
 
 
 @op("_npi_concatenate", key_var_num_args="num_args")
@@ -43,8 +43,10 @@ _stacking("dstack", torch.dstack, "The arrays one behind the other, along the th
 _split = get("_split_v2").fn
 
 
-def _splitting(name, axis_of):
+def _splitting(name, axes, axis_of):
     def fn(data, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0):
+        if data.dim() < axes:
+            raise InvalidValueError(f"_npi_{name}: only works on arrays of {axes} or more dimensions, received shape {tuple(data.shape)}")
         return _split(data, indices=indices, axis=axis_of(data), squeeze_axis=squeeze_axis, sections=sections)
 
     fn.__name__ = fn.__qualname__ = name
@@ -52,5 +54,5 @@ def _splitting(name, axis_of):
     op(f"_npi_{name}", num_outputs=lambda attributes: attributes["sections"] or len(attributes["indices"]))(fn)
 
 
-_splitting("hsplit", lambda data: 0 if data.dim() == 1 else 1)
-_splitting("dsplit", lambda data: 2)
+_splitting("hsplit", 1, lambda data: 0 if data.dim() == 1 else 1)
+_splitting("dsplit", 3, lambda data: 2)

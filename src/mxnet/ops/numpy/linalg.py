@@ -94,7 +94,7 @@ def einsum(*data, subscripts: str = "", optimize: int = 0):
         kept = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
         subscripts = f"{subscripts}->{'...' if '...' in subscripts else ''}{kept}"
     if data[0].dtype is torch.bool:  # torch multiplies no booleans
-        return torch.einsum(subscripts, *(t.to(torch.int32) for t in data)) != 0
+        return torch.einsum(subscripts, *(t.float() for t in data)) != 0
     if not data[0].is_floating_point() and data[0].device.type != "cpu":  # CUDA multiplies matrices of floating-point numbers only
         return torch.einsum(subscripts, *(t.double() for t in data)).to(data[0].dtype)
     out = torch.einsum(subscripts, *data).to(data[0].dtype)
@@ -131,14 +131,25 @@ def norm(data, *, ord: float = 2.0, axis: Axes = None, flag: int = -1, keepdims:
 # -- decompositions and systems of equations ---------------------------------------------------------------------------
 
 @op("_npi_cholesky")
-def cholesky(A):
-    """The lower triangular L with L L^T = A, for positive definite A."""
+def cholesky(A, *, lower: bool = True):
+    """The lower triangular L with L L^T = A, for positive definite A; unless `lower` the upper triangular L^T."""
     _require_square("_npi_cholesky", A)
     require_float("_npi_cholesky", A)
     try:
-        return torch.linalg.cholesky(A)
+        return torch.linalg.cholesky(A, upper=not lower)
     except torch.linalg.LinAlgError:
         raise MXNetError("_npi_cholesky: the matrix is not positive definite") from None
+
+
+def _signs(rows):
+    """-1 for each row whose element of largest absolute value is negative, 1 for the others.
+
+    So MXNet fixes the signs of singular vectors and of eigenvectors (`GesvdVecSign`, `SyevdEigenVecSigns`).
+    """
+    if not rows.shape[-1]:
+        return rows.new_ones(rows.shape[:-1])
+    largest = rows.detach().gather(-1, rows.detach().abs().argmax(-1, keepdim=True)).squeeze(-1)
+    return torch.ones_like(largest).masked_fill_(largest < 0, -1)
 
 
 @op("_npi_svd", num_outputs=3)
@@ -148,14 +159,29 @@ def svd(A):
     if A.dim() < 2 or A.shape[-2] > A.shape[-1]:
         raise MXNetError(f"_npi_svd: A must have at least 2 axes and at most as many rows as columns, received shape {tuple(A.shape)}")
     u, s, vh = torch.linalg.svd(A, full_matrices=False)
-    return u.contiguous(), s, vh.contiguous()
+    signs = _signs(vh)
+    return (u * signs.unsqueeze(-2)).contiguous(), s, (vh * signs.unsqueeze(-1)).contiguous()
+
+
+def _real_system(name, a, b):
+    """Both sides of a system of equations as MXNet solves it: in float32 if that is their type, otherwise in float64."""
+    for t in (a, b):
+        if t.dtype in (torch.float16, torch.bool):
+            raise MXNetError(f"{name}: {t.dtype} is not supported; convert with astype('float32')")
+    return (a, b) if a.dtype is b.dtype is torch.float32 else (a.double(), b.double())
+
+
+def _system_types(in_types, out_types, **_):
+    if None in in_types:
+        return in_types, out_types
+    return in_types, [torch.float32 if all(t is torch.float32 for t in in_types) else torch.float64]
 
 
 @op("_npi_solve")
 def solve(A, B):
-    """X with A X = B."""
+    """X with A X = B, in float64 unless both are float32."""
     _require_square("_npi_solve", A)
-    require_float("_npi_solve", A, B)
+    A, B = _real_system("_npi_solve", A, B)
     if B.dim() == A.dim() - 1:
         return torch.linalg.solve(A, B.unsqueeze(-1)).squeeze(-1)
     return torch.linalg.solve(A, B)
@@ -174,8 +200,8 @@ def tensorinv(a, *, ind: int = 2):
 
 @op("_npi_tensorsolve")
 def tensorsolve(a, b, *, a_axes: Shape = ()):
-    """x with ``tensordot(a, x, x.ndim) = b``; `a_axes` are moved to the end of `a` before."""
-    require_float("_npi_tensorsolve", a, b)
+    """x with ``tensordot(a, x, x.ndim) = b``, in float64 unless both are float32; `a_axes` are moved to the end of `a` before."""
+    a, b = _real_system("_npi_tensorsolve", a, b)
     axes = [normalize_axis("_npi_tensorsolve", i, a.dim(), "a_axes") for i in a_axes]
     a = a.permute([i for i in range(a.dim()) if i not in axes] + axes)
     shape = tuple(a.shape)[-(a.dim() - b.dim()):]
@@ -183,31 +209,34 @@ def tensorsolve(a, b, *, a_axes: Shape = ()):
     return torch.linalg.solve(a.reshape(-1, size), b.reshape(-1)).reshape(shape)
 
 
-def _pinv(A, rcond, hermitian):
+solve.dtype_rule(_system_types)
+tensorsolve.dtype_rule(_system_types)
+
+
+def _pinv(A, rcond):
     require_float("_npi_pinv", A)
     if A.dim() < 2:
         raise MXNetError(f"_npi_pinv: A must have at least 2 axes, received shape {tuple(A.shape)}")
-    return torch.linalg.pinv(A, rtol=rcond, hermitian=hermitian)
+    return torch.linalg.pinv(A, rtol=rcond)
 
 
 @op("_npi_pinv")
 def pinv(A, rcond, *, hermitian: bool = False):
-    """The pseudo-inverse; singular values below `rcond` times the largest count as 0."""
-    return _pinv(A, rcond.to(A.dtype), hermitian)
+    """The pseudo-inverse; singular values below `rcond` times the largest count as 0. `hermitian` changes nothing, as in MXNet."""
+    return _pinv(A, rcond.to(A.dtype))
 
 
 @op("_npi_pinv_scalar_rcond")
 def pinv_scalar_rcond(A, *, rcond: float = 1e-15, hermitian: bool = False):
-    """The pseudo-inverse; singular values below `rcond` times the largest count as 0."""
-    return _pinv(A, rcond, hermitian)
+    """The pseudo-inverse; singular values below `rcond` times the largest count as 0. `hermitian` changes nothing, as in MXNet."""
+    return _pinv(A, rcond)
 
 
 def _real_eigen(name, A):
     _require_square(name, A)
-    values = A if A.dtype in (torch.float32, torch.float64) else A.float()
-    if A.dtype is torch.float16:
-        raise MXNetError(f"{name}: float16 is not supported; convert with astype('float32')")
-    return values
+    if A.dtype in (torch.float16, torch.bool):
+        raise MXNetError(f"{name}: {A.dtype} is not supported; convert with astype('float32')")
+    return A if A.dtype is torch.float32 else A.double()
 
 
 @op("_npi_eig", num_outputs=2, no_gradient=True)
@@ -226,7 +255,8 @@ def eigvals(A):
 @op("_npi_eigh", num_outputs=2)
 def eigh(A, *, UPLO: str = "L"):
     """Eigenvalues in rising order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half."""
-    return tuple(torch.linalg.eigh(_real_eigen("_npi_eigh", A), UPLO))
+    values, vectors = torch.linalg.eigh(_real_eigen("_npi_eigh", A), UPLO)
+    return values, vectors * _signs(vectors.mT).unsqueeze(-2)
 
 
 @op("_npi_eigvalsh")
@@ -237,7 +267,7 @@ def eigvalsh(A, *, UPLO: str = "L"):
 
 def _eigen_types(in_types, out_types, **_):
     given = in_types[0]
-    found = given if given is None or given in (torch.float32, torch.float64) else torch.float32
+    found = given if given in (None, torch.float32) else torch.float64
     return in_types, [found] * len(out_types)
 
 

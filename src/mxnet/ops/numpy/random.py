@@ -212,7 +212,9 @@ def _(in_types, out_types, *, dtype, **_):
 def bernoulli(input1=None, *, prob: Optional[float] = None, logit: Optional[float] = None, size: Optional[Shape] = None,
               dtype: Literal["bool", "float16", "float32", "float64", "int32", "uint8"] = "float32", is_logit: bool = False,
               device: Device = None):
-    """1 with the given probability (or logit), 0 otherwise."""
+    """1 with the given probability (or logit), 0 otherwise. A number for either counts, whatever `is_logit` says, which is for arrays."""
+    if input1 is None:
+        is_logit = prob is None
     value = input1 if input1 is not None else logit if is_logit else prob
     device = _where((value,), device)
     if not is_logit:

@@ -22,6 +22,11 @@ _HALVES = (torch.float16, torch.bfloat16)
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
+def _refuse_initial(operator, initial):
+    if initial is not None:
+        raise MXNetError(f"{operator}: initial is not supported yet, received {initial}; leave it out")
+
+
 def _all_axes(data, axes):
     return list(range(data.dim())) if axes is None else axes
 
@@ -75,6 +80,7 @@ prod.dtype_rule(_sum_type_rule)
 @op("_npi_mean")
 def mean(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
     """The mean over axes, of integers in float32; asked for as integers, they are added as such and the fraction is cut off."""
+    _refuse_initial("_npi_mean", initial)
     axes = axes_of("_npi_mean", axis, a.dim())
     if axes == []:
         out = a if a.is_floating_point() else a.to(torch.float32)
@@ -94,6 +100,12 @@ def _(in_types, out_types, *, dtype=None, **_):
     return [given], [dtype or (torch.float32 if given is not None and not given.is_floating_point else given)]
 
 
+def _root(x):
+    """The square root, whose gradient at 0 is 0 instead of infinite: equal numbers have no direction in which they differ most."""
+    flat = x == 0
+    return torch.sqrt(x.masked_fill(flat, 1)).masked_fill(flat, 0)
+
+
 def _moment(name, doc):
     def fn(a, *, axis: Axes = None, dtype: Optional[DType] = None, ddof: int = 0, keepdims: bool = False):
         axes = axes_of(f"_npi_{name}", axis, a.dim())
@@ -104,7 +116,7 @@ def _moment(name, doc):
             values = values.to(dtype)
         out = torch.var(values, axes, correction=ddof, keepdim=keepdims)
         if name == "std":
-            out = torch.sqrt(out)
+            out = _root(out) if out.requires_grad else torch.sqrt(out)
         return convert(out, dtype or a.dtype)
 
     fn.__name__ = fn.__qualname__ = name
@@ -120,6 +132,7 @@ def _extreme(name, function, doc, alias):
     full = f"_np_{name}"
 
     def fn(a, *, axis: Axes = None, keepdims: bool = False, initial: Optional[float] = None):
+        _refuse_initial(full, initial)
         axes = axes_of(full, axis, a.dim())
         if axes == []:
             return a.clone()
@@ -180,13 +193,14 @@ _position("argmax", torch.argmax, "The index of the largest value along `axis`, 
 _position("argmin", torch.argmin, "The index of the smallest value along `axis`, or in the flattened array.")
 
 
-@op("_npi_average", num_outputs=2, inputs_rule=lambda attributes: ("a", "weights") if attributes["weighted"] else ("a",))
+@op("_npi_average", num_outputs=lambda attributes: 1 + attributes["returned"],
+    inputs_rule=lambda attributes: ("a", "weights") if attributes["weighted"] else ("a",))
 def average(a, weights=None, *, axis: Axes = None, returned: bool = False, weighted: bool = True):
-    """The weighted mean over axes, and the sum of the weights."""
+    """The weighted mean over axes; with `returned` also the sum of the weights, one number if all places share them."""
     axes = axes_of("_npi_average", axis, a.dim())
     if not weighted or weights is None:
-        out = torch.mean(a if a.is_floating_point() else a.double(), axes).to(a.dtype)
-        return out, torch.full_like(out, a.numel() / max(out.numel(), 1))
+        out = a.clone() if axes == [] else torch.mean(a if a.is_floating_point() else a.double(), axes).to(a.dtype)
+        return (out, out.new_full((), a.numel() / max(out.numel(), 1))) if returned else out
     if weights.shape != a.shape:
         if axes is None:
             raise MXNetError(f"average: axis must be specified when shapes of a and weights differ, received {tuple(a.shape)} and "
@@ -194,7 +208,11 @@ def average(a, weights=None, *, axis: Axes = None, returned: bool = False, weigh
         if weights.dim() != 1 or len(axes) != 1 or weights.shape[0] != a.shape[axes[0]]:
             raise MXNetError(f"average: 1D weights as long as the one axis expected when shapes of a and weights differ, received "
                              f"{tuple(weights.shape)} for axis {axis} of {tuple(a.shape)}")
-        weights = weights.reshape([-1 if i == axes[0] else 1 for i in range(a.dim())]).expand_as(a)
-    dims = _all_axes(a, axes)
-    total = torch.sum(weights, dims)
-    return torch.sum(a * weights, dims) / total, total
+        vector, weights = weights, weights.reshape([-1 if i == axes[0] else 1 for i in range(a.dim())])
+        total = torch.sum(vector, dtype=a.dtype)
+    else:
+        total = weights.clone() if axes == [] else torch.sum(weights, _all_axes(a, axes), dtype=a.dtype)
+    out = a * weights
+    out = out if axes == [] else torch.sum(out, _all_axes(a, axes), dtype=a.dtype)
+    out = torch.div(out, total, rounding_mode=None if a.is_floating_point() else "trunc")
+    return (out, total) if returned else out

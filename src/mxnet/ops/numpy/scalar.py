@@ -104,6 +104,8 @@ _integer("bitwise_xor", torch.bitwise_xor, "The bits in which x and scalar diffe
 
 def _comparison(name, function, doc):
     def fn(data, *, scalar: float = 1.0, is_int: bool = True):
+        if is_int and not (data.is_floating_point() or data.dtype is torch.bool):
+            scalar = wrap_integer(scalar, data.dtype)  # MXNet compares integers in their own type
         return function(data, scalar)
 
     fn.__name__ = fn.__qualname__ = f"{name}_scalar"

@@ -219,11 +219,13 @@ def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: 
     Parameters
     ----------
     pad_width : tuple of (int, int)
-        How many before and after, for each axis.
+        How many before and after, for each axis. For vectors also two pairs, whose first numbers count: ``((before,), (after,))``.
     mode : str
         A constant, the nearest element, the array mirrored with (``symmetric``) or without its border, or the extremes of the axis.
     """
     widths = ast.literal_eval(pad_width)
+    if data.dim() == 1 and len(widths) == 2:
+        widths = ((widths[0][0], widths[1][0]),)
     if len(widths) != data.dim() or any(len(pair) != 2 or min(pair) < 0 for pair in widths):
         raise MXNetError(f"_npi_pad: `pad_width` must hold a pair of sizes for each of the {data.dim()} axes, received {pad_width}")
     if mode == "constant":
@@ -251,6 +253,11 @@ def diff(a, *, n: int = 1, axis: int = -1):
     return torch.diff(a, n=n, dim=normalize_axis("_npi_diff", axis, a.dim())) if n else a.clone()
 
 
+def _one(like, value):
+    """A vector of one number; whole numbers are cut off and wrap around."""
+    return torch.tensor([value if like.is_floating_point() else int(value)], device=like.device).to(like.dtype)
+
+
 def _ediff_inputs(attributes):
     given = attributes["to_begin_arr_given"] + attributes["to_end_arr_given"]
     return ("input1", "input2", "input3")[:1 + given]
@@ -265,9 +272,9 @@ def ediff1d(input1, input2=None, input3=None, *, to_begin_arr_given: bool = Fals
     begin = extra.pop(0).reshape(-1) if to_begin_arr_given else None
     end = extra.pop(0).reshape(-1) if to_end_arr_given else None
     if to_begin_scalar is not None:
-        begin = input1.new_full((1,), to_begin_scalar)
+        begin = _one(input1, to_begin_scalar)
     if to_end_scalar is not None:
-        end = input1.new_full((1,), to_end_scalar)
+        end = _one(input1, to_end_scalar)
     middle = torch.diff(input1.reshape(-1)) if input1.numel() else input1.reshape(-1)
     return torch.cat([t for t in (begin, middle, end) if t is not None])
 

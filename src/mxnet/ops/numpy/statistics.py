@@ -7,7 +7,7 @@ from ...base import MXNetError
 from ..axes import normalize_axis
 from ..registry import op
 from ..schema import Axes, Optional
-from ._common import require_one_type
+from ._common import InvalidValueError, require_one_type
 
 
 @op("_npi_percentile", no_gradient=True, inputs_rule=lambda attributes: ("a", "q") if attributes["q_scalar"] is None else ("a",))
@@ -32,7 +32,7 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
         raise MXNetError("_npi_percentile: the array holds no elements")
     wanted = torch.tensor(q_scalar, dtype=torch.float64, device=a.device) if q is None else q.double()
     if wanted.device.type != "meta" and not bool(((wanted >= 0) & (wanted <= 100)).all()):
-        raise MXNetError("_npi_percentile: percentiles must be in the range [0, 100]")
+        raise InvalidValueError("_npi_percentile: percentiles must be in the range [0, 100]")
     place = wanted / 100 * (ordered.shape[-1] - 1)
     low, high = place.floor(), place.ceil()
     if interpolation == "lower":
@@ -40,7 +40,7 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
     elif interpolation == "higher":
         out = _at(ordered, high)
     elif interpolation == "nearest":
-        out = _at(ordered, place.round())
+        out = _at(ordered, (place + 0.5).floor())  # halves go up
     else:
         share = (place - low if interpolation == "linear" else (high - low) / 2).to(values.dtype)
         share = share.reshape((*share.shape, *[1] * len(kept)))
@@ -66,7 +66,7 @@ def polyval(p, x):
     """The polynomial with the coefficients `p`, that of the highest power first, at the points `x`."""
     require_one_type("_npi_polyval", p, x)
     if p.dim() != 1:
-        raise MXNetError(f"_npi_polyval: `p` must have one axis, received shape {tuple(p.shape)}")
+        raise InvalidValueError(f"_npi_polyval: `p` must have one axis, received shape {tuple(p.shape)}")
     out = torch.zeros_like(x)
     for coefficient in p:
         out = out * x + coefficient

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ...base import MXNetError
+from ..kernels import nms as kernels
 from ..registry import op
 from ..shapes import unify
 
@@ -33,6 +34,9 @@ def _area(boxes):
 def overlaps(lhs, rhs):
     """Intersection over union of each of the boxes `lhs` (..., 4) with each of `rhs` (..., 4), both in the format 'corner'."""
     shape = lhs.shape[:-1] + rhs.shape[:-1]
+    found = kernels.overlaps(lhs.reshape(-1, 4), rhs.reshape(-1, 4))
+    if found is not None:
+        return found.reshape(shape)
     lhs, rhs = lhs.reshape(-1, 1, 4), rhs.reshape(1, -1, 4)
     size = (torch.minimum(lhs[..., 2:], rhs[..., 2:]) - torch.maximum(lhs[..., :2], rhs[..., :2])).clamp_min(0)
     shared = size.prod(-1)
@@ -56,6 +60,14 @@ def greedy_suppression(boxes, threshold, classes=None, border=0, limit=None, inc
     inclusive : bool
         An overlap equal to the threshold is too much, too.
     """
+    found = kernels.suppress(boxes, threshold, classes, border, limit, inclusive)
+    if found is not None:
+        return found
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        return _greedy_suppression(boxes, threshold, classes, border, limit, inclusive)
+
+
+def _greedy_suppression(boxes, threshold, classes, border, limit, inclusive):
     left, top, right, bottom = np.ascontiguousarray(boxes.T)
     areas = np.maximum(right - left + border, 0) * np.maximum(bottom - top + border, 0)
     alive, stays = np.ones(len(boxes), bool), 0
@@ -70,8 +82,7 @@ def greedy_suppression(boxes, threshold, classes=None, border=0, limit=None, inc
         width = np.maximum(np.minimum(right[i], right[rest]) - np.maximum(left[i], left[rest]) + border, 0)
         height = np.maximum(np.minimum(bottom[i], bottom[rest]) - np.maximum(top[i], top[rest]) + border, 0)
         shared = width * height
-        with np.errstate(invalid="ignore", divide="ignore"):
-            overlap = shared / (areas[i] + areas[rest] - shared)
+        overlap = shared / (areas[i] + areas[rest] - shared)
         gone = overlap >= threshold if inclusive else overlap > threshold
         alive[rest] &= ~gone if classes is None else ~(gone & (classes[rest] == classes[i]))
     return alive

@@ -39,8 +39,11 @@ def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), cli
     half = torch.tensor([(s * height / width * r / 2, s / r / 2) for s, r in shapes], device=data.device)
     y = (torch.arange(height, device=data.device) + offsets[0]) * step_y
     x = (torch.arange(width, device=data.device) + offsets[1]) * step_x
-    center = torch.stack([x.expand(height, width), y.unsqueeze(1).expand(height, width)], -1).unsqueeze(2)
-    anchors = torch.cat([center - half, center + half], -1).reshape(1, -1, 4).to(data.dtype)
+    # The first row of anchors, around y = 0; every other one is that row moved down.
+    row = torch.cat([-half, half], 1).repeat(width, 1, 1)
+    row[..., ::2] += x.reshape(-1, 1, 1)
+    down = row.new_tensor((0.0, 1.0)).repeat(row.numel() // 2)
+    anchors = torch.addr(row.reshape(-1), y, down).reshape(1, -1, 4).to(data.dtype)
     return anchors.clamp(0, 1) if clip else anchors
 
 

@@ -10,6 +10,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import require_ndim
+from ..kernels import regions as kernels
 from ..registry import op
 from ..schema import Fraction, Shape
 from ..shapes import unify
@@ -73,37 +74,48 @@ def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
     pooled_height, pooled_width = pooled_size
     height, width = data.shape[2:]
     corners = _round(rois[:, 1:].detach().float() * spatial_scale)
-    rows, empty_rows = _bins(corners[:, 1], corners[:, 3], pooled_height, height)
-    columns, empty_columns = _bins(corners[:, 0], corners[:, 2], pooled_width, width)
-    images = rois[:, 0].detach().long().cpu().tolist()
+    rows = _bins(corners[:, 1], corners[:, 3], pooled_height, height)
+    columns = _bins(corners[:, 0], corners[:, 2], pooled_width, width)
+    images = rois[:, 0].detach().long()
+    if kernels.usable(data):
+        return kernels.largest(data, images, (*rows, *columns), lambda maps: _pool_largest(maps, images, rows, columns))
+    return _pool_largest(data, images, rows, columns)
+
+
+def _pool_largest(data, images, rows, columns):
+    """ROIPooling of bins that begin and end where `rows` and `columns`, each a pair of (R, bins), say."""
     lowest = torch.finfo(data.dtype).min
+    shape = data.shape[1], rows[0].shape[1], columns[0].shape[1]
     out = []
     # One region after another: their sizes differ, and all at once would need R copies of a feature map.
-    for image, (y, y_inside), (x, x_inside) in zip(images, rows, columns):
+    for image, (y, y_inside), (x, x_inside) in zip(images.cpu().tolist(), _positions(*rows, data.shape[2]), _positions(*columns, data.shape[3])):
         if not 0 <= image < data.shape[0]:
-            out.append(data.new_zeros(data.shape[1], pooled_height, pooled_width))
+            out.append(data.new_zeros(shape))
             continue
         # Columns first: among equal values the first in reading order gets the gradient.
         across = data[image][:, :, x].masked_fill(~x_inside, lowest).max(-1)[0]
         out.append(across[:, y].masked_fill(~y_inside.unsqueeze(-1), lowest).max(2)[0])
     if not out:
-        return data.new_zeros(0, data.shape[1], pooled_height, pooled_width)
-    empty = empty_rows.unsqueeze(2) | empty_columns.unsqueeze(1)
+        return data.new_zeros(0, *shape)
+    empty = (rows[1] <= rows[0]).unsqueeze(2) | (columns[1] <= columns[0]).unsqueeze(1)
     return torch.stack(out).masked_fill(empty.unsqueeze(1), 0)
 
 
 def _bins(start, end, count, size):
-    """For each region the positions in each of its `count` bins along one axis: ([(positions, which are real)], empty bins)."""
+    """Where each of the `count` bins of each region begins and ends along one axis: two of (R, count)."""
     length = (end - start + 1).clamp_min(1)
     step = (length / count).unsqueeze(1)
     number = torch.arange(count, device=start.device, dtype=start.dtype)
     first = (torch.floor(number * step) + start.unsqueeze(1)).clamp(0, size).long()
     last = (torch.ceil((number + 1) * step) + start.unsqueeze(1)).clamp(0, size).long()
-    found = []
-    for a, widest in zip(zip(first, last), (last - first).amax(1).clamp_min(1).cpu().tolist()):
-        positions = a[0].unsqueeze(1) + torch.arange(widest, device=start.device)
-        found.append((positions.clamp_max(size - 1), positions < a[1].unsqueeze(1)))
-    return found, last <= first
+    return first, last
+
+
+def _positions(first, last, size):
+    """For each region the positions in each of its bins, and which of them are real."""
+    for begin, end, widest in zip(first, last, (last - first).amax(1).clamp_min(1).cpu().tolist()):
+        positions = begin.unsqueeze(1) + torch.arange(widest, device=first.device)
+        yield positions.clamp_max(size - 1), positions < end.unsqueeze(1)
 
 
 roi_pooling.shape_rule(_pooled_rule())
@@ -115,12 +127,15 @@ def _interpolation_weights(start, bin_size, bins, samples, size):
 
     Each bin averages `samples` (one number a region) evenly spaced linear interpolations.
     """
+    # A region without extent, turned inside out or not of numbers has no samples, and gives zeros.
+    samples = samples.nan_to_num(0, 0, 0)
     most = max(int(samples.max().cpu()), 1) if samples.numel() else 1
     step = torch.arange(most, device=start.device, dtype=start.dtype)
-    inside_bin = (step + 0.5) * (bin_size / samples).unsqueeze(1)
+    inside_bin = (step + 0.5) * (bin_size / samples.clamp_min(1)).unsqueeze(1)
     point = (start.unsqueeze(1) + torch.arange(bins, device=start.device) * bin_size.unsqueeze(1)).unsqueeze(2) + inside_bin.unsqueeze(1)
-    weight = ((point >= -1) & (point <= size) & (step < samples.unsqueeze(1)).unsqueeze(1)) / samples.reshape(-1, 1, 1)
-    point = point.clamp(0, size - 1)
+    used = (point >= -1) & (point <= size) & (step < samples.unsqueeze(1)).unsqueeze(1)
+    weight = used / samples.clamp_min(1).reshape(-1, 1, 1)
+    point = torch.where(used, point, 0).clamp(0, size - 1)
     low = point.floor()
     rest = point - low
     low = low.long()
@@ -129,20 +144,29 @@ def _interpolation_weights(start, bin_size, bins, samples, size):
     return weights.scatter_add_(2, (low + 1).clamp_max(size - 1), weight * rest)
 
 
+def _pool_weighted(data, images, rows, columns, groups=None):
+    """``sum_hw rows[r, p, h] * columns[r, q, w] * data[image of r, c, h, w]`` as (R, C, p, q).
+
+    With `groups` (down, right), bin (p, q) reads the one of that many groups of channels that belongs to it.
+    """
+    def in_torch(maps):
+        return _pool_by_weights(maps, images, rows, columns) if groups is None \
+            else _pool_position_sensitive(maps, images, rows, columns, groups)
+    return kernels.weighted(data, images, rows, columns, groups, in_torch) if kernels.usable(data) else in_torch(data)
+
+
 def _pool_by_weights(data, images, rows, columns):
-    """``sum_hw rows[r, p, h] * columns[r, q, w] * data[image of r, c, h, w]`` as (R, C, p, q)."""
     channels, height, width = data.shape[1:]
     out = []
     # In portions, since the step between holds p x C x W numbers for each region.
     for image, p, q in zip(images.split(16), rows.split(16), columns.split(16)):
         maps = data[image].transpose(1, 2).reshape(len(image), height, channels * width)
-        between = torch.bmm(p, maps).reshape(len(image), -1, width)
+        between = torch.bmm(p, maps).reshape(len(image), p.shape[1] * channels, width)
         out.append(torch.bmm(between, q.mT).reshape(len(image), p.shape[1], channels, q.shape[1]).transpose(1, 2))
     return torch.cat(out) if out else data.new_zeros(0, channels, rows.shape[1], columns.shape[1])
 
 
 def _pool_position_sensitive(data, images, rows, columns, groups):
-    """Like `_pool_by_weights`, but bin (p, q) reads the one of the `groups` (down, right) of channels that belongs to it."""
     bins = rows.shape[1], columns.shape[1]
     depth = data.shape[1] // (groups[0] * groups[1])
     pick = [torch.arange(b, device=data.device) * g // b for b, g in zip(bins, groups)]
@@ -184,11 +208,11 @@ def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample
     columns, images = weights[1].to(data.dtype), images.clamp_min(0)
     _check_images("ROIAlign", images, data.shape[0])
     if not position_sensitive:
-        return _pool_by_weights(data, images, rows, columns)
+        return _pool_weighted(data, images, rows, columns)
     if data.shape[1] % math.prod(pooled_size):
         raise MXNetError(f"ROIAlign: position_sensitive needs a pooled_size whose area divides the {data.shape[1]} channels, "
                          f"received {pooled_size}")
-    return _pool_position_sensitive(data, images, rows, columns, pooled_size)
+    return _pool_weighted(data, images, rows, columns, pooled_size)
 
 
 def _split_rois(rois):
@@ -279,7 +303,7 @@ def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, poole
     x, y, width, height = _psroi_corners(rois, spatial_scale)
     rows = _mean_weights(y, height, pooled_size, data.shape[2]).to(data.dtype)
     columns = _mean_weights(x, width, pooled_size, data.shape[3]).to(data.dtype)
-    return _pool_position_sensitive(data, images, rows, columns, (groups, groups))
+    return _pool_weighted(data, images, rows, columns, (groups, groups))
 
 
 @op("_contrib_DeformablePSROIPooling",

@@ -1,0 +1,26 @@
+"""NumPy operators that make arrays out of attributes; values from MXNet 1.9.1 where nothing else is said."""
+import pytest
+
+import mxnet as mx
+from mxnet import np
+from mxnet.ndarray import dispatch
+from mxnet.ops import registry
+
+
+@pytest.fixture(autouse=True)
+def numpy_mode():
+    with mx.util.np_shape(True), mx.util.np_array(True):
+        yield
+
+
+def call(name, *arrays, **attributes):
+    return dispatch.invoke(registry.get(name), list(arrays), {k: str(v) for k, v in attributes.items()}, None, np.ndarray).asnumpy().tolist()
+
+
+def test_arange_of_whole_numbers_has_a_whole_step():
+    assert np.arange(0, 3, 0.5, dtype="int32").asnumpy().tolist() == [0] * 6
+    assert np.arange(1, -3, -1.5, dtype="int64").asnumpy().tolist() == [1, 0, -1]
+    with pytest.raises(mx.base.MXNetError, match="_npi_arange: only repeat=1 is supported, received 2"):
+        call("_npi_arange", start=1, stop=3, repeat=2)
+    with pytest.raises(mx.base.MXNetError, match="_npi_arange: `stop` must be given"):
+        call("_npi_arange", start=1, infer_range=True)

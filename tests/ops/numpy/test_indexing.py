@@ -1,0 +1,42 @@
+"""NumPy operators that select, count, insert and delete elements; values from MXNet 1.9.1 where nothing else is said."""
+import pytest
+
+import mxnet as mx
+from mxnet import np
+from mxnet.ndarray import dispatch
+from mxnet.ops import registry
+
+
+@pytest.fixture(autouse=True)
+def numpy_mode():
+    with mx.util.np_shape(True), mx.util.np_array(True):
+        yield
+
+
+def call(name, *arrays, **attributes):
+    return dispatch.invoke(registry.get(name), list(arrays), {k: str(v) for k, v in attributes.items()}, None, np.ndarray).asnumpy().tolist()
+
+
+def test_delete_takes_a_step_for_a_slice_whatever_else_is_given():
+    a = np.array([1.0, 2, 3, 4])
+    assert call("_npi_delete", a, start=0, stop=4, step=3, int_ind=1) == [2, 3]
+    assert call("_npi_delete", a, int_ind=1) == [1, 3, 4]
+    assert call("_npi_delete", np.array(3.0), int_ind=-2, axis=1) == 3
+    with pytest.raises(mx.base.MXNetError, match="_npi_delete: `step` must not be 0"):
+        call("_npi_delete", a, step=0)
+
+
+def test_insert_scalar_begins_at_the_front_without_an_index():
+    assert call("_npi_insert_scalar", np.array([1.0, 2]), val=5) == [5, 1, 2]
+    assert call("_npi_insert_scalar", np.array([[1.0], [2]]), np.array([5.0, 6]), axis=1) == [[5, 1], [6, 2]]
+
+
+def test_bincount_of_a_number_and_with_a_negative_length():
+    assert call("_npi_bincount", np.array(2, dtype="int32")) == [0, 0, 1]
+    assert call("_npi_bincount", np.array([1, 1], dtype="int32"), minlength=-1) == [0, 2]
+
+
+@pytest.mark.parametrize("shape, text", [((3,), "at least 2-d"), ((2, 3), r"all dimensions of input must be of equal length, received \(2, 3\)")])
+def test_diag_indices_from_refuses_what_has_no_square_diagonal(shape, text):
+    with pytest.raises(ValueError, match=f"_npi_diag_indices_from: .*{text}"):
+        np.diag_indices_from(np.ones(shape))

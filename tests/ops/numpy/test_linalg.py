@@ -1,0 +1,82 @@
+"""NumPy operators that multiply; values from MXNet 1.9.1 where nothing else is said."""
+import pytest
+
+import mxnet as mx
+from mxnet import np
+from mxnet.ndarray import dispatch
+from mxnet.ops import registry
+
+
+@pytest.fixture(autouse=True)
+def numpy_mode():
+    with mx.util.np_shape(True), mx.util.np_array(True):
+        yield
+
+
+def call(name, *arrays, **attributes):
+    return dispatch.invoke(registry.get(name), list(arrays), {k: str(v) for k, v in attributes.items()}, None, np.ndarray).asnumpy().tolist()
+
+
+def test_einsum_of_booleans():
+    a = np.array([[True, False], [False, False]], dtype="bool")
+    assert call("_npi_einsum", a, num_args=1, subscripts="ij->i") == [True, False]
+    assert call("_npi_einsum", a, a, num_args=2, subscripts="ij,kj->ik") == [[True, False], [False, False]]
+
+
+def test_matrix_norms_of_batches():
+    norms = np.linalg.norm(np.arange(12).reshape(2, 2, 3), ord=2)
+    assert norms.asnumpy().tolist() == pytest.approx([7.3484693, 21.23394])
+
+
+def near(array, values):
+    return array.asnumpy().reshape(-1).tolist() == pytest.approx(values, abs=1e-5)
+
+
+def test_the_largest_element_of_each_right_singular_vector_is_positive():
+    ut, values, v = np.linalg.svd(np.array([[1.0, 2, 0], [-3, 1, 1]]))
+    assert near(ut, [0.1601823, 0.9870874, -0.9870874, 0.1601823])
+    assert near(values, [3.3409996, 2.1994824])
+    assert near(v, [0.9342846, -0.1995579, -0.2954467, 0.2302999, 0.9703907, 0.0728273])
+
+
+@pytest.mark.parametrize("half", "LU")
+def test_the_largest_element_of_each_eigenvector_is_positive(half):
+    values, vectors = np.linalg.eigh(np.array([[4.0, 1], [1, 2]]), half)
+    assert near(values, [1.5857865, 4.4142137])
+    assert near(vectors, [-0.3826834, 0.9238795, 0.9238795, 0.3826834])
+
+
+@pytest.mark.parametrize("name", ["eig", "eigh", "eigvals", "eigvalsh"])
+@pytest.mark.parametrize("dtype, expected", [("float32", "float32"), ("int32", "float64"), ("uint8", "float64"), ("float64", "float64")])
+def test_eigenvalues_of_integers_are_float64(name, dtype, expected):
+    found = getattr(np.linalg, name)(np.array([[2, 0], [0, 5]], dtype=dtype))
+    assert {a.dtype.name for a in (found if isinstance(found, tuple | list) else [found])} == {expected}
+
+
+@pytest.mark.parametrize("first, second, expected", [("float32", "float32", "float32"), ("float32", "float64", "float64"),
+                                                     ("int32", "int32", "float64"), ("uint8", "float32", "float64")])
+def test_systems_of_equations_are_solved_in_float64_unless_both_sides_are_float32(first, second, expected):
+    x = np.linalg.solve(np.array([[4, 1], [1, 3]], dtype=first), np.array([1, 2], dtype=second))
+    assert x.dtype == expected and near(x, [0.0909091, 0.6363636])
+    x = np.linalg.tensorsolve(np.array([[[4, 0], [0, 2]]], dtype=first), np.array([[1, 3]], dtype=second))
+    assert x.dtype == expected and near(x, [0.25, 1.5])
+    a, b = (mx.sym.var(n).as_np_ndarray() for n in "ab")
+    assert mx.sym.np.linalg.solve(a, b).infer_type(a=first, b=second)[1][0].__name__ == expected
+
+
+def test_systems_of_equations_in_half_precision_are_refused():
+    with pytest.raises(mx.base.MXNetError, match="_npi_solve: torch.float16 is not supported; convert with astype"):
+        np.linalg.solve(np.eye(2, dtype="float16"), np.ones(2, dtype="float16")).wait_to_read()
+
+
+def test_cholesky_gives_the_lower_triangle_or_the_upper():
+    a = np.array([[4.0, 1], [1, 3]])
+    assert call("_npi_cholesky", a) == [pytest.approx([2, 0]), pytest.approx([0.5, 1.6583124])]
+    assert call("_npi_cholesky", a, lower=False) == [pytest.approx([2, 0.5]), pytest.approx([0, 1.6583124])]
+
+
+def test_pseudo_inverse_does_not_look_at_hermitian():
+    a = np.array([[4.0, 1], [2, 3]])
+    expected = [pytest.approx([0.3, -0.1], abs=1e-5), pytest.approx([-0.2, 0.4], abs=1e-5)]
+    assert call("_npi_pinv_scalar_rcond", a, rcond=1e-5, hermitian=True) == expected
+    assert call("_npi_pinv", a, np.array(1e-5), hermitian=True) == expected
