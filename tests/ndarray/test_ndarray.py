@@ -251,3 +251,12 @@ def test_files_of_empty_arrays_need_the_mode_they_were_saved_in(tmp_path):
         assert mx.nd.load(name)[0].shape == (0, 4)
     with pytest.raises(mx.MXNetError, match=r"shape \(0, 4\) was saved with NumPy's shape semantics; load it inside mx.np_shape\(True\)"):
         mx.nd.load(name)
+
+
+def test_a_gradient_that_torch_left_out_is_zero():
+    from mxnet.ndarray.ndarray import Marked
+    buffer = mx.nd.ones(2)
+    Marked(buffer, "add").deliver(torch.zeros(2, requires_grad=True))
+    assert buffer.asnumpy().tolist() == [1, 1]
+    Marked(buffer, "write").deliver(torch.zeros(2, requires_grad=True))
+    assert buffer.asnumpy().tolist() == [0, 0]

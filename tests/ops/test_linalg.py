@@ -1,4 +1,5 @@
 """Errors and partial shapes of the linalg family; values and gradients are compared in test_arrays_against_oracle.py."""
+import numpy as np
 import pytest
 
 import mxnet as mx
@@ -46,6 +47,16 @@ def test_results_of_one_matrix_have_one_axis():
     assert mx.nd.linalg.det(eye).shape == (1,) and abs(mx.nd.linalg.det(eye).asscalar() - 6) < 1e-6
     assert [o.shape for o in mx.nd.linalg.slogdet(eye)] == [(1,), (1,)]
     assert mx.nd.linalg.sumlogdiag(eye).shape == mx.nd.dot(eye[0], eye[1]).shape == (1,)
+
+
+def test_the_gradient_of_slogdet_is_zero_for_a_singular_matrix_and_through_the_sign():
+    a = mx.nd.array([[[1, 2], [2, 4]], [[1, 2], [3, 4]]])
+    a.attach_grad()
+    for heads, expected in (((1,), [[[0, 0], [0, 0]], [[-2, 1.5], [1, -0.5]]]), ((0,), np.zeros((2, 2, 2)))):
+        with mx.autograd.record():
+            out = mx.nd.linalg.slogdet(a)
+        mx.autograd.backward([out[i] for i in heads])
+        np.testing.assert_allclose(a.grad.asnumpy(), expected, rtol=1e-5)
 
 
 def test_output_names():

@@ -14,6 +14,7 @@ def onednn(monkeypatch):
     monkeypatch.setattr(products, "_prefers_onednn", lambda: True)
     monkeypatch.setattr(products, "_WEIGHT", 0)
     monkeypatch.setattr(products, "_WORK", 0)
+    monkeypatch.setattr(products, "_WORK_IN_BATCH", 0)
     calls, original = [], products._onednn
     monkeypatch.setattr(products, "_onednn", lambda *a: calls.append(a) or original(*a))
     return calls

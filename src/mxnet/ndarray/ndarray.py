@@ -26,7 +26,7 @@ class Marked:
     def deliver(self, leaf):
         """Take a finished gradient from torch's leaf tensor."""
         gradient, leaf.grad = leaf.grad, None
-        self.take(gradient)
+        self.take(torch.zeros_like(leaf) if gradient is None else gradient)  # None: nothing depends on it, a torch operator found
 
     def take(self, gradient):
         """Write or add a gradient tensor that nobody else holds."""

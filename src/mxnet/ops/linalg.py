@@ -342,3 +342,11 @@ def slogdet(A):
     _require_square("linalg_slogdet", A)
     sign, logarithm = torch.linalg.slogdet(A)
     return _at_least_1d(sign), _at_least_1d(logarithm)
+
+
+@slogdet.gradient
+def _(out_grads, inputs, outputs):
+    # Of a singular matrix 0, as in MXNet: its logarithm is -inf.
+    singular = (outputs[0] == 0).view(inputs[0].shape[:-2])[..., None, None]
+    inverse = torch.linalg.inv(torch.where(singular, torch.eye(inputs[0].shape[-1], dtype=inputs[0].dtype, device=inputs[0].device), inputs[0]))
+    return inverse.mT * out_grads[1].view(inputs[0].shape[:-2])[..., None, None].masked_fill(singular, 0)

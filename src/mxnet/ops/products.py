@@ -9,7 +9,8 @@ import pathlib
 import torch
 
 _WEIGHT = 1 << 14  # elements of the second matrix, and
-_WORK = 1 << 21  # multiplications, from which on calling oneDNN pays
+_WORK = 1 << 21  # multiplications, from which on calling oneDNN pays, and
+_WORK_IN_BATCH = 1 << 23  # those of each product of a batch: one after another is an effort
 
 
 @functools.cache
@@ -41,8 +42,8 @@ def matmul(a, b):
 
 def batched(a, b):
     """The products of two batches of matrices, (..., n, k) and (..., k, m); their leading axes are the same."""
-    if (a.dim() < 3 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2] or b.shape[-1] * b.shape[-2] < _WEIGHT
-            or not a.numel() or not b.numel() or not _suits(_first(a), _first(b), None) or a.dtype is not b.dtype):
+    if (a.dim() < 3 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2] or a.shape[-2] * b.shape[-1] * b.shape[-2] < _WORK_IN_BATCH
+            or not a.numel() or not b.numel() or not _suits(_first(a), _first(b), None)):
         return torch.matmul(a, b)
     if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad):
         return _Batched.apply(a, b)
