@@ -208,3 +208,14 @@ def test_rand_zipfian():
     np.testing.assert_allclose(got[1].asnumpy(), [0.49815515], rtol=1e-6)
     classes = got[0].asnumpy().astype("float64")
     np.testing.assert_allclose(got[2].asnumpy(), np.log((classes + 2) / (classes + 1)) / np.log(6) * 4, rtol=1e-9)
+
+
+def test_a_loop_over_numbers():
+    out, state = mx.sym.contrib.foreach(lambda x, y: (x * 2 + y, y + x), mx.sym.var("d"), mx.sym.var("s"))
+    both = mx.sym.Group([out, state])
+    assert both.infer_shape(d=(3,), s=(1,)) == ([(3,), (1,)], [(3, 1), (1,)], [])
+    executor = both.bind(mx.cpu(), {"d": mx.nd.array([1, 2, 3]), "s": mx.nd.array([10])}, args_grad={"d": mx.nd.zeros(3), "s": mx.nd.zeros(1)})
+    stacked, last = executor.forward(is_train=True)
+    assert stacked.asnumpy().tolist() == [[12], [15], [19]] and last.asnumpy().tolist() == [16]
+    executor.backward([mx.nd.ones((3, 1)), mx.nd.ones(1)])
+    assert executor.grad_dict["d"].asnumpy().tolist() == [5, 4, 3]

@@ -1,6 +1,7 @@
 """How loops and branches of a graph run: their subgraphs, lowered like any graph, under Python's own ``for``, ``while`` and ``if``."""
 import torch
 
+from .. import util
 from ..base import MXNetError
 from ..symbol import control_flow, inference
 from ..symbol.node import topological
@@ -54,7 +55,7 @@ def _foreach(name, attributes, body):
             raise MXNetError(f"{name}: the arrays looped over must have first axes of one length, received {sorted(lengths)}")
         values = list(inputs)
         rows = []
-        for elements in zip(*(t.unbind(0) for t in inputs[:n_data])):
+        for elements in zip(*map(_elements, inputs[:n_data])):
             values[:n_data] = elements
             results = body([values[p] for p in places])
             rows.append(results[:n_out])
@@ -62,11 +63,16 @@ def _foreach(name, attributes, body):
         if rows:
             stacked = [torch.stack(r) for r in zip(*rows)]
         else:
-            values[:n_data] = [t.new_zeros(t.shape[1:]) for t in inputs[:n_data]]
+            values[:n_data] = [_elements(t.new_zeros((1, *t.shape[1:])))[0] for t in inputs[:n_data]]
             stacked = body.empty([values[p] for p in places], 0)[:n_out]
         return _fresh((*stacked, *values[n_data:n_data + n_states]), inputs)
 
     return foreach
+
+
+def _elements(data):
+    """What a loop over `data` sees: numbers have the shape (1,) where there are no scalars."""
+    return (data.unsqueeze(1) if data.dim() == 1 and not util.is_np_shape() else data).unbind(0)
 
 
 def _while_loop(name, attributes, condition, body):

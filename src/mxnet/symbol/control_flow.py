@@ -3,6 +3,7 @@
 How such a node comes about is in `contrib`, how it runs in ``graph.control_flow``. What the node's graphs take from its inputs is said by
 attributes, lists of positions ("locs") that mean the same in MXNet's files.
 """
+from .. import util
 from ..base import MXNetError
 from ..ops.registry import OPERATORS, Operator
 from ..ops.schema import Shape, Training
@@ -56,11 +57,17 @@ def _merge(shapes, places, found):
 
 
 def _row(shape):
-    return None if shape is None else shape[1:]
+    """The shape of an element of an array that is looped over. Without NumPy's shapes there are no scalars: a number has shape (1,)."""
+    return None if shape is None else shape[1:] or (() if util.is_np_shape() else (1,))
 
 
 def _stacked(count, row):
     return None if row is None else (count, *row)
+
+
+def _looped(count, element):
+    """The shape of the array with these elements, where they tell: (1,) may be a number."""
+    return None if element == (1,) and not util.is_np_shape() else _stacked(count, element)
 
 
 def _raise_unsupported(name):
@@ -117,7 +124,7 @@ def _foreach_shapes(in_shapes, out_shapes, subgraphs, in_data_locs, num_out_data
     for _ in range(2):  # a second round where the first has found a state's shape
         rows = [_row(ins[p]) if p < n_data else ins[p] for p in places]
         found, results = infer(subgraphs[0], rows, [*map(_row, outs[:num_out_data]), *outs[num_out_data:]])
-        _merge(ins, places, [_stacked(count, s) if p < n_data else s for p, s in zip(places, found)])
+        _merge(ins, places, [_looped(count, s) if p < n_data else s for p, s in zip(places, found)])
         _merge(outs, range(len(outs)), [_stacked(count, s) for s in results[:num_out_data]] + results[num_out_data:])
         for i in range(n_states):
             if known(outs[num_out_data + i]) or ins[n_data + i] is None or not known(ins[n_data + i]):

@@ -243,13 +243,19 @@ def _add_windows(columns, kernel, stride, dilate, padded):
     columns = columns.reshape(batch, channels, math.prod(kernel), *counts)
     image = columns.new_zeros(batch, channels, *padded)
     for k, position in enumerate(product(*map(range, kernel))):
-        image[(..., *(slice(p * d, p * d + (c - 1) * s + 1, s) for p, d, c, s in zip(position, dilate, counts, stride)))] += columns[:, :, k]
+        place = _within(slice(p * d, p * d + (c - 1) * s + 1, s) for p, d, c, s in zip(position, dilate, counts, stride))
+        image[place] += columns[:, :, k]
     return image
 
 
 def _inner(image, sizes, pad):
     """`image` without its margins."""
-    return image[(..., *(slice(p, p + s) for p, s in zip(pad, sizes)))].contiguous()
+    return image[_within(slice(p, p + s) for p, s in zip(pad, sizes))].contiguous()
+
+
+def _within(slices):
+    """The index that takes these slices of the spatial axes."""
+    return (slice(None), slice(None), *slices)
 
 
 def _margins(pad):
