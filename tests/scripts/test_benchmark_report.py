@@ -1,0 +1,69 @@
+"""What benchmarks/run.py makes of its measurements: who the rival is, the ratio, the table. Nothing is timed here."""
+import math
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
+import report  # noqa: E402
+import rows  # noqa: E402
+
+MACHINE = {"processor": "a processor", "cores": 2, "memory": "8 GB", "system": "", "python": "3.11", "versions": {"Remex": "0.1"}, "commit": "abc",
+           "date": "2026-11-21"}
+
+
+def measured(task="scoring", network="resnet50", batch=1, failures=(), **values):
+    row = next(r for r in rows.rows([task]) if r["network"] == network and r["batch"] == batch)
+    return {**row, "values": {name.replace("_", " "): v for name, v in values.items()}, "failures": dict(failures), "others": 0.01,
+            "machine": MACHINE}
+
+
+def test_the_best_peer_is_the_rival_by_its_median():
+    found = report.ratio(measured(Remex=[0.01, 0.02, 0.03], MXNet=[0.05, 0.05, 0.001], OpenVINO=[0.03, 0.03, 0.1]))
+    assert found == (pytest.approx(1.5), "OpenVINO")
+
+
+def test_a_goal_may_name_the_rival():
+    assert report.ratio(measured("mlp", "mlp", 8, Remex=[1e-5], PyTorch=[3e-5], MXNet=[2e-5])) == (pytest.approx(3), "PyTorch")
+    module = measured("module", Remex=[0.98], Remex_Module=[1.0])
+    assert report.ratio(module) == (pytest.approx(0.98), "Remex")
+
+
+def test_no_ratio_without_both():
+    assert math.isnan(report.ratio(measured(Remex=[1.0]))[0]) and math.isnan(report.ratio(measured(MXNet=[1.0]))[0])
+
+
+def test_every_goal_has_rows_and_every_row_has_remex_first():
+    for task in rows.GOALS:
+        found = rows.rows([task])
+        assert found
+        assert all(rows.peers(row)[0] in (rows.REMEX, rows.MODULE) for row in found)
+        assert len({rows.label(row) for row in found}) == len(found)
+
+
+def test_an_unknown_task_is_named():
+    with pytest.raises(SystemExit, match="no task 'speed'; there are scoring, scoring-bf16"):
+        rows.rows(["speed"])
+
+
+def test_the_table_says_what_was_measured_and_what_was_not():
+    text = report.table("scoring", [
+        measured(batch=8, Remex=[0.02] * 3, OpenVINO=[0.01] * 3, MXNet=[0.09] * 2, failures={"ONNX Runtime": "onnxruntime is not installed"}),
+        measured(batch=1, Remex=[0.01] * 3, OpenVINO=[0.02] * 3)])
+    lines = text.splitlines()
+    assert "**1.000** in the geometric mean of 2 rows (goal 1.00); lowest 0.500 (resnet50, batch 8)." in text
+    first, second = (line for line in lines if line.startswith("| resnet50"))
+    assert first.startswith("| resnet50, batch 1 | 10 | 20 | - |") and "| 2.000 | OpenVINO | 100.0 |" in first
+    assert "| 90~ |" in second and "| 0.500 | OpenVINO | 400.0 |" in second
+    assert "- ONNX Runtime: onnxruntime is not installed" in lines
+    assert "a processor, 2 cores, 8 GB; Python 3.11; Remex 0.1; commit abc; 2026-11-21." in lines
+
+
+def test_results_are_kept_and_taken_up_again(tmp_path):
+    assert report.load(tmp_path, "mlp") == {"task": "mlp", "rows": {}}
+    stored = {"task": "mlp", "rows": {"mlp, batch 8": measured("mlp", "mlp", 8, Remex=[1e-5], PyTorch=[2e-5])}}
+    report.save(tmp_path, "mlp", stored)
+    assert report.load(tmp_path, "mlp")["rows"].keys() == {"mlp, batch 8"}
+    report.write(tmp_path, "mlp")
+    assert (tmp_path / "mlp.md").read_text().startswith("# mlp: milliseconds per call")
