@@ -19,6 +19,8 @@ import rows
 from processes import Failed, Pool, environment, missing
 
 TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1}
+# Losses after a step: ResNet-50's gradients in float32 are 2 % (Remex) and 3 % (PyTorch) off those in float64.
+TRAINED_TOLERANCE = 0.03
 
 
 def arguments():
@@ -134,7 +136,8 @@ class Row:
         if self.reference is None:
             self.reference = result
         difference = float(np.abs(result - self.reference).max() / np.abs(self.reference).max())
-        if not difference < TOLERANCE[self.row["dtype"]]:
+        trains = TRAINED_TOLERANCE if self.row.get("mode") == "training" else 0
+        if not difference < max(TOLERANCE[self.row["dtype"]], trains):
             raise Failed(f"its result differs by {difference:.2g}")
 
     def _round(self, peer):
