@@ -22,7 +22,7 @@ def keep_memory():
     libc = ctypes.CDLL(None)
     m_trim_threshold, m_mmap_max = -1, -4
     libc.mallopt(m_mmap_max, 0)
-    libc.mallopt(m_trim_threshold, 2 ** 31 - 1)
+    libc.mallopt(m_trim_threshold, -1)
 
 
 def timed(function):

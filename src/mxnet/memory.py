@@ -9,7 +9,7 @@ import os
 import sys
 
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # glibc's malloc.h
-_KEEP = 2 ** 31 - 1  # mallopt takes an int; free memory beyond it at the top of the heap goes back
+_KEEP = -1  # never give free memory at the top of the heap back
 _POOLED, _UNPOOLED = ("Naive", "Round"), "Unpooled"
 kept = False
 

@@ -59,7 +59,8 @@ def test_a_hybridized_block_trains_as_its_operators_do(kernel, monkeypatch):
     found, net = trained(True)
     report = net._cached_op._runner.reports[True, torch.device("cpu")]
     assert report == ["layout: 3 convolutions with channels last, 1 arrays reordered before and 1 after them",
-                      "fusion: 1 x batch norm", "fusion: 1 x batch norm + relu", "fusion: 1 x batch norm + add + relu"]
+                      "fusion: 1 x batch norm", "fusion: 1 x batch norm + relu", "fusion: 1 x batch norm + add + relu",
+                      "kernels: 3 x convolution"]
     for f, e in zip(found, expected):
         np.testing.assert_allclose(f, e, rtol=2e-3, atol=1e-5 * np.abs(e).max() + 1e-6)
 

@@ -1,7 +1,10 @@
-"""The fusion passes for torch: batch normalization with the addition and the rectifier behind it; rectifiers in place."""
+"""The fusion passes for torch: batch normalization with the addition and the rectifier behind it; rectifiers in place; convolutions that
+take their weights as they are."""
 import torch
 
 from ..ops.kernels.batch_norm import batch_norm
+from ..ops.kernels.convolution import convolution
+from .layout import convolves
 from .program import operator_of
 
 
@@ -34,7 +37,7 @@ def rectify(data):
 
 def apply(module):
     """Rewrite the graph; returns what was done, as lines of a report."""
-    return fuse_batch_norms(module) + rectify_in_place(module)
+    return fuse_batch_norms(module) + rectify_in_place(module) + direct_convolutions(module)
 
 
 def rectify_in_place(module):
@@ -47,6 +50,16 @@ def rectify_in_place(module):
             node.target, node.args, node.kwargs = rectify, node.args[:1], {}
             count += 1
     return [f"memory: {count} x relu in place"] if count else []
+
+
+def direct_convolutions(module):
+    """Let two-dimensional convolutions of one group run on our own kernel."""
+    count = 0
+    for node in module.graph.nodes:
+        if node.op == "call_function" and convolves(node) and node.kwargs.get("num_group", 1) == 1:
+            node.target = convolution
+            count += 1
+    return [f"kernels: {count} x convolution"] if count else []
 
 
 def fuse_batch_norms(module):

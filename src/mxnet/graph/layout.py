@@ -24,7 +24,8 @@ def standard(data):
     return data.contiguous()
 
 
-def _convolves(node):
+def convolves(node):
+    """Whether the node is a convolution in two dimensions with the channels first."""
     op = operator_of(node)
     return op is not None and op.name == "Convolution" and len(node.kwargs["kernel"]) == 2 and node.kwargs.get("layout") in (None, "NCHW")
 
@@ -32,7 +33,7 @@ def _convolves(node):
 def apply(module):
     """Rewrite the graph; returns what was done, as lines of a report."""
     graph = module.graph
-    convolutions = [n for n in graph.nodes if _convolves(n)]
+    convolutions = [n for n in graph.nodes if convolves(n)]
     if not convolutions:
         return []
     last, moved = set(), {}
@@ -51,7 +52,7 @@ def apply(module):
         if node.op != "call_function":
             continue
         op = operator_of(node)
-        if _convolves(node):
+        if convolves(node):
             if node.args[0] not in last:
                 node.update_arg(0, other(node.args[0], channels_last, node))
             last.add(node)
@@ -68,7 +69,7 @@ def apply(module):
 def weights(module):
     """Positions of the inputs that are weights of convolutions with their channels last, and whose order in memory matters."""
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
-    read = {n.args[1] for n in module.graph.nodes if _convolves(n) and n.kwargs["kernel"] != (1, 1)}
+    read = {n.args[1] for n in module.graph.nodes if convolves(n) and n.kwargs["kernel"] != (1, 1)}
     # With mixed precision a convolution reads a copy of another type, which keeps the order.
     read |= {n.args[0] for n in read if (op := operator_of(n)) is not None and op.name == "amp_cast" and len(n.users) == 1}
     return tuple(i for i, n in enumerate(placeholders) if n in read and len(n.users) == 1)

@@ -1,0 +1,127 @@
+"""The kernel of convolution, its gradients, and what it leaves to torch."""
+import numpy as np
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet.ops import kernels
+from mxnet.ops.kernels import convolution as kernel
+
+pytestmark = pytest.mark.skipif(kernels.load("convolution") is None, reason="no C++ compiler")
+
+# data, filters, kernel, stride, pad, dilate
+SHAPES = {
+    "1x1": ((2, 32, 5, 7), 48, (1, 1), (1, 1), (0, 0), (1, 1)),
+    "1x1 stride 2": ((2, 16, 7, 6), 32, (1, 1), (2, 2), (0, 0), (1, 1)),
+    "3x3": ((2, 32, 7, 7), 64, (3, 3), (1, 1), (1, 1), (1, 1)),
+    "3x3 without padding": ((1, 48, 6, 5), 16, (3, 3), (1, 1), (0, 0), (1, 1)),
+    "3x3 stride 2": ((2, 16, 9, 8), 80, (3, 3), (2, 2), (1, 1), (1, 1)),
+    "3x3 dilated": ((1, 80, 9, 9), 32, (3, 3), (1, 1), (2, 2), (2, 2)),
+    "more padding than the kernel reaches": ((1, 16, 4, 4), 16, (3, 3), (1, 1), (3, 2), (1, 1)),
+    "1x7": ((2, 16, 9, 9), 96, (1, 7), (1, 1), (0, 3), (1, 1)),
+    "taps that never meet the image": ((1, 16, 2, 2), 16, (5, 5), (1, 1), (2, 2), (1, 1)),
+    "stride beyond the kernel": ((1, 32, 11, 10), 16, (2, 2), (3, 4), (0, 0), (1, 1)),
+    "many rows": ((3, 16, 30, 31), 112, (3, 3), (1, 1), (1, 1), (1, 1)),
+    "many images of few rows": ((70, 16, 6, 6), 16, (3, 3), (1, 1), (1, 1), (1, 1)),
+    "deep": ((1, 1040, 4, 4), 16, (3, 3), (1, 1), (1, 1), (1, 1)),
+    "11x11": ((1, 16, 23, 23), 16, (11, 11), (4, 4), (2, 2), (1, 1)),
+}
+
+
+def numbers(*shape, seed):
+    return torch.from_numpy(np.random.RandomState(seed).normal(size=shape).astype("float32"))
+
+
+def last(t):
+    return t.contiguous(memory_format=torch.channels_last)
+
+
+def run(function, arrays, dtype):
+    """The result and the gradients of the arrays, in single precision."""
+    arrays = [None if a is None else (last(a) if a.dim() == 4 else a).detach().to(dtype).clone().requires_grad_() for a in arrays]
+    out = function(*arrays)
+    out.backward(last(numbers(*out.shape, seed=3).to(dtype)))
+    return [out.detach().float()] + [a.grad.float() for a in arrays if a is not None]
+
+
+def compare(found, expected):
+    for f, e in zip(found, expected, strict=True):
+        torch.testing.assert_close(f, e, rtol=1e-4, atol=2e-6 * max(1.0, float(e.abs().max())))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_it_computes_what_torch_computes_in_double_precision(shape, biased, threads, monkeypatch):
+    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    size, filters, window, stride, pad, dilate = SHAPES[shape]
+    arrays = numbers(*size, seed=0), numbers(filters, size[1], *window, seed=1), numbers(filters, seed=2) if biased else None
+    attributes = {"kernel": window, "stride": stride, "pad": pad, "dilate": dilate, "num_filter": filters, "no_bias": not biased}
+    assert kernel._suits(*map(last, arrays[:2]), arrays[2])
+    found = run(lambda *a: kernel.convolution(*a, **attributes), arrays, torch.float32)
+    expected = run(lambda *a: torch.conv2d(*a, stride, pad, dilate), arrays, torch.float64)
+    assert found[0].is_contiguous(memory_format=torch.channels_last)
+    compare(found, expected)
+
+
+def test_processors_without_wide_vectors_compute_the_same(monkeypatch, tmp_path):
+    flags = [f for f in kernels._FLAGS if not f.startswith("-march")] + ["-mavx2", "-mfma"]
+    monkeypatch.setattr(kernels, "_FLAGS", flags)
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    clear()
+    try:
+        size, filters, window, stride, pad, dilate = SHAPES["3x3 stride 2"]
+        arrays = numbers(*size, seed=0), numbers(filters, size[1], *window, seed=1), numbers(filters, seed=2)
+        attributes = {"kernel": window, "stride": stride, "pad": pad, "num_filter": filters}
+        compare(run(lambda *a: kernel.convolution(*a, **attributes), arrays, torch.float32),
+                run(lambda *a: torch.conv2d(*a, stride, pad, dilate), arrays, torch.float64))
+    finally:
+        clear()
+
+
+def clear():
+    kernels.load.cache_clear()
+    kernels.function.cache_clear()
+
+
+def test_gradients_can_be_differentiated_again(monkeypatch):
+    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    x, w = last(numbers(1, 16, 4, 4, seed=0)).requires_grad_(), last(numbers(16, 16, 3, 3, seed=1)).requires_grad_()
+    found = []
+    for out in (kernel.convolution(x, w, kernel=(3, 3), num_filter=16, pad=(1, 1), no_bias=True), torch.conv2d(x, w, None, 1, 1)):
+        first, = torch.autograd.grad((out ** 3).sum(), x, create_graph=True)
+        found.append(torch.autograd.grad((first ** 2).sum(), w)[0])
+    torch.testing.assert_close(*found, rtol=1e-3, atol=1e-2 * float(found[1].abs().max()))
+
+
+def test_frozen_weights_get_no_gradient(monkeypatch):
+    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    x, w = last(numbers(1, 16, 4, 4, seed=0)).requires_grad_(), last(numbers(16, 16, 3, 3, seed=1))
+    kernel.convolution(x, w, kernel=(3, 3), num_filter=16, no_bias=True).sum().backward()
+    assert w.grad is None and x.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("change", ["channels first", "double precision", "odd channels", "groups of channels", "large window"])
+def test_what_the_kernel_cannot_do_is_left_to_torch(change):
+    x, w = last(numbers(1, 32, 16, 16, seed=0)), last(numbers(32, 32, 3, 3, seed=1))
+    if change == "channels first":
+        x = x.contiguous()
+    elif change == "double precision":
+        x, w = x.double(), w.double()
+    elif change == "odd channels":
+        w = last(w[:30])
+    elif change == "groups of channels":
+        w = last(w[:, :16])
+    else:
+        w = last(numbers(32, 32, 12, 12, seed=1))
+    assert not kernel._suits(x, w, None)
+
+
+def test_errors_are_those_of_the_operator():
+    net = mx.gluon.nn.Conv2D(32, 3, in_channels=32)
+    net.initialize()
+    net.hybridize()
+    with mx.autograd.record(), pytest.raises(mx.MXNetError, match="Convolution.*[Kk]ernel"):
+        net(mx.nd.ones((64, 32, 2, 2)))
