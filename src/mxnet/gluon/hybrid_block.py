@@ -1,4 +1,5 @@
 """`HybridBlock`: a block that runs on arrays step by step, or as a graph that was traced once."""
+import operator
 import threading
 import warnings
 
@@ -13,6 +14,29 @@ from .utils import UsageError
 
 # Tracing is rare and changes the block; calling a traced block is neither.
 _tracing = threading.RLock()
+_lists, _first = operator.attrgetter("_data"), operator.itemgetter(0)
+
+
+class _Gathered:
+    """What a traced block's graph gets: the arguments, and the arrays of hundreds of parameters, which come faster all at once."""
+
+    def __init__(self, inputs):
+        self.inputs = inputs
+        self.places = [(k, i) for k, (is_arg, i) in enumerate(inputs) if is_arg]
+        self.parameters = [p for is_arg, p in inputs if not is_arg]
+        # A kind of Parameter of the user's may give what it likes.
+        self.plain = all(type(p).data is Parameter.data and p._stype == "default" for p in self.parameters)
+
+    def with_data(self, data):
+        """All inputs of the graph."""
+        lists = list(map(_lists, self.parameters))
+        if self.plain and None not in lists and set(map(len, lists)) <= {1}:
+            arrays = list(map(_first, lists))
+        else:  # several contexts, or no values yet
+            arrays = [p.data() for p in self.parameters]
+        for k, i in self.places:
+            arrays.insert(k, data[i])
+        return arrays
 
 
 class HybridBlock(Block):
@@ -51,6 +75,7 @@ class HybridBlock(Block):
         self._in_format = self._out_format = None
         self._active = False
         self._flags = []
+        self._gathered = None
         self._backend, self._backend_opts = None, {}
         self._callback, self._monitor_all = None, False
 
@@ -79,7 +104,7 @@ class HybridBlock(Block):
         super().cast(dtype)
 
     def _clear_cached_op(self):
-        self._cached_op = None
+        self._cached_op = self._gathered = None
         self._cached_graph = ()
         self._cached_op_args = []
 
@@ -218,7 +243,10 @@ class HybridBlock(Block):
         if fmt != self._in_format:
             self._check_format(fmt)
         flat = [arg for arg in flat if arg is not None]
-        out = op(*[flat[i] if is_arg else i.data() for is_arg, i in inputs])
+        gathered = self._gathered
+        if gathered is None or gathered.inputs is not inputs:
+            gathered = self._gathered = _Gathered(inputs)
+        out = op(*gathered.with_data(flat))
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
     def _check_format(self, fmt):

@@ -199,6 +199,7 @@ class NDArray:
     def as_torch(self):
         """The torch tensor that holds the values; memory is shared both ways."""
         memory_format.standard(self)
+        writes.share(self._data)
         return self._data if mode.recording else self._raw()
 
     def __array__(self, dtype=None, copy=None):
@@ -570,6 +571,7 @@ def from_torch(tensor, ctx=None):
     tensor([3., 3.])
     """
     dtypes.name_of(tensor.dtype)
+    writes.share(tensor)
     array = NDArray._new(tensor if mode.recording else tensor.detach(), intern_context(ctx) if ctx is not None else context_of(tensor))
     if array._data.requires_grad:
         array._autograd = dispatch.Recorded(dispatch.TapeNode(_pseudo_operator("from_torch"), {}, []), 0)

@@ -2,18 +2,33 @@
 
 A compiled graph has the values of its weights built in. Writes bypass torch's version counter (a later backward must see new values
 without an error), so every place that writes into an array calls `written`. Writes through torch itself
-(``x.as_torch().mul_(2)``) are told by torch's counter.
+(``x.as_torch().mul_(2)``) are told by torch's counter; it is read only for memory that torch's users have seen (`share`).
 """
 import weakref
 
 _exposed: set = set()  # addresses of storages that others may write to without telling
+_shared: set = set()  # addresses of storages that torch's users may write to
 watched: dict = {}  # the address of a storage -> the watchers of what lies in it
 
 
 def watch(tensors, watcher):
-    """Set ``watcher.stale`` to True when any of the tensors, or what shares memory with them, is written to."""
+    """Set ``watcher.stale`` to True when any of the tensors, or what shares memory with them, is written to.
+
+    ``watcher.compares`` becomes True if torch's counters have to be compared as well.
+    """
     for t in tensors:
-        watched.setdefault(t.untyped_storage().data_ptr(), weakref.WeakSet()).add(watcher)
+        address = t.untyped_storage().data_ptr()
+        watched.setdefault(address, weakref.WeakSet()).add(watcher)
+        if address in _shared:
+            watcher.compares = True
+
+
+def share(tensor):
+    """From now on others may write to the tensor through torch, whose version counter tells."""
+    address = tensor.untyped_storage().data_ptr()
+    _shared.add(address)
+    for watcher in watched.get(address, ()):
+        watcher.compares = True
 
 
 def expose(tensor):

@@ -92,6 +92,18 @@ def test_changed_weights_are_seen(change):
     np.testing.assert_allclose(after, eager(net, x), rtol=1e-5)
 
 
+def test_torch_is_asked_about_writes_only_where_it_can_have_made_some():
+    net = network()
+    x = nd.random.uniform(shape=(3, 5))
+    net(x)
+    frozen, = plans(net._cached_op._runner)
+    assert not frozen.compares
+    bias = net[2].bias.data().as_torch()
+    assert frozen.compares and frozen.fresh([t._data for t in net._gathered.with_data([x])])
+    bias.detach().add_(1)
+    assert not frozen.stale and not frozen.fresh([t._data for t in net._gathered.with_data([x])])
+
+
 def test_moving_averages_that_training_changed_are_seen():
     net = network()
     x = nd.random.uniform(shape=(3, 5))
