@@ -301,7 +301,7 @@ def rnn(call, data, parameters, state, cell=None):
     if values is None:
         call.refuse("its parameters are not known ahead")
     weights, biases = _unpacked(values, len(gates), width, size, call.num_layers, directions)
-    x = call.transpose(data, (1, 0, 2))
+    x = data
     lengths = ops.constant(np.full(batch, length, np.int32))
     hiddens, cells = [], []
     for layer in range(call.num_layers):
@@ -310,13 +310,16 @@ def rnn(call, data, parameters, state, cell=None):
         b = np.stack([_bias(call, i, h, gates, size) for i, h in biases[of_layer]])
         initial = [call.transpose(ops.strided_slice(s, ints([of_layer.start]), ints([of_layer.stop]), ints([1]), [0], [0]).output(0), (1, 0, 2))
                    for s in ((state, cell) if cell is not None else (state,))]
-        out = _sequence(call, x, initial, lengths, w, r, b, size, "bidirectional" if directions == 2 else "forward").outputs()
-        # (batch, directions, length, size) to (batch, length, directions * size)
-        x = call.reshape(call.transpose(out[0], (0, 2, 1, 3)), (batch, length, directions * size))
+        # OpenVINO's sequences have the batch first; between two transpositions like these they run in the order of time, without any.
+        out = _sequence(call, call.transpose(x, (1, 0, 2)), initial, lengths, w, r, b, size, "bidirectional" if directions == 2 else "forward").outputs()
+        x = call.transpose(out[0], (2, 1, 0, 3))  # (length, directions, batch, size)
+        if directions == 2:
+            x = call.transpose(x, (0, 2, 1, 3))
+        x = call.reshape(x, (length, batch, directions * size))
         hiddens.append(call.transpose(out[1], (1, 0, 2)))
         if cell is not None:
             cells.append(call.transpose(out[2], (1, 0, 2)))
-    found = [call.transpose(x, (1, 0, 2))]
+    found = [x]
     if call.state_outputs:
         found += [ops.concat(h, 0).output(0) for h in (hiddens, cells) if h]
     return found
