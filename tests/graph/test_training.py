@@ -219,3 +219,34 @@ def test_rectifiers_overwrite_only_what_nothing_else_reads():
                         mx.sym.relu(mx.sym.tanh(x))])
     module = lowered(out)
     assert fusion.rectify_in_place(module) == ["memory: 1 x relu in place"]
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_recurrent_layers_train_without_a_copy_of_their_parameters(bidirectional):
+    found = []
+    for hybrid in (False, True):
+        mx.random.seed(3)
+        net = mx.gluon.rnn.LSTM(4, 2, bidirectional=bidirectional, input_size=3)
+        net.initialize(mx.init.Xavier())
+        if hybrid:
+            net.hybridize()
+        x = nd.random.normal(shape=(5, 2, 3))
+        x.attach_grad()
+        with mx.autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        found.append([loss.asnumpy(), x.grad.asnumpy(), *[p.grad().asnumpy() for p in net.collect_params().values()]])
+    assert net._cached_op._runner.reports[True, torch.device("cpu")] == ["memory: 1 x recurrent layers without a copy of their parameters"]
+    for imperative, traced in zip(*found):
+        np.testing.assert_allclose(traced, imperative, rtol=1e-5, atol=1e-7)
+
+
+def test_parts_of_recurrent_parameters_need_not_be_cut_where_torch_cuts_them():
+    from mxnet.ops.nn.rnn import rnn_of_parts
+    vector, x, state = numbers(3 * 2 + 3 * 3 + 6, seed=0), numbers(4, 2, 2, seed=1), numbers(1, 2, 3, seed=2)
+    attributes = {"state_size": 3, "num_layers": 1, "mode": "rnn_tanh"}
+    whole = get("RNN").fn(x, vector, state, **attributes)
+    for parts in (vector.split([6, 9, 3, 3]), vector.split([10, 11])):
+        torch.testing.assert_close(rnn_of_parts(x, parts, state, **attributes), whole)
+    with pytest.raises(mx.MXNetError, match="must have 21 elements"):
+        rnn_of_parts(x, vector.split([6, 15])[:1], state, **attributes)

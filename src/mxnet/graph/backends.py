@@ -62,6 +62,7 @@ def prepare(module, device, fuse=True):
     report += ordered
     if fuse:
         report += fusion.apply(module) if ordered else fusion.rectify_in_place(module)
+        report += fusion.separate_parameters(module)
     if report:
         module.recompile()
     if environment.get_bool("MXNET_FUSION_VERBOSE"):

@@ -4,6 +4,7 @@ import torch
 
 from ..ops.kernels.batch_norm import batch_norm
 from ..ops.kernels.convolution import convolution
+from ..ops.nn.rnn import rnn_of_parts
 from .layout import convolves
 from .program import operator_of
 
@@ -60,6 +61,20 @@ def direct_convolutions(module):
             node.target = convolution
             count += 1
     return [f"kernels: {count} x convolution"] if count else []
+
+
+def separate_parameters(module):
+    """Let recurrent layers read their parameters where they are, not from a vector that each step puts together and takes apart."""
+    count = 0
+    for node in module.graph.nodes:
+        if node.op != "call_function" or _name(node) != "RNN":
+            continue
+        vector = node.args[1]
+        if _name(vector) == "_rnn_param_concat" and _only_user(vector) is node:
+            node.target, node.args = rnn_of_parts, (node.args[0], vector.args, *node.args[2:])
+            module.graph.erase_node(vector)
+            count += 1
+    return [f"memory: {count} x recurrent layers without a copy of their parameters"] if count else []
 
 
 def fuse_batch_norms(module):

@@ -47,9 +47,14 @@ def _layout(mode, input_size, state_size, num_layers, directions, projection_siz
 def _unpack(parameters, mode, input_size, state_size, num_layers, directions, projection_size):
     """For each layer and direction what torch expects: two weights, two biases and perhaps the projection, as views."""
     shapes, sizes = _layout(mode, input_size, state_size, num_layers, directions, projection_size)
-    if parameters.numel() != sum(sizes):
-        raise MXNetError(f"RNN: `parameters` must have {sum(sizes)} elements for input size {input_size}, received {parameters.numel()}")
-    views = [part.view(shape) for part, shape in zip(parameters.split(sizes), shapes)]
+    parts = parameters
+    if type(parts) is tuple and tuple(part.numel() for part in parts) != sizes:
+        parts = torch.cat([part.reshape(-1) for part in parts])
+    if type(parts) is not tuple:
+        if parts.numel() != sum(sizes):
+            raise MXNetError(f"RNN: `parameters` must have {sum(sizes)} elements for input size {input_size}, received {parts.numel()}")
+        parts = parts.split(sizes)
+    views = [part.view(shape) for part, shape in zip(parts, shapes)]
     cells, each = num_layers * directions, 3 if projection_size else 2
     unpacked = []
     for i in range(cells):
@@ -207,6 +212,7 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
     rows = num_layers * directions
     if (data.dim() != 3 or state.shape != (rows, data.shape[1], projection_size or state_size)
             or mode == "lstm" and state_cell.shape != (rows, data.shape[1], state_size)):  # torch's kernels would read outside of them
+        parameters = parameters if isinstance(parameters, torch.Tensor) else torch.cat([part.reshape(-1) for part in parameters])
         shapes = [tuple(t.shape) for t in (data, parameters, state, state_cell, sequence_length) if t is not None]
         _rnn_shape_rule(shapes, [None], state_size=state_size, num_layers=num_layers, bidirectional=bidirectional, mode=mode, p=p,
                         state_outputs=state_outputs, projection_size=projection_size, lstm_state_clip_min=lstm_state_clip_min,
@@ -239,6 +245,11 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
     else:
         out, last = run(data, states, cells, num_layers)
     return (out, *last) if state_outputs else out
+
+
+def rnn_of_parts(data, parts, *states, **attributes):
+    """`RNN` whose parameters come as the arrays that its vector would be put together from."""
+    return rnn.raw(data, tuple(parts), *states, **attributes)
 
 
 @rnn.shape_rule
