@@ -1,7 +1,9 @@
-"""What the tables of tests/numpy/functions are checked with."""
+"""What the tables of tests/numpy/functions, and the tests of ops/numpy, are checked with."""
 import pytest
 
 from mxnet import autograd, np
+from mxnet.ndarray import dispatch
+from mxnet.ops import registry
 
 
 def assert_close(array, expected):
@@ -36,3 +38,8 @@ def check_gradients(compute, x, y, x_grad, y_grad):
     assert_close(x.grad, x_grad)
     if y is not None:
         assert_close(y.grad, y_grad)
+
+
+def call(name, *arrays, **attributes):
+    """What an operator makes of arrays of mx.np, called by its internal name as MXNet's front end does, as a list."""
+    return dispatch.invoke(registry.get(name), list(arrays), {k: str(v) for k, v in attributes.items()}, None, np.ndarray).asnumpy().tolist()

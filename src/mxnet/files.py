@@ -26,6 +26,15 @@ def _fsspec(path):
 
 
 @contextlib.contextmanager
+def _reported(path):
+    """Say which file could not be read."""
+    try:
+        yield
+    except OSError as error:
+        raise MXNetError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
 def reading(path):
     """A file to read from, and its size in bytes: a local one a piece at a time, a remote one (or a pipe) from memory.
 
@@ -34,15 +43,14 @@ def reading(path):
     MXNetError
         If it cannot be read; the text names the file.
     """
-    try:
-        if not is_remote(path) and os.path.isfile(_local(path)):
-            with open(_local(path), "rb") as f:
-                yield f, os.fstat(f.fileno()).st_size
-            return
-    except OSError as error:
-        raise MXNetError(f"cannot read {path}: {error.strerror or error}") from error
-    content = read_bytes(path)
-    yield io.BytesIO(content), len(content)
+    if is_remote(path) or not os.path.isfile(_local(path)):
+        content = read_bytes(path)
+        yield io.BytesIO(content), len(content)
+        return
+    with _reported(path):
+        f = open(_local(path), "rb")
+    with f:
+        yield f, os.fstat(f.fileno()).st_size
 
 
 def read_bytes(path):
@@ -53,14 +61,8 @@ def read_bytes(path):
     MXNetError
         If it cannot be read; the text names the file.
     """
-    try:
-        if is_remote(path):
-            with _fsspec(path).open(path, "rb") as f:
-                return f.read()
-        with open(_local(path), "rb") as f:
-            return f.read()
-    except OSError as error:
-        raise MXNetError(f"cannot read {path}: {error.strerror or error}") from error
+    with _reported(path), _fsspec(path).open(path, "rb") if is_remote(path) else open(_local(path), "rb") as f:
+        return f.read()
 
 
 def read_text(path):

@@ -59,6 +59,11 @@ def direct_convolutions(module):
     for node in module.graph.nodes:
         if node.op == "call_function" and convolves(node) and node.kwargs.get("num_group", 1) == 1:
             node.target = convolution
+            for i, source in enumerate(node.args[1:], 1):  # the kernel casts weights while it reads them
+                if _name(source) == "amp_cast":
+                    node.update_arg(i, source.args[0])
+                    if not source.users:
+                        module.graph.erase_node(source)
             count += 1
     return [f"kernels: {count} x convolution"] if count else []
 

@@ -36,11 +36,11 @@ def last(t):
     return t.contiguous(memory_format=torch.channels_last)
 
 
-def run(function, arrays, dtype):
-    """The result and the gradients of the arrays, in single precision."""
+def run(function, arrays, dtype, rounded=None):
+    """The result and the gradients of the arrays, in single precision; the gradient they begin with may be rounded first."""
     arrays = [None if a is None else (last(a) if a.dim() == 4 else a).detach().to(dtype).clone().requires_grad_() for a in arrays]
     out = function(*arrays)
-    out.backward(last(numbers(*out.shape, seed=3).to(dtype)))
+    out.backward(last(numbers(*out.shape, seed=3).to(rounded or dtype).to(dtype)))
     return [out.detach().float()] + [a.grad.float() for a in arrays if a is not None]
 
 
@@ -58,11 +58,33 @@ def test_it_computes_what_torch_computes_in_double_precision(shape, biased, thre
     size, filters, window, stride, pad, dilate = SHAPES[shape]
     arrays = numbers(*size, seed=0), numbers(filters, size[1], *window, seed=1), numbers(filters, seed=2) if biased else None
     attributes = {"kernel": window, "stride": stride, "pad": pad, "dilate": dilate, "num_filter": filters, "no_bias": not biased}
-    assert kernel._suits(*map(last, arrays[:2]), arrays[2])
+    assert kernel._suits(*map(last, arrays[:2]))
     found = run(lambda *a: kernel.convolution(*a, **attributes), arrays, torch.float32)
     expected = run(lambda *a: torch.conv2d(*a, stride, pad, dilate), arrays, torch.float64)
     assert found[0].is_contiguous(memory_format=torch.channels_last)
     compare(found, expected)
+
+
+@pytest.mark.skipif(kernels.load("convolution") is not None and kernel._kernel("forward", torch.bfloat16) is None,
+                    reason="the processor has no products of bfloat16")
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_half_precision_is_rounded_once(shape, threads, single, monkeypatch):
+    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    size, filters, window, stride, pad, dilate = SHAPES[shape]
+    x, w, b = (a.bfloat16() for a in (last(numbers(*size, seed=0)), last(numbers(filters, size[1], *window, seed=1)), numbers(filters, seed=2)))
+    expected = run(lambda *a: torch.conv2d(*a, stride, pad, dilate), (x, w, b), torch.float64, torch.bfloat16)
+    if single:  # as mixed precision has them
+        w, b = w.float(), b.float()
+    arrays = [a.detach().requires_grad_() for a in (x, w, b)]
+    out = kernel.convolution(*arrays, kernel=window, stride=stride, pad=pad, dilate=dilate, num_filter=filters)
+    assert out.dtype is torch.bfloat16
+    out.backward(last(numbers(*out.shape, seed=3).bfloat16()))
+    for f, e in zip([out.detach(), *[a.grad for a in arrays]], expected, strict=True):
+        assert f.dtype is not torch.float32 or single
+        torch.testing.assert_close(f.float(), e, rtol=2 ** -8, atol=1e-5 * max(1.0, float(e.abs().max())))
 
 
 def test_processors_without_wide_vectors_compute_the_same(monkeypatch, tmp_path):
@@ -103,20 +125,23 @@ def test_frozen_weights_get_no_gradient(monkeypatch):
     assert w.grad is None and x.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("change", ["channels first", "double precision", "odd channels", "groups of channels", "large window"])
+@pytest.mark.parametrize("change", ["channels first", "double precision", "weights in half precision", "odd channels", "groups of channels",
+                                    "large window"])
 def test_what_the_kernel_cannot_do_is_left_to_torch(change):
     x, w = last(numbers(1, 32, 16, 16, seed=0)), last(numbers(32, 32, 3, 3, seed=1))
     if change == "channels first":
         x = x.contiguous()
     elif change == "double precision":
         x, w = x.double(), w.double()
+    elif change == "weights in half precision":
+        w = w.bfloat16()
     elif change == "odd channels":
         w = last(w[:30])
     elif change == "groups of channels":
         w = last(w[:, :16])
     else:
         w = last(numbers(32, 32, 12, 12, seed=1))
-    assert not kernel._suits(x, w, None)
+    assert not kernel._suits(x, w)
 
 
 def test_errors_are_those_of_the_operator():

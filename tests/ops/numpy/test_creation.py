@@ -3,18 +3,9 @@ import pytest
 
 import mxnet as mx
 from mxnet import np
-from mxnet.ndarray import dispatch
-from mxnet.ops import registry
+from numpy_checks import call
 
-
-@pytest.fixture(autouse=True)
-def numpy_mode():
-    with mx.util.np_shape(True), mx.util.np_array(True):
-        yield
-
-
-def call(name, *arrays, **attributes):
-    return dispatch.invoke(registry.get(name), list(arrays), {k: str(v) for k, v in attributes.items()}, None, np.ndarray).asnumpy().tolist()
+pytestmark = pytest.mark.usefixtures("numpy_mode")
 
 
 def test_arange_of_whole_numbers_has_a_whole_step():

@@ -27,14 +27,14 @@ _FLAGS = ("-O3", "-march=native", "-std=c++17", "-fPIC", "-fno-math-errno", "-fn
 
 @functools.cache
 def function(name, entry, signature):
-    """A function of a kernel's library, or None where that can't be compiled.
+    """A function of a kernel's library, or None where that can't be compiled, or not for this processor.
 
     `signature` has a letter for each parameter: ``p`` for a pointer (an int, or None), ``l`` for int64, ``f`` for float, ``i`` for int.
     """
     library = load(name)
-    if library is None:
+    found = getattr(library, entry, None)
+    if found is None:
         return None
-    found = getattr(library, entry)
     found.restype, found.argtypes = None, [_LETTERS[letter] for letter in signature]
     return found
 

@@ -3,13 +3,19 @@
 // All three directions are sums of products of one small matrix product, `tile`, which keeps its results in registers while it walks along
 // the depth. Its left operand is read in place, row by row through pointers, so that neither padding nor strides need a copy ("indirect
 // convolution", Dukhan 2019); its right operand is packed into panels that stay in the second-level cache. The weights come and go in the
-// order the optimizer keeps them in: nothing has to be reordered between steps.
+// order the optimizer keeps them in, and in single precision: nothing has to be reordered, or cast, between steps.
+//
+// Operands are arrays of cells of four bytes: a float, or two bfloat16 that are neighbours along the depth, whose products the processor adds.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include <omp.h>
+
+#if defined(__AVX512BF16__)
+#include <immintrin.h>
+#endif
 
 namespace {
 
@@ -31,12 +37,71 @@ constexpr int64_t kMostPanels = 64, kMostTaps = 128;
 
 typedef float vec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
+struct bfloat16 {
+  uint16_t bits;
+};
+
 inline vec load(const float* p) { return *reinterpret_cast<const vec*>(p); }
 inline void store(float* p, vec v) { *reinterpret_cast<vec*>(p) = v; }
 
-// out[i][j] (+)= sum over taps t and depth k of rows[t * MR + i][k] * weights[t][k, j], for MR rows and NV vectors.
-template <int MR, int NV>
-void tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, float* const* out, const float* bias, bool add) {
+// What the two types do differently.
+template <typename T>
+struct Cells;
+
+template <>
+struct Cells<float> {
+  static constexpr int64_t kEach = 1;  // numbers in a cell
+  static vec multiply_add(vec sum, float left, vec right) { return sum + left * right; }
+  static float total(float cell) { return cell; }
+  // One cell for each column, out of the first row (of kEach), or two of them; null is a row of zeros.
+  static vec join(const float* first, const float*) { return first ? load(first) : vec{}; }
+  // Rows of single precision as rows of cells; returns how many.
+  static int rounded(vec (&)[kLanes]) { return kLanes; }
+  static vec rounded(const float* first, const float*) { return load(first); }
+};
+
+#if defined(__AVX512BF16__)
+inline void store(bfloat16* p, vec v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh((__m512)v)); }
+inline vec load(const bfloat16* p) {
+  return (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16);
+}
+
+template <>
+struct Cells<bfloat16> {
+  static constexpr int64_t kEach = 2;
+  static vec multiply_add(vec sum, float left, vec right) {
+    return (vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_ps(left), (__m512bh)right);
+  }
+  static float total(float cell) {
+    uint32_t bits;
+    std::memcpy(&bits, &cell, 4);
+    const uint32_t halves[] = {bits << 16, bits & 0xffff0000};
+    float values[2];
+    std::memcpy(values, halves, 8);
+    return values[0] + values[1];
+  }
+  static vec join(const bfloat16* first, const bfloat16* second) {
+    auto wide = [](const bfloat16* p) {
+      return p ? _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))) : _mm512_setzero_si512();
+    };
+    return (vec)_mm512_or_si512(wide(first), _mm512_slli_epi32(wide(second), 16));
+  }
+  static vec rounded(vec first, vec second) {
+    const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh((__m512)first));
+    return (vec)_mm512_or_si512(low, _mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh((__m512)second)), 16));
+  }
+  static int rounded(vec (&rows)[kLanes]) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kLanes / 2; ++i) rows[i] = rounded(rows[2 * i], rows[2 * i + 1]);
+    return kLanes / 2;
+  }
+  static vec rounded(const float* first, const float* second) { return rounded(load(first), load(second)); }
+};
+#endif
+
+// out[i][j] (+)= sum over taps t and depth k (in cells) of rows[t * MR + i][k] * weights[t][k, j], for MR rows and NV vectors.
+template <typename T, typename Out, int MR, int NV>
+void tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias, bool add) {
   vec sum[MR][NV];
 #pragma GCC unroll 12
   for (int i = 0; i < MR; ++i)
@@ -55,7 +120,7 @@ void tile(const float* const* rows, const float* const* weights, int64_t taps, i
       for (int i = 0; i < MR; ++i) {
         const float left = a[i][k];
 #pragma GCC unroll 4
-        for (int j = 0; j < NV; ++j) sum[i][j] += left * right[j];
+        for (int j = 0; j < NV; ++j) sum[i][j] = Cells<T>::multiply_add(sum[i][j], left, right[j]);
       }
     }
   }
@@ -65,19 +130,21 @@ void tile(const float* const* rows, const float* const* weights, int64_t taps, i
     for (int j = 0; j < NV; ++j) store(out[i] + j * kLanes, sum[i][j]);
 }
 
-using Tile = void (*)(const float* const*, const float* const*, int64_t, int64_t, float* const*, const float*, bool);
+template <typename Out>
+using Tile = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool);
 
 // By the width in vectors and half the number of rows.
-constexpr Tile kTiles[][kMostRows / 2 + 1] = {
+template <typename T, typename Out>
+constexpr Tile<Out> kTiles[][kMostRows / 2 + 1] = {
     {},
 #if defined(__AVX512F__)
-    {nullptr, tile<2, 1>, tile<4, 1>, tile<6, 1>, tile<8, 1>, tile<10, 1>, tile<12, 1>},
-    {nullptr, tile<2, 2>, tile<4, 2>, tile<6, 2>, tile<8, 2>, tile<10, 2>, tile<12, 2>},
-    {nullptr, tile<2, 3>, tile<4, 3>, tile<6, 3>, tile<8, 3>},
-    {nullptr, tile<2, 4>, tile<4, 4>, tile<6, 4>},
+    {nullptr, tile<T, Out, 2, 1>, tile<T, Out, 4, 1>, tile<T, Out, 6, 1>, tile<T, Out, 8, 1>, tile<T, Out, 10, 1>, tile<T, Out, 12, 1>},
+    {nullptr, tile<T, Out, 2, 2>, tile<T, Out, 4, 2>, tile<T, Out, 6, 2>, tile<T, Out, 8, 2>, tile<T, Out, 10, 2>, tile<T, Out, 12, 2>},
+    {nullptr, tile<T, Out, 2, 3>, tile<T, Out, 4, 3>, tile<T, Out, 6, 3>, tile<T, Out, 8, 3>},
+    {nullptr, tile<T, Out, 2, 4>, tile<T, Out, 4, 4>, tile<T, Out, 6, 4>},
 #else
-    {nullptr, tile<2, 1>, tile<4, 1>, tile<6, 1>, tile<8, 1>},
-    {nullptr, tile<2, 2>, tile<4, 2>, tile<6, 2>},
+    {nullptr, tile<T, Out, 2, 1>, tile<T, Out, 4, 1>, tile<T, Out, 6, 1>, tile<T, Out, 8, 1>},
+    {nullptr, tile<T, Out, 2, 2>, tile<T, Out, 4, 2>, tile<T, Out, 6, 2>},
 #endif
 };
 
@@ -118,24 +185,18 @@ inline void turn(vec (&rows)[kLanes]) {
   }
 }
 
-// to[k * width + j] = row(j)[k], for j below `columns` and k below `depth`.
-template <typename Row>
-void transpose(Row row, int64_t columns, int64_t depth, float* to, int64_t width) {
-  const int64_t square_k = depth / kLanes * kLanes, square_j = columns / kLanes * kLanes;
-  for (int64_t j = 0; j < square_j; j += kLanes) {
-    const float* from[kLanes];
-    for (int i = 0; i < kLanes; ++i) from[i] = row(j + i);
-    for (int64_t k = 0; k < square_k; k += kLanes) {
+// A matrix turned over, square by square: take(rows, j, k) has what load(j, k), ... gave with lane k + i in rows[i]. Both sizes are whole
+// numbers of squares.
+template <typename Load, typename Take>
+void transpose(int64_t columns, int64_t depth, Load read, Take take) {
+  for (int64_t j = 0; j < columns; j += kLanes)
+    for (int64_t k = 0; k < depth; k += kLanes) {
       vec rows[kLanes];
 #pragma GCC unroll 16
-      for (int i = 0; i < kLanes; ++i) rows[i] = load(from[i] + k);
+      for (int i = 0; i < kLanes; ++i) rows[i] = read(j + i, k);
       turn(rows);
-#pragma GCC unroll 16
-      for (int i = 0; i < kLanes; ++i) store(to + (k + i) * width + j, rows[i]);
+      take(rows, j, k);
     }
-  }
-  for (int64_t j = 0; j < columns; ++j)
-    for (int64_t k = j < square_j ? square_k : 0; k < depth; ++k) to[k * width + j] = row(j)[k];
 }
 
 struct Image {
@@ -169,12 +230,14 @@ void stretches(std::vector<Stretch>& found, int64_t first, int64_t apart, int64_
   }
 }
 
-// A convolution: each output is a bias and a sum over the taps it reads of source x weights.
+// A convolution: each output is a bias and a sum over the taps it reads of source x weights. The source is an image of cells.
+template <typename T>
 class Gather {
  public:
-  Gather(const float* source, Image in, float* destination, Image out, const std::vector<Stretch>& vertical, const std::vector<Stretch>& horizontal,
+  Gather(const float* source, Image in, T* destination, Image out, const std::vector<Stretch>& vertical, const std::vector<Stretch>& horizontal,
          int64_t kernel_h, int64_t kernel_w, const float* bias)
-      : source_(source), destination_(destination), bias_(bias), in_(in), out_(out), taps_(kernel_h * kernel_w), panels_(out.c), zeros_(in.c, 0.f) {
+      : source_(source), destination_(destination), bias_(bias), in_(in), out_(out), taps_(kernel_h * kernel_w), panels_(out.c), zeros_(in.c, 0.f),
+        most_(Cells<T>::kEach == 1 ? kPanel / (kWidest * kLanes * 4) : std::max(in.c, taps_ * in.c)) {
     for (const Stretch& v : vertical)
       for (const Stretch& h : horizontal) {
         Part part{in.n * v.count * h.count, v, h, {}};
@@ -203,7 +266,7 @@ class Gather {
         }
 #pragma omp barrier
         const int64_t block = std::max<int64_t>(kRowBlock / (in_.c * 4) / 24, 2) * 24;  // a multiple of every tile's height
-        const int64_t together = std::max<int64_t>(1, kPanels / (std::min(kPanel, filter * kWidest * kLanes * 4)));
+        const int64_t together = std::max<int64_t>(1, kPanels / (std::min(most_, filter) * kWidest * kLanes * 4));
         const int64_t begin = row_at(double(thread) / team), end = row_at(double(thread + 1) / team);
         for (int64_t from = begin; from < end; from += block)
           for (int64_t panel = 0, last; panel < panels_.count; panel = last) {
@@ -214,7 +277,7 @@ class Gather {
           }
       } else {
         // Few rows: each thread takes its own panels, and packs them for itself.
-        Aligned own(kPanel / 4);
+        Aligned own(most_ * kWidest * kLanes);
         const double begin = double(panels_.count) * thread / team, end = double(panels_.count) * (thread + 1) / team;
         for (int64_t panel = int64_t(begin); panel < end; ++panel) {
           const int64_t column = panels_.column(panel), width = panels_.width(panel) * kLanes;
@@ -255,11 +318,11 @@ class Gather {
   // Some rows of some panels of one width. packed(panel, tap, taps, c, depth) is where a part of the weights is.
   template <typename Packed>
   void multiply(int64_t panel, int64_t last, int64_t from, int64_t to, Packed packed) const {
-    const int64_t width = panels_.width(panel) * kLanes, most = kPanel / (width * 4);
-    const int64_t together = std::max<int64_t>(most / in_.c, 1), cuts = (in_.c + most - 1) / most;
+    const int64_t together = std::max<int64_t>(most_ / in_.c, 1), cuts = (in_.c + most_ - 1) / most_;
     for (int64_t t = 0; t < taps_; t += together)
       for (int64_t i = 0; i < cuts; ++i) {
-        const int64_t c = in_.c * i / cuts, deep = in_.c * (i + 1) / cuts - c, count = std::min(together, taps_ - t);
+        const int64_t c = in_.c / kLanes * i / cuts * kLanes, end = i + 1 < cuts ? in_.c / kLanes * (i + 1) / cuts * kLanes : in_.c;
+        const int64_t deep = end - c, count = std::min(together, taps_ - t);
         const float* weights[kMostPanels];
         for (int64_t p = panel; p < last; ++p) weights[p - panel] = packed(p, t, count, c, deep);
         int64_t before = 0;
@@ -286,8 +349,8 @@ class Gather {
     }
     if (taps == 0 && (add || t > 0)) return;  // only an output that reads nothing gets nothing, once
     const float *pointers[kMostTaps * kMostRows], *right[kMostTaps];
-    float nowhere[kMostPanels * kWidest * kLanes];
-    float* results[kMostRows];
+    T nowhere[kMostPanels * kWidest * kLanes];
+    T* results[kMostRows];
     int64_t j = from % h.count, i = from / h.count % v.count, n = from / h.count / v.count;
     for (int64_t row = from; row < to; row += kRows[nv]) {
       const int mr = int(std::min<int64_t>(kRows[nv], (to - row + 1) / 2 * 2));
@@ -309,44 +372,52 @@ class Gather {
       }
       for (int64_t p = panel; p < last; ++p) {
         for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[k];
-        kTiles[nv][mr / 2](pointers, right, taps, deep, results, bias_ ? bias_ + panels_.column(p) : nullptr, add);
+        kTiles<T, T>[nv][mr / 2](pointers, right, taps, deep, results, bias_ ? bias_ + panels_.column(p) : nullptr, add);
         for (int r = 0; r < mr; ++r) results[r] += width;
       }
     }
   }
 
   const float* source_;
-  float* destination_;
+  T* destination_;
   const float* bias_;
   const Image in_, out_;
   const int64_t taps_;
   const Panels panels_;
   const std::vector<float> zeros_;
+  const int64_t most_;  // depth of a panel; sums in half precision are not interrupted
   std::vector<Part> parts_;
   int64_t rows_ = 0;
 };
 
-}  // namespace
+// What a call is about, in the order the caller gives it.
+struct Sizes {
+  int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w;
+  int64_t filter() const { return r * s * c; }
+};
 
-extern "C" {
-
-void forward(const float* x, const float* weight, const float* bias, float* y, int64_t n, int64_t h, int64_t w, int64_t c, int64_t k, int64_t r,
-             int64_t s, int64_t p, int64_t q, int64_t stride_h, int64_t stride_w, int64_t pad_h, int64_t pad_w, int64_t dilate_h,
-             int64_t dilate_w, int threads) {
+template <typename T>
+void forward(const T* x, const float* weight, const float* bias, T* y, const Sizes& z, int threads) {
+  constexpr int64_t each = Cells<T>::kEach;
   std::vector<Stretch> vertical, horizontal;
-  stretches(vertical, 0, 1, p, stride_h, r, h, [=](int64_t i, int64_t tap) { return i * stride_h + tap * dilate_h - pad_h; });
-  stretches(horizontal, 0, 1, q, stride_w, s, w, [=](int64_t i, int64_t tap) { return i * stride_w + tap * dilate_w - pad_w; });
-  const int64_t filter = r * s * c;
-  Gather(x, {n, h, w, c}, y, {n, p, q, k}, vertical, horizontal, r, s, bias)
-      .run([=](float* to, int64_t tap, int64_t c0, int64_t depth, int64_t column, int64_t width) {
-        transpose([=](int64_t j) { return weight + (column + j) * filter + tap * c + c0; }, width, depth, to, width);
+  stretches(vertical, 0, 1, z.p, z.stride_h, z.r, z.h, [=](int64_t i, int64_t tap) { return i * z.stride_h + tap * z.dilate_h - z.pad_h; });
+  stretches(horizontal, 0, 1, z.q, z.stride_w, z.s, z.w, [=](int64_t i, int64_t tap) { return i * z.stride_w + tap * z.dilate_w - z.pad_w; });
+  Gather<T>(reinterpret_cast<const float*>(x), {z.n, z.h, z.w, z.c / each}, y, {z.n, z.p, z.q, z.k}, vertical, horizontal, z.r, z.s, bias)
+      .run([=](float* to, int64_t tap, int64_t c, int64_t depth, int64_t column, int64_t width) {
+        const float* from = weight + column * z.filter() + tap * z.c + c * each;
+        transpose(
+            width, depth * each, [=](int64_t j, int64_t k) { return load(from + j * z.filter() + k); },
+            [=](vec(&rows)[kLanes], int64_t j, int64_t k) {
+              const int count = Cells<T>::rounded(rows);
+              for (int i = 0; i < count; ++i) store(to + (k / each + i) * width + j, rows[i]);
+            });
       },
            threads);
 }
 
-void backward_data(const float* dy, const float* weight, float* dx, int64_t n, int64_t h, int64_t w, int64_t c, int64_t k, int64_t r, int64_t s,
-                   int64_t p, int64_t q, int64_t stride_h, int64_t stride_w, int64_t pad_h, int64_t pad_w, int64_t dilate_h, int64_t dilate_w,
-                   int threads) {
+template <typename T>
+void backward_data(const T* dy, const float* weight, T* dx, const Sizes& z, int threads) {
+  constexpr int64_t each = Cells<T>::kEach;
   // With a stride, the positions of dx that are the same modulo the stride meet the same taps.
   auto along = [](int64_t size, int64_t outputs, int64_t kernel, int64_t stride, int64_t pad, int64_t dilate) {
     std::vector<Stretch> found;
@@ -357,24 +428,27 @@ void backward_data(const float* dy, const float* weight, float* dx, int64_t n, i
       });
     return found;
   };
-  const int64_t filter = r * s * c;
-  Gather(dy, {n, p, q, k}, dx, {n, h, w, c}, along(h, p, r, stride_h, pad_h, dilate_h), along(w, q, s, stride_w, pad_w, dilate_w), r, s, nullptr)
-      .run([=](float* to, int64_t tap, int64_t k0, int64_t depth, int64_t column, int64_t width) {
-        for (int64_t i = 0; i < depth; ++i) std::memcpy(to + i * width, weight + (k0 + i) * filter + tap * c + column, width * 4);
+  Gather<T>(reinterpret_cast<const float*>(dy), {z.n, z.p, z.q, z.k / each}, dx, {z.n, z.h, z.w, z.c},
+            along(z.h, z.p, z.r, z.stride_h, z.pad_h, z.dilate_h), along(z.w, z.q, z.s, z.stride_w, z.pad_w, z.dilate_w), z.r, z.s, nullptr)
+      .run([=](float* to, int64_t tap, int64_t k, int64_t depth, int64_t column, int64_t width) {
+        for (int64_t i = 0; i < depth; ++i) {
+          const float* from = weight + (k + i) * each * z.filter() + tap * z.c + column;
+          for (int64_t j = 0; j < width; j += kLanes) store(to + i * width + j, Cells<T>::rounded(from + j, from + z.filter() + j));
+        }
       },
            threads);
 }
 
 // The gradient of the weights, and of the bias unless it is null. Threads share the filters as long as each has enough of them, and
 // then the rows, each with sums of its own.
-void backward_weight(const float* dy, const float* x, float* dweight, float* dbias, int64_t n, int64_t h, int64_t w, int64_t c, int64_t k,
-                     int64_t r, int64_t s, int64_t p, int64_t q, int64_t stride_h, int64_t stride_w, int64_t pad_h, int64_t pad_w,
-                     int64_t dilate_h, int64_t dilate_w, int threads) {
-  const Panels panels(c);
-  const int64_t filter = r * s * c, weights = k * filter;
+template <typename T>
+void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, const Sizes& z, int threads) {
+  constexpr int64_t each = Cells<T>::kEach;
+  const Panels panels(z.c);
+  const int64_t filter = z.filter(), weights = z.k * filter;
   int across = 1;  // threads that share the filters
   for (int t = 1; t <= threads; ++t)
-    if (threads % t == 0 && k / t >= 48) across = t;
+    if (threads % t == 0 && z.k / t >= 48) across = t;
   const int along = threads / across;  // threads that share the rows
   // What lies in the padding is left out, where that leaves enough rows that read the same taps.
   auto axis = [=](int64_t outputs, int64_t step, int64_t kernel, int64_t dilate, int64_t pad, int64_t size, int64_t others) {
@@ -389,63 +463,79 @@ void backward_weight(const float* dy, const float* x, float* dweight, float* dbi
       }
     return found;
   };
-  const std::vector<Stretch> vertical = axis(p, stride_h, r, dilate_h, pad_h, h, n * q);
-  int64_t least = p;
+  const std::vector<Stretch> vertical = axis(z.p, z.stride_h, z.r, z.dilate_h, z.pad_h, z.h, z.n * z.q);
+  int64_t least = z.p;
   for (const Stretch& part : vertical) least = std::min(least, part.count);
-  const std::vector<Stretch> horizontal = axis(q, stride_w, s, dilate_w, pad_w, w, n * least);
+  const std::vector<Stretch> horizontal = axis(z.q, z.stride_w, z.s, z.dilate_w, z.pad_w, z.w, z.n * least);
   std::vector<std::vector<float>> partial(along - 1), partial_bias(along - 1);
 #pragma omp parallel num_threads(threads)
   {
     const int thread = omp_get_thread_num(), my = thread / across;
-    const int64_t k_begin = k * (thread % across) / across, filters = k * (thread % across + 1) / across - k_begin;
-    if (my > 0 && thread % across == 0) partial[my - 1].resize(weights), partial_bias[my - 1].resize(k);
+    // Whole squares of filters for each thread, so that a square can be turned over.
+    const int64_t squares = z.k / kLanes, k_begin = squares * (thread % across) / across * kLanes,
+                  filters = squares * (thread % across + 1) / across * kLanes - k_begin;
+    if (my > 0 && thread % across == 0) partial[my - 1].resize(weights), partial_bias[my - 1].resize(z.k);
 #pragma omp barrier
     float* sums = my > 0 ? partial[my - 1].data() : dweight;
     float* bias_sums = !dbias ? nullptr : my > 0 ? partial_bias[my - 1].data() : dbias;
+    // Counted in cells, of kEach rows.
     const int64_t longest = std::max<int64_t>(std::min<int64_t>((512 << 10) / (filters * 4) / 16 * 16, kLongest), 64), step = longest + 16;
     Aligned left(filters * step), right(kWidest * kLanes * longest);
-    const std::vector<float> zeros(std::max<int64_t>(longest, kWidest * kLanes), 0.f);
+    const std::vector<float> zeros(longest, 0.f);
     float nowhere[kWidest * kLanes];
     struct Row {
       int64_t h, w, input, output;
     };
-    std::vector<Row> rows(longest);
-    std::vector<char> begun(r * s, false);
+    std::vector<Row> rows(longest * each);
+    std::vector<char> begun(z.r * z.s, false);
     if (bias_sums) std::fill(bias_sums + k_begin, bias_sums + k_begin + filters, 0.f);
     for (const Stretch& v : vertical)
       for (const Stretch& u : horizontal) {
-        const int64_t all = n * v.count * u.count, begin = all * my / along, end = all * (my + 1) / along;
+        const int64_t all = z.n * v.count * u.count, begin = all * my / along, end = all * (my + 1) / along;
         int64_t j = begin % u.count, i = begin / u.count % v.count, image = begin / u.count / v.count;
-        for (int64_t from = begin; from < end; from += longest) {
-          const int64_t depth = std::min(longest, end - from);
-          for (int64_t m = 0; m < depth; ++m) {
-            const int64_t at_h = (i + v.first) * stride_h - pad_h, at_w = (j + u.first) * stride_w - pad_w;
-            rows[m] = {at_h, at_w, ((image * h + at_h) * w + at_w) * c, ((image * p + i + v.first) * q + j + u.first) * k + k_begin};
+        for (int64_t from = begin; from < end; from += longest * each) {
+          const int64_t count = std::min(longest * each, end - from), depth = (count + each - 1) / each;
+          for (int64_t m = 0; m < count; ++m) {
+            const int64_t at_h = (i + v.first) * z.stride_h - z.pad_h, at_w = (j + u.first) * z.stride_w - z.pad_w;
+            rows[m] = {at_h, at_w, ((image * z.h + at_h) * z.w + at_w) * z.c, ((image * z.p + i + v.first) * z.q + j + u.first) * z.k + k_begin};
             if (++j == u.count) {
               j = 0;
               if (++i == v.count) i = 0, ++image;
             }
           }
-          transpose([&](int64_t m) { return dy + rows[m].output; }, depth, filters, left.data, step);
+          auto output = [&](int64_t m) { return m < count ? dy + rows[m].output : nullptr; };
+          transpose(
+              (depth + kLanes - 1) / kLanes * kLanes, filters,
+              [&](int64_t m, int64_t f) {
+                const T *first = output(m * each), *second = output(m * each + each - 1);
+                return Cells<T>::join(first ? first + f : nullptr, second ? second + f : nullptr);
+              },
+              [&](vec(&square)[kLanes], int64_t m, int64_t f) {
+                for (int l = 0; l < kLanes; ++l) store(left.data + (f + l) * step + m, square[l]);
+              });
           if (bias_sums)
             for (int64_t f = 0; f < filters; ++f) {
               float sum = 0;
 #pragma omp simd reduction(+ : sum)
-              for (int64_t m = 0; m < depth; ++m) sum += left.data[f * step + m];
+              for (int64_t m = 0; m < depth; ++m) sum += Cells<T>::total(left.data[f * step + m]);
               bias_sums[k_begin + f] += sum;
             }
           for (const auto& down : v.taps)
             for (const auto& over : u.taps) {
-              const int64_t tap = down.index * s + over.index, dh = down.index * dilate_h, dw = over.index * dilate_w;
+              const int64_t tap = down.index * z.s + over.index, dh = down.index * z.dilate_h, dw = over.index * z.dilate_w;
               for (int64_t panel = 0; panel < panels.count; ++panel) {
                 const int nv = panels.width(panel);
-                const int64_t column = panels.column(panel), offset = (dh * w + dw) * c + column;
+                const int64_t column = panels.column(panel), offset = (dh * z.w + dw) * z.c + column;
+                auto input = [&](int64_t m) {
+                  const bool inside = m < count && uint64_t(rows[m].h + dh) < uint64_t(z.h) && uint64_t(rows[m].w + dw) < uint64_t(z.w);
+                  return inside ? x + rows[m].input + offset : nullptr;
+                };
                 for (int64_t m = 0; m < depth; ++m) {
-                  const bool inside = uint64_t(rows[m].h + dh) < uint64_t(h) && uint64_t(rows[m].w + dw) < uint64_t(w);
-                  const float* row = inside ? x + rows[m].input + offset : zeros.data();
+                  const T *first = input(m * each), *second = input(m * each + each - 1);
                   for (int l = 0; l < nv; ++l) {
-                    store(right.data + (m * nv + l) * kLanes, load(row + l * kLanes));
-                    __builtin_prefetch(row + (nv + l) * kLanes, 0, 2);  // for the next panel
+                    store(right.data + (m * nv + l) * kLanes,
+                          Cells<T>::join(first ? first + l * kLanes : nullptr, second ? second + l * kLanes : nullptr));
+                    __builtin_prefetch(first + (nv + l) * kLanes, 0, 2);  // for the next panel
                   }
                 }
                 const float* packed = right.data;
@@ -455,17 +545,17 @@ void backward_weight(const float* dy, const float* x, float* dweight, float* dbi
                   float* results[kMostRows];
                   for (int l = 0; l < mr; ++l) {
                     pointers[l] = f + l < filters ? left.data + (f + l) * step : zeros.data();
-                    results[l] = f + l < filters ? sums + (k_begin + f + l) * filter + tap * c + column : nowhere;
+                    results[l] = f + l < filters ? sums + (k_begin + f + l) * filter + tap * z.c + column : nowhere;
                   }
-                  kTiles[nv][mr / 2](pointers, &packed, 1, depth, results, nullptr, begun[tap]);
+                  kTiles<T, float>[nv][mr / 2](pointers, &packed, 1, depth, results, nullptr, begun[tap]);
                 }
               }
               begun[tap] = true;
             }
         }
       }
-    for (int64_t tap = 0; tap < r * s; ++tap)
-      for (int64_t f = 0; !begun[tap] && f < filters; ++f) std::fill_n(sums + (k_begin + f) * filter + tap * c, c, 0.f);
+    for (int64_t tap = 0; tap < z.r * z.s; ++tap)
+      for (int64_t f = 0; !begun[tap] && f < filters; ++f) std::fill_n(sums + (k_begin + f) * filter + tap * z.c, z.c, 0.f);
     if (along > 1) {
 #pragma omp barrier
       const int64_t first = weights * thread / threads, last = weights * (thread + 1) / threads;
@@ -473,8 +563,28 @@ void backward_weight(const float* dy, const float* x, float* dweight, float* dbi
         for (int64_t e = first; e < last; ++e) dweight[e] += more[e];
       if (dbias && thread == 0)
         for (const auto& more : partial_bias)
-          for (int64_t e = 0; e < k; ++e) dbias[e] += more[e];
+          for (int64_t e = 0; e < z.k; ++e) dbias[e] += more[e];
     }
   }
 }
+
+}  // namespace
+
+extern "C" {
+
+#define REMEX_CONVOLUTION(suffix, T)                                                                                                          \
+  void forward_##suffix(const T* x, const float* weight, const float* bias, T* y, const Sizes* sizes, int threads) {                          \
+    forward<T>(x, weight, bias, y, *sizes, threads);                                                                                          \
+  }                                                                                                                                           \
+  void backward_data_##suffix(const T* dy, const float* weight, T* dx, const Sizes* sizes, int threads) {                                     \
+    backward_data<T>(dy, weight, dx, *sizes, threads);                                                                                        \
+  }                                                                                                                                           \
+  void backward_weight_##suffix(const T* dy, const T* x, float* dweight, float* dbias, const Sizes* sizes, int threads) {                     \
+    backward_weight<T>(dy, x, dweight, dbias, *sizes, threads);                                                                               \
+  }
+
+REMEX_CONVOLUTION(float32, float)
+#if defined(__AVX512BF16__)
+REMEX_CONVOLUTION(bfloat16, bfloat16)
+#endif
 }

@@ -95,6 +95,23 @@ void each_bin(const int64_t* images, const float* rows, const float* columns, co
   }
 }
 
+// The same where each bin reads the group of channels that belongs to it: C = depth * down * right. Here too little is common to channels.
+// use(plane, result, row, column, high, wide): the places of the channel's first pixel and of the bin's result, and the bin's weights.
+template <typename Use>
+void each_sensitive_bin(const int64_t* images, const float* row_weights, const float* column_weights, const Sizes& s, int64_t down, int64_t right,
+                        int threads, Use use) {
+  const auto y = ranges(row_weights, s.regions * s.rows, s.height), x = ranges(column_weights, s.regions * s.columns, s.width);
+  const int64_t depth = s.channels / (down * right);
+#pragma omp parallel for num_threads(threads)
+  for (int64_t d = 0; d < depth; ++d)
+    for (int64_t image = 0; image < s.n; ++image)
+      each_bin(images, row_weights, column_weights, y, x, image, s,
+               [&](int64_t r, int64_t bin, const float* row, const float* column, const Range& high, const Range& wide) {
+                 const int64_t group = bin / s.columns * down / s.rows * right + bin % s.columns * right / s.columns;
+                 use((image * s.channels + d * down * right + group) * s.area(), (r * depth + d) * s.bins() + bin, row, column, high, wide);
+               });
+}
+
 }  // namespace
 
 extern "C" {
@@ -201,46 +218,28 @@ void weighted_backward(const int64_t* images, const float* row_weights, const fl
   }
 }
 
-// The same where each bin reads the group of channels that belongs to it: C = depth * down * right. Here too little is common to channels.
 void sensitive(const float* data, const int64_t* images, const float* row_weights, const float* column_weights, float* out, int64_t n,
                int64_t channels, int64_t height, int64_t width, int64_t regions, int64_t rows, int64_t columns, int64_t down, int64_t right,
                int threads) {
-  const Sizes s{n, channels, height, width, regions, rows, columns};
-  const auto y = ranges(row_weights, regions * rows, height), x = ranges(column_weights, regions * columns, width);
-  const int64_t depth = channels / (down * right);
-#pragma omp parallel for num_threads(threads)
-  for (int64_t d = 0; d < depth; ++d)
-    for (int64_t image = 0; image < n; ++image)
-      each_bin(images, row_weights, column_weights, y, x, image, s,
-               [&](int64_t r, int64_t bin, const float* row, const float* column, const Range& high, const Range& wide) {
-                 const int64_t group = bin / columns * down / rows * right + bin % columns * right / columns;
-                 const float* plane = data + (image * channels + d * down * right + group) * s.area();
-                 float sum = 0;
-                 for (int64_t h = high.begin; h < high.end; ++h) {
-                   float line = 0;
-                   for (int64_t w = wide.begin; w < wide.end; ++w) line += column[w] * plane[h * width + w];
-                   sum += row[h] * line;
-                 }
-                 out[(r * depth + d) * s.bins() + bin] = sum;
-               });
+  each_sensitive_bin(images, row_weights, column_weights, {n, channels, height, width, regions, rows, columns}, down, right, threads,
+                     [=](int64_t plane, int64_t result, const float* row, const float* column, const Range& high, const Range& wide) {
+                       float sum = 0;
+                       for (int64_t h = high.begin; h < high.end; ++h) {
+                         float line = 0;
+                         for (int64_t w = wide.begin; w < wide.end; ++w) line += column[w] * data[plane + h * width + w];
+                         sum += row[h] * line;
+                       }
+                       out[result] = sum;
+                     });
 }
 
 // `din` holds zeros.
 void sensitive_backward(const int64_t* images, const float* row_weights, const float* column_weights, const float* dout, float* din, int64_t n,
                         int64_t channels, int64_t height, int64_t width, int64_t regions, int64_t rows, int64_t columns, int64_t down,
                         int64_t right, int threads) {
-  const Sizes s{n, channels, height, width, regions, rows, columns};
-  const auto y = ranges(row_weights, regions * rows, height), x = ranges(column_weights, regions * columns, width);
-  const int64_t depth = channels / (down * right);
-#pragma omp parallel for num_threads(threads)
-  for (int64_t d = 0; d < depth; ++d)
-    for (int64_t image = 0; image < n; ++image)
-      each_bin(images, row_weights, column_weights, y, x, image, s,
-               [&](int64_t r, int64_t bin, const float* row, const float* column, const Range& high, const Range& wide) {
-                 const int64_t group = bin / columns * down / rows * right + bin % columns * right / columns;
-                 float* plane = din + (image * channels + d * down * right + group) * s.area();
-                 const float gradient = dout[(r * depth + d) * s.bins() + bin];
-                 each_pixel(row, column, high, wide, width, [&](float weight, int64_t i) { plane[i] += weight * gradient; });
-               });
+  each_sensitive_bin(images, row_weights, column_weights, {n, channels, height, width, regions, rows, columns}, down, right, threads,
+                     [=](int64_t plane, int64_t result, const float* row, const float* column, const Range& high, const Range& wide) {
+                       each_pixel(row, column, high, wide, width, [&](float weight, int64_t i) { din[plane + i] += weight * dout[result]; });
+                     });
 }
 }
