@@ -26,11 +26,11 @@ def test_zoo_on_openvino(name):
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
 
 
-def _layers(random, a, b, made):
+def _layers(random, a, b, made, channels):
     """What may be put on top of a and b; each is made when called."""
     return [
-        lambda: mx.sym.Convolution(a, kernel=(3, 3), pad=(1, 1), num_filter=8, num_group=int(random.choice([1, 2, 8])), name=f"c{made}"),
-        lambda: mx.sym.Convolution(a, kernel=(1, 1), num_filter=8, no_bias=True, name=f"c{made}"),
+        lambda: mx.sym.Convolution(a, kernel=(3, 3), pad=(1, 1), num_filter=channels, num_group=int(random.choice([1, 2, 8])), name=f"c{made}"),
+        lambda: mx.sym.Convolution(a, kernel=(1, 1), num_filter=channels, no_bias=True, name=f"c{made}"),
         lambda: mx.sym.BatchNorm(a, fix_gamma=bool(random.randint(2)), name=f"b{made}"),
         lambda: mx.sym.relu(mx.sym.BatchNorm(a, fix_gamma=False, name=f"b{made}")),
         lambda: mx.sym.relu(mx.sym.BatchNorm(a, name=f"b{made}") + b),
@@ -38,20 +38,20 @@ def _layers(random, a, b, made):
         lambda: mx.sym.LeakyReLU(a, act_type=str(random.choice(["leaky", "elu", "gelu"]))),
         lambda: a + b, lambda: a * b, lambda: mx.sym.broadcast_mul(a, mx.sym.Pooling(b, global_pool=True, pool_type="avg")),
         lambda: mx.sym.Pooling(a, kernel=(3, 3), pad=(1, 1), pool_type=str(random.choice(["max", "avg"]))),
-        lambda: mx.sym.slice_axis(mx.sym.Concat(a, b, dim=1), axis=1, begin=4, end=12),
+        lambda: mx.sym.slice_axis(mx.sym.Concat(a, b, dim=1), axis=1, begin=4, end=4 + channels),
         lambda: mx.sym.transpose(mx.sym.transpose(a, axes=(0, 2, 3, 1)) * 0.5, axes=(0, 3, 1, 2)),
         lambda: mx.sym.softmax(a, axis=1), lambda: mx.sym.clip(a, -1, 1), lambda: mx.sym.Dropout(a, p=0.0),
     ]
 
 
-def random_graph(seed):
+def random_graph(seed, channels=8):
     """A Symbol of convolutions, norms, activations, sums, poolings and reshapes that meet at random, and its inputs."""
     random = np.random.RandomState(seed)
     x = mx.sym.var("x")
-    images = [mx.sym.Convolution(x, kernel=(3, 3), pad=(1, 1), num_filter=8, name="c_first")]
+    images = [mx.sym.Convolution(x, kernel=(3, 3), pad=(1, 1), num_filter=channels, name="c_first")]
     for made in range(random.randint(4, 12)):
         a, b = (images[random.randint(len(images))] for _ in range(2))
-        images.append(_layers(random, a, b, made)[random.randint(16)]())
+        images.append(_layers(random, a, b, made, channels)[random.randint(16)]())
     out = mx.sym.FullyConnected(mx.sym.Flatten(images[-1]), num_hidden=3, name="fc")
     shapes, _, aux_shapes = out.infer_shape(x=(2, 3, 6, 6))
     sizes = {**dict(zip(out.list_arguments(), shapes)), **dict(zip(out.list_auxiliary_states(), aux_shapes))}
@@ -74,9 +74,11 @@ def test_random_graphs_on_openvino(seed):
 
 @pytest.mark.parametrize("seed", range(25))
 def test_random_graphs_train_through_the_passes(seed, monkeypatch):
-    from mxnet.ops.kernels import batch_norm
+    from mxnet.ops.kernels import batch_norm, convolution
     monkeypatch.setattr(batch_norm, "_WORTHWHILE", 0)
-    out, inputs = random_graph(seed)
+    monkeypatch.setattr(convolution, "_WORTHWHILE", 0)
+    out, inputs = random_graph(seed, channels=16)
+    inputs = [t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t for t in inputs]
     aux = set(out.list_auxiliary_states())
     results = []
     for run in (lower(out._outputs, True, torch.device("cpu")), lambda *leaves: GraphRunner(out)(list(leaves), is_train=True)):
