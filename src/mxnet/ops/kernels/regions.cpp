@@ -104,7 +104,7 @@ void each_sensitive_bin(const int64_t* images, const float* row_weights, const f
   const int64_t depth = s.channels / (down * right);
 #pragma omp parallel for num_threads(threads)
   for (int64_t d = 0; d < depth; ++d)
-    for (int64_t image = 0; image < s.n; ++image)
+    for (int64_t image = 0; image < s.images; ++image)
       each_bin(images, row_weights, column_weights, y, x, image, s,
                [&](int64_t r, int64_t bin, const float* row, const float* column, const Range& high, const Range& wide) {
                  const int64_t group = bin / s.columns * down / s.rows * right + bin % s.columns * right / s.columns;
