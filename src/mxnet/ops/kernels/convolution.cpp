@@ -446,6 +446,10 @@ void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, cons
   constexpr int64_t each = Cells<T>::kEach;
   const Panels panels(z.c);
   const int64_t filter = z.filter(), weights = z.k * filter;
+  // As many as there will be: inside of another parallel region, or at a limit, fewer come than were asked for.
+#pragma omp parallel num_threads(threads)
+#pragma omp master
+  threads = omp_get_num_threads();
   int across = 1;  // threads that share the filters
   for (int t = 1; t <= threads; ++t)
     if (threads % t == 0 && z.k / t >= 48) across = t;
