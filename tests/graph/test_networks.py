@@ -39,6 +39,7 @@ def _layers(random, a, b, made, channels):
         lambda: a + b, lambda: a * b, lambda: mx.sym.broadcast_mul(a, mx.sym.Pooling(b, global_pool=True, pool_type="avg")),
         lambda: mx.sym.Pooling(a, kernel=(3, 3), pad=(1, 1), pool_type=str(random.choice(["max", "avg"]))),
         lambda: mx.sym.slice_axis(mx.sym.Concat(a, b, dim=1), axis=1, begin=4, end=4 + channels),
+        lambda: mx.sym.Convolution(mx.sym.Concat(a, b, dim=1), kernel=(1, 1), num_filter=channels, name=f"c{made}"),
         lambda: mx.sym.transpose(mx.sym.transpose(a, axes=(0, 2, 3, 1)) * 0.5, axes=(0, 3, 1, 2)),
         lambda: mx.sym.softmax(a, axis=1), lambda: mx.sym.clip(a, -1, 1), lambda: mx.sym.Dropout(a, p=0.0),
     ]
@@ -51,7 +52,7 @@ def random_graph(seed, channels=8):
     images = [mx.sym.Convolution(x, kernel=(3, 3), pad=(1, 1), num_filter=channels, name="c_first")]
     for made in range(random.randint(4, 12)):
         a, b = (images[random.randint(len(images))] for _ in range(2))
-        images.append(_layers(random, a, b, made, channels)[random.randint(16)]())
+        images.append(_layers(random, a, b, made, channels)[random.randint(17)]())
     out = mx.sym.FullyConnected(mx.sym.Flatten(images[-1]), num_hidden=3, name="fc")
     shapes, _, aux_shapes = out.infer_shape(x=(2, 3, 6, 6))
     sizes = {**dict(zip(out.list_arguments(), shapes)), **dict(zip(out.list_auxiliary_states(), aux_shapes))}

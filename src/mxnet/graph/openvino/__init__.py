@@ -8,6 +8,7 @@ import torch
 
 from ...base import MXNetError
 from ..backends import Unavailable
+from ..distribution import distribute
 
 _OPTIONS = {"precision", "cache_dir", "num_threads"}
 _PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
@@ -69,6 +70,7 @@ class OpenVINO:
             raise MXNetError(f"backend 'openvino' has no option {sorted(unknown)[0]!r}; it has {', '.join(sorted(_OPTIONS))}")
         config = _config(**options)
         from .model import build
+        distribute(program)
         built, refused = build(program)
         if not refused:
             program.note("openvino: the whole graph")
