@@ -14,7 +14,7 @@ from ..ops import random_state
 from ..ops.dtypes import TORCH_TO_NAME
 from ..symbol import inference
 from ..symbol.node import auxiliary
-from . import backends, layout, promotion
+from . import backends, cuda_graph, layout, promotion
 from .lower import lower
 from .passes import draws, eliminate_common_expressions
 from .program import Program, copied
@@ -41,7 +41,7 @@ class GraphRunner:
     weights : list of int, optional
         Positions of the inputs that rarely change, in ``symbol.list_inputs()``; by default those that operators take as weights.
     fixed_shape : bool
-        A promise that shapes stay the same: the graph is compiled at the first call.
+        A promise that shapes stay the same: the graph is compiled, or on a GPU captured, at the first call.
 
     The runner holds no values: several threads may call it at once.
     """
@@ -65,6 +65,7 @@ class GraphRunner:
         self._data = [i for i in range(len(self.input_names)) if i not in held]
         self._compares = (backend or os.environ.get("MXNET_SUBGRAPH_BACKEND")) == backends.AUTO
         self._patient = not fixed_shape and not self._compares
+        self._captures = cuda_graph.wanted(fixed_shape)
         self.channels_last = ()  # positions of the weights that training reads fastest with their channels last
         self.reports = {}  # what the passes for torch did, by mode and device
         self._lowered, self._compiled, self._frozen = {}, {}, {}
@@ -175,9 +176,11 @@ class GraphRunner:
             return found.function
         native = self._native(inputs, False, device)
         if found is None:
-            found = self._frozen[key] = promotion.Candidate(self, self._patient) if promotion.may_compile(device) else _STAYS
+            found = self._frozen[key] = self._beginning(key, inputs, device)
         if found is _STAYS:
             return native
+        if type(found) is cuda_graph.Captured:
+            return functools.partial(found.run, native)
         if found.spent < found.budget:
             return functools.partial(found.run, native)
         with self._lock:
@@ -187,6 +190,18 @@ class GraphRunner:
                 found = None if self._patient or self._compares else promotion.trusted(module, inputs, self.weights, device)
                 found = self._frozen[key] = found or promotion.contest(module, native, inputs, self.weights, device, self._compares) or _STAYS
         return native if found is _STAYS else found.function
+
+    def _beginning(self, key, inputs, device):
+        """What becomes of inference that was not seen before, or whose weights have changed since it was compiled."""
+        if promotion.may_compile(device):
+            return promotion.Candidate(self, self._patient)
+        if device.type != "cuda" or not self._captures or not environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
+            return _STAYS
+        with self._lock:  # two threads must not hold the memory of two captures
+            found = self._frozen.get(key)
+            if found is None:
+                found = self._frozen[key] = cuda_graph.Captured(self.lowered(False, device, inputs), inputs, self.weights, device)
+        return found
 
     def explain(self):
         """What was done to the graph so far and who runs it, for each mode and set of shapes, as text."""
@@ -200,7 +215,9 @@ class GraphRunner:
             if type(found) is promotion.Frozen:
                 lines += [f"  {line}" for line in found.program.report] + (["  out of date: a weight was written to"] if found.stale else [])
             elif found is _STAYS:
-                lines.append("  native, which proved the fastest")
+                lines.append("  native, which proved the fastest" if device.type == "cpu" else "  native")
+            elif type(found) is cuda_graph.Captured:
+                lines.append(f"  {found.explain()}")
             else:
                 lines.append(f"  native, until it has taken {found.budget:.2f} s ({found.spent:.2f} s so far)")
         return "\n".join(lines)
