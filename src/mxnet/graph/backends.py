@@ -31,6 +31,7 @@ from ..base import MXNetError
 _log = logging.getLogger(__name__)
 _backends: dict = {}
 AUTO = "auto"  # the name that asks for a comparison of all backends at the first call
+_NAMES_OF_MXNET = {"TENSORRT": "tensorrt"}
 # MXNet's names for "the best there is on this device".
 _DEFAULT_NAMES = {"", "MKLDNN", "ONEDNN", "MKLDNN_QUANTIZE", "ONEDNN_QUANTIZE", "DEFAULT"}
 
@@ -54,13 +55,19 @@ class Native:
 
 def prepare(module, device, fuse=True):
     """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`."""
-    if device.type != "cpu" or not environment.get_bool("MXNET_USE_FUSION"):
+    if device.type not in ("cpu", "cuda") or not environment.get_bool("MXNET_USE_FUSION"):
         return []
     from . import casts, fusion, layout
     report = casts.apply(module)
     ordered = layout.apply(module)
     report += ordered
-    if fuse:
+    if device.type == "cuda":
+        for node in module.graph.nodes:
+            if node.op == "call_function" and node.target is layout.channels_last:
+                node.target = _channels_last_for_tensor_cores
+        # Batch norms and convolutions of our own are for CPUs, and cuDNN wants the parameters of recurrent layers in one vector.
+        report += fusion.rectify_in_place(module) if fuse else []
+    elif fuse:
         report += fusion.apply(module) if ordered else fusion.rectify_in_place(module)
         report += fusion.separate_parameters(module)
     if report:
@@ -68,6 +75,24 @@ def prepare(module, device, fuse=True):
     if environment.get_bool("MXNET_FUSION_VERBOSE"):
         _log.warning("graph: %s", "; ".join(report) or "nothing to fuse")
     return report
+
+
+# The oldest GPUs (by compute capability) whose tensor cores multiply these types: float32 as TF32, where that is allowed.
+_TENSOR_CORES = {torch.float16: (7, 0), torch.bfloat16: (8, 0), torch.float32: (8, 0)}
+
+
+def wants_channels_last(data):
+    """Whether convolutions of such data run faster with their channels last: on GPUs those on tensor cores, on CPUs all."""
+    if data.device.type != "cuda":
+        return True
+    if data.dtype not in _TENSOR_CORES or data.dtype is torch.float32 and torch.backends.cudnn.conv.fp32_precision != "tf32":
+        return False
+    return torch.cuda.get_device_capability(data.device) >= _TENSOR_CORES[data.dtype]
+
+
+def _channels_last_for_tensor_cores(data):
+    from .layout import channels_last
+    return channels_last(data) if wants_channels_last(data) else data
 
 
 def register(backend):
@@ -104,7 +129,7 @@ def get(name=None):
     if str(name).upper() == "NONE":
         return _backends["native"]
     try:
-        return _backends[name]
+        return _backends[_NAMES_OF_MXNET.get(str(name).upper(), name)]
     except KeyError:
         raise MXNetError(f"no backend is called {name!r}; there are {', '.join(sorted(_backends))}, auto, and MKLDNN or ONEDNN for the "
                          "default") from None

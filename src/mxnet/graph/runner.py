@@ -147,7 +147,7 @@ class GraphRunner:
             bulk = "MXNET_EXEC_BULK_EXEC_TRAIN" if is_train else "MXNET_EXEC_BULK_EXEC_INFERENCE"
             self.reports[is_train, device] = backends.prepare(module, device) if environment.get_bool(bulk) else []
             if is_train and self.reports[is_train, device]:
-                self.channels_last = layout.weights(module)
+                self.channels_last = tuple(i for i in layout.weights(module) if backends.wants_channels_last(inputs[i]))
             found = self._compiled[key] = module.forward
         return found
 
