@@ -56,7 +56,7 @@ def load(name):
 
 def _cached(source, compiler):
     """The path of the compiled library; it is made if it isn't there."""
-    text = source.read_text()
+    text = "".join(path.read_text() for path in (source, *sorted(_HERE.glob("*.h"))))
     key = hashlib.sha256("\n".join((text, *_FLAGS, str(compiler), _processor(), torch.__version__)).encode()).hexdigest()[:16]
     folder = pathlib.Path(data_dir()) / "kernels"
     try:

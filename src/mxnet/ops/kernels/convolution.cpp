@@ -17,13 +17,15 @@
 #include <immintrin.h>
 #endif
 
+#include "vectors.h"
+
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kLanes = 16, kWidest = 4;
+constexpr int kWidest = 4;
 constexpr int kRows[] = {0, 12, 12, 8, 6};  // by the width of a panel in vectors: as many accumulators as there are registers for
 #else
-constexpr int kLanes = 8, kWidest = 2;
+constexpr int kWidest = 2;
 constexpr int kRows[] = {0, 8, 6};
 #endif
 constexpr int kMostRows = 12;
@@ -35,14 +37,9 @@ constexpr int64_t kLongest = 512;         // rows that the gradient of the weigh
 constexpr int64_t kEnoughRows = 256;      // for each thread: so many are worth a pass over the weights of their own
 constexpr int64_t kMostPanels = 64, kMostTaps = 128;
 
-typedef float vec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
-
 struct bfloat16 {
   uint16_t bits;
 };
-
-inline vec load(const float* p) { return *reinterpret_cast<const vec*>(p); }
-inline void store(float* p, vec v) { *reinterpret_cast<vec*>(p) = v; }
 
 // What the two types do differently.
 template <typename T>
@@ -157,47 +154,6 @@ struct Panels {
   int64_t column(int64_t i) const { return (i * narrow + std::min(i, wide)) * kLanes; }
   int64_t alike(int64_t i) const { return i < wide ? wide : count; }  // the end of the panels that are as wide as this one
 };
-
-struct Aligned {  // uninitialized memory on a cache line
-  std::vector<float> held;
-  float* data;
-  explicit Aligned(int64_t n) : held(size_t(n) + 16) { data = reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(held.data()) + 63) & ~uintptr_t(63)); }
-};
-
-// A square of numbers turned over: each round takes the first and the second half of the rows apart, lane by lane.
-inline void turn(vec (&rows)[kLanes]) {
-  typedef int lanes __attribute__((vector_size(kLanes * 4)));
-  lanes low, high;
-  for (int i = 0; i < kLanes; ++i) {
-    low[i] = i / 2 + i % 2 * kLanes;
-    high[i] = low[i] + kLanes / 2;
-  }
-#pragma GCC unroll 4
-  for (int round = 1; round < kLanes; round *= 2) {
-    vec next[kLanes];
-#pragma GCC unroll 8
-    for (int i = 0; i < kLanes / 2; ++i) {
-      next[2 * i] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], low);
-      next[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], high);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) rows[i] = next[i];
-  }
-}
-
-// A matrix turned over, square by square: take(rows, j, k) has what load(j, k), ... gave with lane k + i in rows[i]. Both sizes are whole
-// numbers of squares.
-template <typename Load, typename Take>
-void transpose(int64_t columns, int64_t depth, Load read, Take take) {
-  for (int64_t j = 0; j < columns; j += kLanes)
-    for (int64_t k = 0; k < depth; k += kLanes) {
-      vec rows[kLanes];
-#pragma GCC unroll 16
-      for (int i = 0; i < kLanes; ++i) rows[i] = read(j + i, k);
-      turn(rows);
-      take(rows, j, k);
-    }
-}
 
 struct Image {
   int64_t n, h, w, c;

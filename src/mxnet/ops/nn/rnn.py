@@ -8,6 +8,7 @@ import torch
 
 from ...base import MXNetError
 from .. import random_state
+from ..kernels import lstm
 from ..registry import op
 from ..schema import Fraction, Training
 from ._common import assign, same_type
@@ -64,7 +65,9 @@ def _unpack(parameters, mode, input_size, state_size, num_layers, directions, pr
 
 
 def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=None):
-    """torch's fused layers; returns the output and the tuple of last states."""
+    """Layers as a whole, on our own kernel or torch's; returns the output and the tuple of last states."""
+    if mode == "lstm" and batch_sizes is None and lstm.suits(data, states, cells):
+        return lstm.run(data, states, cells, num_layers, directions)
     flat = [t for cell in cells for t in cell]
     hidden = states if mode == "lstm" else states[0]
     if len(cells[0]) > 4:

@@ -1,0 +1,117 @@
+"""LSTM layers in single precision on a CPU, with their gradients: large products for the whole sequence, and `lstm.cpp` from step to step."""
+import ctypes
+
+import torch
+
+from .. import products
+from . import function
+
+_UNITS = 32  # what the state's size must be a multiple of
+_WORTHWHILE = 1 << 20  # multiplications in a layer's steps from which on the kernel is called (and compiled)
+
+
+def suits(data, states, cells):
+    """Whether the layers can run here; `cells` has two weights and two biases (and no projection) for each layer and direction."""
+    size = states[0].shape[2]
+    tensors = [data, *states, *(t for cell in cells for t in cell)]
+    return (len(cells[0]) == 4 and size % _UNITS == 0 and data.numel() > 0 and data.shape[0] * data.shape[1] * 4 * size * size >= _WORTHWHILE
+            and all(type(t) in (torch.Tensor, torch.nn.Parameter) and t.dtype is torch.float32 and t.device.type == "cpu" for t in tensors)
+            and not torch.compiler.is_compiling() and _kernel("forward") is not None)
+
+
+def run(data, states, cells, num_layers, directions):
+    """The output (T, N, directions * size) of the layers over `data` (T, N, C), and the last states."""
+    last = [], []
+    for layer in range(num_layers):
+        outputs = []
+        for direction in range(directions):
+            i = layer * directions + direction
+            out, hidden, cell = _run_layer(data, *cells[i], states[0][i], states[1][i], bool(direction))
+            outputs.append(out)
+            last[0].append(hidden)
+            last[1].append(cell)
+        data = outputs[0] if directions == 1 else torch.cat(outputs, 2)
+    return data, tuple(map(torch.stack, last))
+
+
+def _run_layer(*arguments):
+    if torch.is_grad_enabled() and any(t.requires_grad for t in arguments[:-1]):
+        return _Layer.apply(*arguments)
+    return _forward(*arguments, keep=False)[0]
+
+
+def _kernel(entry):
+    return function("lstm", entry, {"forward": "pppppppi", "backward": "pppppppppppi"}[entry])
+
+
+def _from_input(data, weight, from_input, from_state):
+    rows = products.linear(data.reshape(-1, data.shape[2]), weight, from_input + from_state)
+    return rows.view(*data.shape[:2], -1)
+
+
+def _forward(data, w_input, w_state, b_input, b_state, hidden, cell, reverse, keep):
+    """Output, last hidden and cell state; and what the backward pass needs: the gates and all cell states."""
+    length, batch, size = *data.shape[:2], hidden.shape[1]
+    gates = _from_input(data, w_input, b_input, b_state)
+    w_state, hidden, cell = w_state.contiguous(), hidden.contiguous(), cell.contiguous()
+    out = torch.empty(length, batch, size)
+    cells = torch.empty((length, batch, size) if keep else (1, batch, size))
+    sizes = (ctypes.c_int64 * 6)(length, batch, size, size, reverse, keep)
+    _kernel("forward")(gates.data_ptr(), w_state.data_ptr(), hidden.data_ptr(), cell.data_ptr(), out.data_ptr(), cells.data_ptr(), sizes,
+                       torch.get_num_threads())
+    end = 0 if reverse else -1
+    return (out, out[end].clone(), cells[end].clone()), gates, cells
+
+
+class _Layer(torch.autograd.Function):
+    """One direction of one layer."""
+
+    @staticmethod
+    def forward(ctx, data, w_input, w_state, b_input, b_state, hidden, cell, reverse):
+        results, gates, cells = _forward(data, w_input, w_state, b_input, b_state, hidden, cell, reverse, keep=True)
+        ctx.reverse = reverse
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(data, w_input, w_state, b_input, b_state, hidden, cell, results[0], gates, cells)
+        return results
+
+    @staticmethod
+    def backward(ctx, dout, dhidden, dcell):
+        *inputs, out, gates, cells = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _differentiable(inputs, ctx.reverse, (dout, dhidden, dcell), ctx.needs_input_grad)
+        data, w_input, w_state, _, _, hidden, cell = inputs
+        length, batch, size = out.shape
+        heads = [torch.zeros_like(out) if dout is None else dout.contiguous(), *(None if t is None else t.contiguous() for t in (dhidden, dcell))]
+        dgates, dh, dc = torch.empty_like(gates), torch.empty(batch, size), torch.empty(batch, size)
+        sizes = (ctypes.c_int64 * 5)(length, batch, size, size, ctx.reverse)
+        pointers = [None if t is None else t.data_ptr() for t in (*heads, w_state.contiguous(), gates, cells, cell.contiguous(), dgates, dh, dc)]
+        _kernel("backward")(*pointers, sizes, torch.get_num_threads())
+        dgates = dgates.view(length * batch, -1)
+        wanted = ctx.needs_input_grad
+        bias = dgates.sum(0) if wanted[3] or wanted[4] else None
+        found = [None] * 8
+        if wanted[0]:
+            found[0] = products.matmul(dgates, w_input).view_as(data)
+        if wanted[1]:
+            found[1] = products.matmul(dgates.t(), data.reshape(length * batch, -1))
+        if wanted[2]:
+            before = torch.cat((out[1:], hidden.unsqueeze(0)) if ctx.reverse else (hidden.unsqueeze(0), out[:-1]))
+            found[2] = products.matmul(dgates.t(), before.view(length * batch, size))
+        found[3:7] = bias, None if bias is None else bias.clone(), dh, dc
+        return tuple(t if w else None for t, w in zip(found, wanted))
+
+
+def _differentiable(inputs, reverse, heads, wanted):
+    """The gradients as what can be differentiated again: those of the same layer made of torch's operators."""
+    data, w_input, w_state, b_input, b_state, hidden, cell = inputs
+    with torch.enable_grad():
+        out = [None] * len(data)
+        for t in (reversed(range(len(data))) if reverse else range(len(data))):
+            gates = torch._C._nn.linear(data[t], w_input, b_input) + torch._C._nn.linear(hidden, w_state, b_state)
+            enters, forgets, candidate, leaves = gates.chunk(4, 1)
+            cell = forgets.sigmoid() * cell + enters.sigmoid() * candidate.tanh()
+            out[t] = hidden = leaves.sigmoid() * cell.tanh()
+        given = [(r, h) for r, h in zip((torch.stack(out), hidden, cell), heads) if h is not None]
+        chosen = [t for t, w in zip(inputs, wanted) if w]
+        found = iter(torch.autograd.grad([r for r, _ in given], chosen, [h for _, h in given], create_graph=True, allow_unused=True))
+    return (*(next(found) if w else None for w in wanted[:7]), None)

@@ -1,0 +1,74 @@
+// What kernels share: vectors as wide as the processor's, and matrices turned over in them.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#else
+constexpr int kLanes = 8;
+#endif
+
+typedef float vec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+
+inline vec load(const float* p) { return *reinterpret_cast<const vec*>(p); }
+inline void store(float* p, vec v) { *reinterpret_cast<vec*>(p) = v; }
+
+// The sum of a vector's numbers.
+inline float total(vec v) {
+  typedef int lanes __attribute__((vector_size(kLanes * 4)));
+  lanes other;
+#pragma GCC unroll 4
+  for (int width = kLanes / 2; width; width /= 2) {
+    for (int i = 0; i < kLanes; ++i) other[i] = i ^ width;
+    v += __builtin_shuffle(v, other);
+  }
+  return v[0];
+}
+
+struct Aligned {  // uninitialized memory on a cache line
+  std::unique_ptr<float[]> held;
+  float* data;
+  explicit Aligned(int64_t n) : held(new float[size_t(n) + 16]) {
+    data = reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(held.get()) + 63) & ~uintptr_t(63));
+  }
+};
+
+// A square of numbers turned over: each round takes the first and the second half of the rows apart, lane by lane.
+inline void turn(vec (&rows)[kLanes]) {
+  typedef int lanes __attribute__((vector_size(kLanes * 4)));
+  lanes low, high;
+  for (int i = 0; i < kLanes; ++i) {
+    low[i] = i / 2 + i % 2 * kLanes;
+    high[i] = low[i] + kLanes / 2;
+  }
+#pragma GCC unroll 4
+  for (int round = 1; round < kLanes; round *= 2) {
+    vec next[kLanes];
+#pragma GCC unroll 8
+    for (int i = 0; i < kLanes / 2; ++i) {
+      next[2 * i] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], low);
+      next[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], high);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) rows[i] = next[i];
+  }
+}
+
+// A matrix turned over, square by square: take(rows, j, k) has what load(j, k), ... gave with lane k + i in rows[i]. Both sizes are whole
+// numbers of squares.
+template <typename Load, typename Take>
+void transpose(int64_t columns, int64_t depth, Load read, Take take) {
+  for (int64_t j = 0; j < columns; j += kLanes)
+    for (int64_t k = 0; k < depth; k += kLanes) {
+      vec rows[kLanes];
+#pragma GCC unroll 16
+      for (int i = 0; i < kLanes; ++i) rows[i] = read(j + i, k);
+      turn(rows);
+      take(rows, j, k);
+    }
+}
+
+}  // namespace
