@@ -9,6 +9,7 @@ from mxnet import nd
 from mxnet.gluon import nn
 from mxnet.graph import GraphRunner, promotion
 from mxnet.ndarray import writes
+from mxnet.ops.kernels import interleave
 
 pytest.importorskip("openvino")
 
@@ -204,3 +205,23 @@ def test_memory_that_others_may_write_to_is_not_built_in():
         np.testing.assert_allclose(net(x).asnumpy(), before + 20, rtol=1e-5)
     finally:
         writes._exposed.clear()
+
+
+@pytest.mark.parametrize("kind", ["a convolution", "two", "not only convolutions", "also an output"])
+def test_images_get_their_channels_last(kind):
+    x = mx.sym.var("x")
+    first = mx.sym.Convolution(x, kernel=(3, 3), num_filter=4, name="a")
+    out = {"a convolution": first, "two": first * mx.sym.Convolution(x, kernel=(3, 3), num_filter=4, name="b"),
+           "not only convolutions": mx.sym.Group([first, mx.sym.sum(x)]), "also an output": mx.sym.Group([first, x])}[kind]
+    runner = GraphRunner(out, backend="openvino")
+    shapes = dict(zip(out.list_arguments(), out.infer_shape(x=(2, 3, 8, 9))[0]))
+    inputs = [torch.rand(shapes[name]) for name in runner.input_names]
+    expected = GraphRunner(out, backend="NONE")(inputs)
+    data = runner.input_names.index("x")
+    for given in (inputs[data], inputs[data].contiguous(memory_format=torch.channels_last)):
+        inputs[data] = given
+        for found, e in zip(runner(inputs), expected, strict=True):
+            torch.testing.assert_close(found, e)
+    compiled = plans(runner)[0].function
+    last = list(compiled.model.input(0).shape) == [2, 8, 9, 3]
+    assert last is (kind in ("a convolution", "two") and interleave.available(3))

@@ -7,6 +7,7 @@ import threading
 import torch
 
 from ...base import MXNetError
+from ...ops.kernels.interleave import interleave
 from ..backends import Unavailable
 from ..distribution import distribute
 
@@ -105,7 +106,7 @@ class Compiled:
 
     def __init__(self, model, handed_on, program, config):
         inputs = [(i, n) for i, n in enumerate(program.placeholders) if n not in program.constants]
-        self.places = [(k, i, program.values[n].numel() * program.values[n].element_size() <= _SMALL) for k, (i, n) in enumerate(inputs)]
+        self.places = [(k, i, _way(program, n)) for k, (i, n) in enumerate(inputs)]
         self.handed_on = sorted(handed_on.items())
         outputs = [program.values[n] for k, n in enumerate(program.outputs) if k not in handed_on]
         self.outputs = [(k, tuple(v.shape), v.dtype, v.numel() * v.element_size() <= _SMALL) for k, v in enumerate(outputs)]
@@ -128,17 +129,30 @@ class Compiled:
         return results
 
 
+def _copy(source, buffer):
+    buffer.copy_(source)
+
+
+def _way(program, node):
+    """How an input gets into the model's buffer; None if OpenVINO reads it where it is."""
+    from .model import images
+    if images(program, node):
+        return interleave
+    value = program.values[node]
+    return _copy if value.numel() * value.element_size() <= _SMALL else None
+
+
 class _Request:
-    """The memory of one run. Small arrays are copied through buffers that stay bound; larger ones are read and written in place."""
+    """The memory of one run. Small arrays, and images, go through buffers that stay bound; larger arrays are read and written in place."""
 
     def __init__(self, compiled):
         import openvino
         self.tensor_of = openvino.Tensor
         self.request = compiled.model.create_infer_request()
         self.inputs, self.outputs = [], []
-        for k, i, small in compiled.places:
-            buffer = torch.from_numpy(self.request.get_input_tensor(k).data) if small else None
-            self.inputs.append((k, i, buffer))
+        for k, i, way in compiled.places:
+            buffer = torch.from_numpy(self.request.get_input_tensor(k).data) if way is not None else None
+            self.inputs.append((k, i, way, buffer))
         for k, shape, dtype, small in compiled.outputs:
             buffer = None
             if small:
@@ -148,11 +162,11 @@ class _Request:
 
     def run(self, tensors):
         request = self.request
-        for k, i, buffer in self.inputs:
-            if buffer is not None:
-                buffer.copy_(tensors[i])
+        for k, i, way, buffer in self.inputs:
+            t = tensors[i]
+            if way is not None:
+                way(t, buffer)
             else:
-                t = tensors[i]
                 request.set_input_tensor(k, self.tensor_of((t if t.is_contiguous() else t.contiguous()).numpy(), shared_memory=True))
         results = []
         for k, shape, dtype, buffer in self.outputs:
