@@ -5,9 +5,11 @@ from .inductor import Inductor
 from .lower import lower  # noqa: F401
 from .openvino import OpenVINO
 from .runner import GraphRunner  # noqa: F401
+from .tensorrt import TensorRT
 
 register_backend(OpenVINO())
 register_backend(Inductor())
+register_backend(TensorRT())
 
 
 def partition(symbol, backend):

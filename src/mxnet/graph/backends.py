@@ -20,6 +20,8 @@ A backend is an object with
 
 `division.divide` splits a program where a backend knows only some of its operators.
 """
+import copy
+import json
 import logging
 import os
 
@@ -133,6 +135,30 @@ def get(name=None):
     except KeyError:
         raise MXNetError(f"no backend is called {name!r}; there are {', '.join(sorted(_backends))}, auto, and MKLDNN or ONEDNN for the "
                          "default") from None
+
+
+# What `mark` writes to the nodes of a Symbol's outputs.
+_BACKEND, _OPTIONS = "__subgraph_backend__", "__subgraph_options__"
+
+
+def mark(symbol, name, options):
+    """A copy of a Symbol that runs on the backend of that name, with these options (a dict), when it is bound.
+
+    The outputs' nodes keep both as attributes, in JSON too. What is composed of the copy is another Symbol, which runs as it would without.
+    """
+    out = copy.copy(symbol)
+    for node, _ in out._outputs:
+        node.attrs.update({_BACKEND: name, _OPTIONS: json.dumps(options, default=str)})
+    return out
+
+
+def marked(symbol):
+    """The backend's name and the options that `mark` has given a Symbol, or None and an empty dict."""
+    attrs = symbol._outputs[0][0].attrs
+    name = attrs.get(_BACKEND)
+    if name is None or any(node.attrs.get(_BACKEND) != name for node, _ in symbol._outputs):
+        return None, {}
+    return name, json.loads(attrs[_OPTIONS])
 
 
 def can_run(backend, device):

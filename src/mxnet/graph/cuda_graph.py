@@ -23,6 +23,13 @@ def wanted(fixed_shape):
     return environment.get_bool("MXNET_ENABLE_CUDA_GRAPHS") if os.environ.get("MXNET_ENABLE_CUDA_GRAPHS") else fixed_shape
 
 
+def random_in_inference(node):
+    """Whether a node draws random numbers outside of training, too."""
+    op = operator_of(node)
+    return op is not None and (draws(node) or ".random" in op.raw.__module__ or "random" in op.name
+                               or op.name == "Dropout" and node.kwargs.get("mode") == "always")
+
+
 def obstacle(module, inputs, device):
     """Why the graph of a lowered module cannot be captured, as text; None if nothing is known to be in the way."""
     program = Program(module, inputs)
@@ -33,7 +40,7 @@ def obstacle(module, inputs, device):
         what = f"{node.meta['node'].name} ({op.name})"
         if by_values(node):
             return f"{what} may depend on values"
-        if draws(node) or ".random" in op.raw.__module__ or "random" in op.name or op.name == "Dropout" and node.kwargs.get("mode") == "always":
+        if random_in_inference(node):
             return f"{what} draws random numbers"
         if changes(node):
             return f"{what} writes to its inputs"

@@ -54,6 +54,9 @@ class GraphRunner:
         aux = auxiliary(nodes)
         self.aux_names = [n.name for n in nodes if id(n) in aux]
         self.node_devices = {g: c.torch_device for g, c in group2ctx.items()} if group2ctx else None
+        if backend is None:
+            backend, given = backends.marked(symbol)
+            options = options or given
         self.backend = backends.get(backend)
         self.options = options or {}
         if self.options and self.backend is backends.get("native"):
