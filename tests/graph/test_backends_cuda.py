@@ -125,6 +125,12 @@ def test_weights_change_their_order_only_where_convolutions_want_it(monkeypatch,
     assert [runner.input_names[i] for i in runner.channels_last] == (["w0", "w1"] if wanted else [])
 
 
+def test_a_backend_for_cpus_says_so():
+    with pytest.raises(mx.MXNetError, match=r"'openvino' runs on mx.cpu\(\) only, but the graph is on cuda:0; move .* as_in_context\(mx.cpu\(\)\)"):
+        runner = GraphRunner(mx.sym.var("x") + 1, backend="openvino")
+        runner([torch.ones(1)], ctx=types.SimpleNamespace(torch_device=GPU, device_id=0, device_typeid=2))
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("train", [False, True])
 @pytest.mark.parametrize("dtype", [None, "float16", "bfloat16"])

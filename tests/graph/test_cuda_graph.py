@@ -1,5 +1,6 @@
 """Captures, on a stand-in for torch.cuda that keeps their rules: what is captured is not run, and a replay reads and writes the same memory."""
 import contextlib
+import inspect
 import re
 import threading
 import time
@@ -127,6 +128,16 @@ def cuda(monkeypatch):
     fake = Cuda()
     monkeypatch.setattr(cuda_graph, "_cuda", fake)
     return fake
+
+
+def test_the_stand_in_has_the_names_and_parameters_of_torch():
+    names = [name for name, value in vars(Cuda).items() if not name.startswith("_")]
+    assert len(names) == 8 and all(hasattr(torch.cuda, name) for name in names)
+    inspect.signature(torch.cuda.graph).bind(None, stream=None, capture_error_mode="thread_local")
+    for name in ("current_stream", "device", "stream"):
+        inspect.signature(getattr(torch.cuda, name)).bind(None)
+    assert hasattr(torch.cuda.Stream, "wait_stream") and hasattr(torch.cuda.Stream, "wait_event")
+    assert hasattr(torch.cuda.Event, "record") and hasattr(torch.cuda.CUDAGraph, "replay")
 
 
 def numbers(*shape, seed=0):

@@ -161,6 +161,15 @@ def marked(symbol):
     return name, json.loads(attrs[_OPTIONS])
 
 
+def check_device(backend, device):
+    """Raise an MXNetError if the backend does not run on devices of this type."""
+    types = getattr(backend, "devices", (device.type,))
+    if device.type not in types:
+        names = ["mx.gpu()" if t == "cuda" else f"mx.{t}()" for t in types]
+        raise MXNetError(f"backend {backend.name!r} runs on {' and '.join(names)} only, but the graph is on {device}; move the arrays with "
+                         f"as_in_context({names[0]}), or take another backend")
+
+
 def can_run(backend, device):
     """Whether a backend works on a device of this machine."""
     if device.type not in getattr(backend, "devices", (device.type,)):

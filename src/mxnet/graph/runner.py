@@ -138,6 +138,7 @@ class GraphRunner:
             with self._lock:
                 found = self._compiled.get(key)
                 if found is None:
+                    backends.check_device(backend, device)
                     found = self._compiled[key] = backend.compile(Program(module, inputs), **self.options)
         return found
 
@@ -173,6 +174,7 @@ class GraphRunner:
                 return found.function
             found = None
         if self.backend is not None:
+            backends.check_device(self.backend, device)
             with self._lock:
                 module = self.lowered(False, device, inputs)
                 found = self._frozen[key] = promotion.freeze(self.backend, module, inputs, self.weights, self.options)

@@ -51,14 +51,11 @@ class TensorRT:
         Raises
         ------
         MXNetError
-            If an option is unknown or out of range, torch_tensorrt is missing (`Unavailable`), the inputs are on no GPU, or it cannot compile.
+            If an option is unknown or out of range, torch_tensorrt is missing (`Unavailable`), or it cannot compile.
         """
         settings = _settings(**options)
         package = _package()
-        device = program.inputs[0].device if program.inputs else torch.device("cpu")
-        if device.type not in self.devices:
-            raise MXNetError(f"backend 'tensorrt' runs on GPUs, but the inputs are on {device}; move them with as_in_context(mx.gpu()), "
-                             "or take another backend")
+        device = program.inputs[0].device if program.inputs else torch.device("cuda")
         refused = [n for n in program.graph.nodes if n.op == "call_function" and not _exportable(program, n)]
         for node in refused:
             program.note(f"native: {node.name}")
