@@ -59,7 +59,7 @@ def prepare(module, device, fuse=True):
     """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`."""
     if device.type not in ("cpu", "cuda") or not environment.get_bool("MXNET_USE_FUSION"):
         return []
-    from . import casts, fusion, layout
+    from . import attention, casts, fusion, layout
     report = casts.apply(module)
     ordered = layout.apply(module)
     report += ordered
@@ -71,7 +71,7 @@ def prepare(module, device, fuse=True):
         report += fusion.rectify_in_place(module) if fuse else []
     elif fuse:
         report += fusion.apply(module) if ordered else fusion.rectify_in_place(module)
-        report += fusion.separate_parameters(module)
+        report += fusion.separate_parameters(module) + attention.apply(module)
     if report:
         module.recompile()
     if environment.get_bool("MXNET_FUSION_VERBOSE"):
