@@ -78,7 +78,7 @@ class Cuda:
         return self._stream(next(self._names))
 
     def Event(self):
-        event = types.SimpleNamespace(recorded=None)
+        event = types.SimpleNamespace(recorded=None, synchronize=lambda: self.log.append(f"the host waits for {event.recorded}"))
 
         def record(stream):
             event.recorded = f"a run on {stream.name}"
@@ -137,7 +137,7 @@ def test_the_stand_in_has_the_names_and_parameters_of_torch():
     for name in ("current_stream", "device", "stream"):
         inspect.signature(getattr(torch.cuda, name)).bind(None)
     assert hasattr(torch.cuda.Stream, "wait_stream") and hasattr(torch.cuda.Stream, "wait_event")
-    assert hasattr(torch.cuda.Event, "record") and hasattr(torch.cuda.CUDAGraph, "replay")
+    assert hasattr(torch.cuda.Event, "record") and hasattr(torch.cuda.Event, "synchronize") and hasattr(torch.cuda.CUDAGraph, "replay")
 
 
 def numbers(*shape, seed=0):
@@ -206,6 +206,7 @@ def test_weights_are_never_stale(cuda, change, captures):
     torch.testing.assert_close(run(runner, given), expected(*given))
     torch.testing.assert_close(run(runner, given), expected(*given))
     assert len(cuda.graphs) == captures
+    assert cuda.log.count("the host waits for a run on main") == captures - 1  # before the memory of the first is given back
 
 
 def test_another_type_or_tensor_of_weights_is_captured_anew(cuda):

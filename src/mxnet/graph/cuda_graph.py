@@ -103,7 +103,9 @@ class Captured:
         return found
 
     def _capture(self, function, inputs, places):
-        self._graph, self._places, self._buffers, self._outputs = None, None, [], ()  # the memory of an earlier capture is free again
+        if self._done is not None:
+            self._done.synchronize()  # the last run of the capture that goes may still read its memory
+        self._graph, self._places, self._buffers, self._outputs = None, None, [], ()
         if self.captures == _MOST:
             self.obstacle = f"the weights moved after each of {_MOST} captures"
             return
