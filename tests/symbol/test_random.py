@@ -54,3 +54,12 @@ def test_all_distributions():
 def test_wrong_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("draw", [
+    lambda x: S.uniform(shape=(40,)), lambda x: mx.sym.image.random_brightness(x, min_factor=0.1, max_factor=3), lambda x: S.shuffle(x),
+    lambda x: mx.sym.np.random.normal(size=(40,)).as_nd_ndarray()], ids=["uniform", "brightness", "shuffle", "numpy"])
+def test_two_draws_are_not_one(draw):
+    x = mx.sym.var("x")
+    first, second = mx.sym.Group([draw(x), draw(x)]).bind(mx.cpu(), {"x": mx.nd.arange(1, 41).reshape((8, 5, 1))}).forward()
+    assert not np.array_equal(first.asnumpy(), second.asnumpy())

@@ -26,8 +26,7 @@ def wanted(fixed_shape):
 def random_in_inference(node):
     """Whether a node draws random numbers outside of training, too."""
     op = operator_of(node)
-    return op is not None and (draws(node) or ".random" in op.raw.__module__ or "random" in op.name
-                               or op.name == "Dropout" and node.kwargs.get("mode") == "always")
+    return op is not None and (draws(node) or op.name == "Dropout" and node.kwargs.get("mode") == "always")
 
 
 def obstacle(module, inputs, device):
