@@ -2,7 +2,7 @@
 
 glibc hands every large buffer back to the kernel as soon as it is freed and page-faults it in again at the next operator, which
 costs half of a network's time (``benchmarks/`` shows it). Told to keep its memory it does not. ``MXNET_CPU_MEM_POOL_TYPE=Unpooled``
-leaves it as it is; `trim` gives back what is free.
+leaves it as it is; `trim` gives back what is free. Training puts large tensors on a heap of their own besides (``ops/kernels/heap.cpp``).
 """
 import ctypes
 import os
@@ -12,6 +12,7 @@ _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # glibc's malloc.h
 _KEEP = -1  # never give free memory at the top of the heap back
 _POOLED, _UNPOOLED = ("Naive", "Round"), "Unpooled"
 kept = False
+_others = []  # other heaps' functions that give free memory back, and return how much
 
 
 def _libc():
@@ -37,4 +38,10 @@ def configure():
 def trim():
     """Give memory that the allocator holds but nothing uses back to the system; returns True if any was given."""
     library = _libc()
-    return bool(library.malloc_trim(0)) if library is not None else False
+    given = [function() for function in _others]
+    return any([library is not None and library.malloc_trim(0), *given])
+
+
+def also_trims(function):
+    """Let `trim` call a function too, which gives memory of another heap back and returns how many bytes."""
+    _others.append(function)

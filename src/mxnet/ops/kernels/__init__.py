@@ -17,6 +17,7 @@ import tempfile
 
 import torch
 
+from ... import memory
 from ...base import data_dir
 
 _LETTERS = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "f": ctypes.c_float, "i": ctypes.c_int}
@@ -35,35 +36,58 @@ def function(name, entry, signature):
     found = getattr(library, entry, None)
     if found is None:
         return None
+    own_heap()
     found.restype, found.argtypes = None, [_LETTERS[letter] for letter in signature]
     return found
 
 
 @functools.cache
+def own_heap():
+    """Let torch take large tensors from ``heap.cpp``; says whether it does. Done once, where the allocator is ours to tune.
+
+    Tensors made before stay where they are, so this is done at import if the library was compiled before, else with the first kernel.
+    """
+    library = load("heap") if memory.kept else None
+    if library is None or not library.install():
+        return False
+    library.trim.restype = ctypes.c_int64
+    memory.also_trims(library.trim)
+    return True
+
+
+@functools.cache
 def load(name):
     """The library compiled from ``<name>.cpp``, or None where it can't be compiled."""
-    compiler = os.environ.get("CXX") or shutil.which("g++")
-    if compiler is None or sys.platform != "linux":
+    compiler = _compiler()
+    if compiler is None:
         return None
-    source = _HERE / f"{name}.cpp"
     try:
-        path = _cached(source, compiler)
+        path = _cached(_HERE / f"{name}.cpp", compiler)
         return ctypes.CDLL(str(path))
     except (OSError, subprocess.SubprocessError) as error:
         _log.info("kernel %s: %s", name, error)
         return None
 
 
-def _cached(source, compiler):
-    """The path of the compiled library; it is made if it isn't there."""
+def _compiler():
+    return (os.environ.get("CXX") or shutil.which("g++")) if sys.platform == "linux" else None
+
+
+def _path(source, compiler):
+    """Where the compiled library is kept, and whether it is there and our own."""
     text = "".join(path.read_text() for path in (source, *sorted(_HERE.glob("*.h"))))
     key = hashlib.sha256("\n".join((text, *_FLAGS, str(compiler), _processor(), torch.__version__)).encode()).hexdigest()[:16]
-    folder = pathlib.Path(data_dir()) / "kernels"
+    path = pathlib.Path(data_dir()) / "kernels" / f"{source.stem}-{key}.so"
+    return path, path.exists() and path.stat().st_uid == os.getuid()
+
+
+def _cached(source, compiler):
+    """The path of the compiled library; it is made if it isn't there."""
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = folder / f"{source.stem}-{key}.so"
-        if path.exists() and path.stat().st_uid == os.getuid():
+        path, made = _path(source, compiler)
+        if made:
             return path
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return _compile(source, compiler, path)
     except PermissionError:
         return _compile(source, compiler, pathlib.Path(tempfile.mkdtemp(prefix="remex-")) / f"{source.stem}.so")
@@ -71,12 +95,13 @@ def _cached(source, compiler):
 
 def _compile(source, compiler, path):
     # Torch's own OpenMP, so that there is one pool of threads in the process.
-    runtime = next(iter(sorted((pathlib.Path(torch.__file__).parent / "lib").glob("libgomp*"))), "-lgomp")
+    root = pathlib.Path(torch.__file__).parent
+    runtime = next(iter(sorted((root / "lib").glob("libgomp*"))), "-lgomp")
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         compiled = pathlib.Path(folder, "kernel.o")
         linked = pathlib.Path(folder, "kernel.so")
-        for command in ((compiler, *_FLAGS, "-fopenmp", "-c", str(source), "-o", str(compiled)),
-                        (compiler, "-shared", str(compiled), str(runtime), "-o", str(linked))):
+        for command in ((compiler, *_FLAGS, "-fopenmp", f"-I{root / 'include'}", "-c", str(source), "-o", str(compiled)),
+                        (compiler, "-shared", str(compiled), str(runtime), "-Wl,--as-needed", f"-L{root / 'lib'}", "-lc10", "-o", str(linked))):
             done = subprocess.run(command, capture_output=True, text=True, timeout=120)
             if done.returncode:
                 raise OSError(f"{compiler} fails: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode}")
@@ -91,3 +116,15 @@ def _processor():
     except OSError:
         return platform.processor()
     return "".join(line for line in lines[:40] if line.startswith(("model name", "flags", "Features", "CPU part")))
+
+
+def _is_compiled(name):
+    compiler = _compiler()
+    try:
+        return compiler is not None and _path(_HERE / f"{name}.cpp", compiler)[1]
+    except OSError:
+        return False
+
+
+if _is_compiled("heap"):
+    own_heap()

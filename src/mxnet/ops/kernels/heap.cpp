@@ -1,0 +1,161 @@
+// A heap of its own for large tensors on the CPU, best fit by size, kept until `trim`.
+//
+// In malloc's heap they lie among small objects, and memalign, which torch calls, leaves a splinter at both ends of each. Small objects settle
+// there, so that a tensor of the same size no longer fits in the hole that one left, and the heap grows from step to step.
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace {
+
+constexpr size_t kLeast = 1 << 16;  // smaller tensors stay in malloc's heap
+constexpr size_t kLine = 64;        // alignment, and the room in front of a tensor for its size
+
+size_t up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+
+class Heap final : public c10::Allocator {
+ public:
+  explicit Heap(c10::Allocator* small) : small_(small) {}
+
+  // Address space only, more than could ever be used; false if the system refuses it.
+  bool reserve() {
+    struct sysinfo info;
+    if (sysinfo(&info)) return false;
+    size_ = up(size_t(info.totalram) * info.mem_unit * 2, kLine);
+    void* found = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (found == MAP_FAILED) return false;
+    first_ = top_ = static_cast<char*>(found);
+    return true;
+  }
+
+  c10::DataPtr allocate(size_t n) override {
+    char* block = n >= kLeast && n <= size_ ? take(up(n, kLine) + kLine) : nullptr;
+    void* data = block ? block + kLine : small_->raw_allocate(n);  // which reports to the profiler itself
+    if (block) c10::profiledCPUMemoryReporter().New(data, n);
+    return {data, data, &give, c10::Device(c10::DeviceType::CPU)};
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override { return &give; }
+  void copy_data(void* to, const void* from, size_t n) const override { default_copy_data(to, from, n); }
+
+  // Hands the pages of free blocks back to the system; how many bytes.
+  size_t trim() {
+    std::lock_guard<std::mutex> hold(lock);
+    const size_t page = sysconf(_SC_PAGESIZE);
+    size_t given = 0;
+    for (auto& [at, size] : by_place_) {
+      char* from = reinterpret_cast<char*>(up(reinterpret_cast<size_t>(at), page));
+      char* to = reinterpret_cast<char*>(reinterpret_cast<size_t>(at + size) / page * page);
+      if (to > from && !madvise(from, to - from, MADV_DONTNEED)) given += to - from;
+    }
+    return given;
+  }
+
+  std::mutex lock;
+
+ private:
+  static void give(void* data);
+
+  char* take(size_t size) {
+    std::lock_guard<std::mutex> hold(lock);
+    auto fit = by_size_.lower_bound({size, nullptr});
+    if (fit != by_size_.end()) {
+      auto [whole, at] = *fit;
+      by_size_.erase(fit);
+      by_place_.erase(at);
+      if (whole > size) add(at + size, whole - size);
+      return mark(at, size);
+    }
+    // None fits: the top of the heap, with what is free right below it.
+    char* at = top_;
+    if (!by_place_.empty()) {
+      auto last = std::prev(by_place_.end());
+      if (last->first + last->second == top_) {
+        at = last->first;
+        if (size > size_t(first_ + size_ - at)) return nullptr;
+        by_size_.erase({last->second, at});
+        by_place_.erase(last);
+      }
+    }
+    if (size > size_t(first_ + size_ - at)) return nullptr;
+    top_ = at + size;
+    return mark(at, size);
+  }
+
+  static char* mark(char* at, size_t size) {
+    *reinterpret_cast<size_t*>(at) = size;
+    return at;
+  }
+
+  void add(char* at, size_t size) {
+    by_size_.insert({size, at});
+    by_place_[at] = size;
+  }
+
+  void put_back(char* at) {
+    std::lock_guard<std::mutex> hold(lock);
+    size_t size = *reinterpret_cast<size_t*>(at);
+    auto after = by_place_.lower_bound(at);
+    if (after != by_place_.end() && after->first == at + size) {
+      size += after->second;
+      by_size_.erase({after->second, after->first});
+      after = by_place_.erase(after);
+    }
+    if (after != by_place_.begin()) {
+      auto before = std::prev(after);
+      if (before->first + before->second == at) {
+        at = before->first;
+        size += before->second;
+        by_size_.erase({before->second, at});
+        by_place_.erase(before);
+      }
+    }
+    add(at, size);
+  }
+
+  c10::Allocator* small_;
+  char *first_ = nullptr, *top_ = nullptr;
+  size_t size_ = 0;
+  std::set<std::pair<size_t, char*>> by_size_;
+  std::map<char*, size_t> by_place_;
+};
+
+Heap* heap;
+
+void Heap::give(void* data) {
+  char* at = static_cast<char*>(data);
+  if (at < heap->first_ || at >= heap->first_ + heap->size_) return heap->small_->raw_deallocate(data);
+  c10::profiledCPUMemoryReporter().Delete(data);
+  heap->put_back(at - kLine);
+}
+
+}  // namespace
+
+extern "C" {
+
+// Gives torch the heap for what it allocates from now on. Tells whether it could.
+int install() {
+  if (heap) return 1;
+  if (!c10::GetCPUAllocator()->raw_deleter()) return 0;  // somebody's own, whose memory is not freed by its address
+  Heap* made = new Heap(c10::GetCPUAllocator());
+  if (!made->reserve()) {
+    delete made;
+    return 0;
+  }
+  heap = made;
+  // A child process must not find the lock held by a thread that it doesn't have.
+  pthread_atfork([] { heap->lock.lock(); }, [] { heap->lock.unlock(); }, [] { heap->lock.unlock(); });
+  c10::SetCPUAllocator(heap);
+  return 1;
+}
+
+int64_t trim() { return heap ? int64_t(heap->trim()) : 0; }
+
+}
