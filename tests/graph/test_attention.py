@@ -113,8 +113,8 @@ def selfatt_with_lengths():
     return S.contrib.interleaved_matmul_selfatt_valatt(qkv, weights, heads=2)
 
 
-def same_thrice():
-    b = S.var("b")
+def same_thrice(b=None):
+    b = S.var("b") if b is None else b
     return S.batch_dot(S.softmax(S.batch_dot(b, b, transpose_b=True)), b)
 
 
@@ -366,3 +366,13 @@ def test_other_backends_get_the_operators():
     runner(inputs, is_train=True)
     assert runner.reports[True, CPU] == ["fusion: 1 x attention"]
     assert names(runner.lowered(True, CPU, inputs)) == names(module_of(selfatt())) == 4
+
+
+def test_several_are_counted_and_may_follow_one_another():
+    symbol = same_thrice(same_thrice())
+    module = module_of(symbol)
+    assert attention.apply(module) == ["fusion: 2 x attention"]
+    module.recompile()
+    inputs = inputs_of(symbol)
+    for f, e in zip(run(module, inputs), run(module_of(symbol), inputs)):
+        torch.testing.assert_close(f, e, rtol=1e-12, atol=1e-12)
