@@ -91,3 +91,12 @@ def test_shapes_that_do_not_fit_are_an_error(onednn):
         mx.nd.dot(mx.nd.ones((5, 7)), mx.nd.ones((6, 4)))
     with pytest.raises(mx.MXNetError, match="FullyConnected"):
         mx.nd.FullyConnected(mx.nd.ones((5, 7)), mx.nd.ones((4, 6)), num_hidden=4, no_bias=True)
+
+
+def test_matrices_with_gaps_are_copied_first(onednn, monkeypatch):
+    seen, product = [], torch.ops.mkldnn._linear_pointwise
+    monkeypatch.setattr(products.torch.ops.mkldnn, "_linear_pointwise", lambda *a: seen.append(a) or product(*a))
+    queries, keys = numbers(6, 2, 2, 5).unbind(2)
+    a, b = queries.transpose(0, 1), keys.transpose(0, 1).mT  # batches of interleaved matrices
+    torch.testing.assert_close(products.batched(a, b), torch.matmul(a, b), rtol=1e-5, atol=1e-5)
+    assert len(seen) == 2 and all(t.is_contiguous() or t.t().is_contiguous() for call in seen for t in call[:2])

@@ -79,7 +79,12 @@ def _onednn(rows, weight, bias):
     # Few rows are a matter of reading the weight once, which oneDNN does well in its own order only.
     if rows.shape[0] < 4 and not weight.is_contiguous() or rows.shape[1] != weight.shape[1]:
         return torch._C._nn.linear(rows, weight, bias)
-    return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+    return torch.ops.mkldnn._linear_pointwise(_whole(rows), _whole(weight), bias, "none", [], "")
+
+
+def _whole(matrix):
+    """The matrix without gaps between its rows, or its columns: oneDNN has only a reference implementation for others."""
+    return matrix if matrix.is_contiguous() or matrix.t().is_contiguous() else matrix.contiguous()
 
 
 class _Batched(torch.autograd.Function):
