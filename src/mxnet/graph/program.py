@@ -3,6 +3,7 @@ import torch
 from torch import fx
 
 from ..base import MXNetError
+from ..symbol.inference import RULED
 
 
 class Program:
@@ -71,9 +72,25 @@ class Program:
             self.values[node] = _meta(found)
             return
         try:
-            self.values[node] = self._call(node, self.values)
+            self.values[node] = self._by_rules(node) if self._has_rules(node) else self._call(node, self.values)
         except (RuntimeError, NotImplementedError, MXNetError, ValueError, TypeError, IndexError):
             return
+
+    def _has_rules(self, node):
+        """Whether the operator's own rules say all about its result: where no pass replaced it, and its inputs are of one floating type."""
+        op = operator_of(node)
+        if op is None or op.name not in RULED or node.target is not op.fn or op.outputs(dict(node.kwargs)) != 1:
+            return False
+        inputs = [self.values[n] for n in node.args]
+        if any(not isinstance(t, torch.Tensor) or not t.dtype.is_floating_point for t in inputs):
+            return False
+        return op.name == "BatchNorm" or len({t.dtype for t in inputs}) == 1
+
+    def _by_rules(self, node):
+        """What the operator's own rules say of its one result."""
+        inputs, attributes = [self.values[n] for n in node.args], attributes_of(node)
+        _, (shape, *_) = operator_of(node).shape_inference([tuple(t.shape) for t in inputs], [None], **attributes)
+        return inputs[0].new_empty(shape)
 
     @staticmethod
     def _call(node, env):

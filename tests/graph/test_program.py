@@ -1,0 +1,64 @@
+"""What is known about a graph when it is compiled."""
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet.graph.lower import lower
+from mxnet.graph.program import Program
+from mxnet.symbol.inference import RULED
+
+DATA = mx.sym.var("data")
+CASES = {
+    "Convolution": (mx.sym.Convolution(DATA, kernel=(3, 2), stride=(2, 1), pad=(1, 0), dilate=(1, 2), num_filter=6, num_group=2), (2, 4, 9, 8)),
+    "Convolution of volumes": (mx.sym.Convolution(DATA, kernel=(1, 2, 3), num_filter=3, no_bias=True), (1, 2, 4, 5, 6)),
+    "BatchNorm": (mx.sym.BatchNorm(DATA, fix_gamma=False), (2, 3, 4, 4)),
+    "BatchNorm over the last axis": (mx.sym.BatchNorm(DATA, axis=-1), (2, 3, 4)),
+    "Activation": (mx.sym.Activation(DATA, act_type="tanh"), (3, 5)),
+    "relu": (mx.sym.relu(DATA), (3, 5)),
+    "Dropout": (mx.sym.Dropout(DATA), (3, 5)),
+    "Pooling": (mx.sym.Pooling(DATA, kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type="max", pooling_convention="full"), (1, 2, 8, 7)),
+    "Pooling of everything": (mx.sym.Pooling(DATA, global_pool=True, pool_type="avg"), (1, 2, 8, 7)),
+    "FullyConnected": (mx.sym.FullyConnected(DATA, num_hidden=4), (3, 5, 2)),
+    "FullyConnected without flattening": (mx.sym.FullyConnected(DATA, num_hidden=4, flatten=False, no_bias=True), (3, 5, 2)),
+    "elemwise_add": (mx.sym.elemwise_add(DATA, DATA), (3, 5)),
+}
+
+
+def test_every_rule_has_a_case():
+    assert {name.split()[0] for name in CASES} == RULED
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", CASES)
+def test_rules_say_what_a_run_gives(name, dtype, monkeypatch):
+    symbol, shape = CASES[name]
+    shapes, _, states = symbol.infer_shape(data=shape)
+    known = dict(zip(symbol.list_arguments(), shapes)) | dict(zip(symbol.list_auxiliary_states(), states))
+    inputs = [torch.ones(known[n], dtype=dtype) for n in symbol.list_inputs()]
+    module = lower(symbol._outputs, False, torch.device("cpu"), None, None)
+    with monkeypatch.context() as context:
+        context.setattr(Program, "_call", None)  # nothing is run
+        program = Program(module, inputs)
+    expected = module(*inputs)[0]
+    found = program.values[program.outputs[0]]
+    assert (tuple(found.shape), found.dtype) == (tuple(expected.shape), expected.dtype)
+
+
+def test_compiling_a_network_imports_no_compiler_of_torch():
+    code = """
+import sys, mxnet as mx
+from mxnet.gluon import nn
+net = nn.HybridSequential()
+net.add(nn.Conv2D(8, 3), nn.BatchNorm(), nn.Activation("relu"), nn.MaxPool2D(), nn.GlobalAvgPool2D(), nn.Flatten(), nn.Dense(4))
+net.initialize()
+net.hybridize(static_alloc=True, static_shape=True)
+net(mx.nd.ones((1, 3, 16, 16))).wait_to_read()
+assert "openvino" in net.explain(), net.explain()
+print(sorted({"sympy", "torch._dynamo", "torch._inductor"} & set(sys.modules)))
+"""
+    pytest.importorskip("openvino")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.strip() == "[]", result.stderr
