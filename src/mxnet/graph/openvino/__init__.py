@@ -3,6 +3,7 @@
 What OpenVINO can express of a graph runs there, in as few pieces as possible; the rest stays on torch. See `conversion`.
 """
 import threading
+import time
 
 import torch
 
@@ -10,11 +11,14 @@ from ...base import MXNetError
 from ...ops.kernels.interleave import interleave
 from ..backends import Unavailable
 from ..distribution import distribute
+from .threads import rest
 
 _OPTIONS = {"precision", "cache_dir", "num_threads"}
 _PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 # Below this size (bytes) copying an array is cheaper than making OpenVINO look at another one.
 _SMALL = 1 << 15
+# A run (in seconds) from which on it is worth to end torch's threads first, and to start them again afterwards.
+_LONG = 5e-4
 _core_lock = threading.Lock()
 _core = None
 
@@ -149,7 +153,7 @@ class _Request:
         import openvino
         self.tensor_of = openvino.Tensor
         self.request = compiled.model.create_infer_request()
-        self.inputs, self.outputs = [], []
+        self.inputs, self.outputs, self.long = [], [], False
         for k, i, way in compiled.places:
             buffer = torch.from_numpy(self.request.get_input_tensor(k).data) if way is not None else None
             self.inputs.append((k, i, way, buffer))
@@ -174,7 +178,11 @@ class _Request:
                 result = torch.empty(shape, dtype=dtype)
                 request.set_output_tensor(k, self.tensor_of(result.numpy(), shared_memory=True))
                 results.append(result)
+        if self.long:
+            rest()
+        start = time.perf_counter()
         request.infer()
+        self.long = time.perf_counter() - start > _LONG
         if len(results) == len(self.outputs):
             return tuple(results)
         large = iter(results)
