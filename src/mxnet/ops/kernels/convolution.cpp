@@ -34,6 +34,7 @@ constexpr int64_t kPanels = 512 << 10;    // of those of several panels, which s
 constexpr int64_t kRowBlock = 256 << 10;  // of a block of rows, which stays there too
 constexpr int64_t kManyRows = 256;        // for each thread: enough to make up for packing all weights first
 constexpr int64_t kLongest = 512;         // rows that the gradient of the weights sums up at a time
+constexpr int64_t kMostFilters = 512;   // whose gradients are summed up together
 constexpr int64_t kEnoughRows = 256;      // for each thread: so many are worth a pass over the weights of their own
 constexpr int64_t kMostPanels = 64, kMostTaps = 128;
 
@@ -431,91 +432,94 @@ void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, cons
 #pragma omp parallel num_threads(threads)
   {
     const int thread = omp_get_thread_num(), my = thread / across;
-    // Whole squares of filters for each thread, so that a square can be turned over.
-    const int64_t squares = z.k / kLanes, k_begin = squares * (thread % across) / across * kLanes,
-                  filters = squares * (thread % across + 1) / across * kLanes - k_begin;
+    // Whole squares of filters for each thread, so that a square can be turned over; so many at a time that their rows are long.
+    const int64_t squares = z.k / kLanes, k_first = squares * (thread % across) / across * kLanes,
+                  k_last = squares * (thread % across + 1) / across * kLanes;
     if (my > 0 && thread % across == 0) partial[my - 1].resize(weights), partial_bias[my - 1].resize(z.k);
 #pragma omp barrier
     float* sums = my > 0 ? partial[my - 1].data() : dweight;
     float* bias_sums = !dbias ? nullptr : my > 0 ? partial_bias[my - 1].data() : dbias;
-    // Counted in cells, of kEach rows.
-    const int64_t longest = std::max<int64_t>(std::min<int64_t>((512 << 10) / (filters * 4) / 16 * 16, kLongest), 64), step = longest + 16;
-    Aligned left(filters * step), right(kWidest * kLanes * longest);
-    const std::vector<float> zeros(longest, 0.f);
-    float nowhere[kWidest * kLanes];
-    struct Row {
-      int64_t h, w, input, output;
-    };
-    std::vector<Row> rows(longest * each);
-    std::vector<char> begun(z.r * z.s, false);
-    if (bias_sums) std::fill(bias_sums + k_begin, bias_sums + k_begin + filters, 0.f);
-    for (const Stretch& v : vertical)
-      for (const Stretch& u : horizontal) {
-        const int64_t all = z.n * v.count * u.count, begin = all * my / along, end = all * (my + 1) / along;
-        int64_t j = begin % u.count, i = begin / u.count % v.count, image = begin / u.count / v.count;
-        for (int64_t from = begin; from < end; from += longest * each) {
-          const int64_t count = std::min(longest * each, end - from), depth = (count + each - 1) / each;
-          for (int64_t m = 0; m < count; ++m) {
-            const int64_t at_h = (i + v.first) * z.stride_h - z.pad_h, at_w = (j + u.first) * z.stride_w - z.pad_w;
-            rows[m] = {at_h, at_w, ((image * z.h + at_h) * z.w + at_w) * z.c, ((image * z.p + i + v.first) * z.q + j + u.first) * z.k + k_begin};
-            if (++j == u.count) {
-              j = 0;
-              if (++i == v.count) i = 0, ++image;
-            }
-          }
-          auto output = [&](int64_t m) { return m < count ? dy + rows[m].output : nullptr; };
-          transpose(
-              (depth + kLanes - 1) / kLanes * kLanes, filters,
-              [&](int64_t m, int64_t f) {
-                const T *first = output(m * each), *second = output(m * each + each - 1);
-                return Cells<T>::join(first ? first + f : nullptr, second ? second + f : nullptr);
-              },
-              [&](vec(&square)[kLanes], int64_t m, int64_t f) {
-                for (int l = 0; l < kLanes; ++l) store(left.data + (f + l) * step + m, square[l]);
-              });
-          if (bias_sums)
-            for (int64_t f = 0; f < filters; ++f) {
-              float sum = 0;
-#pragma omp simd reduction(+ : sum)
-              for (int64_t m = 0; m < depth; ++m) sum += Cells<T>::total(left.data[f * step + m]);
-              bias_sums[k_begin + f] += sum;
-            }
-          for (const auto& down : v.taps)
-            for (const auto& over : u.taps) {
-              const int64_t tap = down.index * z.s + over.index, dh = down.index * z.dilate_h, dw = over.index * z.dilate_w;
-              for (int64_t panel = 0; panel < panels.count; ++panel) {
-                const int nv = panels.width(panel);
-                const int64_t column = panels.column(panel), offset = (dh * z.w + dw) * z.c + column;
-                auto input = [&](int64_t m) {
-                  const bool inside = m < count && uint64_t(rows[m].h + dh) < uint64_t(z.h) && uint64_t(rows[m].w + dw) < uint64_t(z.w);
-                  return inside ? x + rows[m].input + offset : nullptr;
-                };
-                for (int64_t m = 0; m < depth; ++m) {
-                  const T *first = input(m * each), *second = input(m * each + each - 1);
-                  for (int l = 0; l < nv; ++l) {
-                    store(right.data + (m * nv + l) * kLanes,
-                          Cells<T>::join(first ? first + l * kLanes : nullptr, second ? second + l * kLanes : nullptr));
-                    __builtin_prefetch(first + (nv + l) * kLanes, 0, 2);  // for the next panel
-                  }
-                }
-                const float* packed = right.data;
-                for (int64_t f = 0; f < filters; f += kRows[nv]) {
-                  const int mr = int(std::min<int64_t>(kRows[nv], (filters - f + 1) / 2 * 2));
-                  const float* pointers[kMostRows];
-                  float* results[kMostRows];
-                  for (int l = 0; l < mr; ++l) {
-                    pointers[l] = f + l < filters ? left.data + (f + l) * step : zeros.data();
-                    results[l] = f + l < filters ? sums + (k_begin + f + l) * filter + tap * z.c + column : nowhere;
-                  }
-                  kTiles<T, float>[nv][mr / 2](pointers, &packed, 1, depth, results, nullptr, begun[tap]);
-                }
+    for (int64_t k_begin = k_first; k_begin < k_last; k_begin += kMostFilters) {
+      const int64_t filters = std::min(kMostFilters, k_last - k_begin);
+      // Counted in cells, of kEach rows.
+      const int64_t longest = std::max<int64_t>(std::min<int64_t>((512 << 10) / (filters * 4) / 16 * 16, kLongest), 64), step = longest + 16;
+      Aligned left(filters * step), right(kWidest * kLanes * longest);
+      const std::vector<float> zeros(longest, 0.f);
+      float nowhere[kWidest * kLanes];
+      struct Row {
+        int64_t h, w, input, output;
+      };
+      std::vector<Row> rows(longest * each);
+      std::vector<char> begun(z.r * z.s, false);
+      if (bias_sums) std::fill(bias_sums + k_begin, bias_sums + k_begin + filters, 0.f);
+      for (const Stretch& v : vertical)
+        for (const Stretch& u : horizontal) {
+          const int64_t all = z.n * v.count * u.count, begin = all * my / along, end = all * (my + 1) / along;
+          int64_t j = begin % u.count, i = begin / u.count % v.count, image = begin / u.count / v.count;
+          for (int64_t from = begin; from < end; from += longest * each) {
+            const int64_t count = std::min(longest * each, end - from), depth = (count + each - 1) / each;
+            for (int64_t m = 0; m < count; ++m) {
+              const int64_t at_h = (i + v.first) * z.stride_h - z.pad_h, at_w = (j + u.first) * z.stride_w - z.pad_w;
+              rows[m] = {at_h, at_w, ((image * z.h + at_h) * z.w + at_w) * z.c, ((image * z.p + i + v.first) * z.q + j + u.first) * z.k + k_begin};
+              if (++j == u.count) {
+                j = 0;
+                if (++i == v.count) i = 0, ++image;
               }
-              begun[tap] = true;
             }
+            auto output = [&](int64_t m) { return m < count ? dy + rows[m].output : nullptr; };
+            transpose(
+                (depth + kLanes - 1) / kLanes * kLanes, filters,
+                [&](int64_t m, int64_t f) {
+                  const T *first = output(m * each), *second = output(m * each + each - 1);
+                  return Cells<T>::join(first ? first + f : nullptr, second ? second + f : nullptr);
+                },
+                [&](vec(&square)[kLanes], int64_t m, int64_t f) {
+                  for (int l = 0; l < kLanes; ++l) store(left.data + (f + l) * step + m, square[l]);
+                });
+            if (bias_sums)
+              for (int64_t f = 0; f < filters; ++f) {
+                float sum = 0;
+  #pragma omp simd reduction(+ : sum)
+                for (int64_t m = 0; m < depth; ++m) sum += Cells<T>::total(left.data[f * step + m]);
+                bias_sums[k_begin + f] += sum;
+              }
+            for (const auto& down : v.taps)
+              for (const auto& over : u.taps) {
+                const int64_t tap = down.index * z.s + over.index, dh = down.index * z.dilate_h, dw = over.index * z.dilate_w;
+                for (int64_t panel = 0; panel < panels.count; ++panel) {
+                  const int nv = panels.width(panel);
+                  const int64_t column = panels.column(panel), offset = (dh * z.w + dw) * z.c + column;
+                  auto input = [&](int64_t m) {
+                    const bool inside = m < count && uint64_t(rows[m].h + dh) < uint64_t(z.h) && uint64_t(rows[m].w + dw) < uint64_t(z.w);
+                    return inside ? x + rows[m].input + offset : nullptr;
+                  };
+                  for (int64_t m = 0; m < depth; ++m) {
+                    const T *first = input(m * each), *second = input(m * each + each - 1);
+                    for (int l = 0; l < nv; ++l) {
+                      store(right.data + (m * nv + l) * kLanes,
+                            Cells<T>::join(first ? first + l * kLanes : nullptr, second ? second + l * kLanes : nullptr));
+                      __builtin_prefetch(first + (nv + l) * kLanes, 0, 2);  // for the next panel
+                    }
+                  }
+                  const float* packed = right.data;
+                  for (int64_t f = 0; f < filters; f += kRows[nv]) {
+                    const int mr = int(std::min<int64_t>(kRows[nv], (filters - f + 1) / 2 * 2));
+                    const float* pointers[kMostRows];
+                    float* results[kMostRows];
+                    for (int l = 0; l < mr; ++l) {
+                      pointers[l] = f + l < filters ? left.data + (f + l) * step : zeros.data();
+                      results[l] = f + l < filters ? sums + (k_begin + f + l) * filter + tap * z.c + column : nowhere;
+                    }
+                    kTiles<T, float>[nv][mr / 2](pointers, &packed, 1, depth, results, nullptr, begun[tap]);
+                  }
+                }
+                begun[tap] = true;
+              }
+          }
         }
-      }
-    for (int64_t tap = 0; tap < z.r * z.s; ++tap)
-      for (int64_t f = 0; !begun[tap] && f < filters; ++f) std::fill_n(sums + (k_begin + f) * filter + tap * z.c, z.c, 0.f);
+      for (int64_t tap = 0; tap < z.r * z.s; ++tap)
+        for (int64_t f = 0; !begun[tap] && f < filters; ++f) std::fill_n(sums + (k_begin + f) * filter + tap * z.c, z.c, 0.f);
+    }
     if (along > 1) {
 #pragma omp barrier
       const int64_t first = weights * thread / threads, last = weights * (thread + 1) / threads;

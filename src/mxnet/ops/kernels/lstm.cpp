@@ -98,13 +98,16 @@ void begin(const Forward& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R]
   }
 }
 
-// R rows with a packed panel: for each k four vectors, one of each gate.
+// R rows with a packed panel: for each k four vectors, one of each gate. Where `next` is not null, a vector of each k of the panel that comes
+// next is fetched meanwhile.
 template <int R>
-void many(const Forward& f, int64_t s, int64_t row, int64_t unit, const float* panel) {
+void many(const Forward& f, int64_t s, int64_t row, int64_t unit, const float* panel, const float* next) {
   vec sum[R][kGates];
   const float* h[R];
   begin<R>(f, s, row, unit, sum, h);
+  const int64_t ahead = next ? next - panel : 0;
   for (int64_t k = 0; k < f.units; ++k, panel += kGates * kLanes) {
+    __builtin_prefetch(panel + ahead, 0, 2);
     vec right[kGates];
 #pragma GCC unroll 4
     for (int g = 0; g < kGates; ++g) right[g] = load(panel + g * kLanes);
@@ -120,7 +123,7 @@ void many(const Forward& f, int64_t s, int64_t row, int64_t unit, const float* p
 
 // R rows with the weights as they are: dot products, of U units at a time.
 template <int R, int U>
-void few(const Forward& f, int64_t s, int64_t row, int64_t unit, const float*) {
+void few(const Forward& f, int64_t s, int64_t row, int64_t unit) {
   vec sum[R][kGates];
   const float* h[R];
   begin<R>(f, s, row, unit, sum, h);
@@ -151,12 +154,13 @@ void few(const Forward& f, int64_t s, int64_t row, int64_t unit, const float*) {
   finish<R>(f, s, row, unit, sum);
 }
 
-using Step = void (*)(const Forward&, int64_t, int64_t, int64_t, const float*);
-constexpr Step kFewSteps[] = {nullptr, few<1, 2>, few<2, 1>, few<3, 1>};
+using Few = void (*)(const Forward&, int64_t, int64_t, int64_t);
+using Many = void (*)(const Forward&, int64_t, int64_t, int64_t, const float*, const float*);
+constexpr Few kFewSteps[] = {nullptr, few<1, 2>, few<2, 1>, few<3, 1>};
 #if defined(__AVX512F__)
-constexpr Step kManySteps[] = {nullptr, many<1>, many<2>, many<3>, many<4>, many<5>, many<6>};
+constexpr Many kManySteps[] = {nullptr, many<1>, many<2>, many<3>, many<4>, many<5>, many<6>};
 #else
-constexpr Step kManySteps[] = {nullptr, many<1>, many<2>};
+constexpr Many kManySteps[] = {nullptr, many<1>, many<2>};
 #endif
 
 // The weights of kLanes units: for each k, their four gates.
@@ -201,10 +205,12 @@ void gates_backward(const Backward& b, int64_t s, int64_t row, int64_t from, int
 
 // The gradient of R rows of the state before, for the units of a packed panel.
 template <int R>
-void many_backward(const Backward& b, int64_t s, int64_t row, int64_t unit, const float* panel) {
+void many_backward(const Backward& b, int64_t s, int64_t row, int64_t unit, const float* panel, const float* next) {
   vec sum[R][kWide] = {};
+  const int64_t ahead = next ? next - panel : 0;
   const float* left = b.dgates + (b.time(s) * b.rows + row) * kGates * b.units;
   for (int64_t k = 0; k < kGates * b.units; ++k, panel += kBlock) {
+    __builtin_prefetch(panel + ahead, 0, 2);
     vec right[kWide];
 #pragma GCC unroll 2
     for (int j = 0; j < kWide; ++j) right[j] = load(panel + j * kLanes);
@@ -242,7 +248,7 @@ void few_backward(const Backward& b, int64_t s, int64_t k, float* sums) {
 }
 
 using FewBackward = void (*)(const Backward&, int64_t, int64_t, float*);
-using ManyBackward = void (*)(const Backward&, int64_t, int64_t, int64_t, const float*);
+using ManyBackward = void (*)(const Backward&, int64_t, int64_t, int64_t, const float*, const float*);
 constexpr int kDeep = 8;  // rows of the weights at a time
 constexpr FewBackward kFewBackward[] = {nullptr, few_backward<1, kDeep>, few_backward<2, kDeep>, few_backward<3, kDeep>};
 #if defined(__AVX512F__)
@@ -254,13 +260,13 @@ constexpr ManyBackward kManyBackward[] = {nullptr,          many_backward<1>, ma
                                           many_backward<3>, many_backward<4>, many_backward<5>};
 #endif
 
-// Calls f(first, count) for rows in tiles of at most `most`, as equal as can be.
+// Calls f(first, count, tile) for rows in tiles of at most `most`, as equal as can be.
 template <typename Call>
 void tiles(int64_t rows, int64_t most, Call call) {
   const int64_t count = (rows + most - 1) / most;
   for (int64_t i = 0, row = 0; i < count; ++i) {
     const int64_t size = rows / count + (i < rows % count);
-    call(row, size);
+    call(row, size, i);
     row += size;
   }
 }
@@ -273,6 +279,8 @@ struct Share {
     from = blocks * thread / threads;
     to = blocks * (thread + 1) / threads;
   }
+  // The block that is the i-th in step s.
+  int64_t at(int64_t i, int64_t s) const { return s % 2 ? from + to - 1 - i : i; }
 };
 
 }  // namespace
@@ -293,11 +301,15 @@ void forward(float* gates, const float* weights, const float* h0, const float* c
       for (int64_t b = own.from; b < own.to; ++b) pack_forward(f, b * kLanes, packed.data + b * panel);
     for (int64_t s = 0; s < f.steps; ++s) {
       for (int64_t i = own.from; i < own.to; ++i) {
-        const int64_t b = s % 2 ? own.from + own.to - 1 - i : i;
+        const int64_t b = own.at(i, s);
+        const float* weights = packed.data + b * panel;
+        const float* next = i + 1 < own.to ? packed.data + own.at(i + 1, s) * panel : nullptr;
         if (packs)
-          tiles(f.rows, kForwardRows, [&](int64_t row, int64_t size) { kManySteps[size](f, s, row, b * kLanes, packed.data + b * panel); });
+          tiles(f.rows, kForwardRows, [&](int64_t row, int64_t size, int64_t tile) {
+            kManySteps[size](f, s, row, b * kLanes, weights, next && tile < kGates ? next + tile * kLanes : nullptr);
+          });
         else
-          kFewSteps[f.rows](f, s, 0, b * kLanes, nullptr);
+          kFewSteps[f.rows](f, s, 0, b * kLanes);
       }
 #pragma omp barrier
     }
@@ -339,10 +351,12 @@ void backward(const float* dout, const float* dh_last, const float* dc_last, con
       }
 #pragma omp barrier
       if (packs) {
-        for (int64_t n = own.from; n < own.to; ++n) {
-          const int64_t i = s % 2 ? own.from + own.to - 1 - n : n;
-          tiles(b.rows, kBackwardRows,
-                [&](int64_t row, int64_t size) { kManyBackward[size](b, s, row, i * kBlock, scratch.data + i * panel); });
+        for (int64_t i = own.from; i < own.to; ++i) {
+          const float* columns = scratch.data + own.at(i, s) * panel;
+          const float* next = i + 1 < own.to ? scratch.data + own.at(i + 1, s) * panel : nullptr;
+          tiles(b.rows, kBackwardRows, [&](int64_t row, int64_t size, int64_t tile) {
+            kManyBackward[size](b, s, row, own.at(i, s) * kBlock, columns, next && tile < kWide ? next + tile * kLanes : nullptr);
+          });
         }
       } else {
         for (int64_t row = 0; row < b.rows; ++row)

@@ -3,8 +3,7 @@ import ctypes
 
 import torch
 
-from .. import products
-from . import function
+from . import dense, function
 
 _UNITS = 32  # what the state's size must be a multiple of
 _WORTHWHILE = 1 << 20  # multiplications in a layer's steps from which on the kernel is called (and compiled)
@@ -44,23 +43,20 @@ def _kernel(entry):
     return function("lstm", entry, {"forward": "pppppppi", "backward": "pppppppppppi"}[entry])
 
 
-def _from_input(data, weight, from_input, from_state):
-    rows = products.linear(data.reshape(-1, data.shape[2]), weight, from_input + from_state)
-    return rows.view(*data.shape[:2], -1)
-
-
 def _forward(data, w_input, w_state, b_input, b_state, hidden, cell, reverse, keep):
-    """Output, last hidden and cell state; and what the backward pass needs: the gates and all cell states."""
+    """Output, last hidden and cell state; and what the backward pass needs: the gates, all hidden states with the first one, all cell states."""
     length, batch, size = *data.shape[:2], hidden.shape[1]
-    gates = _from_input(data, w_input, b_input, b_state)
-    w_state, hidden, cell = w_state.contiguous(), hidden.contiguous(), cell.contiguous()
-    out = torch.empty(length, batch, size)
+    rows, bias = data.reshape(length * batch, -1), b_input + b_state
+    gates = dense.forward(rows, w_input, bias)
+    w_state, cell = w_state.contiguous(), cell.contiguous()
+    states = torch.empty(length + 1, batch, size)
+    out, first, end = (states[:-1], states[-1], 0) if reverse else (states[1:], states[0], -1)
+    first.copy_(hidden)
     cells = torch.empty((length, batch, size) if keep else (1, batch, size))
     sizes = (ctypes.c_int64 * 6)(length, batch, size, size, reverse, keep)
-    _kernel("forward")(gates.data_ptr(), w_state.data_ptr(), hidden.data_ptr(), cell.data_ptr(), out.data_ptr(), cells.data_ptr(), sizes,
+    _kernel("forward")(gates.data_ptr(), w_state.data_ptr(), first.data_ptr(), cell.data_ptr(), out.data_ptr(), cells.data_ptr(), sizes,
                        torch.get_num_threads())
-    end = 0 if reverse else -1
-    return (out, out[end].clone(), cells[end].clone()), gates, cells
+    return (out, out[end].clone(), cells[end].clone()), gates, states, cells
 
 
 class _Layer(torch.autograd.Function):
@@ -68,36 +64,30 @@ class _Layer(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, data, w_input, w_state, b_input, b_state, hidden, cell, reverse):
-        results, gates, cells = _forward(data, w_input, w_state, b_input, b_state, hidden, cell, reverse, keep=True)
+        results, *kept = _forward(data, w_input, w_state, b_input, b_state, hidden, cell, reverse, keep=True)
         ctx.reverse = reverse
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(data, w_input, w_state, b_input, b_state, hidden, cell, results[0], gates, cells)
+        ctx.save_for_backward(data, w_input, w_state, b_input, b_state, hidden, cell, *kept)
         return results
 
     @staticmethod
     def backward(ctx, dout, dhidden, dcell):
-        *inputs, out, gates, cells = ctx.saved_tensors
+        *inputs, gates, states, cells = ctx.saved_tensors
         if torch.is_grad_enabled():
             return _differentiable(inputs, ctx.reverse, (dout, dhidden, dcell), ctx.needs_input_grad)
-        data, w_input, w_state, _, _, hidden, cell = inputs
-        length, batch, size = out.shape
-        heads = [torch.zeros_like(out) if dout is None else dout.contiguous(), *(None if t is None else t.contiguous() for t in (dhidden, dcell))]
+        data, w_input, w_state, _, _, _, cell = inputs
+        length, batch, size = cells.shape
+        heads = [torch.zeros_like(cells) if dout is None else dout.contiguous(), *(None if t is None else t.contiguous() for t in (dhidden, dcell))]
         dgates, dh, dc = torch.empty_like(gates), torch.empty(batch, size), torch.empty(batch, size)
         sizes = (ctypes.c_int64 * 5)(length, batch, size, size, ctx.reverse)
         pointers = [None if t is None else t.data_ptr() for t in (*heads, w_state.contiguous(), gates, cells, cell.contiguous(), dgates, dh, dc)]
         _kernel("backward")(*pointers, sizes, torch.get_num_threads())
-        dgates = dgates.view(length * batch, -1)
         wanted = ctx.needs_input_grad
         bias = dgates.sum(0) if wanted[3] or wanted[4] else None
-        found = [None] * 8
-        if wanted[0]:
-            found[0] = products.matmul(dgates, w_input).view_as(data)
-        if wanted[1]:
-            found[1] = products.matmul(dgates.t(), data.reshape(length * batch, -1))
-        if wanted[2]:
-            before = torch.cat((out[1:], hidden.unsqueeze(0)) if ctx.reverse else (hidden.unsqueeze(0), out[:-1]))
-            found[2] = products.matmul(dgates.t(), before.view(length * batch, size))
-        found[3:7] = bias, None if bias is None else bias.clone(), dh, dc
+        before = states[1:] if ctx.reverse else states[:-1]
+        dx = dense.backward_data(dgates, w_input).view_as(data) if wanted[0] else None
+        dw = [dense.backward_weight(dgates, t.reshape(length * batch, -1)) if w else None for t, w in ((data, wanted[1]), (before, wanted[2]))]
+        found = dx, *dw, bias, None if bias is None else bias.clone(), dh, dc, None
         return tuple(t if w else None for t, w in zip(found, wanted))
 
 

@@ -1,0 +1,35 @@
+"""Products on the kernel of convolution, and those that it leaves to others."""
+import numpy as np
+import pytest
+import torch
+
+from mxnet.ops import kernels
+from mxnet.ops.kernels import dense
+
+pytestmark = pytest.mark.skipif(kernels.load("convolution") is None, reason="no C++ compiler")
+
+
+def numbers(*shape, seed=0):
+    return torch.from_numpy(np.random.RandomState(seed).normal(size=shape).astype("float32"))
+
+
+@pytest.mark.parametrize("sizes", [(1, 16, 16), (50, 48, 80), (33, 160, 32), (7, 20, 16), (7, 16, 20)], ids=str)
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_three_products(sizes, turned, monkeypatch):
+    calls, call = [], dense._call
+    monkeypatch.setattr(dense, "_WORTHWHILE", 0)
+    monkeypatch.setattr(dense, "_call", lambda *a, **k: calls.append(a[0]) or call(*a, **k))
+    count, units, width = sizes
+    rows, weight, bias, dout = numbers(count, width), numbers(units, width, seed=1), numbers(units, seed=2), numbers(count, units, seed=3)
+    expected = rows @ weight.t() + bias, dout @ weight, dout.t() @ rows
+    if turned:
+        rows, weight, dout = (t.t().contiguous().t() for t in (rows, weight, dout))
+    found = dense.forward(rows, weight, bias), dense.backward_data(dout, weight), dense.backward_weight(dout, rows)
+    for f, e in zip(found, expected):
+        torch.testing.assert_close(f, e, rtol=1e-4, atol=1e-4)
+    assert calls == (["forward", "backward_data", "backward_weight"] if units % 16 == width % 16 == 0 else [])
+
+
+def test_small_ones_need_no_kernel(monkeypatch):
+    monkeypatch.setattr(dense, "_call", None)
+    assert dense.forward(torch.ones(2, 16), torch.ones(16, 16), torch.zeros(16)).sum() == 512
