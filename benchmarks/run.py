@@ -184,6 +184,7 @@ def main():
         pool.close()
     for task in tasks:
         report.write(chosen.results, task, chosen.picture)
+    report.summarize(chosen.results)
 
 
 if __name__ == "__main__":
