@@ -183,7 +183,8 @@ def _agree(found, expected):
     for a, b in zip(found, expected):
         if a.dtype.is_floating_point:
             scale = b.abs().max().item() if b.numel() else 0.0
-            if not torch.allclose(a, b, rtol=1e-3, atol=1e-4 * (scale or 1.0), equal_nan=True):
+            # Single precision through a hundred layers: ResNet-101 from one convolution to the other differs by more than 1e-4.
+            if not torch.allclose(a, b, rtol=1e-3, atol=1e-3 * (scale or 1.0), equal_nan=True):
                 return False
         elif not torch.equal(a, b):
             return False
