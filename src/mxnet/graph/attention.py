@@ -23,7 +23,7 @@ from torch import fx
 
 from ..ops import random_state
 from ..ops.products import batched
-from .program import operator_of
+from .program import name_of
 
 _BLOCK = 1 << 18  # so many scores at a time stay in a core's cache
 _WORTHWHILE = 1 << 16  # fewer scores are done before the blocks are cut
@@ -93,7 +93,7 @@ def apply(module):
     """Rewrite the graph; returns what was done, as lines of a report."""
     graph, count = module.graph, 0
     for node in list(graph.nodes):
-        found = _match(node) if node.op == "call_function" and _name(node) in _MIXES else None
+        found = _match(node) if node.op == "call_function" and name_of(node) in _MIXES else None
         if found is None:
             continue
         plan, inside = found
@@ -108,43 +108,38 @@ def apply(module):
     return [f"fusion: {count} x attention"] if count else []
 
 
-def _name(node):
-    op = operator_of(node) if isinstance(node, fx.Node) else None
-    return op.name if op is not None else None
-
-
 def _match(mix):
     """What `mix`, the product with the values, ends, and the nodes that belong to it, in order; None where it ends no attention."""
     kwargs = mix.kwargs
-    if _name(mix) == "batch_dot":
+    if name_of(mix) == "batch_dot":
         if kwargs.get("transpose_a") or kwargs.get("transpose_b"):
             return None
         node, values = mix.args
     else:
         values, node = mix.args
     inside, dropped = [mix], 0.0
-    while _name(node) in ("Dropout", "_copy"):  # a Dropout of 0 in Gluon is a copy
-        if _name(node) == "Dropout" and dropped == 0:
+    while name_of(node) in ("Dropout", "_copy"):  # a Dropout of 0 in Gluon is a copy
+        if name_of(node) == "Dropout" and dropped == 0:
             dropped = _dropped(node)
-        elif _name(node) == "Dropout":
+        elif name_of(node) == "Dropout":
             return None
         inside.append(node)
         node = node.args[0]
-    if dropped is None or _name(node) != "softmax" or node.kwargs.get("axis", -1) != -1 or node.kwargs.get("dtype") is not None \
+    if dropped is None or name_of(node) != "softmax" or node.kwargs.get("axis", -1) != -1 or node.kwargs.get("dtype") is not None \
             or node.kwargs.get("temperature") not in (None, 1):
         return None
     inside.append(node)
     length = node.args[1] if len(node.args) > 1 else None
     mask, cast, scale = None, None, 1.0
     node = node.args[0]
-    while _name(node) != _MIXES[_name(mix)]:
-        name = _name(node)
+    while name_of(node) != _MIXES[name_of(mix)]:
+        name = name_of(node)
         if name == "_copy":
             pass
         elif name == "amp_cast" and cast is None and mask is None:
             cast = node.kwargs["dtype"]
         elif name in _ADDS and mask is None and scale == 1:  # what is multiplied behind the addition would multiply the mask
-            scored = [_scores(a, _MIXES[_name(mix)]) for a in node.args]
+            scored = [_scores(a, _MIXES[name_of(mix)]) for a in node.args]
             if sum(scored) != 1:
                 return None
             mask = node.args[scored.index(False)]
@@ -163,7 +158,7 @@ def _match(mix):
     if any(len(n.users) != 1 for n in inside[1:]) or node.kwargs.get("transpose_a") or kwargs.get("heads") != node.kwargs.get("heads"):
         return None
     value_cast = None
-    if _name(values) == "amp_cast":
+    if name_of(values) == "amp_cast":
         value_cast = values.kwargs["dtype"]
         inside.append(values)
         values = values.args[0]
@@ -178,9 +173,9 @@ def _match(mix):
 
 def _scores(node, product):
     """Whether a term of a sum is the one made of `product`."""
-    while _name(node) in _MULTIPLIES | _DIVIDES | {"amp_cast"}:
+    while name_of(node) in _MULTIPLIES | _DIVIDES | {"amp_cast"}:
         node = node.args[0]
-    return _name(node) == product
+    return name_of(node) == product
 
 
 def _dropped(node):

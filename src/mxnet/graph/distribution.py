@@ -7,7 +7,7 @@ beside what would be copied, as in SqueezeNet, whose 128 to 512 channels go into
 from ..ops.registry import get
 from ..symbol.node import Node
 from .layout import convolves
-from .program import operator_of
+from .program import name_of
 
 
 def distribute(program):
@@ -28,9 +28,9 @@ def distribute(program):
 def _parts(program, node):
     """The joined arrays that a convolution reads, and the pooling between them and it (or None); None if it had better read them joined."""
     source, pooling = node.args[0], None
-    if _name(source) == "Pooling" and len(source.users) == 1 and _by_channel(source):
+    if name_of(source) == "Pooling" and len(source.users) == 1 and _by_channel(source):
         source, pooling = source.args[0], source
-    if _name(source) != "Concat" or len(source.users) != 1 or source.kwargs.get("dim", 1) != 1:
+    if name_of(source) != "Concat" or len(source.users) != 1 or source.kwargs.get("dim", 1) != 1:
         return None
     if any(program.shape(a) is None for a in (node, source, *source.args)):
         return None
@@ -54,11 +54,6 @@ def _replace(program, node, found):
             start = stop
     node.replace_all_uses_with(total)
     graph.erase_node(node)
-
-
-def _name(node):
-    op = operator_of(node)
-    return op.name if op is not None else None
 
 
 def _by_channel(node):

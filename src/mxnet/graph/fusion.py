@@ -6,20 +6,15 @@ from ..ops.kernels.batch_norm import batch_norm
 from ..ops.kernels.convolution import convolution
 from ..ops.nn.rnn import rnn_of_parts
 from .layout import convolves
-from .program import operator_of
-
-
-def _name(node):
-    op = operator_of(node)
-    return op.name if op is not None else None
+from .program import name_of
 
 
 def _rectifies(node):
-    return _name(node) == "relu" or _name(node) == "Activation" and node.kwargs.get("act_type") == "relu"
+    return name_of(node) == "relu" or name_of(node) == "Activation" and node.kwargs.get("act_type") == "relu"
 
 
 def _normalizes(node):
-    return (_name(node) == "BatchNorm" and node.kwargs.get("axis", 1) == 1 and not node.kwargs.get("output_mean_var")
+    return (name_of(node) == "BatchNorm" and node.kwargs.get("axis", 1) == 1 and not node.kwargs.get("output_mean_var")
             and not node.kwargs.get("use_global_stats") and len(node.args) == 5)
 
 
@@ -45,8 +40,8 @@ def rectify_in_place(module):
     """Let rectifiers overwrite what only they read."""
     count = 0
     for node in module.graph.nodes:
-        if node.op == "call_function" and _rectifies(node) and _name(node.args[0]) in _FREE_RESULT and _only_user(node.args[0]) is node:
-            if _name(node.args[0]) == "BatchNorm" and node.args[0].kwargs.get("output_mean_var"):
+        if node.op == "call_function" and _rectifies(node) and name_of(node.args[0]) in _FREE_RESULT and _only_user(node.args[0]) is node:
+            if name_of(node.args[0]) == "BatchNorm" and node.args[0].kwargs.get("output_mean_var"):
                 continue
             node.target, node.args, node.kwargs = rectify, node.args[:1], {}
             count += 1
@@ -60,7 +55,7 @@ def direct_convolutions(module):
         if node.op == "call_function" and convolves(node) and node.kwargs.get("num_group", 1) == 1:
             node.target = convolution
             for i, source in enumerate(node.args[1:], 1):  # the kernel casts weights while it reads them
-                if _name(source) == "amp_cast":
+                if name_of(source) == "amp_cast":
                     node.update_arg(i, source.args[0])
                     if not source.users:
                         module.graph.erase_node(source)
@@ -72,10 +67,10 @@ def separate_parameters(module):
     """Let recurrent layers read their parameters where they are, not from a vector that each step puts together and takes apart."""
     count = 0
     for node in module.graph.nodes:
-        if node.op != "call_function" or _name(node) != "RNN":
+        if node.op != "call_function" or name_of(node) != "RNN":
             continue
         vector = node.args[1]
-        if _name(vector) == "_rnn_param_concat" and _only_user(vector) is node:
+        if name_of(vector) == "_rnn_param_concat" and _only_user(vector) is node:
             node.target, node.args = rnn_of_parts, (node.args[0], vector.args, *node.args[2:])
             module.graph.erase_node(vector)
             count += 1
@@ -93,7 +88,7 @@ def fuse_batch_norms(module):
         user, last, residual, relu = _only_user(node), node, None, False
         if user is not None and _rectifies(user):
             last, relu = user, True
-        elif user is not None and _name(user) == "elemwise_add" and user not in taken:
+        elif user is not None and name_of(user) == "elemwise_add" and user not in taken:
             above = _only_user(user)
             if above is not None and _rectifies(above) and user.args[0] is not user.args[1]:
                 residual = user.args[1] if user.args[0] is node else user.args[0]

@@ -129,6 +129,12 @@ def operator_of(node):
     return symbol_node.op if symbol_node is not None else None
 
 
+def name_of(node):
+    """The name of the operator that an fx node calls, or None; None too for what is no node."""
+    op = operator_of(node) if isinstance(node, fx.Node) else None
+    return op.name if op is not None else None
+
+
 def attributes_of(node):
     """All attributes of the operator that an fx node calls, with defaults."""
     return operator_of(node).with_defaults(dict(node.kwargs))
