@@ -28,7 +28,14 @@ def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsi
 
 @op("hard_sigmoid", same_shape=True)
 def hard_sigmoid(data, *, alpha: float = 0.2, beta: float = 0.5):
-    """``alpha * x + beta``, clipped to the range from 0 to 1."""
+    """``alpha * x + beta``, clipped to the range from 0 to 1: a sigmoid made of straight lines.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.hard_sigmoid(mx.nd.array([-4, -1, 0, 4])).asnumpy()
+    array([0. , 0.3, 0.5, 1. ], dtype=float32)
+    """
     return torch.nn.functional.hardtanh(data * alpha + beta, 0.0, 1.0)  # its gradient is 0 on the border, too
 
 
@@ -60,16 +67,36 @@ def _slopes_shape(gamma, data):
     num_outputs=lambda attributes: 2 if attributes["act_type"] == "rrelu" else 1)
 def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky", slope: float = 0.25,
                lower_bound: float = 0.125, upper_bound: float = 0.334, training: Training = False):
-    """Rectifiers that let something through below zero.
+    """Variants of ReLU that let something through below zero. The result has the shape of `data` (N, C, ...).
 
-    ``leaky`` multiplies negative values by `slope`; ``prelu`` by the learned `gamma`, one for each channel (axis 1) or one for all;
-    ``rrelu`` by a random factor between the bounds while training, by their mean otherwise, and returns the factors, too; ``elu`` is
-    ``slope * (exp(x) - 1)`` below zero; ``selu`` and ``gelu`` (the exact one, with erf) are as in their papers.
+    ``leaky``
+        ``slope * x`` below zero (Maas et al. 2013).
+    ``prelu``
+        ``gamma * x``, with `gamma` learned: (C,), a slope for each channel, or (1,) (He et al. 2015).
+    ``rrelu``
+        ``r * x``, each r drawn between the bounds in training and their mean otherwise; the second output holds them (Xu et al. 2015).
+    ``elu``
+        ``slope * (exp(x) - 1)`` (Clevert et al. 2015).
+    ``selu``
+        ``1.0507 * 1.6733 * (exp(x) - 1)``, and above zero ``1.0507 * x`` (Klambauer et al. 2017).
+    ``gelu``
+        ``x * (1 + erf(x / sqrt(2))) / 2``, above zero as well (Hendrycks, Gimpel 2016).
 
     Raises
     ------
     MXNetError
         If `gamma` does not broadcast over the data, or is given to another `act_type` than ``prelu``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[-2, 2], [-4, 4]])
+    >>> mx.nd.LeakyReLU(x, act_type="leaky", slope=0.5).asnumpy()
+    array([[-1.,  2.],
+           [-2.,  4.]], dtype=float32)
+    >>> mx.nd.LeakyReLU(x, mx.nd.array([0.25, 1]), act_type="prelu").asnumpy()
+    array([[-0.5,  2. ],
+           [-1. ,  4. ]], dtype=float32)
     """
     if (gamma is None) is (act_type == "prelu"):
         raise MXNetError(f"LeakyReLU: `gamma` belongs to act_type='prelu' only, received act_type={act_type!r} "

@@ -13,7 +13,14 @@ from ._common import assign
 
 @op("_contrib_div_sqrt_dim", same_shape=True)
 def div_sqrt_dim(data):
-    """Divide by the square root of the size of the last axis; for whole numbers that root and the result are cut off, as in MXNet."""
+    """Divide by the square root of the size of the last axis; for whole numbers that root and the result are cut off, as in MXNet.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.contrib.div_sqrt_dim(mx.nd.ones((1, 4))).asnumpy()
+    array([[0.5, 0.5, 0.5, 0.5]], dtype=float32)
+    """
     root = math.sqrt(data.shape[-1])
     return data / root if data.is_floating_point() else torch.div(data, int(root), rounding_mode="trunc")
 
@@ -37,7 +44,24 @@ def _mix(attention, values, batch):
 
 @op("_contrib_interleaved_matmul_selfatt_qk")
 def interleaved_matmul_selfatt_qk(queries_keys_values, *, heads: int):
-    """Scores (N * heads, T, T) of queries with keys, scaled by ``1 / sqrt(size of a head)``, from projections (T, N, heads * 3 * size)."""
+    """Scores (N * heads, T, T) of queries with keys, scaled by ``1 / sqrt(size)``, from projections (T, N, heads * 3 * size).
+
+    `size` is that of one head; its queries, keys and values lie side by side. Self-attention as of Vaswani et al. 2017: follow up with
+    `softmax` and `interleaved_matmul_selfatt_valatt`.
+
+    Raises
+    ------
+    MXNetError
+        If the projections do not have 3 axes, or their features cannot be split into ``3 * heads`` parts.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[[1, 10, 5]], [[2, 20, 6]]])       # two steps, one head of size 1: query, key, value
+    >>> mx.nd.contrib.interleaved_matmul_selfatt_qk(x, heads=1).asnumpy()
+    array([[[10., 20.],
+            [20., 40.]]], dtype=float32)
+    """
     _check("interleaved_matmul_selfatt_qk", queries_keys_values.shape, heads, 3)
     queries, keys, _ = _heads(queries_keys_values, heads, 3)
     return _scores(queries, keys)
@@ -45,7 +69,23 @@ def interleaved_matmul_selfatt_qk(queries_keys_values, *, heads: int):
 
 @op("_contrib_interleaved_matmul_selfatt_valatt")
 def interleaved_matmul_selfatt_valatt(queries_keys_values, attention, *, heads: int):
-    """Values weighed by `attention` (N * heads, T, T), shape (T, N, heads * size), from projections (T, N, heads * 3 * size)."""
+    """Values weighted by `attention` (N * heads, T, T), shape (T, N, heads * size), from projections (T, N, heads * 3 * size).
+
+    Raises
+    ------
+    MXNetError
+        If the features cannot be split into ``3 * heads`` parts, or `attention` has another shape.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[[1, 10, 5]], [[2, 20, 6]]])       # two steps, one head of size 1: query, key, value
+    >>> each_other = mx.nd.array([[[0, 1], [1, 0]]])
+    >>> mx.nd.contrib.interleaved_matmul_selfatt_valatt(x, each_other, heads=1).asnumpy()
+    array([[[6.]],
+    <BLANKLINE>
+           [[5.]]], dtype=float32)
+    """
     _check("interleaved_matmul_selfatt_valatt", queries_keys_values.shape, heads, 3)
     length, batch = queries_keys_values.shape[:2]
     if attention.shape != (batch * heads, length, length):
@@ -56,7 +96,22 @@ def interleaved_matmul_selfatt_valatt(queries_keys_values, attention, *, heads: 
 
 @op("_contrib_interleaved_matmul_encdec_qk")
 def interleaved_matmul_encdec_qk(queries, keys_values, *, heads: int):
-    """Scores (N * heads, T, S) of `queries` (T, N, heads * size) with the keys of `keys_values` (S, N, heads * 2 * size), scaled."""
+    """Scores (N * heads, T, S) of `queries` (T, N, heads * size) with the keys in `keys_values` (S, N, heads * 2 * size).
+
+    They are scaled by ``1 / sqrt(size)``: the attention of a decoder's T steps to an encoder's S.
+
+    Raises
+    ------
+    MXNetError
+        If the features cannot be split into `heads` queries, or ``2 * heads`` keys and values.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> queries, keys_values = mx.nd.array([[[3]]]), mx.nd.array([[[10, 5]], [[20, 6]]])
+    >>> mx.nd.contrib.interleaved_matmul_encdec_qk(queries, keys_values, heads=1).asnumpy()
+    array([[[30., 60.]]], dtype=float32)
+    """
     _check("interleaved_matmul_encdec_qk", queries.shape, heads, 1)
     _check("interleaved_matmul_encdec_qk", keys_values.shape, heads, 2)
     return _scores(_heads(queries, heads, 1)[0], _heads(keys_values, heads, 2)[0])
@@ -64,7 +119,21 @@ def interleaved_matmul_encdec_qk(queries, keys_values, *, heads: int):
 
 @op("_contrib_interleaved_matmul_encdec_valatt")
 def interleaved_matmul_encdec_valatt(keys_values, attention, *, heads: int):
-    """Values of `keys_values` (S, N, heads * 2 * size) weighed by `attention` (N * heads, T, S), shape (T, N, heads * size)."""
+    """Values in `keys_values` (S, N, heads * 2 * size) weighted by `attention` (N * heads, T, S), shape (T, N, heads * size).
+
+    Raises
+    ------
+    MXNetError
+        If the features cannot be split into ``2 * heads`` keys and values.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> keys_values = mx.nd.array([[[10, 5]], [[20, 6]]])
+    >>> half_of_each = mx.nd.array([[[0.5, 0.5]]])
+    >>> mx.nd.contrib.interleaved_matmul_encdec_valatt(keys_values, half_of_each, heads=1).asnumpy()
+    array([[[5.5]]], dtype=float32)
+    """
     _check("interleaved_matmul_encdec_valatt", keys_values.shape, heads, 2)
     return _mix(attention, _heads(keys_values, heads, 2)[1], keys_values.shape[1])
 

@@ -8,7 +8,14 @@ from ._common import assign
 
 @op("_contrib_quadratic", same_shape=True)
 def quadratic(data, *, a: float = 0.0, b: float = 0.0, c: float = 0.0):
-    """``a * x ** 2 + b * x + c``."""
+    """``a * x ** 2 + b * x + c``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.contrib.quadratic(mx.nd.array([0, 1, 2]), a=1, b=10, c=100).asnumpy()
+    array([100., 111., 124.], dtype=float32)
+    """
     return ((data * a + b) * data + c).to(data.dtype)
 
 
@@ -18,13 +25,37 @@ def _pass_gradient(out_grads, inputs, outputs, **_):
 
 @op("_contrib_round_ste", aliases=("_sparse__contrib_round_ste",), same_shape=True)
 def round_ste(data):
-    """Round to the nearest integer, halves away from zero; the gradient passes unchanged."""
+    """Round to the nearest integer, halves away from zero; the gradient passes unchanged (straight through, Bengio et al. 2013).
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([-1.5, 0.4])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = mx.nd.contrib.round_ste(x)
+    >>> y.backward()
+    >>> y.asnumpy(), x.grad.asnumpy()
+    (array([-2.,  0.], dtype=float32), array([1., 1.], dtype=float32))
+    """
     return torch.trunc(data + torch.sign(data) * 0.5).to(data.dtype)
 
 
 @op("_contrib_sign_ste", aliases=("_sparse__contrib_sign_ste",), same_shape=True)
 def sign_ste(data):
-    """The sign, -1, 0 or 1; the gradient passes unchanged."""
+    """The sign, -1, 0 or 1; the gradient passes unchanged (straight through, Bengio et al. 2013).
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([-1.5, 0.4])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = mx.nd.contrib.sign_ste(x)
+    >>> y.backward()
+    >>> y.asnumpy(), x.grad.asnumpy()
+    (array([-1.,  1.], dtype=float32), array([1., 1.], dtype=float32))
+    """
     return torch.sign(data)
 
 
@@ -34,9 +65,20 @@ sign_ste.gradient(_pass_gradient)
 
 @op("_contrib_gradientmultiplier", same_shape=True)
 def gradient_multiplier(data, *, scalar: float = 1.0, is_int: bool = True):
-    """Pass `data` on; multiply its gradient by `scalar`. A negative one reverses it, as in domain adaptation.
+    """Pass `data` on; multiply its gradient by `scalar`. A negative one reverses it, as for domain adaptation (Ganin, Lempitsky 2015).
 
     `is_int` says whether the scalar was written as an integer; the data's type decides here, so it changes nothing.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.ones(2)
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = mx.nd.contrib.gradientmultiplier(x, scalar=-0.5)
+    >>> y.backward()
+    >>> y.asnumpy(), x.grad.asnumpy()
+    (array([1., 1.], dtype=float32), array([-0.5, -0.5], dtype=float32))
     """
     return data.clone()
 
@@ -48,9 +90,22 @@ def _gradient_multiplier_gradient(out_grads, inputs, outputs, *, scalar=1.0, is_
 
 @op("_contrib_count_sketch")
 def count_sketch(data, h, s, *, out_dim: int, processing_batch_size: int = 32):
-    """Project the last axis to `out_dim` sums: element i is added to sum ``h[0, i]`` with the sign ``s[0, i]``.
+    """Project the last axis of `data` (N, d) or (N, a, b, d) to `out_dim` sums: element i is added to sum ``h[0, i]`` with the sign ``s[0, i]``.
 
-    `processing_batch_size` bounds the memory of a loop that is not needed here.
+    `h` (1, d) holds numbers from 0 to out_dim - 1, `s` (1, d) 1 or -1, both usually drawn once (Charikar et al. 2002; for bilinear pooling
+    Gao et al. 2016). `processing_batch_size` bounds the memory of a loop that is not needed here.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has another number of axes, or `h` or `s` another shape.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, h, s = mx.nd.array([[1, 5, 3]]), mx.nd.array([[0, 1, 0]]), mx.nd.array([[1, 1, -1]])
+    >>> mx.nd.contrib.count_sketch(x, h, s, out_dim=2).asnumpy()
+    array([[-2.,  5.]], dtype=float32)
     """
     signed = data * s.reshape(-1).to(data.dtype)
     out = torch.zeros((*data.shape[:-1], out_dim), dtype=data.dtype, device=data.device)
@@ -72,18 +127,36 @@ def _count_sketch_shape_rule(in_shapes, out_shapes, *, out_dim, **_):
 
 @op("_contrib_fft")
 def fft(data, *, compute_size: int = 128):
-    """The Fourier transform along the last axis, real and imaginary parts interleaved, so twice as long.
+    """The Fourier transform along the last axis (..., d): real and imaginary parts interleaved, (..., 2 * d).
 
     `compute_size` bounds the memory of a loop that is not needed here.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.contrib.fft(mx.nd.array([[0, 1, 0, 0]])).asnumpy()
+    array([[ 1.,  0.,  0., -1., -1.,  0.,  0.,  1.]], dtype=float32)
     """
     return torch.view_as_real(torch.fft.fft(data, dim=-1)).flatten(-2)
 
 
 @op("_contrib_ifft")
 def ifft(data, *, compute_size: int = 128):
-    """The real part of the inverse Fourier transform along the last axis of interleaved complex numbers, not divided by its size.
+    """The real part of the inverse Fourier transform along the last axis: interleaved complex numbers (..., 2 * d) to (..., d).
 
-    `compute_size` bounds the memory of a loop that is not needed here.
+    It is not divided by d. `compute_size` bounds the memory of a loop that is not needed here.
+
+    Raises
+    ------
+    MXNetError
+        If the last axis has an odd size.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[1, 2, 3, 4]])
+    >>> (mx.nd.contrib.ifft(mx.nd.contrib.fft(x)) / 4).asnumpy()
+    array([[1., 2., 3., 4.]], dtype=float32)
     """
     numbers = torch.view_as_complex(data.reshape(*data.shape[:-1], -1, 2).contiguous())
     return torch.fft.ifft(numbers, dim=-1, norm="forward").real.contiguous()
@@ -109,11 +182,31 @@ def _ifft_shape_rule(in_shapes, out_shapes, **_):
 
 @op("_contrib_hawkesll", num_outputs=2, output_names=("output", "out_state"))
 def hawkes_log_likelihood(lda, alpha, beta, state, lags, marks, valid_length, max_time):
-    """The log likelihood (N,) of marked point processes, and their state (N, K) at `max_time`.
+    """The log likelihood (N,) of N marked point processes that excite themselves, and their memory (N, K) at `max_time`.
 
-    Mark k has the intensity ``lda[n, k] + alpha[k] * sum(beta[k] * exp(-beta[k] * (t - t_i)))`` over its points before t. `lags` (N, T)
-    are the times between points, `marks` (N, T) their kinds, `valid_length` (N,) how many of them count; `state` (N, K) is the memory of
-    earlier points, `max_time` (N,) the end of the observation.
+    Mark k has the intensity ``lda[n, k] + alpha[k] * sum(beta[k] * exp(-beta[k] * (t - t_i)))`` over its points t_i before t (Hawkes 1971).
+
+    Parameters
+    ----------
+    lda : (N, K)
+        The background's rate.
+    alpha, beta : (K,)
+        How much each point excites, and how fast that decays.
+    state : (N, K)
+        The memory of earlier points, 0 at the start.
+    lags, marks : (N, T)
+        The times between points, and their marks from 0 to K - 1.
+    valid_length, max_time : (N,)
+        How many of the T points count, and where the observation ends.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> rate, none = mx.nd.array([[0.5]]), mx.nd.zeros(1)   # without excitation: a Poisson process, 2 * log(rate) - rate * 6
+    >>> lags, marks, two = mx.nd.array([[1, 1]]), mx.nd.zeros((1, 2), dtype="int32"), mx.nd.array([2])
+    >>> score, _ = mx.nd.contrib.hawkesll(rate, none, none + 1, mx.nd.zeros((1, 1)), lags, marks, two, mx.nd.array([6]))
+    >>> score.asnumpy().round(3)
+    array([-4.386], dtype=float32)
     """
     marks = marks.long()
     times = torch.cumsum(lags, 1)

@@ -15,16 +15,23 @@ def _input_names(attributes):
 @op("CTCLoss", aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"), inputs_rule=_input_names, output_names=("output0",))
 def ctc_loss(data, label, data_lengths=None, label_lengths=None, *, use_data_lengths: bool = False, use_label_lengths: bool = False,
              blank_label: Literal["first", "last"] = "first"):
-    """The negative log likelihood of each label sequence, shape (N,), for activations `data` (T, N, classes) before the softmax.
+    """The negative log likelihood (N,) of each label sequence, for activations `data` (T, N, classes) before the softmax (Graves et al. 2006).
 
-    `label` (N, L) holds class numbers; the blank is class 0 (``first``) or the last one. Without `label_lengths` a label ends before its
-    first 0 (``first``) or -1 (``last``); without `data_lengths` all T steps count. Numbers of no class count as the nearest one. A label
+    `label` (N, L) holds class numbers; the blank is class 0 (``first``) or the last one. Without `label_lengths` (N,) a label ends before its
+    first 0 (``first``) or -1 (``last``); without `data_lengths` (N,) all T steps count. Numbers of no class count as the nearest one. A label
     that does not fit its data has neither loss nor gradient.
 
     Raises
     ------
     MXNetError
         If the batch sizes differ, there are more labels than steps, or lengths are given that the attributes do not ask for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.zeros((2, 1, 3))      # 9 equally likely paths, of which blank-1, 1-blank and 1-1 spell the label
+    >>> mx.nd.exp(-mx.nd.CTCLoss(x, mx.nd.array([[1, 0]]))).asnumpy().round(3)
+    array([0.333], dtype=float32)
     """
     given = [t for t in (data, label, data_lengths, label_lengths) if t is not None]
     names = _input_names({"use_data_lengths": use_data_lengths, "use_label_lengths": use_label_lengths})

@@ -12,7 +12,7 @@ from ..schema import Fraction, Shape, Training
 @op("Dropout", aliases=("_npx_dropout",), same_shape=True)
 def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "training", axes: Shape = (), cudnn_off: Optional[bool] = False,
             training: Training = False):
-    """Set a fraction `p` of the elements to zero and scale the others by ``1 / (1 - p)``; outside training nothing changes.
+    """Set a fraction `p` of the elements to zero and scale the others by ``1 / (1 - p)``; outside training nothing changes (Srivastava et al. 2014).
 
     `mode` ``always`` drops outside training, too. The elements along each of `axes` share their fate. `cudnn_off` is a hint that nothing
     needs here.
@@ -21,6 +21,17 @@ def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "t
     ------
     MXNetError
         If `data` has no such axis.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.ones(100)
+    >>> with mx.autograd.train_mode():
+    ...     y = mx.nd.Dropout(x, p=0.75)
+    >>> sorted(set(y.asnumpy().tolist()))
+    [0.0, 4.0]
+    >>> bool((mx.nd.Dropout(x, p=0.75) == x).min())
+    True
     """
     if axes and not 0 <= min(axes) <= max(axes) < data.dim():
         raise MXNetError(f"Dropout: `axes` must be from 0 to {data.dim() - 1} for {data.dim()}-D data, received {axes}")

@@ -46,7 +46,19 @@ def _dtype_rule(in_types, out_types, *, dtype, **_):
 def _sparse_lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Types = "float32", sparse_grad: bool = True,
                    deterministic: bool = False):
     """`Embedding` whose gradient is row-sparse, whatever `sparse_grad` says; `deterministic` asks for sums in a fixed order, which they
-    always have here."""
+    always have here.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> table = mx.nd.ones((1000, 2))
+    >>> table.attach_grad(stype="row_sparse")
+    >>> with mx.autograd.record():
+    ...     rows = mx.nd.contrib.SparseEmbedding(mx.nd.array([7, 3]), table, input_dim=1000, output_dim=2)
+    >>> rows.backward()
+    >>> table.grad.indices.asnumpy()
+    array([3, 7])
+    """
     return _lookup(data, weight, input_dim=input_dim, output_dim=output_dim, dtype=dtype, sparse_grad=True)
 
 

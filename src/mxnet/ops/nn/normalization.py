@@ -73,11 +73,11 @@ _MOVING = {"mutates": ("moving_mean", "moving_var"), "num_outputs": _moment_outp
 def batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1, cudnn_off: bool = False,
                min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None, training: Training = False):
-    """Normalize each channel (index on `axis`) to mean 0 and variance 1, then scale it by `gamma` and shift it by `beta`.
+    """Normalize each channel (index on `axis`) to mean 0 and variance 1, then scale it by `gamma` and shift it by `beta` (Ioffe, Szegedy 2015).
 
-    While training, mean and (biased) variance are those of the batch and the moving ones are updated:
-    ``moving = moving * momentum + batch * (1 - momentum)``. Otherwise, or with `use_global_stats`, the moving ones are used. With
-    `fix_gamma` gamma counts as 1 and gets no gradient. `output_mean_var` also returns the mean and ``1 / sqrt(var + eps)``.
+    `gamma`, `beta`, `moving_mean` and `moving_var` are (C,). While training, mean and (biased) variance are those of the batch and the
+    moving ones are updated: ``moving = moving * momentum + batch * (1 - momentum)``. Otherwise, or with `use_global_stats`, the moving ones
+    are used. With `fix_gamma` gamma counts as 1 and gets no gradient. `output_mean_var` also returns the mean and ``1 / sqrt(var + eps)``.
     Parameters and moments of half-precision data are float32. `cudnn_off` and the calibration range are hints for
     other backends.
 
@@ -103,7 +103,17 @@ def batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3,
 def batch_norm_with_relu(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                          use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1, cudnn_off: bool = False,
                          min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None, training: Training = False):
-    """`BatchNorm` followed by a rectifier."""
+    """`BatchNorm` followed by ReLU. Attributes, shapes and errors are those of `BatchNorm`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, one, zero = mx.nd.array([[1, 2], [3, 6]]), mx.nd.ones(2), mx.nd.zeros(2)
+    >>> with mx.autograd.train_mode():
+    ...     mx.nd.contrib.BatchNormWithReLU(x, one, zero, zero.copy(), one.copy(), eps=0).asnumpy()
+    array([[0., 0.],
+           [1., 1.]], dtype=float32)
+    """
     found = _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var, axis,
                         training)
     return (torch.relu(found[0]), *found[1:]) if output_mean_var else torch.relu(found)
@@ -112,7 +122,17 @@ def batch_norm_with_relu(data, gamma, beta, moving_mean, moving_var, *, eps: flo
 @op("BatchNorm_v1", **_MOVING)
 def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                   use_global_stats: bool = False, output_mean_var: bool = False, training: Training = False):
-    """The batch normalization of MXNet before 0.9, kept for old files: `output_mean_var` returns the plain variance."""
+    """The batch normalization of MXNet before 0.9, kept for old files: axis 1 only, and `output_mean_var` returns the plain variance.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, one, zero = mx.nd.array([[1, 2], [3, 6]]), mx.nd.ones(2), mx.nd.zeros(2)
+    >>> with mx.autograd.train_mode():
+    ...     _, mean, var = mx.nd.BatchNorm_v1(x, one, zero, zero.copy(), one.copy(), output_mean_var=True)
+    >>> mean.asnumpy().round(3), var.asnumpy().round(3)
+    (array([2., 4.], dtype=float32), array([1., 4.], dtype=float32))
+    """
     return _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var, 1,
                        training, inverse_deviation=False)
 
@@ -124,6 +144,15 @@ def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 
 
     Devices of one process compute one after another here, so each one's own statistics are used, and a warning says so for
     more than one device. `output_mean_var` returns the plain variance.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, one, zero = mx.nd.array([[1, 2], [3, 6]]), mx.nd.ones(2), mx.nd.zeros(2)
+    >>> with mx.autograd.train_mode():
+    ...     mx.nd.contrib.SyncBatchNorm(x, one, zero, zero.copy(), one.copy(), eps=0, key="bn1").asnumpy()
+    array([[-1., -1.],
+           [ 1.,  1.]], dtype=float32)
     """
     if ndev > 1 and training and not use_global_stats:
         warnings.warn(f"SyncBatchNorm {key!r}: statistics are those of each device, not of all {ndev}", stacklevel=2)
@@ -145,7 +174,7 @@ def _moments(data, axes, eps):
 
 @op("LayerNorm", aliases=("_npx_layer_norm",), num_outputs=_moment_outputs, output_names=("output", "mean", "std"))
 def layer_norm(data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False):
-    """Normalize along `axis` to mean 0 and variance 1, then scale by `gamma` and shift by `beta`, both of that axis's size.
+    """Normalize along `axis` to mean 0 and variance 1, then scale by `gamma` and shift by `beta`, both of that axis's size (Ba et al. 2016).
 
     `output_mean_var` also returns the mean and ``sqrt(var + eps)``, with size 1 on the axis.
 
@@ -181,14 +210,21 @@ def _layer_norm_shape_rule(in_shapes, out_shapes, *, axis, **_):
 
 @op("GroupNorm", num_outputs=_moment_outputs, output_names=("output", "mean", "std"))
 def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, output_mean_var: bool = False):
-    """Normalize each of `num_groups` groups of channels (axis 1) to mean 0 and variance 1; scale and shift it by its `gamma` and `beta`.
+    """Normalize each of `num_groups` groups of channels of `data` (N, C, ...) to mean 0 and variance 1, then scale and shift it (Wu, He 2018).
 
-    `gamma` and `beta` have one value for each group. `output_mean_var` also returns mean and ``sqrt(var + eps)``, (N, num_groups).
+    `gamma` and `beta` (num_groups,) have one value for each group. `output_mean_var` also returns mean and ``sqrt(var + eps)``, (N, num_groups).
 
     Raises
     ------
     MXNetError
-        If the groups do not divide the channels.
+        If the groups do not divide the channels, or `data` has fewer than 3 axes.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[[1], [3], [10], [30]]])           # four channels in two groups
+    >>> mx.nd.GroupNorm(x, mx.nd.ones(2), mx.nd.array([0, 5]), num_groups=2, eps=0).asnumpy().ravel()
+    array([-1.,  1.,  4.,  6.], dtype=float32)
     """
     repeats = data.shape[1] // num_groups
     out = torch.group_norm(data, num_groups, gamma.repeat_interleave(repeats), beta.repeat_interleave(repeats), eps)
@@ -215,7 +251,23 @@ def _group_norm_shape_rule(in_shapes, out_shapes, *, num_groups, **_):
 
 @op("InstanceNorm")
 def instance_norm(data, gamma, beta, *, eps: float = 1e-3):
-    """Normalize each channel of each instance of `data` (N, C, ...) to mean 0 and variance 1; scale by `gamma` and shift by `beta`."""
+    """Normalize each channel of each instance of `data` (N, C, ...) to mean 0 and variance 1, then scale and shift it (Ulyanov et al. 2016).
+
+    `gamma` and `beta` (C,) have one value for each channel.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has fewer than 2 axes, or the parameters have another shape.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[[1, 3], [10, 30]]])
+    >>> mx.nd.InstanceNorm(x, mx.nd.ones(2), mx.nd.array([0, 5]), eps=0).asnumpy()
+    array([[[-1.,  1.],
+            [ 4.,  6.]]], dtype=float32)
+    """
     flat = data.reshape(*data.shape[:2], -1) if data.dim() < 3 else data
     return torch.instance_norm(flat, gamma, beta, None, None, True, 0.0, eps, True).view(data.shape)
 
@@ -238,7 +290,22 @@ for _operator in (layer_norm, group_norm, instance_norm):
 
 @op("L2Normalization", same_shape=True)
 def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "instance", "spatial"] = "instance"):
-    """Divide by ``sqrt(sum(x ** 2) + eps)``, the sum over each instance, axis 1 (``channel``) or all axes from 2 on (``spatial``)."""
+    """Divide `data` (N, C, ...) by ``sqrt(sum(x ** 2) + eps)``.
+
+    The sum runs over all of an instance (``instance``), over axis 1 (``channel``), or over all axes from 2 on (``spatial``).
+
+    Raises
+    ------
+    MXNetError
+        If `data` has fewer than 3 axes in another mode than ``instance``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.L2Normalization(mx.nd.array([[3, 4], [0, 2]])).asnumpy()
+    array([[0.6, 0.8],
+           [0. , 1. ]], dtype=float32)
+    """
     if mode != "instance" and data.dim() < 3:
         raise MXNetError(f"L2Normalization: mode {mode!r} needs data with at least 3 axes, received shape {tuple(data.shape)}")
     axes = 1 if mode == "channel" else tuple(range(1 if mode == "instance" else 2, data.dim()))
@@ -249,14 +316,20 @@ def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "inst
 
 @op("LRN", same_shape=True)
 def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, nsize: int):
-    """Local response normalization: ``x / (knorm + alpha / nsize * sum(x ** 2)) ** beta``, the sum over `nsize` neighbouring channels.
+    """Local response normalization: ``x / (knorm + alpha / nsize * sum(x ** 2)) ** beta`` (Krizhevsky et al. 2012).
 
-    `data` is (N, C, H, W) or (N, C).
+    `data` is (N, C, H, W) or (N, C); the sum is over `nsize` neighbouring channels, of which the middle one is normalized.
 
     Raises
     ------
     MXNetError
         If `nsize` is even, or `data` has another number of axes.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.LRN(mx.nd.array([[1, 0, 2, 0]]), alpha=3, beta=1, knorm=1, nsize=3).asnumpy()
+    array([[0.5, 0. , 0.4, 0. ]], dtype=float32)
     """
     if nsize % 2 == 0 or nsize < 1:
         raise MXNetError(f"LRN: `nsize` must be odd and above 0, received {nsize}")

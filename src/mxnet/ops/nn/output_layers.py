@@ -124,8 +124,11 @@ def _regression_shape_rule(in_shapes, out_shapes, *, name, **_):
     return in_shapes, out_shapes
 
 
-def _regression(name, aliases, predict, residual, doc):
-    """Register an output layer that predicts by one function of the data and sends back another of prediction and label."""
+def _regression(name, aliases, predict, residual, doc, shown, sent):
+    """Register an output layer that predicts by one function of the data and sends back another of prediction and label.
+
+    The example in its docstring ends with the prediction `shown` and the gradient `sent`.
+    """
     def forward(data, label, *, grad_scale: float = 1.0):
         if data.shape != label.shape:
             _regression_shape_rule([tuple(data.shape), tuple(label.shape)], [None], name=name)
@@ -134,7 +137,24 @@ def _regression(name, aliases, predict, residual, doc):
     forward.__name__ = forward.__qualname__ = name
     forward.__doc__ = f"""{doc}
 
-    What comes from above is ignored; the gradient is scaled by `grad_scale` and divided by the number of values in a label.
+    `data` and `label` are (N, ...), with as many values in each of the N labels as in an instance of the data. The gradient that comes
+    from above is ignored; the one sent on is scaled by `grad_scale` and divided by the number of values in a label.
+
+    Raises
+    ------
+    MXNetError
+        If the label does not fit the data.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, label = mx.nd.array([[0, 2]]), mx.nd.array([[0.5, 0]])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     prediction = mx.nd.{name}(x, label)
+    >>> prediction.backward()
+    >>> prediction.asnumpy().round(2), x.grad.asnumpy().round(2)
+    (array([[{shown}]], dtype=float32), array([[{sent}]], dtype=float32))
     """
     layer = op(name, aliases=aliases, loss=True)(forward)
 
@@ -153,13 +173,13 @@ def _regression(name, aliases, predict, residual, doc):
 
 linear_regression_output = _regression(
     "LinearRegressionOutput", ("_sparse_LinearRegressionOutput",), torch.clone, torch.sub,
-    "Pass `data` on; the gradient is that of half the squared difference to `label`.")
+    "Pass `data` on; the gradient is that of half the squared difference to `label`.", "0., 2.", "-0.25,  1.  ")
 mae_regression_output = _regression(
     "MAERegressionOutput", ("_sparse_MAERegressionOutput",), torch.clone, lambda out, label: torch.sign(out - label),
-    "Pass `data` on; the gradient is that of the absolute difference to `label`.")
+    "Pass `data` on; the gradient is that of the absolute difference to `label`.", "0., 2.", "-0.5,  0.5")
 logistic_regression_output = _regression(
     "LogisticRegressionOutput", ("_sparse_LogisticRegressionOutput",), torch.sigmoid, torch.sub,
-    "The sigmoid of `data`; the gradient is that of the binary cross entropy with `label`.")
+    "The sigmoid of `data`; the gradient is that of the binary cross entropy with `label`.", "0.5 , 0.88", "0.  , 0.44")
 
 
 @op("SVMOutput", loss=True)
@@ -172,6 +192,17 @@ def svm_output(data, label, *, margin: float = 1.0, regularization_coefficient: 
     ------
     MXNetError
         If `label` does not have the shape of `data` without its last axis.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> scores = mx.nd.array([[0.5, 0.2, -3]])              # only class 2 keeps its distance of 1
+    >>> scores.attach_grad()
+    >>> with mx.autograd.record():
+    ...     out = mx.nd.SVMOutput(scores, mx.nd.array([0]), use_linear=True)
+    >>> out.backward()
+    >>> scores.grad.asnumpy()
+    array([[-1.,  1.,  0.]], dtype=float32)
     """
     if label.shape != data.shape[:-1]:
         raise MXNetError(f"SVMOutput: `label` must have shape {tuple(data.shape[:-1])} for data {tuple(data.shape)}, received {tuple(label.shape)}")
@@ -210,6 +241,17 @@ def make_loss_output(data, *, grad_scale: float = 1.0, valid_thresh: float = 0.0
     """Pass `data` on as a loss: its gradient is `grad_scale`, whatever comes from above.
 
     It is divided by the batch size (``batch``) or by the number of elements above `valid_thresh` (``valid``).
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     loss = mx.nd.MakeLoss(x ** 2, grad_scale=10)
+    >>> loss.backward()
+    >>> x.grad.asnumpy()
+    array([20., 40.], dtype=float32)
     """
     return data.clone()
 
@@ -227,13 +269,24 @@ def _make_loss_gradient(out_grads, inputs, outputs, *, grad_scale=1.0, valid_thr
 def identity_attach_kl_sparse_reg(data, moving_avg, *, sparseness_target: Fraction = 0.1, penalty: float = 0.001, momentum: Fraction = 0.9):
     """Pass `data` (N, C, ...), activations between 0 and 1, on; the gradient gains a penalty that draws their mean to `sparseness_target`.
 
-    The penalty is `penalty` times the derivative of the KL divergence between the target and `moving_avg`, the running mean of each
+    The penalty is `penalty` times the derivative of the KL divergence between the target and `moving_avg` (C,), the running mean of each
     unit, which backward updates with `momentum`.
 
     Raises
     ------
     MXNetError
         If `moving_avg` does not have one value for each unit.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, average = mx.nd.array([[0.1, 0.5]]), mx.nd.zeros(2)
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = mx.nd.IdentityAttachKLSparseReg(x, average, sparseness_target=0.1, penalty=1, momentum=0)
+    >>> y.backward(mx.nd.zeros_like(y))
+    >>> x.grad.asnumpy().round(2)                           # the second unit is too active
+    array([[0. , 1.6]], dtype=float32)
     """
     if data.dim() < 2 or moving_avg.shape != data.shape[1:2]:
         raise MXNetError("IdentityAttachKLSparseReg: expected `data` (N, C, ...) and `moving_avg` (C,), "

@@ -197,6 +197,15 @@ def pooling_v1(data, *, kernel: Shape = (), pool_type: Literal["avg", "max", "su
     ------
     MXNetError
         If `data` is not 4-D, or the kernel does not fit it.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = -mx.nd.ones((1, 1, 2, 2))
+    >>> mx.nd.Pooling_v1(x, kernel=(2, 2), stride=(2, 2), pad=(1, 1), pool_type="max").asnumpy().ravel()
+    array([0., 0., 0., 0.], dtype=float32)
+    >>> mx.nd.Pooling(x, kernel=(2, 2), stride=(2, 2), pad=(1, 1), pool_type="max").asnumpy().ravel()
+    array([-1., -1., -1., -1.], dtype=float32)
     """
     if data.dim() != 4:
         raise MXNetError(f"Pooling_v1: data must be (N, C, H, W), received shape {tuple(data.shape)}")

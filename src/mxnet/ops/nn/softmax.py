@@ -75,14 +75,40 @@ def _refuse_length(name, use_length):
 
 @op("log_softmax", aliases=("_npx_log_softmax",))
 def log_softmax(data, *, axis: int = -1, temperature: Optional[float] = None, dtype: _Types = None, use_length: Optional[bool] = False):
-    """The logarithm of `softmax`, computed without losing small values. Only `softmax` itself can use lengths."""
+    """The logarithm of `softmax`, computed without losing small values; attributes as there. Only `softmax` itself can use lengths.
+
+    Raises
+    ------
+    MXNetError
+        If `use_length` is set.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.log_softmax(mx.nd.array([[0, 1000]])).asnumpy()
+    array([[-1000.,     0.]], dtype=float32)
+    >>> mx.nd.log(mx.nd.softmax(mx.nd.array([[0, 1000]]))).asnumpy()
+    array([[-inf,   0.]], dtype=float32)
+    """
     _refuse_length("log_softmax", use_length)
     return _typed(torch.log_softmax(_scaled(data, temperature, dtype), axis), dtype)
 
 
 @op("softmin")
 def softmin(data, *, axis: int = -1, temperature: Optional[float] = None, dtype: _Types = None, use_length: Optional[bool] = False):
-    """The softmax of ``-x``. Only `softmax` itself can use lengths."""
+    """The softmax of ``-x``; attributes as there. Only `softmax` itself can use lengths.
+
+    Raises
+    ------
+    MXNetError
+        If `use_length` is set.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.softmin(mx.nd.array([[0, 1, 1000]])).asnumpy().round(2)
+    array([[0.73, 0.27, 0.  ]], dtype=float32)
+    """
     _refuse_length("softmin", use_length)
     return _typed(torch.softmax(-_scaled(data, temperature, dtype), axis), dtype)
 
@@ -111,7 +137,20 @@ for _operator in (softmax, log_softmax, softmin):
 
 @op("SoftmaxActivation", same_shape=True)
 def softmax_activation(data, *, mode: Literal["channel", "instance"] = "instance"):
-    """Softmax over the last axis (``instance``) or over axis 1 (``channel``), which needs at least 3 axes."""
+    """Softmax over the last axis (``instance``) or over axis 1 (``channel``).
+
+    Raises
+    ------
+    MXNetError
+        If `data` has fewer than 3 axes with ``channel``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.zeros((1, 4, 2))
+    >>> mx.nd.SoftmaxActivation(x).asnumpy()[0, 0], mx.nd.SoftmaxActivation(x, mode="channel").asnumpy()[0, 0]
+    (array([0.5, 0.5], dtype=float32), array([0.25, 0.25], dtype=float32))
+    """
     if mode == "channel" and data.dim() < 3:
         raise MXNetError(f"SoftmaxActivation: mode='channel' needs data with at least 3 axes, received shape {tuple(data.shape)}")
     return torch.softmax(data, 1 if mode == "channel" else -1)
@@ -119,7 +158,15 @@ def softmax_activation(data, *, mode: Literal["channel", "instance"] = "instance
 
 @op("softmax_cross_entropy")
 def softmax_cross_entropy(data, label):
-    """The sum of ``-log(max(softmax(data)[label], 1e-8))`` over the batch, shape (1,), for `data` (N, C) and `label` (N,)."""
+    """The sum of ``-log(max(softmax(data)[label], 1e-8))`` over the batch, shape (1,), for `data` (N, C) and `label` (N,).
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, label = mx.nd.log(mx.nd.array([[0.5, 0.5], [0.25, 0.75]])), mx.nd.array([0, 0])
+    >>> mx.nd.exp(-mx.nd.softmax_cross_entropy(x, label)).asnumpy()      # 0.5 * 0.25
+    array([0.125], dtype=float32)
+    """
     picked = torch.softmax(data, 1).gather(1, label.long().clamp(0, data.shape[1] - 1).unsqueeze(1))
     return -picked.clamp_(min=1e-8).log_().sum().reshape(1)
 
