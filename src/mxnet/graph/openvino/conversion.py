@@ -6,8 +6,9 @@ A converter is a function for one operator (or several), registered by name::
     def flatten(call, data):
         return call.reshape(data, call.out_shape)
 
-It gets the `Call` and the inputs as outputs of OpenVINO nodes, and returns one output or a list of them. All shapes are known and
-fixed. What it can't express it refuses with `call.refuse(reason)`: that node then stays on `native`.
+It stands at the path of the file that defines the operator: for ``ops/nn/pooling.py`` in ``graph/openvino/nn/pooling.py``. An operator
+without a converter stays on `native`. A converter gets the `Call` and the inputs as outputs of OpenVINO nodes, and returns one output or a
+list of them. All shapes are known and fixed. What it can't express it refuses with `call.refuse(reason)`: that node stays on `native` too.
 """
 import numpy as np
 import openvino as ov
@@ -75,11 +76,22 @@ class Call:
     def float(self, value):
         return constant(value, torch.float32)
 
+    def floats(self):
+        """Refuse what is not all float32."""
+        if any(t is not torch.float32 for t in (*self.in_types, *self.out_types)):
+            self.refuse("whole numbers")
+
     def reshape(self, x, shape):
         return ops.reshape(x, ints(shape), False).output(0)
 
     def transpose(self, x, axes):
         return ops.transpose(x, ints(axes)).output(0)
+
+    def per_channel(self, x, ndim, axis=1):
+        """A vector with one value a channel, shaped to broadcast along `axis` of `ndim`."""
+        shape = [1] * ndim
+        shape[axis] = -1
+        return self.reshape(x, shape)
 
     def cast(self, x, dtype):
         return ops.convert(x, TYPES[dtype]).output(0) if x.get_element_type() != TYPES[dtype] else x

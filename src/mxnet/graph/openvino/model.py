@@ -1,12 +1,18 @@
 """Building OpenVINO's model of a program."""
+import importlib
+import pkgutil
+
 import openvino as ov
 import torch
 from openvino import opset15 as ops
 
 from ...ops.kernels import interleave
 from ..layout import convolves
-from . import arithmetic, arrays, layers  # noqa: F401  (they register their converters)
+from . import __path__ as _folders
 from .conversion import TYPES, Unsupported, convert_node, ints
+
+for _module in pkgutil.walk_packages(_folders, f"{__package__}."):
+    importlib.import_module(_module.name)  # registers its converters
 
 
 def build(program):

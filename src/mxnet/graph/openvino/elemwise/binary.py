@@ -1,0 +1,52 @@
+"""Operators on two arrays, and on any number of them, in OpenVINO."""
+import torch
+from openvino import opset15 as ops
+
+from ..conversion import converts
+
+BINARY = {"add": ops.add, "sub": ops.subtract, "mul": ops.multiply, "div": ops.divide, "maximum": ops.maximum, "minimum": ops.minimum,
+          "power": ops.power, "hypot": lambda a, b: ops.sqrt(ops.add(ops.multiply(a, a), ops.multiply(b, b)))}
+COMPARISONS = {"equal": ops.equal, "not_equal": ops.not_equal, "greater": ops.greater, "greater_equal": ops.greater_equal,
+               "lesser": ops.less, "lesser_equal": ops.less_equal}
+
+
+def binary(function):
+    """The converter of arithmetic on two arrays."""
+    def convert(call, lhs, rhs):
+        call.floats()
+        return function(lhs, rhs)
+    return convert
+
+
+def _comparison(function):
+    def convert(call, lhs, rhs):
+        return call.cast(function(lhs, rhs).output(0), call.out_types[0])
+    return convert
+
+
+for _name, _function in BINARY.items():
+    _elemwise = f"elemwise_{_name}" if _name in ("add", "sub", "mul", "div") else f"_{_name}"
+    converts(_elemwise, f"broadcast_{_name}")(binary(_function))
+for _name, _function in COMPARISONS.items():
+    converts(f"_{_name}", f"broadcast_{_name}")(_comparison(_function))
+
+
+@converts("_grad_add")
+def grad_add(call, lhs, rhs):
+    return ops.add(lhs, rhs)
+
+
+@converts("add_n")
+def add_n(call, *inputs):
+    out = inputs[0]
+    for x in inputs[1:]:
+        out = ops.add(out, x)
+    return out
+
+
+@converts("where")
+def where(call, condition, x, y):
+    if call.in_shapes[0] != call.in_shapes[1] or call.in_shapes[1] != call.in_shapes[2]:
+        call.refuse("broadcasting")
+    chosen = condition if call.in_types[0] is torch.bool else ops.not_equal(condition, call.const(0))
+    return ops.select(chosen, x, y)

@@ -1,0 +1,51 @@
+"""Attention in OpenVINO."""
+import math
+
+import torch
+from openvino import opset15 as ops
+
+from ..conversion import constant, converts
+
+
+@converts("_contrib_div_sqrt_dim")
+def div_sqrt_dim(call, data):
+    return ops.divide(data, call.float(math.sqrt(call.shape[-1])))
+
+
+def _heads(call, data, shape, heads, parts):
+    """(T, N, heads * parts * size) to `parts` arrays of (N * heads, T, size)."""
+    length, batch, width = shape
+    size = width // (heads * parts)
+    split = ops.split(call.reshape(data, (length, batch * heads, parts, size)), constant(2, torch.int64), parts).outputs()
+    return [call.transpose(call.reshape(s, (length, batch * heads, size)), (1, 0, 2)) for s in split], size
+
+
+def _attention_scores(call, queries, keys, size):
+    scale = call.float(1 / math.sqrt(size))
+    return ops.matmul(ops.multiply(queries, scale), keys, False, True)
+
+
+def _mixed(call, attention, values):
+    return call.reshape(call.transpose(ops.matmul(attention, values, False, False), (1, 0, 2)), call.out_shape)
+
+
+@converts("_contrib_interleaved_matmul_selfatt_qk")
+def selfatt_qk(call, data):
+    (queries, keys, _), size = _heads(call, data, call.shape, call.heads, 3)
+    return _attention_scores(call, queries, keys, size)
+
+
+@converts("_contrib_interleaved_matmul_selfatt_valatt")
+def selfatt_valatt(call, data, attention):
+    return _mixed(call, attention, _heads(call, data, call.shape, call.heads, 3)[0][2])
+
+
+@converts("_contrib_interleaved_matmul_encdec_qk")
+def encdec_qk(call, queries, keys_values):
+    (queries,), size = _heads(call, queries, call.in_shapes[0], call.heads, 1)
+    return _attention_scores(call, queries, _heads(call, keys_values, call.in_shapes[1], call.heads, 2)[0][0], size)
+
+
+@converts("_contrib_interleaved_matmul_encdec_valatt")
+def encdec_valatt(call, keys_values, attention):
+    return _mixed(call, attention, _heads(call, keys_values, call.shape, call.heads, 2)[0][1])

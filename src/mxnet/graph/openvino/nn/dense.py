@@ -1,0 +1,14 @@
+"""Fully connected layers in OpenVINO."""
+import math
+
+from openvino import opset15 as ops
+
+from ..conversion import converts
+
+
+@converts("FullyConnected")
+def fully_connected(call, data, weight, bias=None):
+    if call.flatten and len(call.shape) != 2:
+        data = call.reshape(data, (call.shape[0], math.prod(call.shape[1:])))
+    out = ops.matmul(data, weight, False, True)
+    return out if bias is None else ops.add(out, bias)

@@ -1,0 +1,84 @@
+"""Recurrent layers in OpenVINO."""
+import math
+
+import numpy as np
+from openvino import opset15 as ops
+
+from ..conversion import converts, ints
+
+# The order of the gates in OpenVINO's cells, as positions in MXNet's: forget, input, candidate, output; update, reset, candidate.
+_GATES = {"lstm": (1, 0, 2, 3), "gru": (1, 0, 2), "rnn_relu": (0,), "rnn_tanh": (0,)}
+
+
+@converts("RNN")
+def rnn(call, data, parameters, state, cell=None):
+    if call.projection_size or call.lstm_state_clip_min is not None or call.use_sequence_length:
+        call.refuse("projection, clipping or lengths")
+    length, batch, width = call.shape
+    size, directions = call.state_size, 2 if call.bidirectional else 1
+    gates = _GATES[call.attributes["mode"]]
+    values = call.known(1)
+    if values is None:
+        call.refuse("its parameters are not known ahead")
+    weights, biases = _unpacked(values, len(gates), width, size, call.num_layers, directions)
+    x = data
+    lengths = ops.constant(np.full(batch, length, np.int32))
+    hiddens, cells = [], []
+    for layer in range(call.num_layers):
+        of_layer = slice(layer * directions, (layer + 1) * directions)
+        w, r = (np.stack([_ordered(m[k], gates, size) for m in weights[of_layer]]) for k in (0, 1))
+        b = np.stack([_bias(call, i, h, gates, size) for i, h in biases[of_layer]])
+        initial = [call.transpose(ops.strided_slice(s, ints([of_layer.start]), ints([of_layer.stop]), ints([1]), [0], [0]).output(0), (1, 0, 2))
+                   for s in ((state, cell) if cell is not None else (state,))]
+        # OpenVINO's sequences have the batch first; between two transpositions like these they run in the order of time, without any.
+        by_batch = call.transpose(x, (1, 0, 2))
+        out = _sequence(call, by_batch, initial, lengths, w, r, b, size, "bidirectional" if directions == 2 else "forward").outputs()
+        x = call.transpose(out[0], (2, 1, 0, 3))  # (length, directions, batch, size)
+        if directions == 2:
+            x = call.transpose(x, (0, 2, 1, 3))
+        x = call.reshape(x, (length, batch, directions * size))
+        hiddens.append(call.transpose(out[1], (1, 0, 2)))
+        if cell is not None:
+            cells.append(call.transpose(out[2], (1, 0, 2)))
+    found = [x]
+    if call.state_outputs:
+        found += [ops.concat(h, 0).output(0) for h in (hiddens, cells) if h]
+    return found
+
+
+def _sequence(call, x, initial, lengths, w, r, b, size, direction):
+    w, r, b = (ops.constant(a) for a in (w, r, b))
+    mode = call.attributes["mode"]
+    if mode == "lstm":
+        return ops.lstm_sequence(x, *initial, lengths, w, r, b, size, direction)
+    if mode == "gru":
+        return ops.gru_sequence(x, *initial, lengths, w, r, b, size, direction, linear_before_reset=True)
+    return ops.rnn_sequence(x, *initial, lengths, w, r, b, size, direction, [mode.removeprefix("rnn_")] * (2 if direction != "forward" else 1))
+
+
+def _unpacked(vector, gates, width, size, layers, directions):
+    """The weights (from input, from state) and biases of every layer and direction, out of MXNet's one vector."""
+    weights, biases, at = [], [], 0
+
+    def take(*shape):
+        nonlocal at
+        at += math.prod(shape)
+        return vector[at - math.prod(shape):at].reshape(shape)
+
+    for layer in range(layers):
+        for _ in range(directions):
+            weights.append((take(gates * size, width if layer == 0 else directions * size), take(gates * size, size)))
+    for _ in range(layers * directions):
+        biases.append((take(gates * size), take(gates * size)))
+    return weights, biases
+
+
+def _ordered(matrix, gates, size):
+    return matrix.reshape(len(gates), size, -1)[list(gates)].reshape(len(gates) * size, -1)
+
+
+def _bias(call, from_input, from_state, gates, size):
+    i, h = (v.reshape(len(gates), size)[list(gates)] for v in (from_input, from_state))
+    if call.attributes["mode"] == "gru":  # the candidate's two biases act apart, before and after the reset
+        return np.concatenate([(i + h)[:2].ravel(), i[2], h[2]])
+    return (i + h).ravel()

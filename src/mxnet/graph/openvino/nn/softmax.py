@@ -1,0 +1,30 @@
+"""Softmax and what is like it in OpenVINO."""
+from openvino import opset15 as ops
+
+from ..conversion import converts
+
+
+def _scaled(call, data):
+    if call.attributes.get("use_length") or call.attributes.get("dtype") is not None:
+        call.refuse("a length or another type")
+    return ops.divide(data, call.float(call.temperature)) if call.temperature not in (None, 1.0) else data
+
+
+@converts("softmax")
+def softmax(call, data, length=None):
+    return ops.softmax(_scaled(call, data), call.axis(call.attributes["axis"]))
+
+
+@converts("log_softmax")
+def log_softmax(call, data):
+    return ops.log_softmax(_scaled(call, data), call.axis(call.attributes["axis"]))
+
+
+@converts("softmin")
+def softmin(call, data):
+    return ops.softmax(ops.negative(_scaled(call, data)), call.axis(call.attributes["axis"]))
+
+
+@converts("SoftmaxActivation")
+def softmax_activation(call, data):
+    return ops.softmax(data, 1 if call.mode == "channel" else len(call.shape) - 1)

@@ -1,0 +1,14 @@
+"""Products of matrices of `mx.np` in OpenVINO."""
+from openvino import opset15 as ops
+
+from ..conversion import converts
+
+
+@converts("_np_dot", "_npi_matmul")
+def matmul(call, lhs, rhs):
+    call.floats()
+    if call.name == "_np_dot" and max(map(len, call.in_shapes)) > 2:
+        call.refuse("arrays with more than two axes")
+    if min(map(len, call.in_shapes)) < 2:
+        call.refuse("vectors")
+    return ops.matmul(lhs, rhs, False, False)

@@ -1,0 +1,33 @@
+"""New shapes in OpenVINO. All shapes are known, so whatever only reshapes becomes a plain Reshape."""
+from openvino import opset15 as ops
+
+from ..conversion import converts
+
+
+@converts("Reshape", "reshape_like", "Flatten", "expand_dims", "squeeze")
+def reshape(call, data, *others):
+    return call.reshape(data, call.out_shape)
+
+
+@converts("transpose")
+def transpose(call, data):
+    ndim = len(call.shape)
+    return call.transpose(data, [a % ndim for a in call.axes] if call.axes else range(ndim - 1, -1, -1))
+
+
+@converts("SwapAxis")
+def swap_axis(call, data):
+    axes = list(range(len(call.shape)))
+    a, b = call.axis(call.dim1), call.axis(call.dim2)
+    axes[a], axes[b] = b, a
+    return call.transpose(data, axes)
+
+
+@converts("depth_to_space")
+def depth_to_space(call, data):
+    return ops.depth_to_space(data, "blocks_first", call.block_size)
+
+
+@converts("space_to_depth")
+def space_to_depth(call, data):
+    return ops.space_to_depth(data, "blocks_first", call.block_size)
