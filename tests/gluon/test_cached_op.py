@@ -75,7 +75,7 @@ def test_errors():
     op, x = CachedOp(graph()), mx.nd.ones((1,))
     with pytest.raises(mx.MXNetError, match=r"the graph has 2 inputs \(a, b\), received 1"):
         op(x)
-    with pytest.raises(mx.MXNetError, match=r"same context, but a is on cpu\(0\) while b is on cpu\(1\)"):
+    with pytest.raises(mx.MXNetError, match=r"different contexts: a on cpu\(0\), b on cpu\(1\)"):
         op(x, mx.nd.ones((1,), ctx=mx.cpu(1)))
     with pytest.raises(mx.MXNetError, match="inputs must be NDArrays, received 3 of type int"):
         op(x, 3)

@@ -123,7 +123,7 @@ def test_other_shapes_and_contexts_after_tracing():
 def test_inputs_on_several_contexts():
     add = nn.HybridLambda(lambda F, x, y: F.concat(x, y, dim=0))
     add.hybridize()
-    with pytest.raises(ValueError, match="Find multiple contexts in the input"):
+    with pytest.raises(ValueError, match="runs on one context, received inputs on"):
         add(mx.nd.ones((1, 1)), mx.nd.ones((1, 1), ctx=mx.cpu(1)))
 
 
@@ -142,7 +142,7 @@ def test_structured_arguments():
         assert (total.asscalar(), rest.asscalar()) == (7, 1)
     total, _ = net(one, [two, three], None)  # only None more
     assert total.asscalar() == 7
-    with pytest.raises(ValueError, match=r"does not match the cached version. Stored format = \[0, \[0, 0\]\], input format = \[0, \[0, 0\], 0\]"):
+    with pytest.raises(ValueError, match=r"traced with arguments of structure \[0, \[0, 0\]\], received \[0, \[0, 0\], 0\]"):
         net(one, [two, three], one)
     net.hybridize()
     assert net(one, [two, three], three)[1].asscalar() == 3
@@ -151,14 +151,14 @@ def test_structured_arguments():
 def test_argument_errors():
     net = nn.Dense(1)
     for wrong in (1, None, "x"):
-        with pytest.raises(ValueError, match="there must be one NDArray or one Symbol in the input"):
+        with pytest.raises(ValueError, match="at least one NDArray or Symbol expected, received"):
             net(wrong)
-    with pytest.raises(ValueError, match="do not support mixed NDArrays and Symbols"):
+    with pytest.raises(ValueError, match="either NDArrays or Symbols expected, not both at once"):
         Branches()(mx.nd.ones((1,)), [mx.sym.var("a"), mx.sym.var("b")])
     net.initialize()
     net.hybridize()
     net(X)
-    with pytest.raises(ValueError, match="does not match the cached version"):
+    with pytest.raises(ValueError, match="traced with arguments of structure"):
         net([X])
 
 
@@ -178,8 +178,8 @@ def test_unused_inputs_and_parameters_are_warned_of():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         net(X, X)
-    assert [str(w.message) for w in caught] == ["The 1-th input to HybridBlock is not used by any computation. Is this intended?",
-                                                "Parameter w_dense1_weight is not used by any computation. Is this intended?"]
+    assert [str(w.message) for w in caught] == ["HybridBlock: its 1-th input has no influence on the output",
+                                                "HybridBlock: Parameter w_dense1_weight has no influence on the output"]
 
 
 def test_symbols_in_symbol_out():
@@ -195,7 +195,7 @@ def test_symbols_in_symbol_out():
 def test_export_and_import(tmp_path):
     net = small(prefix="e_")
     path = str(tmp_path / "net")
-    with pytest.raises(RuntimeError, match="Please first call block.hybridize"):
+    with pytest.raises(RuntimeError, match="export: there is no graph of this block yet"):
         net.export(path)
     net.hybridize()
     expected = net(X).asnumpy()

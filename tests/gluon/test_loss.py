@@ -100,9 +100,9 @@ def test_ctc(hybridize):
 
 
 def test_errors():
-    with pytest.raises(AssertionError, match="Only 'NTC' and 'TNC' layouts for pred are supported. Got: CTN"):
+    with pytest.raises(AssertionError, match="layout must be 'NTC' or 'TNC', received 'CTN'"):
         losses.CTCLoss(layout="CTN")
-    with pytest.raises(AssertionError, match="Only 'NT' and 'TN' layouts for label are supported. Got: N"):
+    with pytest.raises(AssertionError, match="label_layout must be 'NT' or 'TN', received 'N'"):
         losses.CTCLoss(label_layout="N")
     with pytest.raises(ValueError, match="label_format can only be signed or binary, received other"):
         losses.LogisticLoss(label_format="other")

@@ -31,7 +31,7 @@ def test_cpu_shared_and_pinned_are_the_cpu():
 
 def test_uninitialized():
     p = Parameter("w", shape=(2, 0), allow_deferred_init=True)
-    with pytest.raises(RuntimeError, match="Parameter 'w' has not been initialized. Initialize parameters and create the Trainer"):
+    with pytest.raises(RuntimeError, match="Parameter 'w' has not been initialized: call initialize\\(\\) first"):
         p.data()
     with pytest.raises(RuntimeError, match="'w' has not been initialized"):
         p.list_ctx()
@@ -49,7 +49,7 @@ def test_uninitialized():
 def test_initialize_twice_warns():
     p = Parameter("w", shape=(1,), init="zeros")
     p.initialize()
-    with pytest.warns(UserWarning, match="Parameter 'w' is already initialized, ignoring"):
+    with pytest.warns(UserWarning, match="Parameter 'w' is already initialized and stays as it is"):
         p.initialize(mx.init.One())
     assert p.data().asscalar() == 0
     p.initialize(mx.init.One(), force_reinit=True)
@@ -139,7 +139,7 @@ def test_load_init_checks():
     p = Parameter("w", shape=(2, 0), allow_deferred_init=True)
     with pytest.raises(AssertionError, match=r"'w' from saved params: shape incompatible expected \(2, 0\) vs saved \(3, 4\)"):
         p._load_init(mx.nd.ones((3, 4)), None)
-    with pytest.raises(AssertionError, match="dtype incompatible expected float32 vs saved float16. Set cast_dtype=True"):
+    with pytest.raises(AssertionError, match="dtype incompatible expected float32 vs saved float16. cast_dtype=True converts"):
         p._load_init(mx.nd.ones((2, 4), dtype="float16"), None)
     p._load_init(mx.nd.ones((2, 4), dtype="float16"), mx.cpu(1), cast_dtype=True)
     assert p.list_ctx() == [mx.cpu(1)] and p.data().dtype == np.float32 and p.shape == (2, 4)
@@ -167,14 +167,14 @@ def test_stype_checks():
     p = Parameter("w", shape=(4, 2), stype="row_sparse")
     with pytest.raises(RuntimeError, match=r"via data\(\) because its storage type is row_sparse"):
         p.data()
-    with pytest.raises(RuntimeError, match=r"via list_data\(\) because its storage type is row_sparse"):
+    with pytest.raises(RuntimeError, match=r"^list_data\(\) is for dense Parameters, received 'w' with storage type row_sparse"):
         p.list_data()
     with pytest.raises(RuntimeError, match="when no Trainer is created with it"):
         p.row_sparse_data(mx.nd.array([0]))
     dense = Parameter("v", shape=(4, 2))
-    with pytest.raises(RuntimeError, match=r"via row_sparse_data\(\) because its storage type is default"):
+    with pytest.raises(RuntimeError, match=r"^row_sparse_data\(\) is for row_sparse Parameters, received 'v' with storage type default"):
         dense.row_sparse_data(mx.nd.array([0]))
-    with pytest.raises(RuntimeError, match=r"via list_row_sparse_data\(\)"):
+    with pytest.raises(RuntimeError, match=r"^list_row_sparse_data\(\) is for row_sparse Parameters"):
         dense.list_row_sparse_data(mx.nd.array([0]))
 
 
@@ -183,7 +183,7 @@ def test_constant():
     c.initialize(ctx=mx.cpu(1))
     assert c.data().asnumpy().tolist() == [[1, 2], [3, 4]]
     assert repr(c) == "Constant c (shape=(2, 2), dtype=<class 'numpy.float32'>)"
-    with pytest.warns(UserWarning, match='Constant parameter "c" does not support grad_req other than "null", and new value "add" is ignored'):
+    with pytest.warns(UserWarning, match="Constant c has no gradient: its grad_req stays 'null', received 'add'"):
         c.grad_req = "add"
     assert c.grad_req == "null"
 
@@ -193,8 +193,7 @@ def test_dict_get():
     w = d.get("w", shape=(0, 3))
     assert w.name == "net_w" and d.get("w", shape=(2, 0)) is w and w.shape == (2, 3)
     assert d.get("w", dtype=np.float32) is w
-    with pytest.raises(AssertionError, match=r"'net_w' because desired attribute does not match with stored for attribute 'shape': "
-                                             r"desired '\(5, 3\)' vs stored '\(2, 3\)'"):
+    with pytest.raises(AssertionError, match=r"'net_w': it exists with another shape: \(2, 3\), requested \(5, 3\)"):
         d.get("w", shape=(5, 3))
     shared = ParameterDict("net_", d)
     assert shared.get("w") is w
@@ -210,10 +209,10 @@ def test_dict_constants():
     assert d.get_constant("c") is c and d.get_constant("c", mx.nd.array([1, 2])) is c
     with pytest.raises(AssertionError, match="already exists but its value doesn't match"):
         d.get_constant("c", [1, 3])
-    with pytest.raises(KeyError, match="No constant named 'k'. Please specify value"):
+    with pytest.raises(KeyError, match="no constant named 'k'; to make one, pass its value"):
         d.get_constant("k")
     d.get("p", shape=(1,))
-    with pytest.raises(AssertionError, match="it is not a constant"):
+    with pytest.raises(AssertionError, match="is an ordinary Parameter: call get"):
         d.get_constant("p", [1])
 
 
@@ -224,7 +223,7 @@ def test_dict_update():
     assert b["w"] is w
     other = ParameterDict()
     other.get("w")
-    with pytest.raises(AssertionError, match="different Parameters with the same name 'w'"):
+    with pytest.raises(AssertionError, match="each of the two has a Parameter of its own named 'w'"):
         a.update(other)
 
 

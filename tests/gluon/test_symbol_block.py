@@ -67,7 +67,7 @@ def test_called_with_symbols():
     assert out.list_arguments()[0] == "data"  # the block's own graph stays as it is
     with pytest.raises(AssertionError, match="Invalid input format"):
         net(mx.sym.var("x"), mx.sym.var("y"))
-    with pytest.raises(AssertionError, match="either Symbol or NDArray, but got <class 'int'>"):
+    with pytest.raises(AssertionError, match="SymbolBlock takes NDArrays or Symbols, received <class 'int'>"):
         net(3)
 
 

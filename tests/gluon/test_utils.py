@@ -34,7 +34,7 @@ def test_clip_global_norm():
     total = utils.clip_global_norm([x, y], 10.0, check_isfinite=False)
     assert total.shape == (1,)
     np.testing.assert_allclose(x.asscalar(), 0.6, rtol=1e-5)
-    with pytest.warns(UserWarning, match="nan or inf is detected"):
+    with pytest.warns(UserWarning, match=r"the norm is .* \(nan or inf\)"):
         utils.clip_global_norm([mx.nd.array([np.inf])], 1.0)
     with pytest.raises(AssertionError, match="at least one array"):
         utils.clip_global_norm([], 1.0)
@@ -84,7 +84,7 @@ def test_download(server, tmp_path, capsys):
     with pytest.raises(RuntimeError, match="Failed downloading url .* the server answered 500"):
         utils.download(server, path, overwrite=True, retries=2)
     Files.failures = 0
-    with pytest.raises(UserWarning, match="content hash does not match"):
+    with pytest.raises(UserWarning, match="SHA-1 .* expected, received another"):
         utils.download(server, path, sha1_hash="0" * 40, retries=1)
     assert [p.name for p in tmp_path.iterdir()] == ["file.bin"]  # nothing half done is left
 

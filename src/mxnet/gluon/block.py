@@ -106,8 +106,8 @@ def _flatten(args, inout_str):
     if args is None:
         return [None], -1
     if not isinstance(args, (list, tuple)):
-        raise ValueError(f"When hybridized, the {inout_str} of HybridBlock must be (nested) list of Symbol or NDArray, "
-                         f"but got {args} of type {type(args)}")
+        raise ValueError(f"A hybridized block takes and returns arrays, Symbols and (nested) lists of them; received as {inout_str}: {args}, "
+                         f"{type(args)}")
     flat, formats = [], []
     for arg in args:
         items, item_format = _flatten(arg, inout_str)
@@ -141,8 +141,8 @@ def _take(args, position, fmt):
         return args[position], position + 1
     if fmt == -1:
         if args[position] is not None:
-            raise ValueError("We do not support passing types that are not None when the initial HybridBlock has received NoneType and has "
-                             f"been hybridized. Received arg = {args[position]}, fmt = {fmt}.")
+            raise ValueError(f"An argument that was None when the block was traced must stay None, received {args[position]}; call hybridize() "
+                             "again to trace the block with the new arguments")
         return None, position + 1
     if fmt < -1:
         raise ValueError(f"Unsupported encoded format {fmt}.")
@@ -195,8 +195,8 @@ class Block:
             raise TypeError(f"Changing attribute type for {name} from {type(existing)} to {type(value)} is not allowed.")
         if isinstance(value, Parameter):
             if name in self._reg_params:
-                raise UsageError(f"Overriding Parameter attribute {name} is not allowed. If you want to share parameters between blocks, "
-                                 "please set 'params' at Block construction instead.")
+                raise UsageError(f"Attribute {name} of {self.name} is a Parameter already and can't be replaced. To share Parameters with another "
+                                 "block, hand them to its constructor as params=")
             self._reg_params[name] = value
         elif isinstance(value, Block):
             self.register_child(value, name)
@@ -259,9 +259,8 @@ class Block:
 
         for key, value in self.__dict__.items():
             if isinstance(value, (list, tuple, dict)) and key != "_children" and not key.startswith("__") and holds_unregistered(value):
-                warnings.warn(f'"{type(self).__name__}.{key}" is an unregistered container with Blocks. Note that Blocks inside the list, '
-                              "tuple or dict will not be registered automatically. Make sure to register them using register_child() or "
-                              "switching to nn.Sequential/nn.HybridSequential instead.", stacklevel=3)
+                warnings.warn(f"{type(self).__name__}.{key} is a {type(value).__name__} with unregistered Blocks: their Parameters are left out. "
+                              "Call register_child() for each of them, or keep them in an nn.Sequential or nn.HybridSequential.", stacklevel=3)
 
     def _collect_params_with_prefix(self, prefix=""):
         """The parameters by where they are (``features.0.weight``), which does not depend on prefixes."""
@@ -436,12 +435,11 @@ class Block:
 
     def save_params(self, filename):
         """The old form of `save_parameters`, by the parameters' names instead of their places."""
-        warnings.warn("save_params is deprecated. Please use save_parameters. Note that if you want load from SymbolBlock later, please "
-                      "use export instead.", stacklevel=2)
+        warnings.warn("save_params is deprecated: call save_parameters, or export for a file that SymbolBlock can load", stacklevel=2)
         try:
             self.collect_params().save(filename, strip_prefix=self.prefix)
         except ValueError as error:
-            raise ValueError(f"{error}\nsave_params is deprecated. Using save_parameters may resolve this error.") from None
+            raise ValueError(f"{error}\nsave_parameters does not depend on prefixes: call it in place of save_params") from None
 
     def load_params(self, filename, ctx=None, allow_missing=False, ignore_extra=False):
         """The old name of `load_parameters`."""

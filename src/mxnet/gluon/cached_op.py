@@ -106,8 +106,8 @@ class CachedOp:
         if sparse or not all(map(operator.is_, map(_ctx, args), itertools.repeat(ctx))):
             for i, a in enumerate(args):
                 if a._ctx is not ctx and (a._ctx.device_id != ctx.device_id or (a._ctx.device_typeid ^ ctx.device_typeid) & 1):
-                    raise MXNetError("CachedOp requires all inputs to live on the same context, but "
-                                     f"{self._names[0]} is on {ctx} while {self._names[i]} is on {a._ctx}; move them with as_in_context()")
+                    raise MXNetError("CachedOp: inputs on different contexts: "
+                                     f"{self._names[0]} on {ctx}, {self._names[i]} on {a._ctx}; move them with as_in_context()")
                 if tensors[i] is None:
                     if self._runs_sparse and not is_np_array():
                         return self._call_sparse(args, ctx, out)

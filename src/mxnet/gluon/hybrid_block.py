@@ -93,8 +93,8 @@ class HybridBlock(Block):
             If it is no HybridBlock.
         """
         if not isinstance(block, HybridBlock):
-            raise ValueError(f"Children of HybridBlock must also be HybridBlock, but {block} has type {type(block)}. "
-                             "If you are using Sequential, please try HybridSequential instead.")
+            raise ValueError(f"A child of a HybridBlock must be a HybridBlock too, received {block} of type {type(block)}; in place of Sequential "
+                             "take HybridSequential")
         super().register_child(block, name)
         self._clear_cached_op()
 
@@ -137,8 +137,8 @@ class HybridBlock(Block):
         if clear:
             self._clear_cached_op()
         if active and (self._forward_hooks or self._forward_pre_hooks):
-            warnings.warn(f'"{self}" is being hybridized while still having forward hook/pre-hook. If "{self}" is a child of HybridBlock, '
-                          "the hooks will not take effect.", stacklevel=2)
+            warnings.warn(f"{self} has forward hooks or pre-hooks and is being hybridized: inside of another hybridized block they are not called",
+                          stacklevel=2)
         super().hybridize(active, static_alloc=static_alloc, static_shape=static_shape, inline_limit=inline_limit,
                           forward_bulk_size=forward_bulk_size, backward_bulk_size=backward_bulk_size)
 
@@ -166,7 +166,7 @@ class HybridBlock(Block):
         self.hybridize(True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size)
         has_symbol, has_ndarray, contexts, _ = _gather_type_ctx_info([x, *args])
         if not (has_symbol or has_ndarray):
-            raise ValueError("In HybridBlock, there must be one NDArray or one Symbol in the input. Please check the type of the args.")
+            raise ValueError(f"HybridBlock: at least one NDArray or Symbol expected, received {[type(a).__name__ for a in (x, *args)]}")
         if len(contexts) > 1:
             raise ValueError(_several_contexts(contexts))
         with _tracing:
@@ -187,11 +187,10 @@ class HybridBlock(Block):
         else:
             has_symbol, has_ndarray, contexts, ctx = _gather_type_ctx_info([x, *args])
             if has_symbol and has_ndarray:
-                raise ValueError("In HybridBlock, we do not support mixed NDArrays and Symbols types for the input. Please check the type "
-                                 f"of the args: received {[type(a).__name__ for a in (x, *args)]}.")
+                raise ValueError("HybridBlock: either NDArrays or Symbols expected, not both at once, "
+                                 f"received {[type(a).__name__ for a in (x, *args)]}")
             if not (has_symbol or has_ndarray):
-                raise ValueError("In HybridBlock, there must be one NDArray or one Symbol in the input. Please check the type of the args: "
-                                 f"received {[type(a).__name__ for a in (x, *args)]}.")
+                raise ValueError(f"HybridBlock: at least one NDArray or Symbol expected, received {[type(a).__name__ for a in (x, *args)]}")
             if has_symbol:
                 parameters = {name: parameter.var() for name, parameter in self._reg_params.items()}
                 with self.name_scope():
@@ -253,8 +252,7 @@ class HybridBlock(Block):
         """Accept another structure of the arguments if the two differ only by None at the end."""
         traced, shared = self._in_format, min(len(self._in_format), len(fmt))
         if len(fmt) == len(traced) or fmt[:shared] != traced[:shared] or any(f != -1 for f in (*fmt[shared:], *traced[shared:])):
-            raise ValueError("The argument structure of HybridBlock does not match the cached version. "
-                             f"Stored format = {traced}, input format = {fmt}; call hybridize() again to trace it anew.")
+            raise ValueError(f"The block was traced with arguments of structure {traced}, received {fmt}; call hybridize() again to trace it anew")
 
     # -- tracing ---------------------------------------------------------------------------------------------------------
 
@@ -265,7 +263,7 @@ class HybridBlock(Block):
                 flat, self._in_format = _flatten(args, "input")
                 given = sum(arg is not None for arg in flat)
                 if not given:
-                    raise ValueError(f"All args are None and we do not support such a case. Received args={args}")
+                    raise ValueError(f"HybridBlock: all arguments are None, at least one array is needed; received {args}")
                 names = iter(["data"] if given == 1 else [f"data{i}" for i in range(given)])
                 variables = [None if arg is None else symbol.var(next(names)) for arg in flat]
                 if is_np_array():
@@ -294,10 +292,10 @@ class HybridBlock(Block):
         needed = set(names)
         unused = [f"{i}-th" for name, i in positions.items() if name not in needed]
         if unused:
-            warnings.warn(f"The {', '.join(unused)} input to HybridBlock is not used by any computation. Is this intended?", stacklevel=5)
+            warnings.warn(f"HybridBlock: its {', '.join(unused)} input has no influence on the output", stacklevel=5)
         unused = [name for name in parameters if name not in needed]
         if unused:
-            warnings.warn(f"Parameter {', '.join(unused)} is not used by any computation. Is this intended?", stacklevel=5)
+            warnings.warn(f"HybridBlock: Parameter {', '.join(unused)} has no influence on the output", stacklevel=5)
         used = [parameters[name] for name in names if name in parameters]
         try:
             for parameter in used:
@@ -406,8 +404,7 @@ class HybridBlock(Block):
             If the block was not hybridized and called before.
         """
         if not self._cached_graph:
-            raise RuntimeError("Please first call block.hybridize() and then run forward with this block at least once before calling "
-                               "export.")
+            raise RuntimeError("export: there is no graph of this block yet; call hybridize() and pass a batch through the block first")
         out = self._cached_graph[1]
         parameters = {p.name: p for _, p in self._cached_op_args if isinstance(p, Parameter)} or dict(self.collect_params().items())
         arguments, aux = set(out.list_arguments()), set(out.list_auxiliary_states())
@@ -435,10 +432,9 @@ def require_np(outputs):
     """Raise a TypeError unless all outputs are ``mx.np`` arrays or Symbols of ``mx.sym.np``."""
     for out in outputs:
         if out is not None and type(out) in (NDArray, symbol.Symbol):
-            raise TypeError("Block's output ndarrays/symbols are expected to be of type `mxnet.numpy.ndarray` or `mxnet.symbol.numpy._Symbol`, "
-                            f"while NumPy semantics is on; received {type(out)}: call as_np_ndarray() on it")
+            raise TypeError("With NumPy semantics a block returns arrays of mx.np or Symbols of mx.sym.np, "
+                            f"received {type(out)}: call as_np_ndarray() on it")
 
 
 def _several_contexts(contexts):
-    return ("Find multiple contexts in the input, After hybridized, the HybridBlock only supports one input context. "
-            f"Find all contexts = {contexts}; move the inputs with as_in_context()")
+    return f"A hybridized block runs on one context, received inputs on {contexts}; move them with as_in_context()"

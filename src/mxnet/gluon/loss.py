@@ -226,9 +226,9 @@ class CTCLoss(Loss):
 
     def __init__(self, layout="NTC", label_layout="NT", weight=None, **kwargs):
         if layout not in ("NTC", "TNC"):
-            raise UsageError(f"Only 'NTC' and 'TNC' layouts for pred are supported. Got: {layout}")
+            raise UsageError(f"CTCLoss: layout must be 'NTC' or 'TNC', received {layout!r}")
         if label_layout not in ("NT", "TN"):
-            raise UsageError(f"Only 'NT' and 'TN' layouts for label are supported. Got: {label_layout}")
+            raise UsageError(f"CTCLoss: label_layout must be 'NT' or 'TN', received {label_layout!r}")
         self._layout, self._label_layout = layout, label_layout
         super().__init__(weight, label_layout.find("N"), **kwargs)
 

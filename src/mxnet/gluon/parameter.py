@@ -158,8 +158,8 @@ class Parameter:
     def list_data(self):
         """The arrays on all contexts, in the order of `list_ctx`; errors as in `data`."""
         if self._stype != "default":
-            raise RuntimeError(f"Cannot return copies of Parameter '{self.name}' on all contexts via list_data() because its storage type "
-                               f"is {self._stype}. Please use row_sparse_data() instead.")
+            raise RuntimeError(f"list_data() is for dense Parameters, received '{self.name}' with storage type {self._stype}; call "
+                               "list_row_sparse_data()")
         return self._check_and_get(self._data, list)
 
     def row_sparse_data(self, row_id):
@@ -171,15 +171,14 @@ class Parameter:
             If the parameter is not row_sparse, or no Trainer has it.
         """
         if self._stype != "row_sparse":
-            raise RuntimeError(f"Cannot return a copy of Parameter {self.name} via row_sparse_data() because its storage type is "
-                               f"{self._stype}. Please use data() instead.")
+            raise RuntimeError(f"row_sparse_data() is for row_sparse Parameters, received '{self.name}' with storage type {self._stype}; call data()")
         return self._get_row_sparse(self._data, row_id.ctx, row_id)
 
     def list_row_sparse_data(self, row_id):
         """`row_sparse_data` on all contexts, in the order of `list_ctx`."""
         if self._stype != "row_sparse":
-            raise RuntimeError(f"Cannot return copies of Parameter '{self.name}' on all contexts via list_row_sparse_data() because its "
-                               f"storage type is {self._stype}. Please use data() instead.")
+            raise RuntimeError(f"list_row_sparse_data() is for row_sparse Parameters, received '{self.name}' with storage type {self._stype}; call "
+                               "list_data()")
         return self._get_row_sparse(self._data, list, row_id)
 
     def grad(self, ctx=None):
@@ -229,8 +228,8 @@ class Parameter:
                 f"Parameter '{self.name}' has not been initialized yet because its shape {self.shape} is not known: initialization happens "
                 "when the first batch passes through the network. Pass one before accessing Parameters, or specify in_units, in_channels, "
                 "etc. of the network's layers.")
-        raise RuntimeError(f"Parameter '{self.name}' has not been initialized. Initialize parameters and create the Trainer with "
-                           "Block.collect_params() instead of Block.params: the latter leaves out the Parameters of child Blocks.")
+        raise RuntimeError(f"Parameter '{self.name}' has not been initialized: call initialize() first, on Block.collect_params() rather than on "
+                           "Block.params, which leaves out the Parameters of child Blocks (the Trainer takes the former too)")
 
     def _get_row_sparse(self, arrays, ctx, row_id):
         if not isinstance(row_id, ndarray.NDArray):
@@ -280,7 +279,7 @@ class Parameter:
             If the shape is unknown and `allow_deferred_init` is not set.
         """
         if self._data is not None and not force_reinit:
-            warnings.warn(f"Parameter '{self.name}' is already initialized, ignoring. Set force_reinit=True to re-initialize.",
+            warnings.warn(f"Parameter '{self.name}' is already initialized and stays as it is; for new values pass force_reinit=True",
                           stacklevel=2)
             return
         self._data = self._grad = None
@@ -300,7 +299,7 @@ class Parameter:
         self._deferred_init = ()
         if not shape_is_known(self.shape):
             raise UsageError(f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}. "
-                             "Please specify in_units, in_channels, etc for `Block`s.")
+                             "Give the layer its in_units, in_channels or the like, or pass allow_deferred_init=True")
         with autograd.pause():
             if data is None:
                 data = ndarray.zeros(self.shape, dtype=self.dtype, ctx=cpu(), stype=self._stype)
@@ -353,7 +352,7 @@ class Parameter:
         if self.dtype and to_torch(self.dtype) != to_torch(data.dtype):
             if not cast_dtype:
                 raise UsageError(f"{failed} dtype incompatible expected {name_of(to_torch(self.dtype))} vs saved "
-                                 f"{name_of(to_torch(data.dtype))}. Set cast_dtype=True to cast the dtype of saved params.")
+                                 f"{name_of(to_torch(data.dtype))}. cast_dtype=True converts")
             if dtype_source == "current":
                 data = data.astype(self.dtype, copy=False)
             else:
@@ -480,9 +479,7 @@ class Constant(Parameter):
     @grad_req.setter
     def grad_req(self, req):
         if req != "null":
-            warnings.warn(f'Constant parameter "{self.name}" does not support grad_req other than "null", and new value "{req}" is '
-                          "ignored.",
-                          stacklevel=2)
+            warnings.warn(f"Constant {self.name} has no gradient: its grad_req stays 'null', received {req!r}", stacklevel=2)
 
 
 from .parameter_dict import ParameterDict  # noqa: E402  needs the classes above

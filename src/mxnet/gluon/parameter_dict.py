@@ -6,7 +6,7 @@ from ..ops.dtypes import to_torch
 from .parameter import Constant, Parameter
 from .utils import UsageError, _brief_print_list
 
-_NAMING = "Please make sure source and target networks have the same prefix."
+_NAMING = "The names match only if both networks were made with the same prefix."
 
 
 class ParameterDict:
@@ -92,8 +92,8 @@ class ParameterDict:
             elif key == "dtype" and to_torch(value) == to_torch(existing):
                 continue
             if value is not None and value != existing:
-                raise UsageError(f"Cannot retrieve Parameter '{name}' because desired attribute does not match with stored for attribute "
-                                 f"'{key}': desired '{value}' vs stored '{existing}'.")
+                raise UsageError(f"Cannot retrieve Parameter '{name}': it exists with another {key}: "
+                                 f"{existing}, requested {value}")
         return parameter
 
     def get_constant(self, name, value=None):
@@ -110,11 +110,11 @@ class ParameterDict:
         parameter = self._get_impl(name)
         if parameter is None:
             if value is None:
-                raise KeyError(f"No constant named '{name}'. Please specify value if you want to create a new constant.")
+                raise KeyError(f"There is no constant named '{name}'; to make one, pass its value")
             parameter = self._params[name] = Constant(name, value)
         elif value is not None:
             if not isinstance(parameter, Constant):
-                raise UsageError(f"Parameter '{name}' already exists but it is not a constant.")
+                raise UsageError(f"'{name}' is an ordinary Parameter: call get() for it, or choose another name for the constant")
             value = value.asnumpy() if isinstance(value, ndarray.NDArray) else np.asarray(value)
             if parameter.shape != value.shape or not (parameter.value.asnumpy() == value).all():
                 raise UsageError(f"Constant '{name}' already exists but its value doesn't match new value")
@@ -131,7 +131,7 @@ class ParameterDict:
         own = self._params
         for name, parameter in other.items():
             if own.get(name, parameter) is not parameter:
-                raise UsageError(f"Cannot update self with other because they have different Parameters with the same name '{name}': "
+                raise UsageError(f"update: each of the two has a Parameter of its own named '{name}': "
                                  f"{own[name]} and {parameter}; give the blocks different prefixes")
         own.update(other.items())
 

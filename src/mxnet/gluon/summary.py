@@ -40,7 +40,7 @@ def print_summary(block, inputs):
     for row in rows:
         print(_LINE.format(*row[:3]))
     print("=" * 80)
-    print("Parameters in forward computation graph, duplicate included")
+    print("Parameters of all layers that ran, shared ones counted each time")
     print(f"   Total params: {total}")
     print(f"   Trainable params: {trainable}")
     print(f"   Non-trainable params: {total - trainable}")

@@ -115,7 +115,7 @@ class SymbolBlock(HybridBlock):
             with x._ctx:
                 return self._call_cached_op(x, *args)
         if not isinstance(x, Symbol):
-            raise UsageError(f"HybridBlock requires the first argument to forward be either Symbol or NDArray, but got {type(x)}")
+            raise UsageError(f"SymbolBlock takes NDArrays or Symbols, received {type(x)}")
         args, fmt = _flatten([x, *args], "input")
         if fmt != self._in_format:
             raise UsageError(f"Invalid input format: the block was made for {self._in_format}, received {fmt}")

@@ -35,7 +35,7 @@ class Trainer:
     >>> import mxnet as mx
     >>> net = mx.gluon.nn.Dense(1, use_bias=False, in_units=1)
     >>> net.initialize(mx.init.One())
-    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.5})
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', dict(learning_rate=0.5))
     >>> with mx.autograd.record():
     ...     loss = net(mx.nd.array([[1.], [3.]]))
     >>> loss.backward()
@@ -73,8 +73,8 @@ class Trainer:
         for parameter in self._params:
             own = parameter.list_ctx()
             if contexts is not None and own != contexts:
-                raise UsageError(f"All Parameters must be initialized on the same set of contexts, but Parameter {parameter.name} is "
-                                 f"initialized on {own} while previous Parameters are initialized on {contexts}.")
+                raise UsageError(f"Trainer: all Parameters must be on the same contexts, received {parameter.name} on {own} after others on "
+                                 f"{contexts}; initialize all of them with the same ctx=")
             contexts = own
         return contexts
 
@@ -104,7 +104,7 @@ class Trainer:
         kind = self._kvstore_params["kvstore"]
         if self._contains_sparse_weight:
             if wanted is False:
-                raise ValueError("Cannot set update_on_kvstore=False when sparse weights are present.")
+                raise ValueError("Trainer: sparse weights are updated by the kvstore; leave out update_on_kvstore=False")
             kvstore, on_kvstore = _create_sparse_kvstore(kind)
             self._distributed = "dist" in kvstore.type
         else:
@@ -126,23 +126,23 @@ class Trainer:
     def _choose_for_sparse_grad(self, kvstore, _, wanted):
         """Whether the kvstore updates dense weights by sparse gradients: in one process each device does it faster."""
         if wanted is False and self._distributed:
-            raise ValueError("Cannot set update_on_kvstore=False on dist kvstore when sparse gradients are present.")
+            raise ValueError(f"Trainer: a kvstore of type {kvstore.type} updates by sparse gradients itself; leave out update_on_kvstore=False")
         from ..kvstore import KVStore
         if kvstore is not None and not isinstance(kvstore, KVStore):
-            raise ValueError(f"Cannot use {type(kvstore)} for multi-device training with sparse gradients")
+            raise ValueError(f"Trainer: sparse gradients of several devices need a KVStore, received {type(kvstore)}")
         return self._distributed if wanted is None else wanted
 
     def _choose_for_dense(self, kvstore, on_kvstore, wanted):
         """Whether the kvstore updates dense weights by dense gradients."""
         if self._distributed and "async" in kvstore.type:
             if wanted is False:
-                raise ValueError("Please set update_on_kvstore=True when training in async mode.")
+                raise ValueError(f"Trainer: a kvstore of type {kvstore.type} updates by itself; leave out update_on_kvstore=False")
             on_kvstore = True
         if wanted is not None:
             on_kvstore = wanted
         if on_kvstore and kvstore and not kvstore.is_capable("optimizer"):
             if wanted:
-                raise ValueError(f"Please set update_on_kvstore=False when training with {type(kvstore)}")
+                raise ValueError(f"Trainer: {type(kvstore)} can't run an optimizer; leave out update_on_kvstore=True")
             on_kvstore = False
         return on_kvstore
 
@@ -237,13 +237,12 @@ class Trainer:
 
     def _refuse_on_kvstore(self, what):
         if self._kvstore and self._update_on_kvstore:
-            raise UsageError(f"{what}() when parameters are updated on kvstore is not supported. Try setting `update_on_kvstore` to False "
-                             "when creating trainer.")
+            raise UsageError(f"{what}() is for weights that the Trainer updates, here the kvstore does: make it with update_on_kvstore=False")
 
     def _check_and_rescale_grad(self, scale):
         if self._update_on_kvstore and self._distributed and self._kv_initialized and self._optimizer.rescale_grad != scale:
-            raise UserWarning("Possible change in the `batch_size` from previous `step` detected. Optimizer gradient normalizing factor "
-                              "will not change w.r.t new batch_size when update_on_kvstore=True and when distributed kvstore is used.")
+            raise UserWarning("step: a distributed kvstore that updates weights keeps the first batch_size, received another one; make the Trainer "
+                              "with update_on_kvstore=False for batches of several sizes")
         self._optimizer.rescale_grad = scale
 
     def _allreduce_grads(self):
@@ -275,10 +274,9 @@ class Trainer:
                 for array in arrays:
                     if not array._fresh_grad:
                         raise UserWarning(
-                            f"Gradient of Parameter `{parameter.name}` on context {array.context} has not been updated by backward since "
-                            "last `step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) "
-                            "for this iteration. If you are intentionally only using a subset, call step with ignore_stale_grad=True to "
-                            "suppress this warning and skip updating of Parameters with stale gradient")
+                            f"Gradient of Parameter `{parameter.name}` on context {array.context} is the one of an earlier step: the "
+                            "last backward() did not reach it. Check that the loss depends on it, or pass ignore_stale_grad=True to leave such "
+                            "Parameters as they are")
             if on_kvstore:
                 continue
             for (indices, gradients, weights), array, gradient in zip(batches, arrays, parameter._grad):
@@ -317,8 +315,8 @@ class Trainer:
             files.write_bytes(fname, self._updaters[0].get_states(dump_optimizer=True))
             return
         if self._params_to_init:
-            raise UsageError("Cannot save trainer states when some parameters are not yet initialized in kvstore: "
-                             f"{', '.join(p.name for p in self._params_to_init)}; pass a batch through the network first.")
+            raise UsageError("save_states: these Parameters have no values yet: "
+                             f"{', '.join(p.name for p in self._params_to_init)}; pass a batch through the network first")
         self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
 
     def load_states(self, fname):

@@ -86,7 +86,9 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
     Parameters
     ----------
     arrays : list of NDArray
+        Of any shapes, on any contexts.
     max_norm : float
+        At least 0.
     check_isfinite : bool
         Warn if the norm is not finite. This waits for the value; without it nothing does.
 
@@ -117,7 +119,7 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
     total = ndarray.sqrt(ndarray.add_n(*squares))
     value = float(total.asscalar()) if check_isfinite else None
     if check_isfinite and not math.isfinite(value):
-        warnings.warn("nan or inf is detected. Clipping results will be undefined.", UserWarning, stacklevel=2)
+        warnings.warn(f"clip_global_norm: the norm is {value} (nan or inf), and so are the arrays after clipping", UserWarning, stacklevel=2)
     scale = ndarray.minimum(max_norm / (total + 1e-8), 1.0)
     for array in arrays:
         if array.stype == "default":
@@ -193,7 +195,7 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
     if retries < 0:
         raise UsageError(f"download: `retries` must be at least 0, received {retries}")
     if not verify_ssl:
-        warnings.warn("Unverified HTTPS request is being made (verify_ssl=False). Adding certificate verification is strongly advised.",
+        warnings.warn(f"Unverified HTTPS request to {url} (verify_ssl=False): whoever stands in between may replace the file",
                       stacklevel=2)
 
     def missing():
@@ -207,8 +209,8 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
             print(f"Downloading {path} from {url}...")
             _fetch(url, path, verify_ssl, keep=lambda: overwrite or missing())
             if sha1_hash and not check_sha1(path, sha1_hash):
-                raise UserWarning(f"File {path} is downloaded but the content hash does not match {sha1_hash}: the download is incomplete "
-                                  "or the repository has another version. If you set a repository of your own, try the default one.")
+                raise UserWarning(f"{path}: SHA-1 {sha1_hash} expected, received another: the download is incomplete or the "
+                                  "repository has another version. If you set a repository of your own, try the default one.")
             return path
         except Exception as error:
             if left == 0:

@@ -53,7 +53,7 @@ def test_sync_batch_norm_on_one_device_is_batch_norm():
         with mx.autograd.record():
             outs.append(layer(x).asnumpy())
     np.testing.assert_allclose(*outs, rtol=1e-5, atol=1e-6)
-    with pytest.warns(UserWarning, match="please manually set num_devices"):
+    with pytest.warns(UserWarning, match="pass num_devices if you train on fewer"):
         contrib_nn.SyncBatchNorm()
 
 

@@ -74,5 +74,5 @@ def test_variational_dropout_keeps_its_masks(share):
     assert repr(cell) == f"VariationalDropoutCell(p_out = 0.5, p_state = {share})"
     cell.reset()
     assert cell.drop_states_mask is None
-    with pytest.raises(AssertionError, match="BidirectionalCell doesn't support variational state dropout"):
+    with pytest.raises(AssertionError, match="drop_states needs a cell that can step"):
         contrib.VariationalDropoutCell(rnn.BidirectionalCell(rnn.RNNCell(2), rnn.RNNCell(2)), drop_states=0.5)

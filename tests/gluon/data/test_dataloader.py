@@ -80,9 +80,9 @@ def test_batch_sampler_and_shuffle():
 
 
 @pytest.mark.parametrize(("options", "text"), [
-    ({}, "batch_size must be specified"),
-    ({"batch_size": 2, "shuffle": True, "sampler": SequentialSampler(2)}, "shuffle must not be specified if sampler is"),
-    ({"batch_size": 2, "batch_sampler": BatchSampler(SequentialSampler(2), 2)}, "must not be specified if batch_sampler is"),
+    ({}, "batch_size or batch_sampler expected, received neither"),
+    ({"batch_size": 2, "shuffle": True, "sampler": SequentialSampler(2)}, "either shuffle or sampler expected, received both"),
+    ({"batch_size": 2, "batch_sampler": BatchSampler(SequentialSampler(2), 2)}, "batch_sampler makes whole batches; leave out batch_size"),
 ])
 def test_contradicting_arguments(options, text):
     with pytest.raises(ValueError, match=text):

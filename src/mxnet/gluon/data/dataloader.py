@@ -297,12 +297,12 @@ def _make_batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch
     """The sampler of batches that `DataLoader`'s arguments describe."""
     if batch_sampler is not None:
         if batch_size is not None or shuffle or sampler is not None or last_batch is not None:
-            raise ValueError("batch_size, shuffle, sampler and last_batch must not be specified if batch_sampler is specified.")
+            raise ValueError("DataLoader: batch_sampler makes whole batches; leave out batch_size, shuffle, sampler and last_batch")
         return batch_sampler
     if batch_size is None:
-        raise ValueError("batch_size must be specified unless batch_sampler is specified")
+        raise ValueError("DataLoader: batch_size or batch_sampler expected, received neither")
     if sampler is None:
         sampler = (_sampler.RandomSampler if shuffle else _sampler.SequentialSampler)(len(dataset))
     elif shuffle:
-        raise ValueError("shuffle must not be specified if sampler is specified")
+        raise ValueError("DataLoader: either shuffle or sampler expected, received both")
     return _sampler.BatchSampler(sampler, batch_size, last_batch or "keep")

@@ -159,8 +159,8 @@ class ArrayDataset(Dataset):
         self._length = len(args[0])
         for i, data in enumerate(args):
             if len(data) != self._length:
-                raise UsageError(f"All arrays must have the same length; array[0] has length {self._length} "
-                                 f"while array[{i}] has {len(data)}.")
+                raise UsageError(f"ArrayDataset: arrays of one length expected, received {self._length} items in the first and "
+                                 f"{len(data)} in array {i}")
         # Labels come as numpy scalars, which are made much faster than arrays.
         self._data = [data.asnumpy() if isinstance(data, NDArray) and data.ndim == 1 else data for data in args]
 

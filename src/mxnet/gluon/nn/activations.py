@@ -49,7 +49,7 @@ class LeakyReLU(HybridBlock):
 
     def __init__(self, alpha, **kwargs):
         if alpha < 0:
-            raise UsageError(f"Slope coefficient for LeakyReLU must be no less than 0, received {alpha}")
+            raise UsageError(f"LeakyReLU: alpha must be at least 0, received {alpha}")
         super().__init__(**kwargs)
         self._alpha = alpha
 

@@ -51,9 +51,9 @@ class Sequential(_Stack, Block):
     Example
     -------
     >>> import mxnet as mx
-    >>> net = mx.gluon.nn.Sequential()
-    >>> with net.name_scope():
-    ...     net.add(mx.gluon.nn.Dense(10, activation='relu'), mx.gluon.nn.Dense(2))
+    >>> nn = mx.gluon.nn
+    >>> net = nn.Sequential()
+    >>> net.add(nn.Dense(10, activation='relu'), nn.Dense(2))
     >>> len(net), net[1]
     (2, Dense(None -> 2, linear))
     """
@@ -68,8 +68,7 @@ class Sequential(_Stack, Block):
     def hybridize(self, active=True, **kwargs):
         """Hybridize the children that are HybridBlocks; see `HybridBlock.hybridize`."""
         if self._children and all(isinstance(child, HybridBlock) for child in self._children.values()):
-            warnings.warn(f"All children of this Sequential layer '{self.prefix}' are HybridBlocks. Consider using HybridSequential for "
-                          "the best performance.", stacklevel=2)
+            warnings.warn(f"Sequential '{self.prefix}' has only HybridBlocks: as a HybridSequential it runs faster, as one graph", stacklevel=2)
         super().hybridize(active, **kwargs)
 
 

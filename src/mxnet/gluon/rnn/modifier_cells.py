@@ -72,7 +72,7 @@ class ModifierCell(HybridRecurrentCell):
 
     def __init__(self, base_cell):
         if base_cell._modified:
-            raise UsageError(f"Cell {base_cell.name} is already modified. One cell cannot be modified twice")
+            raise UsageError(f"{type(self).__name__}: {base_cell.name} is inside of another modifier cell already; wrap that one")
         base_cell._modified = True
         super().__init__(prefix=base_cell.prefix + self._alias(), params=None)
         self.base_cell = base_cell
@@ -121,8 +121,7 @@ class ZoneoutCell(ModifierCell):
     def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
         holds = isinstance(base_cell, SequentialRNNCell) and any(isinstance(c, BidirectionalCell) for c in base_cell._children.values())
         if holds or isinstance(base_cell, BidirectionalCell):
-            raise UsageError("BidirectionalCell doesn't support zoneout since it doesn't support step. "
-                             "Please add ZoneoutCell to the cells underneath instead.")
+            raise UsageError("ZoneoutCell needs a cell that can step, which a BidirectionalCell can't; wrap the two cells in it")
         super().__init__(base_cell)
         self.zoneout_outputs, self.zoneout_states = zoneout_outputs, zoneout_states
         self._prev_output = None

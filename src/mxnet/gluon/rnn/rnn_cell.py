@@ -68,8 +68,7 @@ class RecurrentCell(Block):
 
     def _refuse_if_modified(self):
         if self._modified:
-            raise UsageError("After applying modifier cells (e.g. ZoneoutCell) the base cell cannot be called directly. "
-                             "Call the modifier cell instead.")
+            raise UsageError(f"{self.name} is inside of a modifier cell (ZoneoutCell, ResidualCell, ...): call that one")
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         """Run the cell over a sequence.

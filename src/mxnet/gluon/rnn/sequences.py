@@ -34,15 +34,15 @@ def _format_sequence(length, inputs, layout, merge, in_layout=None):
     inputs, the axis of time, ``mx.nd`` or ``mx.sym``, and the batch size (0 for Symbols)
     """
     if inputs is None:
-        raise UsageError("unroll(inputs=None) has been deprecated. Please create input variables outside unroll.")
+        raise UsageError("unroll: inputs expected, received None; make variables with mx.sym.var and pass them")
     axis, batch_axis, batch_size = layout.find("T"), layout.find("N"), 0
     in_axis = in_layout.find("T") if in_layout is not None else axis
     if isinstance(inputs, symbol.Symbol):
         F = symbol
         if merge is False:
             if len(inputs.list_outputs()) != 1:
-                raise UsageError("unroll doesn't allow grouped symbol as input. Please convert to list with list(inputs) first or let "
-                                 "unroll handle splitting.")
+                raise UsageError("unroll: a Symbol with one output expected, received one with "
+                                 f"{len(inputs.list_outputs())}; pass list(inputs) for a step each")
             inputs = list(symbol.split(inputs, axis=in_axis, num_outputs=length, squeeze_axis=1))
     elif isinstance(inputs, ndarray.NDArray):
         F, batch_size = ndarray, inputs.shape[batch_axis]

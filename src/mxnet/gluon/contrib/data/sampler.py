@@ -27,7 +27,7 @@ class IntervalSampler(Sampler):
 
     def __init__(self, length, interval, rollover=True):
         if interval > length:
-            raise UsageError(f"Interval {interval} must be smaller than or equal to length {length}")
+            raise UsageError(f"IntervalSampler: interval must be at most length={length}, received {interval}")
         self._length, self._interval, self._rollover = length, interval, rollover
 
     def __iter__(self):

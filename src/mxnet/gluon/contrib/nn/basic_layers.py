@@ -131,7 +131,7 @@ running_variance_initializer, prefix, params
                         "ndev": num_devices, "key": self.prefix}
 
     def _get_num_devices(self):
-        warnings.warn("Caution using SyncBatchNorm: if not using all the GPUs, please manually set num_devices", UserWarning, stacklevel=3)
+        warnings.warn("SyncBatchNorm counts on all GPUs; pass num_devices if you train on fewer", UserWarning, stacklevel=3)
         return max(num_gpus(), 1)
 
     def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):

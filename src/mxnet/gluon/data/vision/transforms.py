@@ -33,8 +33,8 @@ class Compose(Sequential):
     Example
     -------
     >>> import mxnet as mx
-    >>> from mxnet.gluon.data.vision import transforms
-    >>> shrink = transforms.Compose([transforms.Resize(20), transforms.CenterCrop(16), transforms.ToTensor()])
+    >>> T = mx.gluon.data.vision.transforms
+    >>> shrink = T.Compose([T.Resize(20), T.CenterCrop(16), T.ToTensor()])
     >>> shrink(mx.nd.zeros((32, 32, 3), dtype='uint8')).shape
     (3, 16, 16)
     """
@@ -185,7 +185,7 @@ class RandomRotation(Block):
         if smallest >= largest:
             raise ValueError(f"`angle_limits` must be an ordered tuple, received {angle_limits}")
         if not 0 <= rotate_with_proba <= 1:
-            raise ValueError(f"Probability of rotating the image should be between 0 and 1, received {rotate_with_proba}")
+            raise ValueError(f"rotate_with_proba must be at least 0 and at most 1, received {rotate_with_proba}")
         self._args = angle_limits, zoom_in, zoom_out
         self._rotate_with_proba = rotate_with_proba
 

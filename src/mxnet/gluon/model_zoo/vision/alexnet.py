@@ -1,4 +1,4 @@
-"""AlexNet, as in "One weird trick for parallelizing convolutional neural networks", arXiv:1404.5997."""
+"""AlexNet, in the form of Krizhevsky, 2014 (arXiv:1404.5997)."""
 from ....context import cpu
 from ... import nn
 from ..model_store import MODELS_DIR, load_pretrained

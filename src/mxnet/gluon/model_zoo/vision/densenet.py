@@ -1,4 +1,4 @@
-"""DenseNet: Huang et al., "Densely connected convolutional networks", arXiv:1608.06993."""
+"""DenseNet: Huang et al., 2016 (arXiv:1608.06993)."""
 from ....context import cpu
 from ... import nn
 from ...contrib.nn import Identity
@@ -42,7 +42,7 @@ class DenseNet(Classifier):
     bn_size : int
         Width of a layer's bottleneck, in units of `growth_rate`.
     dropout : float
-        Rate of dropout after each dense layer.
+        Dropout rate of the dense layers.
     classes : int
         The number of outputs.
     """

@@ -1,4 +1,4 @@
-"""SqueezeNet: Iandola et al., "AlexNet-level accuracy with 50x fewer parameters and <0.5MB model size", arXiv:1602.07360."""
+"""SqueezeNet: Iandola et al., 2016 (arXiv:1602.07360)."""
 from ....context import cpu
 from ... import nn
 from ...utils import UsageError
