@@ -109,7 +109,7 @@ def invoke(op, arrays, attrs, out=None, cls=None):
         if not isinstance(a, NDArray):
             _refuse_input(op, arrays)
         if a._is_sparse:
-            from .sparse_dispatch import invoke_sparse
+            from .sparse.dispatch import invoke_sparse
             return invoke_sparse(op, arrays, attrs, out, cls)
         tensors.append(a._data)
         if ctx is not a._ctx:

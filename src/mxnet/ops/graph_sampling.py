@@ -1,6 +1,6 @@
 """Operators on graphs stored as CSR matrices, made for DGL: row i holds the edges of vertex i, their values are the edges' numbers.
 
-What they are is declared here; they work on CSRNDArray only, in ``ndarray.sparse_graph``.
+What they are is declared here; they work on CSRNDArray only, in ``ndarray.sparse.graph_sampling``.
 """
 from typing import Optional
 

@@ -1,4 +1,4 @@
-"""Operators about how arrays are stored. On dense tensors they hardly do anything; the sparse forms are in ``ndarray.sparse_dispatch``."""
+"""Operators about how arrays are stored. On dense tensors they hardly do anything; the sparse forms are in ``ndarray.sparse.dispatch``."""
 from typing import Literal
 
 import torch

@@ -1,6 +1,6 @@
 """How an operator is called when an array is sparse: a kernel that keeps it sparse, or the announced way over dense arrays.
 
-The kernels are in `sparse_kernels` (element by element, sums, rows), `sparse_dot`, `sparse_updates` (optimizers) and `sparse_graph`.
+The kernels are in `kernels` (element by element, sums, rows), `products`, `updates` (optimizers) and `graph_sampling`.
 """
 import logging
 import os
@@ -8,11 +8,11 @@ import warnings
 
 import torch
 
-from ..base import MXNetError
-from ..ops.registry import get
-from . import dispatch
-from .ndarray import NDArray
-from .sparse import BaseSparseNDArray, CSRNDArray, cast_storage
+from ...base import MXNetError
+from ...ops.registry import get
+from .. import dispatch
+from ..ndarray import NDArray
+from .arrays import BaseSparseNDArray, CSRNDArray, cast_storage
 
 _log = logging.getLogger("mxnet")
 # Torch says of its csr layout that it is in beta; what is used of it here is tested.
@@ -65,7 +65,7 @@ def invoke_sparse(op, arrays, attrs, out, cls):
                 result = _recorded(op, arrays, attrs, result, fn in _masked)
             if out is not None:
                 return _write(out, result)
-            return result.as_array() if isinstance(result, sparse_updates.Update) else result
+            return result.as_array() if isinstance(result, updates.Update) else result
     return densified_call(op, arrays, attrs, out, cls)
 
 
@@ -160,4 +160,4 @@ def csr_from_coordinates(values, rows, columns, shape, ctx):
 
 __all__ = ["cast_storage", "coordinates", "csr_from_coordinates", "densified_call", "invoke_sparse", "kernel", "recorded_as", "refusal"]
 
-from . import sparse_dot, sparse_graph, sparse_kernels, sparse_updates  # noqa: E402,F401  (register their kernels with what stands above)
+from . import graph_sampling, kernels, products, updates  # noqa: E402,F401  (register their kernels with what stands above)

@@ -5,7 +5,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import autograd
-from mxnet.ndarray import sparse_dispatch
+from mxnet.ndarray.sparse import dispatch
 
 W = np.arange(8).reshape(4, 2) / 4
 
@@ -20,7 +20,7 @@ def matrix():
 
 def test_the_way_over_dense_is_said_once_for_each_kind(caplog, monkeypatch):
     monkeypatch.delenv("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", raising=False)
-    sparse_dispatch._announced.clear()
+    dispatch._announced.clear()
     with caplog.at_level(logging.WARNING, "mxnet"):
         mx.nd.exp(rows())
         mx.nd.exp(rows())
@@ -30,7 +30,7 @@ def test_the_way_over_dense_is_said_once_for_each_kind(caplog, monkeypatch):
         "Storage type fallback: exp has no sparse form for inputs stored as ['row_sparse']",
         "Storage type fallback: exp has no sparse form for inputs stored as ['csr']"]
     caplog.clear()
-    sparse_dispatch._announced.clear()
+    dispatch._announced.clear()
     monkeypatch.setenv("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", "0")
     mx.nd.exp(rows())
     assert not caplog.records

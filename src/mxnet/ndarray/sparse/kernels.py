@@ -1,10 +1,11 @@
 """Operators on sparse arrays that need no detour over dense ones, with MXNet's rules for how the result is stored."""
 import torch
 
-from ..base import MXNetError
-from .ndarray import NDArray
-from .sparse import CSRNDArray, RowSparseNDArray, cast_storage, summed_rows, zeros
-from .sparse_dispatch import coordinates, csr_from_coordinates, densified_call, kernel, refusal
+from ...base import MXNetError
+from ..ndarray import NDArray
+from .arrays import CSRNDArray, RowSparseNDArray, cast_storage, summed_rows
+from .creation import zeros
+from .dispatch import coordinates, csr_from_coordinates, densified_call, kernel, refusal
 
 _ZERO = torch.zeros(1, dtype=torch.float64)
 

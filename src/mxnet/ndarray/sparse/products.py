@@ -1,11 +1,11 @@
 """Matrix products of which a side is sparse."""
 import torch
 
-from ..base import MXNetError
-from . import dispatch
-from .ndarray import NDArray
-from .sparse import CSRNDArray, RowSparseNDArray, cast_storage
-from .sparse_dispatch import coordinates, densified_call, kernel
+from ...base import MXNetError
+from .. import dispatch
+from ..ndarray import NDArray
+from .arrays import CSRNDArray, RowSparseNDArray, cast_storage
+from .dispatch import coordinates, densified_call, kernel
 
 
 @kernel("dot", differentiable=True)

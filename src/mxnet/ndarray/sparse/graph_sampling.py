@@ -3,11 +3,11 @@ import logging
 
 import torch
 
-from ..base import MXNetError
-from ..ops import random_state
-from .ndarray import NDArray
-from .sparse import CSRNDArray
-from .sparse_dispatch import kernel
+from ...base import MXNetError
+from ...ops import random_state
+from ..ndarray import NDArray
+from .arrays import CSRNDArray
+from .dispatch import kernel
 
 _log = logging.getLogger("mxnet")
 

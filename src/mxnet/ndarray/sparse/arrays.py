@@ -1,15 +1,13 @@
-"""Sparse arrays: compressed rows (csr), and tensors of which few rows are stored (row_sparse)."""
+"""The two kinds of sparse arrays, and how values go from one way of storing them to another."""
 import numpy as np
 import torch
 
-from ..base import MXNetError, NotSupportedForSparseNDArray, c_array_buf, check_call, integer_types, numeric_types  # noqa: F401
-from ..context import Context, current_context, intern_context  # noqa: F401
-from ..ops import dtypes
-from . import arithmetic, dispatch
-from .functions import namespace_lookup as _namespace_lookup
-from .functions import operator_function as _operator_function
-from .functions import replace as _replace
-from .ndarray import GRAD_REQS, Marked, NDArray
+from ...base import MXNetError, NotSupportedForSparseNDArray, integer_types, numeric_types
+from ...context import Context, current_context, intern_context
+from ...ops import dtypes
+from .. import dispatch
+from ..functions import operator_function, replace
+from ..ndarray import GRAD_REQS, Marked, NDArray
 
 _INDEX = torch.int64
 
@@ -180,7 +178,7 @@ class BaseSparseNDArray(NDArray):
             if value is not self:
                 value.copyto(self)
         elif isinstance(value, numeric_types):
-            self._take(zeros(self.stype, self.shape, ctx=self._ctx, dtype=self._values.dtype) if value == 0 else
+            self._take(self._nothing_stored(self.shape, self._values.dtype, self._ctx) if value == 0 else
                        cast_storage(NDArray._new(torch.full(self.shape, value, dtype=self._values.dtype), self._ctx), self.stype))
         elif isinstance(value, (np.ndarray, np.generic)):
             self._take_dense(torch.as_tensor(np.asarray(value)).expand(self.shape).to(self._values.dtype))
@@ -219,6 +217,15 @@ class CSRNDArray(BaseSparseNDArray):
     """
 
     __slots__ = ()
+
+    @classmethod
+    def _nothing_stored(cls, shape, dtype, ctx):
+        """An array of zeros, of a torch type."""
+        device = ctx.torch_device
+        if len(shape) != 2:
+            raise MXNetError(f"a csr array has 2 axes, received shape {shape}")
+        indptr, indices = (torch.zeros(n, dtype=_INDEX, device=device) for n in (shape[0] + 1, 0))
+        return cls._make(torch.empty(0, dtype=dtype, device=device), [indptr, indices], shape, ctx)
 
     @property
     def stype(self):
@@ -303,6 +310,12 @@ class RowSparseNDArray(BaseSparseNDArray):
     """
 
     __slots__ = ()
+
+    @classmethod
+    def _nothing_stored(cls, shape, dtype, ctx):
+        """An array of zeros, of a torch type."""
+        device = ctx.torch_device
+        return cls._make(torch.empty((0, *shape[1:]), dtype=dtype, device=device), [torch.empty(0, dtype=_INDEX, device=device)], shape, ctx)
 
     @property
     def stype(self):
@@ -445,186 +458,6 @@ class _CastStorage:
 _CAST_STORAGE = _CastStorage()
 
 
-def _place(ctx):
-    ctx = intern_context(ctx) if ctx is not None else current_context()
-    return ctx, ctx.torch_device
-
-
-def _tensor(source, device, dtype=None):
-    """A new tensor out of anything array-like."""
-    if isinstance(source, NDArray):
-        t = source._raw()
-    else:
-        values = np.asarray(source)
-        t = torch.as_tensor(values if values.dtype != object else values.astype(np.float32))
-        if dtype is None and not isinstance(source, np.ndarray):
-            dtype = torch.float32
-    return t.to(device, dtype or t.dtype, copy=True)
-
-
-def csr_matrix(arg1, shape=None, ctx=None, dtype=None):
-    """A `CSRNDArray`.
-
-    Parameters
-    ----------
-    arg1 : tuple, NDArray, numpy array or scipy matrix
-        ``(data, indices, indptr)``; ``(data, (row, col))``; a shape ``(M, N)`` for an empty one; or an array to convert.
-    shape : tuple of int, optional
-        Found from the indices where not given.
-    ctx : Context, optional
-    dtype : str or type, optional
-        That of the data, or float32 for lists.
-
-    Raises
-    ------
-    ValueError
-        If the parts make no matrix of that shape.
-    """
-    ctx, device = _place(ctx)
-    want = dtypes.to_torch(dtype) if dtype is not None else None
-    if isinstance(arg1, tuple):
-        if len(arg1) == 2 and isinstance(arg1[1], tuple) and len(arg1[1]) == 2:
-            data, row, col = _tensor(arg1[0], device, want), *(_tensor(x, device, _INDEX) for x in arg1[1])
-            shape = shape or (int(row.max()) + 1, int(col.max()) + 1)
-            order = torch.argsort(row * shape[1] + col, stable=True)
-            key = (row * shape[1] + col)[order]
-            unique, inverse = torch.unique(key, return_inverse=True)
-            values = torch.zeros(len(unique), dtype=data.dtype, device=device).index_add_(0, inverse, data[order])
-            indptr = torch.zeros(shape[0] + 1, dtype=_INDEX, device=device)
-            indptr[1:] = torch.bincount(unique // shape[1], minlength=shape[0]).cumsum(0)
-            return _checked(CSRNDArray._make(values, [indptr, unique % shape[1]], shape, ctx))
-        if len(arg1) == 2:
-            if shape is not None and tuple(shape) != tuple(arg1):
-                raise ValueError(f"Shape mismatch detected. {tuple(shape)} v.s. {tuple(arg1)}")
-            return zeros("csr", arg1, ctx=ctx, dtype=dtype)
-        if len(arg1) == 3:
-            data, indices, indptr = _tensor(arg1[0], device, want), _tensor(arg1[1], device, _INDEX), _tensor(arg1[2], device, _INDEX)
-            if shape is None:
-                if not len(indices):
-                    raise ValueError("invalid shape: it cannot be found from an empty list of indices")
-                shape = (len(indptr) - 1, int(indices.max()) + 1)
-            return _checked(CSRNDArray._make(data, [indptr, indices], shape, ctx))
-        raise ValueError(f"Unexpected length of input tuple: {len(arg1)}; expected (data, indices, indptr), (data, (row, col)) or (M, N)")
-    return _converted(arg1, "csr", shape, ctx, dtype)
-
-
-def row_sparse_array(arg1, shape=None, ctx=None, dtype=None):
-    """A `RowSparseNDArray`.
-
-    Parameters
-    ----------
-    arg1 : tuple, NDArray or numpy array
-        ``(data, indices)``; a shape for an empty one; or an array to convert.
-    shape, ctx, dtype
-        As for `csr_matrix`.
-    """
-    ctx, device = _place(ctx)
-    if isinstance(arg1, tuple):
-        if len(arg1) == 2 and not all(isinstance(x, integer_types) for x in arg1):
-            data = _tensor(arg1[0], device, dtypes.to_torch(dtype) if dtype is not None else None)
-            indices = _tensor(arg1[1], device, _INDEX).reshape(-1)
-            if shape is None:
-                if not len(indices):
-                    raise ValueError("invalid shape: it cannot be found from an empty list of indices")
-                shape = (int(indices.max()) + 1, *data.shape[1:])
-            return _checked(RowSparseNDArray._make(data, [indices], shape, ctx))
-        if shape is not None and tuple(shape) != tuple(arg1):
-            raise ValueError(f"Shape mismatch detected. {tuple(shape)} v.s. {tuple(arg1)}")
-        return zeros("row_sparse", arg1, ctx=ctx, dtype=dtype)
-    return _converted(arg1, "row_sparse", shape, ctx, dtype)
-
-
-def _checked(array):
-    try:
-        array.check_format(full_check=False)
-    except MXNetError as error:
-        raise ValueError(str(error)) from None
-    return array
-
-
-def _converted(source, stype, shape, ctx, dtype):
-    from .creation import array as dense_array
-    if isinstance(source, BaseSparseNDArray):
-        result = cast_storage(source.as_in_context(ctx), stype)
-        result = result.copyto(ctx) if result is source else result
-    elif hasattr(source, "tocsr"):
-        m = source.tocsr(copy=True)
-        m.sum_duplicates()
-        m.sort_indices()
-        result = csr_matrix((m.data, m.indices, m.indptr), shape=m.shape, ctx=ctx, dtype=dtype)
-    else:
-        dtype = dtype if dtype is not None or isinstance(source, NDArray) or not hasattr(source, "dtype") else source.dtype
-        result = cast_storage(dense_array(source, ctx=ctx, dtype=dtype), stype)
-    if shape is not None and tuple(shape) != result.shape:
-        raise ValueError(f"Shape mismatch detected. {tuple(shape)} v.s. {result.shape}")
-    return result.astype(dtype, copy=False) if dtype is not None else result
-
-
-def zeros(stype, shape, ctx=None, dtype=None, **kwargs):
-    """An array without stored values.
-
-    Parameters
-    ----------
-    stype : {'csr', 'row_sparse', 'default'}
-    shape : int or tuple of int
-    """
-    if kwargs:
-        raise TypeError(f"zeros got unexpected arguments {sorted(kwargs)}")
-    if stype == "default":
-        from .creation import zeros as dense_zeros
-        return dense_zeros(shape, ctx=ctx, dtype=dtype)
-    ctx, device = _place(ctx)
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    t = dtypes.to_torch(dtype)
-    if stype == "csr":
-        if len(shape) != 2:
-            raise MXNetError(f"a csr array has 2 axes, received shape {shape}")
-        return CSRNDArray._make(torch.empty(0, dtype=t, device=device), [torch.zeros(shape[0] + 1, dtype=_INDEX, device=device),
-                                                                        torch.empty(0, dtype=_INDEX, device=device)], shape, ctx)
-    if stype == "row_sparse":
-        return RowSparseNDArray._make(torch.empty((0, *shape[1:]), dtype=t, device=device), [torch.empty(0, dtype=_INDEX, device=device)], shape, ctx)
-    raise ValueError(f"unknown storage type {stype!r}; expected 'default', 'csr' or 'row_sparse'")
-
-
-def empty(stype, shape, ctx=None, dtype=None):
-    """A sparse array without stored values."""
-    return zeros(stype, shape, ctx=ctx, dtype=dtype)
-
-
-def array(source_array, ctx=None, dtype=None):
-    """A sparse array from a sparse NDArray or a scipy csr matrix, of the same storage type."""
-    if isinstance(source_array, NDArray):
-        if not source_array._is_sparse:
-            raise ValueError("Please use mx.nd.array to create an NDArray with source_array of type " + str(type(source_array)))
-        return _converted(source_array, source_array.stype, None, _place(ctx)[0], dtype)
-    if hasattr(source_array, "tocsr"):
-        if getattr(source_array, "format", "csr") != "csr":
-            raise ValueError(f"scipy matrices must be csr, received {source_array.format}; call .tocsr() first")
-        return _converted(source_array, "csr", None, _place(ctx)[0], dtype)
-    raise ValueError(f"Unexpected source_array type: {type(source_array)}; dense sources belong to mx.nd.array")
-
-
-def _elementwise(name, operator):
-    broadcasting, same_shape = arithmetic.FUNCTIONS[name], _operator_function(operator)
-
-    def function(lhs, rhs):
-        if isinstance(lhs, NDArray) and isinstance(rhs, NDArray) and lhs.shape == rhs.shape:
-            return same_shape(lhs, rhs)
-        return broadcasting(lhs, rhs)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"Element-wise `{name}` of two arrays or numbers. Arrays of one shape stay sparse where the operation allows it; "
-                        "others are broadcast.")
-    return function
-
-
-add, subtract, multiply, divide = (_elementwise(*names) for names in (("add", "elemwise_add"), ("subtract", "elemwise_sub"),
-                                                                      ("multiply", "elemwise_mul"), ("divide", "elemwise_div")))
-# Python's operators on sparse arrays are these, while nd.add and the others broadcast always, which gives dense results.
-for _name, _function in (("add", add), ("sub", subtract), ("mul", multiply), ("truediv", divide)):
-    setattr(BaseSparseNDArray, f"__{_name}__", _function)
-    setattr(BaseSparseNDArray, f"__r{_name}__", lambda self, other, _function=_function: _function(other, self))
-retain = gs_retain = _operator_function("_sparse_retain")
+retain = operator_function("_sparse_retain")
 for _name in ("cast_storage", "_sparse_cast_storage"):  # what it gives depends on more than tensors
-    _replace(_name, cast_storage)
-__getattr__, __dir__ = _namespace_lookup(__name__, "_sparse_", _operator_function)
+    replace(_name, cast_storage)

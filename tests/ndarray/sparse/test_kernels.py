@@ -7,7 +7,7 @@ import pytest
 
 import mxnet as mx
 
-CASES = json.loads((pathlib.Path(__file__).parent.parent / "data" / "sparse-1.9.1.json").read_text())
+CASES = json.loads((pathlib.Path(__file__).parents[2] / "data" / "sparse-1.9.1.json").read_text())
 SOURCES = {"1": [[0, 0, 0], [.5, 0, -.25], [0, 0, 0], [.75, .125, 0]], "2": [[0, 0, 0], [.25, .5, 0], [-.5, 0, .125], [0, 0, 0]],
            "0": np.zeros((4, 3)), "f": [[.1, .2, .3], [.4, .5, .6], [.7, .8, .9], [.3, .2, .1]]}
 STYPES = {"r": "row_sparse", "c": "csr", "d": "default"}

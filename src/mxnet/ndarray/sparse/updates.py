@@ -1,8 +1,8 @@
 """The update operators of optimizers on row_sparse gradients: only the rows that are stored are touched."""
 import torch
 
-from .sparse import RowSparseNDArray
-from .sparse_dispatch import kernel
+from .arrays import RowSparseNDArray
+from .dispatch import kernel
 
 
 @kernel("sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update", "_contrib_group_adagrad_update")

@@ -1,0 +1,163 @@
+"""Making sparse arrays: from their parts, from other arrays, or without stored values."""
+import numpy as np
+import torch
+
+from ...base import MXNetError, integer_types
+from ...context import current_context, intern_context
+from ...ops import dtypes
+from ..ndarray import NDArray
+from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage
+
+_INDEX = torch.int64
+_KINDS = {"csr": CSRNDArray, "row_sparse": RowSparseNDArray}
+
+
+def _place(ctx):
+    ctx = intern_context(ctx) if ctx is not None else current_context()
+    return ctx, ctx.torch_device
+
+
+def _tensor(source, device, dtype=None):
+    """A new tensor out of anything array-like."""
+    if isinstance(source, NDArray):
+        t = source._raw()
+    else:
+        values = np.asarray(source)
+        t = torch.as_tensor(values if values.dtype != object else values.astype(np.float32))
+        if dtype is None and not isinstance(source, np.ndarray):
+            dtype = torch.float32
+    return t.to(device, dtype or t.dtype, copy=True)
+
+
+def csr_matrix(arg1, shape=None, ctx=None, dtype=None):
+    """A `CSRNDArray`.
+
+    Parameters
+    ----------
+    arg1 : tuple, NDArray, numpy array or scipy matrix
+        ``(data, indices, indptr)``; ``(data, (row, col))``; a shape ``(M, N)`` for an empty one; or an array to convert.
+    shape : tuple of int, optional
+        Found from the indices where not given.
+    ctx : Context, optional
+    dtype : str or type, optional
+        That of the data, or float32 for lists.
+
+    Raises
+    ------
+    ValueError
+        If the parts make no matrix of that shape.
+    """
+    ctx, device = _place(ctx)
+    want = dtypes.to_torch(dtype) if dtype is not None else None
+    if isinstance(arg1, tuple):
+        if len(arg1) == 2 and isinstance(arg1[1], tuple) and len(arg1[1]) == 2:
+            data, row, col = _tensor(arg1[0], device, want), *(_tensor(x, device, _INDEX) for x in arg1[1])
+            shape = shape or (int(row.max()) + 1, int(col.max()) + 1)
+            order = torch.argsort(row * shape[1] + col, stable=True)
+            key = (row * shape[1] + col)[order]
+            unique, inverse = torch.unique(key, return_inverse=True)
+            values = torch.zeros(len(unique), dtype=data.dtype, device=device).index_add_(0, inverse, data[order])
+            indptr = torch.zeros(shape[0] + 1, dtype=_INDEX, device=device)
+            indptr[1:] = torch.bincount(unique // shape[1], minlength=shape[0]).cumsum(0)
+            return _checked(CSRNDArray._make(values, [indptr, unique % shape[1]], shape, ctx))
+        if len(arg1) == 2:
+            if shape is not None and tuple(shape) != tuple(arg1):
+                raise ValueError(f"Shape mismatch detected. {tuple(shape)} v.s. {tuple(arg1)}")
+            return zeros("csr", arg1, ctx=ctx, dtype=dtype)
+        if len(arg1) == 3:
+            data, indices, indptr = _tensor(arg1[0], device, want), _tensor(arg1[1], device, _INDEX), _tensor(arg1[2], device, _INDEX)
+            if shape is None:
+                if not len(indices):
+                    raise ValueError("invalid shape: it cannot be found from an empty list of indices")
+                shape = (len(indptr) - 1, int(indices.max()) + 1)
+            return _checked(CSRNDArray._make(data, [indptr, indices], shape, ctx))
+        raise ValueError(f"Unexpected length of input tuple: {len(arg1)}; expected (data, indices, indptr), (data, (row, col)) or (M, N)")
+    return _converted(arg1, "csr", shape, ctx, dtype)
+
+
+def row_sparse_array(arg1, shape=None, ctx=None, dtype=None):
+    """A `RowSparseNDArray`.
+
+    Parameters
+    ----------
+    arg1 : tuple, NDArray or numpy array
+        ``(data, indices)``; a shape for an empty one; or an array to convert.
+    shape, ctx, dtype
+        As for `csr_matrix`.
+    """
+    ctx, device = _place(ctx)
+    if isinstance(arg1, tuple):
+        if len(arg1) == 2 and not all(isinstance(x, integer_types) for x in arg1):
+            data = _tensor(arg1[0], device, dtypes.to_torch(dtype) if dtype is not None else None)
+            indices = _tensor(arg1[1], device, _INDEX).reshape(-1)
+            if shape is None:
+                if not len(indices):
+                    raise ValueError("invalid shape: it cannot be found from an empty list of indices")
+                shape = (int(indices.max()) + 1, *data.shape[1:])
+            return _checked(RowSparseNDArray._make(data, [indices], shape, ctx))
+        if shape is not None and tuple(shape) != tuple(arg1):
+            raise ValueError(f"Shape mismatch detected. {tuple(shape)} v.s. {tuple(arg1)}")
+        return zeros("row_sparse", arg1, ctx=ctx, dtype=dtype)
+    return _converted(arg1, "row_sparse", shape, ctx, dtype)
+
+
+def _checked(array):
+    try:
+        array.check_format(full_check=False)
+    except MXNetError as error:
+        raise ValueError(str(error)) from None
+    return array
+
+
+def _converted(source, stype, shape, ctx, dtype):
+    from ..creation import array as dense_array
+    if isinstance(source, BaseSparseNDArray):
+        result = cast_storage(source.as_in_context(ctx), stype)
+        result = result.copyto(ctx) if result is source else result
+    elif hasattr(source, "tocsr"):
+        m = source.tocsr(copy=True)
+        m.sum_duplicates()
+        m.sort_indices()
+        result = csr_matrix((m.data, m.indices, m.indptr), shape=m.shape, ctx=ctx, dtype=dtype)
+    else:
+        dtype = dtype if dtype is not None or isinstance(source, NDArray) or not hasattr(source, "dtype") else source.dtype
+        result = cast_storage(dense_array(source, ctx=ctx, dtype=dtype), stype)
+    if shape is not None and tuple(shape) != result.shape:
+        raise ValueError(f"Shape mismatch detected. {tuple(shape)} v.s. {result.shape}")
+    return result.astype(dtype, copy=False) if dtype is not None else result
+
+
+def zeros(stype, shape, ctx=None, dtype=None, **kwargs):
+    """An array without stored values.
+
+    Parameters
+    ----------
+    stype : {'csr', 'row_sparse', 'default'}
+    shape : int or tuple of int
+    """
+    if kwargs:
+        raise TypeError(f"zeros got unexpected arguments {sorted(kwargs)}")
+    if stype == "default":
+        from ..creation import zeros as dense_zeros
+        return dense_zeros(shape, ctx=ctx, dtype=dtype)
+    if stype not in _KINDS:
+        raise ValueError(f"unknown storage type {stype!r}; expected 'default', 'csr' or 'row_sparse'")
+    return _KINDS[stype]._nothing_stored((shape,) if isinstance(shape, int) else tuple(shape), dtypes.to_torch(dtype), _place(ctx)[0])
+
+
+def empty(stype, shape, ctx=None, dtype=None):
+    """A sparse array without stored values."""
+    return zeros(stype, shape, ctx=ctx, dtype=dtype)
+
+
+def array(source_array, ctx=None, dtype=None):
+    """A sparse array from a sparse NDArray or a scipy csr matrix, of the same storage type."""
+    if isinstance(source_array, NDArray):
+        if not source_array._is_sparse:
+            raise ValueError("Please use mx.nd.array to create an NDArray with source_array of type " + str(type(source_array)))
+        return _converted(source_array, source_array.stype, None, _place(ctx)[0], dtype)
+    if hasattr(source_array, "tocsr"):
+        if getattr(source_array, "format", "csr") != "csr":
+            raise ValueError(f"scipy matrices must be csr, received {source_array.format}; call .tocsr() first")
+        return _converted(source_array, "csr", None, _place(ctx)[0], dtype)
+    raise ValueError(f"Unexpected source_array type: {type(source_array)}; dense sources belong to mx.nd.array")
