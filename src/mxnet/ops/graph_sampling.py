@@ -21,19 +21,19 @@ def getnnz(data, *, axis: Optional[int] = None):
     _refuse("_contrib_getnnz", data)
 
 
-@op("_contrib_edge_id", no_gradient=True)
+@op("_contrib_edge_id", no_gradient=True, amp="widest")
 def edge_id(data, u, v):
     """The values that the CSRNDArray `data` stores at rows `u` (n,) and columns `v` (n,); -1 where it stores none."""
     _refuse("_contrib_edge_id", data)
 
 
-@op("_contrib_dgl_adjacency", no_gradient=True)
+@op("_contrib_dgl_adjacency", no_gradient=True, amp="widest")
 def dgl_adjacency(data):
     """The CSRNDArray `data` with all stored values 1, float32."""
     _refuse("_contrib_dgl_adjacency", data)
 
 
-@op("_contrib_dgl_subgraph", num_outputs=lambda a: (a["num_args"] - 1) * (2 if a["return_mapping"] else 1), no_gradient=True)
+@op("_contrib_dgl_subgraph", num_outputs=lambda a: (a["num_args"] - 1) * (2 if a["return_mapping"] else 1), no_gradient=True, amp="widest")
 def dgl_subgraph(graph, *data, num_args: int = 2, return_mapping: bool):
     """The subgraphs of the CSRNDArray `graph` (int64) that sets of vertices induce.
 
@@ -43,7 +43,7 @@ def dgl_subgraph(graph, *data, num_args: int = 2, return_mapping: bool):
     _refuse("_contrib_dgl_subgraph", graph)
 
 
-@op("_contrib_dgl_graph_compact", num_outputs=lambda a: a["num_args"] // 2 * (2 if a["return_mapping"] else 1), no_gradient=True)
+@op("_contrib_dgl_graph_compact", num_outputs=lambda a: a["num_args"] // 2 * (2 if a["return_mapping"] else 1), no_gradient=True, amp="widest")
 def dgl_graph_compact(*graph_data, num_args: int = 2, return_mapping: bool, graph_sizes: Shape):
     """Graphs that the sampling operators made, without their empty rows and columns.
 
@@ -53,7 +53,7 @@ def dgl_graph_compact(*graph_data, num_args: int = 2, return_mapping: bool, grap
     _refuse("_contrib_dgl_graph_compact", graph_data[0])
 
 
-@op("_contrib_dgl_csr_neighbor_uniform_sample", num_outputs=lambda a: 3 * (a["num_args"] - 1), no_gradient=True)
+@op("_contrib_dgl_csr_neighbor_uniform_sample", num_outputs=lambda a: 3 * (a["num_args"] - 1), no_gradient=True, draws=True, amp="widest")
 def dgl_csr_neighbor_uniform_sample(csr_matrix, *seed_arrays, num_args: int = 2, num_hops: int = 1, num_neighbor: int = 2,
                                     max_num_vertices: int = 100):
     """Subgraphs around seed vertices: `num_hops` times the sampled vertices' neighbours join, at most `num_neighbor` of each.
@@ -65,7 +65,7 @@ def dgl_csr_neighbor_uniform_sample(csr_matrix, *seed_arrays, num_args: int = 2,
     _refuse("_contrib_dgl_csr_neighbor_uniform_sample", csr_matrix)
 
 
-@op("_contrib_dgl_csr_neighbor_non_uniform_sample", num_outputs=lambda a: 4 * (a["num_args"] - 2), no_gradient=True)
+@op("_contrib_dgl_csr_neighbor_non_uniform_sample", num_outputs=lambda a: 4 * (a["num_args"] - 2), no_gradient=True, draws=True, amp="widest")
 def dgl_csr_neighbor_non_uniform_sample(csr_matrix, probability, *seed_arrays, num_args: int = 3, num_hops: int = 1, num_neighbor: int = 2,
                                         max_num_vertices: int = 100):
     """As ``dgl_csr_neighbor_uniform_sample``, where neighbours are drawn in proportion to `probability` (vertices of the graph,), float32.

@@ -169,14 +169,14 @@ def _flip_or_not(data, axis):
     return data.clone() if keep else data.flip(axis)
 
 
-@op("_image_random_flip_left_right", aliases=("_npx__image_random_flip_left_right",), same_shape=True)
+@op("_image_random_flip_left_right", aliases=("_npx__image_random_flip_left_right",), same_shape=True, draws=True)
 def random_flip_left_right(data):
     """Mirror an image (H, W, C) horizontally, or not, with equal chances."""
     _require_colours("image.random_flip_left_right", data)
     return _flip_or_not(data, 1)
 
 
-@op("_image_random_flip_top_bottom", aliases=("_npx__image_random_flip_top_bottom",), same_shape=True)
+@op("_image_random_flip_top_bottom", aliases=("_npx__image_random_flip_top_bottom",), same_shape=True, draws=True)
 def random_flip_top_bottom(data):
     """Mirror an image (H, W, C) vertically, or not, with equal chances."""
     _require_colours("image.random_flip_top_bottom", data)
@@ -236,7 +236,7 @@ def _require_factors(operator, min_factor, max_factor):
         raise MXNetError(f"{operator}: min_factor and max_factor should be greater equal to 0, received {min_factor} and {max_factor}")
 
 
-@op("_image_random_brightness", aliases=("_npx__image_random_brightness",), same_shape=True)
+@op("_image_random_brightness", aliases=("_npx__image_random_brightness",), same_shape=True, draws=True)
 def random_brightness(data, *, min_factor: float, max_factor: float):
     """Multiply an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]."""
     _require_colours("image.random_brightness", data)
@@ -244,7 +244,7 @@ def random_brightness(data, *, min_factor: float, max_factor: float):
     return _brightness(data, _uniform(data, *sorted((min_factor, max_factor))))
 
 
-@op("_image_random_contrast", aliases=("_npx__image_random_contrast",), same_shape=True)
+@op("_image_random_contrast", aliases=("_npx__image_random_contrast",), same_shape=True, draws=True)
 def random_contrast(data, *, min_factor: float, max_factor: float):
     """Stretch an image (H, W, C) about its mean gray by a random factor in [`min_factor`, `max_factor`]."""
     _require_colours("image.random_contrast", data)
@@ -252,7 +252,7 @@ def random_contrast(data, *, min_factor: float, max_factor: float):
     return _contrast(data, _uniform(data, *sorted((min_factor, max_factor))))
 
 
-@op("_image_random_saturation", aliases=("_npx__image_random_saturation",), same_shape=True)
+@op("_image_random_saturation", aliases=("_npx__image_random_saturation",), same_shape=True, draws=True)
 def random_saturation(data, *, min_factor: float, max_factor: float):
     """Strengthen the colours of an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]."""
     _require_colours("image.random_saturation", data)
@@ -260,7 +260,7 @@ def random_saturation(data, *, min_factor: float, max_factor: float):
     return _saturation(data, _uniform(data, *sorted((min_factor, max_factor))))
 
 
-@op("_image_random_hue", aliases=("_npx__image_random_hue",), same_shape=True)
+@op("_image_random_hue", aliases=("_npx__image_random_hue",), same_shape=True, draws=True)
 def random_hue(data, *, min_factor: float, max_factor: float):
     """Turn the hue of an image (H, W, C) by a random part of the circle in [`min_factor`, `max_factor`]."""
     _require_colours("image.random_hue", data)
@@ -268,7 +268,7 @@ def random_hue(data, *, min_factor: float, max_factor: float):
     return _hue(data, _uniform(data, *sorted((min_factor, max_factor))))
 
 
-@op("_image_random_color_jitter", aliases=("_npx__image_random_color_jitter",), same_shape=True)
+@op("_image_random_color_jitter", aliases=("_npx__image_random_color_jitter",), same_shape=True, draws=True)
 def random_color_jitter(data, *, brightness: float, contrast: float, saturation: float, hue: float):
     """Change brightness, contrast, saturation and hue of an image (H, W, C), each by up to that much, in random order."""
     _require_colours("image.random_color_jitter", data)
@@ -305,7 +305,7 @@ def adjust_lighting(data, *, alpha: Floats):
     return _lighting(data, torch.tensor(alpha, device=data.device))
 
 
-@op("_image_random_lighting", aliases=("_npx__image_random_lighting",), same_shape=True)
+@op("_image_random_lighting", aliases=("_npx__image_random_lighting",), same_shape=True, draws=True)
 def random_lighting(data, *, alpha_std: float = 0.05):
     """`adjust_lighting` by normally distributed numbers with standard deviation `alpha_std`."""
     _require_colours("image.random_lighting", data)

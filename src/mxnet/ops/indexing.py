@@ -38,7 +38,7 @@ def _bounded(index, size, mode, operator):
     return index
 
 
-@op("take", aliases=("_npi_take",))
+@op("take", aliases=("_npi_take",), method=True)
 def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = "clip"):
     """The slices of `a` along `axis` that `indices` names; the axis is replaced by the axes of `indices`.
 
@@ -96,7 +96,7 @@ def _(in_types, out_types):
     return [in_types[0] or out_types[0], in_types[1] or torch.int32], [in_types[0] or out_types[0]]
 
 
-@op("pick", aliases=("choose_element_0index", "_npx_pick"))
+@op("pick", aliases=("choose_element_0index", "_npx_pick"), method=True)
 def pick(data, index, *, axis: Optional[int] = -1, keepdims: bool = False, mode: Literal["clip", "wrap"] = "clip"):
     """One element along `axis` for each position: ``data[i, index[i]]`` for 2-D data.
 
@@ -193,7 +193,7 @@ def scatter_nd(data, indices, *, shape: Shape):
         raise IndexOutOfBoundsError(f"scatter_nd: {error}") from None
 
 
-@op("_backward_gather_nd", frontend=False)
+@op("_backward_gather_nd", frontend=False, amp=None)
 def gather_nd_backward(data, indices, *, shape: Shape):
     """Like scatter_nd, but values at the same place add up: the gradient of gather_nd."""
     index = _check_scatter("_backward_gather_nd", data, indices, shape)
@@ -224,7 +224,7 @@ for _operator in (scatter_nd, gather_nd_backward):
         return in_shapes, [unify(out_shapes[0], shape)]
 
 
-@op("one_hot", aliases=("_npx_one_hot",))
+@op("one_hot", aliases=("_npx_one_hot",), method=True)
 def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: DType = torch.float32):
     """Rows of length `depth` that are `on_value` at the index and `off_value` elsewhere (everywhere, if it is out of range)."""
     if depth < 0:
@@ -355,7 +355,7 @@ def _(in_types, out_types):
     return [first, in_types[1] or torch.int64, first], [first]
 
 
-@op("_contrib_index_array")
+@op("_contrib_index_array", names_output=True)
 def index_array(data, *, axes: Axes = None):
     """For each element of `data` its own position, along all axes or `axes`: int64 of shape ``data.shape + (number of axes,)``."""
     axes = range(data.dim()) if axes is None else (axes,) if isinstance(axes, int) else axes

@@ -15,7 +15,7 @@ from .shapes import unify
 _Stype = Optional[Literal["csr", "default", "row_sparse"]]
 
 
-@op("dot", aliases=("_sparse_dot",))
+@op("dot", aliases=("_sparse_dot",), heavy=True, amp="widest")
 def dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forward_stype: _Stype = None):
     """The product over the last axis of `lhs` (the first, with `transpose_a`) and the first of `rhs` (the last, with `transpose_b`).
 
@@ -54,7 +54,7 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, forward_stype):
     return in_shapes, [out]
 
 
-@op("batch_dot", aliases=("_npx_batch_dot",))
+@op("batch_dot", aliases=("_npx_batch_dot",), heavy=True, amp="widest")
 def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forward_stype: _Stype = None):
     """The matrix products of two batches: (..., n, k) and (..., k, m) to (..., n, m); the transposes swap the last two axes."""
     if lhs.dim() < 3 or lhs.shape[:-2] != rhs.shape[:-2]:
@@ -79,7 +79,7 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, forward_stype):
     return in_shapes, [unify(out, (*unify(lhs[:-2], rhs[:-2]), n, m))]
 
 
-@op("khatri_rao", key_var_num_args="num_args")
+@op("khatri_rao", key_var_num_args="num_args", amp="float32")
 def khatri_rao(*args):
     """The column-wise Kronecker product of matrices with the same number of columns."""
     out = args[0]
@@ -114,13 +114,13 @@ def _multiply(operator, a, b, transpose_a, transpose_b, alpha, axis):
     return out.movedim(-2, axis).contiguous() if moved else out
 
 
-@op("_linalg_gemm", aliases=("linalg_gemm",))
+@op("_linalg_gemm", aliases=("linalg_gemm",), amp="float32")
 def gemm(A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, beta: float = 1.0, axis: int = -2):
     """``alpha * op(A) op(B) + beta * C``, where op transposes or not; `axis` holds the rows of the matrices."""
     return _multiply("linalg_gemm", A, B, transpose_a, transpose_b, alpha, axis).add(C, alpha=beta)
 
 
-@op("_linalg_gemm2", aliases=("linalg_gemm2",))
+@op("_linalg_gemm2", aliases=("linalg_gemm2",), heavy=True, amp="float32")
 def gemm2(A, B, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, axis: int = -2):
     """``alpha * op(A) op(B)``, where op transposes or not; `axis` holds the rows of the matrices."""
     return _multiply("linalg_gemm2", A, B, transpose_a, transpose_b, alpha, axis)
@@ -151,14 +151,14 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, alpha, axis):
     return in_shapes, [out]
 
 
-@op("_linalg_potrf", aliases=("linalg_potrf",))
+@op("_linalg_potrf", aliases=("linalg_potrf",), amp="float32")
 def potrf(A, *, lower: bool = True):
     """The Cholesky factor of symmetric positive definite matrices: lower triangular L with L Lᵀ = A, else upper U with Uᵀ U = A."""
     _require_square("linalg_potrf", A)
     return torch.linalg.cholesky(A, upper=not lower)
 
 
-@op("_linalg_potri", aliases=("linalg_potri",))
+@op("_linalg_potri", aliases=("linalg_potri",), amp="float32")
 def potri(A, *, lower: bool = True):
     """The inverse of the matrix whose Cholesky factor is `A`: (A Aᵀ)⁻¹ of lower, (Aᵀ A)⁻¹ of upper triangular A."""
     _require_square("linalg_potri", A)
@@ -185,7 +185,7 @@ def _triangle(A, lower):
     return torch.tril(A) if lower else torch.triu(A)
 
 
-@op("_linalg_trmm", aliases=("linalg_trmm",))
+@op("_linalg_trmm", aliases=("linalg_trmm",), amp="float32")
 def trmm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0):
     """``alpha * op(A) B`` (``alpha * B op(A)`` with `rightside`) of triangular A."""
     _require_triangular_system("linalg_trmm", A, B, rightside)
@@ -195,7 +195,7 @@ def trmm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool 
     return out if alpha == 1 else alpha * out
 
 
-@op("_linalg_trsm", aliases=("linalg_trsm",))
+@op("_linalg_trsm", aliases=("linalg_trsm",), amp="float32")
 def trsm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0):
     """The X that solves ``op(A) X = alpha * B`` (``X op(A) = alpha * B`` with `rightside`) of triangular A."""
     _require_triangular_system("linalg_trsm", A, B, rightside)
@@ -214,14 +214,14 @@ for _operator in (trmm, trsm):
         return [a, b], [b]
 
 
-@op("_linalg_syrk", aliases=("linalg_syrk",))
+@op("_linalg_syrk", aliases=("linalg_syrk",), amp="float32")
 def syrk(A, *, transpose: bool = False, alpha: float = 1.0):
     """``alpha * A Aᵀ``, or ``alpha * Aᵀ A`` with `transpose`."""
     out = batched(A.mT, A) if transpose else batched(A, A.mT)
     return out if alpha == 1 else alpha * out
 
 
-@op("_linalg_gelqf", aliases=("linalg_gelqf",), num_outputs=2)
+@op("_linalg_gelqf", aliases=("linalg_gelqf",), num_outputs=2, amp="float32")
 def gelqf(A):
     """The LQ factors (Q, L) of matrices of full rank with no more rows than columns: A = L Q, Q Qᵀ = I, L lower triangular."""
     if A.dim() < 2 or A.shape[-2] > A.shape[-1]:
@@ -239,7 +239,7 @@ def _(out_grads, inputs, outputs):
     return torch.linalg.solve_triangular(lower.mT, dq + torch.matmul(symmetric, q), upper=True)
 
 
-@op("_linalg_syevd", aliases=("linalg_syevd",), num_outputs=2)
+@op("_linalg_syevd", aliases=("linalg_syevd",), num_outputs=2, amp="float32")
 def syevd(A):
     """Eigenvectors (rows of U) and rising eigenvalues L of symmetric matrices: A = Uᵀ diag(L) U."""
     _require_square("linalg_syevd", A)
@@ -261,7 +261,7 @@ def _(out_grads, inputs, outputs):
     return torch.matmul(u.mT, torch.matmul(below + below.mT + torch.diag_embed(dl), u))
 
 
-@op("_linalg_sumlogdiag", aliases=("linalg_sumlogdiag",))
+@op("_linalg_sumlogdiag", aliases=("linalg_sumlogdiag",), amp="float32")
 def sumlogdiag(A):
     """The sum of the logarithms of the diagonal; shape (1,) for one matrix."""
     _require_square("linalg_sumlogdiag", A)
@@ -279,14 +279,14 @@ def _check_offset(operator, A, offset):
         raise MXNetError(f"{operator}: illegal offset {offset} for matrices of size {A.shape[-1]}")
 
 
-@op("_linalg_extractdiag", aliases=("linalg_extractdiag",))
+@op("_linalg_extractdiag", aliases=("linalg_extractdiag",), amp="float32")
 def extractdiag(A, *, offset: int = 0):
     """The diagonal `offset` (above the main one if positive) of square matrices."""
     _check_offset("linalg_extractdiag", A, offset)
     return torch.diagonal_copy(A, offset, -2, -1)
 
 
-@op("_linalg_makediag", aliases=("linalg_makediag",))
+@op("_linalg_makediag", aliases=("linalg_makediag",), amp="float32")
 def makediag(A, *, offset: int = 0):
     """Square matrices of zeros with `A` as the diagonal `offset`."""
     return torch.diag_embed(A, offset)
@@ -301,7 +301,7 @@ def _triangle_positions(size, offset, lower, device):
     return (rows, columns) if offset < 0 or offset == 0 and lower else (columns, rows)
 
 
-@op("_linalg_extracttrian", aliases=("linalg_extracttrian",))
+@op("_linalg_extracttrian", aliases=("linalg_extracttrian",), amp="float32")
 def extracttrian(A, *, offset: int = 0, lower: bool = True):
     """The elements of a triangle, as a vector: from diagonal `offset` up if it is positive, down if negative, else by `lower`."""
     _check_offset("linalg_extracttrian", A, offset)
@@ -309,7 +309,7 @@ def extracttrian(A, *, offset: int = 0, lower: bool = True):
     return A[..., rows, columns]
 
 
-@op("_linalg_maketrian", aliases=("linalg_maketrian",))
+@op("_linalg_maketrian", aliases=("linalg_maketrian",), amp="float32")
 def maketrian(A, *, offset: int = 0, lower: bool = True):
     """Square matrices of zeros with the elements `A` in a triangle; the inverse of extracttrian."""
     count = A.shape[-1]
@@ -322,21 +322,21 @@ def maketrian(A, *, offset: int = 0, lower: bool = True):
     return flat.index_copy(-1, rows * size + columns, A).reshape(*A.shape[:-1], size, size)
 
 
-@op("_linalg_inverse", aliases=("linalg_inverse", "_npi_inv"))
+@op("_linalg_inverse", aliases=("linalg_inverse", "_npi_inv"), amp="float32")
 def inverse(A):
     """The inverses of square matrices."""
     _require_square("linalg_inverse", A)
     return torch.linalg.inv(A)
 
 
-@op("_linalg_det", aliases=("linalg_det", "_npi_det"), output_names=("output0",))
+@op("_linalg_det", aliases=("linalg_det", "_npi_det"), output_names=("output0",), amp="float32")
 def det(A):
     """The determinants of square matrices; shape (1,) for one matrix."""
     _require_square("linalg_det", A)
     return _at_least_1d(torch.linalg.det(A))
 
 
-@op("_linalg_slogdet", aliases=("linalg_slogdet", "_npi_slogdet"), num_outputs=2)
+@op("_linalg_slogdet", aliases=("linalg_slogdet", "_npi_slogdet"), num_outputs=2, amp="float32")
 def slogdet(A):
     """The signs and the logarithms of the absolute values of the determinants; 0 and -inf for a singular matrix."""
     _require_square("linalg_slogdet", A)

@@ -127,7 +127,7 @@ def quantize_v2(data, *, out_type: _OutType = "int8", min_calib_range: Optional[
 _rules(quantize_v2, 1, [None], _declared)
 
 
-@op("_contrib_quantize_asym", num_outputs=3, output_names=("output", "scale", "shift"), no_gradient=True)
+@op("_contrib_quantize_asym", num_outputs=3, output_names=("output", "scale", "shift"), no_gradient=True, amp=None)
 def quantize_asym(data, *, min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None):
     """Quantize `data` to uint8 so that its range, or the calibrated one, fills 0 to 255: ``data * scale + shift``, rounded.
 
@@ -363,7 +363,7 @@ def _mul_outputs(attributes):
     return 1 if attributes["enable_float_output"] else 3
 
 
-@op("_contrib_quantized_elemwise_mul", num_outputs=_mul_outputs, output_names=("output", "min_output", "max_output"), no_gradient=True)
+@op("_contrib_quantized_elemwise_mul", num_outputs=_mul_outputs, output_names=("output", "min_output", "max_output"), no_gradient=True, amp=None)
 def quantized_elemwise_mul(lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: Optional[float] = None,
                            max_calib_range: Optional[float] = None, enable_float_output: bool = False):
     """The product of two int8 arrays: float32 if asked for, else int32, or int8 for a calibrated range, with its range."""
@@ -384,7 +384,7 @@ _rules(quantized_elemwise_mul, 2, [torch.int8, torch.int8], lambda ins, a: torch
 
 
 @op("_contrib_quantized_batch_norm", num_outputs=3, output_names=("output", "min_output", "max_output"), mutates=("moving_mean", "moving_var"),
-    no_gradient=True)
+    no_gradient=True, amp=None)
 def quantized_batch_norm(data, gamma, beta, moving_mean, moving_var, min_data, max_data, *, eps: float = 1e-3, momentum: float = 0.9,
                          fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1,
                          cudnn_off: bool = False, min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None):
@@ -417,7 +417,7 @@ def _batch_norm_types(in_types, out_types, **attributes):
     return [in_types[0], *[torch.float32] * 6], [torch.int8, torch.float32, torch.float32]
 
 
-@op("_contrib_quantized_embedding", num_outputs=3, output_names=("output", "min_output", "max_output"), no_gradient=True)
+@op("_contrib_quantized_embedding", num_outputs=3, output_names=("output", "min_output", "max_output"), no_gradient=True, amp=None)
 def quantized_embedding(data, weight, min_weight, max_weight, *, input_dim: int, output_dim: int,
                         dtype: Literal["bfloat16", "float16", "float32", "float64", "int32", "int64", "int8", "uint8"] = "float32",
                         sparse_grad: bool = False):
@@ -449,7 +449,7 @@ def _rnn_outputs(attributes):
 
 
 @op("_contrib_quantized_rnn", num_outputs=_rnn_outputs, output_names=("output", "state_output", "statecell_ouput"), inputs_rule=_rnn_inputs,
-    no_gradient=True)
+    no_gradient=True, amp=None)
 def quantized_rnn(data, parameters, state, state_cell, data_scale, data_shift, *, state_size: int, num_layers: int, bidirectional: bool = False,
                   mode: Literal["gru", "lstm", "rnn_relu", "rnn_tanh"], p: float = 0.0, state_outputs: bool = False,
                   projection_size: Optional[int] = None, lstm_state_clip_min: Optional[float] = None, lstm_state_clip_max: Optional[float] = None,
@@ -496,7 +496,7 @@ def _attention_result(real, enable_float_output, low, high):
 
 
 @op("_sg_mkldnn_selfatt_qk", num_outputs=_attention_outputs, output_names=("output", "min_output", "max_output"), no_gradient=True,
-    inputs_rule=lambda a: ("queries_keys_values", *(("min_qkv", "max_qkv") if a["quantized"] else ())))
+    inputs_rule=lambda a: ("queries_keys_values", *(("min_qkv", "max_qkv") if a["quantized"] else ())), amp=None)
 def selfatt_qk(queries_keys_values, min_qkv=None, max_qkv=None, *, heads: int, quantized: bool = False, enable_float_output: bool = False,
                min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None):
     """``interleaved_matmul_selfatt_qk``, with `quantized` on an int8 array and its range.
@@ -512,7 +512,7 @@ def selfatt_qk(queries_keys_values, min_qkv=None, max_qkv=None, *, heads: int, q
 
 @op("_sg_mkldnn_selfatt_valatt", num_outputs=_attention_outputs, output_names=("output", "min_output", "max_output"), no_gradient=True,
     inputs_rule=lambda a: ("queries_keys_values", "attention",
-                           *(("min_qkv", "max_qkv", "min_attention", "max_attention") if a["quantized"] else ())))
+                           *(("min_qkv", "max_qkv", "min_attention", "max_attention") if a["quantized"] else ())), amp=None)
 def selfatt_valatt(queries_keys_values, attention, min_qkv=None, max_qkv=None, min_attention=None, max_attention=None, *, heads: int,
                    quantized: bool = False, enable_float_output: bool = False, min_calib_range: Optional[float] = None,
                    max_calib_range: Optional[float] = None):
@@ -557,7 +557,7 @@ def _divergence(hist, first, last, bins):
     return float((p * np.log(p / q)).sum())
 
 
-@op("_contrib_calibrate_entropy", num_outputs=2, output_names=("threshold", "divergence"), no_gradient=True)
+@op("_contrib_calibrate_entropy", num_outputs=2, output_names=("threshold", "divergence"), no_gradient=True, amp=None)
 def calibrate_entropy(hist, hist_edges, *, num_quantized_bins: int = 255):
     """The threshold at which to cut off values so that quantizing the rest loses least information, and that loss.
 

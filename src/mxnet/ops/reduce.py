@@ -50,7 +50,7 @@ def _reduced_shape(operator):
     return rule
 
 
-def _reduction(name, compute, doc, aliases=()):
+def _reduction(name, compute, doc, aliases=(), **traits):
     """Register ``compute(data, axes, keepdims)``, where `axes` is None for all axes, as a reduction."""
     def fn(data, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False):
         n = data.dim()
@@ -72,7 +72,7 @@ def _reduction(name, compute, doc, aliases=()):
     MXNetError
         If `data` has no such axis, or one is named twice.
     """
-    operator = op(name, aliases=aliases)(fn)
+    operator = op(name, aliases=aliases, **traits)(fn)
     operator.shape_rule(_reduced_shape(name))
     return operator
 
@@ -118,16 +118,16 @@ def _nansum(data, axes, keepdims):
     return torch.nansum(data, axes, keepdim=keepdims, dtype=data.dtype)
 
 
-_reduction("sum", _sum, "The sum over axes.", ("sum_axis", "_sparse_sum"))
-_reduction("mean", _mean, "The mean over axes; of integers cut off.", ("_sparse_mean",))
-_reduction("prod", _prod, "The product over axes.")
-_reduction("nansum", _nansum, "The sum over axes of what is not nan.")
-_reduction("nanprod", _nanprod, "The product over axes of what is not nan.")
+_reduction("sum", _sum, "The sum over axes.", ("sum_axis", "_sparse_sum"), method=True, amp="float32")
+_reduction("mean", _mean, "The mean over axes; of integers cut off.", ("_sparse_mean",), method=True, amp="float32")
+_reduction("prod", _prod, "The product over axes.", method=True, amp="float32")
+_reduction("nansum", _nansum, "The sum over axes of what is not nan.", method=True, amp="float32")
+_reduction("nanprod", _nanprod, "The product over axes of what is not nan.", method=True, amp="float32")
 _max = _reduction("max", lambda data, axes, keepdims: torch.amax(data, axes or (), keepdims),
-                  "The largest value over axes. All that are equally large get the whole gradient.", ("max_axis",))
+                  "The largest value over axes. All that are equally large get the whole gradient.", ("max_axis",), method=True)
 _min = _reduction("min", lambda data, axes, keepdims: torch.amin(data, axes or (), keepdims),
-                  "The smallest value over axes. All that are equally small get the whole gradient.", ("min_axis",))
-_reduction("_square_sum", lambda data, axes, keepdims: _sum(torch.square(data), axes, keepdims), "The sum of the squares over axes.")
+                  "The smallest value over axes. All that are equally small get the whole gradient.", ("min_axis",), method=True)
+_reduction("_square_sum", lambda data, axes, keepdims: _sum(torch.square(data), axes, keepdims), "The sum of the squares over axes.", amp="float32")
 
 
 @_max.gradient
@@ -138,7 +138,7 @@ def _(out_grads, inputs, outputs, *, axis=None, keepdims=False, exclude=False):
     return (data == extreme) * gradient
 
 
-@op("norm", aliases=("_sparse_norm",))
+@op("norm", aliases=("_sparse_norm",), method=True, amp="float32")
 def norm(data, *, ord: int = 2, axis: Axes = None, out_dtype: Optional[DType] = None, keepdims: bool = False):
     """The norm over axes: the root of the sum of squares (`ord` 2) or the sum of absolute values (`ord` 1).
 
@@ -179,7 +179,7 @@ def _(in_types, out_types, *, out_dtype, **_):
     return [common], [common]
 
 
-@op("moments", num_outputs=2, output_names=("output0", "output1"))
+@op("moments", num_outputs=2, output_names=("output0", "output1"), amp="float32")
 def moments(data, *, axes: Axes = None, keepdims: bool = False):
     """The mean and the variance over axes, two arrays.
 
@@ -234,7 +234,7 @@ def _arg_extreme(name, function, doc):
     MXNetError
         If `data` has no such axis.
     """
-    operator = op(name)(fn)
+    operator = op(name, method=True)(fn)
     operator.shape_rule(_reduced_shape(name))
     return operator
 
@@ -243,7 +243,7 @@ _arg_extreme("argmax", torch.argmax, "The index of the largest value along an ax
 _arg_extreme("argmin", torch.argmin, "The index of the smallest value along an axis.")
 
 
-@op("argmax_channel", no_gradient=True)
+@op("argmax_channel", no_gradient=True, method=True)
 def argmax_channel(data):
     """The index of the largest value along axis 1, as a number of the type of `data`: of scores (N, C) the best class of each row."""
     return torch.argmax(data, 1).to(data.dtype)

@@ -16,6 +16,7 @@ import torch
 
 from ..base import MXNetError
 from .schema import Attribute, Device, Training
+from .traits import Traits, reaches_generator
 
 OPERATORS: dict = {}  # every name and alias -> Operator
 
@@ -28,8 +29,8 @@ class UnknownOperatorError(MXNetError):
     """
 
 
-class Operator:
-    """An operator: the function, and what its signature says.
+class Operator(Traits):
+    """An operator: the function, what its signature says, and its `Traits`.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class Operator:
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
 
     def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), loss=False,
-                 no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True, initial=None, shares_memory=False):
+                 no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True, initial=None, shares_memory=False, **traits):
         self.name, self.fn, self.raw, self.aliases = name, fn, fn, tuple(aliases)
         self.__doc__, self.__name__ = fn.__doc__, fn.__name__
         self.num_outputs, self.output_names, self.inputs_rule = num_outputs, output_names, inputs_rule
@@ -66,6 +67,10 @@ class Operator:
                        and not self.optional_inputs)
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
         self._parsed = {}
+        self.set_traits(name, traits)
+        if not self.draws and reaches_generator(fn):
+            raise TypeError(f"operator {name}: `{fn.__name__}` can reach a random generator; say `draws=True` in @op(...), or under which "
+                            "attributes it draws")
 
     def _read_signature(self, fn):
         inputs, optional = [], []
@@ -292,6 +297,8 @@ def op(name, **options):
         True where MXNet registers no gradient: binding or recording for one raises.
     ``same_shape``
         True if all inputs and outputs have one shape.
+
+    All others are `Traits`: ``draws``, ``keeps_layout``, ``amp``, ...
     """
     def register(fn):
         operator = Operator(name, fn, **options)

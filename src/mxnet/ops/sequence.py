@@ -39,7 +39,7 @@ def _length_rule(operator, reduces):
     return rule
 
 
-@op("SequenceMask", aliases=("_npx_sequence_mask",), inputs_rule=_inputs)
+@op("SequenceMask", aliases=("_npx_sequence_mask",), inputs_rule=_inputs, names_output=True)
 def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = False, value: float = 0.0, axis: int = 0):
     """Set what lies beyond the end of each sequence to `value`.
 
@@ -60,7 +60,7 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = Fal
     return torch.where(inside.reshape(inside.shape + (1,) * (data.dim() - 2)), data, data.new_full((), value))
 
 
-@op("SequenceLast", inputs_rule=_inputs)
+@op("SequenceLast", inputs_rule=_inputs, names_output=True)
 def sequence_last(data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
     """The last element of each sequence: (T, N, ...) to (N, ...); time is axis 1 with axis=1."""
     _check("SequenceLast", data, sequence_length, use_sequence_length, axis)
@@ -71,7 +71,7 @@ def sequence_last(data, sequence_length=None, *, use_sequence_length: bool = Fal
     return data[(index, batch) if axis == 0 else (batch, index)]
 
 
-@op("SequenceReverse", inputs_rule=_inputs)
+@op("SequenceReverse", inputs_rule=_inputs, names_output=True)
 def sequence_reverse(data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
     """Turn each sequence of (T, N, ...) around within its length; what lies beyond the end stays.
 

@@ -15,14 +15,14 @@ def _flat(data, axis, operator):
     return (data.reshape(-1), 0) if axis is None else (data, normalize_axis(operator, axis, data.dim()))
 
 
-@op("sort", aliases=("_npi_sort",), output_names=("output0",))
+@op("sort", aliases=("_npi_sort",), output_names=("output0",), method=True)
 def sort(data, *, axis: Optional[int] = -1, is_ascend: bool = True):
     """Sort along `axis`, or the flattened array if it is None."""
     data, axis = _flat(data, axis, "sort")
     return torch.sort(data, axis, descending=not is_ascend)[0]
 
 
-@op("argsort", aliases=("_npi_argsort",))
+@op("argsort", aliases=("_npi_argsort",), method=True, amp="float32")
 def argsort(data, *, axis: Optional[int] = -1, is_ascend: bool = True, dtype: DType = torch.float32):
     """The indices that sort along `axis`; equal elements keep their order."""
     data, axis = _flat(data, axis, "argsort")
@@ -50,7 +50,8 @@ def _num_topk_outputs(attributes):
 
 
 @op("topk", aliases=("_npx_topk",), num_outputs=_num_topk_outputs,
-    output_names=lambda attributes: {"both": ("output0", "output1"), "value": ("output0",)}.get(attributes["ret_typ"], ("output",)))
+    output_names=lambda attributes: {"both": ("output0", "output1"), "value": ("output0",)}.get(attributes["ret_typ"], ("output",)), method=True,
+    amp="float32")
 def topk(data, *, axis: Optional[int] = -1, k: int = 1, ret_typ: Literal["both", "indices", "mask", "value"] = "indices",
          is_ascend: bool = False, dtype: DType = torch.float32):
     """The `k` largest elements (smallest, with `is_ascend`) along `axis`, or of the whole array if it is None.

@@ -6,7 +6,7 @@ import torch
 from .registry import op
 
 
-@op("cast_storage", aliases=("_sparse_cast_storage",), same_shape=True)
+@op("cast_storage", aliases=("_sparse_cast_storage",), same_shape=True, changes_storage=True)
 def cast_storage(data, *, stype: Literal["default", "csr", "row_sparse"]):
     """The values of `data`, stored as `stype`. Graphs compute on dense tensors, where the values are all there is."""
     return data.clone()

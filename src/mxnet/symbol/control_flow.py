@@ -19,7 +19,7 @@ class ControlFlow(Operator):
 
     def __init__(self, fn, subgraphs, input_locs):
         """`subgraphs` says how many there are; ``input_locs(attributes)`` returns for each the node's inputs that its variables stand for."""
-        super().__init__(fn.__name__, fn, key_var_num_args="num_args", num_outputs=lambda a: a["num_outputs"])
+        super().__init__(fn.__name__, fn, key_var_num_args="num_args", num_outputs=lambda a: a["num_outputs"], by_values=True)
         self.subgraphs, self.input_locs = subgraphs, input_locs
 
     def with_defaults(self, parsed):

@@ -7,10 +7,11 @@ from ..shapes import known, unify
 from ._common import broadcast_rule, refuse_shapes, refuse_types
 
 
-def elementwise_pair(function, doc, elementwise, broadcast):
+def elementwise_pair(function, doc, elementwise, broadcast, same_shape_only=None, **traits):
     """Register ``function(lhs, rhs)`` twice: for inputs of one shape and for inputs that broadcast.
 
-    `elementwise` and `broadcast` are the names, the one that JSON files use first. Returns both operators.
+    `elementwise` and `broadcast` are the names, the one that JSON files use first. `traits` are those of both, `same_shape_only` further ones of the
+    first. Returns both operators.
     """
     name, broadcast_name = elementwise[0], broadcast[0]
 
@@ -30,7 +31,9 @@ def elementwise_pair(function, doc, elementwise, broadcast):
     same_shape.__name__, broadcasting.__name__ = name, broadcast_name
     same_shape.__doc__ = f"{doc} Both arrays have one shape; `{broadcast_name}` takes other shapes, too."
     broadcasting.__doc__ = f"{doc} The arrays broadcast: a size of 1 stands for any other."
-    operators = (op(name, aliases=elementwise[1:], same_shape=True)(same_shape), op(broadcast_name, aliases=broadcast[1:])(broadcasting))
+    traits = {"keeps_layout": True, "result_type": "inputs", **traits}
+    operators = (op(name, aliases=elementwise[1:], same_shape=True, **{**traits, **(same_shape_only or {})})(same_shape),
+                 op(broadcast_name, aliases=broadcast[1:], **traits)(broadcasting))
     operators[1].shape_rule(broadcast_rule)
     return operators
 
@@ -65,21 +68,24 @@ def _hypot(lhs, rhs):
 
 
 elementwise_pair(torch.add, "The sum.", ("elemwise_add", "_Plus", "_plus", "_add", "_sparse_elemwise_add"),
-                 ("broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"))
+                 ("broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"), arithmetic="add",
+                 amp="widest", same_shape_only={"overwritable": True, "complete_rule": True, "names_output": True})
 elementwise_pair(torch.sub, "The difference.", ("elemwise_sub", "_Minus", "_minus", "_sub", "_sparse_elemwise_sub"),
-                 ("broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus"))
+                 ("broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus"), amp="widest")
 elementwise_pair(torch.mul, "The product.", ("elemwise_mul", "_Mul", "_mul", "_sparse_elemwise_mul"),
-                 ("broadcast_mul", "_sparse_broadcast_mul"))
+                 ("broadcast_mul", "_sparse_broadcast_mul"), arithmetic="multiply", amp=("widest", "float32"),
+                 same_shape_only={"amp": "widest"})
 elementwise_pair(_divide, "The quotient; of integers cut off towards 0.", ("elemwise_div", "_Div", "_div", "_sparse_elemwise_div"),
-                 ("broadcast_div", "_sparse_broadcast_div"))
+                 ("broadcast_div", "_sparse_broadcast_div"), arithmetic="divide", amp="widest")
 _modulos = elementwise_pair(_modulo, "The rest of the division, with the sign of the divisor; 0 for a divisor of 0.", ("_mod", "_Mod"),
-                            ("broadcast_mod",))
-elementwise_pair(_power, "The first array to the power of the second.", ("_power", "_Power"), ("broadcast_power",))
-elementwise_pair(_hypot, "The length of the hypotenuse of a right triangle with these sides.", ("_hypot", "_Hypot"), ("broadcast_hypot",))
+                            ("broadcast_mod",), amp="widest")
+elementwise_pair(_power, "The first array to the power of the second.", ("_power", "_Power"), ("broadcast_power",), amp="float32")
+elementwise_pair(_hypot, "The length of the hypotenuse of a right triangle with these sides.", ("_hypot", "_Hypot"), ("broadcast_hypot",),
+                 amp="float32")
 _maximum = elementwise_pair(torch.maximum, "The larger of two values. The gradient of a tie goes to the first array.",
-                            ("_maximum", "_Maximum"), ("broadcast_maximum", "_npi_maximum"))
+                            ("_maximum", "_Maximum"), ("broadcast_maximum", "_npi_maximum"), amp="widest")
 _minimum = elementwise_pair(torch.minimum, "The smaller of two values. The gradient of a tie goes to the first array.",
-                            ("_minimum", "_Minimum"), ("broadcast_minimum", "_npi_minimum"))
+                            ("_minimum", "_Minimum"), ("broadcast_minimum", "_npi_minimum"), amp="widest")
 
 
 def _selection_gradient(out_grads, inputs, first):
@@ -100,7 +106,7 @@ for _operator in _minimum:
     _operator.gradient(lambda out_grads, inputs, outputs: _selection_gradient(out_grads, inputs, inputs[0] <= inputs[1]))
 
 
-@op("_grad_add", same_shape=True, no_gradient=True)
+@op("_grad_add", same_shape=True, no_gradient=True, keeps_layout=True, result_type="inputs")
 def grad_add(lhs, rhs):
     """The sum of two gradients of one array; graphs of MXNet's own backward passes contain it."""
     if lhs.shape != rhs.shape:
@@ -108,7 +114,7 @@ def grad_add(lhs, rhs):
     return torch.add(lhs, rhs)
 
 
-@op("_scatter_elemwise_div", same_shape=True)
+@op("_scatter_elemwise_div", same_shape=True, amp="widest")
 def scatter_elemwise_div(lhs, rhs):
     """The quotient; where `lhs` is sparse only of the rows that it stores."""
     if lhs.shape != rhs.shape:
@@ -116,7 +122,8 @@ def scatter_elemwise_div(lhs, rhs):
     return _divide(lhs, rhs)
 
 
-@op("add_n", aliases=("ElementWiseSum", "_sparse_add_n", "_sparse_ElementWiseSum"), same_shape=True, key_var_num_args="num_args")
+@op("add_n", aliases=("ElementWiseSum", "_sparse_add_n", "_sparse_ElementWiseSum"), same_shape=True, key_var_num_args="num_args", keeps_layout=True,
+    result_type="inputs", amp="widest")
 def add_n(*args):
     """The sum of any number of arrays of one shape.
 
@@ -147,7 +154,7 @@ def add_n(*args):
     return total
 
 
-@op("where", aliases=("_sparse_where",))
+@op("where", aliases=("_sparse_where",), amp="widest")
 def where(condition, x, y):
     """Elements of `x` where `condition` is not 0, of `y` elsewhere.
 
@@ -198,7 +205,7 @@ def _(in_types, out_types):
     return [in_types[0] or common, common, common], [common]
 
 
-@op("_contrib_allclose", no_gradient=True)
+@op("_contrib_allclose", no_gradient=True, amp=None)
 def allclose(a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True):
     """1 if all elements agree within ``atol + rtol * |b|``, otherwise 0, as one number of type uint8."""
     if a.shape != b.shape:

@@ -27,7 +27,7 @@ def _logical(function, combine, doc, name, old_name):
 
 
 def _register(compare, doc, name, old_name):
-    elementwise_pair(compare, f"1 where {doc}, 0 elsewhere.", (f"_{name}", old_name), (f"broadcast_{name}",))
+    elementwise_pair(compare, f"1 where {doc}, 0 elsewhere.", (f"_{name}", old_name), (f"broadcast_{name}",), amp="widest")
 
 
 _comparison(torch.eq, "both are equal", "equal", "_Equal")

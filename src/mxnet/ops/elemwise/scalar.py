@@ -6,7 +6,7 @@ from ..registry import op
 from ._common import truth, wrap_integer
 
 
-def _scalar(function, doc, name, *aliases):
+def _scalar(function, doc, name, *aliases, **traits):
     """Register ``function(tensor, number)``.
 
     The array's type wins: the number is converted to it, so that half of an integer array is zero. Booleans become int64.
@@ -24,7 +24,7 @@ def _scalar(function, doc, name, *aliases):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
-    operator = op(name, aliases=aliases, same_shape=True)(fn)
+    operator = op(name, aliases=aliases, same_shape=True, keeps_layout=True, result_type="data", **traits)(fn)
     operator.dtype_rule(_result_type)
     return operator
 
@@ -86,21 +86,21 @@ def _logic(with_false, with_true):
     return combine
 
 
-_scalar(torch.add, "x + scalar.", "_plus_scalar", "_PlusScalar")
+_scalar(torch.add, "x + scalar.", "_plus_scalar", "_PlusScalar", arithmetic="add")
 _scalar(torch.sub, "x - scalar.", "_minus_scalar", "_MinusScalar")
 _scalar(torch.rsub, "scalar - x.", "_rminus_scalar", "_RMinusScalar")
-_scalar(torch.mul, "x * scalar.", "_mul_scalar", "_MulScalar")
+_scalar(torch.mul, "x * scalar.", "_mul_scalar", "_MulScalar", arithmetic="multiply")
 _scalar(torch.mul, "The gradient that `_contrib_gradientmultiplier` passes on for the gradient x: x * scalar.",
-        "_contrib_backward_gradientmultiplier").no_gradient = True
-_scalar(_divide, "x / scalar.", "_div_scalar", "_DivScalar")
-_scalar(_divided_by, "scalar / x.", "_rdiv_scalar", "_RDivScalar")
+        "_contrib_backward_gradientmultiplier", amp=None).no_gradient = True
+_scalar(_divide, "x / scalar.", "_div_scalar", "_DivScalar", arithmetic="divide")
+_scalar(_divided_by, "scalar / x.", "_rdiv_scalar", "_RDivScalar", amp="float32")
 _scalar(_modulo, "The rest of x / scalar, with the sign of the scalar; 0 for a scalar of 0.", "_mod_scalar", "_ModScalar")
 _scalar(_rest_by, "The rest of scalar / x, with the sign of x; 0 where x is 0.", "_rmod_scalar", "_RModScalar")
-_scalar(_power, "x to the power of scalar.", "_power_scalar", "_PowerScalar")
-_scalar(_power_of, "scalar to the power of x.", "_rpower_scalar", "_RPowerScalar")
+_scalar(_power, "x to the power of scalar.", "_power_scalar", "_PowerScalar", amp="float32")
+_scalar(_power_of, "scalar to the power of x.", "_rpower_scalar", "_RPowerScalar", amp="float32")
 _scalar(torch.clamp_min, "max(x, scalar). The gradient of a tie goes to x.", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")
 _scalar(torch.clamp_max, "min(x, scalar). The gradient of a tie goes to x.", "_minimum_scalar", "_MinimumScalar", "_npi_minimum_scalar")
-_scalar(_hypot, "sqrt(x**2 + scalar**2).", "_hypot_scalar", "_HypotScalar", "_npi_hypot_scalar")
+_scalar(_hypot, "sqrt(x**2 + scalar**2).", "_hypot_scalar", "_HypotScalar", "_npi_hypot_scalar", amp="float32")
 _scalar(torch.add, "x + scalar; where x is sparse only in the rows that it stores.", "_scatter_plus_scalar")
 _scalar(torch.sub, "x - scalar; where x is sparse only in the rows that it stores.", "_scatter_minus_scalar")
 

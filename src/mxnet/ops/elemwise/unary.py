@@ -11,7 +11,7 @@ from ..shapes import unify
 from ._common import refuse_shapes, truth
 
 
-def _math(name, function, doc, aliases=None):
+def _math(name, function, doc, aliases=None, **traits):
     """Register ``function(tensor)`` as the operator `name`, by default with its alias in ``mx.nd.sparse``.
 
     Integers keep their type, as in MXNet's legacy operators: torch computes in floating point, the result is cut off.
@@ -22,7 +22,8 @@ def _math(name, function, doc, aliases=None):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
-    return op(name, aliases=(f"_sparse_{name}",) if aliases is None else aliases, same_shape=True)(fn)
+    return op(name, aliases=(f"_sparse_{name}",) if aliases is None else aliases, same_shape=True, keeps_layout=True,
+              result_type="data", **traits)(fn)
 
 
 def _round(data):
@@ -60,52 +61,53 @@ def _cbrt(data):
     return torch.copysign(data.abs().double().pow(1 / 3), data)
 
 
-_math("abs", torch.abs, "The absolute value.")
+_math("abs", torch.abs, "The absolute value.", method=True, amp=("inputs", "inputs"))
 _math("negative", torch.neg, "The value with the other sign.")
-_math("sign", torch.sign, "-1, 0 or 1.")
-_math("square", torch.square, "x squared.")
-_math("sqrt", torch.sqrt, "The square root; nan below 0.")
-_math("rsqrt", torch.rsqrt, "1 / sqrt(x).")
-_math("reciprocal", torch.reciprocal, "1 / x.", ())
-_cbrt_op = _math("cbrt", _cbrt, "The cubic root.")
-_rcbrt_op = _math("rcbrt", lambda data: _cbrt(data).reciprocal(), "1 / cbrt(x).", ())
+_math("sign", torch.sign, "-1, 0 or 1.", method=True)
+_math("square", torch.square, "x squared.", method=True, amp=("float32", "inputs"))
+_math("sqrt", torch.sqrt, "The square root; nan below 0.", method=True, amp=("inputs", "inputs"))
+_math("rsqrt", torch.rsqrt, "1 / sqrt(x).", method=True, amp="float32")
+_math("reciprocal", torch.reciprocal, "1 / x.", (), method=True, amp="float32")
+_cbrt_op = _math("cbrt", _cbrt, "The cubic root.", method=True)
+_rcbrt_op = _math("rcbrt", lambda data: _cbrt(data).reciprocal(), "1 / cbrt(x).", (), method=True, amp="float32")
 
-_math("exp", torch.exp, "e to the power of x.")
-_math("expm1", torch.expm1, "exp(x) - 1, exact for small x.")
-_math("log", torch.log, "The natural logarithm.")
-_math("log2", torch.log2, "The logarithm to base 2.")
-_math("log10", torch.log10, "The logarithm to base 10.")
-_math("log1p", torch.log1p, "log(1 + x), exact for small x.")
+_math("exp", torch.exp, "e to the power of x.", method=True, amp="float32")
+_math("expm1", torch.expm1, "exp(x) - 1, exact for small x.", method=True, amp="float32")
+_math("log", torch.log, "The natural logarithm.", method=True, amp="float32")
+_math("log2", torch.log2, "The logarithm to base 2.", method=True, amp="float32")
+_math("log10", torch.log10, "The logarithm to base 10.", method=True, amp="float32")
+_math("log1p", torch.log1p, "log(1 + x), exact for small x.", method=True, amp="float32")
 
-_math("sin", torch.sin, "The sine of an angle in radians.")
-_math("cos", torch.cos, "The cosine of an angle in radians.")
-_math("tan", torch.tan, "The tangent of an angle in radians.")
-_math("arcsin", torch.asin, "The angle in [-pi/2, pi/2] that has this sine.")
-_math("arccos", torch.acos, "The angle in [0, pi] that has this cosine.")
-_math("arctan", torch.atan, "The angle in (-pi/2, pi/2) that has this tangent.")
-_math("sinh", torch.sinh, "The hyperbolic sine.")
-_math("cosh", torch.cosh, "The hyperbolic cosine.")
-_math("tanh", torch.tanh, "The hyperbolic tangent.")
-_math("arcsinh", torch.asinh, "The inverse of sinh.")
-_math("arccosh", torch.acosh, "The inverse of cosh; nan below 1.")
-_math("arctanh", torch.atanh, "The inverse of tanh; nan outside of [-1, 1].")
-_math("degrees", torch.rad2deg, "Radians to degrees.")
-_math("radians", torch.deg2rad, "Degrees to radians.")
+_math("sin", torch.sin, "The sine of an angle in radians.", method=True)
+_math("cos", torch.cos, "The cosine of an angle in radians.", method=True)
+_math("tan", torch.tan, "The tangent of an angle in radians.", method=True, amp="float32")
+_math("arcsin", torch.asin, "The angle in [-pi/2, pi/2] that has this sine.", method=True, amp="float32")
+_math("arccos", torch.acos, "The angle in [0, pi] that has this cosine.", method=True, amp="float32")
+_math("arctan", torch.atan, "The angle in (-pi/2, pi/2) that has this tangent.", method=True)
+_math("sinh", torch.sinh, "The hyperbolic sine.", method=True, amp="float32")
+_math("cosh", torch.cosh, "The hyperbolic cosine.", method=True, amp="float32")
+_math("tanh", torch.tanh, "The hyperbolic tangent.", method=True, amp=("inputs", "inputs"))
+_math("arcsinh", torch.asinh, "The inverse of sinh.", method=True)
+_math("arccosh", torch.acosh, "The inverse of cosh; nan below 1.", method=True)
+_math("arctanh", torch.atanh, "The inverse of tanh; nan outside of [-1, 1].", method=True, amp="float32")
+_math("degrees", torch.rad2deg, "Radians to degrees.", method=True)
+_math("radians", torch.deg2rad, "Degrees to radians.", method=True)
 
-_math("round", _round, "The nearest integer; halves go away from zero.")
-_math("rint", _rint, "The nearest integer; halves go down.")
-_math("floor", torch.floor, "The largest integer that is not above x.")
-_math("ceil", torch.ceil, "The smallest integer that is not below x.")
-_math("trunc", torch.trunc, "x without its fraction.")
-_math("fix", torch.trunc, "The nearest integer towards zero.")
+_math("round", _round, "The nearest integer; halves go away from zero.", method=True)
+_math("rint", _rint, "The nearest integer; halves go down.", method=True)
+_math("floor", torch.floor, "The largest integer that is not above x.", method=True)
+_math("ceil", torch.ceil, "The smallest integer that is not below x.", method=True)
+_math("trunc", torch.trunc, "x without its fraction.", method=True)
+_math("fix", torch.trunc, "The nearest integer towards zero.", method=True)
 
-_math("relu", torch.relu, "max(x, 0).")
-_math("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).")
+_math("relu", torch.relu, "max(x, 0).", complete_rule=True, method=True, amp=("inputs", "inputs"))
+_math("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", method=True)
 _math("softsign", torch.nn.functional.softsign, "x / (1 + |x|).", ())
 _math("erf", torch.erf, "The error function.", ("_npx_erf",))
-_math("erfinv", torch.erfinv, "The inverse of erf; nan outside of [-1, 1].", ("_npx_erfinv",))
-_gamma_op = _math("gamma", _gamma, "The gamma function.", ("_npx_gamma", "_sparse_gamma"))
-_gammaln_op = _math("gammaln", torch.lgamma, "The logarithm of the absolute value of the gamma function.", ("_npx_gammaln", "_sparse_gammaln"))
+_math("erfinv", torch.erfinv, "The inverse of erf; nan outside of [-1, 1].", ("_npx_erfinv",), amp="float32")
+_gamma_op = _math("gamma", _gamma, "The gamma function.", ("_npx_gamma", "_sparse_gamma"), amp="float32")
+_gammaln_op = _math("gammaln", torch.lgamma, "The logarithm of the absolute value of the gamma function.", ("_npx_gammaln", "_sparse_gammaln"),
+                    amp="float32")
 _math("logical_not", _logical_not, "1 where x is 0, 0 elsewhere, in the type of x.", ())
 
 
@@ -135,13 +137,13 @@ def _(out_grads, inputs, outputs):
     return out_grads[0] * _digamma(inputs[0])
 
 
-@op("_copy", aliases=("identity", "_copyto", "_npi_copyto"), same_shape=True)
+@op("_copy", aliases=("identity", "_copyto", "_npi_copyto"), same_shape=True, keeps_layout=True, result_type="data")
 def identity(data):
     """A copy."""
     return data.clone()
 
 
-@op("BlockGrad", aliases=("stop_gradient", "_sparse_stop_gradient"), same_shape=True)
+@op("BlockGrad", aliases=("stop_gradient", "_sparse_stop_gradient"), same_shape=True, keeps_layout=True, result_type="data", stops_gradient=True)
 def block_grad(data):
     """A copy that no gradient flows through: what it was computed from is constant to everything behind it.
 
@@ -158,7 +160,7 @@ def block_grad(data):
     return data.detach().clone()
 
 
-@op("make_loss", aliases=("_sparse_make_loss",), same_shape=True, loss=True)
+@op("make_loss", aliases=("_sparse_make_loss",), same_shape=True, loss=True, names_output=True, amp="float32")
 def make_loss(data):
     """Declare `data` a loss: its gradient is 1 whatever arrives from above.
 
@@ -180,19 +182,19 @@ def identity_with_attr_like_rhs(lhs, rhs):
     return lhs.clone()
 
 
-@op("zeros_like", aliases=("_sparse_zeros_like",), same_shape=True)
+@op("zeros_like", aliases=("_sparse_zeros_like",), same_shape=True, keeps_layout=True, result_type="data", method=True)
 def zeros_like(data):
     """Zeros in the shape and type of `data`."""
     return torch.zeros_like(data)
 
 
-@op("ones_like", same_shape=True)
+@op("ones_like", same_shape=True, keeps_layout=True, result_type="data", method=True)
 def ones_like(data):
     """Ones in the shape and type of `data`."""
     return torch.ones_like(data)
 
 
-@op("Cast", aliases=("cast", "_npi_cast", "_npx_cast"), same_shape=True)
+@op("Cast", aliases=("cast", "_npi_cast", "_npx_cast"), same_shape=True, keeps_layout=True, converts=True)
 def cast(data, *, dtype: DType):
     """Convert to another type. Floating-point numbers are cut off towards zero when they become integers.
 
@@ -212,7 +214,7 @@ def _(in_types, out_types, *, dtype):
 _MIXED = (torch.float32, torch.float16, torch.bfloat16)  # what mixed precision converts; other types stay as they are
 
 
-@op("amp_cast", same_shape=True)
+@op("amp_cast", same_shape=True, keeps_layout=True, amp="cast")
 def amp_cast(data, *, dtype: DType):
     """Convert float32, float16 and bfloat16 to another type, for mixed precision; leave other types as they are."""
     return data.to(dtype, copy=True) if data.dtype in _MIXED else data.clone()
@@ -224,7 +226,7 @@ def _(in_types, out_types, *, dtype):
     return in_types, [dtype if given in _MIXED else given or out_types[0]]
 
 
-@op("amp_multicast", num_outputs=lambda attributes: attributes["num_outputs"], key_var_num_args="num_outputs")
+@op("amp_multicast", num_outputs=lambda attributes: attributes["num_outputs"], key_var_num_args="num_outputs", amp="cast")
 def amp_multicast(*data, num_outputs: int, cast_narrow: bool = False):
     """Convert float32, float16 and bfloat16 to the widest of their types, or the narrowest if `cast_narrow`.
 
@@ -258,7 +260,7 @@ def _(in_types, out_types, *, num_outputs, cast_narrow):
     return in_types, [dtype if t in _MIXED else t for t in in_types]
 
 
-@op("clip", aliases=("_npi_clip", "_sparse_clip"), same_shape=True)
+@op("clip", aliases=("_npi_clip", "_sparse_clip"), same_shape=True, keeps_layout=True, result_type="data", method=True, amp=("inputs", "inputs"))
 def clip(data, *, a_min: float, a_max: float):
     """Limit values to the range from `a_min` to `a_max`; both borders let the gradient through.
 
@@ -277,7 +279,7 @@ def clip(data, *, a_min: float, a_max: float):
     return torch.clamp(data, a_min, a_max)
 
 
-@op("smooth_l1", aliases=("_npx_smooth_l1",), same_shape=True)
+@op("smooth_l1", aliases=("_npx_smooth_l1",), same_shape=True, amp="float32")
 def smooth_l1(data, *, scalar: float = 1.0):
     """The loss of Fast R-CNN: ``(scalar * x)**2 / 2`` where ``|x| < 1 / scalar**2``, ``|x| - 0.5 / scalar**2`` elsewhere.
 

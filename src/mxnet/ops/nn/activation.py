@@ -13,7 +13,7 @@ _ACTIVATIONS = {"relu": torch.relu, "sigmoid": torch.sigmoid, "softrelu": torch.
                 "softsign": torch.nn.functional.softsign, "tanh": torch.tanh}
 
 
-@op("Activation", aliases=("_npx_activation",), same_shape=True)
+@op("Activation", aliases=("_npx_activation",), same_shape=True, keeps_layout=True, result_type="data", complete_rule=True, names_output=True)
 def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"]):
     """Apply one of the classic activation functions: ``softrelu`` is ``log(1 + exp(x))``, ``softsign`` is ``x / (1 + |x|)``.
 
@@ -26,7 +26,7 @@ def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsi
     return _ACTIVATIONS[act_type](data)
 
 
-@op("hard_sigmoid", same_shape=True)
+@op("hard_sigmoid", same_shape=True, keeps_layout=True, result_type="data")
 def hard_sigmoid(data, *, alpha: float = 0.2, beta: float = 0.5):
     """``alpha * x + beta``, clipped to the range from 0 to 1: a sigmoid made of straight lines.
 
@@ -64,7 +64,8 @@ def _slopes_shape(gamma, data):
 
 @op("LeakyReLU", aliases=("_npx_leaky_relu",), inputs_rule=_leaky_inputs, output_names=("output", "mask"),
     initial={"gamma": ["Constant", {"value": 0.25}]},
-    num_outputs=lambda attributes: 2 if attributes["act_type"] == "rrelu" else 1)
+    num_outputs=lambda attributes: 2 if attributes["act_type"] == "rrelu" else 1, draws=lambda a: a["act_type"] == "rrelu" and a["training"],
+    keeps_layout=True, result_type="data", names_input=True, names_output=True)
 def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky", slope: float = 0.25,
                lower_bound: float = 0.125, upper_bound: float = 0.334, training: Training = False):
     """Variants of ReLU that let something through below zero. The result has the shape of `data` (N, C, ...).

@@ -23,7 +23,7 @@ def _pass_gradient(out_grads, inputs, outputs, **_):
     return out_grads[0].clone()
 
 
-@op("_contrib_round_ste", aliases=("_sparse__contrib_round_ste",), same_shape=True)
+@op("_contrib_round_ste", aliases=("_sparse__contrib_round_ste",), same_shape=True, amp=None)
 def round_ste(data):
     """Round to the nearest integer, halves away from zero; the gradient passes unchanged (straight through, Bengio et al. 2013).
 
@@ -41,7 +41,7 @@ def round_ste(data):
     return torch.trunc(data + torch.sign(data) * 0.5).to(data.dtype)
 
 
-@op("_contrib_sign_ste", aliases=("_sparse__contrib_sign_ste",), same_shape=True)
+@op("_contrib_sign_ste", aliases=("_sparse__contrib_sign_ste",), same_shape=True, amp=None)
 def sign_ste(data):
     """The sign, -1, 0 or 1; the gradient passes unchanged (straight through, Bengio et al. 2013).
 
@@ -88,7 +88,7 @@ def _gradient_multiplier_gradient(out_grads, inputs, outputs, *, scalar=1.0, is_
     return out_grads[0] * scalar
 
 
-@op("_contrib_count_sketch")
+@op("_contrib_count_sketch", names_output=True, amp="float32")
 def count_sketch(data, h, s, *, out_dim: int, processing_batch_size: int = 32):
     """Project the last axis of `data` (N, d) or (N, a, b, d) to `out_dim` sums: element i is added to sum ``h[0, i]`` with the sign ``s[0, i]``.
 
@@ -125,7 +125,7 @@ def _count_sketch_shape_rule(in_shapes, out_shapes, *, out_dim, **_):
     return in_shapes, out_shapes
 
 
-@op("_contrib_fft")
+@op("_contrib_fft", names_output=True, amp="float32")
 def fft(data, *, compute_size: int = 128):
     """The Fourier transform along the last axis (..., d): real and imaginary parts interleaved, (..., 2 * d).
 
@@ -140,7 +140,7 @@ def fft(data, *, compute_size: int = 128):
     return torch.view_as_real(torch.fft.fft(data, dim=-1)).flatten(-2)
 
 
-@op("_contrib_ifft")
+@op("_contrib_ifft", names_output=True)
 def ifft(data, *, compute_size: int = 128):
     """The real part of the inverse Fourier transform along the last axis: interleaved complex numbers (..., 2 * d) to (..., d).
 
@@ -180,7 +180,7 @@ def _ifft_shape_rule(in_shapes, out_shapes, **_):
     return in_shapes, out_shapes
 
 
-@op("_contrib_hawkesll", num_outputs=2, output_names=("output", "out_state"))
+@op("_contrib_hawkesll", num_outputs=2, output_names=("output", "out_state"), names_output=True, amp="float32")
 def hawkes_log_likelihood(lda, alpha, beta, state, lags, marks, valid_length, max_time):
     """The log likelihood (N,) of N marked point processes that excite themselves, and their memory (N, K) at `max_time`.
 

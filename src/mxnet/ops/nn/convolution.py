@@ -26,7 +26,8 @@ Layout = Optional[Literal["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"]]
 Tuning = Optional[Literal["off", "limited_workspace", "fastest"]]
 
 
-@op("Convolution", aliases=("_npx_convolution",), inputs_rule=bias_inputs)
+@op("Convolution", aliases=("_npx_convolution",), inputs_rule=bias_inputs, result_type="inputs", overwritable=True, heavy=True, complete_rule=True,
+    names_output=True, amp=("low", "low"))
 def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: AtLeast1,
                 num_group: int = 1, workspace: int = 1024, no_bias: bool = False, cudnn_tune: Tuning = None, cudnn_off: bool = False,
                 layout: Layout = None):
@@ -124,7 +125,7 @@ convolution.shape_rule(_convolution_shape_rule)
 convolution.dtype_rule(same_type)
 
 # The operator of MXNet before 0.9, kept for old files; the same mathematics.
-convolution_v1 = op("Convolution_v1", inputs_rule=bias_inputs)(convolution.raw)
+convolution_v1 = op("Convolution_v1", inputs_rule=bias_inputs, names_output=True, amp="float32")(convolution.raw)
 convolution_v1.shape_rule(_convolution_shape_rule)
 convolution_v1.dtype_rule(same_type)
 
@@ -146,7 +147,8 @@ def _transposed_padding(sizes, kernel, stride, dilate, pad, adj, target_shape):
     return tuple(pads), tuple(adjs)
 
 
-@op("Deconvolution", aliases=("_npx_deconvolution",), inputs_rule=bias_inputs)
+@op("Deconvolution", aliases=("_npx_deconvolution",), inputs_rule=bias_inputs, result_type="inputs", overwritable=True, heavy=True,
+    names_output=True, amp="low")
 def deconvolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), adj: Shape = (),
                   target_shape: Shape = (), num_filter: AtLeast1, num_group: int = 1, workspace: int = 512, no_bias: bool = True,
                   cudnn_tune: Tuning = None, cudnn_off: bool = False, layout: Layout = None):

@@ -69,7 +69,9 @@ _MOVING = {"mutates": ("moving_mean", "moving_var"), "num_outputs": _moment_outp
            "initial": {"moving_mean": ["zero", {}], "moving_var": ["one", {}]}}
 
 
-@op("BatchNorm", aliases=("_npx_batch_norm", "CuDNNBatchNorm"), **_MOVING)
+@op("BatchNorm", aliases=("_npx_batch_norm", "CuDNNBatchNorm"), **_MOVING, keeps_layout=lambda a: a["axis"] == 1 and not a["output_mean_var"],
+    result_type="data", overwritable=lambda a: not a["output_mean_var"], heavy=True, complete_rule="mixed", names_output=True,
+    amp=("inputs", "inputs"))
 def batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1, cudnn_off: bool = False,
                min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None, training: Training = False):
@@ -99,7 +101,7 @@ def batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3,
                        training)
 
 
-@op("_contrib_BatchNormWithReLU", **_MOVING)
+@op("_contrib_BatchNormWithReLU", **_MOVING, names_output=True, amp=None)
 def batch_norm_with_relu(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                          use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1, cudnn_off: bool = False,
                          min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None, training: Training = False):
@@ -119,7 +121,7 @@ def batch_norm_with_relu(data, gamma, beta, moving_mean, moving_var, *, eps: flo
     return (torch.relu(found[0]), *found[1:]) if output_mean_var else torch.relu(found)
 
 
-@op("BatchNorm_v1", **_MOVING)
+@op("BatchNorm_v1", **_MOVING, names_output=True)
 def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                   use_global_stats: bool = False, output_mean_var: bool = False, training: Training = False):
     """The batch normalization of MXNet before 0.9, kept for old files: axis 1 only, and `output_mean_var` returns the plain variance.
@@ -137,7 +139,7 @@ def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e
                        training, inverse_deviation=False)
 
 
-@op("_contrib_SyncBatchNorm", **_MOVING)
+@op("_contrib_SyncBatchNorm", **_MOVING, names_output=True, amp="float32")
 def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                     use_global_stats: bool = False, output_mean_var: bool = False, ndev: AtLeast0 = 1, key: str, training: Training = False):
     """`BatchNorm` that is meant to take its statistics over `ndev` devices which share a `key`.
@@ -172,7 +174,8 @@ def _moments(data, axes, eps):
     return mean.to(data.dtype), (var + eps).sqrt_().to(data.dtype)
 
 
-@op("LayerNorm", aliases=("_npx_layer_norm",), num_outputs=_moment_outputs, output_names=("output", "mean", "std"))
+@op("LayerNorm", aliases=("_npx_layer_norm",), num_outputs=_moment_outputs, output_names=("output", "mean", "std"), heavy=True, names_output=True,
+    amp="float32")
 def layer_norm(data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False):
     """Normalize along `axis` to mean 0 and variance 1, then scale by `gamma` and shift by `beta`, both of that axis's size (Ba et al. 2016).
 
@@ -208,7 +211,7 @@ def _layer_norm_shape_rule(in_shapes, out_shapes, *, axis, **_):
     return in_shapes, out_shapes
 
 
-@op("GroupNorm", num_outputs=_moment_outputs, output_names=("output", "mean", "std"))
+@op("GroupNorm", num_outputs=_moment_outputs, output_names=("output", "mean", "std"), names_output=True, amp="float32")
 def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, output_mean_var: bool = False):
     """Normalize each of `num_groups` groups of channels of `data` (N, C, ...) to mean 0 and variance 1, then scale and shift it (Wu, He 2018).
 
@@ -249,7 +252,7 @@ def _group_norm_shape_rule(in_shapes, out_shapes, *, num_groups, **_):
     return in_shapes, out_shapes
 
 
-@op("InstanceNorm")
+@op("InstanceNorm", names_output=True, amp="float32")
 def instance_norm(data, gamma, beta, *, eps: float = 1e-3):
     """Normalize each channel of each instance of `data` (N, C, ...) to mean 0 and variance 1, then scale and shift it (Ulyanov et al. 2016).
 
@@ -288,7 +291,7 @@ for _operator in (layer_norm, group_norm, instance_norm):
     _operator.dtype_rule(same_type)
 
 
-@op("L2Normalization", same_shape=True)
+@op("L2Normalization", same_shape=True, names_output=True, amp="float32")
 def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "instance", "spatial"] = "instance"):
     """Divide `data` (N, C, ...) by ``sqrt(sum(x ** 2) + eps)``.
 
@@ -314,7 +317,7 @@ def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "inst
     return data / (total + eps).sqrt()
 
 
-@op("LRN", same_shape=True)
+@op("LRN", same_shape=True, names_input=True, names_output=True, amp=("float32", "inputs"))
 def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, nsize: int):
     """Local response normalization: ``x / (knorm + alpha / nsize * sum(x ** 2)) ** beta`` (Krizhevsky et al. 2012).
 

@@ -23,7 +23,7 @@ def _log_loss_gradient(out, label, ignore_label, smooth_alpha):
     return grad
 
 
-@op("SoftmaxOutput", aliases=("Softmax",), loss=True)
+@op("SoftmaxOutput", aliases=("Softmax",), loss=True, names_output=True, amp="float32")
 def softmax_output(data, label, *, grad_scale: float = 1.0, ignore_label: float = -1.0, multi_output: bool = False,
                    use_ignore: bool = False, preserve_shape: bool = False, normalization: Literal["batch", "null", "valid"] = "null",
                    out_grad: bool = False, smooth_alpha: Fraction = 0.0):
@@ -156,7 +156,7 @@ def _regression(name, aliases, predict, residual, doc, shown, sent):
     >>> prediction.asnumpy().round(2), x.grad.asnumpy().round(2)
     (array([[{shown}]], dtype=float32), array([[{sent}]], dtype=float32))
     """
-    layer = op(name, aliases=aliases, loss=True)(forward)
+    layer = op(name, aliases=aliases, loss=True, amp="float32")(forward)
 
     @layer.gradient
     def gradient(out_grads, inputs, outputs, *, grad_scale=1.0):
@@ -182,7 +182,7 @@ logistic_regression_output = _regression(
     "The sigmoid of `data`; the gradient is that of the binary cross entropy with `label`.", "0.5 , 0.88", "0.  , 0.44")
 
 
-@op("SVMOutput", loss=True)
+@op("SVMOutput", loss=True, names_output=True, amp="float32")
 def svm_output(data, label, *, margin: float = 1.0, regularization_coefficient: float = 1.0, use_linear: bool = False):
     """Pass the scores `data` (N, C) on; the gradient is that of a one-against-all hinge loss with the class numbers `label` (N,).
 
@@ -235,7 +235,7 @@ def _svm_output_shape_rule(in_shapes, out_shapes, **_):
 svm_output.dtype_rule(same_type)
 
 
-@op("MakeLoss", loss=True, same_shape=True)
+@op("MakeLoss", loss=True, same_shape=True, names_output=True, amp="float32")
 def make_loss_output(data, *, grad_scale: float = 1.0, valid_thresh: float = 0.0,
                      normalization: Literal["batch", "null", "valid"] = "null"):
     """Pass `data` on as a loss: its gradient is `grad_scale`, whatever comes from above.
@@ -265,7 +265,7 @@ def _make_loss_gradient(out_grads, inputs, outputs, *, grad_scale=1.0, valid_thr
     return torch.full_like(data, grad_scale * data.shape[-1] / data.numel() if normalization == "batch" else grad_scale)
 
 
-@op("IdentityAttachKLSparseReg", mutates=("moving_avg",), initial={"moving_avg": ["zero", {}]})
+@op("IdentityAttachKLSparseReg", mutates=("moving_avg",), initial={"moving_avg": ["zero", {}]}, names_output=True, amp="float32")
 def identity_attach_kl_sparse_reg(data, moving_avg, *, sparseness_target: Fraction = 0.1, penalty: float = 0.001, momentum: Fraction = 0.9):
     """Pass `data` (N, C, ...), activations between 0 and 1, on; the gradient gains a penalty that draws their mean to `sparseness_target`.
 

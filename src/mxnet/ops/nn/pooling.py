@@ -96,7 +96,8 @@ def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pa
     return total if pool_type == "sum" or p == 1 else _root(total, p)
 
 
-@op("Pooling", aliases=("_npx_pooling",))
+@op("Pooling", aliases=("_npx_pooling",), keeps_layout=lambda a: a["layout"] in (None, "NCHW"), result_type="data", heavy=True, complete_rule=True,
+    names_input=True, names_output=True, amp=("inputs", "inputs"))
 def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", "sum"] = "max", global_pool: bool = False,
             cudnn_off: bool = False, pooling_convention: Literal["full", "same", "valid"] = "valid", stride: Shape = (), pad: Shape = (),
             p_value: Optional[int] = None, count_include_pad: Optional[bool] = None, layout: _Layout = None):
@@ -185,7 +186,7 @@ def _pooling_shape_rule(in_shapes, out_shapes, *, kernel, pool_type, global_pool
 pooling.shape_rule(_pooling_shape_rule)
 
 
-@op("Pooling_v1")
+@op("Pooling_v1", names_output=True)
 def pooling_v1(data, *, kernel: Shape = (), pool_type: Literal["avg", "max", "sum"] = "max", global_pool: bool = False,
                pooling_convention: Literal["full", "valid"] = "valid", stride: Shape = (), pad: Shape = ()):
     """The pooling of MXNet before 0.9, kept for old files, over `data` (N, C, H, W).

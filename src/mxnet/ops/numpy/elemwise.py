@@ -109,7 +109,7 @@ def constraint_check(input, *, msg: str = "Constraint violated."):
 
 # -- two arrays ----------------------------------------------------------------------------------------------------------
 
-def _binary(name, function, doc, integers_mix=False, types_mix=True, inputs=("lhs", "rhs")):
+def _binary(name, function, doc, integers_mix=False, types_mix=True, inputs=("lhs", "rhs"), **traits):
     """Register ``_npi_<name>`` over two arrays that broadcast.
 
     Types other than the same one may be mixed as in MXNet: floating-point numbers with anything, integers with each other only where
@@ -130,7 +130,7 @@ def _binary(name, function, doc, integers_mix=False, types_mix=True, inputs=("lh
             return compute(x1, x2)
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = f"{doc} The arrays broadcast."
-    operator = op(full)(fn)
+    operator = op(full, **traits)(fn)
     operator.shape_rule(broadcast_rule)
     operator.dtype_rule(promoted)
     return operator
@@ -166,7 +166,7 @@ def _power(a, b):
     return _legacy_power(a, b)
 
 
-_binary("add", torch.add, "The sum; of booleans the disjunction.", integers_mix=True)
+_binary("add", torch.add, "The sum; of booleans the disjunction.", integers_mix=True, arithmetic="add")
 _binary("subtract", _subtract, "The difference.")
 _binary("multiply", torch.mul, "The product; of booleans the conjunction.", integers_mix=True)
 _binary("mod", _modulo, "The rest of the division, with the sign of the divisor; 0 for a divisor of 0.")

@@ -24,7 +24,7 @@ def _single(a):
 
 # -- products ------------------------------------------------------------------------------------------------------------
 
-@op("_np_dot")
+@op("_np_dot", heavy=True)
 def dot(a, b):
     """The product over the last axis of `a` and the last but one of `b` (its only one, for vectors); numbers multiply."""
     require_float("_np_dot", a, b)
@@ -40,7 +40,7 @@ def dot(a, b):
     return torch.tensordot(a, b, ([-1], [max(b.dim() - 2, 0)]))
 
 
-@op("_npi_matmul")
+@op("_npi_matmul", heavy=True)
 def matmul(a, b):
     """The matrix products; vectors count as a row or a column, and batches broadcast."""
     require_float("_npi_matmul", a, b)

@@ -106,7 +106,7 @@ def _two_parameters(name, first, second, compute, doc, batch=False, check=None):
             return fn(_parameters((input1, input2), {"loc": loc, "scale": scale}, device), size, dtype, device)
     operator.__name__ = operator.__qualname__ = name
     operator.__doc__ = doc
-    operator = op(f"_npi_{name}", inputs_rule=_inputs_where_none(first, second))(operator)
+    operator = op(f"_npi_{name}", inputs_rule=_inputs_where_none(first, second), draws=True)(operator)
 
     @operator.dtype_rule
     def _(in_types, out_types, *, dtype, **_):
@@ -141,7 +141,7 @@ def _location_scale(name, noise, doc):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
-    op(f"_npi_{name}", inputs_rule=_inputs_where_none("loc", "scale"))(fn).dtype_rule(result_is(torch.float32))
+    op(f"_npi_{name}", inputs_rule=_inputs_where_none("loc", "scale"), draws=True)(fn).dtype_rule(result_is(torch.float32))
 
 
 def _logistic(shape, device):
@@ -162,7 +162,7 @@ def _scaled(name, noise, doc):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
-    op(f"_npi_{name}", inputs_rule=_inputs_where_none("scale"))(fn).dtype_rule(result_is(torch.float32))
+    op(f"_npi_{name}", inputs_rule=_inputs_where_none("scale"), draws=True)(fn).dtype_rule(result_is(torch.float32))
 
 
 _scaled("exponential", _exponential_numbers, "Exponentially distributed numbers with the mean `scale`.")
@@ -177,7 +177,7 @@ def _shaped(name, compute, doc):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
-    op(f"_npi_{name}", inputs_rule=_inputs_where_none("a"))(fn).dtype_rule(result_is(torch.float32))
+    op(f"_npi_{name}", inputs_rule=_inputs_where_none("a"), draws=True)(fn).dtype_rule(result_is(torch.float32))
 
 
 _shaped("weibull", lambda e, a: torch.pow(e, 1 / a), "Numbers of the Weibull distribution with the shape `a`.")
@@ -185,7 +185,7 @@ _shaped("pareto", lambda e, a: torch.expm1(e / a), "Numbers of the Pareto II (Lo
 _shaped("powerd", lambda e, a: torch.pow(-torch.expm1(-e), 1 / a), "Numbers in [0, 1] with the density a * x**(a - 1).")
 
 
-@op("_npi_gamma", inputs_rule=_inputs_where_none("shape", "scale"))
+@op("_npi_gamma", inputs_rule=_inputs_where_none("shape", "scale"), draws=True)
 def gamma(input1=None, input2=None, *, shape: Optional[float] = None, scale: Optional[float] = None, size: Optional[Shape] = None,
           dtype: _Real = "float32", device: Device = None):
     """Numbers of the gamma distribution; its mean is ``shape * scale``."""
@@ -208,7 +208,7 @@ def _(in_types, out_types, *, dtype, **_):
 
 
 @op("_npi_bernoulli", no_gradient=True,
-    inputs_rule=lambda attributes: ("input1",) if attributes["prob"] is None and attributes["logit"] is None else ())
+    inputs_rule=lambda attributes: ("input1",) if attributes["prob"] is None and attributes["logit"] is None else (), draws=True)
 def bernoulli(input1=None, *, prob: Optional[float] = None, logit: Optional[float] = None, size: Optional[Shape] = None,
               dtype: Literal["bool", "float16", "float32", "float64", "int32", "uint8"] = "float32", is_logit: bool = False,
               device: Device = None):
@@ -229,7 +229,7 @@ def _(in_types, out_types, *, dtype, **_):
     return [t or torch.float32 for t in in_types], [dtypes.NAME_TO_TORCH[dtype]]
 
 
-@op("_npi_multinomial", no_gradient=True, inputs_rule=lambda attributes: ("a",) if attributes["pvals"] is None else ())
+@op("_npi_multinomial", no_gradient=True, inputs_rule=lambda attributes: ("a",) if attributes["pvals"] is None else (), draws=True)
 def multinomial(a=None, *, n: int, pvals: Optional[Floats] = None, size: Optional[Shape] = None,
                 device: Device = None):
     """How often each outcome occurs in `n` experiments, as int64; the last axis holds the outcomes."""
@@ -255,7 +255,7 @@ multinomial.dtype_rule(result_is(torch.int64))
 
 
 @op("_npi_choice", no_gradient=True,
-    inputs_rule=lambda attributes: ("input1", "input2")[:(attributes["a"] is None) + attributes["weighted"]])
+    inputs_rule=lambda attributes: ("input1", "input2")[:(attributes["a"] is None) + attributes["weighted"]], draws=True)
 def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[Shape] = None, replace: bool = True, weighted: bool = False,
            device: Device = None):
     """Random indices below `a`, or of the first axis of the array that stands for it; `weighted` by the probabilities that follow."""
@@ -286,7 +286,7 @@ def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[
 choice.dtype_rule(result_is(torch.int64))
 
 
-@op("_npi_mvn_fallback", no_gradient=True)
+@op("_npi_mvn_fallback", no_gradient=True, draws=True)
 def multivariate_normal(mean, cov, *, size: Optional[Shape] = None):
     """Normally distributed vectors: means (..., N), covariances (..., N, N); `size` stands before the axes these broadcast to."""
     batch = torch.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])

@@ -10,20 +10,20 @@ _legacy = {name: get(name).fn for name in ("_plus_scalar", "_minus_scalar", "_rm
                                            "_power_scalar", "_rpower_scalar")}
 
 
-def _as_legacy(name, of, doc):
+def _as_legacy(name, of, doc, **traits):
     """Register ``_npi_<name>_scalar``, which computes what the legacy operator `of` does."""
     legacy = _legacy[of]
 
     def fn(data, *, scalar: float = 1.0, is_int: bool = True):
         return legacy(data, scalar=scalar, is_int=is_int)
 
-    _register(name, fn, doc)
+    _register(name, fn, doc, **traits)
 
 
-def _register(name, fn, doc):
+def _register(name, fn, doc, **traits):
     fn.__name__ = fn.__qualname__ = f"{name}_scalar"
     fn.__doc__ = doc
-    operator = op(f"_npi_{name}_scalar", same_shape=True)(fn)
+    operator = op(f"_npi_{name}_scalar", same_shape=True, **traits)(fn)
     operator.dtype_rule(get("_plus_scalar").dtype_inference)
     return operator
 
@@ -31,7 +31,7 @@ def _register(name, fn, doc):
 _as_legacy("add", "_plus_scalar", "x + scalar.")
 _as_legacy("subtract", "_minus_scalar", "x - scalar.")
 _as_legacy("rsubtract", "_rminus_scalar", "scalar - x.")
-_as_legacy("multiply", "_mul_scalar", "x * scalar.")
+_as_legacy("multiply", "_mul_scalar", "x * scalar.", arithmetic="multiply")
 _as_legacy("mod", "_mod_scalar", "The rest of x / scalar, with the sign of the scalar; 0 for a scalar of 0.")
 _as_legacy("rmod", "_rmod_scalar", "The rest of scalar / x, with the sign of x; 0 where x is 0.")
 _as_legacy("power", "_power_scalar", "x to the power of scalar.")
@@ -42,11 +42,11 @@ def _floating(data):
     return data if data.is_floating_point() else data.float()
 
 
-def _quotient(name, function, doc):
+def _quotient(name, function, doc, **traits):
     def fn(data, *, scalar: float = 1.0, is_int: bool = True):
         return function(_floating(data), scalar)
 
-    operator = _register(name, fn, doc)
+    operator = _register(name, fn, doc, **traits)
 
     @operator.dtype_rule
     def _(in_types, out_types, **_):
@@ -54,7 +54,7 @@ def _quotient(name, function, doc):
         return [given or out_types[0]], [torch.float32 if given is not None and not given.is_floating_point else given or out_types[0]]
 
 
-_quotient("true_divide", torch.div, "x / scalar; of integers in float32.")
+_quotient("true_divide", torch.div, "x / scalar; of integers in float32.", arithmetic="divide")
 _quotient("rtrue_divide", lambda data, scalar: torch.reciprocal(data) * scalar if scalar != 1 else torch.reciprocal(data),
           "scalar / x; of integers in float32.")
 

@@ -6,7 +6,7 @@ from ..registry import op
 from ..shapes import unify
 
 
-@op("multi_sum_sq", no_gradient=True)
+@op("multi_sum_sq", no_gradient=True, amp=None)
 def multi_sum_sq(*data, num_arrays: int):
     """The sum of the squares of each array, all in one float32 vector.
 
@@ -24,7 +24,7 @@ def _(in_shapes, out_shapes, *, num_arrays):
     return in_shapes, [unify(out_shapes[0], (num_arrays,))]
 
 
-@op("multi_lars", same_shape=True, no_gradient=True)
+@op("multi_lars", same_shape=True, no_gradient=True, amp=None)
 def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: float, eps: float, rescale_grad: float = 1.0):
     """The learning rates of LARS: each one times ``eta * |w| / (|g| * rescale_grad + wd * |w| + eps)``.
 
@@ -90,7 +90,7 @@ for _operator in (all_finite, multi_all_finite, multi_sum_sq):
     _operator.dtype_rule(_float32_result)
 
 
-@op("reset_arrays", num_outputs=0, mutates=("data",), no_gradient=True)
+@op("reset_arrays", num_outputs=0, mutates=("data",), no_gradient=True, amp=None)
 def reset_arrays(*data, num_arrays: int):
     """Fill arrays with zeros, in place.
 

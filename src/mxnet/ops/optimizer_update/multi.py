@@ -9,13 +9,13 @@ from . import rules
 from .single import require_one_shape, store, usable_scale
 
 
-def _multi(name, stride, *, count="num_weights", single_precision=False, extra=0):
+def _multi(name, stride, *, count="num_weights", single_precision=False, extra=0, **traits):
     """Register an update of ``attributes[count]`` weights with `stride` inputs each, and `extra` inputs for all of them after these.
 
     With `single_precision` what follows weight and gradient is float32.
     """
     def register(fn):
-        operator = op(name, num_outputs=lambda attributes: attributes[count], mutates=("data",), no_gradient=True)(fn)
+        operator = op(name, num_outputs=lambda attributes: attributes[count], mutates=("data",), no_gradient=True, **traits)(fn)
 
         @operator.shape_rule
         def _(in_shapes, out_shapes, **attributes):
@@ -113,14 +113,14 @@ def _preloaded(name, data, n, stride):
     return groups, lrs.tolist(), wds.tolist()
 
 
-@_multi("preloaded_multi_sgd_update", 2, extra=2)
+@_multi("preloaded_multi_sgd_update", 2, extra=2, amp=None)
 def preloaded_multi_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
     """`multi_sgd_update` with the learning rates and the weight decays as the last two inputs."""
     groups, lrs, wds = _preloaded("preloaded_multi_sgd_update", data, num_weights, 2)
     return _results([rules.sgd(w, g, lr, wd, rescale_grad, clip_gradient) for (w, g), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("preloaded_multi_sgd_mom_update", 3, extra=2)
+@_multi("preloaded_multi_sgd_mom_update", 3, extra=2, amp=None)
 def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                                    num_weights: int = 1):
     """`multi_sgd_mom_update` with the learning rates and the weight decays as the last two inputs."""
@@ -129,7 +129,7 @@ def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: f
                      for (w, g, m), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("preloaded_multi_mp_sgd_update", 3, single_precision=True, extra=2)
+@_multi("preloaded_multi_mp_sgd_update", 3, single_precision=True, extra=2, amp=None)
 def preloaded_multi_mp_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
     """`multi_mp_sgd_update` with the learning rates and the weight decays as the last two inputs."""
     groups, lrs, wds = _preloaded("preloaded_multi_mp_sgd_update", data, num_weights, 3)
@@ -137,7 +137,7 @@ def preloaded_multi_mp_sgd_update(*data, rescale_grad: float = 1.0, clip_gradien
                      for (w, g, w32), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("preloaded_multi_mp_sgd_mom_update", 4, single_precision=True, extra=2)
+@_multi("preloaded_multi_mp_sgd_mom_update", 4, single_precision=True, extra=2, amp=None)
 def preloaded_multi_mp_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                                       num_weights: int = 1):
     """`multi_mp_sgd_mom_update` with the learning rates and the weight decays as the last two inputs."""
@@ -146,7 +146,7 @@ def preloaded_multi_mp_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad
                      for (w, g, m, w32), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("_multi_adamw_update", 4, extra=1)
+@_multi("_multi_adamw_update", 4, extra=1, amp=None)
 def multi_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wds: Floats, etas: Floats,
                        clip_gradient: float = -1.0, num_weights: int = 1):
     """`_adamw_update` of each (weight, gradient, mean, variance); the last input is the scale of the gradients."""
@@ -158,7 +158,7 @@ def multi_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.
                      for (w, g, m, v), lr, wd, eta in zip(groups, lrs, wds, etas)])
 
 
-@_multi("_multi_mp_adamw_update", 5, single_precision=True, extra=1)
+@_multi("_multi_mp_adamw_update", 5, single_precision=True, extra=1, amp=None)
 def multi_mp_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wds: Floats, etas: Floats,
                           clip_gradient: float = -1.0, num_weights: int = 1):
     """`_mp_adamw_update` of each (weight, gradient, mean, variance, float32 weight); the last input is the scale of the gradients."""
@@ -179,7 +179,7 @@ def _norm(data):
     return torch.linalg.vector_norm(data, dtype=torch.float64 if data.dtype is torch.float64 else torch.float32)
 
 
-@_multi("_multi_lamb_update", 4, count="num_tensors")
+@_multi("_multi_lamb_update", 4, count="num_tensors", amp=None)
 def multi_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, wds: Floats,
                       rescale_grad: float = 1.0, lower_bound: float = -1.0, upper_bound: float = -1.0, clip_gradient: float = -1.0,
                       bias_correction: bool = True, step_count: Shape, num_tensors: int = 1):
@@ -190,7 +190,7 @@ def multi_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: 
                      for (w, g, m, v), lr, wd, t in zip(groups, learning_rates, wds, step_count)])
 
 
-@_multi("_multi_mp_lamb_update", 5, count="num_tensors", single_precision=True)
+@_multi("_multi_mp_lamb_update", 5, count="num_tensors", single_precision=True, amp=None)
 def multi_mp_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, wds: Floats,
                          rescale_grad: float = 1.0, lower_bound: float = -1.0, upper_bound: float = -1.0, clip_gradient: float = -1.0,
                          bias_correction: bool = True, step_count: Shape, num_tensors: int = 1):

@@ -19,7 +19,7 @@ def require_one_shape(name, weight, others):
                              f"received {tuple(t.shape)}")
 
 
-def _update(name, *states, aliases=(), same_shape=True, unlike=()):
+def _update(name, *states, aliases=(), same_shape=True, unlike=(), **traits):
     """Register an update; all inputs but those at the positions `unlike` have the shape of the weight."""
     def register(fn):
         @functools.wraps(fn)
@@ -27,7 +27,7 @@ def _update(name, *states, aliases=(), same_shape=True, unlike=()):
             require_one_shape(name, weight, [t for i, t in enumerate(others, 1) if i not in unlike])
             return fn(weight, *others, **attributes)
 
-        return op(name, aliases=aliases, mutates=states, same_shape=same_shape, no_gradient=True)(update)
+        return op(name, aliases=aliases, mutates=states, same_shape=same_shape, no_gradient=True, **traits)(update)
     return register
 
 
@@ -93,14 +93,14 @@ def mp_sgd_mom_update(weight, grad, mom, weight32, *, lr: float, momentum: float
     return store(weight, weight32, rules.sgd_momentum(weight32, grad.float(), mom, lr, momentum, wd, rescale_grad, clip_gradient))
 
 
-@_update("nag_mom_update", "mom")
+@_update("nag_mom_update", "mom", amp=None)
 def nag_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                    clip_gradient: float = -1.0):
     """Nesterov's accelerated gradient: the momentum moves as in `sgd_mom_update`, the weight one step ahead of it."""
     return rules.nag_momentum(weight, grad, mom, lr, momentum, wd, rescale_grad, clip_gradient)
 
 
-@_mixed("mp_nag_mom_update", "mom", "weight32")
+@_mixed("mp_nag_mom_update", "mom", "weight32", amp=None)
 def mp_nag_mom_update(weight, grad, mom, weight32, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                       clip_gradient: float = -1.0):
     """`nag_mom_update` of a half-precision weight with a float32 copy."""
@@ -169,7 +169,7 @@ adamw_update.shape_rule(_scaled_rule)
 mp_adamw_update.shape_rule(_scaled_rule)
 
 
-@_update("lamb_update_phase1", "mean", "var")
+@_update("lamb_update_phase1", "mean", "var", amp=None)
 def lamb_update_phase1(weight, grad, mean, var, *, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, t: int,
                        bias_correction: bool = True, wd: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
     """The direction of a LAMB step: Adam's, plus the weight decay. `t` counts the steps from 1.
@@ -187,7 +187,7 @@ def _norms_rule(in_shapes, out_shapes, **_):
     return [shape, shape, *in_shapes[2:4], *[shape] * (len(in_shapes) - 4)], [shape]
 
 
-@_update("lamb_update_phase2", same_shape=False, unlike=(2, 3))
+@_update("lamb_update_phase2", same_shape=False, unlike=(2, 3), amp=None)
 def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
     """The step of LAMB: ``weight - lr * r1 / r2 * g``.
 
@@ -197,7 +197,7 @@ def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.
     return rules.lamb_step(weight, g, r1, r2, lr, lower_bound, upper_bound)
 
 
-@_update("mp_lamb_update_phase1", "mean", "var")
+@_update("mp_lamb_update_phase1", "mean", "var", amp=None)
 def mp_lamb_update_phase1(weight, grad, mean, var, weight32, *, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, t: int,
                           bias_correction: bool = True, wd: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
     """`lamb_update_phase1` of a half-precision weight with a float32 copy; the direction is float32."""
@@ -210,7 +210,7 @@ def _(in_types, out_types, **_):
     return _half_types(in_types, [None])[0], [torch.float32]
 
 
-@_update("mp_lamb_update_phase2", "weight32", same_shape=False, unlike=(2, 3))
+@_update("mp_lamb_update_phase2", "weight32", same_shape=False, unlike=(2, 3), amp=None)
 def mp_lamb_update_phase2(weight, g, r1, r2, weight32, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
     """`lamb_update_phase2` of a half-precision weight with a float32 copy, which moves, too (in MXNet 1.9.1 it stays behind)."""
     return store(weight, weight32, rules.lamb_step(weight32, g, r1, r2, lr, lower_bound, upper_bound))

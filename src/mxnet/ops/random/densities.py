@@ -28,7 +28,7 @@ def _rule(in_shapes, out_shapes, **_):
 
 def _density(name):
     def register(fn):
-        operator = op(f"_random_pdf_{name}", aliases=(f"random_pdf_{name}",))(fn)
+        operator = op(f"_random_pdf_{name}", aliases=(f"random_pdf_{name}",), amp="widest")(fn)
         operator.shape_rule(_rule)
         return operator
     return register
@@ -92,7 +92,7 @@ def pdf_generalized_negative_binomial(sample, mu, alpha, *, is_log: bool = False
     return _finish(_negative_binomial(sample, 1 / alpha, 1 / (mu * alpha + 1)), is_log)
 
 
-@op("_random_pdf_dirichlet", aliases=("random_pdf_dirichlet",))
+@op("_random_pdf_dirichlet", aliases=("random_pdf_dirichlet",), amp="widest")
 def pdf_dirichlet(sample, alpha, *, is_log: bool = False):
     """The density of the Dirichlet distribution, or its logarithm.
 

@@ -83,7 +83,7 @@ def _require(operator, good, what, **received):
 def _random(name, *aliases):
     """Register a function of attributes as ``_random_<name>``."""
     def register(fn):
-        operator = op(f"_random_{name}", aliases=(f"random_{name}", *aliases))(fn)
+        operator = op(f"_random_{name}", aliases=(f"random_{name}", *aliases), draws=True)(fn)
         operator.shape_rule(stated_shape_rule)
         return operator
     return register
@@ -181,7 +181,7 @@ def random_generalized_negative_binomial(*, mu: float = 1.0, alpha: float = 1.0,
     return _draw(_generalized_negative_binomial, shape or (1,), _of_type(dtype), device, mu, alpha)
 
 
-@op("_random_randint", aliases=("random_randint", "_npi_random_randint"))
+@op("_random_randint", aliases=("random_randint", "_npi_random_randint"), draws=True)
 def random_randint(*, low: int, high: int, shape: Optional[Shape] = None, dtype: IntegerType = None, device: Device = None):
     """Integers that are equally likely from `low` up to, not including, `high`.
 
@@ -204,7 +204,7 @@ def _(in_types, out_types, *, dtype, **_):
 
 
 def _like(name):
-    return op(f"_random_{name}_like", same_shape=True)
+    return op(f"_random_{name}_like", same_shape=True, draws=True)
 
 
 def _draw_like(fill, data, *parameters):
@@ -281,7 +281,7 @@ def _sample_types(in_types, out_types, *, dtype, **_):
 def _sample(name):
     """Register a function of arrays of parameters as ``_sample_<name>``."""
     def register(fn):
-        operator = op(f"_sample_{name}", aliases=(f"sample_{name}",))(fn)
+        operator = op(f"_sample_{name}", aliases=(f"sample_{name}",), draws=True)(fn)
         operator.shape_rule(_sample_rule)
         operator.dtype_rule(_sample_types)
         return operator
@@ -342,7 +342,7 @@ def sample_generalized_negative_binomial(mu, alpha, *, shape: Shape = (), dtype:
     return _draw_each("_sample_generalized_negative_binomial", _generalized_negative_binomial, (mu, alpha), shape, dtype)
 
 
-@op("_sample_multinomial", aliases=("sample_multinomial",), num_outputs=lambda attributes: 2 if attributes["get_prob"] else 1)
+@op("_sample_multinomial", aliases=("sample_multinomial",), num_outputs=lambda attributes: 2 if attributes["get_prob"] else 1, draws=True)
 def sample_multinomial(data, *, shape: Shape = (), get_prob: bool = False, dtype: DType = torch.int32):
     """Draw classes with the probabilities `data`: (k,) or (..., k), along the last axis.
 
@@ -431,7 +431,7 @@ def _(in_types, out_types, **_):
     return in_types, [torch.int64, torch.int64]
 
 
-@op("_shuffle", aliases=("shuffle", "_npi_shuffle"), same_shape=True)
+@op("_shuffle", aliases=("shuffle", "_npi_shuffle"), same_shape=True, draws=True, amp=("inputs", "inputs"))
 def shuffle(data):
     """The entries of the first axis in random order.
 

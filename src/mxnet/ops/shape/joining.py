@@ -15,7 +15,8 @@ def _same_type(operator, data):
                              "convert with astype")
 
 
-@op("Concat", aliases=("concat", "_sparse_concat"), key_var_num_args="num_args")
+@op("Concat", aliases=("concat", "_sparse_concat"), key_var_num_args="num_args", keeps_layout=lambda a: a["dim"] == 1, result_type="inputs",
+    names_output=True, amp=("widest", "inputs"))
 def concat(*data, dim: int = 1):
     """Join arrays along the axis `dim`; all other sizes must agree."""
     _same_type("Concat", data)
@@ -41,7 +42,7 @@ def _concat_rule(in_shapes, out_shapes, *, dim):
 concat.shape_rule(_concat_rule)
 
 
-@op("_rnn_param_concat", aliases=("_npi_rnn_param_concat",), key_var_num_args="num_args")
+@op("_rnn_param_concat", aliases=("_npi_rnn_param_concat",), key_var_num_args="num_args", names_output=True)
 def rnn_param_concat(*data, dim: int = 1):
     """Join the parameters of a recurrent layer into the one vector that RNN takes."""
     _same_type("_rnn_param_concat", data)
@@ -66,7 +67,7 @@ def _(in_shapes, out_shapes, *, dim):
     return in_shapes, out_shapes
 
 
-@op("stack", aliases=("_npi_stack",), key_var_num_args="num_args")
+@op("stack", aliases=("_npi_stack",), key_var_num_args="num_args", amp="widest")
 def stack(*data, axis: int = 0):
     """Join arrays of one shape along a new axis."""
     _same_type("stack", data)

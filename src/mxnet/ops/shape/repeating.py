@@ -12,7 +12,7 @@ from ..schema import Axes, Shape
 from ..shapes import known, unify
 
 
-@op("tile", aliases=("_npi_tile",))
+@op("tile", aliases=("_npi_tile",), method=True)
 def tile(data, *, reps: Shape):
     """Lay `data` side by side ``reps[i]`` times along axis `i`; missing leading axes count as 1."""
     if reps and min(reps) < (0 if util.is_np_shape() else 1):
@@ -20,7 +20,7 @@ def tile(data, *, reps: Shape):
     return data.repeat((1,) * (data.dim() - len(reps)) + reps)
 
 
-@op("repeat", aliases=("_np_repeat",))
+@op("repeat", aliases=("_np_repeat",), method=True)
 def repeat(data, *, repeats: int, axis: Optional[int] = None):
     """Repeat each element (of the flattened array, if `axis` is None) `repeats` times in a row."""
     if repeats < 0:
@@ -32,13 +32,13 @@ def repeat(data, *, repeats: int, axis: Optional[int] = None):
     return data.repeat_interleave(repeats, normalize_axis("repeat", axis, data.dim()))
 
 
-@op("reverse", aliases=("flip",), same_shape=True)
+@op("reverse", aliases=("flip",), same_shape=True, method="flip")
 def reverse(data, *, axis: Shape):
     """Turn the order of the elements along `axis` (one or several) around."""
     return data.flip([normalize_axis("reverse", a, data.dim()) for a in axis])
 
 
-@op("Pad", aliases=("pad",))
+@op("Pad", aliases=("pad",), method="pad", names_output=True)
 def pad(data, *, mode: Literal["constant", "edge", "reflect"], pad_width: Shape, constant_value: float = 0.0):
     """Pad the spatial axes of (N, C, H, W) or (N, C, D, H, W) data.
 
@@ -78,7 +78,7 @@ def _expand(operator, data, shape):
     return torch.expand_copy(data, shape)
 
 
-@op("broadcast_to")
+@op("broadcast_to", method=True)
 def broadcast_to(data, *, shape: Shape = ()):
     """Repeat `data` along its axes of size 1 to reach `shape`, in which 0 keeps a size."""
     if len(shape) != data.dim():
@@ -87,7 +87,7 @@ def broadcast_to(data, *, shape: Shape = ()):
     return _expand("broadcast_to", data, [s or have for s, have in zip(shape, data.shape)])
 
 
-@op("broadcast_axis", aliases=("broadcast_axes",))
+@op("broadcast_axis", aliases=("broadcast_axes",), method="broadcast_axes")
 def broadcast_axis(data, *, axis: Shape = (), size: Shape = ()):
     """Repeat `data` along the axes `axis`, which have size 1, to the sizes `size`."""
     if len(axis) != len(size):
@@ -120,7 +120,7 @@ def _broadcast_like_sizes(lhs, rhs, lhs_axes, rhs_axes):
     return tuple(sizes)
 
 
-@op("broadcast_like")
+@op("broadcast_like", method=True)
 def broadcast_like(lhs, rhs, *, lhs_axes: Axes = None, rhs_axes: Axes = None):
     """Repeat `lhs` along its axes of size 1 (or along `lhs_axes`) to the sizes that `rhs` has there (along `rhs_axes`)."""
     return _expand("broadcast_like", lhs, _broadcast_like_sizes(tuple(lhs.shape), tuple(rhs.shape), lhs_axes, rhs_axes))
@@ -141,7 +141,7 @@ def _(in_types, out_types, **_):
     return [first, in_types[1] or first], [first]
 
 
-@op("diag")
+@op("diag", method=True)
 def diag(data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
     """The `k`-th diagonal of the planes (`axis1`, `axis2`), as the last axis; for 1-D data the matrix that has it there."""
     if data.dim() == 1:

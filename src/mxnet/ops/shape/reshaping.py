@@ -98,7 +98,7 @@ def _target(shape, reverse, target_shape, keep_highest, source):
     return None
 
 
-@op("Reshape", aliases=("reshape",), shares_memory=True)
+@op("Reshape", aliases=("reshape",), shares_memory=True, result_type="data")
 def reshape(data, *, shape: Shape = (), reverse: bool = False, target_shape: Shape = (), keep_highest: bool = False):
     """Give `data` another shape.
 
@@ -163,7 +163,7 @@ def _like(lhs, rhs, lhs_begin, lhs_end, rhs_begin, rhs_end):
     return (*lhs[:lb], *rhs[rb:re], *lhs[le:])
 
 
-@op("reshape_like", aliases=("_npx_reshape_like",), shares_memory=True)
+@op("reshape_like", aliases=("_npx_reshape_like",), shares_memory=True, method=True)
 def reshape_like(lhs, rhs, *, lhs_begin: Optional[int] = None, lhs_end: Optional[int] = None,
                  rhs_begin: Optional[int] = None, rhs_end: Optional[int] = None):
     """`lhs` with its axes ``[lhs_begin, lhs_end)`` replaced by the axes ``[rhs_begin, rhs_end)`` of `rhs`."""
@@ -188,7 +188,7 @@ def _(in_types, out_types, **_):
     return [first, in_types[1] or first], [first]
 
 
-@op("Flatten", aliases=("flatten", "_npx_batch_flatten"), shares_memory=True)
+@op("Flatten", aliases=("flatten", "_npx_batch_flatten"), shares_memory=True, result_type="data", method="flatten")
 def flatten(data):
     """All axes after the first as one: (N, a, b, ...) to (N, a * b * ...)."""
     return data.reshape(data.shape[0], math.prod(data.shape[1:]))
@@ -202,7 +202,7 @@ def _(in_shapes, out_shapes):
     return [data], [out]
 
 
-@op("transpose")
+@op("transpose", result_type="data", method=True)
 def transpose(data, *, axes: Shape = ()):
     """Reorder the axes: axis `i` of the result is axis ``axes[i]`` of `data`; reversed if `axes` is empty."""
     axes = axes or tuple(range(data.dim() - 1, -1, -1))
@@ -230,7 +230,7 @@ def _(in_shapes, out_shapes, *, axes):
     return [unify(data, tuple(back))], [out]
 
 
-@op("expand_dims", aliases=("_npi_expand_dims",), shares_memory=True)
+@op("expand_dims", aliases=("_npi_expand_dims",), shares_memory=True, result_type="data", method=True)
 def expand_dims(data, *, axis: int):
     """Insert an axis of size 1 at position `axis`."""
     return data.unsqueeze(axis)
@@ -248,7 +248,7 @@ def _(in_shapes, out_shapes, *, axis):
     return [data], [out]
 
 
-@op("squeeze", aliases=("_npi_squeeze",), shares_memory=True)
+@op("squeeze", aliases=("_npi_squeeze",), shares_memory=True, method=True)
 def squeeze(data, *, axis: Axes = None):
     """Drop the axes of size 1, all of them or those named by `axis`.
 
@@ -282,7 +282,7 @@ def _(in_shapes, out_shapes, *, axis):
     return [data], [out]
 
 
-@op("SwapAxis", aliases=("swapaxes", "_npi_swapaxes"))
+@op("SwapAxis", aliases=("swapaxes", "_npi_swapaxes"), method="swapaxes", names_output=True)
 def swap_axis(data, *, dim1: int = 0, dim2: int = 0):
     """Exchange the axes `dim1` and `dim2`."""
     return torch.transpose_copy(data, dim1, dim2)
@@ -316,7 +316,7 @@ def _check_block(operator, data, block_size, divides, what):
         raise MXNetError(f"{operator}: {what}, received shape {tuple(data.shape)} and block_size={block_size}")
 
 
-@op("depth_to_space")
+@op("depth_to_space", method=True)
 def depth_to_space(data, *, block_size: int):
     """Move channels into blocks of pixels: (N, C, H, W) to (N, C / b², H * b, W * b)."""
     _check_block("depth_to_space", data, block_size, data.dim() == 4 and block_size > 0 and data.shape[1] % block_size**2 == 0,
@@ -326,7 +326,7 @@ def depth_to_space(data, *, block_size: int):
     return data.reshape(n, b, b, c // b**2, h, w).permute(0, 3, 4, 1, 5, 2).reshape(n, c // b**2, h * b, w * b)
 
 
-@op("space_to_depth")
+@op("space_to_depth", method=True)
 def space_to_depth(data, *, block_size: int):
     """Move blocks of pixels into channels: (N, C, H, W) to (N, C * b², H / b, W / b)."""
     b = block_size
@@ -336,13 +336,13 @@ def space_to_depth(data, *, block_size: int):
     return data.reshape(n, c, h // b, b, w // b, b).permute(0, 3, 5, 1, 2, 4).reshape(n, c * b**2, h // b, w // b)
 
 
-@op("shape_array", aliases=("_npx_shape_array",))
+@op("shape_array", aliases=("_npx_shape_array",), method=True)
 def shape_array(data):
     """The shape of `data` as a 1-D int64 array."""
     return torch.tensor(tuple(data.shape), dtype=torch.int64, device=data.device)
 
 
-@op("size_array")
+@op("size_array", method=True)
 def size_array(data):
     """The number of elements of `data` as an int64 array of shape (1,)."""
     return torch.full((1,), data.numel(), dtype=torch.int64, device=data.device)

@@ -38,7 +38,7 @@ def _view(operator, data, begin, end, step):
     return data[tuple(index)], flips
 
 
-@op("slice", aliases=("crop", "_sparse_slice", "_npi_slice", "_npx_slice"))
+@op("slice", aliases=("crop", "_sparse_slice", "_npi_slice", "_npx_slice"), result_type="data", method=True)
 def slice_(data, *, begin: Shape, end: Shape, step: Optional[Shape] = ()):
     """The block ``begin[i]:end[i]:step[i]`` of each leading axis; None stands for the default of Python's slices.
 
@@ -102,7 +102,7 @@ def _axis_range(axis, begin, end, shape):
     return axis, first, last
 
 
-@op("slice_axis")
+@op("slice_axis", result_type="data", method=True)
 def slice_axis(data, *, axis: int, begin: int, end: Optional[int]):
     """The block ``begin:end`` of one axis; ``end=None`` means to its end."""
     axis, first, last = _axis_range(axis, begin, end, data.shape)
@@ -136,7 +136,7 @@ def _like_sizes(data, like, axes):
     return tuple(sizes)
 
 
-@op("slice_like")
+@op("slice_like", method=True)
 def slice_like(data, shape_like, *, axes: Shape = ()):
     """The first elements of `data` along `axes` (all if empty), as many as `shape_like` has there."""
     sizes = _like_sizes(tuple(data.shape), tuple(shape_like.shape), axes)
@@ -162,7 +162,7 @@ def _one_or_all(pieces):
     return pieces[0] if len(pieces) == 1 else tuple(pieces)
 
 
-@op("SliceChannel", aliases=("split",), num_outputs=lambda attributes: attributes["num_outputs"])
+@op("SliceChannel", aliases=("split",), num_outputs=lambda attributes: attributes["num_outputs"], method="split", names_output=True)
 def slice_channel(data, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False):
     """Cut one axis into `num_outputs` equal pieces; with `squeeze_axis` each has size 1 and loses that axis.
 
@@ -245,7 +245,7 @@ def _(in_shapes, out_shapes, *, indices, axis, squeeze_axis, sections):
     return [data], outs
 
 
-@op("Crop", key_var_num_args="num_args", inputs_rule=lambda a: ("data",) if a["num_args"] == 1 else ("data", "crop_like"))
+@op("Crop", key_var_num_args="num_args", inputs_rule=lambda a: ("data",) if a["num_args"] == 1 else ("data", "crop_like"), names_output=True)
 def crop(*data, num_args: int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0), center_crop: bool = False):
     """A window of images (N, C, H, W): of the height and width of the second input if there is one, else of `h_w`.
 

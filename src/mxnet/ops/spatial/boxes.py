@@ -104,7 +104,7 @@ def _check_nms(shape, coord_start, score_index, id_index):
         raise MXNetError(f"box_nms: id_index={id_index} must not be score_index={score_index}")
 
 
-@op("_contrib_box_nms", aliases=("_contrib_box_non_maximum_suppression",), output_names=("output0",), same_shape=True)
+@op("_contrib_box_nms", aliases=("_contrib_box_non_maximum_suppression",), output_names=("output0",), same_shape=True, amp="widest")
 def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, topk: int = -1, coord_start: int = 2, score_index: int = 1,
             id_index: int = -1, background_id: int = -1, force_suppress: bool = False, in_format: _Format = "corner",
             out_format: _Format = "corner"):
@@ -156,7 +156,7 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
     return out.reshape(data.shape)
 
 
-@op("_contrib_box_iou")
+@op("_contrib_box_iou", amp="widest")
 def box_iou(lhs, rhs, *, format: _Format = "corner"):
     """Intersection over union of each box of `lhs` (..., 4) with each of `rhs` (..., 4). No gradient flows."""
     for name, boxes in (("lhs", lhs), ("rhs", rhs)):
@@ -210,7 +210,7 @@ def _(in_shapes, out_shapes, **_):
     return in_shapes, [unify(out_shapes[0], data[:-1]), unify(out_shapes[1], (*data[:-2], data[-1]))]
 
 
-@op("_contrib_box_encode", num_outputs=2)
+@op("_contrib_box_encode", num_outputs=2, amp=None)
 def box_encode(samples, matches, anchors, refs, means, stds):
     """Training targets for anchors: (targets, masks), both (B, N, 4).
 
@@ -242,7 +242,7 @@ def _(in_shapes, out_shapes):
     return [*in_shapes[:4], *(unify(s, (4,)) for s in in_shapes[4:])], [unify(o, anchors) for o in out_shapes]
 
 
-@op("_contrib_box_decode")
+@op("_contrib_box_decode", amp=None)
 def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: float = 1.0, std3: float = 1.0, clip: float = -1.0,
                format: _Format = "center"):
     """Corners of the boxes that predictions (B, N, 4) make of anchors (1, N, 4), which are in the given format.

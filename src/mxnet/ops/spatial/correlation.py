@@ -13,7 +13,7 @@ def _distance(a, b):
     return torch.where(difference < 0, -difference, difference)
 
 
-@op("Correlation")
+@op("Correlation", names_output=True, amp="widest")
 def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1, stride1: int = 1, stride2: int = 1,
                 pad_size: int = 0, is_multiply: bool = True):
     """How well patches of `data1` match patches of `data2` around the same place: one channel for each displacement.

@@ -91,7 +91,7 @@ def _rule(in_shapes, out_shapes, *, kernel, stride, dilate, pad, num_filter, num
 
 
 @op("_contrib_DeformableConvolution",
-    inputs_rule=lambda a: ("data", "offset", "weight") if a["no_bias"] else ("data", "offset", "weight", "bias"))
+    inputs_rule=lambda a: ("data", "offset", "weight") if a["no_bias"] else ("data", "offset", "weight", "bias"), names_output=True, amp="float32")
 def deformable_convolution(data, offset, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
                            num_filter: AtLeast1, num_group: int = 1, num_deformable_group: int = 1, workspace: int = 1024,
                            no_bias: bool = False, layout: _Layout = None):
@@ -104,7 +104,7 @@ def deformable_convolution(data, offset, weight, bias=None, *, kernel: Shape, st
 
 
 @op("_contrib_ModulatedDeformableConvolution",
-    inputs_rule=lambda a: ("data", "offset", "mask", "weight") if a["no_bias"] else ("data", "offset", "mask", "weight", "bias"))
+    inputs_rule=lambda a: ("data", "offset", "mask", "weight") if a["no_bias"] else ("data", "offset", "mask", "weight", "bias"), amp=None)
 def modulated_deformable_convolution(data, offset, mask, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),
                                      pad: Shape = (), num_filter: AtLeast1, num_group: int = 1, num_deformable_group: int = 1,
                                      workspace: int = 1024, no_bias: bool = False, im2col_step: AtLeast1 = 64, layout: _Layout = None):

@@ -11,7 +11,7 @@ from ..shapes import unify
 from .boxes import greedy_suppression, overlaps
 
 
-@op("_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",))
+@op("_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",), names_output=True, amp=("float32", "widest"))
 def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip: bool = False, steps: Floats = (-1.0, -1.0),
                    offsets: Floats = (0.5, 0.5)):
     """Anchors around each pixel of a feature map (N, C, H, W): corners relative to the image, (1, H * W * anchors, 4).
@@ -82,7 +82,8 @@ def _hard_negatives(prediction, overlap, positive, ratio, threshold):
     return candidates[np.argsort(background, kind="stable")[:wanted]]
 
 
-@op("_contrib_MultiBoxTarget", aliases=("_npx_multibox_target",), num_outputs=3, output_names=("loc_target", "loc_mask", "cls_target"))
+@op("_contrib_MultiBoxTarget", aliases=("_npx_multibox_target",), num_outputs=3, output_names=("loc_target", "loc_mask", "cls_target"),
+    names_output=True, amp=("float32", "widest"))
 def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, ignore_label: float = -1.0,
                     negative_mining_ratio: float = -1.0, negative_mining_thresh: float = 0.5, minimum_negative_samples: int = 0,
                     variances: Floats = (0.1, 0.1, 0.2, 0.2)):
@@ -158,7 +159,7 @@ def _(in_shapes, out_shapes, **_):
     return in_shapes, [unify(o, s) for o, s in zip(out_shapes, shapes)]
 
 
-@op("_contrib_MultiBoxDetection", aliases=("_npx_multibox_detection",))
+@op("_contrib_MultiBoxDetection", aliases=("_npx_multibox_detection",), names_output=True, amp=("float32", "widest"))
 def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, threshold: float = 0.01, background_id: int = 0,
                        nms_threshold: float = 0.5, force_suppress: bool = False, variances: Floats = (0.1, 0.1, 0.2, 0.2),
                        nms_topk: int = -1):

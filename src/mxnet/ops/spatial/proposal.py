@@ -88,7 +88,7 @@ def _num_outputs(attributes):
     return 2 if attributes["output_score"] else 1
 
 
-@op("_contrib_Proposal", num_outputs=_num_outputs, output_names=("output", "score"))
+@op("_contrib_Proposal", num_outputs=_num_outputs, output_names=("output", "score"), names_output=True, amp="widest")
 def proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn_post_nms_top_n: int = 300, threshold: float = 0.7,
              rpn_min_size: int = 16, scales: Floats = (4.0, 8.0, 16.0, 32.0), ratios: Floats = (0.5, 1.0, 2.0), feature_stride: int = 16,
              output_score: bool = False, iou_loss: bool = False):
@@ -111,7 +111,7 @@ def proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn
                     ratios, feature_stride, output_score, iou_loss)
 
 
-@op("_contrib_MultiProposal", num_outputs=_num_outputs, output_names=("output", "score"))
+@op("_contrib_MultiProposal", num_outputs=_num_outputs, output_names=("output", "score"), names_output=True, amp="widest")
 def multi_proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn_post_nms_top_n: int = 300,
                    threshold: float = 0.7, rpn_min_size: int = 16, scales: Floats = (4.0, 8.0, 16.0, 32.0),
                    ratios: Floats = (0.5, 1.0, 2.0), feature_stride: int = 16, output_score: bool = False, iou_loss: bool = False):

@@ -61,7 +61,7 @@ def _types_of_data(in_types, out_types, **_):
     return [t or first for t in in_types], [first]
 
 
-@op("ROIPooling", aliases=("_npx_roi_pooling",))
+@op("ROIPooling", aliases=("_npx_roi_pooling",), names_output=True)
 def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
     """The largest value in each of `pooled_size` (h, w) parts of each region; 0 where a part is empty.
 
@@ -176,7 +176,7 @@ def _pool_position_sensitive(data, images, rows, columns, groups):
     return torch.cat(out) if out else data.new_zeros(0, depth, *bins)
 
 
-@op("_contrib_ROIAlign")
+@op("_contrib_ROIAlign", names_output=True, amp="widest")
 def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample_ratio: int = -1, position_sensitive: bool = False,
               aligned: bool = False):
     """The mean of bilinear samples in each of `pooled_size` (h, w) parts of each region, without rounding.
@@ -229,7 +229,7 @@ roi_align.shape_rule(_pooled_rule(
 roi_align.dtype_rule(_types_of_data)
 
 
-@op("_contrib_RROIAlign")
+@op("_contrib_RROIAlign", names_output=True, amp=None)
 def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sampling_ratio: int = -1):
     """ROIAlign of rotated regions (R, 6): [number of the image, x and y of the centre, width, height, angle in degrees]."""
     _check("RROIAlign", data, rois, 6)
@@ -281,7 +281,7 @@ def _first_channels(operator, data, count):
     return data if data.shape[1] == count else data[:, :count]
 
 
-@op("_contrib_PSROIPooling")
+@op("_contrib_PSROIPooling", names_output=True, amp="widest")
 def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, pooled_size: int, group_size: int = 0):
     """Position-sensitive pooling: part (i, j) of a region averages channels of its own, (R, output_dim, pooled_size, pooled_size).
 
@@ -307,7 +307,7 @@ def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, poole
 
 
 @op("_contrib_DeformablePSROIPooling",
-    inputs_rule=lambda attributes: ("data", "rois") if attributes["no_trans"] else ("data", "rois", "trans"))
+    inputs_rule=lambda attributes: ("data", "rois") if attributes["no_trans"] else ("data", "rois", "trans"), names_output=True, amp="float32")
 def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: Fraction, output_dim: int, group_size: int, pooled_size: int,
                              part_size: int = 0, sample_per_part: int = 1, trans_std: Fraction = 0.0, no_trans: bool = False):
     """Position-sensitive pooling whose parts are moved by `trans` (R, 2 * classes, part_size, part_size), times `trans_std`."""

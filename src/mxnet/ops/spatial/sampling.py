@@ -13,7 +13,7 @@ from ..schema import AtLeast1, Shape
 from ..shapes import known, unify
 
 
-@op("BilinearSampler")
+@op("BilinearSampler", names_output=True)
 def bilinear_sampler(data, grid, *, cudnn_off: Optional[bool] = None):
     """Values of `data` (N, C, H, W) at the points of `grid` (N, 2, H', W'), by bilinear interpolation; zero outside.
 
@@ -49,7 +49,7 @@ def _check_affine(operator, matrix, target_shape, name):
         raise MXNetError(f"{operator}: `target_shape` must be (height, width) above 0, received {target_shape}")
 
 
-@op("GridGenerator")
+@op("GridGenerator", names_output=True)
 def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_shape: Shape = (0, 0)):
     """A grid for BilinearSampler: from affine matrices (N, 6), or from the optical flow (N, 2, H, W) that is to be undone."""
     if transform_type == "affine":
@@ -64,7 +64,7 @@ def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_sh
     return (data + torch.stack([x, y])) / half - 1
 
 
-@op("SpatialTransformer")
+@op("SpatialTransformer", names_output=True)
 def spatial_transformer(data, loc, *, target_shape: Shape = (0, 0), transform_type: Literal["affine"],
                         sampler_type: Literal["bilinear"], cudnn_off: Optional[bool] = None):
     """`data` (N, C, H, W) seen through the affine matrices `loc` (N, 6), sampled at `target_shape` points."""
@@ -89,7 +89,8 @@ def _up_sampling_inputs(attributes):
     return tuple(f"arg{i}" for i in range(attributes["num_args"] or 1))
 
 
-@op("UpSampling", key_var_num_args="num_args", inputs_rule=_up_sampling_inputs, initial={"weight": ["bilinear", {}]})
+@op("UpSampling", key_var_num_args="num_args", inputs_rule=_up_sampling_inputs, initial={"weight": ["bilinear", {}]}, result_type="data",
+    names_input=True, names_output=True)
 def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Literal["bilinear", "nearest"],
                 multi_input_mode: Literal["concat", "sum"] = "concat", num_args: Optional[AtLeast1] = None, workspace: int = 512):
     """Enlarge feature maps (N, C, H, W) by `scale`.
@@ -262,7 +263,7 @@ def _margins(pad):
     return [p for p in reversed(pad) for _ in (0, 1)]
 
 
-@op("im2col")
+@op("im2col", names_input=True, names_output=True, amp=None)
 def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """The windows that a convolution sees, as columns: (N, C, *spatial) to (N, C * prod(kernel), number of windows)."""
     n = len(kernel)
@@ -282,7 +283,7 @@ def _(out_grads, inputs, outputs, *, kernel, stride=(), dilate=(), pad=()):
     return _inner(_add_windows(out_grads[0], kernel, stride, dilate, [s + 2 * p for s, p in zip(sizes, pad)]), sizes, pad)
 
 
-@op("col2im")
+@op("col2im", names_output=True, amp=None)
 def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """Add the columns back into an image of `output_size`; the adjoint of im2col."""
     n = len(kernel)

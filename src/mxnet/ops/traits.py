@@ -1,0 +1,141 @@
+"""What is true of an operator beyond its signature: what passes, mixed precision, inference and the front ends ask for.
+
+A trait is an option of ``@op(...)`` or a registration below the function, so that nobody has to know operators by their names. Where a trait
+depends on how the operator is used, it is a function of all attributes, as `Operator.with_defaults` gives them::
+
+    @op("Pooling", keeps_layout=lambda a: a["layout"] in (None, "NCHW"), heavy=True)
+"""
+import types
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, Optional, Union
+
+from . import random_state
+
+Attributes = dict[str, Any]
+ByUse = Union[bool, Callable[[Attributes], bool]]
+Precision = Literal["low", "float32", "widest", "inputs", "cast", None]
+
+# Which list of bfloat16's an operator is in where only float16's is said: MXNet has fewer operators for bfloat16, which has 8 significant
+# bits to float16's 11, so that most of what float16 runs as it comes runs in float32.
+_BFLOAT16: dict[Precision, Precision] = {"low": "float32", "inputs": "float32"}
+
+
+class Traits:
+    """The traits, with what holds unless an operator says otherwise.
+
+    Attributes
+    ----------
+    draws : bool or function of the attributes
+        It draws random numbers. `training` is among the attributes where the operator asks for it. Registration fails where a function can
+        reach a generator and does not say so.
+    by_values : bool
+        What it computes may depend on more than shapes and types: a loop, a branch, an operator of the user's.
+    keeps_layout : bool or function of the attributes
+        Its result lies in memory as its (first) input does, with channels first or last, and has the same values either way.
+    result_type : 'data', 'inputs' or None
+        The result always has the type of the first input; or the one type that all inputs have. None: neither, or it is not known.
+    overwritable : bool or function of the attributes
+        Its result is a new array that its own gradient does not read: what follows may compute in the same memory.
+    heavy : bool
+        It computes enough to be worth the way into another runtime and back.
+    complete_rule : bool
+        For floating inputs of one type its shape rule says all about its one result, which has the type of the data; it need not be run to
+        find out. `complete_rule` may also be ``'mixed'``: the types of the other inputs don't matter.
+    method : bool or str
+        It is a method of arrays and Symbols, under its own or that name.
+    arithmetic : str or None
+        The operation that it computes on its two inputs, or on its one input and `scalar`: ``'add'``, ``'multiply'`` or ``'divide'``.
+    stops_gradient : bool
+        Nothing flows back through it.
+    converts : bool
+        It gives its input another type, and nothing else.
+    changes_storage : bool
+        It only changes how values are stored, which tensors don't show.
+    names_input : bool
+        MXNet tells monitors the name of its one input; that of others of one input `data` it calls ``input0``.
+    names_output : bool
+        MXNet has a name for its outputs; amp's casts behind others are named after the output's number.
+    amp : 'low', 'float32', 'widest', 'inputs', 'cast' or None, or a pair of these
+        Under mixed precision it runs in low precision, in float32, in the widest type of its inputs, or as they come; ``'cast'`` marks what
+        mixed precision inserts itself. None: MXNet has it in no list. A pair says it for float16 and bfloat16.
+    """
+
+    draws: ByUse = False
+    by_values: bool = False
+    keeps_layout: ByUse = False
+    result_type: Optional[Literal["data", "inputs"]] = None
+    overwritable: ByUse = False
+    heavy: bool = False
+    complete_rule: Union[bool, Literal["mixed"]] = False
+    method: Union[bool, str] = False
+    arithmetic: Optional[str] = None
+    stops_gradient: bool = False
+    converts: bool = False
+    changes_storage: bool = False
+    names_input: bool = False
+    names_output: bool = False
+    amp: Union[Precision, tuple[Precision, Precision]] = "inputs"
+
+    def set_traits(self, name: str, given: dict[str, Any]) -> None:
+        """Take the traits that a registration names.
+
+        Raises
+        ------
+        TypeError
+            If there is no such trait.
+        """
+        for trait, value in given.items():
+            if trait not in _KNOWN:
+                raise TypeError(f"operator {name}: there is no option or trait `{trait}`; traits are {', '.join(_KNOWN)}")
+            setattr(self, trait, value)
+        if name.startswith("_np") and "amp" not in given:  # the lists were made before the operators of mx.np were
+            self.amp = None
+
+    def holds(self, trait: str, attributes: Attributes) -> bool:
+        """Whether a trait that may depend on the attributes holds for a use with these."""
+        value = getattr(self, trait)
+        return value(attributes) if callable(value) else bool(value)
+
+    def precision(self, low: str) -> Precision:
+        """Which of mixed precision's lists the operator is in, for ``'float16'`` or ``'bfloat16'``."""
+        if isinstance(self.amp, tuple):
+            return self.amp[low == "bfloat16"]
+        return _BFLOAT16.get(self.amp, self.amp) if low == "bfloat16" else self.amp
+
+
+_KNOWN = tuple(typing.get_type_hints(Traits))
+
+
+def reaches_generator(fn: Any) -> bool:
+    """Whether a function, or a function of this package that it names, names a random generator of `random_state`."""
+    fn = getattr(fn, "raw", fn)
+    if fn is random_state.generator:
+        return True
+    if not isinstance(fn, types.FunctionType) or not fn.__module__.startswith(_PACKAGE):
+        return False
+    found = _reaching.get(fn)
+    if found is None:
+        _reaching[fn] = False  # while it is looked at: functions may name each other
+        found = _reaching[fn] = any(map(reaches_generator, _named(fn, fn.__code__)))
+    return found
+
+
+def _named(fn: types.FunctionType, code: types.CodeType) -> Iterator[Any]:
+    """What the function refers to outside of itself."""
+    names = fn.__globals__
+    for name in code.co_names:
+        if name in names:
+            yield random_state.generator if names[name] is random_state and "generator" in code.co_names else names[name]
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _named(fn, constant)
+    for cell in (fn.__closure__ or ()) if code is fn.__code__ else ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not filled yet: a function that names itself
+            pass
+
+
+_PACKAGE = __package__ + "."
+_reaching: dict[types.FunctionType, bool] = {}
