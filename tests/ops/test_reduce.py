@@ -143,7 +143,7 @@ def test_square_sum(x):
     assert mx.nd._internal._square_sum(x, axis=1).asnumpy().tolist() == [35, 45]
 
 
-@pytest.mark.parametrize("name", ["sum", "max", "norm", "argmax"])
+@pytest.mark.parametrize("name", ["sum", "max", "norm", "argmax", "cumsum"])
 def test_axis_out_of_range(x, name):
     with pytest.raises(MXNetError, match=rf"{name}: `axis` must be in \[-2, 1\] for 2-D data, received 2"):
         getattr(mx.nd, name)(x, axis=2)

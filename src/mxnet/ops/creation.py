@@ -49,7 +49,14 @@ _constant("_ones", torch.ones, "Ones.")
 
 @op("_full", aliases=("_npi_full",))
 def full(*, shape: Shape = (), value: float, dtype: DType = torch.float32, device: Device = None):
-    """An array filled with one value."""
+    """An array filled with one value.
+
+    Example
+    -------
+    >>> mx.nd.full((2, 2), 7).asnumpy()
+    array([[7., 7.],
+           [7., 7.]], dtype=float32)
+    """
     if not dtype.is_floating_point and dtype is not torch.bool:
         value = int(value)
     return torch.full(shape, value, dtype=dtype, device=device)
@@ -83,7 +90,14 @@ def _(in_types, out_types, *, dtype, **_):
 
 @op("_eye")
 def eye(*, N: int, M: int = 0, k: int = 0, dtype: DType = torch.float32, device: Device = None):
-    """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one. `M` is `N` if it is not above 0."""
+    """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one. `M` is `N` if it is not above 0.
+
+    Example
+    -------
+    >>> mx.nd.eye(2, 3, k=1).asnumpy()
+    array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
     out = torch.zeros(N, M if M > 0 else N, dtype=dtype, device=device)
     if -out.shape[0] < k < out.shape[1]:
         out.diagonal(k).fill_(1)
@@ -170,6 +184,11 @@ def linspace(*, start: float, stop: float, num: int, endpoint: bool = True, dtyp
     ------
     MXNetError
         If `num` is negative.
+
+    Example
+    -------
+    >>> mx.nd.linspace(0, 1, 5).asnumpy()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     if num < 0:
         raise MXNetError(f"_linspace: `num` must not be negative, received {num}")

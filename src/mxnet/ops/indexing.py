@@ -1,16 +1,14 @@
-"""Operators that pick or place elements by index: take, pick, gather_nd, scatter_nd, one_hot, boolean_mask, ..."""
+"""Operators that pick or place elements by index: take, pick, gather_nd, scatter_nd, one_hot, boolean_mask, histogram, ..."""
 from typing import Literal, Optional
 
-import numpy as np
 import torch
 
 from ..base import MXNetError
 from .axes import normalize_axis
 from .elemwise._common import wrap_integer
-from .integers import convert
 from .registry import op
 from .schema import Axes, DType, Floats, Shape
-from .shapes import known, product, unify
+from .shapes import known, unify
 
 
 class IndexOutOfBoundsError(MXNetError, IndexError):
@@ -75,7 +73,18 @@ take.dtype_rule(_index_type_rule(1))
 
 @op("batch_take", no_gradient=True)
 def batch_take(a, indices):
-    """One element of each row: ``a[i, indices[i]]`` for `a` of shape (N, M)."""
+    """One element of each row: ``a[i, indices[i]]`` for `a` of shape (N, M).
+
+    Raises
+    ------
+    MXNetError
+        If `a` has fewer than two axes.
+
+    Example
+    -------
+    >>> mx.nd.batch_take(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([1, 0])).asnumpy()
+    array([2., 3.], dtype=float32)
+    """
     if a.dim() < 2:
         raise MXNetError(f"batch_take: `a` must be 2-D, received shape {tuple(a.shape)}")
     rows = a.reshape(-1, a.shape[-1])
@@ -101,6 +110,19 @@ def pick(data, index, *, axis: Optional[int] = -1, keepdims: bool = False, mode:
     """One element along `axis` for each position: ``data[i, index[i]]`` for 2-D data.
 
     `index` has the shape of `data` without `axis`, or with size 1 there.
+
+    `mode` says what an index outside the axis means: with 'clip' the nearest one, with 'wrap' the one modulo the size. With `keepdims` the
+    axis stays with size 1.
+
+    Raises
+    ------
+    MXNetError
+        If `index` has another shape, or `axis` is None.
+
+    Example
+    -------
+    >>> mx.nd.pick(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([0, 1])).asnumpy()
+    array([1., 4.], dtype=float32)
     """
     if axis is None:
         raise MXNetError("pick: axis=None is not supported; name an axis")
@@ -143,12 +165,17 @@ def _position(data_shape, indices, operator):
 
 @op("gather_nd", aliases=("_npi_gather_nd", "_npx_gather_nd"))
 def gather_nd(data, indices):
-    """``data[indices[0], indices[1], ...]``: each column of `indices` names one element or slice of `data`.
+    """``data[indices[0], indices[1], ...]``: each column of `indices` (M, ...) names one element, or one slice if M is below the number of axes.
 
     Raises
     ------
     IndexError
         If an index lies outside its axis.
+
+    Example
+    -------
+    >>> mx.nd.gather_nd(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([[0, 1], [1, 0]])).asnumpy()
+    array([2., 3.], dtype=float32)
     """
     try:
         return data[_position(data.shape, indices, "gather_nd")]
@@ -181,10 +208,18 @@ def _check_scatter(operator, data, indices, shape):
 def scatter_nd(data, indices, *, shape: Shape):
     """An array of zeros of `shape` into which `data` is written at `indices`; the inverse of gather_nd.
 
+    `indices` has the shape (M, ...), a row for each of the first M axes of the result. Of several values for one place one is kept.
+
     Raises
     ------
     IndexError
         If an index lies outside its axis.
+
+    Example
+    -------
+    >>> mx.nd.scatter_nd(mx.nd.array([7, 8]), mx.nd.array([[0, 1], [1, 0]]), shape=(2, 2)).asnumpy()
+    array([[0., 7.],
+           [8., 0.]], dtype=float32)
     """
     index = _check_scatter("scatter_nd", data, indices, shape)
     try:
@@ -226,7 +261,20 @@ for _operator in (scatter_nd, gather_nd_backward):
 
 @op("one_hot", aliases=("_npx_one_hot",), method=True)
 def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: DType = torch.float32):
-    """Rows of length `depth` that are `on_value` at the index and `off_value` elsewhere (everywhere, if it is out of range)."""
+    """Rows of length `depth` that are `on_value` at the index and `off_value` elsewhere (everywhere, if it is out of range).
+
+    Raises
+    ------
+    MXNetError
+        If `depth` is negative.
+
+    Example
+    -------
+    >>> mx.nd.one_hot(mx.nd.array([1, 0, 5]), depth=3).asnumpy()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
+    """
     if depth < 0:
         raise MXNetError(f"one_hot: `depth` must not be negative, received {depth}")
     if not dtype.is_floating_point and dtype is not torch.bool:
@@ -263,13 +311,31 @@ def onehot_encode(lhs, rhs):
 
 @op("fill_element_0index")
 def fill_element_0index(lhs, mhs, rhs):
-    """A copy of `lhs` (N, M) with ``mhs[i]`` at column ``rhs[i]`` of each row."""
+    """A copy of `lhs` (N, M) with ``mhs[i]`` at column ``rhs[i]`` of each row.
+
+    Example
+    -------
+    >>> mx.nd.fill_element_0index(mx.nd.zeros((2, 3)), mx.nd.array([7, 8]), mx.nd.array([2, 0])).asnumpy()
+    array([[0., 0., 7.],
+           [8., 0., 0.]], dtype=float32)
+    """
     return lhs.scatter(1, rhs.long().reshape(-1, 1), mhs.reshape(-1, 1).to(lhs.dtype))
 
 
 @op("_ravel_multi_index", aliases=("ravel_multi_index",))
 def ravel_multi_index(data, *, shape: Shape):
-    """Positions in the flattened array of the positions (columns of `data`) in an array of `shape`."""
+    """Positions in the flattened array for the positions in an array of `shape` that are the columns of `data` (number of axes, N).
+
+    Raises
+    ------
+    MXNetError
+        If `data` is not 2-D with a row for each axis.
+
+    Example
+    -------
+    >>> mx.nd.ravel_multi_index(mx.nd.array([[0, 1], [2, 0]]), shape=(2, 3)).asnumpy()
+    array([2., 3.], dtype=float32)
+    """
     if data.dim() != 2 or data.shape[0] != len(shape):
         raise MXNetError(f"ravel_multi_index: `data` must be 2-D with one row for each axis of shape={shape}, "
                          f"received shape {tuple(data.shape)}")
@@ -291,7 +357,14 @@ def _(in_shapes, out_shapes, *, shape):
 
 @op("_unravel_index", aliases=("unravel_index",))
 def unravel_index(data, *, shape: Shape):
-    """Positions (columns) in an array of `shape` of the positions `data` in its flattened form; the inverse of ravel_multi_index."""
+    """Positions (columns) in an array of `shape` of the positions `data` in its flattened form; the inverse of ravel_multi_index.
+
+    Example
+    -------
+    >>> mx.nd.unravel_index(mx.nd.array([2, 3]), shape=(2, 3)).asnumpy()
+    array([[0., 1.],
+           [2., 0.]], dtype=float32)
+    """
     if not shape:
         raise MXNetError("unravel_index: `shape` must not be empty")
     rest, rows = data.long(), []
@@ -314,7 +387,19 @@ def _(in_shapes, out_shapes, *, shape):
 
 @op("_contrib_boolean_mask", aliases=("_npi_boolean_mask",))
 def boolean_mask(data, index, *, axis: int = 0):
-    """The rows of `data` where the 1-D `index` is not zero; how many depends on the values."""
+    """The rows of `data` where the 1-D `index` is not 0; how many depends on its values.
+
+    Raises
+    ------
+    MXNetError
+        If `index` is not a vector as long as the first axis, or `axis` is not 0.
+
+    Example
+    -------
+    >>> mx.nd.contrib.boolean_mask(mx.nd.array([[1, 2], [3, 4], [5, 6]]), mx.nd.array([1, 0, 1])).asnumpy()
+    array([[1., 2.],
+           [5., 6.]], dtype=float32)
+    """
     if axis != 0:
         raise MXNetError(f"boolean_mask: only axis=0 is supported, received {axis}")
     if index.dim() != 1 or index.shape[0] != data.shape[0]:
@@ -336,7 +421,20 @@ boolean_mask.dtype_rule(_index_type_rule(1))
 
 @op("_contrib_index_copy")
 def index_copy(old_tensor, index_vector, new_tensor):
-    """A copy of `old_tensor` whose rows ``index_vector[i]`` are the rows of `new_tensor`."""
+    """A copy of `old_tensor` whose rows ``index_vector[i]`` are the rows of `new_tensor`.
+
+    Raises
+    ------
+    MXNetError
+        If `new_tensor` has not one row for each entry of `index_vector`, or its rows have another shape.
+
+    Example
+    -------
+    >>> mx.nd.contrib.index_copy(mx.nd.zeros((3, 2)), mx.nd.array([2]), mx.nd.array([[7, 8]])).asnumpy()
+    array([[0., 0.],
+           [0., 0.],
+           [7., 8.]], dtype=float32)
+    """
     if index_vector.dim() != 1 or index_vector.shape[0] != new_tensor.shape[0] or new_tensor.shape[1:] != old_tensor.shape[1:]:
         raise MXNetError(f"index_copy: expected a row of `new_tensor` for each entry of the 1-D `index_vector`, received shapes "
                          f"{tuple(old_tensor.shape)}, {tuple(index_vector.shape)} and {tuple(new_tensor.shape)}")
@@ -357,7 +455,20 @@ def _(in_types, out_types):
 
 @op("_contrib_index_array", names_output=True)
 def index_array(data, *, axes: Axes = None):
-    """For each element of `data` its own position, along all axes or `axes`: int64 of shape ``data.shape + (number of axes,)``."""
+    """For each element of `data` its own position, along all axes or `axes`: int64 of shape ``data.shape + (number of axes,)``.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no such axis.
+
+    Example
+    -------
+    >>> mx.nd.contrib.index_array(mx.nd.zeros((2, 2))).asnumpy().tolist()
+    [[[0, 0], [0, 1]], [[1, 0], [1, 1]]]
+    >>> mx.nd.contrib.index_array(mx.nd.zeros((2, 2)), axes=(1,)).asnumpy().tolist()
+    [[[0], [1]], [[0], [1]]]
+    """
     axes = range(data.dim()) if axes is None else (axes,) if isinstance(axes, int) else axes
     if not axes:
         return torch.empty((*data.shape, 0), dtype=torch.int64, device=data.device)
@@ -385,6 +496,17 @@ def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional
         The rising edges; the last bin includes its upper one.
     bin_cnt, range : int, (float, float)
         Instead of `bins`: that many equal bins between the two limits.
+
+    Raises
+    ------
+    MXNetError
+        Unless either `bins` or both `bin_cnt` and `range` are given.
+
+    Example
+    -------
+    >>> counts, edges = mx.nd.histogram(mx.nd.array([1, 2, 2, 5]), bins=2, range=(1, 5))
+    >>> counts.asnumpy(), edges.asnumpy()
+    (array([3, 1]), array([1., 3., 5.], dtype=float32))
     """
     if (bin_cnt is None) != (range is None) or (bins is None) == (bin_cnt is None):
         raise MXNetError("histogram: `bin_cnt` and `range` should both or neither be specified, `bins` in the latter case")
@@ -425,42 +547,3 @@ def _(in_shapes, out_shapes, *, bin_cnt, range):
 def _(in_types, out_types, **_):
     first = in_types[0] or out_types[1]
     return [first] * len(in_types), [torch.int64, first]
-
-
-@op("_np_cumsum", aliases=("cumsum",))
-def cumsum(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
-    """Running sums along `axis`, or over the flattened array if it is None."""
-    if axis is None:
-        a, axis = a.reshape(-1), 0
-    else:
-        axis = normalize_axis("cumsum", axis, a.dim())
-    dtype = dtype or (torch.int64 if a.dtype is torch.bool else a.dtype)
-    if dtype is torch.float16 and type(a) is torch.Tensor and a.device.type == "cpu":  # neither a tracer's tensor nor recorded integers
-        return _HalfSums.apply(a.to(dtype), axis)
-    return (a if a.dtype is dtype else convert(a, dtype)).cumsum(axis, dtype=dtype)
-
-
-class _HalfSums(torch.autograd.Function):
-    """Running sums in float16, each rounded before the next number is added, as MXNet and NumPy do; torch adds in float32."""
-
-    @staticmethod
-    def forward(ctx, a, axis):
-        ctx.axis = axis
-        return torch.from_numpy(np.add.accumulate(a.numpy(), axis))
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return cumsum(gradient.flip(ctx.axis), axis=ctx.axis).flip(ctx.axis), None
-
-
-@cumsum.shape_rule
-def _(in_shapes, out_shapes, *, axis, dtype):
-    data, out = in_shapes[0], out_shapes[0]
-    if data is not None:
-        out = unify(out, data if axis is not None else (product(data),))
-    return [data], [out]
-
-
-@cumsum.dtype_rule
-def _(in_types, out_types, *, axis, dtype):
-    return in_types, [dtype or in_types[0] or out_types[0]]

@@ -1,8 +1,11 @@
-"""Operators that reduce axes: sums, products, extremes and where they are, norms, moments."""
+"""Operators that reduce axes: sums, products, extremes and where they are, norms, moments; running sums."""
+import numpy as np
 import torch
 
 from ..base import MXNetError
 from .axes import normalize_axis
+from .docstrings import with_sample
+from .integers import convert
 from .registry import op
 from .schema import Axes, DType, Optional
 from .shapes import product, unify
@@ -50,8 +53,8 @@ def _reduced_shape(operator):
     return rule
 
 
-def _reduction(name, compute, doc, aliases=(), **traits):
-    """Register ``compute(data, axes, keepdims)``, where `axes` is None for all axes, as a reduction."""
+def _reduction(name, compute, doc, sample=None, aliases=(), **traits):
+    """Register ``compute(data, axes, keepdims)``, where `axes` is None for all axes, as a reduction; see `with_sample`."""
     def fn(data, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False):
         n = data.dim()
         if type(axis) is int and n > 1 and -n <= axis < n and not exclude:  # the usual case, without the general one's questions
@@ -72,6 +75,8 @@ def _reduction(name, compute, doc, aliases=(), **traits):
     MXNetError
         If `data` has no such axis, or one is named twice.
     """
+    if sample is not None:
+        fn.__doc__ = with_sample(fn.__doc__.rstrip(), f"mx.nd.{name}", sample)
     operator = op(name, aliases=aliases, **traits)(fn)
     operator.shape_rule(_reduced_shape(name))
     return operator
@@ -118,15 +123,19 @@ def _nansum(data, axes, keepdims):
     return torch.nansum(data, axes, keepdim=keepdims, dtype=data.dtype)
 
 
-_reduction("sum", _sum, "The sum over axes.", ("sum_axis", "_sparse_sum"), method=True, amp="float32")
-_reduction("mean", _mean, "The mean over axes; of integers cut off.", ("_sparse_mean",), method=True, amp="float32")
-_reduction("prod", _prod, "The product over axes.", method=True, amp="float32")
-_reduction("nansum", _nansum, "The sum over axes of what is not nan.", method=True, amp="float32")
-_reduction("nanprod", _nanprod, "The product over axes of what is not nan.", method=True, amp="float32")
+_reduction("sum", _sum, "The sum over axes.", "[[1, 2], [3, 4]]; axis=1 -> [3., 7.]", ("sum_axis", "_sparse_sum"), method=True, amp="float32")
+_reduction("mean", _mean, "The mean over axes; of integers cut off.", "[[1, 2], [3, 4]]; axis=0 -> [2., 3.]", ("_sparse_mean",),
+           method=True, amp="float32")
+_reduction("prod", _prod, "The product over axes.", "[[1, 2], [3, 4]]; axis=1 -> [ 2., 12.]", method=True, amp="float32")
+_reduction("nansum", _nansum, "The sum over axes of what is not nan.", "[[1, float('nan')], [3, 4]]; axis=1 -> [1., 7.]", method=True, amp="float32")
+_reduction("nanprod", _nanprod, "The product over axes of what is not nan.", "[[2, float('nan')], [3, 4]]; axis=1 -> [ 2., 12.]",
+           method=True, amp="float32")
 _max = _reduction("max", lambda data, axes, keepdims: torch.amax(data, axes or (), keepdims),
-                  "The largest value over axes. All that are equally large get the whole gradient.", ("max_axis",), method=True)
+                  "The largest value over axes. All that are equally large get the whole gradient.",
+                  "[[1, 9], [3, 4]]; axis=1, keepdims=True -> [[9.], [4.]]", ("max_axis",), method=True)
 _min = _reduction("min", lambda data, axes, keepdims: torch.amin(data, axes or (), keepdims),
-                  "The smallest value over axes. All that are equally small get the whole gradient.", ("min_axis",), method=True)
+                  "The smallest value over axes. All that are equally small get the whole gradient.",
+                  "[[1, 9], [3, 4]]; axis=0, exclude=True -> [1., 3.]", ("min_axis",), method=True)
 _reduction("_square_sum", lambda data, axes, keepdims: _sum(torch.square(data), axes, keepdims), "The sum of the squares over axes.", amp="float32")
 
 
@@ -215,7 +224,7 @@ def _(in_shapes, out_shapes, *, axes, keepdims):
     return in_shapes, [unify(o, outs[0]) for o in out_shapes]
 
 
-def _arg_extreme(name, function, doc):
+def _arg_extreme(name, function, doc, sample):
     def fn(data, *, axis: Optional[int] = None, keepdims: bool = False):
         if axis is None:
             return function(data.reshape(-1), 0).reshape((1,) * data.dim() if keepdims else (1,)).to(data.dtype)
@@ -224,7 +233,7 @@ def _arg_extreme(name, function, doc):
         return out if out.dim() else out.reshape(1)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = f"""{doc}
+    fn.__doc__ = with_sample(f"""{doc}
 
     Of several equal values the first counts. The result has the type of `data` (floating-point numbers for such data, as in MXNet).
     With `axis` None the array counts as one vector. With `keepdims` the axis stays with size 1.
@@ -232,21 +241,77 @@ def _arg_extreme(name, function, doc):
     Raises
     ------
     MXNetError
-        If `data` has no such axis.
-    """
+        If `data` has no such axis.""", f"mx.nd.{name}", sample)
     operator = op(name, method=True)(fn)
     operator.shape_rule(_reduced_shape(name))
     return operator
 
 
-_arg_extreme("argmax", torch.argmax, "The index of the largest value along an axis.")
-_arg_extreme("argmin", torch.argmin, "The index of the smallest value along an axis.")
+_arg_extreme("argmax", torch.argmax, "The index of the largest value along an axis.", "[[1, 9, 9], [3, 4, 2]]; axis=1 -> [1., 1.]")
+_arg_extreme("argmin", torch.argmin, "The index of the smallest value along an axis.", "[[1, 9, 1], [3, 4, 2]]; axis=1 -> [0., 2.]")
 
 
 @op("argmax_channel", no_gradient=True, method=True)
 def argmax_channel(data):
-    """The index of the largest value along axis 1, as a number of the type of `data`: of scores (N, C) the best class of each row."""
+    """The index of the largest value along axis 1, as a number of the type of `data`: of scores (N, C) the best class of each row.
+
+    Example
+    -------
+    >>> mx.nd.argmax_channel(mx.nd.array([[0.1, 0.7, 0.2], [0.5, 0.2, 0.3]])).asnumpy()
+    array([1., 0.], dtype=float32)
+    """
     return torch.argmax(data, 1).to(data.dtype)
+
+
+@op("_np_cumsum", aliases=("cumsum",))
+def cumsum(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
+    """Running sums along `axis`, or over the flattened array if it is None; `dtype` is the type to add in, by default that of `a`.
+
+    Raises
+    ------
+    MXNetError
+        If `a` has no such axis.
+
+    Example
+    -------
+    >>> mx.nd.cumsum(mx.nd.array([[1, 2], [3, 4]]), axis=0).asnumpy()
+    array([[1., 2.],
+           [4., 6.]], dtype=float32)
+    """
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    else:
+        axis = normalize_axis("cumsum", axis, a.dim())
+    dtype = dtype or (torch.int64 if a.dtype is torch.bool else a.dtype)
+    if dtype is torch.float16 and type(a) is torch.Tensor and a.device.type == "cpu":  # neither a tracer's tensor nor recorded integers
+        return _HalfSums.apply(a.to(dtype), axis)
+    return (a if a.dtype is dtype else convert(a, dtype)).cumsum(axis, dtype=dtype)
+
+
+class _HalfSums(torch.autograd.Function):
+    """Running sums in float16, each rounded before the next number is added, as MXNet and NumPy do; torch adds in float32."""
+
+    @staticmethod
+    def forward(ctx, a, axis):
+        ctx.axis = axis
+        return torch.from_numpy(np.add.accumulate(a.numpy(), axis))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return cumsum(gradient.flip(ctx.axis), axis=ctx.axis).flip(ctx.axis), None
+
+
+@cumsum.shape_rule
+def _(in_shapes, out_shapes, *, axis, dtype):
+    data, out = in_shapes[0], out_shapes[0]
+    if data is not None:
+        out = unify(out, data if axis is not None else (product(data),))
+    return [data], [out]
+
+
+@cumsum.dtype_rule
+def _(in_types, out_types, *, axis, dtype):
+    return in_types, [dtype or in_types[0] or out_types[0]]
 
 
 __all__ = ["reduced_axes"]

@@ -17,14 +17,39 @@ def _flat(data, axis, operator):
 
 @op("sort", aliases=("_npi_sort",), output_names=("output0",), method=True)
 def sort(data, *, axis: Optional[int] = -1, is_ascend: bool = True):
-    """Sort along `axis`, or the flattened array if it is None."""
+    """Sort along `axis`, or the flattened array if it is None.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no such axis.
+
+    Example
+    -------
+    >>> mx.nd.sort(mx.nd.array([[3, 1, 2], [5, 6, 4]])).asnumpy()
+    array([[1., 2., 3.],
+           [4., 5., 6.]], dtype=float32)
+    >>> mx.nd.sort(mx.nd.array([[3, 1, 2]]), is_ascend=False).asnumpy()
+    array([[3., 2., 1.]], dtype=float32)
+    """
     data, axis = _flat(data, axis, "sort")
     return torch.sort(data, axis, descending=not is_ascend)[0]
 
 
 @op("argsort", aliases=("_npi_argsort",), method=True, amp="float32")
 def argsort(data, *, axis: Optional[int] = -1, is_ascend: bool = True, dtype: DType = torch.float32):
-    """The indices that sort along `axis`; equal elements keep their order."""
+    """The indices that sort along `axis` (the flattened array, if it is None), as `dtype`; equal elements keep their order.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no such axis.
+
+    Example
+    -------
+    >>> mx.nd.argsort(mx.nd.array([30, 10, 20]), dtype='int32').asnumpy()
+    array([1, 2, 0], dtype=int32)
+    """
     data, axis = _flat(data, axis, "argsort")
     return torch.sort(data, dim=axis, descending=not is_ascend, stable=True)[1].to(dtype)
 
@@ -67,6 +92,19 @@ def topk(data, *, axis: Optional[int] = -1, k: int = 1, ret_typ: Literal["both",
     ------
     MXNetError
         If the axis has fewer than `k` elements.
+
+    Example
+    -------
+    >>> x = mx.nd.array([[3, 1, 2], [5, 6, 4]])
+    >>> mx.nd.topk(x, k=2, ret_typ='value').asnumpy()
+    array([[3., 2.],
+           [6., 5.]], dtype=float32)
+    >>> mx.nd.topk(x, k=2, dtype='int32').asnumpy()
+    array([[0, 2],
+           [1, 0]], dtype=int32)
+    >>> mx.nd.topk(x, k=1, ret_typ='mask').asnumpy()
+    array([[1., 0., 0.],
+           [0., 1., 0.]], dtype=float32)
     """
     shape = data.shape
     data, axis = _flat(data, axis, "topk")

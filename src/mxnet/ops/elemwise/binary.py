@@ -2,15 +2,17 @@
 import torch
 
 from ...base import MXNetError
+from ..docstrings import with_sample
 from ..registry import op
 from ..shapes import known, unify
 from ._common import broadcast_rule, refuse_shapes, refuse_types
 
 
-def elementwise_pair(function, doc, elementwise, broadcast, same_shape_only=None, **traits):
+def elementwise_pair(function, doc, elementwise, broadcast, broadcast_sample, sample=None, same_shape_only=None, **traits):
     """Register ``function(lhs, rhs)`` twice: for inputs of one shape and for inputs that broadcast.
 
-    `elementwise` and `broadcast` are the names, the one that JSON files use first. `traits` are those of both, `same_shape_only` further ones of the
+    `elementwise` and `broadcast` are the names, the one that JSON files use first; the samples are the examples of the docstrings, see
+    `with_sample`. `traits` are those of both, `same_shape_only` further ones of the
     first. Returns both operators.
     """
     name, broadcast_name = elementwise[0], broadcast[0]
@@ -29,8 +31,11 @@ def elementwise_pair(function, doc, elementwise, broadcast, same_shape_only=None
         return function(lhs, rhs)
 
     same_shape.__name__, broadcasting.__name__ = name, broadcast_name
-    same_shape.__doc__ = f"{doc} Both arrays have one shape; `{broadcast_name}` takes other shapes, too."
-    broadcasting.__doc__ = f"{doc} The arrays broadcast: a size of 1 stands for any other."
+    same_shape.__doc__ = f"{doc} Both arrays have one shape and type; `{broadcast_name}` takes other shapes, too."
+    if sample is not None:
+        same_shape.__doc__ = with_sample(same_shape.__doc__, f"mx.nd.{name}", sample)
+    broadcasting.__doc__ = with_sample(f"{doc} The arrays have one type and broadcast: a size of 1 stands for any other.",
+                                       f"mx.nd.{broadcast_name}", broadcast_sample)
     traits = {"keeps_layout": True, "result_type": "inputs", **traits}
     operators = (op(name, aliases=elementwise[1:], same_shape=True, **{**traits, **(same_shape_only or {})})(same_shape),
                  op(broadcast_name, aliases=broadcast[1:], **traits)(broadcasting))
@@ -68,24 +73,30 @@ def _hypot(lhs, rhs):
 
 
 elementwise_pair(torch.add, "The sum.", ("elemwise_add", "_Plus", "_plus", "_add", "_sparse_elemwise_add"),
-                 ("broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"), arithmetic="add",
+                 ("broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"),
+                 "[[1], [2]] and [[10, 20]] -> [[11., 21.], [12., 22.]]", "[1, 2] and [10, 20] -> [11., 22.]", arithmetic="add",
                  amp="widest", same_shape_only={"overwritable": True, "complete_rule": True, "names_output": True})
 elementwise_pair(torch.sub, "The difference.", ("elemwise_sub", "_Minus", "_minus", "_sub", "_sparse_elemwise_sub"),
-                 ("broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus"), amp="widest")
+                 ("broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus"),
+                 "[[1], [2]] and [[10, 20]] -> [[ -9., -19.], [ -8., -18.]]", "[1, 2] and [10, 20] -> [ -9., -18.]", amp="widest")
 elementwise_pair(torch.mul, "The product.", ("elemwise_mul", "_Mul", "_mul", "_sparse_elemwise_mul"),
-                 ("broadcast_mul", "_sparse_broadcast_mul"), arithmetic="multiply", amp=("widest", "float32"),
-                 same_shape_only={"amp": "widest"})
+                 ("broadcast_mul", "_sparse_broadcast_mul"), "[[1], [2]] and [[10, 20]] -> [[10., 20.], [20., 40.]]",
+                 "[1, 2] and [10, 20] -> [10., 40.]", arithmetic="multiply", amp=("widest", "float32"), same_shape_only={"amp": "widest"})
 elementwise_pair(_divide, "The quotient; of integers cut off towards 0.", ("elemwise_div", "_Div", "_div", "_sparse_elemwise_div"),
-                 ("broadcast_div", "_sparse_broadcast_div"), arithmetic="divide", amp="widest")
-_modulos = elementwise_pair(_modulo, "The rest of the division, with the sign of the divisor; 0 for a divisor of 0.", ("_mod", "_Mod"),
-                            ("broadcast_mod",), amp="widest")
-elementwise_pair(_power, "The first array to the power of the second.", ("_power", "_Power"), ("broadcast_power",), amp="float32")
+                 ("broadcast_div", "_sparse_broadcast_div"), "[[10, 20]] and [[1], [2]] -> [[10., 20.], [ 5., 10.]]",
+                 "[1, 2] and [2, 0] -> [0.5, inf]", arithmetic="divide", amp="widest")
+_modulos = elementwise_pair(_modulo, "The remainder of the division, with the sign of the divisor; 0 for a divisor of 0.", ("_mod", "_Mod"),
+                            ("broadcast_mod",), "[[7, -7]] and [[3], [0]] -> [[1., 2.], [0., 0.]]", amp="widest")
+elementwise_pair(_power, "The first array to the power of the second.", ("_power", "_Power"), ("broadcast_power",),
+                 "[[2, 3]] and [[1], [2]] -> [[2., 3.], [4., 9.]]", amp="float32")
 elementwise_pair(_hypot, "The length of the hypotenuse of a right triangle with these sides.", ("_hypot", "_Hypot"), ("broadcast_hypot",),
-                 amp="float32")
+                 "[[5, 9]] and [[12], [0]] -> [[13., 15.], [ 5., 9.]]", amp="float32")
 _maximum = elementwise_pair(torch.maximum, "The larger of two values. The gradient of a tie goes to the first array.",
-                            ("_maximum", "_Maximum"), ("broadcast_maximum", "_npi_maximum"), amp="widest")
+                            ("_maximum", "_Maximum"), ("broadcast_maximum", "_npi_maximum"),
+                            "[[1, 5]] and [[2], [9]] -> [[2., 5.], [9., 9.]]", amp="widest")
 _minimum = elementwise_pair(torch.minimum, "The smaller of two values. The gradient of a tie goes to the first array.",
-                            ("_minimum", "_Minimum"), ("broadcast_minimum", "_npi_minimum"), amp="widest")
+                            ("_minimum", "_Minimum"), ("broadcast_minimum", "_npi_minimum"),
+                            "[[1, 5]] and [[2], [9]] -> [[1., 2.], [1., 5.]]", amp="widest")
 
 
 def _selection_gradient(out_grads, inputs, first):
@@ -207,7 +218,14 @@ def _(in_types, out_types):
 
 @op("_contrib_allclose", no_gradient=True, amp=None)
 def allclose(a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True):
-    """1 if all elements agree within ``atol + rtol * |b|``, otherwise 0, as one number of type uint8."""
+    """1 if all elements agree within ``atol + rtol * |b|``, otherwise 0, as one number of type uint8.
+
+    Example
+    -------
+    >>> x = mx.nd.array([1, 2])
+    >>> mx.nd.contrib.allclose(x, x + 1e-3).asnumpy(), mx.nd.contrib.allclose(x, x + 1e-3, atol=0.01).asnumpy()
+    (array(0, dtype=uint8), array(1, dtype=uint8))
+    """
     if a.shape != b.shape:
         refuse_shapes("_contrib_allclose", a, b)
     return torch.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan).all().to(torch.uint8)

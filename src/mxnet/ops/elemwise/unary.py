@@ -4,6 +4,7 @@ import math
 import torch
 
 from ...base import MXNetError
+from ..docstrings import with_sample
 from ..integers import convert
 from ..registry import op
 from ..schema import DType
@@ -11,17 +12,19 @@ from ..shapes import unify
 from ._common import refuse_shapes, truth
 
 
-def _math(name, function, doc, aliases=None, **traits):
+def _math(name, function, doc, sample, aliases=None, **traits):
     """Register ``function(tensor)`` as the operator `name`, by default with its alias in ``mx.nd.sparse``.
 
-    Integers keep their type, as in MXNet's legacy operators: torch computes in floating point, the result is cut off.
+    `sample` is the example of the docstring, see `with_sample`. Integers keep their type, as in MXNet's legacy operators: torch computes
+    in floating point, the result is cut off.
     """
     def fn(data):
         out = function(data)
         return out if out.dtype is data.dtype else convert(out, data.dtype)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = doc
+    fn.__doc__ = with_sample(f"{doc} Element by element, in the shape and type of `data`; in integers fractions are cut off.",
+                             f"mx.nd.{name}", sample)
     return op(name, aliases=(f"_sparse_{name}",) if aliases is None else aliases, same_shape=True, keeps_layout=True,
               result_type="data", **traits)(fn)
 
@@ -61,54 +64,54 @@ def _cbrt(data):
     return torch.copysign(data.abs().double().pow(1 / 3), data)
 
 
-_math("abs", torch.abs, "The absolute value.", method=True, amp=("inputs", "inputs"))
-_math("negative", torch.neg, "The value with the other sign.")
-_math("sign", torch.sign, "-1, 0 or 1.", method=True)
-_math("square", torch.square, "x squared.", method=True, amp=("float32", "inputs"))
-_math("sqrt", torch.sqrt, "The square root; nan below 0.", method=True, amp=("inputs", "inputs"))
-_math("rsqrt", torch.rsqrt, "1 / sqrt(x).", method=True, amp="float32")
-_math("reciprocal", torch.reciprocal, "1 / x.", (), method=True, amp="float32")
-_cbrt_op = _math("cbrt", _cbrt, "The cubic root.", method=True)
-_rcbrt_op = _math("rcbrt", lambda data: _cbrt(data).reciprocal(), "1 / cbrt(x).", (), method=True, amp="float32")
+_math("abs", torch.abs, "The absolute value.", "[-1.5, 2] -> [1.5, 2. ]", method=True, amp=("inputs", "inputs"))
+_math("negative", torch.neg, "The value with the other sign.", "[-1.5, 2] -> [ 1.5, -2. ]")
+_math("sign", torch.sign, "-1, 0 or 1.", "[-1.5, 0, 2] -> [-1., 0., 1.]", method=True)
+_math("square", torch.square, "x squared.", "[-3, 0.5] -> [9. , 0.25]", method=True, amp=("float32", "inputs"))
+_math("sqrt", torch.sqrt, "The square root; nan below 0.", "[4, 9] -> [2., 3.]", method=True, amp=("inputs", "inputs"))
+_math("rsqrt", torch.rsqrt, "1 / sqrt(x).", "[4, 16] -> [0.5 , 0.25]", method=True, amp="float32")
+_math("reciprocal", torch.reciprocal, "1 / x.", "[2, -4] -> [ 0.5 , -0.25]", (), method=True, amp="float32")
+_cbrt_op = _math("cbrt", _cbrt, "The cubic root.", "[8, -27] -> [ 2., -3.]", method=True)
+_rcbrt_op = _math("rcbrt", lambda data: _cbrt(data).reciprocal(), "1 / cbrt(x).", "[8, -1] -> [ 0.5, -1. ]", (), method=True, amp="float32")
 
-_math("exp", torch.exp, "e to the power of x.", method=True, amp="float32")
-_math("expm1", torch.expm1, "exp(x) - 1, exact for small x.", method=True, amp="float32")
-_math("log", torch.log, "The natural logarithm.", method=True, amp="float32")
-_math("log2", torch.log2, "The logarithm to base 2.", method=True, amp="float32")
-_math("log10", torch.log10, "The logarithm to base 10.", method=True, amp="float32")
-_math("log1p", torch.log1p, "log(1 + x), exact for small x.", method=True, amp="float32")
+_math("exp", torch.exp, "e to the power of x.", "[0, 1] -> [1. , 2.718...]", method=True, amp="float32")
+_math("expm1", torch.expm1, "exp(x) - 1, exact for small x.", "[0, 1e-10] -> [0.e+00, 1.e-10]", method=True, amp="float32")
+_math("log", torch.log, "The natural logarithm.", "[1, 10] -> [0. , 2.302...]", method=True, amp="float32")
+_math("log2", torch.log2, "The logarithm to base 2.", "[1, 8] -> [0., 3.]", method=True, amp="float32")
+_math("log10", torch.log10, "The logarithm to base 10.", "[1, 1000] -> [0., 3.]", method=True, amp="float32")
+_math("log1p", torch.log1p, "log(1 + x), exact for small x.", "[0, 1e-10] -> [0.e+00, 1.e-10]", method=True, amp="float32")
 
-_math("sin", torch.sin, "The sine of an angle in radians.", method=True)
-_math("cos", torch.cos, "The cosine of an angle in radians.", method=True)
-_math("tan", torch.tan, "The tangent of an angle in radians.", method=True, amp="float32")
-_math("arcsin", torch.asin, "The angle in [-pi/2, pi/2] that has this sine.", method=True, amp="float32")
-_math("arccos", torch.acos, "The angle in [0, pi] that has this cosine.", method=True, amp="float32")
-_math("arctan", torch.atan, "The angle in (-pi/2, pi/2) that has this tangent.", method=True)
-_math("sinh", torch.sinh, "The hyperbolic sine.", method=True, amp="float32")
-_math("cosh", torch.cosh, "The hyperbolic cosine.", method=True, amp="float32")
-_math("tanh", torch.tanh, "The hyperbolic tangent.", method=True, amp=("inputs", "inputs"))
-_math("arcsinh", torch.asinh, "The inverse of sinh.", method=True)
-_math("arccosh", torch.acosh, "The inverse of cosh; nan below 1.", method=True)
-_math("arctanh", torch.atanh, "The inverse of tanh; nan outside of [-1, 1].", method=True, amp="float32")
-_math("degrees", torch.rad2deg, "Radians to degrees.", method=True)
-_math("radians", torch.deg2rad, "Degrees to radians.", method=True)
+_math("sin", torch.sin, "The sine of an angle in radians.", "[0, 0.5] -> [0. , 0.479...]", method=True)
+_math("cos", torch.cos, "The cosine of an angle in radians.", "[0, 0.5] -> [1. , 0.877...]", method=True)
+_math("tan", torch.tan, "The tangent of an angle in radians.", "[0, 0.5] -> [0. , 0.546...]", method=True, amp="float32")
+_math("arcsin", torch.asin, "The angle in [-pi/2, pi/2] that has this sine.", "[0, 0.5] -> [0. , 0.523...]", method=True, amp="float32")
+_math("arccos", torch.acos, "The angle in [0, pi] that has this cosine.", "[1, 0.5] -> [0. , 1.047...]", method=True, amp="float32")
+_math("arctan", torch.atan, "The angle in (-pi/2, pi/2) that has this tangent.", "[0, 1] -> [0. , 0.785...]", method=True)
+_math("sinh", torch.sinh, "The hyperbolic sine.", "[0, 1] -> [0. , 1.175...]", method=True, amp="float32")
+_math("cosh", torch.cosh, "The hyperbolic cosine.", "[0, 1] -> [1. , 1.543...]", method=True, amp="float32")
+_math("tanh", torch.tanh, "The hyperbolic tangent.", "[0, 1] -> [0. , 0.761...]", method=True, amp=("inputs", "inputs"))
+_math("arcsinh", torch.asinh, "The inverse of sinh.", "[0, 1] -> [0. , 0.881...]", method=True)
+_math("arccosh", torch.acosh, "The inverse of cosh; nan below 1.", "[1, 2] -> [0. , 1.316...]", method=True)
+_math("arctanh", torch.atanh, "The inverse of tanh; nan outside of [-1, 1].", "[0, 0.5] -> [0. , 0.549...]", method=True, amp="float32")
+_math("degrees", torch.rad2deg, "Radians to degrees.", "[0, 1] -> [ 0. , 57.29...]", method=True)
+_math("radians", torch.deg2rad, "Degrees to radians.", "[0, 180] -> [0. , 3.141...]", method=True)
 
-_math("round", _round, "The nearest integer; halves go away from zero.", method=True)
-_math("rint", _rint, "The nearest integer; halves go down.", method=True)
-_math("floor", torch.floor, "The largest integer that is not above x.", method=True)
-_math("ceil", torch.ceil, "The smallest integer that is not below x.", method=True)
-_math("trunc", torch.trunc, "x without its fraction.", method=True)
-_math("fix", torch.trunc, "The nearest integer towards zero.", method=True)
+_math("round", _round, "The nearest integer; halves go away from zero.", "[-1.5, 0.5, 2.4] -> [-2., 1., 2.]", method=True)
+_math("rint", _rint, "The nearest integer; halves go down.", "[-1.5, 0.5, 2.4] -> [-2., 0., 2.]", method=True)
+_math("floor", torch.floor, "The largest integer that is not above x.", "[-1.5, 1.5] -> [-2., 1.]", method=True)
+_math("ceil", torch.ceil, "The smallest integer that is not below x.", "[-1.5, 1.5] -> [-1., 2.]", method=True)
+_math("trunc", torch.trunc, "x without its fraction.", "[-1.5, 1.5] -> [-1., 1.]", method=True)
+_math("fix", torch.trunc, "The nearest integer towards zero.", "[-1.5, 1.5] -> [-1., 1.]", method=True)
 
-_math("relu", torch.relu, "max(x, 0).", complete_rule=True, method=True, amp=("inputs", "inputs"))
-_math("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", method=True)
-_math("softsign", torch.nn.functional.softsign, "x / (1 + |x|).", ())
-_math("erf", torch.erf, "The error function.", ("_npx_erf",))
-_math("erfinv", torch.erfinv, "The inverse of erf; nan outside of [-1, 1].", ("_npx_erfinv",), amp="float32")
-_gamma_op = _math("gamma", _gamma, "The gamma function.", ("_npx_gamma", "_sparse_gamma"), amp="float32")
-_gammaln_op = _math("gammaln", torch.lgamma, "The logarithm of the absolute value of the gamma function.", ("_npx_gammaln", "_sparse_gammaln"),
-                    amp="float32")
-_math("logical_not", _logical_not, "1 where x is 0, 0 elsewhere, in the type of x.", ())
+_math("relu", torch.relu, "max(x, 0).", "[-1, 0, 2] -> [0., 0., 2.]", complete_rule=True, method=True, amp=("inputs", "inputs"))
+_math("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "[0, 2] -> [0.5 , 0.880...]", method=True)
+_math("softsign", torch.nn.functional.softsign, "x / (1 + |x|).", "[-1, 0, 3] -> [-0.5 , 0. , 0.75]", ())
+_math("erf", torch.erf, "The error function.", "[0, 0.5] -> [0. , 0.520...]", ("_npx_erf",))
+_math("erfinv", torch.erfinv, "The inverse of erf; nan outside of [-1, 1].", "[0, 0.5] -> [0. , 0.476...]", ("_npx_erfinv",), amp="float32")
+_gamma_op = _math("gamma", _gamma, "The gamma function.", "[1, 5] -> [ 1., 24.]", ("_npx_gamma", "_sparse_gamma"), amp="float32")
+_gammaln_op = _math("gammaln", torch.lgamma, "The logarithm of the absolute value of the gamma function.",
+                    "[1, 5] -> [0. , 3.178...]", ("_npx_gammaln", "_sparse_gammaln"), amp="float32")
+_math("logical_not", _logical_not, "1 where x is 0, 0 elsewhere, in the type of x.", "[-1, 0, 2] -> [0., 1., 0.]", ())
 
 
 @_cbrt_op.gradient
@@ -139,7 +142,16 @@ def _(out_grads, inputs, outputs):
 
 @op("_copy", aliases=("identity", "_copyto", "_npi_copyto"), same_shape=True, keeps_layout=True, result_type="data")
 def identity(data):
-    """A copy."""
+    """A copy of `data`, in memory of its own; the gradient passes through it unchanged.
+
+    Example
+    -------
+    >>> x = mx.nd.array([1, 2])
+    >>> y = mx.nd.identity(x)
+    >>> y[0] = 5
+    >>> x.asnumpy()
+    array([1., 2.], dtype=float32)
+    """
     return data.clone()
 
 
@@ -165,6 +177,16 @@ def make_loss(data):
     """Declare `data` a loss: its gradient is 1 whatever arrives from above.
 
     `MakeLoss` can scale this gradient, too.
+
+    Example
+    -------
+    >>> x = mx.nd.array([2, 3])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     loss = mx.nd.make_loss(x * x)
+    >>> loss.backward(mx.nd.array([100, 100]))
+    >>> x.grad.asnumpy()
+    array([4., 6.], dtype=float32)
     """
     return data.clone()
 
@@ -184,13 +206,25 @@ def identity_with_attr_like_rhs(lhs, rhs):
 
 @op("zeros_like", aliases=("_sparse_zeros_like",), same_shape=True, keeps_layout=True, result_type="data", method=True)
 def zeros_like(data):
-    """Zeros in the shape and type of `data`."""
+    """Zeros in the shape and type of `data`.
+
+    Example
+    -------
+    >>> mx.nd.zeros_like(mx.nd.array([[1, 2, 3]])).asnumpy()
+    array([[0., 0., 0.]], dtype=float32)
+    """
     return torch.zeros_like(data)
 
 
 @op("ones_like", same_shape=True, keeps_layout=True, result_type="data", method=True)
 def ones_like(data):
-    """Ones in the shape and type of `data`."""
+    """Ones in the shape and type of `data`.
+
+    Example
+    -------
+    >>> mx.nd.ones_like(mx.nd.array([[1, 2, 3]])).asnumpy()
+    array([[1., 1., 1.]], dtype=float32)
+    """
     return torch.ones_like(data)
 
 
@@ -216,7 +250,13 @@ _MIXED = (torch.float32, torch.float16, torch.bfloat16)  # what mixed precision 
 
 @op("amp_cast", same_shape=True, keeps_layout=True, amp="cast")
 def amp_cast(data, *, dtype: DType):
-    """Convert float32, float16 and bfloat16 to another type, for mixed precision; leave other types as they are."""
+    """Convert float32, float16 and bfloat16 to another type, for mixed precision; leave other types as they are.
+
+    Example
+    -------
+    >>> [mx.nd.amp_cast(x, dtype='float16').dtype.__name__ for x in (mx.nd.ones(2), mx.nd.ones(2, dtype='int32'))]
+    ['float16', 'int32']
+    """
     return data.to(dtype, copy=True) if data.dtype in _MIXED else data.clone()
 
 
@@ -231,6 +271,14 @@ def amp_multicast(*data, num_outputs: int, cast_narrow: bool = False):
     """Convert float32, float16 and bfloat16 to the widest of their types, or the narrowest if `cast_narrow`.
 
     Other types stay as they are; without any float32, the first array decides.
+
+    Example
+    -------
+    >>> half, single = mx.nd.ones(2, dtype='float16'), mx.nd.ones(2)
+    >>> [x.dtype.__name__ for x in mx.nd.amp_multicast(half, single, num_outputs=2)]
+    ['float32', 'float32']
+    >>> [x.dtype.__name__ for x in mx.nd.amp_multicast(half, single, num_outputs=2, cast_narrow=True)]
+    ['float16', 'float16']
     """
     if len(data) != num_outputs:
         raise MXNetError(f"amp_multicast: `num_outputs` must be the number of inputs, {len(data)}; received {num_outputs}")

@@ -18,7 +18,19 @@ def _same_type(operator, data):
 @op("Concat", aliases=("concat", "_sparse_concat"), key_var_num_args="num_args", keeps_layout=lambda a: a["dim"] == 1, result_type="inputs",
     names_output=True, amp=("widest", "inputs"))
 def concat(*data, dim: int = 1):
-    """Join arrays along the axis `dim`; all other sizes must agree."""
+    """Join arrays along the existing axis `dim`; all their other sizes must agree.
+
+    Raises
+    ------
+    MXNetError
+        If shapes disagree elsewhere, or types differ.
+
+    Example
+    -------
+    >>> mx.nd.concat(mx.nd.array([[1, 2]]), mx.nd.array([[3, 4]]), dim=0).asnumpy()
+    array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     _same_type("Concat", data)
     return torch.cat(data, dim)
 
@@ -69,7 +81,19 @@ def _(in_shapes, out_shapes, *, dim):
 
 @op("stack", aliases=("_npi_stack",), key_var_num_args="num_args", amp="widest")
 def stack(*data, axis: int = 0):
-    """Join arrays of one shape along a new axis."""
+    """Join arrays of one shape along a new axis, which stands at position `axis` of the result.
+
+    Raises
+    ------
+    MXNetError
+        If shapes or types differ.
+
+    Example
+    -------
+    >>> mx.nd.stack(mx.nd.array([1, 2]), mx.nd.array([3, 4]), axis=1).asnumpy()
+    array([[1., 3.],
+           [2., 4.]], dtype=float32)
+    """
     _same_type("stack", data)
     return torch.stack(data, axis)
 

@@ -14,7 +14,19 @@ from ..shapes import known, unify
 
 @op("tile", aliases=("_npi_tile",), method=True)
 def tile(data, *, reps: Shape):
-    """Lay `data` side by side ``reps[i]`` times along axis `i`; missing leading axes count as 1."""
+    """Lay `data` side by side ``reps[i]`` times along axis `i`; missing leading axes count as 1.
+
+    Raises
+    ------
+    MXNetError
+        If an entry of `reps` is not positive.
+
+    Example
+    -------
+    >>> mx.nd.tile(mx.nd.array([[1, 2]]), reps=(2, 2)).asnumpy()
+    array([[1., 2., 1., 2.],
+           [1., 2., 1., 2.]], dtype=float32)
+    """
     if reps and min(reps) < (0 if util.is_np_shape() else 1):
         raise MXNetError(f"tile: `reps` must be positive, received {reps}")
     return data.repeat((1,) * (data.dim() - len(reps)) + reps)
@@ -22,7 +34,19 @@ def tile(data, *, reps: Shape):
 
 @op("repeat", aliases=("_np_repeat",), method=True)
 def repeat(data, *, repeats: int, axis: Optional[int] = None):
-    """Repeat each element (of the flattened array, if `axis` is None) `repeats` times in a row."""
+    """Repeat each element (of the flattened array, if `axis` is None) `repeats` times in a row.
+
+    Raises
+    ------
+    MXNetError
+        If `repeats` is negative, or `data` has no such axis.
+
+    Example
+    -------
+    >>> mx.nd.repeat(mx.nd.array([[1, 2], [3, 4]]), repeats=2, axis=1).asnumpy()
+    array([[1., 1., 2., 2.],
+           [3., 3., 4., 4.]], dtype=float32)
+    """
     if repeats < 0:
         raise MXNetError(f"repeat: repeats cannot be a negative number, received {repeats}")
     if repeats == 0:
@@ -34,7 +58,14 @@ def repeat(data, *, repeats: int, axis: Optional[int] = None):
 
 @op("reverse", aliases=("flip",), same_shape=True, method="flip")
 def reverse(data, *, axis: Shape):
-    """Turn the order of the elements along `axis` (one or several) around."""
+    """Reverse the order of the elements along `axis`, one or several.
+
+    Example
+    -------
+    >>> mx.nd.reverse(mx.nd.array([[1, 2, 3], [4, 5, 6]]), axis=1).asnumpy()
+    array([[3., 2., 1.],
+           [6., 5., 4.]], dtype=float32)
+    """
     return data.flip([normalize_axis("reverse", a, data.dim()) for a in axis])
 
 
@@ -48,6 +79,19 @@ def pad(data, *, mode: Literal["constant", "edge", "reflect"], pad_width: Shape,
         Fill with `constant_value`, with the border's value, or with the mirrored inside.
     pad_width : tuple of int
         (before, after) of each axis in turn, so 8 or 10 numbers; the first four must be 0.
+
+    Raises
+    ------
+    MXNetError
+        If `data` is neither 4-D nor 5-D, or `pad_width` does not fit it; for 'reflect' also if a width reaches the size of its axis.
+
+    Example
+    -------
+    >>> x = mx.nd.array([1, 2, 3]).reshape((1, 1, 1, 3))
+    >>> mx.nd.pad(x, mode='edge', pad_width=(0, 0, 0, 0, 0, 0, 1, 2)).asnumpy()
+    array([[[[1., 1., 2., 3., 3., 3.]]]], dtype=float32)
+    >>> mx.nd.pad(x, mode='reflect', pad_width=(0, 0, 0, 0, 0, 0, 2, 0)).asnumpy()
+    array([[[[3., 2., 1., 2., 3.]]]], dtype=float32)
     """
     require_ndim("Pad", data, 4, 5)
     if len(pad_width) != 2 * data.dim():
@@ -80,7 +124,20 @@ def _expand(operator, data, shape):
 
 @op("broadcast_to", method=True)
 def broadcast_to(data, *, shape: Shape = ()):
-    """Repeat `data` along its axes of size 1 to reach `shape`, in which 0 keeps a size."""
+    """Repeat `data` along its axes of size 1 to reach `shape`, in which 0 keeps a size.
+
+    Raises
+    ------
+    MXNetError
+        If the number of axes differs, or a size other than 1 would have to change.
+
+    Example
+    -------
+    >>> mx.nd.broadcast_to(mx.nd.array([[1, 2]]), shape=(3, 0)).asnumpy()
+    array([[1., 2.],
+           [1., 2.],
+           [1., 2.]], dtype=float32)
+    """
     if len(shape) != data.dim():
         raise MXNetError(f"broadcast_to: an array of shape {tuple(data.shape)} cannot be broadcast to {shape}: "
                          "the number of axes differs; reshape it first")
@@ -89,7 +146,19 @@ def broadcast_to(data, *, shape: Shape = ()):
 
 @op("broadcast_axis", aliases=("broadcast_axes",), method="broadcast_axes")
 def broadcast_axis(data, *, axis: Shape = (), size: Shape = ()):
-    """Repeat `data` along the axes `axis`, which have size 1, to the sizes `size`."""
+    """Repeat `data` along the axes `axis`, which have size 1, to the sizes `size`.
+
+    Raises
+    ------
+    MXNetError
+        If an axis has another size than 1, or `axis` and `size` differ in length.
+
+    Example
+    -------
+    >>> mx.nd.broadcast_axis(mx.nd.array([[1], [2]]), axis=1, size=3).asnumpy()
+    array([[1., 1., 1.],
+           [2., 2., 2.]], dtype=float32)
+    """
     if len(axis) != len(size):
         raise MXNetError(f"broadcast_axis: `axis` and `size` must have the same length, received {axis} and {size}")
     sizes = list(data.shape)
@@ -122,7 +191,22 @@ def _broadcast_like_sizes(lhs, rhs, lhs_axes, rhs_axes):
 
 @op("broadcast_like", method=True)
 def broadcast_like(lhs, rhs, *, lhs_axes: Axes = None, rhs_axes: Axes = None):
-    """Repeat `lhs` along its axes of size 1 (or along `lhs_axes`) to the sizes that `rhs` has there (along `rhs_axes`)."""
+    """Repeat `lhs` along its axes of size 1 (or along `lhs_axes`) to the sizes that `rhs` has there (along `rhs_axes`).
+
+    Raises
+    ------
+    MXNetError
+        If a size other than 1 would have to change; without `lhs_axes` and `rhs_axes` also if the numbers of axes differ.
+
+    Example
+    -------
+    >>> mx.nd.broadcast_like(mx.nd.array([[1, 2]]), mx.nd.zeros((3, 2))).asnumpy()
+    array([[1., 2.],
+           [1., 2.],
+           [1., 2.]], dtype=float32)
+    >>> mx.nd.broadcast_like(mx.nd.ones((1, 2)), mx.nd.zeros((4, 5)), lhs_axes=0, rhs_axes=-1).shape
+    (5, 2)
+    """
     return _expand("broadcast_like", lhs, _broadcast_like_sizes(tuple(lhs.shape), tuple(rhs.shape), lhs_axes, rhs_axes))
 
 
@@ -143,7 +227,21 @@ def _(in_types, out_types, **_):
 
 @op("diag", method=True)
 def diag(data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
-    """The `k`-th diagonal of the planes (`axis1`, `axis2`), as the last axis; for 1-D data the matrix that has it there."""
+    """The `k`-th diagonal of the planes (`axis1`, `axis2`), as the last axis; for 1-D data the matrix that has it there.
+
+    Raises
+    ------
+    MXNetError
+        If the two axes are one, or their planes have no such diagonal.
+
+    Example
+    -------
+    >>> mx.nd.diag(mx.nd.array([[1, 2, 3], [4, 5, 6]]), k=1).asnumpy()
+    array([2., 6.], dtype=float32)
+    >>> mx.nd.diag(mx.nd.array([1, 2])).asnumpy()
+    array([[1., 0.],
+           [0., 2.]], dtype=float32)
+    """
     if data.dim() == 1:
         return torch.diag_embed(data, k)
     a, b = normalize_axis("diag", axis1, data.dim(), "axis1"), normalize_axis("diag", axis2, data.dim(), "axis2")

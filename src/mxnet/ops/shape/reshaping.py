@@ -166,7 +166,20 @@ def _like(lhs, rhs, lhs_begin, lhs_end, rhs_begin, rhs_end):
 @op("reshape_like", aliases=("_npx_reshape_like",), shares_memory=True, method=True)
 def reshape_like(lhs, rhs, *, lhs_begin: Optional[int] = None, lhs_end: Optional[int] = None,
                  rhs_begin: Optional[int] = None, rhs_end: Optional[int] = None):
-    """`lhs` with its axes ``[lhs_begin, lhs_end)`` replaced by the axes ``[rhs_begin, rhs_end)`` of `rhs`."""
+    """`lhs` with its axes ``[lhs_begin, lhs_end)`` replaced by the axes ``[rhs_begin, rhs_end)`` of `rhs`.
+
+    Raises
+    ------
+    MXNetError
+        If the numbers of elements differ, or a range names axes that are not there.
+
+    Example
+    -------
+    >>> mx.nd.reshape_like(mx.nd.zeros((6,)), mx.nd.ones((2, 3))).shape
+    (2, 3)
+    >>> mx.nd.reshape_like(mx.nd.zeros((30, 7)), mx.nd.ones((15, 2, 4)), lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2).shape
+    (15, 2, 7)
+    """
     shape = _like(tuple(lhs.shape), tuple(rhs.shape), lhs_begin, lhs_end, rhs_begin, rhs_end)
     if math.prod(shape) != lhs.numel():
         raise MXNetError(f"reshape_like: cannot reshape lhs of shape {tuple(lhs.shape)} to {shape}: the numbers of elements differ")
@@ -190,7 +203,13 @@ def _(in_types, out_types, **_):
 
 @op("Flatten", aliases=("flatten", "_npx_batch_flatten"), shares_memory=True, result_type="data", method="flatten")
 def flatten(data):
-    """All axes after the first as one: (N, a, b, ...) to (N, a * b * ...)."""
+    """All axes after the first as one: (N, a, b, ...) to (N, a * b * ...).
+
+    Example
+    -------
+    >>> mx.nd.flatten(mx.nd.zeros((2, 3, 4))).shape
+    (2, 12)
+    """
     return data.reshape(data.shape[0], math.prod(data.shape[1:]))
 
 
@@ -204,7 +223,22 @@ def _(in_shapes, out_shapes):
 
 @op("transpose", result_type="data", method=True)
 def transpose(data, *, axes: Shape = ()):
-    """Reorder the axes: axis `i` of the result is axis ``axes[i]`` of `data`; reversed if `axes` is empty."""
+    """Reorder the axes: axis `i` of the result is axis ``axes[i]`` of `data`; reversed if `axes` is empty.
+
+    Raises
+    ------
+    MXNetError
+        If `axes` does not name each axis once.
+
+    Example
+    -------
+    >>> mx.nd.transpose(mx.nd.array([[1, 2, 3], [4, 5, 6]])).asnumpy()
+    array([[1., 4.],
+           [2., 5.],
+           [3., 6.]], dtype=float32)
+    >>> mx.nd.transpose(mx.nd.zeros((2, 3, 4)), axes=(1, 2, 0)).shape
+    (3, 4, 2)
+    """
     axes = axes or tuple(range(data.dim() - 1, -1, -1))
     if data.numel() >= 65536 and len(axes) == data.dim() > 2 and axes[-1] == 0 and min(axes) == 0 and data.is_contiguous():
         # In two steps that torch has fast copies for: the first axis to the end as in a matrix, then whole rows.
@@ -232,7 +266,13 @@ def _(in_shapes, out_shapes, *, axes):
 
 @op("expand_dims", aliases=("_npi_expand_dims",), shares_memory=True, result_type="data", method=True)
 def expand_dims(data, *, axis: int):
-    """Insert an axis of size 1 at position `axis`."""
+    """Insert an axis of size 1, which stands at position `axis` of the result; a negative one counts from its end.
+
+    Example
+    -------
+    >>> mx.nd.expand_dims(mx.nd.zeros((2, 3)), axis=1).shape
+    (2, 1, 3)
+    """
     return data.unsqueeze(axis)
 
 
@@ -256,6 +296,11 @@ def squeeze(data, *, axis: Axes = None):
     ------
     MXNetError
         If a named axis has another size.
+
+    Example
+    -------
+    >>> mx.nd.squeeze(mx.nd.zeros((1, 3, 1))).shape, mx.nd.squeeze(mx.nd.zeros((1, 3, 1)), axis=0).shape
+    ((3,), (3, 1))
     """
     return data.reshape(_squeezed(tuple(data.shape), axis))
 
@@ -284,7 +329,13 @@ def _(in_shapes, out_shapes, *, axis):
 
 @op("SwapAxis", aliases=("swapaxes", "_npi_swapaxes"), method="swapaxes", names_output=True)
 def swap_axis(data, *, dim1: int = 0, dim2: int = 0):
-    """Exchange the axes `dim1` and `dim2`."""
+    """Exchange the axes `dim1` and `dim2`.
+
+    Example
+    -------
+    >>> mx.nd.swapaxes(mx.nd.zeros((2, 3, 4)), dim1=0, dim2=2).shape
+    (4, 3, 2)
+    """
     return torch.transpose_copy(data, dim1, dim2)
 
 
@@ -318,7 +369,19 @@ def _check_block(operator, data, block_size, divides, what):
 
 @op("depth_to_space", method=True)
 def depth_to_space(data, *, block_size: int):
-    """Move channels into blocks of pixels: (N, C, H, W) to (N, C / b², H * b, W * b)."""
+    """Move channels into blocks of pixels: (N, C, H, W) to (N, C / b², H * b, W * b).
+
+    Raises
+    ------
+    MXNetError
+        If `data` is not 4-D, or b² does not divide the number of channels.
+
+    Example
+    -------
+    >>> mx.nd.depth_to_space(mx.nd.array([1, 2, 3, 4]).reshape((1, 4, 1, 1)), block_size=2).asnumpy()
+    array([[[[1., 2.],
+             [3., 4.]]]], dtype=float32)
+    """
     _check_block("depth_to_space", data, block_size, data.dim() == 4 and block_size > 0 and data.shape[1] % block_size**2 == 0,
                  "the number of channels (axis 1) must be a multiple of block_size²")
     n, c, h, w = data.shape
@@ -328,7 +391,18 @@ def depth_to_space(data, *, block_size: int):
 
 @op("space_to_depth", method=True)
 def space_to_depth(data, *, block_size: int):
-    """Move blocks of pixels into channels: (N, C, H, W) to (N, C * b², H / b, W / b)."""
+    """Move blocks of pixels into channels: (N, C, H, W) to (N, C * b², H / b, W / b).
+
+    Raises
+    ------
+    MXNetError
+        If `data` is not 4-D, or b does not divide height and width.
+
+    Example
+    -------
+    >>> mx.nd.space_to_depth(mx.nd.array([[[[1, 2], [3, 4]]]]), block_size=2).asnumpy().ravel()
+    array([1., 2., 3., 4.], dtype=float32)
+    """
     b = block_size
     _check_block("space_to_depth", data, b, data.dim() == 4 and b > 0 and data.shape[2] % b == 0 and data.shape[3] % b == 0,
                  "height and width (axes 2 and 3) must be multiples of block_size")
@@ -338,13 +412,25 @@ def space_to_depth(data, *, block_size: int):
 
 @op("shape_array", aliases=("_npx_shape_array",), method=True)
 def shape_array(data):
-    """The shape of `data` as a 1-D int64 array."""
+    """The shape of `data` as a 1-D int64 array.
+
+    Example
+    -------
+    >>> mx.nd.shape_array(mx.nd.zeros((2, 3))).asnumpy()
+    array([2, 3])
+    """
     return torch.tensor(tuple(data.shape), dtype=torch.int64, device=data.device)
 
 
 @op("size_array", method=True)
 def size_array(data):
-    """The number of elements of `data` as an int64 array of shape (1,)."""
+    """The number of elements of `data` as an int64 array of shape (1,).
+
+    Example
+    -------
+    >>> mx.nd.size_array(mx.nd.zeros((2, 3))).asnumpy()
+    array([6])
+    """
     return torch.full((1,), data.numel(), dtype=torch.int64, device=data.device)
 
 

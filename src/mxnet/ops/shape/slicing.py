@@ -104,7 +104,19 @@ def _axis_range(axis, begin, end, shape):
 
 @op("slice_axis", result_type="data", method=True)
 def slice_axis(data, *, axis: int, begin: int, end: Optional[int]):
-    """The block ``begin:end`` of one axis; ``end=None`` means to its end."""
+    """The block ``begin:end`` of one axis; ``end=None`` means to its end.
+
+    Raises
+    ------
+    MXNetError
+        If the block is empty or reaches beyond the axis.
+
+    Example
+    -------
+    >>> mx.nd.slice_axis(mx.nd.array([[1, 2, 3], [4, 5, 6]]), axis=1, begin=1, end=None).asnumpy()
+    array([[2., 3.],
+           [5., 6.]], dtype=float32)
+    """
     axis, first, last = _axis_range(axis, begin, end, data.shape)
     return torch.slice_copy(data, axis, first, last)
 
@@ -138,7 +150,21 @@ def _like_sizes(data, like, axes):
 
 @op("slice_like", method=True)
 def slice_like(data, shape_like, *, axes: Shape = ()):
-    """The first elements of `data` along `axes` (all if empty), as many as `shape_like` has there."""
+    """The first elements of `data` along `axes` (all if empty), as many as `shape_like` has there.
+
+    Raises
+    ------
+    MXNetError
+        If `shape_like` is larger along an axis, or has no such axis.
+
+    Example
+    -------
+    >>> mx.nd.slice_like(mx.nd.array([[1, 2, 3], [4, 5, 6]]), mx.nd.zeros((1, 2))).asnumpy()
+    array([[1., 2.]], dtype=float32)
+    >>> mx.nd.slice_like(mx.nd.array([[1, 2, 3], [4, 5, 6]]), mx.nd.zeros((9, 2)), axes=(1,)).asnumpy()
+    array([[1., 2.],
+           [4., 5.]], dtype=float32)
+    """
     sizes = _like_sizes(tuple(data.shape), tuple(shape_like.shape), axes)
     return data[tuple(slice(0, s) for s in sizes)].clone(memory_format=torch.contiguous_format)
 
@@ -170,6 +196,13 @@ def slice_channel(data, *, num_outputs: int, axis: int = 1, squeeze_axis: bool =
     ------
     MXNetError
         If `num_outputs` does not divide the size of the axis.
+
+    Example
+    -------
+    >>> [piece.asnumpy().tolist() for piece in mx.nd.split(mx.nd.array([[1, 2], [3, 4]]), num_outputs=2)]
+    [[[1.0], [3.0]], [[2.0], [4.0]]]
+    >>> [piece.asnumpy().tolist() for piece in mx.nd.split(mx.nd.array([[1, 2], [3, 4]]), num_outputs=2, squeeze_axis=True)]
+    [[1.0, 3.0], [2.0, 4.0]]
     """
     axis, piece = _piece(data.shape, num_outputs, axis, squeeze_axis)
     return _one_or_all(torch.unbind_copy(data, axis) if squeeze_axis else torch.split_copy(data, piece, axis))
@@ -205,7 +238,20 @@ def _(in_shapes, out_shapes, *, num_outputs, axis, squeeze_axis):
 @op("_split_v2", aliases=("_npi_split",),
     num_outputs=lambda attributes: attributes["sections"] or len(attributes["indices"]))
 def split_v2(data, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0):
-    """Cut one axis into `sections` pieces of (nearly) equal size, or where the pieces start (`indices`, the first is 0)."""
+    """Cut one axis into `sections` pieces of (nearly) equal size, or where the pieces start (`indices`, the first is 0).
+
+    Raises
+    ------
+    MXNetError
+        If the starts do not rise from 0, or with `squeeze_axis` a piece has another size than 1.
+
+    Example
+    -------
+    >>> [piece.asnumpy().tolist() for piece in mx.nd.split_v2(mx.nd.array([1, 2, 3, 4]), 2, axis=0)]
+    [[1.0, 2.0], [3.0, 4.0]]
+    >>> [piece.asnumpy().tolist() for piece in mx.nd.split_v2(mx.nd.array([1, 2, 3, 4]), (1, 3), axis=0)]
+    [[1.0], [2.0, 3.0], [4.0]]
+    """
     axis = normalize_axis("_split_v2", axis, data.dim())
     sizes = _piece_sizes(data.shape[axis], indices, sections, squeeze_axis)
     pieces = torch.unbind_copy(data, axis) if squeeze_axis else torch.split_with_sizes_copy(data, sizes, axis)
@@ -250,6 +296,19 @@ def crop(*data, num_args: int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0), 
     """A window of images (N, C, H, W): of the height and width of the second input if there is one, else of `h_w`.
 
     It starts at `offset` (y, x), or lies in the middle with `center_crop`.
+
+    Raises
+    ------
+    MXNetError
+        If the window does not lie inside the images.
+
+    Example
+    -------
+    >>> x = mx.nd.arange(9).reshape((1, 1, 3, 3))
+    >>> mx.nd.Crop(x, h_w=(1, 2), offset=(1, 0)).asnumpy()
+    array([[[[3., 4.]]]], dtype=float32)
+    >>> mx.nd.Crop(x, mx.nd.zeros((1, 1, 1, 1)), num_args=2, center_crop=True).asnumpy()
+    array([[[[4.]]]], dtype=float32)
     """
     images = data[0]
     require_ndim("Crop", images, 4)
