@@ -17,19 +17,60 @@ def _refuse(name, data):
 
 @op("_contrib_getnnz", no_gradient=True)
 def getnnz(data, *, axis: Optional[int] = None):
-    """How many values a CSRNDArray stores, int64: in all, or in each row (``axis=1``)."""
+    """How many values a CSRNDArray stores, int64: in all (1,), or in each row (``axis=1``).
+
+    Raises
+    ------
+    MXNetError
+        If `data` is stored otherwise, or `axis` is not None or 1.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 0, 0]]).tostype("csr")
+    >>> mx.nd.contrib.getnnz(graph).asnumpy(), mx.nd.contrib.getnnz(graph, axis=1).asnumpy()
+    (array([3]), array([2, 1, 0]))
+    """
     _refuse("_contrib_getnnz", data)
 
 
 @op("_contrib_edge_id", no_gradient=True, amp="widest")
 def edge_id(data, u, v):
-    """The values that the CSRNDArray `data` stores at rows `u` (n,) and columns `v` (n,); -1 where it stores none."""
+    """The values that the CSRNDArray `data` stores at rows `u` (n,) and columns `v` (n,); -1 where it stores none.
+
+    Raises
+    ------
+    MXNetError
+        If `data` is stored otherwise, `u` and `v` have different lengths, or a row lies outside.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 0, 0]]).tostype("csr")
+    >>> mx.nd.contrib.edge_id(graph, mx.nd.array([0, 1]), mx.nd.array([2, 1])).asnumpy()
+    array([ 2., -1.], dtype=float32)
+    """
     _refuse("_contrib_edge_id", data)
 
 
 @op("_contrib_dgl_adjacency", no_gradient=True, amp="widest")
 def dgl_adjacency(data):
-    """The CSRNDArray `data` with all stored values 1, float32."""
+    """The CSRNDArray `data` with all stored values 1, float32.
+
+    Raises
+    ------
+    MXNetError
+        If `data` is stored otherwise.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 0, 0]]).tostype("csr")
+    >>> mx.nd.contrib.dgl_adjacency(graph).asnumpy()
+    array([[0., 1., 1.],
+           [1., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
+    """
     _refuse("_contrib_dgl_adjacency", data)
 
 
@@ -39,6 +80,20 @@ def dgl_subgraph(graph, *data, num_args: int = 2, return_mapping: bool):
 
     `data` are the sets, sorted int64 arrays. Vertices and edges are numbered anew; with `return_mapping` the subgraphs come a second time,
     with the numbers the edges have in `graph`.
+
+    Raises
+    ------
+    MXNetError
+        If a set is not sorted, or names a vertex that there is not.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 4, 0]], dtype="int64").tostype("csr")     # edges 1 to 4
+    >>> new, old = mx.nd.contrib.dgl_subgraph(graph, mx.nd.array([1, 2], dtype="int64"), return_mapping=True)
+    >>> old.asnumpy()
+    array([[0, 0],
+           [4, 0]])
     """
     _refuse("_contrib_dgl_subgraph", graph)
 
@@ -49,6 +104,20 @@ def dgl_graph_compact(*graph_data, num_args: int = 2, return_mapping: bool, grap
 
     First come the graphs, then for each the vertices that were sampled; `graph_sizes` are their numbers. Edges are numbered anew; with
     `return_mapping` the graphs come a second time, with the numbers the edges had.
+
+    Raises
+    ------
+    MXNetError
+        If `graph_sizes` does not agree with the vertices.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 4, 0]], dtype="int64").tostype("csr")     # edges 1 to 4
+    >>> one = mx.nd.array([1], dtype="int64")
+    >>> vertices, edges, _ = mx.nd.contrib.dgl_csr_neighbor_uniform_sample(graph, one, num_args=2, num_neighbor=2, max_num_vertices=5)
+    >>> edges.shape, mx.nd.contrib.dgl_graph_compact(edges, vertices, graph_sizes=(2,), return_mapping=False).shape
+    ((5, 3), (2, 2))
     """
     _refuse("_contrib_dgl_graph_compact", graph_data[0])
 
@@ -61,6 +130,20 @@ def dgl_csr_neighbor_uniform_sample(csr_matrix, *seed_arrays, num_args: int = 2,
     Returns, for all seed arrays (int64) one kind after the other: the vertices (max_num_vertices + 1,), of which the last element says
     how many there are; the sampled edges, a CSRNDArray (max_num_vertices, vertices of the graph) with a row for each of them; and
     the hop at which each vertex joined (max_num_vertices,).
+
+    Raises
+    ------
+    MXNetError
+        If there are more seeds than `max_num_vertices`, or a seed is no vertex of the graph.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 4, 0]], dtype="int64").tostype("csr")     # edges 1 to 4
+    >>> one = mx.nd.array([1], dtype="int64")                # its only neighbour is vertex 0, so nothing is left to chance
+    >>> vertices, edges, hops = mx.nd.contrib.dgl_csr_neighbor_uniform_sample(graph, one, num_args=2, num_neighbor=2, max_num_vertices=4)
+    >>> vertices.asnumpy(), edges.data.asnumpy(), hops.asnumpy()
+    (array([0, 1, 0, 0, 2]), array([3]), array([1, 0, 0, 0]))
     """
     _refuse("_contrib_dgl_csr_neighbor_uniform_sample", csr_matrix)
 
@@ -71,6 +154,21 @@ def dgl_csr_neighbor_non_uniform_sample(csr_matrix, probability, *seed_arrays, n
     """As ``dgl_csr_neighbor_uniform_sample``, where neighbours are drawn in proportion to `probability` (vertices of the graph,), float32.
 
     Before the hops come the probabilities of the sampled vertices (max_num_vertices,).
+
+    Raises
+    ------
+    MXNetError
+        As there, and if there is not one probability for each vertex.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 4, 0]], dtype="int64").tostype("csr")     # edges 1 to 4
+    >>> zero, chances = mx.nd.array([0], dtype="int64"), mx.nd.array([1, 0, 1])     # vertex 1 never joins
+    >>> sample = mx.nd.contrib.dgl_csr_neighbor_non_uniform_sample
+    >>> vertices, *_ = sample(graph, chances, zero, num_args=3, num_neighbor=1, max_num_vertices=4)
+    >>> vertices.asnumpy()
+    array([0, 2, 0, 0, 2])
     """
     _refuse("_contrib_dgl_csr_neighbor_non_uniform_sample", csr_matrix)
 

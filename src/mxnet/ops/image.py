@@ -18,7 +18,24 @@ _LUMA = (0.299, 0.587, 0.114)
 
 @op("_image_to_tensor", aliases=("_npx__image_to_tensor",))
 def to_tensor(data):
-    """Images with values in [0, 255] as float32 in [0, 1]: (H, W, C) to (C, H, W), also in batches."""
+    """Images with values in [0, 255] as float32 in [0, 1]: (H, W, C) to (C, H, W), also in batches.
+
+    Raises
+    ------
+    MXNetError
+        If `data` is neither 3-D nor 4-D.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.array([[[255, 0, 51]]], dtype="uint8")         # one pixel
+    >>> mx.nd.image.to_tensor(image).asnumpy()
+    array([[[1. ]],
+    <BLANKLINE>
+           [[0. ]],
+    <BLANKLINE>
+           [[0.2]]], dtype=float32)
+    """
     require_ndim("image.to_tensor", data, 3, 4)
     return data.movedim(-1, -3).to(torch.float32, memory_format=torch.contiguous_format).div(255)
 
@@ -41,6 +58,18 @@ def normalize(data, *, mean: Floats = (0.0, 0.0, 0.0, 0.0), std: Floats = (1.0, 
     """``(data - mean) / std`` of (C, H, W) or (N, C, H, W), with one number for each channel or one for all.
 
     Whole numbers stay such: fractions are cut off, so convert images with `to_tensor` first.
+
+    Raises
+    ------
+    MXNetError
+        If there are not 1 or 3 channels, or `mean` or `std` has another number of values.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.ones((3, 1, 1))
+    >>> mx.nd.image.normalize(x, mean=(0, 1, 2), std=(1, 2, 4)).asnumpy().ravel()
+    array([ 1.  ,  0.  , -0.25], dtype=float32)
     """
     require_ndim("image.normalize", data, 3, 4)
     channels = data.shape[-3]
@@ -95,6 +124,18 @@ def resize(data, *, size: Shape = (), keep_ratio: bool = False, interp: int = 1)
         With one number: make that the shorter side.
     interp : int
         OpenCV's number of the method: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos. Only 0 and 1 on a GPU.
+
+    Raises
+    ------
+    MXNetError
+        If `data` is neither 3-D nor 4-D, `size` is not one or two numbers above 0, or OpenCV takes no such type or method.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.zeros((20, 40, 3), dtype="uint8")
+    >>> mx.nd.image.resize(image, size=(8, 6)).shape, mx.nd.image.resize(image, size=10, keep_ratio=True).shape
+    ((6, 8, 3), (10, 20, 3))
     """
     require_ndim("image.resize", data, 3, 4)
     height, width = _resized_size(data.shape[-3], data.shape[-2], size, keep_ratio)
@@ -121,7 +162,22 @@ def _(in_shapes, out_shapes, *, size, keep_ratio, interp):
 
 @op("_image_crop", aliases=("_npx__image_crop",))
 def crop(data, *, x: int, y: int, width: int, height: int):
-    """The window of `width` x `height` pixels at column `x` and row `y` of (H, W, C) or (N, H, W, C) images."""
+    """The window of `width` x `height` pixels at column `x` and row `y` of (H, W, C) or (N, H, W, C) images.
+
+    Raises
+    ------
+    MXNetError
+        If the window does not lie in the image, or there are not 1 or 3 channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.arange(12).reshape((3, 4, 1))
+    >>> mx.nd.image.crop(image, x=1, y=0, width=2, height=3)[:, :, 0].asnumpy()
+    array([[ 1.,  2.],
+           [ 5.,  6.],
+           [ 9., 10.]], dtype=float32)
+    """
     require_ndim("image.crop", data, 3, 4)
     if data.shape[-1] not in (1, 3):
         raise MXNetError(f"image.crop: the last axis of the image must hold 1 or 3 channels, received {tuple(data.shape)}")
@@ -145,14 +201,32 @@ def _require_colours(operator, data):
 
 @op("_image_flip_left_right", aliases=("_npx__image_flip_left_right",), same_shape=True)
 def flip_left_right(data):
-    """Mirror an image (H, W, C) horizontally."""
+    """Mirror an image (H, W, C) horizontally. `MXNetError` unless there are 1 or 3 channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.array([[1, 2], [3, 4]]).reshape((2, 2, 1))
+    >>> mx.nd.image.flip_left_right(image)[:, :, 0].asnumpy()
+    array([[2., 1.],
+           [4., 3.]], dtype=float32)
+    """
     _require_colours("image.flip_left_right", data)
     return data.flip(1)
 
 
 @op("_image_flip_top_bottom", aliases=("_npx__image_flip_top_bottom",), same_shape=True)
 def flip_top_bottom(data):
-    """Mirror an image (H, W, C) vertically."""
+    """Mirror an image (H, W, C) vertically. `MXNetError` unless there are 1 or 3 channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.array([[1, 2], [3, 4]]).reshape((2, 2, 1))
+    >>> mx.nd.image.flip_top_bottom(image)[:, :, 0].asnumpy()
+    array([[3., 4.],
+           [1., 2.]], dtype=float32)
+    """
     _require_colours("image.flip_top_bottom", data)
     return data.flip(0)
 
@@ -171,14 +245,32 @@ def _flip_or_not(data, axis):
 
 @op("_image_random_flip_left_right", aliases=("_npx__image_random_flip_left_right",), same_shape=True, draws=True)
 def random_flip_left_right(data):
-    """Mirror an image (H, W, C) horizontally, or not, with equal chances."""
+    """Mirror an image (H, W, C) horizontally, or not, with equal chances. `MXNetError` unless there are 1 or 3 channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.array([1, 2]).reshape((1, 2, 1))
+    >>> seen = {tuple(mx.nd.image.random_flip_left_right(image).asnumpy().ravel().tolist()) for _ in range(50)}
+    >>> sorted(seen)
+    [(1.0, 2.0), (2.0, 1.0)]
+    """
     _require_colours("image.random_flip_left_right", data)
     return _flip_or_not(data, 1)
 
 
 @op("_image_random_flip_top_bottom", aliases=("_npx__image_random_flip_top_bottom",), same_shape=True, draws=True)
 def random_flip_top_bottom(data):
-    """Mirror an image (H, W, C) vertically, or not, with equal chances."""
+    """Mirror an image (H, W, C) vertically, or not, with equal chances. `MXNetError` unless there are 1 or 3 channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.array([1, 2]).reshape((2, 1, 1))
+    >>> seen = {tuple(mx.nd.image.random_flip_top_bottom(image).asnumpy().ravel().tolist()) for _ in range(50)}
+    >>> sorted(seen)
+    [(1.0, 2.0), (2.0, 1.0)]
+    """
     _require_colours("image.random_flip_top_bottom", data)
     return _flip_or_not(data, 0)
 
@@ -238,7 +330,20 @@ def _require_factors(operator, min_factor, max_factor):
 
 @op("_image_random_brightness", aliases=("_npx__image_random_brightness",), same_shape=True, draws=True)
 def random_brightness(data, *, min_factor: float, max_factor: float):
-    """Multiply an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]."""
+    """Multiply an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]; bytes stay between 0 and 255.
+
+    Raises
+    ------
+    MXNetError
+        If a factor is negative, or there are not 1 or 3 channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.array([[[10, 100, 200]]], dtype="uint8")
+    >>> mx.nd.image.random_brightness(image, min_factor=2, max_factor=2).asnumpy()      # leaves one factor to draw
+    array([[[ 20, 200, 255]]], dtype=uint8)
+    """
     _require_colours("image.random_brightness", data)
     _require_factors("image.random_brightness", min_factor, max_factor)
     return _brightness(data, _uniform(data, *sorted((min_factor, max_factor))))
@@ -246,7 +351,20 @@ def random_brightness(data, *, min_factor: float, max_factor: float):
 
 @op("_image_random_contrast", aliases=("_npx__image_random_contrast",), same_shape=True, draws=True)
 def random_contrast(data, *, min_factor: float, max_factor: float):
-    """Stretch an image (H, W, C) about its mean gray by a random factor in [`min_factor`, `max_factor`]."""
+    """Stretch an image (H, W, C) about its mean gray by a random factor in [`min_factor`, `max_factor`]; bytes stay between 0 and 255.
+
+    Raises
+    ------
+    MXNetError
+        If a factor is negative, or there are not 1 or 3 channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.array([[[100], [120]]])                # two gray pixels
+    >>> mx.nd.image.random_contrast(image, min_factor=2, max_factor=2).asnumpy().ravel()
+    array([ 90., 130.], dtype=float32)
+    """
     _require_colours("image.random_contrast", data)
     _require_factors("image.random_contrast", min_factor, max_factor)
     return _contrast(data, _uniform(data, *sorted((min_factor, max_factor))))
@@ -254,7 +372,22 @@ def random_contrast(data, *, min_factor: float, max_factor: float):
 
 @op("_image_random_saturation", aliases=("_npx__image_random_saturation",), same_shape=True, draws=True)
 def random_saturation(data, *, min_factor: float, max_factor: float):
-    """Strengthen the colours of an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]."""
+    """Strengthen the colours of an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]; bytes stay between 0 and 255.
+
+    As in MXNet the gray that a factor below 1 leads to comes from the blue channel alone.
+
+    Raises
+    ------
+    MXNetError
+        If a factor is negative, or there are not 1 or 3 channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.array([[[200, 50, 100]]], dtype="uint8")
+    >>> mx.nd.image.random_saturation(image, min_factor=0, max_factor=0).asnumpy()      # no colour is left
+    array([[[11, 11, 11]]], dtype=uint8)
+    """
     _require_colours("image.random_saturation", data)
     _require_factors("image.random_saturation", min_factor, max_factor)
     return _saturation(data, _uniform(data, *sorted((min_factor, max_factor))))
@@ -262,7 +395,20 @@ def random_saturation(data, *, min_factor: float, max_factor: float):
 
 @op("_image_random_hue", aliases=("_npx__image_random_hue",), same_shape=True, draws=True)
 def random_hue(data, *, min_factor: float, max_factor: float):
-    """Turn the hue of an image (H, W, C) by a random part of the circle in [`min_factor`, `max_factor`]."""
+    """Turn the hue of an image (H, W, C) by a random part of the circle in [`min_factor`, `max_factor`].
+
+    Raises
+    ------
+    MXNetError
+        If a factor is negative, or there are not 1 or 3 channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> red = mx.nd.array([[[255, 0, 0]]], dtype="uint8")
+    >>> mx.nd.image.random_hue(red, min_factor=0.5, max_factor=0.5).asnumpy()           # half a circle on is cyan
+    array([[[  0, 255, 255]]], dtype=uint8)
+    """
     _require_colours("image.random_hue", data)
     _require_factors("image.random_hue", min_factor, max_factor)
     return _hue(data, _uniform(data, *sorted((min_factor, max_factor))))
@@ -270,7 +416,18 @@ def random_hue(data, *, min_factor: float, max_factor: float):
 
 @op("_image_random_color_jitter", aliases=("_npx__image_random_color_jitter",), same_shape=True, draws=True)
 def random_color_jitter(data, *, brightness: float, contrast: float, saturation: float, hue: float):
-    """Change brightness, contrast, saturation and hue of an image (H, W, C), each by up to that much, in random order."""
+    """Change brightness, contrast, saturation and hue of an image (H, W, C), each by up to that much, in random order.
+
+    An amount of 0 leaves that property alone. `MXNetError` unless there are 1 or 3 channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.array([[[100, 50, 0]]])
+    >>> found = mx.nd.image.random_color_jitter(image, brightness=0.5, contrast=0, saturation=0, hue=0).asnumpy()
+    >>> bool(50 <= found[0, 0, 0] <= 150), bool(found[0, 0, 0] == 2 * found[0, 0, 1])
+    (True, True)
+    """
     _require_colours("image.random_color_jitter", data)
     steps = [(_brightness, brightness, 1), (_contrast, contrast, 1), (_saturation, saturation, 1), (_hue, hue, 0)]
     out = data.clone()
@@ -298,7 +455,20 @@ def _lighting(image, alpha):
 
 @op("_image_adjust_lighting", aliases=("_npx__image_adjust_lighting",), same_shape=True)
 def adjust_lighting(data, *, alpha: Floats):
-    """Add the principal components of ImageNet's colours, weighted by the three numbers `alpha`, to an image (H, W, C)."""
+    """Add the principal components of ImageNet's colours, weighted by the three numbers `alpha`, to an image (H, W, C).
+
+    Raises
+    ------
+    MXNetError
+        If `alpha` does not have 3 numbers, or there are not 1 or 3 channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.zeros((1, 1, 3)) + 100
+    >>> mx.nd.image.adjust_lighting(image, alpha=(-1, 0, 0)).asnumpy().round(1)         # the first one is brightness
+    array([[[131.5, 132.2, 132.4]]], dtype=float32)
+    """
     _require_colours("image.adjust_lighting", data)
     if len(alpha) != 3:
         raise MXNetError(f"image.adjust_lighting: `alpha` must have 3 numbers, received {alpha}")
@@ -307,7 +477,16 @@ def adjust_lighting(data, *, alpha: Floats):
 
 @op("_image_random_lighting", aliases=("_npx__image_random_lighting",), same_shape=True, draws=True)
 def random_lighting(data, *, alpha_std: float = 0.05):
-    """`adjust_lighting` by normally distributed numbers with standard deviation `alpha_std`."""
+    """`adjust_lighting` by normally distributed numbers with standard deviation `alpha_std` (Krizhevsky et al. 2012).
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> image = mx.nd.zeros((2, 2, 3)) + 100
+    >>> shift = mx.nd.image.random_lighting(image, alpha_std=0.1) - image
+    >>> bool((shift == shift[0, 0]).min())                   # all pixels are shifted alike
+    True
+    """
     _require_colours("image.random_lighting", data)
     return _lighting(data, torch.empty(3, device=data.device).normal_(0, alpha_std, generator=generator(data.device)))
 
@@ -324,7 +503,22 @@ def _decode(encoded, flag, to_rgb, what):
 
 @op("_cvimdecode", aliases=("_npi_cvimdecode",))
 def cvimdecode(buf, *, flag: AtLeast0 = 1, to_rgb: bool = True):
-    """The image in the bytes `buf` of a file, as uint8 (H, W, C): in colour (RGB, or BGR without `to_rgb`), or gray with flag=0."""
+    """The image in the bytes `buf` of a file, as uint8 (H, W, C): in colour (RGB, or BGR without `to_rgb`), or gray with flag=0.
+
+    Programs call it as ``mx.image.imdecode``.
+
+    Raises
+    ------
+    MXNetError
+        If `buf` is not of type uint8, or holds no image that OpenCV reads.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> buf = mx.nd.array(list(b"P6 1 1 255 " + bytes([255, 128, 0])), dtype="uint8")    # a file in the PPM format: one orange pixel
+    >>> mx.image.imdecode(buf).asnumpy()
+    array([[[255, 128,   0]]], dtype=uint8)
+    """
     if buf.dtype != torch.uint8:
         raise MXNetError(f"imdecode: input needs to be uint8 buffer, received {buf.dtype}")
     return _decode(buf.cpu().numpy().reshape(-1), flag, to_rgb, f"a buffer of {buf.numel()} bytes")
@@ -332,7 +526,24 @@ def cvimdecode(buf, *, flag: AtLeast0 = 1, to_rgb: bool = True):
 
 @op("_cvimread", aliases=("_npi_cvimread",))
 def cvimread(*, filename: str, flag: int = 1, to_rgb: bool = True, device: Device = None):
-    """The image in a file, as `_cvimdecode` gives it."""
+    """The image in a file, as `_cvimdecode` gives it. Programs call it as ``mx.image.imread``.
+
+    Raises
+    ------
+    MXNetError
+        If there is no such file, or it is no image that OpenCV reads.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "orange.ppm")
+    ...     with open(path, "wb") as file:
+    ...         count = file.write(b"P6 1 1 255 " + bytes([255, 128, 0]))
+    ...     mx.image.imread(path).asnumpy()
+    array([[[255, 128,   0]]], dtype=uint8)
+    """
     import numpy as np
     try:
         encoded = np.fromfile(filename, dtype=np.uint8)
@@ -362,7 +573,19 @@ for _operator in (cvimdecode, cvimread):
 
 @op("_cvimresize", aliases=("_npi_cvimresize",))
 def cvimresize(src, *, w: int, h: int, interp: int = 1):
-    """Resize an image (H, W, C) to width `w` and height `h`, by OpenCV's method `interp`."""
+    """Resize an image (H, W, C) to width `w` and height `h`, by OpenCV's method `interp`. Programs call it as ``mx.image.imresize``.
+
+    Raises
+    ------
+    MXNetError
+        If `src` is not 3-D, a size is below 1, or OpenCV takes no such type or method.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.image.imresize(mx.nd.array([[[0], [4]]]), w=4, h=1).asnumpy().ravel()
+    array([0., 1., 3., 4.], dtype=float32)
+    """
     _require_image("imresize", src)
     if w < 1 or h < 1:
         raise MXNetError(f"imresize: w and h should be greater equal to 1, received w={w}, h={h}")
@@ -379,7 +602,22 @@ def _(in_shapes, out_shapes, *, w, h, interp):
 
 @op("_cvcopyMakeBorder")
 def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type: int = 0, value: float = 0.0, values: Floats = ()):
-    """Put a border around an image (H, W, C): of OpenCV's border `type`, filled with `values` for each channel, or `value` for the first three."""
+    """Put a border around an image (H, W, C): of OpenCV's border `type`, filled with `values` for each channel, or `value` for the first three.
+
+    Programs call it as ``mx.image.copyMakeBorder``.
+
+    Raises
+    ------
+    MXNetError
+        If `src` is not 3-D.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.image.copyMakeBorder(mx.nd.array([[[7]]]), top=0, bot=1, left=1, right=1, value=5)[:, :, 0].asnumpy()
+    array([[5., 7., 5.],
+           [5., 5., 5.]], dtype=float32)
+    """
     import cv2
     _require_image("copyMakeBorder", src)
     fill = tuple(values) or (value, value, value, 0)

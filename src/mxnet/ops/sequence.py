@@ -47,7 +47,20 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = Fal
     ----------
     data : (T, N, ...), or (N, T, ...) with axis=1
     sequence_length : (N,)
-        Used, and required, if `use_sequence_length`.
+        Used, and required, if `use_sequence_length`; without it nothing changes.
+
+    Raises
+    ------
+    MXNetError
+        If the lengths are missing, superfluous or of another shape, or `axis` is not 0 or 1.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[1, 2, 3], [4, 5, 6]])
+    >>> mx.nd.SequenceMask(x, mx.nd.array([1, 2]), use_sequence_length=True, value=-1, axis=1).asnumpy()
+    array([[ 1., -1., -1.],
+           [ 4.,  5., -1.]], dtype=float32)
     """
     _check("SequenceMask", data, sequence_length, use_sequence_length, axis)
     if not use_sequence_length:
@@ -62,7 +75,22 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = Fal
 
 @op("SequenceLast", inputs_rule=_inputs, names_output=True)
 def sequence_last(data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
-    """The last element of each sequence: (T, N, ...) to (N, ...); time is axis 1 with axis=1."""
+    """The last element of each sequence: (T, N, ...) to (N, ...), or (N, T, ...) with axis=1.
+
+    `sequence_length` (N,) is used, and required, if `use_sequence_length`; without it each sequence has all T elements.
+
+    Raises
+    ------
+    MXNetError
+        If the lengths are missing, superfluous or of another shape, or `axis` is not 0 or 1.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[1, 2, 3], [4, 5, 6]])
+    >>> mx.nd.SequenceLast(x, mx.nd.array([1, 2]), use_sequence_length=True, axis=1).asnumpy()
+    array([1., 5.], dtype=float32)
+    """
     _check("SequenceLast", data, sequence_length, use_sequence_length, axis)
     if not use_sequence_length:
         return data.select(axis, -1).clone()
@@ -75,10 +103,21 @@ def sequence_last(data, sequence_length=None, *, use_sequence_length: bool = Fal
 def sequence_reverse(data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
     """Turn each sequence of (T, N, ...) around within its length; what lies beyond the end stays.
 
+    `sequence_length` (N,) is used, and required, if `use_sequence_length`; without it each sequence has all T elements.
+
     Raises
     ------
     MXNetError
-        If a length is greater than T (not checked on a GPU).
+        If a length is greater than T (not checked on a GPU), the lengths are missing, superfluous or of another shape, or `axis` is not 0.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[1, 4], [2, 5], [3, 6]])           # two sequences, in columns
+    >>> mx.nd.SequenceReverse(x, mx.nd.array([2, 3]), use_sequence_length=True).asnumpy()
+    array([[2., 6.],
+           [1., 5.],
+           [3., 4.]], dtype=float32)
     """
     _check("SequenceReverse", data, sequence_length, use_sequence_length, axis)
     if axis != 0:

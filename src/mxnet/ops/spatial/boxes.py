@@ -118,12 +118,32 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
         The overlap above which the lower score goes; the score from which a box counts at all.
     topk : int
         Consider only that many best boxes, all if negative.
+    coord_start, score_index, id_index : int
+        Where a row's four coordinates begin, and where its score and its id (-1 for none) stand.
+    background_id : int
+        Boxes of this id never stay.
     force_suppress : bool
         Let boxes of different ids suppress each other.
+    in_format, out_format : {'corner', 'center'}
+        The format of the boxes that come, and of those that are returned.
 
     Returns
     -------
     The boxes that stay, best first, then rows of -1.
+
+    Raises
+    ------
+    MXNetError
+        If a row has no room for what the attributes say is in it.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[0.6, 0, 0, 4, 5], [0.9, 0, 0, 4, 4], [0.3, 8, 8, 9, 9]])      # the first two nearly agree
+    >>> mx.nd.contrib.box_nms(x, overlap_thresh=0.5, coord_start=1, score_index=0).asnumpy()
+    array([[ 0.9,  0. ,  0. ,  4. ,  4. ],
+           [ 0.3,  8. ,  8. ,  9. ,  9. ],
+           [-1. , -1. , -1. , -1. , -1. ]], dtype=float32)
     """
     _check_nms(data.shape, coord_start, score_index, id_index)
     count, width = data.shape[-2:]
@@ -158,7 +178,22 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
 
 @op("_contrib_box_iou", amp="widest")
 def box_iou(lhs, rhs, *, format: _Format = "corner"):
-    """Intersection over union of each box of `lhs` (..., 4) with each of `rhs` (..., 4). No gradient flows."""
+    """Intersection over union of each box of `lhs` (..., 4) with each of `rhs` (..., 4). No gradient flows.
+
+    The result has the shapes of both, without the last axes, behind each other.
+
+    Raises
+    ------
+    MXNetError
+        If a box does not have 4 numbers, or boxes have only one axis.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> boxes = mx.nd.array([[0, 0, 2, 2], [0, 0, 2, 4], [1, 1, 3, 3]])
+    >>> mx.nd.contrib.box_iou(mx.nd.array([[0, 0, 2, 4]]), boxes).asnumpy().round(2)
+    array([[0.5, 1. , 0.2]], dtype=float32)
+    """
     for name, boxes in (("lhs", lhs), ("rhs", rhs)):
         if boxes.dim() < 2 or boxes.shape[-1] != 4:
             raise MXNetError(f"box_iou: the last dimension of {name} must be 4 and there must be another, "
@@ -182,7 +217,20 @@ def bipartite_matching(data, *, is_ascend: bool = False, threshold: float, topk:
 
     Returns
     -------
-    The column of each row, and the row of each column; -1 for none.
+    The column of each row (..., rows), and the row of each column (..., columns); -1 for none.
+
+    Raises
+    ------
+    MXNetError
+        If there are fewer than 2 axes.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> scores = mx.nd.array([[0.9, 0.8], [0.7, 0.1], [0.2, 0.3]])
+    >>> of_row, of_column = mx.nd.contrib.bipartite_matching(scores, threshold=0.25)
+    >>> of_row.asnumpy(), of_column.asnumpy()
+    (array([ 0., -1.,  1.], dtype=float32), array([0., 2.], dtype=float32))
     """
     if data.dim() < 2:
         raise MXNetError(f"bipartite_matching: the score matrix must have at least 2 axes, received shape {tuple(data.shape)}")
@@ -214,6 +262,9 @@ def _(in_shapes, out_shapes, **_):
 def box_encode(samples, matches, anchors, refs, means, stds):
     """Training targets for anchors: (targets, masks), both (B, N, 4).
 
+    With centre (x, y) and size (w, h) of an anchor and of its box, the targets are ``(box_x - x) / w``, ``(box_y - y) / h``,
+    ``log(box_w / w)`` and ``log(box_h / h)``, less `means`, divided by `stds`.
+
     Parameters
     ----------
     samples : (B, N)
@@ -224,6 +275,22 @@ def box_encode(samples, matches, anchors, refs, means, stds):
         Corners.
     means, stds : (4,)
         What normalizes the targets.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes do not fit.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> anchors, refs = mx.nd.array([[[0, 0, 4, 4], [2, 2, 4, 4]]]), mx.nd.array([[[1, 0, 5, 4]]])
+    >>> samples, matches = mx.nd.array([[1, 0]]), mx.nd.array([[0, 0]])
+    >>> targets, masks = mx.nd.contrib.box_encode(samples, matches, anchors, refs, mx.nd.zeros(4), mx.nd.ones(4))
+    >>> targets.asnumpy(), masks.asnumpy()
+    (array([[[0.25, 0.  , 0.  , 0.  ],
+            [0.  , 0.  , 0.  , 0.  ]]], dtype=float32), array([[[1., 1., 1., 1.],
+            [0., 0., 0., 0.]]], dtype=float32))
     """
     batch, count = samples.shape if samples.dim() == 2 else (-1, -1)
     if matches.shape != samples.shape or anchors.shape != (batch, count, 4) or refs.dim() != 3 or refs.shape[::2] != (batch, 4):
@@ -245,9 +312,22 @@ def _(in_shapes, out_shapes):
 @op("_contrib_box_decode", amp=None)
 def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: float = 1.0, std3: float = 1.0, clip: float = -1.0,
                format: _Format = "center"):
-    """Corners of the boxes that predictions (B, N, 4) make of anchors (1, N, 4), which are in the given format.
+    """Corners (B, N, 4) of the boxes that predictions (B, N, 4) make of anchors (1, N, 4), which are in the given format.
 
-    `clip`, if positive, bounds the logarithm of the growth of a box.
+    Predictions are what `box_encode` makes targets of, with the four `std` as its ``stds``. `clip`, if positive, bounds the logarithm of the
+    growth of a box.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes do not fit.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> half_a_width_right = mx.nd.array([[[0.5, 0, 0, 0]]])
+    >>> mx.nd.contrib.box_decode(half_a_width_right, mx.nd.array([[[0, 0, 4, 4]]]), format="corner").asnumpy()
+    array([[[2., 0., 6., 4.]]], dtype=float32)
     """
     if data.dim() != 3 or data.shape[-1] != 4 or anchors.shape != (1, *data.shape[1:]):
         raise MXNetError("box_decode: expected data (B, N, 4) and anchors (1, N, 4), "

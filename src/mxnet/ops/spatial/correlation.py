@@ -16,7 +16,7 @@ def _distance(a, b):
 @op("Correlation", names_output=True, amp="widest")
 def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1, stride1: int = 1, stride2: int = 1,
                 pad_size: int = 0, is_multiply: bool = True):
-    """How well patches of `data1` match patches of `data2` around the same place: one channel for each displacement.
+    """How well patches of `data1` match patches of `data2` around the same place: one channel for each displacement (Dosovitskiy et al. 2015).
 
     Parameters
     ----------
@@ -24,9 +24,11 @@ def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1
     kernel_size : int
         Side of the patches, odd.
     max_displacement, stride2 : int
-        The displacements: multiples of `stride2` up to `max_displacement` to every side.
+        The displacements: multiples of `stride2` up to `max_displacement` to every side, row by row from top left to bottom right.
     stride1 : int
         Step between the patches of `data1`.
+    pad_size : int
+        Zeros around both maps.
     is_multiply : bool
         Mean product, else mean absolute difference.
 
@@ -34,6 +36,16 @@ def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1
     ------
     MXNetError
         If the shapes differ, `kernel_size` is even, or nothing fits into the data.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[[[0, 0, 0], [0, 5, 0], [0, 0, 0]]]])
+    >>> y = mx.nd.array([[[[0, 0, 0], [0, 0, 2], [0, 0, 0]]]])      # moved one pixel to the right
+    >>> mx.nd.Correlation(x, y).asnumpy().reshape(3, 3)
+    array([[ 0.,  0.,  0.],
+           [ 0.,  0., 10.],
+           [ 0.,  0.,  0.]], dtype=float32)
     """
     require_ndim("Correlation", data1, 4, name="data1")
     require_ndim("Correlation", data2, 4, name="data2")

@@ -95,9 +95,24 @@ def _rule(in_shapes, out_shapes, *, kernel, stride, dilate, pad, num_filter, num
 def deformable_convolution(data, offset, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
                            num_filter: AtLeast1, num_group: int = 1, num_deformable_group: int = 1, workspace: int = 1024,
                            no_bias: bool = False, layout: _Layout = None):
-    """Convolution of (N, C, H, W) data whose taps are moved by `offset` (N, 2 * taps * num_deformable_group, H', W').
+    """Convolution of `data` (N, C, H, W) whose taps are moved by `offset` (N, 2 * taps * num_deformable_group, H', W') (Dai et al. 2017).
 
-    The offsets of a tap are (down, right) in pixels; what lies outside the data counts as 0.
+    `weight` is (num_filter, C / num_group, kernel...), `bias` (num_filter,), the result (N, num_filter, H', W') as of `Convolution`. The
+    offsets of a tap are (down, right) in pixels, and it reads by bilinear interpolation; what lies outside the data counts as 0. The channels
+    of a deformable group share their offsets. `workspace` is a hint that nothing needs here.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes do not fit, or the groups do not divide the channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, w = mx.nd.array([[[[1, 2, 4, 8]]]]), mx.nd.ones((1, 1, 1, 1))
+    >>> half_a_pixel_right = mx.nd.array([0, 0.5]).reshape((1, 2, 1, 1)).tile((1, 1, 1, 4))
+    >>> mx.nd.contrib.DeformableConvolution(x, half_a_pixel_right, w, kernel=(1, 1), num_filter=1, no_bias=True).asnumpy()
+    array([[[[1.5, 3. , 6. , 8. ]]]], dtype=float32)
     """
     return _convolve("DeformableConvolution", data, offset, None, weight, bias, kernel, stride, dilate, pad, num_filter, num_group,
                      num_deformable_group, no_bias, layout, "edge")
@@ -108,9 +123,22 @@ def deformable_convolution(data, offset, weight, bias=None, *, kernel: Shape, st
 def modulated_deformable_convolution(data, offset, mask, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),
                                      pad: Shape = (), num_filter: AtLeast1, num_group: int = 1, num_deformable_group: int = 1,
                                      workspace: int = 1024, no_bias: bool = False, im2col_step: AtLeast1 = 64, layout: _Layout = None):
-    """DeformableConvolution whose taps are also weighted by `mask` (N, taps * num_deformable_group, H', W').
+    """`DeformableConvolution` whose taps are also weighted by `mask` (N, taps * num_deformable_group, H', W') (Zhu et al. 2019).
 
     `im2col_step` and `workspace` bound MXNet's memory and change nothing here.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes do not fit, or the groups do not divide the channels.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, w, stay = mx.nd.array([[[[1, 2, 4, 8]]]]), mx.nd.ones((1, 1, 1, 1)), mx.nd.zeros((1, 2, 1, 4))
+    >>> mask = mx.nd.array([[[[1, 0.5, 0, 1]]]])
+    >>> mx.nd.contrib.ModulatedDeformableConvolution(x, stay, mask, w, kernel=(1, 1), num_filter=1, no_bias=True).asnumpy()
+    array([[[[1., 1., 0., 8.]]]], dtype=float32)
     """
     return _convolve("ModulatedDeformableConvolution", data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_filter, num_group,
                      num_deformable_group, no_bias, layout, "zero")

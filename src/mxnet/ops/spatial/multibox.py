@@ -14,16 +14,33 @@ from .boxes import greedy_suppression, overlaps
 @op("_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",), names_output=True, amp=("float32", "widest"))
 def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip: bool = False, steps: Floats = (-1.0, -1.0),
                    offsets: Floats = (0.5, 0.5)):
-    """Anchors around each pixel of a feature map (N, C, H, W): corners relative to the image, (1, H * W * anchors, 4).
+    """Anchors around each pixel of a feature map (N, C, H, W): corners relative to the image, (1, H * W * anchors, 4) (Liu et al. 2016).
 
     Parameters
     ----------
     sizes, ratios : tuple of float
-        Each size with the first ratio, then the first size with each other ratio: ``len(sizes) + len(ratios) - 1`` anchors.
+        Each size with the first ratio, then the first size with each other ratio: ``len(sizes) + len(ratios) - 1`` anchors. A size is a
+        part of the image's height; a ratio is width over height.
+    clip : bool
+        Cut off what lies outside the image.
     steps : (float, float)
         Distance of the pixels (y, x), in parts of the image; that of the feature map if negative.
     offsets : (float, float)
         Where in a pixel its centre lies (y, x).
+
+    Raises
+    ------
+    MXNetError
+        If `data` has fewer than 4 axes, no sizes or ratios are given, or steps or offsets are not two usable numbers.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.zeros((1, 3, 1, 1))                       # only its size counts
+    >>> mx.nd.contrib.MultiBoxPrior(x, sizes=(0.5, 1), ratios=(1, 4)).asnumpy()
+    array([[[0.25 , 0.25 , 0.75 , 0.75 ],
+            [0.   , 0.   , 1.   , 1.   ],
+            [0.   , 0.375, 1.   , 0.625]]], dtype=float32)
     """
     if data.dim() < 4:
         raise MXNetError(f"MultiBoxPrior: `data` must be (N, C, H, W), received shape {tuple(data.shape)}")
@@ -87,7 +104,7 @@ def _hard_negatives(prediction, overlap, positive, ratio, threshold):
 def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, ignore_label: float = -1.0,
                     negative_mining_ratio: float = -1.0, negative_mining_thresh: float = 0.5, minimum_negative_samples: int = 0,
                     variances: Floats = (0.1, 0.1, 0.2, 0.2)):
-    """Training targets for anchors. No gradient flows.
+    """Training targets for anchors (Liu et al. 2016). No gradient flows.
 
     Parameters
     ----------
@@ -99,8 +116,12 @@ def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, 
         Scores, which choose the hard negatives if `negative_mining_ratio` is positive.
     overlap_threshold : float
         Anchors that overlap a box more than this are positive.
+    negative_mining_ratio, negative_mining_thresh : float
+        How many negatives there are for each positive, and the overlap with their box that they stay below.
     minimum_negative_samples
         Kept for compatibility; MXNet does not use it either.
+    variances : tuple of 4 floats
+        What the targets are divided by.
 
     Returns
     -------
@@ -108,6 +129,20 @@ def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, 
         Targets for the corners, and 1 for positive anchors.
     cls_target : (N, A)
         Class + 1 for positive anchors, 0 for negative ones, `ignore_label` for the others.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes do not fit, or there are fewer negatives than are asked for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> anchors = mx.nd.array([[[0, 0, 0.5, 0.5], [0.5, 0.5, 1, 1]]])
+    >>> label = mx.nd.array([[[2, 0.5, 0.5, 1, 0.9]]])      # a box of class 2, nearly the second anchor
+    >>> _, mask, classes = mx.nd.contrib.MultiBoxTarget(anchors, label, mx.nd.zeros((1, 4, 2)))
+    >>> mask.asnumpy(), classes.asnumpy()
+    (array([[0., 0., 0., 0., 1., 1., 1., 1.]], dtype=float32), array([[0., 3.]], dtype=float32))
     """
     if anchor.dim() != 3 or anchor.shape[0] != 1 or anchor.shape[2] != 4:
         raise MXNetError(f"MultiBoxTarget: `anchor` must have shape (1, number of anchors, 4), received {tuple(anchor.shape)}")
@@ -163,18 +198,36 @@ def _(in_shapes, out_shapes, **_):
 def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, threshold: float = 0.01, background_id: int = 0,
                        nms_threshold: float = 0.5, force_suppress: bool = False, variances: Floats = (0.1, 0.1, 0.2, 0.2),
                        nms_topk: int = -1):
-    """Detections out of predictions: rows [class, score, x1, y1, x2, y2], class -1 where there is none. No gradient flows.
+    """Detections out of predictions (N, A, 6): rows [class, score, x1, y1, x2, y2], class -1 where there is none. No gradient flows.
 
     Parameters
     ----------
     cls_prob : (N, classes + 1, A)
         Probabilities; class 0 is the background, whatever `background_id` says (as in MXNet).
     loc_pred : (N, A * 4)
+        What `MultiBoxTarget` makes targets for, with the same `variances`.
     anchor : (1, A, 4)
+    clip : bool
+        Cut off what lies outside the image.
     threshold : float
         The least probability of a detection.
     nms_threshold, nms_topk, force_suppress
         Non-maximum suppression: the overlap that is too much, how many best boxes enter, and whether classes suppress each other.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes do not fit.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> anchors = mx.nd.array([[[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0.5, 0.5, 1, 1]]])
+    >>> probabilities = mx.nd.array([[[0.2, 0.4, 1], [0.8, 0.6, 0]]])       # background, one class
+    >>> mx.nd.contrib.MultiBoxDetection(probabilities, mx.nd.zeros((1, 12)), anchors).asnumpy()[0]
+    array([[ 0. ,  0.8,  0. ,  0. ,  0.5,  0.5],
+           [-1. ,  0.6,  0. ,  0. ,  0.5,  0.5],
+           [-1. , -1. , -1. , -1. , -1. , -1. ]], dtype=float32)
     """
     if cls_prob.dim() != 3 or anchor.dim() != 3 or cls_prob.shape[2] != anchor.shape[1] or loc_pred.shape[1] != 4 * anchor.shape[1]:
         raise MXNetError("MultiBoxDetection: number of anchors mismatch: expected cls_prob (N, classes + 1, A), loc_pred (N, A * 4) and "

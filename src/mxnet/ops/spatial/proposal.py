@@ -92,18 +92,40 @@ def _num_outputs(attributes):
 def proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn_post_nms_top_n: int = 300, threshold: float = 0.7,
              rpn_min_size: int = 16, scales: Floats = (4.0, 8.0, 16.0, 32.0), ratios: Floats = (0.5, 1.0, 2.0), feature_stride: int = 16,
              output_score: bool = False, iou_loss: bool = False):
-    """The regions of one image that most likely hold an object: (rpn_post_nms_top_n, 5). No gradient flows.
+    """The regions of one image that most likely hold an object: (rpn_post_nms_top_n, 5) (Ren et al. 2015). No gradient flows.
+
+    A row is [0, x1, y1, x2, y2] in pixels of the image; where there are too few regions they are repeated.
 
     Parameters
     ----------
     cls_prob : (1, 2 * A, H, W)
-        Probabilities of background, then of objects, for each anchor.
+        Probabilities of background, then of objects, for each of the ``A = len(scales) * len(ratios)`` anchors.
     bbox_pred : (1, 4 * A, H, W)
         How each anchor is to be moved and stretched (its corners, with `iou_loss`).
     im_info : (1, 3)
         Height and width of the image, and its scale.
+    rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold
+        How many best regions enter non-maximum suppression, how many leave it, and the overlap that is too much.
+    rpn_min_size : int
+        The least side of a region, times the image's scale; a smaller one is enlarged and scores -1.
+    scales, ratios, feature_stride
+        The anchors: their sides in steps of the feature map, height over width, and that step in pixels.
     output_score : bool
         Return the probabilities, (rpn_post_nms_top_n, 1), too.
+
+    Raises
+    ------
+    MXNetError
+        If there is more than one image, or the shapes do not fit each other or the anchors.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> probabilities = mx.nd.array([0.9, 0.8, 0.1, 0.2]).reshape((1, 2, 1, 2))     # the second place holds the object
+    >>> info = mx.nd.array([[16, 32, 1]])
+    >>> mx.nd.contrib.Proposal(probabilities, mx.nd.zeros((1, 4, 1, 2)), info, scales=(1,), ratios=(1,), rpn_post_nms_top_n=2).asnumpy()
+    array([[ 0., 16.,  0., 31., 15.],
+           [ 0.,  0.,  0., 15., 15.]], dtype=float32)
     """
     if cls_prob.shape[0] != 1:
         raise MXNetError(f"Proposal: takes one image, received {cls_prob.shape[0]}; use MultiProposal for several")
@@ -115,7 +137,18 @@ def proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn
 def multi_proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn_post_nms_top_n: int = 300,
                    threshold: float = 0.7, rpn_min_size: int = 16, scales: Floats = (4.0, 8.0, 16.0, 32.0),
                    ratios: Floats = (0.5, 1.0, 2.0), feature_stride: int = 16, output_score: bool = False, iou_loss: bool = False):
-    """`Proposal` for a batch of N images: (N * rpn_post_nms_top_n, 5), the number of the image first."""
+    """`Proposal` for a batch of N images: (N * rpn_post_nms_top_n, 5), the number of the image first.
+
+    Inputs have N where those of `Proposal` have 1; attributes and errors are the same.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> probabilities, info = mx.nd.ones((2, 2, 1, 1)), mx.nd.array([[16, 16, 1], [12, 12, 0.5]])
+    >>> mx.nd.contrib.MultiProposal(probabilities, mx.nd.zeros((2, 4, 1, 1)), info, scales=(1,), ratios=(1,), rpn_post_nms_top_n=1).asnumpy()
+    array([[ 0.,  0.,  0., 15., 15.],
+           [ 1.,  0.,  0., 11., 11.]], dtype=float32)
+    """
     return _propose("MultiProposal", cls_prob, bbox_pred, im_info, rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold, rpn_min_size, scales,
                     ratios, feature_stride, output_score, iou_loss)
 

@@ -63,12 +63,28 @@ def _types_of_data(in_types, out_types, **_):
 
 @op("ROIPooling", aliases=("_npx_roi_pooling",), names_output=True)
 def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
-    """The largest value in each of `pooled_size` (h, w) parts of each region; 0 where a part is empty.
+    """The largest value in each of `pooled_size` (h, w) parts of each region, (R, C, h, w); 0 where a part is empty (Girshick 2015).
 
     Parameters
     ----------
     data : (N, C, H, W)
     rois : (R, 5)
+        [number of the image, x1, y1, x2, y2], whose scaled corners are rounded to pixels that belong to the region.
+    spatial_scale : float
+        Size of the feature map over that of the image, from 0 to 1.
+
+    Raises
+    ------
+    MXNetError
+        If `data` or `rois` has another shape.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.arange(16).reshape((1, 1, 4, 4))
+    >>> mx.nd.ROIPooling(x, mx.nd.array([[0, 0, 0, 1, 3]]), pooled_size=(2, 1), spatial_scale=1).asnumpy()
+    array([[[[ 5.],
+             [13.]]]], dtype=float32)
     """
     _check("ROIPooling", data, rois, 5)
     pooled_height, pooled_width = pooled_size
@@ -179,18 +195,33 @@ def _pool_position_sensitive(data, images, rows, columns, groups):
 @op("_contrib_ROIAlign", names_output=True, amp="widest")
 def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample_ratio: int = -1, position_sensitive: bool = False,
               aligned: bool = False):
-    """The mean of bilinear samples in each of `pooled_size` (h, w) parts of each region, without rounding.
+    """The mean of bilinear samples in each of `pooled_size` (h, w) parts of each region, (R, C, h, w), without rounding (He et al. 2017).
 
     Parameters
     ----------
     data : (N, C, H, W)
     rois : (R, 5), or (R, 4) without the number of the image
+    spatial_scale : float
+        Size of the feature map over that of the image, from 0 to 1.
     sample_ratio : int
         Samples along each axis of a part; if not positive, as many as the part has pixels.
     position_sensitive : bool
         Each part reads channels of its own: C = channels of the result * h * w.
     aligned : bool
         Shift by half a pixel, so that pixels are centred on whole coordinates.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes do not fit, or a region names an image that there is not.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.arange(16).reshape((1, 1, 4, 4))
+    >>> mx.nd.contrib.ROIAlign(x, mx.nd.array([[0, 0.5, 0, 1.5, 2]]), pooled_size=(2, 1), spatial_scale=1).asnumpy()
+    array([[[[3.],
+             [7.]]]], dtype=float32)
     """
     _check("ROIAlign", data, rois, 4, 5)
     images, corners = _split_rois(rois)
@@ -231,7 +262,24 @@ roi_align.dtype_rule(_types_of_data)
 
 @op("_contrib_RROIAlign", names_output=True, amp=None)
 def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sampling_ratio: int = -1):
-    """ROIAlign of rotated regions (R, 6): [number of the image, x and y of the centre, width, height, angle in degrees]."""
+    """`ROIAlign` of rotated regions (R, 6): [number of the image, x and y of the centre, width, height, angle in degrees].
+
+    The result is (R, C, h, w) for a `pooled_size` of (h, w); `sampling_ratio` is what `sample_ratio` is to `ROIAlign`.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes do not fit, or a region names an image that there is not.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.arange(25).reshape((1, 1, 5, 5))
+    >>> rois = mx.nd.array([[0, 2, 2, 2, 2, 0], [0, 2, 2, 2, 2, 90]])      # the same square, then turned by a quarter
+    >>> mx.nd.contrib.RROIAlign(x, rois, pooled_size=(1, 2), spatial_scale=1, sampling_ratio=1).asnumpy().reshape(2, 2)
+    array([[11.5, 12.5],
+           [14.5,  9.5]], dtype=float32)
+    """
     _check("RROIAlign", data, rois, 6)
     _check_images("RROIAlign", rois[:, 0].detach().long(), data.shape[0])
     channels, height, width = data.shape[1:]
@@ -283,14 +331,24 @@ def _first_channels(operator, data, count):
 
 @op("_contrib_PSROIPooling", names_output=True, amp="widest")
 def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, pooled_size: int, group_size: int = 0):
-    """Position-sensitive pooling: part (i, j) of a region averages channels of its own, (R, output_dim, pooled_size, pooled_size).
+    """Position-sensitive pooling (Dai et al. 2016): part (i, j) of a region averages channels of its own.
 
-    Of `data` the first output_dim * group_size² channels count; a `group_size` of 0 means `pooled_size`.
+    `data` is (N, C, H, W), `rois` (R, 5), the result (R, output_dim, pooled_size, pooled_size). Of `data` the first
+    output_dim * group_size² channels count; a `group_size` of 0 means `pooled_size`. `spatial_scale` is the size of the feature map over that
+    of the image.
 
     Raises
     ------
     MXNetError
-        If there are fewer, or a region names an image that there is not.
+        If there are fewer channels, or a region names an image that there is not.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([1, 2, 3, 4]).reshape((1, 4, 1, 1)).tile((1, 1, 4, 4))     # four channels, each of one value
+    >>> mx.nd.contrib.PSROIPooling(x, mx.nd.array([[0, 0, 0, 3, 3]]), spatial_scale=1, output_dim=1, pooled_size=2).asnumpy()
+    array([[[[1., 2.],
+             [3., 4.]]]], dtype=float32)
     """
     _check("PSROIPooling", data, rois, 5)
     groups = group_size or pooled_size
@@ -310,7 +368,27 @@ def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, poole
     inputs_rule=lambda attributes: ("data", "rois") if attributes["no_trans"] else ("data", "rois", "trans"), names_output=True, amp="float32")
 def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: Fraction, output_dim: int, group_size: int, pooled_size: int,
                              part_size: int = 0, sample_per_part: int = 1, trans_std: Fraction = 0.0, no_trans: bool = False):
-    """Position-sensitive pooling whose parts are moved by `trans` (R, 2 * classes, part_size, part_size), times `trans_std`."""
+    """`PSROIPooling` whose parts are moved by `trans` (R, 2 * classes, part_size, part_size), times `trans_std` (Dai et al. 2017).
+
+    Offsets are (right, down), in parts of the region's width and height; the channels of the result are shared out among the classes. Each
+    part averages ``sample_per_part ** 2`` bilinear samples. With `no_trans` there is no third input and nothing moves.
+
+    Raises
+    ------
+    MXNetError
+        If there are too few channels, `trans` has another shape, or a region names an image that there is not.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, roi = mx.nd.array([[[[0, 1, 2, 3], [0, 1, 2, 3]]]]), mx.nd.array([[0, 0, 0, 1, 1]])
+    >>> right = mx.nd.array([0.5, 0]).reshape((1, 2, 1, 1))
+    >>> options = {"spatial_scale": 1, "output_dim": 1, "group_size": 1, "pooled_size": 1, "sample_per_part": 2}
+    >>> mx.nd.contrib.DeformablePSROIPooling(x, roi, right, trans_std=1, **options).asnumpy()
+    array([[[[1.]]]], dtype=float32)
+    >>> mx.nd.contrib.DeformablePSROIPooling(x, roi, no_trans=True, **options).asnumpy()
+    array([[[[0.25]]]], dtype=float32)
+    """
     _check("DeformablePSROIPooling", data, rois, 5)
     if no_trans != (trans is None):
         raise MXNetError(f"DeformablePSROIPooling: expected {2 if no_trans else 3} inputs with no_trans={no_trans}")

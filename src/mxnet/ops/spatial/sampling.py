@@ -15,9 +15,23 @@ from ..shapes import known, unify
 
 @op("BilinearSampler", names_output=True)
 def bilinear_sampler(data, grid, *, cudnn_off: Optional[bool] = None):
-    """Values of `data` (N, C, H, W) at the points of `grid` (N, 2, H', W'), by bilinear interpolation; zero outside.
+    """Values of `data` (N, C, H, W) at the points of `grid` (N, 2, H', W'), (N, C, H', W'), by bilinear interpolation; zero outside.
 
-    The grid holds x in its first and y in its second channel, both in [-1, 1] from border to border.
+    The grid holds x in its first and y in its second channel, both in [-1, 1] from border to border. `cudnn_off` is a hint that nothing
+    needs here.
+
+    Raises
+    ------
+    MXNetError
+        If one of the inputs is not 4-D.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[[[0, 1, 2], [3, 4, 5]]]])
+    >>> grid = mx.nd.array([[[[-1, 0.5, 1]], [[-1, 0, 1]]]])        # top left, right of the middle, bottom right
+    >>> mx.nd.BilinearSampler(x, grid).asnumpy()
+    array([[[[0., 3., 5.]]]], dtype=float32)
     """
     require_ndim("BilinearSampler", data, 4)
     require_ndim("BilinearSampler", grid, 4, name="grid")
@@ -51,7 +65,30 @@ def _check_affine(operator, matrix, target_shape, name):
 
 @op("GridGenerator", names_output=True)
 def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_shape: Shape = (0, 0)):
-    """A grid for BilinearSampler: from affine matrices (N, 6), or from the optical flow (N, 2, H, W) that is to be undone."""
+    """A grid (N, 2, H, W) for `BilinearSampler`.
+
+    With ``affine``, `data` holds matrices (N, 6), each the two rows that map (x, y, 1) of the `target_shape` (H, W) to a point of the source.
+    With ``warp`` it is the optical flow (N, 2, H, W) in pixels: each pixel is fetched that far (right, down) from its place.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has another shape, or `target_shape` is not two sizes above 0 with ``affine``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> swap_axes = mx.nd.array([[0, 1, 0, 1, 0, 0]])
+    >>> mx.nd.GridGenerator(swap_axes, transform_type="affine", target_shape=(2, 2)).asnumpy()
+    array([[[[-1., -1.],
+             [ 1.,  1.]],
+    <BLANKLINE>
+            [[-1.,  1.],
+             [-1.,  1.]]]], dtype=float32)
+    >>> x, one_right = mx.nd.array([[[[1, 2, 3]]]]), mx.nd.array([[[[1, 1, 1]], [[0, 0, 0]]]])
+    >>> mx.nd.BilinearSampler(x, mx.nd.GridGenerator(one_right, transform_type="warp")).asnumpy()
+    array([[[[nan, nan, nan]]]], dtype=float32)
+    """
     if transform_type == "affine":
         _check_affine("GridGenerator", data, target_shape, "data")
         return _affine_grid(data, target_shape)
@@ -67,7 +104,23 @@ def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_sh
 @op("SpatialTransformer", names_output=True)
 def spatial_transformer(data, loc, *, target_shape: Shape = (0, 0), transform_type: Literal["affine"],
                         sampler_type: Literal["bilinear"], cudnn_off: Optional[bool] = None):
-    """`data` (N, C, H, W) seen through the affine matrices `loc` (N, 6), sampled at `target_shape` points."""
+    """`data` (N, C, H, W) seen through the affine matrices `loc` (N, 6), at `target_shape` (H', W') points: (N, C, H', W') (Jaderberg et al. 2015).
+
+    It is `GridGenerator` followed by `BilinearSampler`. `cudnn_off` is a hint that nothing needs here.
+
+    Raises
+    ------
+    MXNetError
+        If `data` is not 4-D, `loc` not (N, 6), or `target_shape` not two sizes above 0.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, mirror = mx.nd.array([[[[1, 2], [3, 4]]]]), mx.nd.array([[-1, 0, 0, 0, 1, 0]])
+    >>> mx.nd.SpatialTransformer(x, mirror, target_shape=(2, 2), transform_type="affine", sampler_type="bilinear").asnumpy()
+    array([[[[2., 1.],
+             [4., 3.]]]], dtype=float32)
+    """
     require_ndim("SpatialTransformer", data, 4)
     _check_affine("SpatialTransformer", loc, target_shape, "loc")
     return bilinear_sampler.raw(data, _affine_grid(loc, target_shape))
@@ -99,14 +152,26 @@ def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Litera
     ----------
     *data
         With ``sample_type='nearest'`` one or more maps; all are brought to `scale` times the size of the first, then
-        joined along the channels or summed. With ``'bilinear'`` the map and the weight of the deconvolution.
+        joined along the channels or summed. With ``'bilinear'`` the map and the weight (C, 1, k, k) of the deconvolution, where
+        k is ``2 * scale - scale % 2``; it has C groups.
+    multi_input_mode : {'concat', 'sum'}
+        What becomes of several maps.
     num_args : int
         How many inputs there are, 2 for ``'bilinear'``.
+    num_filter, workspace
+        Change nothing: the weight's shape says the former, and the latter is a hint that nothing needs here.
 
     Raises
     ------
     MXNetError
         If the number of inputs is another, or their sizes do not fit.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.UpSampling(mx.nd.array([[[[1, 2]]]]), scale=2, sample_type="nearest").asnumpy()
+    array([[[[1., 1., 2., 2.],
+             [1., 1., 2., 2.]]]], dtype=float32)
     """
     expected = 2 if sample_type == "bilinear" else num_args or len(data)
     if len(data) != expected:
@@ -183,11 +248,27 @@ def bilinear_resize(data, like=None, *, height: AtLeast1 = 1, width: AtLeast1 = 
 
     Parameters
     ----------
+    like : (N', C', H', W'), optional
+        Where to take the size from with ``mode='like'``.
     mode : str
         ``'size'``: to `height` x `width`, or by `scale_height` and `scale_width`; ``'like'``: to the size of the second input;
         ``'odd_scale'``: scale, keeping odd sizes odd; ``'to_even_up'`` and so on: to the next even or odd size.
     align_corners : bool
         Let the centres of the corner pixels coincide rather than their outer borders.
+
+    Raises
+    ------
+    MXNetError
+        If `data` is not 4-D, the second input does not go with the mode, or the new size is not above 0.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.array([[[[0, 3]]]])
+    >>> mx.nd.contrib.BilinearResize2D(x, height=1, width=4).asnumpy()
+    array([[[[0., 1., 2., 3.]]]], dtype=float32)
+    >>> mx.nd.contrib.BilinearResize2D(x, height=1, width=4, align_corners=False).asnumpy()
+    array([[[[0.  , 0.75, 2.25, 3.  ]]]], dtype=float32)
     """
     require_ndim("BilinearResize2D", data, 4)
     if (mode == "like") != (like is not None):
@@ -212,7 +293,23 @@ def _(in_shapes, out_shapes, *, align_corners, **attributes):
 
 @op("_contrib_AdaptiveAvgPooling2D")
 def adaptive_avg_pooling(data, *, output_size: Shape = ()):
-    """Average feature maps (N, C, H, W) over areas of (nearly) equal size, `output_size` of them: (h, w), or one number for both."""
+    """Average feature maps (N, C, H, W) over areas of (nearly) equal size, `output_size` of them: (h, w), or one number for both.
+
+    Without `output_size` there is one area, the whole map.
+
+    Raises
+    ------
+    MXNetError
+        If `data` is not 4-D.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x = mx.nd.arange(16).reshape((1, 1, 4, 4))
+    >>> mx.nd.contrib.AdaptiveAvgPooling2D(x, output_size=(2, 1)).asnumpy()
+    array([[[[ 3.5],
+             [11.5]]]], dtype=float32)
+    """
     require_ndim("AdaptiveAvgPooling2D", data, 4)
     size = output_size if len(output_size) == 2 else output_size[:1] * 2 or (1, 1)
     return F.adaptive_avg_pool2d(data, size)
@@ -265,7 +362,22 @@ def _margins(pad):
 
 @op("im2col", names_input=True, names_output=True, amp=None)
 def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
-    """The windows that a convolution sees, as columns: (N, C, *spatial) to (N, C * prod(kernel), number of windows)."""
+    """The windows that a convolution sees, as columns: (N, C, *spatial) to (N, C * prod(kernel), number of windows).
+
+    `kernel`, `stride`, `dilate` and `pad` mean what they do to `Convolution`.
+
+    Raises
+    ------
+    MXNetError
+        If the attributes and the data have different numbers of axes, or the kernel does not fit the padded data.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.im2col(mx.nd.array([[[1, 2, 3, 4]]]), kernel=(2,)).asnumpy()
+    array([[[1., 2., 3.],
+            [2., 3., 4.]]], dtype=float32)
+    """
     n = len(kernel)
     if data.dim() != n + 2:
         raise MXNetError(f"im2col: `data` must be {n + 2}-D for kernel={kernel}, received shape {tuple(data.shape)}")
@@ -285,7 +397,22 @@ def _(out_grads, inputs, outputs, *, kernel, stride=(), dilate=(), pad=()):
 
 @op("col2im", names_output=True, amp=None)
 def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
-    """Add the columns back into an image of `output_size`; the adjoint of im2col."""
+    """Add the columns back into an image of `output_size`: (N, C * prod(kernel), number of windows) to (N, C, *output_size).
+
+    It is the adjoint of `im2col`, so where windows overlap their values add up.
+
+    Raises
+    ------
+    MXNetError
+        If the image does not have as many windows as there are columns.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> columns = mx.nd.im2col(mx.nd.array([[[1, 2, 3, 4]]]), kernel=(2,))
+    >>> mx.nd.col2im(columns, output_size=(4,), kernel=(2,)).asnumpy()
+    array([[[1., 4., 6., 4.]]], dtype=float32)
+    """
     n = len(kernel)
     stride, dilate, pad = (_per_axis("col2im", name, v, n, default)
                            for name, v, default in (("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)))
