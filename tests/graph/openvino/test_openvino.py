@@ -92,7 +92,8 @@ def test_changed_weights_are_seen(change):
     np.testing.assert_allclose(after, eager(net, x), rtol=1e-5)
 
 
-def test_torch_is_asked_about_writes_only_where_it_can_have_made_some():
+def test_torch_is_asked_about_writes_only_where_it_can_have_made_some(monkeypatch):
+    monkeypatch.setattr(writes, "_shared", set())  # addresses that earlier tests gave out may be in use again
     net = network()
     x = nd.random.uniform(shape=(3, 5))
     net(x)
