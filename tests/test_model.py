@@ -70,10 +70,10 @@ def test_feed_forward_with_arrays_and_epoch_size(caplog):
     assert batches == [1, 2, 3]
     assert model.predict(X).shape == (8, 2) and model.predict(X, num_batch=1).shape == (4, 2)
     for args, error, text in (((X,), ValueError, "y must be specified"), (([1], Y), TypeError, "X must be DataIter"),
-                              ((X, Y[:3]), ValueError, "not equal: 8 and 3"), ((X, X), ValueError, r"received shape \(8, 3\)")):
+                              ((X, Y[:3]), ValueError, "each of 8 examples expected, received 3"), ((X, X), ValueError, r"received shape \(8, 3\)")):
         with pytest.raises(error, match=text):
             model.fit(*args)
-    with pytest.raises(TypeError, match="Eval data must be"):
+    with pytest.raises(TypeError, match="eval_data must be"):
         model.fit(X, Y, eval_data=3)
 
 

@@ -3,9 +3,17 @@ import torch
 
 import mxnet as mx
 
-NAMES = ("CUDA CUDNN NCCL CUDA_RTC TENSORRT CPU_SSE CPU_SSE2 CPU_SSE3 CPU_SSE4_1 CPU_SSE4_2 CPU_SSE4A CPU_AVX CPU_AVX2 OPENMP SSE F16C JEMALLOC "
-         "BLAS_OPEN BLAS_ATLAS BLAS_MKL BLAS_APPLE LAPACK MKLDNN OPENCV CAFFE PROFILER DIST_KVSTORE CXX14 INT64_TENSOR_SIZE SIGNAL_HANDLER DEBUG "
-         "TVM_OP").split()
+GROUPS = {
+    "GPU": "CUDA CUDNN NCCL CUDA_RTC TENSORRT",
+    "instructions": "CPU_SSE CPU_SSE2 CPU_SSE3 CPU_SSE4_1 CPU_SSE4_2 CPU_SSE4A CPU_AVX CPU_AVX2",
+    "threads, types, memory": "OPENMP SSE F16C JEMALLOC",
+    "linear algebra": "BLAS_OPEN BLAS_ATLAS BLAS_MKL BLAS_APPLE LAPACK",
+    "libraries": "MKLDNN OPENCV CAFFE",
+    "parts": "PROFILER DIST_KVSTORE CXX14",
+    "build": "INT64_TENSOR_SIZE SIGNAL_HANDLER DEBUG",
+    "compilers": "TVM_OP",
+}
+NAMES = [name for group in GROUPS.values() for name in group.split()]
 
 
 def test_the_features_of_mxnet_in_its_order():

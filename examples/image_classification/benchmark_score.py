@@ -86,11 +86,11 @@ def main(argv=None):
     args = parser.parse_args(argv)
     networks = NETWORKS if args.network == "all" else args.network.split(",")
     if args.network == "all":
-        logging.info("It may take some time to run all models, set --network to run a specific one")
+        logging.info("all networks, one after the other; --network chooses some of them")
     sizes = numbers(args.batch_size, int)
     if sizes == [0]:
         sizes = BATCH_SIZES
-        logging.info("run batchsize %s by default, set --batch-size to run a specific one", sizes)
+        logging.info("batches of %s images; --batch-size chooses another size", sizes)
 
     speeds = {}
     for network in networks:

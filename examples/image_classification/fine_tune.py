@@ -1,7 +1,7 @@
 """Train the last layer, and gently the others, of a pretrained network on other classes.
 
-    python fine_tune.py --pretrained-model imagenet1k-resnet-50 --data-train train.rec --data-val val.rec \\
-        --num-classes 20 --num-examples 9000
+    python fine_tune.py --pretrained-model imagenet1k-resnet-50 --num-classes 20 --num-examples 9000 \\
+        --data-train train.rec --data-val val.rec
 """
 import argparse
 import logging

@@ -1,6 +1,6 @@
 """Train a network on CIFAR-10, read from record files.
 
-    python train_cifar10.py --network resnet --num-layers 110 --gpus 0,1
+    python train_cifar10.py --gpus 0,1 --network resnet --num-layers 110
 
 Without ``--data-train`` the files are looked for in ``data/`` and downloaded if they are missing.
 """

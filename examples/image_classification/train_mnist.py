@@ -15,8 +15,8 @@ from common import data, fit
 from common.util import download_file, get_network
 
 import mxnet as mx
+from mxnet.gluon.utils import _get_repo_file_url
 
-URL = "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/gluon/dataset/mnist/"
 MAGIC = {1: 2049, 3: 2051}  # labels and images
 
 
@@ -37,7 +37,7 @@ def read_idx(name, ndim, folder="data"):
     """
     path = os.path.join(folder, name)
     if not os.path.exists(path):
-        path = download_file(f"{URL}{name}.gz", f"{path}.gz")
+        path = download_file(_get_repo_file_url("gluon/dataset/mnist", f"{name}.gz"), f"{path}.gz")
     try:
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as f:
             header = np.frombuffer(f.read(4 + 4 * ndim), ">u4")

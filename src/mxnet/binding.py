@@ -40,10 +40,10 @@ def _arrange(arrays, names, what, allow_missing=False):
                 raise ValueError(f"key `{n}` is missing in `{what}`")
         arrays = [arrays.get(n) for n in names]
     else:
-        raise TypeError(f"Only accept list of NDArrays or dict of str to NDArray for {what}, received {type(arrays).__name__}")
+        raise TypeError(f"{what}: a list of NDArrays, or a dict of them by name, expected; received {type(arrays).__name__}")
     for a in arrays:
         if not isinstance(a, NDArray) and not (a is None and allow_missing):
-            raise TypeError(f"Only accept list of NDArrays or dict of str to NDArray for {what}, received an entry of type {type(a).__name__}")
+            raise TypeError(f"{what}: NDArrays expected, received an entry of type {type(a).__name__}")
     return arrays
 
 

@@ -90,7 +90,7 @@ class Executor:
             arguments = self.arg_dict
             for name, value in kwargs.items():
                 if not isinstance(value, (NDArray, np.ndarray)):
-                    raise ValueError("only accept keyword argument of NDArrays and numpy.ndarray")
+                    raise ValueError(f"forward: an NDArray or numpy.ndarray expected for {name}, received {type(value).__name__}")
                 if name not in arguments:
                     raise TypeError(f"Unknown argument {name}; the arguments are {', '.join(arguments)}")
                 if arguments[name].shape != value.shape:
@@ -339,13 +339,13 @@ class Executor:
             if array is None or array.shape == shape:
                 return array
             if not (given or partial_shaping):
-                raise ValueError(f"Shape of unspecified array arg:{name} changed. This can cause the new executor to not share parameters "
-                                 "with the old one. Please check for error in network. If this is intended, set partial_shaping=True.")
+                raise ValueError(f"reshape: {name} changes from {array.shape} to {shape} though no shape was given for it, so that the new executor "
+                                 "has an array of its own. If you want that, pass partial_shaping=True.")
             count = int(np.prod(shape))
             if count > array.size:
                 if not allow_up_sizing:
-                    raise ValueError(f"New shape of arg:{name} larger than original. First making a big executor and then down sizing it is "
-                                     "more efficient than the reverse. If you really want to up size, set allow_up_sizing=True.")
+                    raise ValueError(f"reshape: {name} grows from {array.shape} to {shape}, for which memory is missing. Bind the largest shape and "
+                                     "reshape to smaller ones, or pass allow_up_sizing=True.")
                 return nd.empty(shape, ctx=array.context, dtype=array.dtype)
             return NDArray._new(array._raw().reshape(-1)[:count].reshape(shape), array._ctx)
 

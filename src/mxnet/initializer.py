@@ -328,7 +328,7 @@ class Normal(Initializer):
 class Orthogonal(Initializer):
     """A random matrix whose rows (or columns, whichever are fewer) are orthogonal, times `scale`.
 
-    For axes beyond the second the weight counts as a matrix with one row for each entry of the first. See https://arxiv.org/abs/1312.6120.
+    For axes beyond the second the weight counts as a matrix with one row for each entry of the first. After Saxe et al., arXiv:1312.6120.
 
     Parameters
     ----------

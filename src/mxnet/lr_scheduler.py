@@ -33,7 +33,7 @@ class LRScheduler:
         if not isinstance(warmup_steps, int) or warmup_steps < 0:
             raise ValueError(f"Warmup steps has to be positive or 0, and an integer; received {warmup_steps!r}")
         if warmup_begin_lr > base_lr:
-            raise ValueError(f"Base lr has to be higher than warmup_begin_lr; received {base_lr} and {warmup_begin_lr}")
+            raise ValueError(f"warmup_begin_lr must be at most base_lr={base_lr}, received {warmup_begin_lr}")
         if warmup_mode not in ("linear", "constant"):
             raise ValueError(f"Supports only linear and constant modes of warmup; received {warmup_mode!r}")
         self.base_lr = self.warmup_final_lr = base_lr
@@ -71,7 +71,7 @@ class FactorScheduler(LRScheduler):
     def __init__(self, step, factor=1, stop_factor_lr=1e-8, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if step < 1:
-            raise ValueError(f"Schedule step must be greater or equal than 1 round; received {step}")
+            raise ValueError(f"FactorScheduler: step must be at least 1, received {step}")
         _check_factor(factor)
         self.step, self.factor, self.stop_factor_lr, self.count = step, factor, stop_factor_lr, 0
 
@@ -105,7 +105,7 @@ class MultiFactorScheduler(LRScheduler):
         if any(b <= a for a, b in zip(step, step[1:])):
             raise ValueError(f"Schedule step must be an increasing integer list; received {step}")
         if step[0] < 1:
-            raise ValueError(f"Schedule step must be greater or equal than 1 round; received {step}")
+            raise ValueError(f"MultiFactorScheduler: the first step must be at least 1, received {step}")
         _check_factor(factor)
         self.step, self.factor, self.cur_step_ind, self.count = step, factor, 0, 0
 

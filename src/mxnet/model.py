@@ -340,7 +340,7 @@ class FeedForward:
         if not isinstance(y, (np.ndarray, nd.NDArray)):
             raise TypeError(f"y must be ndarray when X is numpy.ndarray, received {type(y).__name__}")
         if X.shape[0] != y.shape[0]:
-            raise ValueError(f"The numbers of data points and labels not equal: {X.shape[0]} and {y.shape[0]}")
+            raise ValueError(f"a label for each of {X.shape[0]} examples expected, received {y.shape[0]}")
         if y.ndim == 2 and y.shape[1] == 1:
             y = y.reshape((-1,))
         if y.ndim != 1:
@@ -355,7 +355,7 @@ class FeedForward:
         if eval_data is None or isinstance(eval_data, io.DataIter):
             return eval_data
         if not (isinstance(eval_data, (tuple, list)) and len(eval_data) == 2):
-            raise TypeError("Eval data must be DataIter, or NDArray/numpy.ndarray/list pair (i.e. tuple/list of length 2)")
+            raise TypeError(f"eval_data must be a DataIter or a pair (data, labels), received {type(eval_data).__name__}")
         data, label = eval_data
         if data is None:
             raise ValueError("Eval data is NONE")

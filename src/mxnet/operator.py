@@ -43,11 +43,11 @@ class CustomOp:
             How each output is to be written.
         in_data, out_data, aux : list of NDArray
         """
-        raise NotImplementedError(f"{type(self).__name__} must define forward(self, is_train, req, in_data, out_data, aux)")
+        raise NotImplementedError(f"{type(self).__name__} must define forward; see the example of CustomOpProp")
 
     def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
         """Compute `in_grad` from `out_grad`; arguments as for `forward`."""
-        raise NotImplementedError(f"{type(self).__name__} must define backward(self, req, out_grad, in_data, out_data, in_grad, aux)")
+        raise NotImplementedError(f"{type(self).__name__} must define backward; see the example of CustomOpProp")
 
     def assign(self, dst, req, src):
         """Write `src` into `dst` as `req` says."""
@@ -71,13 +71,13 @@ class CustomOpProp:
     -------
     >>> import mxnet as mx
     >>> class Square(mx.operator.CustomOp):
-    ...     def forward(self, is_train, req, in_data, out_data, aux):
-    ...         self.assign(out_data[0], req[0], in_data[0] * in_data[0])
-    ...     def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+    ...     def forward(self, req, in_data, out_data, **others):
+    ...         self.assign(out_data[0], req[0], mx.nd.square(in_data[0]))
+    ...     def backward(self, req, in_data, in_grad, out_grad, **others):
     ...         self.assign(in_grad[0], req[0], 2 * in_data[0] * out_grad[0])
     >>> @mx.operator.register('docs_square')
     ... class SquareProp(mx.operator.CustomOpProp):
-    ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+    ...     def create_operator(self, ctx, shapes, dtypes):
     ...         return Square()
     >>> mx.nd.Custom(mx.nd.array([3]), op_type='docs_square').asscalar()
     np.float32(9.0)

@@ -92,7 +92,7 @@ def parse_signature(signature):
     for argument in re.sub(r"\s+", " ", signature).split(","):
         match = _ARGUMENT.match(argument.strip())
         if not match or match.group(2) == "const":
-            raise ValueError(f'Invalid function prototype "{argument.strip()}". Must be in the form of "(const) type (*) (name)"')
+            raise ValueError(f"Invalid function prototype: arguments like 'const float *x' or 'int n' expected, received {argument.strip()!r}")
         if match.group(2) not in _TYPES:
             raise TypeError(f"Unsupported kernel argument type {argument.strip()}. Supported types are: {', '.join(_TYPES)}.")
         found.append((bool(match.group(3)), _TYPES[match.group(2)]))

@@ -194,10 +194,10 @@ def use_np_shape(func):
 
     Example
     -------
-    >>> import mxnet as mx
-    >>> @mx.use_np_shape
+    >>> from mxnet import nd, use_np_shape
+    >>> @use_np_shape
     ... def scalar():
-    ...     return mx.nd.ones(())
+    ...     return nd.ones(())
     >>> scalar().shape
     ()
     """

@@ -28,7 +28,7 @@ def test_backward():
     assert grad.asnumpy().tolist() == [2, 4, 6]
     with pytest.raises(AssertionError, match="outputs must be a list"):
         autograd.backward(y)
-    with pytest.raises(AssertionError, match="same length, received 1 and 2"):
+    with pytest.raises(AssertionError, match="each of 1 outputs, received 2"):
         autograd.backward([y], [None, None])
 
 

@@ -97,7 +97,8 @@ def test_download_arguments(server):
 
 
 def test_repo_url(monkeypatch):
-    assert utils._get_repo_url() == "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/"
+    monkeypatch.delenv("MXNET_GLUON_REPO", raising=False)
+    assert utils._get_repo_url() == "https://" + ".".join(("apache-mxnet", "s3-accelerate", "dualstack", "amazonaws", "com/"))
     monkeypatch.setenv("MXNET_GLUON_REPO", "http://mirror")
     assert utils._get_repo_file_url("gluon/models", "a.zip") == "http://mirror/gluon/models/a.zip"
 

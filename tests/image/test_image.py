@@ -35,7 +35,7 @@ def test_reading_what_is_no_image(folder):
         mx.image.imdecode(b"")
     with pytest.raises(MXNetError, match="'/nowhere.png' couldn't open file: No such file"):
         mx.image.imread("/nowhere.png")
-    with pytest.raises(ValueError, match="received str; if you would like to input type str, please convert to bytes"):
+    with pytest.raises(ValueError, match="the bytes of an image file expected .*, received str; for a path call imread"):
         mx.image.imdecode("text")
 
 
@@ -122,15 +122,15 @@ def test_imrotate(batch):
 
 
 def test_imrotate_errors(batch):
-    with pytest.raises(ValueError, match="cannot be both True"):
+    with pytest.raises(ValueError, match="zoom_in or zoom_out expected, received both"):
         mx.image.imrotate(batch, 20, True, True)
-    with pytest.raises(TypeError, match="Only `float32` images are supported by this function, received uint8"):
+    with pytest.raises(TypeError, match="float32 images expected, received uint8"):
         mx.image.imrotate(batch.astype("uint8"), 20)
-    with pytest.raises(ValueError, match="Only 3D and 4D are supported"):
+    with pytest.raises(ValueError, match="an image .* or a batch .* expected, received shape"):
         mx.image.imrotate(batch[0, 0], 20)
-    with pytest.raises(TypeError, match="required to be a scalar"):
+    with pytest.raises(TypeError, match="one angle, a number, expected for one image, received NDArray"):
         mx.image.imrotate(batch[0], mx.nd.array([20]))
-    with pytest.raises(ValueError, match="number of images must be equal to the number of rotation angles: 2 and 1"):
+    with pytest.raises(ValueError, match="an angle for each of 2 images expected, received 1"):
         mx.image.imrotate(batch, mx.nd.array([20]))
 
 

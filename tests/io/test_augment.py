@@ -91,7 +91,7 @@ def test_gray_images(image):
 @pytest.mark.parametrize("parameters, message", [
     (dict(inter_method=7), "invalid inter_method: valid values are .* received 7"),
     (dict(inter_method=0, rotate=3), "together with rotation"),
-    (dict(random_resized_crop=True, rand_crop=True), "conflicts with min_random_scale"),
+    (dict(random_resized_crop=True, rand_crop=True), "random_resized_crop=True chooses size and place by itself"),
     (dict(random_resized_crop=True, min_random_area=2.0), "min_random_area=2.0 must not be above max_random_area=1.0"),
     (dict(random_resized_crop=True, max_aspect_ratio=1.0), "the aspect ratios must be above 0"),
     (dict(max_crop_size=4), "must both be given"),

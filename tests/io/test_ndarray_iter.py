@@ -111,7 +111,7 @@ def test_sparse():
     shuffled, = NDArrayIter({"x": csr}, np.arange(6), batch_size=4, shuffle=True, last_batch_handle="discard")
     assert shuffled.data[0].stype == "csr"
     assert (shuffled.data[0].asnumpy() == dense[shuffled.label[0].asnumpy().astype(int)]).all()
-    with pytest.raises(NotImplementedError, match="only supports ``CSRNDArray`` with `last_batch_handle` set to `discard`"):
+    with pytest.raises(NotImplementedError, match="csr arrays need last_batch_handle='discard', received 'pad'"):
         NDArrayIter({"x": csr}, batch_size=4)
 
 

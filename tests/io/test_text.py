@@ -59,15 +59,15 @@ def test_csv_errors(csv, tmp_path):
         (tmp_path / "x.csv").write_text(content)
         return list(mx.io.CSVIter(data_csv=str(tmp_path / "x.csv"), **{"data_shape": (2,), "batch_size": 1, **kwargs}))
 
-    with pytest.raises(MXNetError, match=r"x.csv, line 1: the data size in CSV .*: data_shape=\(3,\) asks for 3 numbers, the row has 2"):
+    with pytest.raises(MXNetError, match=r"x.csv, line 1: data_shape=\(3,\) asks for 3 numbers, the row has 2"):
         read("1,2\n", data_shape=(3,))
-    with pytest.raises(MXNetError, match="x.csv, line 3: the data size"):
+    with pytest.raises(MXNetError, match="x.csv, line 3: .* the row has"):
         read("1,2\n3,4\n5\n")
     with pytest.raises(MXNetError, match="x.csv, line 2: expected numbers of type float32 separated by commas, found '3,x'"):
         read("1,2\n3,x\n")
     with pytest.raises(MXNetError, match="x.csv, line 1: expected numbers of type int32"):
         read("1,2.5\n", dtype="int32")
-    with pytest.raises(MXNetError, match="number of input must be bigger than batch size"):
+    with pytest.raises(MXNetError, match="fewer examples than batch_size=3"):
         read("1,2\n", batch_size=3)
     with pytest.raises(MXNetError, match="l.csv has fewer rows than"):
         read("1,2\n" * 5, label_csv=csv[1])
@@ -122,7 +122,7 @@ def test_libsvm_errors(svm, tmp_path):
         read("1 2:1 0:1\n")
     with pytest.raises(MXNetError, match="x.svm, line 1: expected a label and column:value pairs, found 'a 0:1'"):
         read("a 0:1\n")
-    for kwargs, message in (({"round_batch": False}, "round_batch=False is not supported"), ({"data_shape": (3, 2)}, "dimension of data_shape"),
+    for kwargs, message in (({"round_batch": False}, "round_batch=False received"), ({"data_shape": (3, 2)}, "dimension of data_shape"),
                             ({"label_shape": (2,)}, "label_shape is expected to be"), ({"label_libsvm": svm[1]}, "is not expected to be"),
                             ({"dtype": "int32"}, "gives float32 arrays"), ({"num_parts": 2, "part_index": 2}, "part_index must be")):
         with pytest.raises(MXNetError, match=message):

@@ -192,7 +192,7 @@ def test_pulling_into_sparse_arrays_is_ignored_with_a_warning(caplog):
     (lambda s: s.row_sparse_pull(3, out=ones().tostype("row_sparse"), row_ids=mx.nd.array([1])), "the kept value of key 3 must have"),
     (lambda s: s.row_sparse_pull(3, out=ones()), "needs out=... and row_ids"),
     (lambda s: s.save_optimizer_states("x"), "this store has no optimizer; call set_optimizer"),
-    (lambda s: s.set_gradient_compression({"type": "2bit"}), "not supported for this type of kvstore: 'local'"),
+    (lambda s: s.set_gradient_compression({"type": "2bit"}), "compressed by a kvstore of type 'device', received 'local'"),
 ])
 def test_errors(call, text):
     store = mx.kv.create()

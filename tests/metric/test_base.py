@@ -73,7 +73,7 @@ def test_functions():
 
 
 def test_extra_outputs():
-    with pytest.raises(ValueError, match="does not match"):
+    with pytest.raises(ValueError, match="length 1 of the labels and 2 of the predictions"):
         metric.CustomMetric(lambda label, pred: 1).update([LABEL], [LABEL, LABEL])
     m = metric.CustomMetric(lambda label, pred: 1, allow_extra_outputs=True)
     m.update([LABEL], [LABEL, LABEL])

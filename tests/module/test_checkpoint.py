@@ -71,7 +71,7 @@ def test_optimizer_states_of_mxnets_kvstore_resume(prefix, tmp_path):
     assert sorted(pickle.loads((tmp_path / "again").read_bytes())) == ["fc_bias", "fc_weight"]
 
 
-@pytest.mark.filterwarnings("ignore:Parameters already initialized")
+@pytest.mark.filterwarnings("ignore:init_params has no effect")
 def test_resuming_continues_exactly(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     prefix = str(tmp_path / "m")

@@ -76,7 +76,7 @@ def test_optimizer_outside_the_kvstore_gives_the_same(monkeypatch):
 
 def test_fixed_parameters_stay_and_adam_moves_the_others():
     module, data = bound(fixed_param_names=["fc_bias"])
-    with pytest.warns(UserWarning, match="Parameters already initialized"):
+    with pytest.warns(UserWarning, match="has no effect: there are parameters already"):
         module.fit(data, num_epoch=2, optimizer="adam", optimizer_params={"learning_rate": .05})
     np.testing.assert_allclose(weights(module), [[-.08055569, -.39628965, .18939586], [-.11944435, .39628965, .21060415]], rtol=1e-4)
     assert module.get_params()[0]["fc_bias"].asnumpy().tolist() == [.5, -.5]

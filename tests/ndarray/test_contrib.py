@@ -39,9 +39,9 @@ def test_while_loop():
 @pytest.mark.parametrize("func, more, match", [
     (lambda i: (i, i), {}, "max_iterations should be specified"),
     (lambda i: (i, i), {"max_iterations": "many"}, "Cannot convert max_iteration to python int"),
-    (lambda i: (i, [i, i]), {"max_iterations": 3}, "length of loop_vars should be consistent"),
+    (lambda i: (i, [i, i]), {"max_iterations": 3}, "as many loop_vars as it receives, 1; received 2"),
     (lambda i: (nd.ones((int(i.asscalar()),)), [i + 1]), {"max_iterations": 3},
-     r"1-th elements.*\n  Step 0, shape is \(1,\)\n  Step 1, shape is \(2,\)"),
+     r"output 1 must have the same shape.*\n  Step 0, shape is \(1,\)\n  Step 1, shape is \(2,\)"),
 ])
 def test_mistakes_in_while_loop(func, more, match):
     with pytest.raises(ValueError, match=match):

@@ -65,12 +65,12 @@ def test_assignment():
 
 
 @pytest.mark.parametrize(("key", "error", "text"), [
-    (5, IndexError, "index 5 is out of bounds for axis 0 with size 3"),
-    ((0, 9), IndexError, "index 9 is out of bounds for axis 1 with size 4"),
-    ([7], IndexError, "index 7 is out of bounds for axis 0 with size 3"),
+    (5, IndexError, "axis 0 has 3 entries, received index 5"),
+    ((0, 9), IndexError, "axis 1 has 4 entries, received index 9"),
+    ([7], IndexError, "axis 0 has 3 entries, received index 7"),
     ((1, 2, 3), IndexError, "too many indices for an array of 2 axes"),
-    (1.5, ValueError, "does not support slicing with key 1.5"),
-    ("a", ValueError, "does not support slicing with key a"),
+    (1.5, ValueError, "is indexed by integers, slices, .* received 1.5"),
+    ("a", ValueError, "is indexed by integers, slices, .* received 'a'"),
 ])
 def test_bad_indices(key, error, text):
     with pytest.raises(error, match=text):
@@ -130,7 +130,7 @@ def test_errors_say_what_came():
         nd.FullyConnected(x, num_hidden=3)
     with pytest.raises(ValueError, match="not a scalar"):
         x.asscalar()
-    with pytest.raises(ValueError, match="ambiguous"):
+    with pytest.raises(ValueError, match="12 elements has no truth value"):
         bool(x)
     with pytest.raises(AttributeError, match="no attribute 'no_such_operator'"):
         nd.no_such_operator

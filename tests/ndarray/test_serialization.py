@@ -107,7 +107,7 @@ def test_errors_name_the_file(tmp_path):
         mx.nd.load(missing)
     with pytest.raises(mx.MXNetError, match="cannot write .*nowhere"):
         mx.nd.save(str(tmp_path / "nowhere" / "x.params"), mx.nd.ones((1,)))
-    with pytest.raises(TypeError, match="dict str->NDArray"):
+    with pytest.raises(TypeError, match="must have names as keys and NDArrays as values"):
         mx.nd.save(missing, {"a": 3})
 
 

@@ -31,9 +31,9 @@ def test_scalars():
     assert len(x) == 2
     with pytest.raises(TypeError, match="unsized"):
         len(x[0])
-    with pytest.raises(TypeError, match="size-1"):
+    with pytest.raises(TypeError, match="array of one element, received shape"):
         float(x)
-    with pytest.raises(ValueError, match="ambiguous"):
+    with pytest.raises(ValueError, match="2 elements has no truth value"):
         bool(x)
     with pytest.raises(NotImplementedError, match="keys"):
         hash(x)
@@ -51,11 +51,11 @@ def test_contiguous_selection_shares_memory():
 
 def test_index_errors():
     x = np.arange(3)
-    with pytest.raises(IndexError, match="out of bounds for axis 0 with size 3"):
+    with pytest.raises(IndexError, match="axis 0 has 3 entries, received index"):
         x[3]
     with pytest.raises(IndexError, match="scalar tensor can only accept"):
         np.array(1.0)[0]
-    with pytest.raises(IndexError, match="did not match indexed array along dimension 0; dimension is 3"):
+    with pytest.raises(IndexError, match="a mask must have the array's shape: axis 0 has 3 entries, 2 in the mask"):
         x[np.array([True, False], dtype="bool")]
 
 
@@ -76,7 +76,7 @@ def test_assignment(key, value, expected):
 
 def test_assignment_errors():
     x = np.arange(3)
-    with pytest.raises(TypeError, match="Cannot assign mx.nd.NDArray"):
+    with pytest.raises(TypeError, match="takes no NDArray of mx.nd; call as_np_ndarray"):
         x[:] = mx.nd.array([1, 2, 3])
     with pytest.raises(ValueError, match=r"shape \(2,\)"):
         x[[0, 1, 2]] = np.array([1.0, 2.0])

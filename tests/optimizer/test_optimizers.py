@@ -201,7 +201,7 @@ def test_lbsgd_adds_gradients_up():
 
 
 def test_half_precision_warns():
-    with pytest.warns(UserWarning, match="multi_precision=True option of the SGD optimizer"):
+    with pytest.warns(UserWarning, match="SGD: weights of half precision lose small updates"):
         mx.optimizer.SGD().create_state_multi_precision(0, mx.nd.ones((2,), dtype="float16"))
 
 

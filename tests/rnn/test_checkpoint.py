@@ -23,6 +23,6 @@ def test_round_trip_between_fused_and_stepped_cells(tmp_path):
 
 
 def test_the_old_way_to_unroll_warns():
-    with pytest.warns(UserWarning, match="rnn_unroll is deprecated"):
+    with pytest.warns(UserWarning, match="rnn_unroll is the old form; call cell.unroll"):
         outputs, _ = mx.rnn.rnn_unroll(mx.rnn.RNNCell(2), 2, mx.sym.var("data"))
     assert len(outputs) == 2

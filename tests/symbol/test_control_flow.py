@@ -163,14 +163,14 @@ def test_dropout_in_a_loop_follows_the_mode():
 
 
 @pytest.mark.parametrize("make, error, match", [
-    (lambda x: sym.contrib.foreach(lambda r, s: (s, s), x, sym.var("s")), AssertionError, "the data arrays have to be used"),
-    (lambda x: sym.contrib.foreach(lambda r, s: (r, r), x, sym.var("s")), AssertionError, "the state arrays have to be used"),
-    (lambda x: sym.contrib.foreach(lambda r, s: (r, [s]), x, sym.var("s")), AssertionError, "different format"),
+    (lambda x: sym.contrib.foreach(lambda r, s: (s, s), x, sym.var("s")), AssertionError, "each data array must take part"),
+    (lambda x: sym.contrib.foreach(lambda r, s: (r, r), x, sym.var("s")), AssertionError, "each state array must take part"),
+    (lambda x: sym.contrib.foreach(lambda r, s: (r, [s]), x, sym.var("s")), AssertionError, "the structure in which it receives them"),
     (lambda x: sym.contrib.foreach(lambda r, s: (3, s), x, sym.var("s")), AssertionError, "output should be a Symbol.*received 3 of type int"),
     (lambda x: sym.contrib.while_loop(lambda i: i, lambda i: (i, i), x), ValueError, "max_iterations should be specified"),
-    (lambda x: sym.contrib.while_loop(lambda i: i, lambda i: (i, [i, i]), x, 3), ValueError, "number of loop_vars should be consistent"),
+    (lambda x: sym.contrib.while_loop(lambda i: i, lambda i: (i, [i, i]), x, 3), ValueError, "as many loop_vars as it receives, 1; received 2"),
     (lambda x: sym.contrib.while_loop(lambda i, j: i, lambda i, j: (i, [i, i]), [x, sym.var("j")], 3), ValueError, "2-th loop_var"),
-    (lambda x: sym.contrib.cond(x, lambda: [x, x], lambda: x), ValueError, "Number of outputs differs.*2 and 1"),
+    (lambda x: sym.contrib.cond(x, lambda: [x, x], lambda: x), ValueError, "both branches must have the same number of outputs, received 2 and 1"),
 ])
 def test_mistakes(make, error, match):
     with pytest.raises(error, match=match):

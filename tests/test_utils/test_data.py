@@ -91,9 +91,8 @@ def test_download(tmp_path, monkeypatch):
 
 
 def test_download_model(tmp_path, monkeypatch):
-    asked = fake_download(monkeypatch, dict.fromkeys(
-        ("http://data.mxnet.io/models/imagenet/resnet/50-layers/resnet-50-symbol.json",
-         "http://data.mxnet.io/models/imagenet/resnet/50-layers/resnet-50-0000.params", "s", "p"), b"x"))
+    address = f"{tu.data._SERVER}/models/imagenet/resnet/50-layers/resnet-50"
+    asked = fake_download(monkeypatch, dict.fromkeys((f"{address}-symbol.json", f"{address}-0000.params", "s", "p"), b"x"))
     prefix = str(tmp_path / "models" / "imagenet1k-resnet-50")
     assert tu.download_model("imagenet1k-resnet-50", str(tmp_path / "models")) == (prefix, 0)
     assert (tmp_path / "models" / "imagenet1k-resnet-50-0000.params").exists() and len(asked) == 2

@@ -28,7 +28,7 @@ def add_fit_args(parser):
         ("--kv-store", str, "device", "type of the key-value store"),
         ("--num-epochs", int, 100, "the last epoch"),
         ("--lr", float, 0.1, "learning rate at the start"),
-        ("--lr-factor", float, 0.1, "what the learning rate is multiplied by at each step"),
+        ("--lr-factor", float, 0.1, "factor for the learning rate at each step"),
         ("--lr-step-epochs", str, None, "epochs of these steps, e.g. 30,60; or 'pow2' for a polynomial decay"),
         ("--initializer", str, "default", f"default, {', '.join(INITIALIZERS)}"),
         ("--optimizer", str, "sgd", "the optimizer"),
@@ -110,7 +110,7 @@ def make_metrics(args, network):
         metrics.append(mx.metric.create("top_k_accuracy", top_k=args.top_k))
     losses = [name.strip() for name in args.loss.split(",") if name.strip()]
     if losses and "softmax_output" not in network.list_outputs():
-        logging.warning("The output is not softmax_output, loss argument will be skipped!")
+        logging.warning("--loss needs an output named softmax_output, found %s: no loss is reported", network.list_outputs())
         return metrics
     for name in losses:
         if name not in ("ce", "nll", "nll_loss"):

@@ -1,4 +1,4 @@
-"""AlexNet: Krizhevsky, Sutskever, Hinton, "ImageNet classification with deep convolutional neural networks", 2012."""
+"""AlexNet: Krizhevsky, Sutskever and Hinton, NIPS 2012."""
 import mxnet as mx
 
 from .layers import classifier, conv, images, pool, relu

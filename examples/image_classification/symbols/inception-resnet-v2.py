@@ -1,4 +1,4 @@
-"""Inception-ResNet v2: Szegedy et al., "Inception-v4, Inception-ResNet and the impact of residual connections", arXiv:1602.07261."""
+"""Inception-ResNet v2: Szegedy et al., 2016 (arXiv:1602.07261)."""
 import mxnet as mx
 
 from .layers import classifier, conv_bn, images, pool, relu

@@ -1,4 +1,4 @@
-"""Inception v3: Szegedy et al., "Rethinking the Inception architecture for computer vision", arXiv:1512.00567."""
+"""Inception v3: Szegedy et al., 2015 (arXiv:1512.00567)."""
 import mxnet as mx
 
 from .layers import classifier, conv_bn, images, pool, same

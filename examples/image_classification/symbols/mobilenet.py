@@ -1,4 +1,4 @@
-"""MobileNet: Howard et al., "MobileNets: efficient convolutional neural networks for mobile vision applications", arXiv:1704.04861."""
+"""MobileNet: Howard et al., 2017 (arXiv:1704.04861)."""
 import mxnet as mx
 
 from .layers import classifier, conv_bn, image_size, images, pool

@@ -1,4 +1,4 @@
-"""ResNet v1: He et al., "Deep residual learning for image recognition", arXiv:1512.03385."""
+"""ResNet v1: He et al., 2015 (arXiv:1512.03385)."""
 from .layers import classifier, conv, relu
 from .residual import norm, pooled, stages
 

@@ -1,4 +1,4 @@
-"""ResNeXt: Xie et al., "Aggregated residual transformations for deep neural networks", arXiv:1611.05431."""
+"""ResNeXt: Xie et al., 2016 (arXiv:1611.05431)."""
 from .layers import classifier, conv, relu
 from .residual import norm, pooled, stages
 

@@ -1,4 +1,4 @@
-"""VGG: Simonyan, Zisserman, "Very deep convolutional networks for large-scale image recognition", arXiv:1409.1556."""
+"""VGG: Simonyan and Zisserman, 2014 (arXiv:1409.1556)."""
 import mxnet as mx
 
 from .layers import classifier, conv, images, pool, relu

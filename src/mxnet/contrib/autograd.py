@@ -48,7 +48,7 @@ def backward(outputs, out_grads=None, retain_graph=False):
     if not isinstance(outputs, (list, tuple)):
         raise AssertionError(f"outputs must be a list or tuple of NDArrays, received {type(outputs).__name__}")
     if out_grads is not None and len(out_grads) != len(outputs):
-        raise AssertionError(f"outputs and out_grads must have the same length, received {len(outputs)} and {len(out_grads)}")
+        raise AssertionError(f"one of out_grads expected for each of {len(outputs)} outputs, received {len(out_grads)}")
     _autograd.backward(list(outputs), out_grads, retain_graph)
 
 

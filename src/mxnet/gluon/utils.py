@@ -8,7 +8,7 @@ import tempfile
 import warnings
 import weakref
 
-from .. import ndarray
+from .. import environment, ndarray
 from ..base import MXNetError
 from ..util import is_np_shape
 
@@ -245,7 +245,7 @@ def _fetch(url, path, verify_ssl, keep):
 
 def _get_repo_url():
     """The root of the repository of datasets and models: ``$MXNET_GLUON_REPO`` or MXNet's own."""
-    url = os.environ.get("MXNET_GLUON_REPO", "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/")
+    url = environment.get_str("MXNET_GLUON_REPO")
     return url if url.endswith("/") else url + "/"
 
 

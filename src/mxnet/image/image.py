@@ -79,8 +79,8 @@ def imdecode(buf, *args, **kwargs):
     """
     if not isinstance(buf, NDArray):
         if not isinstance(buf, (bytes, bytearray, memoryview, np.ndarray)):
-            raise ValueError(f"buf must be of type bytes, bytearray or numpy.ndarray, received {type(buf).__name__}; "
-                             "if you would like to input type str, please convert to bytes")
+            raise ValueError(f"imdecode: the bytes of an image file expected (bytes, bytearray, numpy.ndarray), received {type(buf).__name__}; "
+                             "for a path call imread")
         # The copy makes it writable, which torch asks of memory that it shares.
         buf = from_torch(torch.from_numpy(np.frombuffer(buf, np.uint8).copy()))
     return _returned(_internal._cvimdecode(buf, *args, **kwargs))
@@ -312,15 +312,15 @@ def imrotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
         If the image is not float32, or several angles come with a single image.
     """
     if zoom_in and zoom_out:
-        raise ValueError("`zoom_in` and `zoom_out` cannot be both True")
+        raise ValueError("imrotate: zoom_in or zoom_out expected, received both")
     if src.dtype != np.float32:
-        raise TypeError(f"Only `float32` images are supported by this function, received {np.dtype(src.dtype).name}; convert with astype")
+        raise TypeError(f"imrotate: float32 images expected, received {np.dtype(src.dtype).name}; convert with astype")
     if src.ndim == 3:
         if not isinstance(rotation_degrees, Number):
-            raise TypeError("When a single image is passed the rotation angle is required to be a scalar.")
+            raise TypeError(f"imrotate: one angle, a number, expected for one image, received {type(rotation_degrees).__name__}")
         return imrotate(src.expand_dims(axis=0), rotation_degrees, zoom_in, zoom_out)[0]
     if src.ndim != 4:
-        raise ValueError(f"Only 3D and 4D are supported by this function, received shape {src.shape}")
+        raise ValueError(f"imrotate: an image (C, H, W) or a batch (N, C, H, W) expected, received shape {src.shape}")
     count, _, height, width = src.shape
     device = src.context.torch_device
     if isinstance(rotation_degrees, Number):
@@ -328,7 +328,7 @@ def imrotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
     else:
         degrees = rotation_degrees._data.to(device, torch.float32)
     if len(degrees) != count:
-        raise ValueError(f"The number of images must be equal to the number of rotation angles: {count} and {len(degrees)}")
+        raise ValueError(f"imrotate: an angle for each of {count} images expected, received {len(degrees)}")
     angles = (degrees * (np.pi / 180)).reshape(-1, 1, 1)
     middle_y, middle_x = (height - 1) / 2, (width - 1) / 2
     y = (torch.arange(height, device=device) - middle_y).reshape(1, -1, 1)

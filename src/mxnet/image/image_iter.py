@@ -287,7 +287,7 @@ class ImageIter(DataIter):
     def check_data_shape(self, data_shape):
         """Refuse a `data_shape` that images cannot have."""
         if len(data_shape) != 3:
-            raise ValueError(f"data_shape should have length 3, with dimensions CxHxW, received {data_shape}")
+            raise ValueError(f"data_shape must be (channels, height, width), received {data_shape}")
         if data_shape[0] != 3:
             raise ValueError(f"This iterator expects inputs to have 3 channels, received data_shape={data_shape}")
 

@@ -111,8 +111,8 @@ class DefaultAugmenter:
                                               f"{' together with rotation, shear or scaling' if self._affine else ''}, received {self.inter_method}")
         if self.random_resized_crop:
             require(self.min_random_scale == self.max_random_scale == 1 and self.min_crop_size == self.max_crop_size == -1 and not self.rand_crop,
-                    "Setting random_resized_crop to true conflicts with min_random_scale, max_random_scale, min_crop_size, max_crop_size, "
-                    "and rand_crop.")
+                    "random_resized_crop=True chooses size and place by itself: leave out rand_crop, min_crop_size, max_crop_size, "
+                    "min_random_scale and max_random_scale")
             require(0 < self._aspect[0] <= self._aspect[1], f"the aspect ratios must be above 0 and ascend, received {self._aspect}")
             require(self.min_random_area <= self.max_random_area,
                     f"min_random_area={self.min_random_area} must not be above max_random_area={self.max_random_area}")

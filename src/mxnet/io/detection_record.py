@@ -197,7 +197,7 @@ class DetectionBatches(ImageBatches):
         if self.labels is not None:
             require(header.id in self.labels, f"fail to find imagelabel for id {header.id} in path_imglist")
             return self.labels[header.id]
-        require(header.flag > 0, "Not enough label packed in img_list or rec file: detection needs an array of labels for each image")
+        require(header.flag > 0, f"image {header.id} has a single number as its label: detection needs an array of labels for each image")
         return header.label
 
     def _fill_one(self, place, payload, i, number, arrays):
@@ -245,9 +245,9 @@ def _widest_label(source, label_width):
     widest = 0
     for place, payload in source.records(0):
         header, _ = unpack(memoryview(payload))
-        require(header.flag > 0, f"{place}: Not enough label packed in img_list or rec file: detection needs an array of labels for each image")
+        require(header.flag > 0, f"{place}: the label is a single number: detection needs an array of labels for each image")
         require(label_width <= 0 or header.flag == label_width,
-                f"{place}: rec file provide {header.flag}-dimensional label but label_width is set to {label_width}")
+                f"{place}: a label of label_width={label_width} numbers expected, received {header.flag}")
         widest = max(widest, header.flag)
     return widest
 

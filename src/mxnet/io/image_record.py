@@ -216,8 +216,8 @@ class ImageBatches(BatchSource):
             pad = self.batch_size - len(batch)
             if pad and self.round_batch:
                 batch += itertools.islice(self.source.records(number + 1), pad)
-                require(len(batch) == self.batch_size, f"number of input images must be bigger than the batch size: there are fewer images "
-                                                       f"than batch_size={self.batch_size}; use round_batch=False, or a smaller batch")
+                require(len(batch) == self.batch_size, f"there are fewer images than batch_size={self.batch_size}; pass round_batch=False "
+                                                       "or a smaller batch_size")
                 yield batch, number, pad, (number + 1, pad)
                 return
             yield batch, number, pad, (number + 1, 0)
@@ -266,8 +266,8 @@ class ImageBatches(BatchSource):
             return self.labels[header.id]
         width = header.flag or 1
         require(width == self.label_width,
-                f"rec file provide {width}-dimensional label but label_width is set to {self.label_width}; label_width must be 1 unless an imglist "
-                "is provided or the rec file is packed with multi dimensional label")
+                f"a label of label_width={self.label_width} numbers expected, the record file has {width}; pass that as label_width, or the "
+                "labels as path_imglist")
         return header.label
 
     def mean_image(self):

@@ -87,7 +87,7 @@ class MXDataIter(DataIter):
     def debug_skip_load(self):
         """Give the current batch for ever instead of loading others: shows how fast a network is without its data."""
         self._debug_skip_load = True
-        logging.info("Set debug_skip_load to be true, will simply return first batch")
+        logging.info("debug_skip_load: from now on every batch is the current one")
 
     def reset(self):
         """Start the next epoch."""

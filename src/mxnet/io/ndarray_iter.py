@@ -97,7 +97,7 @@ class NDArrayIter(DataIter):
         self.data_list = [x for _, x in self.data + self.label]
         self.num_source = len(self.data_list)
         if last_batch_handle != "discard" and any(isinstance(x, CSRNDArray) for x in self.data_list):
-            raise NotImplementedError("`NDArrayIter` only supports ``CSRNDArray`` with `last_batch_handle` set to `discard`.")
+            raise NotImplementedError(f"NDArrayIter: csr arrays need last_batch_handle='discard', received {last_batch_handle!r}")
         self.num_data = self._count_examples()
         self.idx = np.arange(self.num_data)
         self._order = self.idx.copy()

@@ -66,8 +66,8 @@ class _Rows(BatchSource):
             pad = self.batch_size - len(batch)
             if pad and self.round_batch:
                 batch += itertools.islice(enumerate(self.examples()), pad)
-                require(len(batch) == self.batch_size, f"number of input must be bigger than batch size: there are fewer examples than "
-                                                       f"batch_size={self.batch_size}")
+                require(len(batch) == self.batch_size, f"there are fewer examples than batch_size={self.batch_size}; pass round_batch=False or "
+                                                       "a smaller batch_size")
             elif pad:
                 # MXNet documents that the rest of the batch keeps what the batch before had there.
                 batch += previous[len(batch):] or batch[:1] * pad
@@ -95,8 +95,7 @@ def _csv_rows(uri, width, dtype, what):
 def _csv_row(path, place, line, dtype, width, what):
     """One row by itself, to say which is wrong."""
     fields = line.decode("utf-8", "replace").strip().split(",")
-    require(len(fields) == width, f"{path}, {place}: the data size in CSV do not match size of shape: {what} asks for {width} numbers, "
-                                  f"the row has {len(fields)}")
+    require(len(fields) == width, f"{path}, {place}: {what} asks for {width} numbers, the row has {len(fields)}")
     try:
         return np.array([dtype(field) for field in fields], dtype)
     except (ValueError, OverflowError):
@@ -220,7 +219,7 @@ def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL
         If a line is no such line; the text names file and line.
     """
     require(len(data_shape) == 1, f"LibSVMIter: dimension of data_shape is expected to be 1, received {data_shape}")
-    require(round_batch, "LibSVMIter: round_batch=False is not supported for sparse data")
+    require(round_batch, "LibSVMIter: round_batch=False received, but csr batches can't be filled up; pass round_batch=True")
     require(dtype in (None, "float32"), f"LibSVMIter gives float32 arrays, received dtype={dtype}; convert the batches with astype")
     require(batch_size >= 1, f"LibSVMIter: batch_size must be at least 1, received {batch_size}")
     part_of(0, part_index, num_parts)

@@ -305,7 +305,7 @@ class KVStore(KVStoreBase):
             If the store adds up on the CPU, or for an unknown type or a threshold that is not above 0.
         """
         if "device" not in self.type:
-            raise MXNetError(f"Gradient compression is not supported for this type of kvstore: {self.type!r}; use 'device'")
+            raise MXNetError(f"gradients are compressed by a kvstore of type 'device', received {self.type!r}")
         self._compression = make_compression(compression_params)
 
     # -- what it is --------------------------------------------------------------------------------------------------------------

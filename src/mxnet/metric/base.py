@@ -24,7 +24,7 @@ def check_label_shapes(labels, preds, wrap=False, shape=False):
     """
     expected, received = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if expected != received:
-        raise ValueError(f"Shape of labels {expected} does not match shape of predictions {received}")
+        raise ValueError(f"{'shape' if shape else 'length'} {expected} of the labels and {received} of the predictions must be equal")
     if wrap:
         labels = [labels] if isinstance(labels, NDArray) else labels
         preds = [preds] if isinstance(preds, NDArray) else preds

@@ -9,7 +9,7 @@ from .base import EvalMetric, alias, check_label_shapes, pairs, register
 
 def _same_length(label, pred):
     if len(label) != len(pred):
-        raise ValueError(f"Shape of labels {len(label)} does not match shape of predictions {len(pred)}")
+        raise ValueError(f"length {len(label)} of the labels and {len(pred)} of the predictions must be equal")
 
 
 @register

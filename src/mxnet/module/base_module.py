@@ -228,8 +228,8 @@ class BaseModule:
             For an optimizer given by name.
         initializer : Initializer
             For parameters that neither `arg_params` nor `aux_params` hold.
-        arg_params, aux_params : dict of str to NDArray, optional
-            Parameters to start from.
+        arg_params, aux_params : dict, optional
+            NDArrays by name, to start from.
         allow_missing : bool
             Initialise what `arg_params` lacks instead of raising.
         force_rebind, force_init : bool

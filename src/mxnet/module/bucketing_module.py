@@ -114,7 +114,7 @@ class BucketingModule(BaseModule):
                              allow_extra=allow_extra)
             return
         if self.params_initialized and not force_init:
-            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", stacklevel=2)
+            warnings.warn("set_params has no effect: there are parameters already; pass force_init=True to replace them", stacklevel=2)
             return
         self._require()
         self._curr_module.set_params(arg_params, aux_params, allow_missing=True, force_init=force_init, allow_extra=allow_extra)

@@ -202,7 +202,7 @@ class Module(BaseModule):
             If a value is missing or has another shape than the network needs.
         """
         if self.params_initialized and not force_init:
-            warnings.warn("Parameters already initialized and force_init=False. init_params call ignored.", stacklevel=2)
+            warnings.warn("init_params has no effect: there are parameters already; pass force_init=True to replace them", stacklevel=2)
             return
         self._require()
         attributes = self._symbol.attr_dict()
@@ -229,7 +229,7 @@ class Module(BaseModule):
                              allow_extra=allow_extra)
             return
         if self.params_initialized and not force_init:
-            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", stacklevel=2)
+            warnings.warn("set_params has no effect: there are parameters already; pass force_init=True to replace them", stacklevel=2)
             return
         self._require()
         self._exec_group.set_params(arg_params, aux_params, allow_extra=allow_extra)

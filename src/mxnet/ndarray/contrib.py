@@ -260,17 +260,17 @@ def while_loop(cond, func, loop_vars, max_iterations=None):
         outputs, new_vars = func(*loop_vars)
         new_vars = [] if new_vars is None else [new_vars] if isinstance(new_vars, NDArray) else list(new_vars)
         if len(new_vars) != len(loop_vars):
-            raise ValueError("The length of loop_vars should be consistent during the loop")
+            raise ValueError(f"while_loop: func must return as many loop_vars as it receives, {len(loop_vars)}; received {len(new_vars)}")
         loop_vars = new_vars
         outputs, structure = _flatten([] if outputs is None else outputs, NDArray, "step_output should be an NDArray or a nested list of NDArrays")
         if steps and len(outputs) != len(steps[0]):
-            raise ValueError("Number of elements in step_output should be the same in each step")
+            raise ValueError(f"while_loop: each step must give as many outputs as the first, {len(steps[0])}; received {len(outputs)}")
         steps.append(outputs)
     stacked = []
     for i, column in enumerate(zip(*steps), 1):
         shapes = [a.shape for a in column]
         if len(set(shapes)) > 1:
-            raise ValueError("\n".join([f"Shapes of {i}-th elements in step_outputs are inconsistent, which are:"]
+            raise ValueError("\n".join([f"while_loop: output {i} must have the same shape in all steps, received:"]
                                        + [f"  Step {n}, shape is {s}" for n, s in enumerate(shapes)]))
         first = column[0]
         rows = [_operator_function("stack", type(first))(*column)]

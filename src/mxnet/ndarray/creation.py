@@ -180,7 +180,7 @@ def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
     if not zero_copy:
         return array(ndarray, dtype=ndarray.dtype)
     if not ndarray.flags["C_CONTIGUOUS"]:
-        raise ValueError("Only c-contiguous arrays are supported for zero-copy; pass numpy.ascontiguousarray(x)")
+        raise ValueError(f"zero_copy needs a C-contiguous array, received one with strides {ndarray.strides}; pass numpy.ascontiguousarray(x)")
     # As in MXNet the caller's array becomes read-only: two writers of one memory surprise everyone.
     t = torch.from_numpy(ndarray)
     ndarray.flags["WRITEABLE"] = False
@@ -235,7 +235,7 @@ def moveaxis(tensor, source, destination):
 
     source, destination = positions(source, "source"), positions(destination, "destination")
     if len(source) != len(destination):
-        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+        raise ValueError(f"moveaxis: a destination for each source expected, received {source} and {destination}")
     order = [a for a in range(n) if a not in source]
     for to, a in sorted(zip(destination, source)):
         order.insert(to, a)
@@ -262,7 +262,7 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
     """Cut an array along an axis into equal sections, or at the given indices. Returns a list."""
     if isinstance(indices_or_sections, (int, np.integer)):
         if ary.shape[axis] % indices_or_sections:
-            raise ValueError("array split does not result in an equal division")
+            raise ValueError(f"split_v2: {ary.shape[axis]} entries of axis {axis} make no {indices_or_sections} equal parts")
         attrs = {"sections": int(indices_or_sections), "indices": ()}
     elif isinstance(indices_or_sections, (tuple, list)):
         attrs = {"indices": (0, *indices_or_sections), "sections": 0}

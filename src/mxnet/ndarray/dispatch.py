@@ -77,8 +77,8 @@ def in_graph(array):
 
 
 def refuse_inplace():
-    raise MXNetError("Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd on arrays that take part in the "
-                     "computation; write into a new array, or do it outside autograd.record()")
+    raise MXNetError("Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with arrays that take part in the computation; "
+                     "write into a new array, or do it outside of autograd.record()")
 
 
 def invoke(op, arrays, attrs, out=None, cls=None):

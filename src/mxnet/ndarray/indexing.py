@@ -26,7 +26,7 @@ def check_integer(index, axis, size):
     """
     index = int(index)
     if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
+        raise IndexError(f"axis {axis} has {size} entries, received index {index}")
     return index + size if index < 0 else index
 
 
@@ -125,7 +125,7 @@ def advanced_key(key, shape, device, as_tensor):
             if k.numel():
                 low, high = k.min().item(), k.max().item()
                 if low < -size or high >= size:
-                    raise IndexError(f"index {low if low < -size else high} is out of bounds for axis {axis} with size {size}")
+                    raise IndexError(f"axis {axis} has {size} entries, received index {low if low < -size else high}")
             out.append(k)
         axis += 1
     if backward:

@@ -139,7 +139,7 @@ class NDArray:
         if self.size == 0:
             return False
         if self.size > 1:
-            raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
+            raise ValueError(f"an NDArray of {self.size} elements has no truth value; ask for one element, or for that of a reduction")
         return bool(self._raw().item())
 
     def __repr__(self):
@@ -610,7 +610,7 @@ def _index_tensor(k):
             return torch.as_tensor(array)
     if isinstance(k, torch.Tensor):
         return k.detach()
-    raise ValueError(f"NDArray does not support slicing with key {k} of type {type(k)}.")
+    raise ValueError(f"an NDArray is indexed by integers, slices, arrays, None and ..., received {k!r} of type {type(k)}")
 
 
 def _drop_leading(values, ndim):

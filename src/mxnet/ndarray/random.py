@@ -30,8 +30,8 @@ def check_parameters(parameters, array_type):
         if isinstance(first, kind):
             for other in others:
                 if not isinstance(other, kind):
-                    raise ValueError("Distribution parameters must all have the same type, but got "
-                                     f"both {type(first)} and {type(other)}.")
+                    raise ValueError("the parameters of a distribution are either numbers or arrays, received "
+                                     f"{type(first)} and {type(other)}")
             return kind is array_type
     raise ValueError(f"Distribution parameters must be either {array_type.__name__} or numbers, but got {type(first)}.")
 

@@ -201,13 +201,13 @@ def save(fname, data):
     if isinstance(data, dict):
         names, arrays = list(data.keys()), list(data.values())
         if not all(isinstance(n, str) for n in names) or not all(isinstance(a, NDArray) for a in arrays):
-            raise TypeError("save only accept dict str->NDArray or list of NDArray")
+            raise TypeError("save: a dict must have names as keys and NDArrays as values")
     elif isinstance(data, (list, tuple)):
         names, arrays = [], list(data)
         if not all(isinstance(a, NDArray) for a in arrays):
-            raise TypeError("save only accept dict str->NDArray or list of NDArray")
+            raise TypeError("save: a list must hold NDArrays only")
     else:
-        raise ValueError(f"data needs to either be a NDArray, dict of str, NDArray pairs or a list of NDarrays, received {type(data).__name__}")
+        raise ValueError(f"save: an NDArray, a list of them or a dict of them by name expected, received {type(data).__name__}")
     with files.atomic_write(fname) as f:
         f.write(struct.pack("<QQQ", _LIST_MAGIC, 0, len(arrays)))
         for a in arrays:

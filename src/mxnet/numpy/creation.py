@@ -27,7 +27,7 @@ def array(object, dtype=None, ctx=None):
         If it is not made of numbers.
     """
     if isinstance(object, NDArray) and not isinstance(object, ndarray):
-        raise ValueError("If you're trying to create a mxnet.numpy.ndarray from mx.nd.NDArray, please use the zero-copy as_np_ndarray function.")
+        raise ValueError("np.array: received an NDArray of mx.nd; call as_np_ndarray() on it, which copies nothing")
     context = intern_context(ctx) if ctx is not None else current_context()
     if isinstance(object, (ndarray, torch.Tensor)):
         values = object._raw() if isinstance(object, ndarray) else object

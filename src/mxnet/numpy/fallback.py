@@ -27,8 +27,7 @@ def to_official(value):
         parts = [to_official(v) for v in value]
         contexts = [ctx for _, ctx in parts if ctx is not None]
         if any(ctx != contexts[0] for ctx in contexts):
-            raise ValueError(f"Ambiguous to set the context for the output ndarray since input ndarrays are allocated on different devices: "
-                             f"{', '.join(map(str, contexts))}")
+            raise ValueError(f"arrays on one device expected, received {', '.join(map(str, contexts))}; move them with as_in_ctx()")
         return _rebuilt(value, [v for v, _ in parts]), contexts[0] if contexts else None
     return value, None
 
@@ -65,8 +64,8 @@ def call_official(function, args, kwargs):
         While autograd records, or if the arrays are on several devices.
     """
     if autograd.is_recording():
-        raise ValueError(f"Falling back to NumPy operator {getattr(function, '__name__', function)} with autograd active is not supported. "
-                         "Please consider moving the operator to the outside of the autograd scope.")
+        raise ValueError(f"{getattr(function, '__name__', function)} is computed by NumPy, which autograd can't record; call it outside of "
+                         "autograd.record()")
     given = (list(args), list(kwargs.values()))
     (plain_args, plain_kwargs), ctx = to_official(given)
     out = kwargs.get("out")

@@ -22,9 +22,9 @@ class ndarray(NDArray):  # noqa: N801
 
     Example
     -------
-    >>> from mxnet import np, npx
-    >>> npx.set_np()
-    >>> x = np.array([[1, 2], [3, 4]])
+    >>> import mxnet as mx
+    >>> mx.npx.set_np()
+    >>> x = mx.np.array([[1, 2], [3, 4]])
     >>> x[x > 1] + 0.5
     array([2.5, 3.5, 4.5])
     """
@@ -64,16 +64,16 @@ class ndarray(NDArray):  # noqa: N801
 
     def __bool__(self):
         if self.size == 0:
-            warnings.warn("The truth value of an empty array is ambiguous. Returning False, but in future this will result in an error.",
+            warnings.warn(f"an empty array, of shape {self.shape}, has no truth value; it counts as False for now; ask for x.size",
                           DeprecationWarning, stacklevel=2)
             return False
         if self.size > 1:
-            raise ValueError("The truth value of an ndarray with multiple elements is ambiguous.")
+            raise ValueError(f"an array of {self.size} elements has no truth value; use x.any() or x.all()")
         return bool(self._raw().item())
 
     def _only_element(self):
         if self.size != 1:
-            raise TypeError("only size-1 arrays can be converted to Python scalars")
+            raise TypeError(f"a number needs an array of one element, received shape {self.shape}")
         return self._raw().item()
 
     def __float__(self):
@@ -144,7 +144,7 @@ class ndarray(NDArray):  # noqa: N801
 
     def as_in_context(self, context):
         """The array on `context`; MXNet now calls it `as_in_ctx`."""
-        warnings.warn("ndarray.as_in_context has been renamed to ndarray.as_in_ctx", DeprecationWarning, stacklevel=2)
+        warnings.warn("as_in_context is the old name; call as_in_ctx", DeprecationWarning, stacklevel=2)
         return self.as_in_ctx(context)
 
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
@@ -213,7 +213,7 @@ class ndarray(NDArray):  # noqa: N801
 
     def __setitem__(self, key, value):
         if isinstance(value, NDArray) and not isinstance(value, ndarray):
-            raise TypeError("Cannot assign mx.nd.NDArray to mxnet.numpy.ndarray; call as_np_ndarray() on it")
+            raise TypeError("an array of mx.np takes no NDArray of mx.nd; call as_np_ndarray() on it")
         key = _normalized(key)
         whole = key is Ellipsis or isinstance(key, tuple) and key == ()
         if not self._data.dim() and not whole and not _is_mask(key):
@@ -314,11 +314,10 @@ def _torch_key(key, array):
     if _is_mask(key):
         mask = key._raw()
         if mask.dim() > len(shape):
-            raise IndexError(f"too many indices, whose ndim = {mask.dim()}, for array with ndim = {len(shape)}")
+            raise IndexError(f"a mask of at most {len(shape)} axes expected, received one of {mask.dim()}")
         for axis, (size, wanted) in enumerate(zip(mask.shape, shape)):
             if size != wanted:
-                raise IndexError(f"boolean index did not match indexed array along dimension {axis}; dimension is {wanted} but corresponding "
-                                 f"boolean dimension is {size}")
+                raise IndexError(f"a mask must have the array's shape: axis {axis} has {wanted} entries, {size} in the mask")
         return (mask.to(array._data.device),), flips
     keys = _without_scalar_masks(key) if isinstance(key, tuple) else (key,)
     if any(isinstance(k, slice) and k.step is not None and k.step < 0 for k in keys):

@@ -114,8 +114,8 @@ class Optimizer:
         """Whether a weight is updated through a float32 copy; warns of half-precision weights that are not."""
         half = _is_half(weight)
         if half and not self.multi_precision:
-            warnings.warn("Accumulating with float16 in optimizer can lead to poor accuracy or slow convergence. Consider using "
-                          f"multi_precision=True option of the {type(self).__name__} optimizer", stacklevel=4)
+            warnings.warn(f"{type(self).__name__}: weights of half precision lose small updates; multi_precision=True updates a float32 copy",
+                          stacklevel=4)
         return half and self.multi_precision
 
     def create_state_multi_precision(self, index, weight):

@@ -157,7 +157,7 @@ class LBSGD(Optimizer):
                  begin_epoch=0, num_epochs=60, **kwargs):
         super().__init__(**kwargs)
         logging.info("Running Large-Batch SGD Algorithm")
-        logging.info("(Batch_scale=%f, warmup_epochs=%d, warmup_strategy=%s, updates_per_epoch=%d)", batch_scale, warmup_epochs, warmup_strategy,
+        logging.info("(warmup_strategy=%s, warmup_epochs=%d, batch_scale=%f, updates_per_epoch=%d)", warmup_strategy, warmup_epochs, batch_scale,
                      updates_per_epoch)
         self.momentum, self.multi_precision = momentum, multi_precision
         self.warmup_strategy, self.warmup_epochs, self.batch_scale = warmup_strategy, warmup_epochs, batch_scale

@@ -3,7 +3,7 @@
 Example
 -------
 >>> import mxnet as mx, tempfile, os
->>> mx.profiler.set_config(profile_all=True, aggregate_stats=True, filename=os.path.join(tempfile.mkdtemp(), 'profile.json'))
+>>> mx.profiler.set_config(filename=os.path.join(tempfile.mkdtemp(), 'profile.json'), profile_all=True, aggregate_stats=True)
 >>> mx.profiler.set_state('run')
 >>> y = mx.nd.ones((10, 10)).sqrt()
 >>> mx.profiler.set_state('stop')
@@ -95,7 +95,7 @@ def _worker(process):
 
 def profiler_set_config(mode="symbolic", filename="profile.json"):
     """The old form of `set_config`: `mode` is ``'symbolic'``, ``'imperative'``, ``'api'``, ``'memory'`` or ``'all'``."""
-    warnings.warn("profiler.profiler_set_config() is deprecated. Please use profiler.set_config() instead", DeprecationWarning, stacklevel=2)
+    warnings.warn("profiler_set_config() is the old form; call profiler.set_config()", DeprecationWarning, stacklevel=2)
     # Only sums are new since then; the table costs little and a program of that time expects no setting for it.
     set_config(**{f"profile_{mode}": True, "filename": filename, "aggregate_stats": True})
 
@@ -123,7 +123,7 @@ def _dump_periodically(stop):
 
 def profiler_set_state(state="stop"):
     """The old name of `set_state`."""
-    warnings.warn("profiler.profiler_set_state() is deprecated. Please use profiler.set_state() instead", DeprecationWarning, stacklevel=2)
+    warnings.warn("profiler_set_state() is the old name; call profiler.set_state()", DeprecationWarning, stacklevel=2)
     set_state(state)
 
 
@@ -149,7 +149,7 @@ def dump(finished=True, profile_process="worker"):
 
 def dump_profile():
     """The old name of `dump`."""
-    warnings.warn("profiler.dump_profile() is deprecated. Please use profiler.dump() instead", DeprecationWarning, stacklevel=2)
+    warnings.warn("dump_profile() is the old name; call profiler.dump()", DeprecationWarning, stacklevel=2)
     dump(True)
 
 

@@ -13,7 +13,7 @@ def _as_cells(cells):
 
 def rnn_unroll(cell, length, inputs=None, begin_state=None, input_prefix="", layout="NTC"):
     """The old spelling of ``cell.unroll(length, inputs, begin_state, layout)``; `input_prefix` has no effect, as `inputs` are required."""
-    warnings.warn("rnn_unroll is deprecated. Please call cell.unroll directly.", stacklevel=2)
+    warnings.warn("rnn_unroll is the old form; call cell.unroll", stacklevel=2)
     return cell.unroll(length=length, inputs=inputs, begin_state=begin_state, layout=layout)
 
 

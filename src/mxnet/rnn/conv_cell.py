@@ -36,7 +36,7 @@ class BaseConvRNNCell(BaseRNNCell):
                  params=None, conv_layout="NCHW"):
         super().__init__(prefix=prefix, params=params)
         if h2h_kernel[0] % 2 == 0 or h2h_kernel[1] % 2 == 0:
-            raise MXNetError(f"Only support odd number, get h2h_kernel= {h2h_kernel}: the states must keep their size")
+            raise MXNetError(f"h2h_kernel must be odd, so that states keep their size; received {h2h_kernel}")
         self._num_hidden = num_hidden
         self._input_shape = input_shape
         self._conv_layout = conv_layout

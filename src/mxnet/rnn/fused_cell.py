@@ -113,7 +113,7 @@ class FusedRNNCell(BaseRNNCell):
         self.reset()
         inputs, axis = as_steps(length, inputs, layout, True)
         if axis == 1:
-            warnings.warn("NTC layout detected. Consider using TNC for FusedRNNCell for faster speed", stacklevel=2)
+            warnings.warn("FusedRNNCell transposes NTC input; layout TNC is faster", stacklevel=2)
             inputs = symbol.swapaxes(inputs, dim1=0, dim2=1)
         elif axis != 0:
             raise MXNetError(f"Unsupported layout {layout}; expected NTC or TNC")

@@ -232,8 +232,7 @@ class ZoneoutCell(ModifierCell):
             raise MXNetError("FusedRNNCell doesn't support zoneout. Please unfuse first.")
         cells = base_cell._cells if isinstance(base_cell, SequentialRNNCell) else [base_cell]
         if any(isinstance(cell, BidirectionalCell) for cell in cells):
-            raise MXNetError("BidirectionalCell doesn't support zoneout since it doesn't support step. "
-                             "Please add ZoneoutCell to the cells underneath instead.")
+            raise MXNetError("ZoneoutCell needs a cell that can step, which a BidirectionalCell can't; wrap the two cells in it")
         super().__init__(base_cell)
         self.zoneout_outputs = zoneout_outputs
         self.zoneout_states = zoneout_states

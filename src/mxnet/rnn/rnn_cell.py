@@ -129,8 +129,7 @@ class BaseRNNCell:
 
     def _refuse_modified(self):
         if self._modified:
-            raise MXNetError("After applying modifier cells (e.g. ZoneoutCell) the base cell cannot be called directly. "
-                             "Call the modifier cell instead.")
+            raise MXNetError(f"{type(self).__name__} is inside of a modifier cell (ZoneoutCell, ResidualCell, ...): call that one")
 
     def begin_state(self, func=symbol.zeros, **kwargs):
         """The first states.

@@ -227,13 +227,14 @@ def foreach(body, data, init_states, name="foreach"):
         outputs, out_format = _flatten(outputs, Symbol, "the output should be a Symbol or a nested list of Symbols")
         new_states, new_format = _flatten(new_states, Symbol, "the output states should be a Symbol or a nested list of Symbols")
         if new_format != states_format:
-            raise AssertionError("The input and output loop_vars have different format")
+            raise AssertionError("foreach: the body must return states in the structure in which it receives them (a list for a list), "
+                                 f"received {len(new_states)} for {len(flat_states)}")
         fresh = _nodes(rows + states)
         graph = _Subgraph(outputs + new_states, scope, fresh, len(new_states))
     position = {id(n): i for i, n in enumerate(graph.variables)}
     for nodes, what in ((_nodes(rows), "data"), (_nodes(states), "state")):
         if any(id(n) not in position for n in nodes):
-            raise AssertionError(f"the {what} arrays have to be used in the loop body")
+            raise AssertionError(f"foreach: each {what} array must take part in the body's result; leave out those that don't")
     rest = [i for i, origin in enumerate(graph.origin) if origin is not None]
     inputs = [s._outputs[0] for s in flat_data + flat_states] + [graph.origin[i] for i in rest]
     results = _node("_foreach", inputs, [graph], num_outputs=len(outputs) + len(new_states), num_out_data=len(outputs),
@@ -288,7 +289,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
             outputs, out_format = _flatten(outputs, Symbol, "step_output should be a symbol or a nested list of symbols")
             new_vars, _ = _flatten(new_vars, Symbol, "new loop_vars should be a symbol or a nested list of symbols")
             if len(new_vars) != len(flat):
-                raise ValueError("The number of loop_vars should be consistent during the loop")
+                raise ValueError(f"while_loop: func must return as many loop_vars as it receives, {len(flat)}; received {len(new_vars)}")
             return _Subgraph(outputs + new_vars, scope, _nodes(parameters)), parameters, out_format, len(outputs)
 
     condition, cond_parameters, _, _ = trace(cond, "cond")
@@ -347,7 +348,7 @@ def cond(pred, then_func, else_func, name="cond"):
     if sizes[0] != 1:
         raise ValueError("pred should always be a single output")
     if sizes[1] != sizes[2]:
-        raise ValueError(f"Number of outputs differs between then-branch and else-branch: {sizes[1]} and {sizes[2]}")
+        raise ValueError(f"cond: both branches must have the same number of outputs, received {sizes[1]} and {sizes[2]}")
     inputs = _Inputs()
     locs = [[inputs.place(origin) for origin in g.origin] for g, _ in graphs]
     results = _node("_cond", inputs.entries, [g for g, _ in graphs], cond_input_locs=locs[0], then_input_locs=locs[1], else_input_locs=locs[2],

@@ -55,7 +55,7 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
         return operator_function("_split_v2")(ary, indices=(), axis=axis, squeeze_axis=squeeze_axis, sections=int(indices_or_sections))
     if isinstance(indices_or_sections, (tuple, list)):
         return operator_function("_split_v2")(ary, indices=(0, *indices_or_sections), axis=axis, squeeze_axis=squeeze_axis, sections=0)
-    raise ValueError("indices_or_sections must either int or tuple of ints")
+    raise ValueError(f"indices_or_sections must be a number of parts or a tuple of indices, received {indices_or_sections!r}")
 
 
 def load(fname):

@@ -76,7 +76,7 @@ class Symbol:
                 raise IndexError(f"{index} selects none of {len(self)} outputs")
             return type(self)(picked)
         if not isinstance(index, (int, np.integer)):
-            raise TypeError("Symbol only support integer index to fetch i-th output")
+            raise TypeError(f"a Symbol's outputs are chosen by number, name or slice, received {index!r}")
         if not 0 <= index < len(self._outputs):
             raise IndexError(f"output {index} of a Symbol with {len(self._outputs)}")
         return type(self)([self._outputs[index]])
@@ -155,7 +155,7 @@ class Symbol:
             If `recursive`: `attr_dict` does that.
         """
         if recursive:
-            raise DeprecationWarning("Symbol.list_attr with recursive=True has been deprecated. Please use attr_dict instead.")
+            raise DeprecationWarning("list_attr(recursive=True) is gone; call attr_dict()")
         return _visible(self._single_node().attrs) if len({id(n) for n, _ in self._outputs}) == 1 else {}
 
     def attr_dict(self):
@@ -182,7 +182,7 @@ class Symbol:
     def _compose(self, *args, **kwargs):
         name = kwargs.pop("name", None)
         if args and kwargs:
-            raise TypeError("compose only accept input Symbols either as positional or keyword arguments, not both")
+            raise TypeError(f"Symbols by position or by name expected, received {len(args)} by position and {sorted(kwargs)} by name")
         for value in (*args, *kwargs.values()):
             if not isinstance(value, Symbol):
                 raise TypeError("Compose expect `Symbol` as arguments")

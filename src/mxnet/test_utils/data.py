@@ -37,7 +37,7 @@ def download(url, fname=None, dirname=None, overwrite=False, retries=5):
     return path
 
 
-_MODELS = "http://data.mxnet.io/models/"
+_SERVER = "http://data.mxnet.io"
 _MODEL_FILES = {
     "imagenet1k-inception-bn": ("imagenet/inception-bn/Inception-BN", 126),
     **{f"imagenet1k-resnet-{n}": (f"imagenet/resnet/{n}-layers/resnet-{n}", 0) for n in (18, 34, 50, 101, 152)},
@@ -66,7 +66,7 @@ def download_model(model_name, dst_dir="./", meta_info=None):
         The prefix and epoch for `mx.model.load_checkpoint`; (None, 0) for a name that is not known.
     """
     if meta_info is None:
-        meta_info = {name: {"symbol": f"{_MODELS}{path}-symbol.json", "params": f"{_MODELS}{path}-{epoch:04d}.params"}
+        meta_info = {name: {"symbol": f"{_SERVER}/models/{path}-symbol.json", "params": f"{_SERVER}/models/{path}-{epoch:04d}.params"}
                      for name, (path, epoch) in _MODEL_FILES.items()}
     if model_name not in meta_info:
         return None, 0
@@ -164,7 +164,7 @@ def get_mnist_pkl():
 def get_cifar10():
     """Download CIFAR-10 as RecordIO files into ``data/cifar``, unless they are there."""
     if not all(os.path.exists(f"data/cifar/{part}.{kind}") for part in ("train", "test") for kind in ("rec", "lst")):
-        get_zip_data("data", "http://data.mxnet.io/mxnet/data/cifar10.zip", "cifar10.zip")
+        get_zip_data("data", f"{_SERVER}/mxnet/data/cifar10.zip", "cifar10.zip")
 
 
 def get_zip_data(data_dir, url, data_origin_name):
@@ -217,7 +217,7 @@ def get_im2rec_path(home_env="MXNET_HOME"):
         path = folder / "tools" / "im2rec.py"
         if path.is_file():
             return str(path)
-    raise OSError("Could not find path to tools/im2rec.py")
+    raise OSError(f"no tools/im2rec.py, neither in this package nor under ${home_env}: set it to a checkout of MXNet")
 
 
 class DummyIter(DataIter):

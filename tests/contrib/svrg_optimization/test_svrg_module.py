@@ -64,7 +64,7 @@ def test_fit_converges(context):
 def test_errors():
     with pytest.raises(TypeError, match="must be an integer, received None"):
         made()
-    with pytest.raises(ValueError, match="must be a positive integer, received 0"):
+    with pytest.raises(ValueError, match="update_freq must be at least 1, received 0"):
         made(update_freq=0)
     module, data = prepared()
     module.forward_backward(next(data))

@@ -32,7 +32,7 @@ def test_conversions():
             v.to_tokens([index])
 
 
-@pytest.mark.parametrize("arguments, match", [({"min_freq": 0}, "`min_freq` must be set to a positive value"),
+@pytest.mark.parametrize("arguments, match", [({"min_freq": 0}, "`min_freq` must be above 0, received 0"),
                                               ({"reserved_tokens": ["<unk>"]}, "cannot contain `unknown_token`"),
                                               ({"reserved_tokens": ["x", "x"]}, "duplicate reserved tokens"),
                                               ({"counter": {"a": 1}}, "must be an instance of collections.Counter")])

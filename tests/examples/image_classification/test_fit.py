@@ -98,7 +98,7 @@ def test_metrics(fit, caplog):
     assert [m if isinstance(m, str) else m.name for m in metrics] == ["accuracy", "top_k_accuracy_5", "cross-entropy", "nll-loss"]
     assert "hinge is not a valid loss" in caplog.text
     assert fit.make_metrics(arguments("--loss", "ce"), mx.sym.var("data")) == ["accuracy"]
-    assert "The output is not softmax_output" in caplog.text
+    assert "--loss needs an output named softmax_output, found [" in caplog.text
 
 
 def test_a_checkpoint_of_another_network_is_refused(fit, tmp_path):

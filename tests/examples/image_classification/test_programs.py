@@ -198,7 +198,8 @@ def test_pretrained_models(tmp_path, monkeypatch):
     assert modelzoo.download_model("lenet", str(tmp_path)) == (None, 0)
     prefix = str(tmp_path / "imagenet1k-inception-bn")
     assert modelzoo.download_model("imagenet1k-inception-bn", str(tmp_path)) == (prefix, 0)
-    assert asked == [("http://data.mxnet.io/models/imagenet/inception-bn/Inception-BN-symbol.json", f"{prefix}-symbol.json"),
-                     ("http://data.mxnet.io/models/imagenet/inception-bn/Inception-BN-0126.params", f"{prefix}-0000.params")]
+    address = "imagenet/inception-bn/Inception-BN"
+    assert asked == [(f"http://data.mxnet.io/models/{address}-symbol.json", f"{prefix}-symbol.json"),
+                     (f"http://data.mxnet.io/models/{address}-0126.params", f"{prefix}-0000.params")]
     with pytest.raises(ValueError, match="x lacks the address of its params"):
         modelzoo.download_model("x", meta_info={"x": {"symbol": "u"}})

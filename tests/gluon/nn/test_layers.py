@@ -164,7 +164,7 @@ def test_names():
     (lambda: nn.Conv1D(1, 3, layout="NWC"), "Only supports 'NCW' layout for now, received 'NWC'"),
     (lambda: nn.Conv3DTranspose(1, 3, layout="NCHW"), "Only supports 'NCDHW' and 'NDHWC' layout for now"),
     (lambda: nn.Conv2DTranspose(1, 3, output_padding=(1,)), "output_padding must be a number"),
-    (lambda: nn.MaxPool2D(layout="NCW"), "Only NCHW and NHWC layouts are valid for 2D Pooling"),
+    (lambda: nn.MaxPool2D(layout="NCW"), "2D pooling has layouts NCHW and NHWC, received 'NCW'"),
     (lambda: nn.AvgPool1D((2, 2)), "pool_size must be a number or a list of 1 ints"),
     (lambda: nn.LeakyReLU(-1), "alpha must be at least 0, received -1"),
     (lambda: nn.ReflectionPad2D((1, 2)), "padding must be a number or a tuple of 8 ints"),

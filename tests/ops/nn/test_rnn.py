@@ -134,7 +134,7 @@ def test_errors():
     with pytest.raises(MXNetError, match=r"`data` must be \(sequence length, batch size, input size\), received shape \(3, 2\)"):
         RNN.shape_inference([(3, 2), None, None], [None], **RNN.with_defaults(attributes))
     inputs, attributes = made("lstm")
-    with pytest.raises(MXNetError, match="must both be given, in order; received 1.0, None"):
+    with pytest.raises(MXNetError, match="`lstm_state_clip_min`=1.0 and `lstm_state_clip_max`=None received"):
         RNN(*inputs, lstm_state_clip_min=1.0, **attributes)
 
 

@@ -38,7 +38,7 @@ def _low_precision(dtype):
     except TypeError:
         name = None
     if name not in ("float16", "bfloat16"):
-        raise UsageError(f"AMP currently supports only float16 or bfloat16 as a target_dtype, received {dtype!r}")
+        raise UsageError(f"amp: target_dtype must be 'float16' or 'bfloat16', received {dtype!r}")
     return name
 
 
@@ -55,8 +55,8 @@ def init(target_dtype="float16", target_precision_ops=None, conditional_fp32_ops
     target_dtype : {'float16', 'bfloat16'}
     target_precision_ops, fp32_ops : list of str, optional
         The operators that run in `target_dtype`, and those that run in float32, instead of `list_lp16_ops` and `list_fp32_ops`.
-    conditional_fp32_ops : list of (str, str, list of str), optional
-        Operators, an attribute, and its values with which they run in float32, instead of `list_conditional_fp32_ops`.
+    conditional_fp32_ops : list of tuple, optional
+        ``(operator, attribute, values)``: the values with which it runs in float32, instead of `list_conditional_fp32_ops`.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def init_trainer(optimizer_or_trainer):
         If it is no Trainer.
     """
     if _State.installation is None:
-        raise UsageError("AMP not initialized, did you forget to call amp.init()?")
+        raise UsageError("init_trainer: AMP is off; call amp.init() first, before the network is made")
     _require_trainer(optimizer_or_trainer)
     optimizer_or_trainer._amp_loss_scaler = LossScaler() if _State.scaler_taken else _State.scaler
     optimizer_or_trainer._amp_original_scale = optimizer_or_trainer._scale
@@ -144,7 +144,7 @@ def scale_loss(loss, optimizer_or_trainer):
     trainer = optimizer_or_trainer
     scaler = getattr(trainer, "_amp_loss_scaler", None)
     if scaler is None:
-        raise UsageError("Loss scaler is not initialized, did you forget to call amp.init_trainer()?")
+        raise UsageError("scale_loss: this Trainer has no loss scaler; call amp.init_trainer(trainer) first")
     trainer._scale = trainer._amp_original_scale / scaler.loss_scale
     if isinstance(loss, (list, tuple)):
         yield [part * scaler.loss_scale for part in loss]
@@ -185,8 +185,8 @@ def convert_symbol(sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=
     target_dtype : {'float16', 'bfloat16'}
     target_dtype_ops, fp32_ops : list of str, optional
         The operators that run in `target_dtype`, and those that run in float32, instead of `list_lp16_ops` and `list_fp32_ops`.
-    conditional_fp32_ops : list of (str, str, list of str), optional
-        Operators, an attribute, and its values with which they run in float32, instead of `list_conditional_fp32_ops`.
+    conditional_fp32_ops : list of tuple, optional
+        ``(operator, attribute, values)``: the values with which it runs in float32, instead of `list_conditional_fp32_ops`.
     excluded_sym_names : list of str, optional
         Names of nodes that run in float32 whatever the lists say.
     data_names : list of str, optional
@@ -207,7 +207,7 @@ def convert_symbol(sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=
         If `data_names` has a name that is no variable of the network.
     """
     if not isinstance(sym, Symbol):
-        raise UsageError(f"First argument to convert_symbol should be Symbol, received {type(sym)}")
+        raise UsageError(f"convert_symbol: a Symbol expected, received {type(sym)}")
     low = _low_precision(target_dtype)
     target_dtype_ops = _names(target_dtype_ops, list_lp16_ops(low), "target_dtype_ops")
     fp32_ops = _names(fp32_ops, list_fp32_ops(low), "fp32_ops")
@@ -237,12 +237,12 @@ def _names(given, default, argument):
 def _check_lists(low, target_ops, fp32_ops, conditional):
     for item in conditional:
         if not (len(item) == 3 and isinstance(item[0], str) and isinstance(item[1], str) and isinstance(item[2], list)):
-            raise UsageError(f"conditional_fp32_ops should be a list of (str, str, list of str), received {item!r}")
+            raise UsageError(f"conditional_fp32_ops: (operator, attribute, list of values) expected, received {item!r}")
     given = {"target_dtype_ops": set(target_ops), "fp32_ops": set(fp32_ops), "conditional_fp32_ops": {item[0] for item in conditional}}
     for first, second in (("target_dtype_ops", "fp32_ops"), ("target_dtype_ops", "conditional_fp32_ops"),
                           ("fp32_ops", "conditional_fp32_ops")):
         if common := given[first] & given[second]:
-            raise UsageError(f"Ops cannot be in two or more lists. Common ops in {first} and {second}: {sorted(common)}")
+            raise UsageError(f"An operator may stand in one list only; both {first} and {second} have {sorted(common)}")
     allowed = {*list_lp16_ops(low), *list_fp32_ops(low), *list_lp16_fp32_ops(low), *(c[0] for c in list_conditional_fp32_ops(low))}
     if illegal := set().union(*given.values()) - allowed:
         raise UsageError(f"Can only choose ops from list_lp16_ops, list_fp32_ops, list_lp16_fp32_ops and list_conditional_fp32_ops of "
@@ -270,10 +270,10 @@ def convert_model(sym, arg_params, aux_params, target_dtype="float16", target_dt
         If an argument is not of its type, or as in `convert_symbol`.
     """
     if not isinstance(sym, Symbol):
-        raise UsageError(f"First argument to convert_model should be Symbol, received {type(sym)}")
-    for params, place in ((arg_params, "Second"), (aux_params, "Third")):
+        raise UsageError(f"convert_model: a Symbol expected, received {type(sym)}")
+    for params, place in ((arg_params, "arg_params"), (aux_params, "aux_params")):
         if not isinstance(params, dict):
-            raise UsageError(f"{place} argument to convert_model should be a dict of name to NDArray, received {type(params)}")
+            raise UsageError(f"convert_model: a dict of NDArrays expected as {place}, received {type(params)}")
     data_names = [name for name in sym.list_inputs() if name not in arg_params and name not in aux_params]
     sym = convert_symbol(sym, target_dtype, target_dtype_ops, fp32_ops, conditional_fp32_ops, excluded_sym_names, data_names,
                          cast_optional_params)
@@ -313,8 +313,8 @@ def convert_hybrid_block(block, target_dtype="float16", target_dtype_ops=None, f
     if not isinstance(block, HybridBlock):
         raise UsageError(f"block input should be a HybridBlock, received {type(block)}")
     if not block._cached_graph:
-        raise RuntimeError("Please first call block.hybridize() and then run forward with this block at least once before calling "
-                           "convert_hybrid_block.")
+        raise RuntimeError("convert_hybrid_block: there is no graph of this block yet; call hybridize() and pass a batch through the block "
+                           "first")
     inputs, sym = block._cached_graph
     sym = convert_symbol(sym, target_dtype, target_dtype_ops, fp32_ops, conditional_fp32_ops, excluded_sym_names,
                          [variable.name for variable in inputs], cast_optional_params)
@@ -354,7 +354,7 @@ def convert_bucketing_module(bucketing_mod, target_dtype="float16", target_dtype
     if not bucketing_mod._buckets:
         raise UsageError("Bucketing Module should not be empty: bind it first")
     if not bucketing_mod.params_initialized:
-        raise UsageError("bucketing_mod params should be initialized for mixed precision conversion")
+        raise UsageError("convert_bucketing_module: the Module has no parameters yet; call init_params() first")
     arg_params, aux_params = bucketing_mod.get_params()
     symbols, converted_args, converted_aux = {}, {}, {}
     for key, module in bucketing_mod._buckets.items():

@@ -149,7 +149,7 @@ def warning_loss(function):
     """A loss layer of ``mx.sym``, where the scale of the moment would stay in the graph."""
     @functools.wraps(function)
     def warning(*args, **kwargs):
-        logging.warning("%s does not support dynamic loss scaling in symbolic and hybridized execution.", function.__name__)
+        logging.warning("%s in a graph keeps the loss scale of the moment: a scale that changes later has no effect on it", function.__name__)
         return function(*args, **kwargs)
 
     return warning

@@ -30,9 +30,9 @@ class SVRGModule(Module):
     def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging, context=cpu(), work_load_list=None,
                  fixed_param_names=None, state_names=None, group2ctxs=None, compression_params=None, update_freq=None):
         if not isinstance(update_freq, int):
-            raise TypeError(f"update_freq in SVRGModule must be an integer, received {update_freq!r}")
+            raise TypeError(f"SVRGModule: update_freq must be an integer, received {update_freq!r}")
         if update_freq <= 0:
-            raise ValueError(f"update_freq in SVRGModule must be a positive integer, received {update_freq}")
+            raise ValueError(f"SVRGModule: update_freq must be at least 1, received {update_freq}")
         options = (symbol, data_names, label_names, logger, context, work_load_list, fixed_param_names, state_names, group2ctxs,
                    compression_params)
         self._mod_aux = Module(*options)  # keeps the remembered weights

@@ -82,7 +82,7 @@ class _TokenEmbedding(vocab.Vocabulary):
         return vectors if isinstance(tokens, list) else vectors[0]
 
     def update_token_vectors(self, tokens, new_vectors):
-        """Replace the vectors of tokens.
+        """Give tokens other vectors.
 
         Parameters
         ----------
@@ -149,8 +149,8 @@ class _TokenEmbedding(vocab.Vocabulary):
         """Read the lines ``token<delim>number<delim>number...`` of a file; the first vector of a token counts."""
         path = os.path.expanduser(pretrained_file_path)
         if not os.path.isfile(path):
-            raise ValueError("`pretrained_file_path` must be a valid path to the pre-trained token embedding file, "
-                             f"received {pretrained_file_path!r}")
+            raise ValueError(f"pretrained_file_path: there is no file {pretrained_file_path!r}; a text file with a token and its vector on each "
+                             "line is expected")
         _log.info("Loading pre-trained token embedding vectors from %s", path)
         unknown, seen, vectors, length = None, set(), [], None
         with open(path, encoding=encoding) as lines:
@@ -172,8 +172,8 @@ class _TokenEmbedding(vocab.Vocabulary):
                 else:
                     length = length or len(vector)
                     if len(vector) != length:
-                        raise AssertionError(f"At line {number} of the pre-trained token embedding file: the dimension of token {token} is "
-                                             f"{len(vector)}, that of the tokens before is {length}")
+                        raise AssertionError(f"{path}, line {number}: vectors of {length} numbers expected as on the lines before, received "
+                                             f"{len(vector)} for token {token}")
                     vectors.append(vector)
                     self._token_to_idx[token] = len(self._idx_to_token)
                     self._idx_to_token.append(token)
@@ -202,7 +202,7 @@ class _TokenEmbedding(vocab.Vocabulary):
         if vocabulary is None:
             return
         if not isinstance(vocabulary, vocab.Vocabulary):
-            raise AssertionError(f"The argument `vocabulary` must be an instance of mxnet.contrib.text.vocab.Vocabulary, received {vocabulary!r}")
+            raise AssertionError(f"vocabulary must be a mxnet.contrib.text.vocab.Vocabulary, received {vocabulary!r}")
         self._set_idx_to_vec_by_embeddings([self], len(vocabulary), vocabulary.idx_to_token)
         self._index_tokens_from_vocabulary(vocabulary)
 
@@ -309,7 +309,7 @@ class CompositeEmbedding(_TokenEmbedding):
 
     def __init__(self, vocabulary, token_embeddings):
         if not isinstance(vocabulary, vocab.Vocabulary):
-            raise AssertionError(f"The argument `vocabulary` must be an instance of mxnet.contrib.text.vocab.Vocabulary, received {vocabulary!r}")
+            raise AssertionError(f"vocabulary must be a mxnet.contrib.text.vocab.Vocabulary, received {vocabulary!r}")
         embeddings = token_embeddings if isinstance(token_embeddings, list) else [token_embeddings]
         for e in embeddings:
             if not isinstance(e, _TokenEmbedding):

@@ -35,7 +35,7 @@ class Vocabulary:
 
     def __init__(self, counter=None, most_freq_count=None, min_freq=1, unknown_token="<unk>", reserved_tokens=None):
         if min_freq <= 0:
-            raise AssertionError(f"`min_freq` must be set to a positive value, received {min_freq}")
+            raise AssertionError(f"`min_freq` must be above 0, received {min_freq}")
         reserved = list(reserved_tokens or ())
         if unknown_token in reserved:
             raise AssertionError(f"`reserved_token` cannot contain `unknown_token` ({unknown_token!r})")

@@ -17,7 +17,7 @@ class _Pooling(HybridBlock):
         super().__init__(**kwargs)
         ndim = len(pool_size)
         if layout not in _LAYOUTS[ndim]:
-            raise UsageError(f"Only {' and '.join(_LAYOUTS[ndim])} layouts are valid for {ndim}D Pooling, received {layout!r}")
+            raise UsageError(f"{ndim}D pooling has layouts {' and '.join(_LAYOUTS[ndim])}, received {layout!r}")
         strides = pool_size if strides is None else strides
         self._kwargs = {"kernel": pool_size, "stride": (strides,) * ndim if isinstance(strides, numeric_types) else strides,
                         "pad": (padding,) * ndim if isinstance(padding, numeric_types) else padding, "global_pool": global_pool,

@@ -277,7 +277,7 @@ class CSRNDArray(BaseSparseNDArray):
         rows = self.shape[0]
         if isinstance(key, integer_types):
             if not -rows <= key < rows:
-                raise IndexError(f"index {key} is out of bounds for axis 0 with size {rows}")
+                raise IndexError(f"axis 0 has {rows} entries, received index {key}")
             key = int(key) % rows
             key = slice(key, key + 1)
         if not isinstance(key, slice):

@@ -154,7 +154,7 @@ def array(source_array, ctx=None, dtype=None):
     """A sparse array from a sparse NDArray or a scipy csr matrix, of the same storage type."""
     if isinstance(source_array, NDArray):
         if not source_array._is_sparse:
-            raise ValueError("Please use mx.nd.array to create an NDArray with source_array of type " + str(type(source_array)))
+            raise ValueError(f"sparse.array: a sparse NDArray or a scipy matrix expected, received {type(source_array)}; call mx.nd.array for that")
         return _converted(source_array, source_array.stype, None, _place(ctx)[0], dtype)
     if hasattr(source_array, "tocsr"):
         if getattr(source_array, "format", "csr") != "csr":

@@ -116,7 +116,7 @@ def insert(F, arr, obj, values, axis=None):
 def unravel_index(F, indices, shape, order="C"):
     """For each index into the flattened array its indices along the axes: a tuple with one array for each."""
     if order != "C":
-        raise NotImplementedError("Do not support column-major (Fortran-style) order at this moment")
+        raise NotImplementedError(f"unravel_index: order must be 'C', received {order!r}")
     if isinstance(indices, NUMBERS):
         return onp.unravel_index(indices, shape)
     rows = F.call("_unravel_index", indices, shape=shape)

@@ -67,7 +67,7 @@ def _parts(indices_or_sections):
         return {"indices": (), "sections": int(indices_or_sections)}
     if isinstance(indices_or_sections, (list, set, tuple)):
         return {"indices": (0, *indices_or_sections), "sections": 0}
-    raise ValueError("indices_or_sections must be either int, or tuple / list / set of ints")
+    raise ValueError(f"indices_or_sections must be a number of parts or a list of indices, received {indices_or_sections!r}")
 
 
 @function()
@@ -88,7 +88,7 @@ def split(F, ary, indices_or_sections, axis=0):
     parts = _parts(indices_or_sections)
     shape = getattr(ary, "shape", None)
     if parts["sections"] and shape is not None and shape[axis] % parts["sections"]:
-        raise ValueError("array split does not result in an equal division")
+        raise ValueError(f"split: {shape[axis]} entries of axis {axis} make no {parts['sections']} equal parts; array_split allows unequal ones")
     return array_split(F, ary, indices_or_sections, axis)
 
 

@@ -4,7 +4,7 @@ from ..frontend import NUMBERS, function
 
 @function()
 def dot(F, a, b, out=None):
-    """The product over the last axis of `a` and the last but one of `b`."""
+    """Matrix product: sums over `a`'s last axis and `b`'s last but one."""
     return F.call("_np_dot", a, b, out=out)
 
 

@@ -189,6 +189,6 @@ def bernoulli(F, prob=None, logit=None, size=None, dtype=None, ctx=None, out=Non
         If both or neither are given.
     """
     if (prob is None) == (logit is None):
-        raise ValueError(f"Either `prob` or `logit` must be specified, but not both. Received prob={prob}, logit={logit}")
+        raise ValueError(f"exactly one of prob and logit expected, received prob={prob}, logit={logit}")
     name, value = ("prob", prob) if logit is None else ("logit", logit)
     return _draw(F, "_npi_bernoulli", {name: value}, size, ctx, out, is_logit=prob is None, dtype=dtype or "float32")

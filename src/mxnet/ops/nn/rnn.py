@@ -177,8 +177,8 @@ def _check(mode, state_size, num_layers, p, projection_size, clip_min, clip_max)
     if mode != "lstm" and not (projection_size is None and clip_min is None and clip_max is None):
         raise MXNetError(f"RNN: `projection_size` and `lstm_state_clip_*` are for mode 'lstm', received mode {mode!r}")
     if (clip_min is None) != (clip_max is None) or clip_min is not None and clip_min > clip_max:
-        raise MXNetError("RNN: `lstm_state_clip_min` and `lstm_state_clip_max` must both be given, in order; "
-                         f"received {clip_min}, {clip_max}")
+        raise MXNetError(f"RNN: `lstm_state_clip_min`={clip_min} and `lstm_state_clip_max`={clip_max} received; give both, the smaller first, or "
+                         "neither")
 
 
 @op("RNN", aliases=("_npx_rnn",), inputs_rule=_input_names, num_outputs=_num_outputs,

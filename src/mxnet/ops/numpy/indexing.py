@@ -180,7 +180,7 @@ def _positions(operator, size, obj, start, stop, step, int_ind, room=0, ignore_o
         return list(range(*slice(start, stop, step).indices(size)))
     for i in found:
         if not -size <= i < size + room:
-            raise MXNetError(f"{operator}: index {i} is out of bounds for axis with size {size}")
+            raise MXNetError(f"{operator}: indices must be in [{-size}, {size + room - 1}], received {i}")
     return [i + size if i < 0 else i for i in found]
 
 
@@ -280,7 +280,7 @@ def diag_indices_from(data):
     if data.dim() < 2:
         raise InvalidValueError("_npi_diag_indices_from: input array must be at least 2-d")
     if len(set(data.shape)) != 1:
-        raise InvalidValueError(f"_npi_diag_indices_from: all dimensions of input must be of equal length, received {tuple(data.shape)}")
+        raise InvalidValueError(f"_npi_diag_indices_from: axes of equal length expected, received {tuple(data.shape)}")
     return torch.arange(data.shape[0], device=data.device).repeat(data.dim(), 1)
 
 

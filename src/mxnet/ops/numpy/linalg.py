@@ -26,7 +26,7 @@ def _single(a):
 
 @op("_np_dot", heavy=True)
 def dot(a, b):
-    """The product over the last axis of `a` and the last but one of `b` (its only one, for vectors); numbers multiply."""
+    """Matrix product: sums over `a`'s last axis and `b`'s last but one (its only one, for vectors); numbers multiply."""
     require_float("_np_dot", a, b)
     if a.dtype is not b.dtype:
         require_one_type("_np_dot", a, b)

@@ -203,8 +203,8 @@ def average(a, weights=None, *, axis: Axes = None, returned: bool = False, weigh
         return (out, out.new_full((), a.numel() / max(out.numel(), 1))) if returned else out
     if weights.shape != a.shape:
         if axes is None:
-            raise MXNetError(f"average: axis must be specified when shapes of a and weights differ, received {tuple(a.shape)} and "
-                             f"{tuple(weights.shape)}")
+            raise MXNetError(f"average: weights of shape {tuple(a.shape)}, or an axis for them, expected; received {tuple(weights.shape)} and no "
+                             "axis")
         if weights.dim() != 1 or len(axes) != 1 or weights.shape[0] != a.shape[axes[0]]:
             raise MXNetError(f"average: 1D weights as long as the one axis expected when shapes of a and weights differ, received "
                              f"{tuple(weights.shape)} for axis {axis} of {tuple(a.shape)}")

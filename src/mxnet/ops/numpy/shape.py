@@ -103,7 +103,7 @@ def squeeze(a, *, axis: Axes = None):
         return a.view(())
     for i in axes:
         if a.shape[i] != 1:
-            raise MXNetError(f"cannot select an axis to squeeze out which has size={a.shape[i]} not equal to one")
+            raise MXNetError(f"squeeze: axis {i} has {a.shape[i]} entries; only axes of length 1 can go")
     return a.squeeze(axes) if axes else a.view(a.shape)
 
 

@@ -102,8 +102,8 @@ def pad(data, *, mode: Literal["constant", "edge", "reflect"], pad_width: Shape,
     if mode == "constant":
         return F.pad(data, sizes, value=constant_value)
     if mode == "reflect" and any(w >= data.shape[2 + i // 2] for i, w in enumerate(pad_width[4:])):
-        raise MXNetError(f"Pad: reflection only supports padding sizes smaller than the input size, received pad_width={pad_width} "
-                         f"for shape {tuple(data.shape)}")
+        raise MXNetError(f"Pad: reflection needs pads below the axis's length, received pad_width={pad_width} for shape "
+                         f"{tuple(data.shape)}")
     return F.pad(data, sizes, mode="replicate" if mode == "edge" else "reflect")
 
 
@@ -246,7 +246,7 @@ def diag(data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
         return torch.diag_embed(data, k)
     a, b = normalize_axis("diag", axis1, data.dim(), "axis1"), normalize_axis("diag", axis2, data.dim(), "axis2")
     if a == b:
-        raise MXNetError(f"diag: axis1 and axis2 cannot refer to the same axis {a}")
+        raise MXNetError(f"diag: two different axes expected, received axis1={axis1} and axis2={axis2}")
     height, width = data.shape[a], data.shape[b]
     if (min(height, width - k) if k > 0 else min(height + k, width)) < 0:  # just beside the plane it is empty, as in MXNet
         raise MXNetError(f"diag: there is no diagonal {k} in a plane of {height} x {width}")

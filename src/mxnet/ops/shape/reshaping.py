@@ -312,8 +312,7 @@ def _squeezed(shape, axis):
         axes = {normalize_axis("squeeze", a, len(shape)) for a in ((axis,) if isinstance(axis, int) else axis)}
         for a in axes:
             if shape[a] not in (1, -1):
-                raise MXNetError(f"squeeze: cannot select an axis to squeeze out which has size={shape[a]} not equal to one "
-                                 f"(axis {a} of shape {shape})")
+                raise MXNetError(f"squeeze: axis {a} of shape {shape} has {shape[a]} entries; only axes of length 1 can go")
         rest = tuple(s for i, s in enumerate(shape) if i not in axes)
     # The legacy operators have no 0-D arrays.
     return rest or ((1,) if shape else ())

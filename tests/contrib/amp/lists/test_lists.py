@@ -52,7 +52,7 @@ def test_inputs_that_stay_float32():
 
 
 def test_other_type():
-    with pytest.raises(AssertionError, match="only float16 or bfloat16 as a target_dtype, received 'int8'"):
+    with pytest.raises(AssertionError, match="target_dtype must be 'float16' or 'bfloat16', received 'int8'"):
         amp.list_fp32_ops("int8")
 
 
