@@ -62,7 +62,7 @@ def test_array_keeps_the_kind_of_its_source():
     for stype in ("csr", "row_sparse"):
         a = sparse.array(source.tostype(stype), dtype="float64")
         assert (a.stype, a.dtype) == (stype, np.float64) and a.asnumpy().tolist() == [[0, 1], [0, 0]]
-    with pytest.raises(ValueError, match="Please use mx.nd.array to create an NDArray with source_array of type"):
+    with pytest.raises(ValueError, match="a sparse NDArray or a scipy matrix expected, received .*NDArray"):
         sparse.array(source)
     with pytest.raises(ValueError, match="dense sources belong to mx.nd.array"):
         sparse.array([[1]])
