@@ -8,12 +8,18 @@ from ..shapes import unify
 
 @op("multi_sum_sq", no_gradient=True, amp=None)
 def multi_sum_sq(*data, num_arrays: int):
-    """The sum of the squares of each array, all in one float32 vector.
+    """The sum of the squares of each array, all in one float32 vector (num_arrays,).
 
     Raises
     ------
     MXNetError
         If `num_arrays` is not the number of inputs.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.multi_sum_sq(mx.nd.array([3, 4]), mx.nd.ones((2, 3)), num_arrays=2).asnumpy().round(3)
+    array([25.,  6.], dtype=float32)
     """
     _require_count("multi_sum_sq", data, num_arrays)
     return torch.stack([torch.linalg.vector_norm(t.float() if t.dtype is torch.float64 else t, dtype=torch.float32) for t in data]).square_()
@@ -26,14 +32,22 @@ def _(in_shapes, out_shapes, *, num_arrays):
 
 @op("multi_lars", same_shape=True, no_gradient=True, amp=None)
 def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: float, eps: float, rescale_grad: float = 1.0):
-    """The learning rates of LARS: each one times ``eta * |w| / (|g| * rescale_grad + wd * |w| + eps)``.
+    """The learning rates of LARS (You et al. 2017): each one times ``eta * |w| / (|g| * rescale_grad + wd * |w| + eps)``.
 
-    Where a norm is 0 the rate stays.
+    All four inputs hold a number for each weight; `weights_sum_sq` and `grads_sum_sq` are the squares of |w| and |g|, as `multi_sum_sq` gives
+    them. Where a norm is 0 the rate stays.
 
     Raises
     ------
     MXNetError
         If the inputs have different shapes.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> lrs, weights, grads, none = mx.nd.ones(2), mx.nd.array([100, 0]), mx.nd.array([25, 25]), mx.nd.zeros(2)
+    >>> mx.nd.multi_lars(lrs, weights, grads, none, eta=0.25, eps=0).asnumpy()
+    array([0.5, 1. ], dtype=float32)
     """
     shapes = [tuple(t.shape) for t in (lrs, weights_sum_sq, grads_sum_sq, wds)]
     if len(set(shapes)) > 1:
@@ -59,7 +73,19 @@ def _flag(tensors, init_output, name):
 
 @op("all_finite", no_gradient=True)
 def all_finite(data, *, init_output: bool = True):
-    """1 if all elements are finite, 0 if one is infinite or nan; a float32 vector of one element."""
+    """1 if all elements are finite, 0 if one is infinite or nan; a float32 vector of one element.
+
+    Raises
+    ------
+    MXNetError
+        If `init_output` is False.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.all_finite(mx.nd.array([1, 2])).asnumpy(), mx.nd.all_finite(mx.nd.array([1, float("inf")])).asnumpy()
+    (array([1.], dtype=float32), array([0.], dtype=float32))
+    """
     return _flag((data,), init_output, "all_finite")
 
 
@@ -70,7 +96,13 @@ def multi_all_finite(*data, num_arrays: int = 1, init_output: bool = True):
     Raises
     ------
     MXNetError
-        If `num_arrays` is not the number of inputs.
+        If `num_arrays` is not the number of inputs, or `init_output` is False.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.multi_all_finite(mx.nd.ones(2), mx.nd.array([float("nan")]), num_arrays=2).asnumpy()
+    array([0.], dtype=float32)
     """
     _require_count("multi_all_finite", data, num_arrays)
     return _flag(data, init_output, "multi_all_finite")
@@ -98,6 +130,15 @@ def reset_arrays(*data, num_arrays: int):
     ------
     MXNetError
         If `num_arrays` is not the number of inputs.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, y = mx.nd.ones(2), mx.nd.ones((1, 2))
+    >>> mx.nd.reset_arrays(x, y, num_arrays=2)
+    []
+    >>> x.asnumpy(), y.asnumpy()
+    (array([0., 0.], dtype=float32), array([[0., 0.]], dtype=float32))
     """
     _require_count("reset_arrays", data, num_arrays)
     for t in data:

@@ -70,7 +70,23 @@ def _results(new):
 
 @_multi("multi_sgd_update", 2)
 def multi_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
-    """`sgd_update` of each (weight, gradient), with a learning rate and a weight decay of its own."""
+    """`sgd_update` of each (weight, gradient), with a learning rate and a weight decay of its own.
+
+    Inputs come one weight after the other, ``w0, g0, w1, g1, ...``; the new weights are returned, and written where `out` says.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_weights` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, v, g = mx.nd.ones(1), mx.nd.ones(2), mx.nd.ones(2)
+    >>> found = mx.nd.multi_sgd_update(w, g[:1], v, g, lrs=(0.5, 0.25), wds=(0, 0), num_weights=2, out=[w, v])
+    >>> w.asnumpy(), v.asnumpy()
+    (array([0.5], dtype=float32), array([0.75, 0.75], dtype=float32))
+    """
     groups = _groups("multi_sgd_update", data, num_weights, 2, lrs=lrs, wds=wds)
     return _results([rules.sgd(w, g, lr, wd, rescale_grad, clip_gradient) for (w, g), lr, wd in zip(groups, lrs, wds)])
 
@@ -78,7 +94,23 @@ def multi_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0,
 @_multi("multi_sgd_mom_update", 3)
 def multi_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                          num_weights: int = 1):
-    """`sgd_mom_update` of each (weight, gradient, momentum)."""
+    """`sgd_mom_update` of each (weight, gradient, momentum), with a learning rate and a weight decay of its own.
+
+    Inputs come one weight after the other, ``w0, g0, mom0, w1, ...``.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_weights` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, v, g, mom = mx.nd.ones(1), mx.nd.ones(1), mx.nd.ones(1), mx.nd.ones(1)
+    >>> new = mx.nd.multi_sgd_mom_update(w, g, mom, v, g, mx.nd.zeros(1), lrs=(0.5, 0.5), wds=(0, 0), momentum=0.25, num_weights=2)
+    >>> new[0].asnumpy(), mom.asnumpy(), new[1].asnumpy()
+    (array([0.75], dtype=float32), array([-0.25], dtype=float32), array([0.5], dtype=float32))
+    """
     groups = _groups("multi_sgd_mom_update", data, num_weights, 3, lrs=lrs, wds=wds)
     return _results([rules.sgd_momentum(w, g, m, lr, momentum, wd, rescale_grad, clip_gradient)
                      for (w, g, m), lr, wd in zip(groups, lrs, wds)])
@@ -86,7 +118,23 @@ def multi_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0,
 
 @_multi("multi_mp_sgd_update", 3, single_precision=True)
 def multi_mp_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
-    """`mp_sgd_update` of each (weight, gradient, float32 weight)."""
+    """`mp_sgd_update` of each (weight, gradient, float32 weight), with a learning rate and a weight decay of its own.
+
+    Inputs come one weight after the other, ``w0, g0, w32_0, w1, ...``.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_weights` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, w32 = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1)
+    >>> w = mx.nd.multi_mp_sgd_update(w, w.copy(), w32, lrs=(2 ** -12,), wds=(0,), num_weights=1)
+    >>> w.asnumpy(), w32.asnumpy()
+    (array([1.], dtype=float16), array([0.99975586], dtype=float32))
+    """
     groups = _groups("multi_mp_sgd_update", data, num_weights, 3, lrs=lrs, wds=wds)
     return _results([store(w, w32, rules.sgd(w32, g.float(), lr, wd, rescale_grad, clip_gradient))
                      for (w, g, w32), lr, wd in zip(groups, lrs, wds)])
@@ -95,7 +143,23 @@ def multi_mp_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1
 @_multi("multi_mp_sgd_mom_update", 4, single_precision=True)
 def multi_mp_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                             num_weights: int = 1):
-    """`mp_sgd_mom_update` of each (weight, gradient, momentum, float32 weight)."""
+    """`mp_sgd_mom_update` of each (weight, gradient, momentum, float32 weight), with a learning rate and a weight decay of its own.
+
+    Inputs come one weight after the other, ``w0, g0, mom0, w32_0, w1, ...``.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_weights` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, mom, w32 = mx.nd.ones(1, dtype="float16"), mx.nd.zeros(1), mx.nd.ones(1)
+    >>> w = mx.nd.multi_mp_sgd_mom_update(w, w.copy(), mom, w32, lrs=(2 ** -12,), wds=(0,), num_weights=1)
+    >>> w.asnumpy(), w32.asnumpy()
+    (array([1.], dtype=float16), array([0.99975586], dtype=float32))
+    """
     groups = _groups("multi_mp_sgd_mom_update", data, num_weights, 4, lrs=lrs, wds=wds)
     return _results([store(w, w32, rules.sgd_momentum(w32, g.float(), m, lr, momentum, wd, rescale_grad, clip_gradient))
                      for (w, g, m, w32), lr, wd in zip(groups, lrs, wds)])
@@ -115,7 +179,21 @@ def _preloaded(name, data, n, stride):
 
 @_multi("preloaded_multi_sgd_update", 2, extra=2, amp=None)
 def preloaded_multi_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
-    """`multi_sgd_update` with the learning rates and the weight decays as the last two inputs."""
+    """`multi_sgd_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_weights` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, v, g, lrs = mx.nd.ones(1), mx.nd.ones(2), mx.nd.ones(2), mx.nd.array([0.5, 0.25])
+    >>> new = mx.nd.preloaded_multi_sgd_update(w, g[:1], v, g, lrs, mx.nd.zeros(2), num_weights=2)
+    >>> new[0].asnumpy(), new[1].asnumpy()
+    (array([0.5], dtype=float32), array([0.75, 0.75], dtype=float32))
+    """
     groups, lrs, wds = _preloaded("preloaded_multi_sgd_update", data, num_weights, 2)
     return _results([rules.sgd(w, g, lr, wd, rescale_grad, clip_gradient) for (w, g), lr, wd in zip(groups, lrs, wds)])
 
@@ -123,7 +201,20 @@ def preloaded_multi_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: 
 @_multi("preloaded_multi_sgd_mom_update", 3, extra=2, amp=None)
 def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                                    num_weights: int = 1):
-    """`multi_sgd_mom_update` with the learning rates and the weight decays as the last two inputs."""
+    """`multi_sgd_mom_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_weights` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, mom, lrs = mx.nd.ones(1), mx.nd.ones(1), mx.nd.array([0.5])
+    >>> mx.nd.preloaded_multi_sgd_mom_update(w, w.copy(), mom, lrs, mx.nd.zeros(1), momentum=0.25, num_weights=1).asnumpy(), mom.asnumpy()
+    (array([0.75], dtype=float32), array([-0.25], dtype=float32))
+    """
     groups, lrs, wds = _preloaded("preloaded_multi_sgd_mom_update", data, num_weights, 3)
     return _results([rules.sgd_momentum(w, g, m, lr, momentum, wd, rescale_grad, clip_gradient)
                      for (w, g, m), lr, wd in zip(groups, lrs, wds)])
@@ -131,7 +222,20 @@ def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: f
 
 @_multi("preloaded_multi_mp_sgd_update", 3, single_precision=True, extra=2, amp=None)
 def preloaded_multi_mp_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
-    """`multi_mp_sgd_update` with the learning rates and the weight decays as the last two inputs."""
+    """`multi_mp_sgd_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_weights` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, w32, lrs = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1), mx.nd.array([2 ** -12])
+    >>> mx.nd.preloaded_multi_mp_sgd_update(w, w.copy(), w32, lrs, mx.nd.zeros(1), num_weights=1).asnumpy(), w32.asnumpy()
+    (array([1.], dtype=float16), array([0.99975586], dtype=float32))
+    """
     groups, lrs, wds = _preloaded("preloaded_multi_mp_sgd_update", data, num_weights, 3)
     return _results([store(w, w32, rules.sgd(w32, g.float(), lr, wd, rescale_grad, clip_gradient))
                      for (w, g, w32), lr, wd in zip(groups, lrs, wds)])
@@ -140,7 +244,20 @@ def preloaded_multi_mp_sgd_update(*data, rescale_grad: float = 1.0, clip_gradien
 @_multi("preloaded_multi_mp_sgd_mom_update", 4, single_precision=True, extra=2, amp=None)
 def preloaded_multi_mp_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                                       num_weights: int = 1):
-    """`multi_mp_sgd_mom_update` with the learning rates and the weight decays as the last two inputs."""
+    """`multi_mp_sgd_mom_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_weights` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, mom, w32, lrs = mx.nd.ones(1, dtype="float16"), mx.nd.zeros(1), mx.nd.ones(1), mx.nd.array([2 ** -12])
+    >>> mx.nd.preloaded_multi_mp_sgd_mom_update(w, w.copy(), mom, w32, lrs, mx.nd.zeros(1), num_weights=1).asnumpy(), w32.asnumpy()
+    (array([1.], dtype=float16), array([0.99975586], dtype=float32))
+    """
     groups, lrs, wds = _preloaded("preloaded_multi_mp_sgd_mom_update", data, num_weights, 4)
     return _results([store(w, w32, rules.sgd_momentum(w32, g.float(), m, lr, momentum, wd, rescale_grad, clip_gradient))
                      for (w, g, m, w32), lr, wd in zip(groups, lrs, wds)])
@@ -149,7 +266,24 @@ def preloaded_multi_mp_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad
 @_multi("_multi_adamw_update", 4, extra=1, amp=None)
 def multi_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wds: Floats, etas: Floats,
                        clip_gradient: float = -1.0, num_weights: int = 1):
-    """`_adamw_update` of each (weight, gradient, mean, variance); the last input is the scale of the gradients."""
+    """`adamw_update` of each (weight, gradient, mean, variance); the last input is the scale of the gradients, one number for all.
+
+    ``mx.nd.contrib.multi_adamw_update`` takes lists of weights, gradients, means and variances.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_weights` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> weights, grads = [mx.nd.ones(1), mx.nd.ones(1)], [mx.nd.array([4]), mx.nd.array([-0.25])]
+    >>> mean, var = [mx.nd.zeros(1), mx.nd.zeros(1)], [mx.nd.zeros(1), mx.nd.zeros(1)]
+    >>> rates = {"lrs": (0.5, 0.25), "wds": (0, 0), "etas": (1, 1), "beta1": 0.5, "beta2": 0.75}
+    >>> [new.asscalar().item() for new in mx.nd.contrib.multi_adamw_update(weights, grads, mean, var, mx.nd.ones(1), **rates)]
+    [0.5, 1.25]
+    """
     groups = _groups("_multi_adamw_update", data, num_weights, 4, 1, lrs=lrs, wds=wds, etas=etas)
     scale = usable_scale(data[-1])
     if scale is None:
@@ -161,7 +295,23 @@ def multi_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.
 @_multi("_multi_mp_adamw_update", 5, single_precision=True, extra=1, amp=None)
 def multi_mp_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wds: Floats, etas: Floats,
                           clip_gradient: float = -1.0, num_weights: int = 1):
-    """`_mp_adamw_update` of each (weight, gradient, mean, variance, float32 weight); the last input is the scale of the gradients."""
+    """`mp_adamw_update` of each (weight, gradient, mean, variance, float32 weight); the last input is the scale of the gradients.
+
+    ``mx.nd.contrib.multi_mp_adamw_update`` takes lists of each kind.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_weights` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> weights, weights32 = [mx.nd.ones(1, dtype="float16")], [mx.nd.ones(1)]
+    >>> mean, var, rates = [mx.nd.zeros(1)], [mx.nd.zeros(1)], {"lrs": (0.5,), "wds": (0,), "etas": (1,), "beta1": 0.5, "beta2": 0.75}
+    >>> mx.nd.contrib.multi_mp_adamw_update(weights, weights, mean, var, weights32, mx.nd.ones(1), **rates).asnumpy(), weights32[0].asnumpy()
+    (array([0.5], dtype=float16), array([0.5], dtype=float32))
+    """
     groups = _groups("_multi_mp_adamw_update", data, num_weights, 5, 1, lrs=lrs, wds=wds, etas=etas)
     scale = usable_scale(data[-1])
     if scale is None:
@@ -183,7 +333,24 @@ def _norm(data):
 def multi_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, wds: Floats,
                       rescale_grad: float = 1.0, lower_bound: float = -1.0, upper_bound: float = -1.0, clip_gradient: float = -1.0,
                       bias_correction: bool = True, step_count: Shape, num_tensors: int = 1):
-    """Both phases of LAMB of each (weight, gradient, mean, variance); `step_count` holds the number of each one's step, from 1."""
+    """Both phases of LAMB of each (weight, gradient, mean, variance); `step_count` holds the number of each one's step, from 1.
+
+    ``mx.nd.contrib.multi_lamb_update`` takes lists of each kind.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_tensors` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> weights, grads = [mx.nd.array([3, 4]), mx.nd.ones(2)], [mx.nd.array([100, 0]), mx.nd.ones(2)]
+    >>> mean, var = [mx.nd.zeros(2), mx.nd.zeros(2)], [mx.nd.zeros(2), mx.nd.zeros(2)]
+    >>> steps = mx.nd.contrib.multi_lamb_update(weights, grads, mean, var, step_count=(1, 1), lrs=(0.5, 0.5), wds=(0, 0))
+    >>> [new.asnumpy().round(2) for new in steps]            # each step is as long as half of its weight
+    [array([0.5, 4. ], dtype=float32), array([0.5, 0.5], dtype=float32)]
+    """
     groups = _groups("_multi_lamb_update", data, num_tensors, 4, learning_rates=learning_rates, wds=wds, step_count=step_count)
     shared = beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient, lower_bound, upper_bound
     return _results([_lamb(w, _norm(w), g, m, v, lr, wd, t, *shared)
@@ -194,7 +361,23 @@ def multi_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: 
 def multi_mp_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, wds: Floats,
                          rescale_grad: float = 1.0, lower_bound: float = -1.0, upper_bound: float = -1.0, clip_gradient: float = -1.0,
                          bias_correction: bool = True, step_count: Shape, num_tensors: int = 1):
-    """Both phases of LAMB of each (weight, gradient, mean, variance, float32 weight)."""
+    """Both phases of LAMB of each (weight, gradient, mean, variance, float32 weight); the norm of the weight is that of the half-precision one.
+
+    ``mx.nd.contrib.multi_mp_lamb_update`` takes lists of each kind.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many inputs, or numbers, as `num_tensors` asks for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> weights, weights32 = [mx.nd.array([3, 4], dtype="float16")], [mx.nd.array([3, 4])]
+    >>> grads, mean, var = [mx.nd.array([1, 0], dtype="float16")], [mx.nd.zeros(2)], [mx.nd.zeros(2)]
+    >>> mx.nd.contrib.multi_mp_lamb_update(weights, grads, mean, var, weights32, step_count=(1,), lrs=(0.5,), wds=(0,)).asnumpy()
+    array([0.5, 4. ], dtype=float16)
+    """
     groups = _groups("_multi_mp_lamb_update", data, num_tensors, 5, learning_rates=learning_rates, wds=wds, step_count=step_count)
     shared = beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient, lower_bound, upper_bound
     return _results([store(w, w32, _lamb(w32, _norm(w), g.float(), m, v, lr, wd, t, *shared))

@@ -57,12 +57,19 @@ def sgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float 
                lazy_update: bool = True):
     """Stochastic gradient descent: ``weight - lr * (clip(rescale_grad * grad) + wd * weight)``.
 
-    `lazy_update` leaves rows alone that a row-sparse gradient lacks; to a dense one it makes no difference. A negative
-    `clip_gradient` is none.
+    As in all updates the gradient and the states have the shape of the weight, states change in place, and the result is the new weight:
+    ``out=weight`` writes it where the old one was. A negative `clip_gradient` is none. `lazy_update` leaves rows alone that a row-sparse
+    gradient lacks; to a dense one it makes no difference.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes differ.
 
     Example
     -------
-    >>> w = mx.nd.ones((2,))
+    >>> import mxnet as mx
+    >>> w = mx.nd.ones(2)
     >>> mx.nd.sgd_update(w, mx.nd.array([1, 2]), lr=0.5, out=w).asnumpy()
     array([0.5, 0. ], dtype=float32)
     """
@@ -75,6 +82,15 @@ def sgd_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
     """SGD with momentum: ``mom = momentum * mom - lr * (clip(rescale_grad * grad) + wd * weight)``, the weight moves by ``mom``.
 
     `lazy_update` leaves rows alone that a row-sparse gradient lacks; to a dense one it makes no difference.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, mom = mx.nd.ones(1), mx.nd.zeros(1)
+    >>> [mx.nd.sgd_mom_update(w, mx.nd.ones(1), mom, lr=0.5, momentum=0.5, out=w).asscalar().item() for _ in range(3)]
+    [0.5, -0.25, -1.125]
+    >>> mom.asnumpy()
+    array([-0.875], dtype=float32)
     """
     return rules.sgd_momentum(weight, grad, mom, lr, momentum, wd, rescale_grad, clip_gradient)
 
@@ -82,38 +98,83 @@ def sgd_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
 @_mixed("mp_sgd_update", "weight32")
 def mp_sgd_update(weight, grad, weight32, *, lr: float, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                   lazy_update: bool = True):
-    """`sgd_update` of a half-precision weight with a float32 copy."""
+    """`sgd_update` of a half-precision weight with a float32 copy, `weight32`, which is what the steps add up in.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, w32 = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1)
+    >>> for _ in range(4):                                   # each step is too small for float16
+    ...     w = mx.nd.mp_sgd_update(w, mx.nd.ones(1, dtype="float16"), w32, lr=2 ** -12)
+    >>> w.asnumpy(), w32.asnumpy()
+    (array([0.999], dtype=float16), array([0.99902344], dtype=float32))
+    """
     return store(weight, weight32, rules.sgd(weight32, grad.float(), lr, wd, rescale_grad, clip_gradient))
 
 
 @_mixed("mp_sgd_mom_update", "mom", "weight32")
 def mp_sgd_mom_update(weight, grad, mom, weight32, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                       clip_gradient: float = -1.0, lazy_update: bool = True):
-    """`sgd_mom_update` of a half-precision weight with a float32 copy."""
+    """`sgd_mom_update` of a half-precision weight with a float32 copy, `weight32`; the momentum is float32, too.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, w32, mom = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1), mx.nd.zeros(1)
+    >>> for _ in range(2):
+    ...     w = mx.nd.mp_sgd_mom_update(w, mx.nd.ones(1, dtype="float16"), mom, w32, lr=2 ** -12, momentum=0.5)
+    >>> w.asnumpy(), w32.asnumpy()
+    (array([0.9995], dtype=float16), array([0.99938965], dtype=float32))
+    """
     return store(weight, weight32, rules.sgd_momentum(weight32, grad.float(), mom, lr, momentum, wd, rescale_grad, clip_gradient))
 
 
 @_update("nag_mom_update", "mom", amp=None)
 def nag_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                    clip_gradient: float = -1.0):
-    """Nesterov's accelerated gradient: the momentum moves as in `sgd_mom_update`, the weight one step ahead of it."""
+    """Nesterov's accelerated gradient: `mom` moves as in `sgd_mom_update`, the weight by ``mom + momentum * (mom - old mom)``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, mom = mx.nd.ones(1), mx.nd.zeros(1)
+    >>> [mx.nd.nag_mom_update(w, mx.nd.ones(1), mom, lr=0.5, momentum=0.5, out=w).asscalar().item() for _ in range(3)]
+    [0.25, -0.625, -1.5625]
+    """
     return rules.nag_momentum(weight, grad, mom, lr, momentum, wd, rescale_grad, clip_gradient)
 
 
 @_mixed("mp_nag_mom_update", "mom", "weight32", amp=None)
 def mp_nag_mom_update(weight, grad, mom, weight32, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                       clip_gradient: float = -1.0):
-    """`nag_mom_update` of a half-precision weight with a float32 copy."""
+    """`nag_mom_update` of a half-precision weight with a float32 copy, `weight32`; the momentum is float32, too.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, w32, mom = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1), mx.nd.zeros(1)
+    >>> for _ in range(2):
+    ...     w = mx.nd.mp_nag_mom_update(w, mx.nd.ones(1, dtype="float16"), mom, w32, lr=2 ** -12, momentum=0.5)
+    >>> w.asnumpy(), w32.asnumpy()
+    (array([0.999], dtype=float16), array([0.99920654], dtype=float32))
+    """
     return store(weight, weight32, rules.nag_momentum(weight32, grad.float(), mom, lr, momentum, wd, rescale_grad, clip_gradient))
 
 
 @_update("adam_update", "mean", "var", aliases=("_sparse_adam_update",))
 def adam_update(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0.0,
                 rescale_grad: float = 1.0, clip_gradient: float = -1.0, lazy_update: bool = True):
-    """Adam: ``weight - lr * mean / (sqrt(var) + epsilon)`` with running averages of the gradient and its square.
+    """Adam (Kingma, Ba 2015): ``weight - lr * mean / (sqrt(var) + epsilon)`` with running averages of the gradient and its square.
 
     The gradient holds the weight decay and is clipped with it; the correction for the first steps is the caller's, in `lr`.
     `lazy_update` leaves rows alone that a row-sparse gradient lacks; to a dense one it makes no difference.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> g, mean, var = mx.nd.array([4, -0.25]), mx.nd.zeros(2), mx.nd.zeros(2)      # the step is lr for large and small gradients
+    >>> mx.nd.adam_update(mx.nd.ones(2), g, mean, var, lr=0.5, beta1=0.5, beta2=0.75).asnumpy()
+    array([0.5, 1.5], dtype=float32)
     """
     return rules.adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale_grad, clip_gradient)
 
@@ -145,9 +206,21 @@ def _scaled_rule(in_shapes, out_shapes, **_):
 @_update("_adamw_update", "mean", "var", same_shape=False, unlike=(4,))
 def adamw_update(weight, grad, mean, var, rescale_grad, *, lr: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
                  wd: float = 0.0, eta: float, clip_gradient: float = -1.0):
-    """Adam with decoupled weight decay: ``weight - eta * (lr * mean / (sqrt(var) + epsilon) + wd * weight)``.
+    """Adam with decoupled weight decay (Loshchilov, Hutter 2019): ``weight - eta * (lr * mean / (sqrt(var) + epsilon) + wd * weight)``.
 
     `rescale_grad` is an array of one number; where it is 0, infinite or nan nothing changes.
+
+    Raises
+    ------
+    MXNetError
+        If the shapes differ, or `rescale_grad` does not hold one number.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> g, mean, var = mx.nd.array([4, -0.25]), mx.nd.zeros(2), mx.nd.zeros(2)
+    >>> mx.nd.contrib.adamw_update(mx.nd.ones(2), g, mean, var, mx.nd.ones(1), lr=0.5, beta1=0.5, beta2=0.75, eta=1, wd=0.25).asnumpy()
+    array([0.25, 1.25], dtype=float32)
     """
     scale = usable_scale(rescale_grad)
     if scale is None:
@@ -158,7 +231,18 @@ def adamw_update(weight, grad, mean, var, rescale_grad, *, lr: float, beta1: flo
 @_mixed("_mp_adamw_update", "mean", "var", "weight32", same_shape=False, unlike=(5,))
 def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, *, lr: float, beta1: float = 0.9, beta2: float = 0.999,
                     epsilon: float = 1e-8, wd: float = 0.0, eta: float, clip_gradient: float = -1.0):
-    """`adamw_update` of a half-precision weight with a float32 copy."""
+    """`adamw_update` of a half-precision weight with a float32 copy, `weight32`; the averages are float32, too.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, g, w32 = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1, dtype="float16"), mx.nd.ones(1)
+    >>> overflow = mx.nd.array([float("inf")])
+    >>> mx.nd.contrib.mp_adamw_update(w, g, mx.nd.zeros(1), mx.nd.zeros(1), w32, overflow, lr=0.5, eta=1).asnumpy()      # left out
+    array([1.], dtype=float16)
+    >>> mx.nd.contrib.mp_adamw_update(w, g, mx.nd.zeros(1), mx.nd.zeros(1), w32, 1, lr=0.5, beta1=0.5, beta2=0.75, eta=1).asnumpy()
+    array([0.5], dtype=float16)
+    """
     scale = usable_scale(rescale_grad)
     if scale is None:
         return weight.clone()
@@ -172,9 +256,16 @@ mp_adamw_update.shape_rule(_scaled_rule)
 @_update("lamb_update_phase1", "mean", "var", amp=None)
 def lamb_update_phase1(weight, grad, mean, var, *, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, t: int,
                        bias_correction: bool = True, wd: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
-    """The direction of a LAMB step: Adam's, plus the weight decay. `t` counts the steps from 1.
+    """The direction of a LAMB step (You et al. 2020): Adam's, plus the weight decay. `t` counts the steps from 1.
 
     `lamb_update_phase2` goes this way, as far as the norms of weight and direction allow.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, g, mean, var = mx.nd.array([3, 4]), mx.nd.array([4, -0.25]), mx.nd.zeros(2), mx.nd.zeros(2)
+    >>> mx.nd.lamb_update_phase1(w, g, mean, var, t=1, wd=0.5).asnumpy().round(2)       # the gradient's signs, and half the weight
+    array([2.5, 1. ], dtype=float32)
     """
     return rules.lamb_direction(weight, grad, mean, var, beta1, beta2, epsilon, t, bias_correction, wd, rescale_grad, clip_gradient)
 
@@ -192,7 +283,14 @@ def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.
     """The step of LAMB: ``weight - lr * r1 / r2 * g``.
 
     `g` is what `lamb_update_phase1` returned, `r1` the norm of the weight, kept within the bounds that are not negative, `r2` that of
-    `g`. If one of them is 0 their ratio counts as 1.
+    `g`; both are arrays of one number. If one of them is 0 their ratio counts as 1.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, direction = mx.nd.array([3, 4]), mx.nd.array([60, 80])     # however long the direction: the step is lr times the weight's norm
+    >>> mx.nd.lamb_update_phase2(w, direction, w.norm(), direction.norm(), lr=0.5).asnumpy()
+    array([1.5, 2. ], dtype=float32)
     """
     return rules.lamb_step(weight, g, r1, r2, lr, lower_bound, upper_bound)
 
@@ -200,7 +298,15 @@ def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.
 @_update("mp_lamb_update_phase1", "mean", "var", amp=None)
 def mp_lamb_update_phase1(weight, grad, mean, var, weight32, *, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, t: int,
                           bias_correction: bool = True, wd: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
-    """`lamb_update_phase1` of a half-precision weight with a float32 copy; the direction is float32."""
+    """`lamb_update_phase1` of a half-precision weight with a float32 copy; the direction is float32.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, g, w32 = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1, dtype="float16"), mx.nd.ones(1)
+    >>> mx.nd.mp_lamb_update_phase1(w, g, mx.nd.zeros(1), mx.nd.zeros(1), w32, t=1, wd=0.5).asnumpy().round(2)
+    array([1.5], dtype=float32)
+    """
     return rules.lamb_direction(weight32, grad.float(), mean, var, beta1, beta2, epsilon, t, bias_correction, wd, rescale_grad,
                                 clip_gradient)
 
@@ -212,7 +318,15 @@ def _(in_types, out_types, **_):
 
 @_update("mp_lamb_update_phase2", "weight32", same_shape=False, unlike=(2, 3), amp=None)
 def mp_lamb_update_phase2(weight, g, r1, r2, weight32, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
-    """`lamb_update_phase2` of a half-precision weight with a float32 copy, which moves, too (in MXNet 1.9.1 it stays behind)."""
+    """`lamb_update_phase2` of a half-precision weight with a float32 copy, which moves, too (in MXNet 1.9.1 it stays behind).
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> w, w32, direction, norm = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1), mx.nd.array([2]), mx.nd.ones(1)
+    >>> mx.nd.mp_lamb_update_phase2(w, direction, norm, 2 * norm, w32, lr=0.5).asnumpy(), w32.asnumpy()
+    (array([0.5], dtype=float16), array([0.5], dtype=float32))
+    """
     return store(weight, weight32, rules.lamb_step(weight32, g, r1, r2, lr, lower_bound, upper_bound))
 
 
@@ -229,9 +343,17 @@ mp_lamb_update_phase2.shape_rule(_norms_rule)
 @_update("rmsprop_update", "n")
 def rmsprop_update(weight, grad, n, *, lr: float, gamma1: float = 0.95, epsilon: float = 1e-8, wd: float = 0.0, rescale_grad: float = 1.0,
                    clip_gradient: float = -1.0, clip_weights: float = -1.0):
-    """RMSProp: ``weight - lr * grad / sqrt(n + epsilon)`` with the running average `n` of squared gradients.
+    """RMSProp (Tieleman, Hinton 2012): ``weight - lr * grad / sqrt(n + epsilon)`` with the running average `n` of squared gradients.
 
-    The gradient holds the weight decay and is clipped with it; the new weight is clipped to `clip_weights` unless that is negative.
+    ``n = gamma1 * n + (1 - gamma1) * grad ** 2``. The gradient holds the weight decay and is clipped with it; the new weight is clipped to
+    `clip_weights` unless that is negative.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> n = mx.nd.zeros(2)
+    >>> mx.nd.rmsprop_update(mx.nd.ones(2), mx.nd.array([4, -2]), n, lr=0.25, gamma1=0.75).asnumpy(), n.asnumpy()
+    (array([0.5, 1.5], dtype=float32), array([4., 1.], dtype=float32))
     """
     return rules.rmsprop(weight, grad, n, lr, gamma1, epsilon, wd, rescale_grad, clip_gradient, clip_weights)
 
@@ -239,48 +361,117 @@ def rmsprop_update(weight, grad, n, *, lr: float, gamma1: float = 0.95, epsilon:
 @_update("rmspropalex_update", "n", "g", "delta")
 def rmspropalex_update(weight, grad, n, g, delta, *, lr: float, gamma1: float = 0.95, gamma2: float = 0.9, epsilon: float = 1e-8,
                        wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0, clip_weights: float = -1.0):
-    """Centred RMSProp with momentum (Graves 2013): the variance ``n - g**2`` of the gradients scales the step."""
+    """Centred RMSProp with momentum (Graves 2013): the variance ``n - g ** 2`` of the gradients scales the step.
+
+    `n` and `g` are running averages of the squared gradient and of the gradient, which `gamma1` weighs as in `rmsprop_update`;
+    ``delta = gamma2 * delta - lr * grad / sqrt(n - g ** 2 + epsilon)`` is added to the weight.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> n, g, delta = mx.nd.zeros(2), mx.nd.zeros(2), mx.nd.zeros(2)
+    >>> mx.nd.rmspropalex_update(mx.nd.ones(2), mx.nd.array([4, -2]), n, g, delta, lr=0.25, gamma1=0.5).asnumpy(), delta.asnumpy()
+    (array([0.5, 1.5], dtype=float32), array([-0.5,  0.5], dtype=float32))
+    """
     return rules.rmsprop_centered(weight, grad, n, g, delta, lr, gamma1, gamma2, epsilon, wd, rescale_grad, clip_gradient, clip_weights)
 
 
 @_update("ftrl_update", "z", "n", aliases=("_sparse_ftrl_update",))
 def ftrl_update(weight, grad, z, n, *, lr: float, lamda1: float = 0.01, beta: float = 1.0, wd: float = 0.0, rescale_grad: float = 1.0,
                 clip_gradient: float = -1.0):
-    """Follow the regularized leader: weights whose accumulated gradient `z` stays below `lamda1` are exactly 0."""
+    """Follow the regularized leader (McMahan et al. 2013): weights whose accumulated gradient `z` stays below `lamda1` are exactly 0.
+
+    `n` sums up squared gradients. ``z += grad - (sqrt(n) - sqrt(old n)) / lr * weight``, and the new weight is
+    ``-sign(z) * max(|z| - lamda1, 0) / ((beta + sqrt(n)) / lr + wd)``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> z, n = mx.nd.zeros(2), mx.nd.zeros(2)
+    >>> mx.nd.ftrl_update(mx.nd.zeros(2), mx.nd.array([0.25, -1]), z, n, lr=1, lamda1=0.5).asnumpy() + 0
+    array([0.  , 0.25], dtype=float32)
+    """
     return rules.ftrl(weight, grad, z, n, lr, lamda1, beta, wd, rescale_grad, clip_gradient)
 
 
 @_update("ftml_update", "d", "v", "z")
 def ftml_update(weight, grad, d, v, z, *, lr: float, beta1: Fraction = 0.6, beta2: Fraction = 0.999, epsilon: float = 1e-8, t: int,
                 wd: float = 0.0, rescale_grad: float = 1.0, clip_grad: float = -1.0):
-    """Follow the moving leader (FTML). `t` counts the steps from 1."""
+    """Follow the moving leader (FTML, Zheng, Kwok 2017). `t` counts the steps from 1; `d`, `v` and `z` start at 0.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> d, v, z = mx.nd.zeros(2), mx.nd.zeros(2), mx.nd.zeros(2)
+    >>> mx.nd.ftml_update(mx.nd.ones(2), mx.nd.array([4, -0.25]), d, v, z, lr=0.5, t=1).asnumpy()    # the first step is lr
+    array([0.5, 1.5], dtype=float32)
+    """
     return rules.ftml(weight, grad, d, v, z, lr, beta1, beta2, epsilon, t, wd, rescale_grad, clip_grad)
 
 
 @_update("signsgd_update")
 def signsgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
-    """``weight - lr * (sign(grad) + wd * weight)``. Rescaling and clipping leave a sign as it is."""
+    """``weight - lr * (sign(grad) + wd * weight)`` (Bernstein et al. 2018). Rescaling and clipping leave a sign as it is.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.nd.signsgd_update(mx.nd.ones(3), mx.nd.array([100, -0.01, 0]), lr=0.5).asnumpy()
+    array([0.5, 1.5, 1. ], dtype=float32)
+    """
     return rules.signsgd(weight, grad, lr, wd)
 
 
 @_update("signum_update", "mom")
 def signum_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                   clip_gradient: float = -1.0, wd_lh: float = 0.0):
-    """SignSGD with momentum; `wd` decays through the momentum, `wd_lh` the weight directly."""
+    """SignSGD with momentum (Bernstein et al. 2018); `wd` decays through the momentum, `wd_lh` the weight directly.
+
+    ``mom = momentum * mom - (1 - momentum) * (grad + wd * weight)``, and the new weight is ``(1 - lr * wd_lh) * weight + lr * sign(mom)``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mom = mx.nd.array([-1])                              # so far gradients were positive: one that is not changes little
+    >>> mx.nd.signum_update(mx.nd.ones(1), mx.nd.array([-0.5]), mom, lr=0.5, momentum=0.5).asnumpy(), mom.asnumpy()
+    (array([0.5], dtype=float32), array([-0.25], dtype=float32))
+    """
     return rules.signum(weight, grad, mom, lr, momentum, wd, rescale_grad, clip_gradient, wd_lh)
 
 
 @_update("_sparse_adagrad_update", "history")
 def adagrad_update(weight, grad, history, *, lr: float, epsilon: float = 1e-7, wd: float = 0.0, rescale_grad: float = 1.0,
                    clip_gradient: float = -1.0):
-    """AdaGrad: ``weight - lr * grad / sqrt(history + epsilon)`` with the sum `history` of squared gradients."""
+    """AdaGrad (Duchi et al. 2011): ``weight - lr * grad / sqrt(history + epsilon)`` with the sum `history` of squared gradients.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> history = mx.nd.array([16])
+    >>> mx.nd.sparse.adagrad_update(mx.nd.ones(1), mx.nd.array([3]), history, lr=2.5).asnumpy(), history.asnumpy()
+    (array([-0.5], dtype=float32), array([25.], dtype=float32))
+    """
     return rules.adagrad(weight, grad, history, lr, epsilon, wd, rescale_grad, clip_gradient)
 
 
 @_update("_contrib_group_adagrad_update", "history", same_shape=False, unlike=(2,))
 def group_adagrad_update(weight, grad, history, *, lr: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                          epsilon: float = 1e-5):
-    """AdaGrad with one `history` for each row: the mean of its squared gradients, of shape (rows, 1) or (rows,)."""
+    """AdaGrad with one `history` for each row: the mean of its squared gradients, of shape (rows, 1) or (rows,).
+
+    ``history += mean(grad ** 2)`` of the row, and the new weight is ``weight - lr * grad / sqrt(history + epsilon)``.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> history = mx.nd.zeros((2, 1))
+    >>> mx.nd.contrib.group_adagrad_update(mx.nd.ones((2, 2)), mx.nd.array([[1, 7], [0, 0]]), history, lr=2.5).asnumpy().round(3)
+    array([[ 0.5, -2.5],
+           [ 1. ,  1. ]], dtype=float32)
+    >>> history.asnumpy()
+    array([[25.],
+           [ 0.]], dtype=float32)
+    """
     return rules.group_adagrad(weight, grad, history, lr, rescale_grad, clip_gradient, epsilon)
 
 
