@@ -1,5 +1,5 @@
 """What operators compute: one decorated function each, over torch tensors, in families by file."""
-from . import (creation, elemwise, graph_sampling, image, indexing, linalg, nn, optimizer_update, quantized, random, reduce, sequence,
+from . import (creation, elemwise, graph_sampling, image, indexing, linalg, nn, optimizer_update, quantization, random, reduce, sequence,
                shape, sort, spatial, storage)
 from .registry import OPERATORS, Operator, get, op
 

@@ -46,6 +46,7 @@ class Operator(Traits):
         Inputs that a call writes to. A Symbol lists them as auxiliary states, unless `updates` is set.
     """
 
+    quantized = None  # the operator on quantized arrays that stands for this one, see `quantization.form`
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
 
     def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), loss=False,

@@ -108,7 +108,7 @@ _KNOWN = tuple(typing.get_type_hints(Traits))
 
 
 def reaches_generator(fn: Any) -> bool:
-    """Whether a function, or a function of this package that it names, names a random generator of `random_state`."""
+    """Whether a function, or a function of this package that it names or wraps, names a random generator of `random_state`."""
     fn = getattr(fn, "raw", fn)
     if fn is random_state.generator:
         return True
@@ -130,6 +130,7 @@ def _named(fn: types.FunctionType, code: types.CodeType) -> Iterator[Any]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _named(fn, constant)
+    yield getattr(fn, "__wrapped__", None)
     for cell in (fn.__closure__ or ()) if code is fn.__code__ else ():
         try:
             yield cell.cell_contents

@@ -1,8 +1,9 @@
 """Interleaved attention: inference and errors. Values: `test_against_oracle`."""
+import numpy as np
 import pytest
 import torch
 
-from mxnet import MXNetError
+from mxnet import MXNetError, nd
 from mxnet.ops import get
 
 
@@ -47,3 +48,24 @@ def test_shapes_that_do_not_fit(name, inputs, message):
 def test_no_steps():
     assert get("_contrib_interleaved_matmul_selfatt_qk")(torch.ones(0, 2, 12), heads=2).shape == (4, 0, 0)
     assert get("_contrib_interleaved_matmul_selfatt_valatt")(torch.ones(0, 2, 12), torch.ones(4, 0, 0), heads=2).shape == (0, 2, 4)
+
+
+def test_self_attention():
+    """MXNet 1.9.1 runs these in graphs of its oneDNN backend only; they must agree with the operators on real numbers."""
+    qkv = nd.random.uniform(-1, 1, (3, 2, 12))
+    scores = nd.contrib.interleaved_matmul_selfatt_qk(qkv, heads=2)
+    weights = nd.softmax(scores)
+    mixed = nd.contrib.interleaved_matmul_selfatt_valatt(qkv, weights, heads=2).asnumpy()
+    call = nd._internal
+    assert (call._sg_mkldnn_selfatt_qk(qkv, heads=2) == scores).asnumpy().all()
+    q, low, high = nd.contrib.quantize_v2(qkv)
+    close = dict(atol=0.03)
+    real = call._sg_mkldnn_selfatt_qk(q, low, high, heads=2, quantized=True, enable_float_output=True)
+    np.testing.assert_allclose(real.asnumpy(), scores.asnumpy(), **close)
+    out = call._sg_mkldnn_selfatt_qk(q, low, high, heads=2, quantized=True, min_calib_range=-2, max_calib_range=2)
+    assert out[0].dtype == np.int8 and out[2].asscalar() == 2
+    np.testing.assert_allclose(nd.contrib.dequantize(*out).asnumpy(), scores.asnumpy(), **close)
+    w, w_low, w_high = nd.contrib.quantize_v2(weights, out_type="uint8")
+    out = call._sg_mkldnn_selfatt_valatt(q, w, low, high, w_low, w_high, heads=2, quantized=True)
+    assert out[0].dtype == np.int32
+    np.testing.assert_allclose(out[0].asnumpy() * (out[2].asscalar() / 2 ** 31), mixed, **close)

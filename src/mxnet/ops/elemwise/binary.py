@@ -1,9 +1,13 @@
 """Arithmetic on two arrays: of one shape (``elemwise_*``, ``_power``, ...) and broadcasting (``broadcast_*``); sums of many."""
+from typing import Optional, Union
+
 import torch
 
 from ...base import MXNetError
 from ..docstrings import with_sample
-from ..registry import op
+from ..quantization.arithmetic import INT8, Quantized, calibrated, levels, limit_of, product_range, store
+from ..quantization.form import EightBits, Int8, quantized_form
+from ..registry import get, op
 from ..shapes import known, unify
 from ._common import broadcast_rule, refuse_shapes, refuse_types
 
@@ -235,3 +239,49 @@ def allclose(a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = 
 def _(in_types, out_types, **_):
     common = in_types[0] or in_types[1]
     return [in_types[0] or common, in_types[1] or common], [torch.uint8]
+
+
+def _check_alike(name, lhs, rhs):
+    if lhs.values.shape != rhs.values.shape:
+        raise MXNetError(f"{name}: `lhs` and `rhs` must have one shape, received {tuple(lhs.values.shape)} and {tuple(rhs.values.shape)}")
+
+
+def _sum_type(types, attributes):
+    if None in (attributes["min_calib_range"], attributes["max_calib_range"]):
+        return torch.int32
+    return types[0] if types[0] == types[1] else torch.int8
+
+
+@quantized_form(get("elemwise_add"), "_contrib_quantized_elemwise_add", ends=("{}_min", "{}_max"), result=_sum_type)
+def quantized_elemwise_add(lhs: EightBits, rhs: EightBits, *, min_calib_range: Optional[float] = None,
+                           max_calib_range: Optional[float] = None) -> Quantized:
+    """The sum of two int8 or uint8 arrays: int32, or int8 (uint8 if both are) where a range is calibrated. Returns it and its range."""
+    _check_alike("_contrib_quantized_elemwise_add", lhs, rhs)
+    ends = calibrated(min_calib_range, max_calib_range, lhs.values)
+    high = lhs.limit + rhs.limit
+    low, high = ends or (-high, high)
+    dtype = _sum_type([lhs.values.dtype, rhs.values.dtype], {"min_calib_range": min_calib_range, "max_calib_range": max_calib_range})
+    scale = levels(dtype) / limit_of(low, high)
+    left, right = (a.values.to(torch.float64) * (scale * a.limit / levels(a.values.dtype)) for a in (lhs, rhs))
+    return Quantized(store(left + right, dtype), low, high)
+
+
+def _product_type(types, attributes):
+    return torch.float32 if attributes["enable_float_output"] else \
+        torch.int32 if None in (attributes["min_calib_range"], attributes["max_calib_range"]) else torch.int8
+
+
+@quantized_form(get("elemwise_mul"), "_contrib_quantized_elemwise_mul", ends=("{}_min", "{}_max"), result=_product_type,
+                real=lambda attributes: attributes["enable_float_output"], amp=None)
+def quantized_elemwise_mul(lhs: Int8, rhs: Int8, *, min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None,
+                           enable_float_output: bool = False) -> Union[torch.Tensor, Quantized]:
+    """The product of two int8 arrays: float32 if asked for, else int32, or int8 for a calibrated range, with its range."""
+    _check_alike("_contrib_quantized_elemwise_mul", lhs, rhs)
+    product = lhs.values.to(torch.int32) * rhs.values.to(torch.int32)
+    unit = lhs.unit * rhs.unit
+    if enable_float_output:
+        return product * unit
+    ends = calibrated(min_calib_range, max_calib_range, product)
+    if ends is None:
+        return Quantized(product, *product_range(lhs, rhs))
+    return Quantized((product * (unit * (INT8 / limit_of(*ends)))).trunc().clamp_(-128, 127).to(torch.int8), *ends)

@@ -5,6 +5,8 @@ import torch
 
 from ...base import MXNetError
 from .. import random_state
+from ..quantization.arithmetic import Quantized
+from ..quantization.form import EightBits, quantized_form
 from ..registry import op
 from ..schema import Training
 from ..shapes import known, unify
@@ -24,6 +26,14 @@ def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsi
     array([0., 0., 2.], dtype=float32)
     """
     return _ACTIVATIONS[act_type](data)
+
+
+@quantized_form(activation, "_contrib_quantized_act")
+def quantized_act(data: EightBits, *, act_type) -> Quantized:
+    """``relu`` of int8 or uint8 `data`; the range stays. Other functions are not supported."""
+    if act_type != "relu":
+        raise MXNetError(f"_contrib_quantized_act: `act_type` must be 'relu', received {act_type!r}")
+    return data.with_values(data.values.clamp(min=0))
 
 
 @op("hard_sigmoid", same_shape=True, keeps_layout=True, result_type="data")

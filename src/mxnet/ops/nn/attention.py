@@ -3,10 +3,12 @@
 Sequences are (T, N, ...) with the heads side by side in the last axis; of each head the queries, keys and values follow one another.
 """
 import math
+from typing import Optional
 
 import torch
 
 from ...base import MXNetError
+from ..quantization.arithmetic import INT8, INT32, Quantized, calibrated, limit_of, store
 from ..registry import op
 from ._common import assign
 
@@ -191,3 +193,47 @@ def _encdec_valatt_shape_rule(in_shapes, out_shapes, *, heads):
         assign(in_shapes, 1, (_times(shape[1], heads), -1, shape[0]), "interleaved_matmul_encdec_valatt's attention")
         assign(out_shapes, 0, (in_shapes[1][1], shape[1], _per_part(shape[2], 2)), "interleaved_matmul_encdec_valatt's output")
     return in_shapes, out_shapes
+
+
+def _attention_outputs(attributes):
+    return 3 if attributes["quantized"] and not attributes["enable_float_output"] else 1
+
+
+def _attention_result(real, enable_float_output, low, high):
+    """A float32 result as asked for: as it is, int8 for a calibrated range, or int32 for the one it has."""
+    if enable_float_output:
+        return real
+    ends = calibrated(low, high, real)
+    if ends is not None:
+        return store(real * (INT8 / limit_of(*ends)), torch.int8), *ends
+    limit = real.abs().max().reshape(1)
+    return store(real.to(torch.float64) * (INT32 / limit), torch.int32), -limit, limit
+
+
+@op("_sg_mkldnn_selfatt_qk", num_outputs=_attention_outputs, output_names=("output", "min_output", "max_output"), no_gradient=True,
+    inputs_rule=lambda a: ("queries_keys_values", *(("min_qkv", "max_qkv") if a["quantized"] else ())), amp=None)
+def selfatt_qk(queries_keys_values, min_qkv=None, max_qkv=None, *, heads: int, quantized: bool = False, enable_float_output: bool = False,
+               min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None):
+    """``interleaved_matmul_selfatt_qk``, with `quantized` on an int8 array and its range.
+
+    Then it returns float32 if asked for, else int8 for the calibrated range or int32 for its own, and the range.
+    """
+    product = interleaved_matmul_selfatt_qk.raw
+    if not quantized:
+        return product(queries_keys_values, heads=heads)
+    real = product(Quantized(queries_keys_values, min_qkv, max_qkv).real(), heads=heads)
+    return _attention_result(real, enable_float_output, min_calib_range, max_calib_range)
+
+
+@op("_sg_mkldnn_selfatt_valatt", num_outputs=_attention_outputs, output_names=("output", "min_output", "max_output"), no_gradient=True,
+    inputs_rule=lambda a: ("queries_keys_values", "attention",
+                           *(("min_qkv", "max_qkv", "min_attention", "max_attention") if a["quantized"] else ())), amp=None)
+def selfatt_valatt(queries_keys_values, attention, min_qkv=None, max_qkv=None, min_attention=None, max_attention=None, *, heads: int,
+                   quantized: bool = False, enable_float_output: bool = False, min_calib_range: Optional[float] = None,
+                   max_calib_range: Optional[float] = None):
+    """``interleaved_matmul_selfatt_valatt``, with `quantized` on int8 and uint8 arrays and their ranges; see ``_sg_mkldnn_selfatt_qk``."""
+    product = interleaved_matmul_selfatt_valatt.raw
+    if not quantized:
+        return product(queries_keys_values, attention, heads=heads)
+    real = product(Quantized(queries_keys_values, min_qkv, max_qkv).real(), Quantized(attention, min_attention, max_attention).real(), heads=heads)
+    return _attention_result(real, enable_float_output, min_calib_range, max_calib_range)

@@ -4,6 +4,8 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ..quantization.arithmetic import Quantized, product_range
+from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op
 from ..schema import AtLeast1, Shape
 from ._common import (
@@ -123,6 +125,18 @@ def _convolution_shape_rule(in_shapes, out_shapes, *, kernel, stride, dilate, pa
 
 convolution.shape_rule(_convolution_shape_rule)
 convolution.dtype_rule(same_type)
+
+
+@quantized_form(convolution, "_contrib_quantized_conv", result=torch.int32)
+def quantized_conv(data: EightBits, weight: Int8, bias: Int8 = None, **attributes) -> Quantized:
+    """A convolution of uint8 or int8 `data` with int8 `weight`; the ranges follow. Returns int32, and the range it stands for.
+
+    As in MXNet on the CPU `bias` is added as it is, so it must have been quantized in the units of the result, and the range is that of
+    a product of int8 values whatever the type of `data`.
+    """
+    wide = (None if a is None else a.values.to(torch.float64) for a in (data, weight, bias))
+    return Quantized(convolution.raw(*wide, **attributes).to(torch.int32), *product_range(data, weight))
+
 
 # The operator of MXNet before 0.9, kept for old files; the same mathematics.
 convolution_v1 = op("Convolution_v1", inputs_rule=bias_inputs, names_output=True, amp="float32")(convolution.raw)

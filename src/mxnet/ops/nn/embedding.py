@@ -4,6 +4,8 @@ from typing import Literal
 import torch
 
 from ...base import MXNetError
+from ..quantization.arithmetic import Quantized
+from ..quantization.form import Int8, quantized_form
 from ..registry import op
 from ._common import assign
 
@@ -67,3 +69,12 @@ sparse_embedding = op("_contrib_SparseEmbedding")(_sparse_lookup)
 for _operator in (embedding, sparse_embedding):
     _operator.shape_rule(_shape_rule)
     _operator.dtype_rule(_dtype_rule)
+
+
+@quantized_form(embedding, "_contrib_quantized_embedding", result=torch.int8, amp=None)
+def quantized_embedding(data: torch.Tensor, weight: Int8, *, input_dim, output_dim, **attributes) -> Quantized:
+    """The rows of int8 `weight` (input_dim, output_dim) that `data` names; the range stays."""
+    rows = weight.values
+    if tuple(rows.shape) != (input_dim, output_dim):
+        raise MXNetError(f"_contrib_quantized_embedding: `weight` must have shape {(input_dim, output_dim)}, received {tuple(rows.shape)}")
+    return weight.with_values(torch.nn.functional.embedding(data.to(torch.int64).clamp(0, input_dim - 1), rows))

@@ -5,6 +5,8 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ..quantization.arithmetic import INT8, UINT8, Quantized, calibrated, limit_of, store
+from ..quantization.form import EightBits, quantized_form
 from ..registry import op
 from ..schema import AtLeast0, Training
 from ..shapes import unify
@@ -165,6 +167,25 @@ def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 
 for _operator in (batch_norm, batch_norm_with_relu, batch_norm_v1, sync_batch_norm):
     _operator.shape_rule(_batch_norm_shape_rule)
     _operator.dtype_rule(norm_types)
+
+
+@quantized_form(batch_norm, "_contrib_quantized_batch_norm", result=torch.int8, amp=None)
+def quantized_batch_norm(data: EightBits, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor, moving_var: torch.Tensor, *, eps,
+                         axis, min_calib_range, max_calib_range, **attributes) -> Quantized:
+    """Batch normalization of int8 or uint8 `data` by the moving statistics (float32). Returns int8, and the calibrated range, which is required.
+
+    `gamma` is always used, whatever `fix_gamma` says, as in MXNet.
+    """
+    values, ends = data.values, calibrated(min_calib_range, max_calib_range, data.values)
+    if ends is None:
+        raise MXNetError("_contrib_quantized_batch_norm works with a calibrated range only: give `min_calib_range` and `max_calib_range`")
+    scale = INT8 / limit_of(*ends)
+    factor = gamma / (moving_var + eps).sqrt()
+    shape = [1] * values.dim()
+    shape[axis] = -1
+    signed = store(values * (INT8 / UINT8), torch.int8) if values.dtype == torch.uint8 else values
+    out = signed * (factor * (scale * data.limit / INT8)).reshape(shape) + ((beta - moving_mean * factor) * scale).reshape(shape)
+    return Quantized(store(out, torch.int8), *ends)
 
 
 def _moments(data, axes, eps):

@@ -6,6 +6,8 @@ import torch
 
 from ...base import MXNetError
 from ..kernels.pooling import max_pool2d
+from ..quantization.arithmetic import Quantized
+from ..quantization.form import EightBits, quantized_form
 from ..registry import op
 from ..schema import Shape
 from ._common import assign, channels_last, shape_to_channels_first, shape_to_channels_last, to_channels_first, to_channels_last
@@ -184,6 +186,15 @@ def _pooling_shape_rule(in_shapes, out_shapes, *, kernel, pool_type, global_pool
 
 
 pooling.shape_rule(_pooling_shape_rule)
+
+
+@quantized_form(pooling, "_contrib_quantized_pooling")
+def quantized_pooling(data: EightBits, *, pool_type, **attributes) -> Quantized:
+    """The largest (``max``) or rounded mean (``avg``) values of windows of int8 or uint8 `data`; the range stays. Other types are not supported."""
+    if pool_type not in ("max", "avg"):
+        raise MXNetError(f"_contrib_quantized_pooling: `pool_type` must be 'max' or 'avg', received {pool_type!r}")
+    pooled = pooling.raw(data.values.to(torch.float32), pool_type=pool_type, **attributes)
+    return data.with_values(pooled.round().to(data.values.dtype))
 
 
 @op("Pooling_v1", names_output=True)

@@ -3,6 +3,8 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
+from ..quantization.arithmetic import Quantized, levels, limit_of, store
+from ..quantization.form import EightBits, quantized_form
 from ..registry import op
 from ..shapes import unify
 
@@ -52,6 +54,22 @@ def _concat_rule(in_shapes, out_shapes, *, dim):
 
 
 concat.shape_rule(_concat_rule)
+
+
+def _joined_type(types, attributes):
+    return torch.uint8 if all(t == torch.uint8 for t in types) else torch.int8
+
+
+@quantized_form(concat, "_contrib_quantized_concat", ends=("{}_min", "{}_max"), result=_joined_type)
+def quantized_concat(*data: EightBits, dim, **attributes) -> Quantized:
+    """Join `num_args` quantized arrays along `dim`; behind them stand their ranges, min and max of each.
+
+    The result is uint8 if all arrays are, else int8, for the smallest range that holds all theirs.
+    """
+    dtype = _joined_type([a.values.dtype for a in data], attributes)
+    low, high = torch.cat([a.low.reshape(1) for a in data]).min().reshape(1), torch.cat([a.high.reshape(1) for a in data]).max().reshape(1)
+    scale = levels(dtype) / limit_of(low, high)
+    return Quantized(concat.raw(*(store(a.values * (scale * a.unit), dtype) for a in data), dim=dim), low, high)
 
 
 @op("_rnn_param_concat", aliases=("_npi_rnn_param_concat",), key_var_num_args="num_args", names_output=True)

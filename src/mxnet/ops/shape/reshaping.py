@@ -6,6 +6,8 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis, require_ndim
+from ..quantization.arithmetic import Quantized
+from ..quantization.form import EightBits, quantized_form
 from ..registry import op
 from ..schema import Axes, Shape
 from ..shapes import known, product, unify
@@ -219,6 +221,12 @@ def _(in_shapes, out_shapes):
     if data is not None and len(data) > 0:
         out = unify(out, (data[0], product(data[1:])))
     return [data], [out]
+
+
+@quantized_form(flatten, "_contrib_quantized_flatten")
+def quantized_flatten(data: EightBits) -> Quantized:
+    """`data` (N, ...) as (N, product of the rest); the range stays."""
+    return data.with_values(flatten.raw(data.values).clone())
 
 
 @op("transpose", result_type="data", method=True)

@@ -1,71 +1,91 @@
-"""Quantized operators; values are those of MXNet 1.9.1 on the CPU unless a test says otherwise."""
+"""Operators on quantized arrays; values are those of MXNet 1.9.1 on the CPU unless a test says otherwise."""
 import numpy as np
 import pytest
+import torch
 
 import mxnet as mx
 from mxnet import nd, sym
+from mxnet.ops.quantization.form import EightBits, quantized_form
+from mxnet.ops.registry import OPERATORS, get, op
+from mxnet.ops.schema import Training
+from mxnet.ops.traits import reaches_generator
+from ops.quantization.values import Q, U, W, X, check, int8, one, uint8
 
 C = nd.contrib
-X = [[-1.5, 0.25, 0.3], [2.0, -0.01, 0.77]]
-Q = [[-127, 5, 90], [127, 0, -3]]
-U = [[0, 5, 90], [255, 128, 3]]
-W = [[1, -2, 3], [100, 20, -127]]
+FORMS = {n: get(n).quantized for n in ("Activation", "BatchNorm", "Concat", "Convolution", "Embedding", "Flatten", "FullyConnected", "Pooling", "RNN",
+                                       "elemwise_add", "elemwise_mul")}
 
 
-def one(value):
-    return nd.array([value])
+@pytest.fixture
+def scaled():
+    """A made-up operator on real numbers, which is gone after the test."""
+    @op("scaled", inputs_rule=lambda attributes: ("data", "offset") if attributes["shifted"] else ("data",))
+    def function(data, offset=None, *, factor: float, shifted: bool = True, training: Training = False):
+        """The data times `factor`, and perhaps an offset."""
+        return data * factor if offset is None else data * factor + offset
+
+    function.shape_rule(lambda ins, outs, factor, shifted: ([ins[0], *[(1,)] * shifted], [ins[0]]))
+    yield function
+    for name in ("scaled", "quantized_scaled"):
+        OPERATORS.pop(name, None)
 
 
-def int8(values):
-    return nd.array(values, dtype="int8")
+def test_what_follows_from_the_operator_on_real_numbers(scaled):
+    @quantized_form(scaled, "quantized_scaled", result=torch.int32)
+    def quantized_scaled(data: EightBits, offset: torch.Tensor = None, *, factor, power: int = 1, **attributes):
+        """Whole multiples."""
+        offset = 0 if offset is None else offset
+        return data.with_values(data.values.to(torch.int32) ** power * int(factor) + int(offset))
+
+    assert scaled.quantized is quantized_scaled and quantized_scaled.__doc__ == "Whole multiples."
+    assert quantized_scaled.inputs == ("data", "offset", "min_data", "max_data")
+    assert {n: a.default for n, a in quantized_scaled.attributes.items()} == {"factor": None, "shifted": True, "power": 1}
+    assert quantized_scaled.input_names({"shifted": False}) == ("data", "min_data", "max_data")
+    assert quantized_scaled.shape_inference([(3,), None, None, None], [None] * 3, factor=2.0, shifted=True, power=1) == (
+        [(3,), (1,), (1,), (1,)], [(3,), (1,), (1,)])
+    assert quantized_scaled.dtype_inference([None] * 4, [None] * 3, factor=2.0, shifted=True, power=1) == (
+        [None, *[torch.float32] * 3], [torch.int32, torch.float32, torch.float32])
+    values, ends = torch.tensor([1, -3], dtype=torch.int8), (torch.tensor([-1.0]), torch.tensor([2.0]))
+    assert [t.tolist() for t in quantized_scaled(values, torch.tensor([5]), *ends, factor=2.0, power=2)] == [[7, 23], [-1], [2]]
+    assert quantized_scaled(values, None, *ends, factor=2.0, shifted=False)[0].tolist() == [2, -6]
+    with pytest.raises(mx.MXNetError, match=r"quantized_scaled expects 3 inputs \(data, min_data, max_data\), received 4"):
+        quantized_scaled(values, torch.tensor([5]), *ends, factor=2.0, shifted=False)
 
 
-def uint8(values):
-    return nd.array(values, dtype="uint8")
+def test_what_the_operator_on_real_numbers_does_not_have(scaled):
+    with pytest.raises(TypeError, match="<operator scaled> has no weight, depth; inputs and attributes are called as there"):
+        @quantized_form(scaled, "quantized_scaled")
+        def wrong(weight: EightBits, *, depth, factor):
+            return weight
 
 
-def check(results, values, dtype, low=None, high=None):
-    results = results if isinstance(results, list) else [results]
-    assert results[0].dtype == np.dtype(dtype).type
-    np.testing.assert_allclose(results[0].asnumpy(), values, rtol=1e-6)
-    if low is not None:
-        assert [r.shape for r in results[1:]] == [(1,), (1,)]
-        np.testing.assert_allclose([r.asscalar() for r in results[1:]], [low, high], rtol=1e-6)
+def test_who_draws():
+    """Registration fails for a form that can reach a generator, through what it wraps, and does not say so."""
+    assert reaches_generator(FORMS["RNN"].raw) and FORMS["RNN"].draws is get("RNN").draws
+    assert not reaches_generator(FORMS["Convolution"].raw)
 
 
-def test_quantize():
-    x = nd.array(X)
-    check(C.quantize(x, one(-1.5), one(2), out_type="int8"), [[-95, 16, 19], [127, -1, 49]], "int8", -2, 2)
-    check(C.quantize(x, one(-1.5), one(2)), [[0, 32, 38], [255, 0, 98]], "uint8", -1.5, 2)
+@pytest.mark.parametrize("name", FORMS)
+def test_attributes_are_those_of_the_operator_on_real_numbers(name):
+    """Names, kinds, bounds, defaults, whatever may be added to an operator later."""
+    def described(operator):
+        return {n: (a.kind, a.default, a.required, a.choices, a.bounds) for n, a in operator.attributes.items()}
+
+    known = described(get(name))
+    assert {n: a for n, a in described(FORMS[name]).items() if n in known} == known
+    own = {"Concat": {"num_args"}, "elemwise_add": {"min_calib_range", "max_calib_range"},
+           "elemwise_mul": {"min_calib_range", "max_calib_range", "enable_float_output"}}
+    assert set(FORMS[name].attributes) - set(known) == own.get(name, set())
+    assert FORMS[name].no_gradient
 
 
-def test_quantize_v2():
-    x = nd.array(X)
-    check(C.quantize_v2(x), [[-96, 16, 19], [127, -1, 49]], "int8", -2, 2)
-    check(C.quantize_v2(x.abs(), out_type="uint8"), [[192, 32, 38], [255, 1, 98]], "uint8", 0.01, 2)
-    check(C.quantize_v2(x, out_type="auto", min_calib_range=-1, max_calib_range=1), [[-128, 32, 38], [127, -1, 98]], "int8", -1, 1)
-    check(C.quantize_v2(x.abs(), out_type="auto", min_calib_range=0, max_calib_range=1), [[255, 64, 77], [255, 3, 197]], "uint8", 0, 1)
-    check(C.quantize_v2(x.abs(), out_type="auto"), [[96, 16, 19], [127, 1, 49]], "int8", -2, 2)
-    check(C.quantize_v2(int8(Q)), Q, "int8", -127.5, 127.5)
-
-
-def test_quantize_asym():
-    """MXNet 1.9.1 crashes here; the values are those of its formula."""
-    check(C.quantize_asym(nd.array(X)), [[0, 127, 131], [255, 109, 165]], "uint8", 72.857147, 109.28571)
-    check(C.quantize_asym(nd.array(X), min_calib_range=-2, max_calib_range=2), [[32, 143, 147], [255, 127, 177]], "uint8", 63.75, 127.5)
-    check(C.quantize_asym(int8(Q)), [[1, 133, 218], [255, 128, 125]], "uint8", 1, 128)
-
-
-def test_dequantize():
-    check(C.dequantize(int8(Q), one(-1.5), one(2)), [[-1.9921563, 0.07843138, 1.4117647], [1.9921563, 0, -0.04705883]], "float32")
-    check(C.dequantize(uint8(U), one(0), one(2)), [[0, 0.03913894, 0.704501], [1.9960861, 1.0019569, 0.02348337]], "float32")
-
-
-def test_requantize():
-    x = nd.array([[-1270000, 500000, 900000], [12700000, 0, -3]], dtype="int32")
-    check(C.requantize(x, one(-10), one(10)), [[-13, 5, 9], [127, 0, 0]], "int8", -0.05913898, 0.05913898)
-    check(C.requantize(x, one(-10), one(10), min_calib_range=-.03, max_calib_range=.05), [[-15, 6, 11], [127, 0, 0]], "int8", -0.05, 0.05)
-    check(C.requantize(x, one(-10), one(10), min_calib_range=0, max_calib_range=.05, out_type="auto"), [[0, 12, 21], [255, 0, 0]], "uint8", 0, 0.05)
+def test_shapes_are_found_as_for_real_numbers():
+    """Backwards, too: with stride 1 the result tells the size of the data."""
+    x, y = sym.var("x"), sym.var("y", shape=(1, 4, 3, 3))
+    both = sym.Group([sym.contrib.quantized_conv(x, kernel=(3, 3), num_filter=4, no_bias=True)[0] + y, x])
+    assert both.infer_shape(x=(0, 2, 0, 0))[1][1] == (1, 2, 5, 5)
+    total = sym.contrib.quantized_elemwise_add(x, sym.var("z"), name="s")
+    assert total.infer_shape(x=(2, 3))[0] == [(2, 3), (2, 3), (1,), (1,), (1,), (1,)]
 
 
 def test_layers_that_keep_the_range():
@@ -107,7 +127,7 @@ def test_concat():
     check(C.quantized_concat(uint8(U), int8(Q), one(0), one(1), one(-3), one(.4), num_args=2),
           [[0, 1, 15, -127, 5, 90], [42, 21, 0, 127, 0, -3]], "int8", -3, 1)
     assert C.quantized_concat(uint8(U), uint8(U), one(0), one(1), one(0), one(1), num_args=2)[0].dtype == np.uint8
-    with pytest.raises(mx.MXNetError, match="2 arrays need 4 ranges after them, received 1"):
+    with pytest.raises(mx.MXNetError, match=r"_contrib_quantized_concat expects 6 inputs \(arg0, arg1, arg0_min, .*\), received 3"):
         C.quantized_concat(int8(Q), int8(W), one(0), num_args=2)
 
 
@@ -152,35 +172,8 @@ def test_rnn_dequantizes_its_data():
     assert np.abs(out.asnumpy() - exact).max() < 5e-3
     with pytest.raises(mx.MXNetError, match="`mode` must be 'lstm', received 'gru'"):
         C.quantized_rnn(q, params, state, cell, scale, shift, state_size=5, num_layers=1, mode="gru")
-
-
-def test_self_attention():
-    """MXNet 1.9.1 runs these in graphs of its oneDNN backend only; they must agree with the operators on real numbers."""
-    qkv = nd.random.uniform(-1, 1, (3, 2, 12))
-    scores = C.interleaved_matmul_selfatt_qk(qkv, heads=2)
-    weights = nd.softmax(scores)
-    mixed = C.interleaved_matmul_selfatt_valatt(qkv, weights, heads=2).asnumpy()
-    call = nd._internal
-    assert (call._sg_mkldnn_selfatt_qk(qkv, heads=2) == scores).asnumpy().all()
-    q, low, high = C.quantize_v2(qkv)
-    close = dict(atol=0.03)
-    real = call._sg_mkldnn_selfatt_qk(q, low, high, heads=2, quantized=True, enable_float_output=True)
-    np.testing.assert_allclose(real.asnumpy(), scores.asnumpy(), **close)
-    out = call._sg_mkldnn_selfatt_qk(q, low, high, heads=2, quantized=True, min_calib_range=-2, max_calib_range=2)
-    assert out[0].dtype == np.int8 and out[2].asscalar() == 2
-    np.testing.assert_allclose(C.dequantize(*out).asnumpy(), scores.asnumpy(), **close)
-    w, w_low, w_high = C.quantize_v2(weights, out_type="uint8")
-    out = call._sg_mkldnn_selfatt_valatt(q, w, low, high, w_low, w_high, heads=2, quantized=True)
-    assert out[0].dtype == np.int32
-    np.testing.assert_allclose(out[0].asnumpy() * (out[2].asscalar() / 2 ** 31), mixed, **close)
-
-
-def test_calibrate_entropy():
-    counts = [0, 1, 2, 3, 50, 400, 900, 1000, 880, 410, 40, 5, 2, 1, 0, 0, 0, 1, 0, 0, 1]
-    threshold, loss = C.calibrate_entropy(nd.array(counts), nd.array(np.linspace(-4, 4, 22)), num_quantized_bins=7)
-    np.testing.assert_allclose([threshold.asscalar(), loss.asscalar()], [3.2380953, 0.07057943], rtol=1e-5)
-    with pytest.raises(mx.MXNetError, match="21 bins have 22 edges, `hist_edges` has 21"):
-        C.calibrate_entropy(nd.array(counts), nd.array(np.linspace(-4, 4, 21)))
+    with pytest.raises(mx.MXNetError, match="`use_sequence_length` must be False, received True"):
+        C.quantized_rnn(q, params, state, cell, scale, shift, state_size=5, num_layers=1, mode="lstm", use_sequence_length=True)
 
 
 def test_symbols():
@@ -195,9 +188,6 @@ def test_symbols():
     assert both.list_arguments() == ["x", "y", "j_arg0_min", "j_arg0_max", "j_arg1_min", "j_arg1_max"]
     assert sym.load_json(both.tojson()).tojson() == both.tojson()
     assert sym.contrib.quantized_batch_norm(x, name="b").list_auxiliary_states() == ["b_moving_mean", "b_moving_var"]
-    chain = sym.contrib.dequantize(*sym.contrib.quantize_v2(x))
-    np.testing.assert_allclose(chain.eval(x=nd.array(X))[0].asnumpy(), X, atol=2 / 127)
-    assert chain.infer_type(x="float32")[1] == [np.float32]
 
 
 @pytest.mark.parametrize("name, attributes, match", [("quantized_act", {"act_type": "tanh"}, "`act_type` must be 'relu', received 'tanh'"),
@@ -208,11 +198,8 @@ def test_what_is_not_supported(name, attributes, match):
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: C.dequantize(nd.array(X), one(-1), one(1)), "_contrib_dequantize: `data` must be int8 or uint8, received float32"),
-    (lambda: C.quantize(nd.array(X, dtype="float64"), one(-1), one(1)), "_contrib_quantize: `data` must be float32, received float64"),
-    (lambda: C.quantize_v2(nd.array(X, dtype="int32")), "_contrib_quantize_v2: `data` must be float32 or int8 or uint8, received int32"),
-    (lambda: C.requantize(int8(Q), one(-1), one(1)), "_contrib_requantize: `data` must be int32, received int8"),
     (lambda: C.quantized_act(nd.array(X), one(-1), one(1), act_type="relu"), "_contrib_quantized_act: `data` must be int8 or uint8"),
+    (lambda: C.quantized_flatten(nd.array(X), one(-1), one(1)), "_contrib_quantized_flatten: `data` must be int8 or uint8, received float32"),
     (lambda: C.quantized_pooling(nd.ones((1, 1, 4, 4)), one(-1), one(1), kernel=(2, 2)), "_contrib_quantized_pooling: `data` must be int8 or uint8"),
     (lambda: C.quantized_fully_connected(int8(Q), uint8(U), one(-1), one(1), one(-1), one(1), num_hidden=2, no_bias=True),
      "_contrib_quantized_fully_connected: `weight` must be int8, received uint8"),

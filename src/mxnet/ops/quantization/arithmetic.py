@@ -1,0 +1,81 @@
+"""What quantized integers stand for.
+
+An int8 value q stands for ``q * M / 127.5``, a uint8 value for ``q * M / 255.5``, where M is the larger magnitude of the array's range
+(low, high); the odd halves are MXNet's. Products accumulate in integers, exactly; they are computed in float64 here, whose 53 bits hold them.
+"""
+from typing import NamedTuple, Optional
+
+import torch
+
+from ...base import MXNetError
+from ..dtypes import name_of
+
+EIGHT_BITS = (torch.int8, torch.uint8)
+INT8, UINT8, INT32 = 127.5, 255.5, 2147483648.0  # what the magnitude of a range is divided by, for each type
+
+
+class Quantized(NamedTuple):
+    """Integers with the ends of their range, two arrays of one element."""
+
+    values: torch.Tensor
+    low: torch.Tensor
+    high: torch.Tensor
+
+    @property
+    def limit(self) -> torch.Tensor:
+        """The larger magnitude of the range, one element."""
+        return limit_of(self.low, self.high)
+
+    @property
+    def unit(self) -> torch.Tensor:
+        """The real number that the integer 1 stands for, one element."""
+        return self.limit / levels(self.values.dtype)
+
+    def real(self) -> torch.Tensor:
+        """The real numbers."""
+        return self.values * self.unit
+
+    def with_values(self, values: torch.Tensor) -> "Quantized":
+        """Other integers of the same range."""
+        return Quantized(values, self.low.reshape(1).clone(), self.high.reshape(1).clone())
+
+
+def limit_of(low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """The larger magnitude of a range, one element."""
+    return torch.maximum(low.reshape(1).abs(), high.reshape(1).abs())
+
+
+def levels(dtype: torch.dtype) -> float:
+    """What the larger magnitude of a range is divided by, for integers of this type."""
+    return {torch.uint8: UINT8, torch.int32: INT32}.get(dtype, INT8)
+
+
+def store(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Real numbers as integers: rounded to even, cut off at the ends of the type."""
+    ends = torch.iinfo(dtype)
+    return values.round().clamp_(ends.min, ends.max).to(dtype)
+
+
+def calibrated(low: Optional[float], high: Optional[float], like: torch.Tensor) -> Optional[tuple[torch.Tensor, torch.Tensor]]:
+    """A calibrated range as two arrays, on the device of `like`; None where it was not given."""
+    if low is None or high is None:
+        return None
+    return like.new_tensor([low], dtype=torch.float32), like.new_tensor([high], dtype=torch.float32)
+
+
+def product_range(a: Quantized, b: Quantized, a_levels: int = 127) -> tuple[torch.Tensor, torch.Tensor]:
+    """The range that an int32 sum of products stands for: that of 2**31 units."""
+    limit = a.limit / a_levels * (b.limit / 127) * INT32
+    return -limit, limit
+
+
+def check_types(operator: str, allowed: tuple[torch.dtype, ...], **inputs: torch.Tensor) -> None:
+    """Refuse inputs of other types; shapes are inferred without types.
+
+    Raises
+    ------
+    MXNetError
+    """
+    for what, tensor in inputs.items():
+        if tensor.dtype not in allowed and not tensor.is_meta:
+            raise MXNetError(f"{operator}: `{what}` must be {' or '.join(map(name_of, allowed))}, received {name_of(tensor.dtype)}")

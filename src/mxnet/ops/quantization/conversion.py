@@ -1,0 +1,124 @@
+"""Operators between real numbers and quantized ones."""
+from collections.abc import Callable
+from typing import Literal, Optional
+
+import torch
+
+from ..registry import Operator, op
+from .arithmetic import EIGHT_BITS, INT8, UINT8, Quantized, calibrated, check_types, levels, limit_of, store
+
+OutType = Literal["auto", "int8", "uint8"]
+Three = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+def _chosen(out_type: str, low: Optional[float], high: Optional[float]) -> torch.dtype:
+    """``auto`` is uint8 where calibration has found nothing negative."""
+    if out_type == "auto":
+        return torch.uint8 if low is not None and high is not None and low >= 0 else torch.int8
+    return torch.uint8 if out_type == "uint8" else torch.int8
+
+
+def _declared(attributes: dict) -> torch.dtype:
+    return _chosen(attributes["out_type"], attributes.get("min_calib_range"), attributes.get("max_calib_range"))
+
+
+def _range(data: torch.Tensor, low: Optional[float], high: Optional[float]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The calibrated range, or the one that `data` has."""
+    return calibrated(low, high, data) or (data.min().reshape(1), data.max().reshape(1))
+
+
+def _rules(operator: Operator, known: Optional[torch.dtype], result: Callable[[dict], torch.dtype]) -> None:
+    """Inference for one array, of the type `known` if not None, whose other inputs and outputs are ranges: one float32 each."""
+    def shape_rule(in_shapes, out_shapes, **attributes):
+        return [*in_shapes[:1], *[(1,)] * (len(in_shapes) - 1)], [*out_shapes[:1], *[(1,)] * (len(out_shapes) - 1)]
+
+    def dtype_rule(in_types, out_types, **attributes):
+        ins = [in_types[0] or known, *(t or torch.float32 for t in in_types[1:])]
+        return ins, [result(attributes), *[torch.float32] * (len(out_types) - 1)]
+
+    operator.shape_rule(shape_rule)
+    operator.dtype_rule(dtype_rule)
+
+
+@op("_contrib_quantize", num_outputs=3, no_gradient=True)
+def quantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tensor, *, out_type: Literal["int8", "uint8"] = "uint8") -> Three:
+    """Quantize float32 `data` for a given range. Returns the integers, and the range they stand for: two arrays of one element.
+
+    Here the larger magnitude of the range becomes 127 (int8) or 255 (uint8).
+    """
+    check_types("_contrib_quantize", (torch.float32,), data=data)
+    limit = limit_of(min_range, max_range)
+    if out_type == "uint8":
+        return store(data * (255 / limit), torch.uint8), min_range.reshape(1).clone(), max_range.reshape(1).clone()
+    return store((data * (127 / limit)).clamp(-127, 127), torch.int8), -limit, limit
+
+
+_rules(quantize, torch.float32, _declared)
+
+
+@op("_contrib_quantize_v2", num_outputs=3, no_gradient=True)
+def quantize_v2(data: torch.Tensor, *, out_type: OutType = "int8", min_calib_range: Optional[float] = None,
+                max_calib_range: Optional[float] = None) -> Three:
+    """Quantize float32 `data` for the calibrated range, by default for the range it has. Returns the integers and their range.
+
+    ``auto`` is uint8 where the calibrated range has nothing negative, else int8. Data that is quantized already passes as it is.
+    """
+    check_types("_contrib_quantize_v2", (torch.float32, *EIGHT_BITS), data=data)
+    if data.dtype in EIGHT_BITS:
+        top = levels(data.dtype)
+        given = calibrated(min_calib_range, max_calib_range, data)
+        return data.clone(), *(given or calibrated(0 if data.dtype == torch.uint8 else -top, top, data))
+    low, high = _range(data, min_calib_range, max_calib_range)
+    limit = limit_of(low, high)
+    if _chosen(out_type, min_calib_range, max_calib_range) == torch.uint8:
+        return store(data * (UINT8 / limit), torch.uint8), low, high
+    return store(data * (INT8 / limit), torch.int8), -limit, limit
+
+
+_rules(quantize_v2, None, _declared)
+
+
+@op("_contrib_quantize_asym", num_outputs=3, output_names=("output", "scale", "shift"), no_gradient=True, amp=None)
+def quantize_asym(data: torch.Tensor, *, min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None) -> Three:
+    """Quantize `data` to uint8 so that its range, or the calibrated one, fills 0 to 255: ``data * scale + shift``, rounded.
+
+    Returns the integers, the scale and the shift.
+    """
+    check_types("_contrib_quantize_asym", (torch.float32, *EIGHT_BITS), data=data)
+    if data.dtype == torch.uint8:
+        return data.clone(), *calibrated(1, 0, data)
+    if data.dtype == torch.int8:
+        return (data.to(torch.int16) + 128).to(torch.uint8), *calibrated(1, 128, data)
+    low, high = _range(data, min_calib_range, max_calib_range)
+    scale = 255 / (high - low)
+    shift = 255 - high * scale
+    return (data * scale + shift + 0.5).floor_().clamp_(0, 255).to(torch.uint8), scale, shift
+
+
+_rules(quantize_asym, None, lambda attributes: torch.uint8)
+
+
+@op("_contrib_dequantize", no_gradient=True)
+def dequantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tensor, *, out_type: Literal["float32"] = "float32") -> torch.Tensor:
+    """The real numbers (float32) that int8 or uint8 `data` of the given range stands for."""
+    check_types("_contrib_dequantize", EIGHT_BITS, data=data)
+    return Quantized(data, min_range, max_range).real()
+
+
+_rules(dequantize, None, lambda attributes: torch.float32)
+
+
+@op("_contrib_requantize", num_outputs=3, no_gradient=True)
+def requantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tensor, *, out_type: OutType = "int8",
+               min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None) -> Three:
+    """Turn int32 `data` into int8 or uint8, for the calibrated range or else for the one it has. Returns the integers and their range."""
+    check_types("_contrib_requantize", (torch.int32,), data=data)
+    unit = limit_of(min_range, max_range) / levels(torch.int32)
+    given = calibrated(min_calib_range, max_calib_range, data)
+    limit = limit_of(*given) if given else data.to(torch.float64).abs().max().reshape(1).to(torch.float32) * unit
+    if _chosen(out_type, min_calib_range, max_calib_range) == torch.uint8:
+        return store(data * (unit * (255 / limit)), torch.uint8), torch.zeros_like(limit), limit
+    return store(data * (unit * (127 / limit)), torch.int8), -limit, limit
+
+
+_rules(requantize, torch.int32, _declared)
