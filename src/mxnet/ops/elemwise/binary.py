@@ -255,7 +255,17 @@ def _sum_type(types, attributes):
 @quantized_form(get("elemwise_add"), "_contrib_quantized_elemwise_add", ends=("{}_min", "{}_max"), result=_sum_type)
 def quantized_elemwise_add(lhs: EightBits, rhs: EightBits, *, min_calib_range: Optional[float] = None,
                            max_calib_range: Optional[float] = None) -> Quantized:
-    """The sum of two int8 or uint8 arrays: int32, or int8 (uint8 if both are) where a range is calibrated. Returns it and its range."""
+    """The sum of two int8 or uint8 arrays: int32, or int8 (uint8 if both are) where a range is calibrated. Returns it and its range.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> a, b = mx.nd.array([100], dtype='int8'), mx.nd.array([100], dtype='int8')
+    >>> one, two = mx.nd.array([1]), mx.nd.array([2])
+    >>> total, *ends = mx.nd.contrib.quantized_elemwise_add(a, b, -one, one, -two, two, min_calib_range=-3, max_calib_range=3)
+    >>> total.asnumpy()
+    array([100], dtype=int8)
+    """
     _check_alike("_contrib_quantized_elemwise_add", lhs, rhs)
     ends = calibrated(min_calib_range, max_calib_range, lhs.values)
     high = lhs.limit + rhs.limit
@@ -275,7 +285,16 @@ def _product_type(types, attributes):
                 real=lambda attributes: attributes["enable_float_output"], amp=None)
 def quantized_elemwise_mul(lhs: Int8, rhs: Int8, *, min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None,
                            enable_float_output: bool = False) -> Union[torch.Tensor, Quantized]:
-    """The product of two int8 arrays: float32 if asked for, else int32, or int8 for a calibrated range, with its range."""
+    """The product of two int8 arrays: float32 if asked for, else int32, or int8 for a calibrated range, with its range.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> a, b = mx.nd.array([100], dtype='int8'), mx.nd.array([100], dtype='int8')
+    >>> one, two = mx.nd.array([1]), mx.nd.array([2])
+    >>> mx.nd.contrib.quantized_elemwise_mul(a, b, -one, one, -two, two, enable_float_output=True).asnumpy()
+    array([1.2302961], dtype=float32)
+    """
     _check_alike("_contrib_quantized_elemwise_mul", lhs, rhs)
     product = lhs.values.to(torch.int32) * rhs.values.to(torch.int32)
     unit = lhs.unit * rhs.unit

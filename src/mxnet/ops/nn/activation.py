@@ -30,7 +30,15 @@ def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsi
 
 @quantized_form(activation, "_contrib_quantized_act")
 def quantized_act(data: EightBits, *, act_type) -> Quantized:
-    """``relu`` of int8 or uint8 `data`; the range stays. Other functions are not supported."""
+    """``relu`` of int8 or uint8 `data`; the range stays. Other functions are not supported.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> q, low, high = mx.nd.array([1, -2, 7], dtype='int8'), mx.nd.array([-1]), mx.nd.array([1])
+    >>> mx.nd.contrib.quantized_act(q, low, high, act_type='relu')[0].asnumpy()
+    array([1, 0, 7], dtype=int8)
+    """
     if act_type != "relu":
         raise MXNetError(f"_contrib_quantized_act: `act_type` must be 'relu', received {act_type!r}")
     return data.with_values(data.values.clamp(min=0))

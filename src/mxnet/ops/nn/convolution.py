@@ -133,6 +133,15 @@ def quantized_conv(data: EightBits, weight: Int8, bias: Int8 = None, **attribute
 
     As in MXNet on the CPU `bias` is added as it is, so it must have been quantized in the units of the result, and the range is that of
     a product of int8 values whatever the type of `data`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, w = mx.nd.array([[[1, -2, 5]]], dtype='int8'), mx.nd.array([[[3, 4]]], dtype='int8')
+    >>> low, high = mx.nd.array([-1]), mx.nd.array([1])
+    >>> out, *ends = mx.nd.contrib.quantized_conv(x, w, low, high, low, high, kernel=(2,), num_filter=1, no_bias=True)
+    >>> out.asnumpy()
+    array([[[-5, 14]]], dtype=int32)
     """
     wide = (None if a is None else a.values.to(torch.float64) for a in (data, weight, bias))
     return Quantized(convolution.raw(*wide, **attributes).to(torch.int32), *product_range(data, weight))

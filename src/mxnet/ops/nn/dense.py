@@ -69,6 +69,15 @@ def quantized_fully_connected(data: EightBits, weight: Int8, bias: Int8 = None, 
     """A fully connected layer on int8 or uint8 `data` and int8 `weight` (num_hidden, inputs) and `bias`; the ranges follow these.
 
     Returns int32, and the range it stands for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> x, w = mx.nd.array([[1, -2]], dtype='int8'), mx.nd.array([[3, 4]], dtype='int8')
+    >>> low, high = mx.nd.array([-1]), mx.nd.array([1])
+    >>> out, *ends = mx.nd.contrib.quantized_fully_connected(x, w, low, high, low, high, num_hidden=1, no_bias=True)
+    >>> out.asnumpy()
+    array([[-5]], dtype=int32)
     """
     rows = data.values.reshape(data.values.shape[0], -1) if flatten else data.values
     shapes = tuple(weight.values.shape), None if bias is None else tuple(bias.values.shape)

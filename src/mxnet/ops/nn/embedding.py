@@ -73,7 +73,16 @@ for _operator in (embedding, sparse_embedding):
 
 @quantized_form(embedding, "_contrib_quantized_embedding", result=torch.int8, amp=None)
 def quantized_embedding(data: torch.Tensor, weight: Int8, *, input_dim, output_dim, **attributes) -> Quantized:
-    """The rows of int8 `weight` (input_dim, output_dim) that `data` names; the range stays."""
+    """The rows of int8 `weight` (input_dim, output_dim) that `data` names; the range stays.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> q, low, high = mx.nd.array([[1, 2], [3, 4]], dtype='int8'), mx.nd.array([-1]), mx.nd.array([1])
+    >>> mx.nd.contrib.quantized_embedding(mx.nd.array([1, 0]), q, low, high, input_dim=2, output_dim=2)[0].asnumpy()
+    array([[3, 4],
+           [1, 2]], dtype=int8)
+    """
     rows = weight.values
     if tuple(rows.shape) != (input_dim, output_dim):
         raise MXNetError(f"_contrib_quantized_embedding: `weight` must have shape {(input_dim, output_dim)}, received {tuple(rows.shape)}")

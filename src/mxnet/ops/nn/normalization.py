@@ -175,6 +175,16 @@ def quantized_batch_norm(data: EightBits, gamma: torch.Tensor, beta: torch.Tenso
     """Batch normalization of int8 or uint8 `data` by the moving statistics (float32). Returns int8, and the calibrated range, which is required.
 
     `gamma` is always used, whatever `fix_gamma` says, as in MXNet.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> q, low, high = mx.nd.array([[10], [-20]], dtype='int8'), mx.nd.array([-1]), mx.nd.array([1])
+    >>> zero, one = mx.nd.zeros(1), mx.nd.ones(1)
+    >>> out, *ends = mx.nd.contrib.quantized_batch_norm(q, one * 2, zero, zero, one, low, high, min_calib_range=-1, max_calib_range=1)
+    >>> out.asnumpy()
+    array([[ 20],
+           [-40]], dtype=int8)
     """
     values, ends = data.values, calibrated(min_calib_range, max_calib_range, data.values)
     if ends is None:

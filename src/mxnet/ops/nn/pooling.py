@@ -190,7 +190,15 @@ pooling.shape_rule(_pooling_shape_rule)
 
 @quantized_form(pooling, "_contrib_quantized_pooling")
 def quantized_pooling(data: EightBits, *, pool_type, **attributes) -> Quantized:
-    """The largest (``max``) or rounded mean (``avg``) values of windows of int8 or uint8 `data`; the range stays. Other types are not supported."""
+    """The largest (``max``) or rounded mean (``avg``) values of windows of int8 or uint8 `data`; the range stays. Other types are not supported.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> q, low, high = mx.nd.array([[[1, -2, 7, 5]]], dtype='int8'), mx.nd.array([-1]), mx.nd.array([1])
+    >>> mx.nd.contrib.quantized_pooling(q, low, high, kernel=(2,), stride=(2,))[0].asnumpy()
+    array([[[1, 7]]], dtype=int8)
+    """
     if pool_type not in ("max", "avg"):
         raise MXNetError(f"_contrib_quantized_pooling: `pool_type` must be 'max' or 'avg', received {pool_type!r}")
     pooled = pooling.raw(data.values.to(torch.float32), pool_type=pool_type, **attributes)

@@ -296,6 +296,14 @@ def quantized_rnn(data: Uint8, parameters: torch.Tensor, state: torch.Tensor, st
     """An LSTM over uint8 `data` (T, N, C), which `quantize_asym` made with `data_scale` and `data_shift`; all else is float32, see ``RNN``.
 
     Other modes, and sequences of their own lengths, are not supported.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> q, scale, shift = mx.nd.contrib.quantize_asym(mx.nd.array([[[-1, 0, 1]]]))
+    >>> parameters, state = mx.nd.zeros(200), mx.nd.zeros((1, 1, 5))
+    >>> mx.nd.contrib.quantized_rnn(q, parameters, state, state, scale, shift, state_size=5, num_layers=1, mode='lstm').shape
+    (1, 1, 5)
     """
     if mode != "lstm" or use_sequence_length:
         raise MXNetError(f"_contrib_quantized_rnn: `mode` must be 'lstm', received {mode!r}" if mode != "lstm" else

@@ -45,6 +45,14 @@ def calibrate_entropy(hist: torch.Tensor, hist_edges: torch.Tensor, *, num_quant
     """The threshold at which to cut off values so that quantizing the rest loses least information, and that loss.
 
     `hist` (n,) is a histogram around 0, `hist_edges` (n + 1,) the edges of its bins.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> counts, edges = mx.nd.array([0, 1, 9, 20, 9, 1, 0, 0, 1]), mx.nd.array([-9, -7, -5, -3, -1, 1, 3, 5, 7, 9])
+    >>> threshold, loss = mx.nd.contrib.calibrate_entropy(counts, edges, num_quantized_bins=3)
+    >>> threshold.asnumpy()
+    array([7.], dtype=float32)
     """
     if hist.device.type == "meta":
         return hist.new_empty(1), hist.new_empty(1)

@@ -45,6 +45,13 @@ def quantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tenso
     """Quantize float32 `data` for a given range. Returns the integers, and the range they stand for: two arrays of one element.
 
     Here the larger magnitude of the range becomes 127 (int8) or 255 (uint8).
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> q, low, high = mx.nd.contrib.quantize(mx.nd.array([-1, 0.5, 2]), mx.nd.array([-4]), mx.nd.array([4]), out_type='int8')
+    >>> q.asnumpy()
+    array([-32,  16,  64], dtype=int8)
     """
     check_types("_contrib_quantize", (torch.float32,), data=data)
     limit = limit_of(min_range, max_range)
@@ -62,6 +69,15 @@ def quantize_v2(data: torch.Tensor, *, out_type: OutType = "int8", min_calib_ran
     """Quantize float32 `data` for the calibrated range, by default for the range it has. Returns the integers and their range.
 
     ``auto`` is uint8 where the calibrated range has nothing negative, else int8. Data that is quantized already passes as it is.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> q, low, high = mx.nd.contrib.quantize_v2(mx.nd.array([-1, 0.5, 2]))
+    >>> q.asnumpy()
+    array([-64,  32, 127], dtype=int8)
+    >>> mx.nd.concat(low, high, dim=0).asnumpy()
+    array([-2.,  2.], dtype=float32)
     """
     check_types("_contrib_quantize_v2", (torch.float32, *EIGHT_BITS), data=data)
     if data.dtype in EIGHT_BITS:
@@ -83,6 +99,15 @@ def quantize_asym(data: torch.Tensor, *, min_calib_range: Optional[float] = None
     """Quantize `data` to uint8 so that its range, or the calibrated one, fills 0 to 255: ``data * scale + shift``, rounded.
 
     Returns the integers, the scale and the shift.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> q, scale, shift = mx.nd.contrib.quantize_asym(mx.nd.array([-1, 0, 4]))
+    >>> q.asnumpy()
+    array([  0,  51, 255], dtype=uint8)
+    >>> scale.asnumpy(), shift.asnumpy()
+    (array([51.], dtype=float32), array([51.], dtype=float32))
     """
     check_types("_contrib_quantize_asym", (torch.float32, *EIGHT_BITS), data=data)
     if data.dtype == torch.uint8:
@@ -100,7 +125,15 @@ _rules(quantize_asym, None, lambda attributes: torch.uint8)
 
 @op("_contrib_dequantize", no_gradient=True)
 def dequantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tensor, *, out_type: Literal["float32"] = "float32") -> torch.Tensor:
-    """The real numbers (float32) that int8 or uint8 `data` of the given range stands for."""
+    """The real numbers (float32) that int8 or uint8 `data` of the given range stands for.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> q, low, high = mx.nd.contrib.quantize_v2(mx.nd.array([-1, 0.5, 2]))
+    >>> mx.nd.contrib.dequantize(q, low, high).asnumpy()
+    array([-1.0039216,  0.5019608,  1.992157 ], dtype=float32)
+    """
     check_types("_contrib_dequantize", EIGHT_BITS, data=data)
     return Quantized(data, min_range, max_range).real()
 
@@ -111,7 +144,15 @@ _rules(dequantize, None, lambda attributes: torch.float32)
 @op("_contrib_requantize", num_outputs=3, no_gradient=True)
 def requantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tensor, *, out_type: OutType = "int8",
                min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None) -> Three:
-    """Turn int32 `data` into int8 or uint8, for the calibrated range or else for the one it has. Returns the integers and their range."""
+    """Turn int32 `data` into int8 or uint8, for the calibrated range or else for the one it has. Returns the integers and their range.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> sums = mx.nd.array([2 ** 30, -2 ** 29], dtype='int32')
+    >>> mx.nd.contrib.requantize(sums, mx.nd.array([-8]), mx.nd.array([8]))[0].asnumpy()
+    array([127, -64], dtype=int8)
+    """
     check_types("_contrib_requantize", (torch.int32,), data=data)
     unit = limit_of(min_range, max_range) / levels(torch.int32)
     given = calibrated(min_calib_range, max_calib_range, data)

@@ -65,6 +65,14 @@ def quantized_concat(*data: EightBits, dim, **attributes) -> Quantized:
     """Join `num_args` quantized arrays along `dim`; behind them stand their ranges, min and max of each.
 
     The result is uint8 if all arrays are, else int8, for the smallest range that holds all theirs.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> a, b = mx.nd.array([100], dtype='int8'), mx.nd.array([100], dtype='int8')
+    >>> one, two = mx.nd.array([1]), mx.nd.array([2])
+    >>> mx.nd.contrib.quantized_concat(a, b, -one, one, -two, two, num_args=2, dim=0)[0].asnumpy()
+    array([ 50, 100], dtype=int8)
     """
     dtype = _joined_type([a.values.dtype for a in data], attributes)
     low, high = torch.cat([a.low.reshape(1) for a in data]).min().reshape(1), torch.cat([a.high.reshape(1) for a in data]).max().reshape(1)

@@ -225,7 +225,15 @@ def _(in_shapes, out_shapes):
 
 @quantized_form(flatten, "_contrib_quantized_flatten")
 def quantized_flatten(data: EightBits) -> Quantized:
-    """`data` (N, ...) as (N, product of the rest); the range stays."""
+    """`data` (N, ...) as (N, product of the rest); the range stays.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> q, low, high = mx.nd.array([[[1, -2], [7, 5]]], dtype='int8'), mx.nd.array([-1]), mx.nd.array([1])
+    >>> mx.nd.contrib.quantized_flatten(q, low, high)[0].asnumpy()
+    array([[ 1, -2,  7,  5]], dtype=int8)
+    """
     return data.with_values(flatten.raw(data.values).clone())
 
 
