@@ -40,12 +40,6 @@ def test_foreach_values_and_gradients():
     assert grads == {"x": [[11, 19], [7, 10], [5, 7]], "s": [15, 40], "w": [43, 8]}
 
 
-def test_foreach_over_nothing_has_the_right_shape():
-    with mx.np_shape():
-        out = loop().eval(x=nd.zeros((0, 2)), s=nd.array([1, 2]), w=nd.array([2, 3]))
-    assert out[0].shape == (0, 2) and out[1].asnumpy().tolist() == [1, 2]
-
-
 def test_foreach_infers_shapes_and_types_of_what_the_body_uses():
     out, state = sym.contrib.foreach(lambda row, state: (sym.FullyConnected(row, num_hidden=4, name="fc"), state), sym.var("x"), sym.var("s"))
     assert out.list_arguments() == ["x", "s", "fc_weight", "fc_bias"]
@@ -153,69 +147,3 @@ def test_cond_json():
     assert node["attrs"] == {"cond_input_locs": "[0]", "else_input_locs": "[1, 3]", "num_args": "7", "num_outputs": "1", "then_input_locs": "[1, 2]"}
     assert [[n["name"] for n in g["nodes"]] for g in node["subgraphs"]] == [
         ["_lesser_scalar0_output", "identity0"], ["a", "_plusscalar0", "b", "_plusscalar1", "_mul1"], ["a", "_minusscalar0", "h_output", "_mul2"]]
-
-
-def test_dropout_in_a_loop_follows_the_mode():
-    out, _ = sym.contrib.foreach(lambda row, s: (sym.Dropout(row, p=0.5), s), sym.var("x"), sym.var("s"))
-    exe = out.bind(mx.cpu(), {"x": nd.ones((4, 50)), "s": nd.zeros((1,))})
-    assert exe.forward(is_train=False)[0].asnumpy().min() == 1
-    assert exe.forward(is_train=True)[0].asnumpy().min() == 0
-
-
-@pytest.mark.parametrize("make, error, match", [
-    (lambda x: sym.contrib.foreach(lambda r, s: (s, s), x, sym.var("s")), AssertionError, "each data array must take part"),
-    (lambda x: sym.contrib.foreach(lambda r, s: (r, r), x, sym.var("s")), AssertionError, "each state array must take part"),
-    (lambda x: sym.contrib.foreach(lambda r, s: (r, [s]), x, sym.var("s")), AssertionError, "the structure in which it receives them"),
-    (lambda x: sym.contrib.foreach(lambda r, s: (3, s), x, sym.var("s")), AssertionError, "output should be a Symbol.*received 3 of type int"),
-    (lambda x: sym.contrib.while_loop(lambda i: i, lambda i: (i, i), x), ValueError, "max_iterations should be specified"),
-    (lambda x: sym.contrib.while_loop(lambda i: i, lambda i: (i, [i, i]), x, 3), ValueError, "as many loop_vars as it receives, 1; received 2"),
-    (lambda x: sym.contrib.while_loop(lambda i, j: i, lambda i, j: (i, [i, i]), [x, sym.var("j")], 3), ValueError, "2-th loop_var"),
-    (lambda x: sym.contrib.cond(x, lambda: [x, x], lambda: x), ValueError, "both branches must have the same number of outputs, received 2 and 1"),
-])
-def test_mistakes(make, error, match):
-    with pytest.raises(error, match=match):
-        make(sym.var("x"))
-
-
-def test_mistakes_that_show_when_it_runs():
-    x = sym.var("x")
-    with pytest.raises(mx.MXNetError, match=r"_cond0: the condition must be a single value, received shape \(2,\)"):
-        sym.contrib.cond(x, lambda: x, lambda: x).eval(x=nd.ones((2,)))
-    with pytest.raises(mx.MXNetError, match="_foreach needs the graphs of its branches"):
-        mx.nd._internal._foreach(nd.ones((2,)), num_outputs=1, num_out_data=1, in_state_locs=(), in_data_locs=(0,), remain_locs=())
-    text = sym.contrib.cond(x, lambda: x, lambda: x).tojson().replace('"subgraphs"', '"graphs"')
-    with pytest.raises(mx.MXNetError, match="_cond has 3 subgraphs, the file holds 0"):
-        sym.load_json(text)
-
-
-def test_in_a_hybridized_block():
-    class Cumulative(mx.gluon.HybridBlock):
-        def hybrid_forward(self, F, x, s):
-            return F.contrib.foreach(lambda row, state: (row + state, row + state), x, s)[0]
-
-    block = Cumulative()
-    x, s = nd.array([[1.], [2.], [3.]]), nd.array([10.])
-    expected = [[11], [13], [16]]
-    assert block(x, s).asnumpy().tolist() == expected
-    block.hybridize()
-    assert block(x, s).asnumpy().tolist() == expected
-
-
-def test_rand_zipfian():
-    samples, true_count, count = sym.contrib.rand_zipfian(sym.var("x"), 4, 5)
-    got = sym.Group([samples, true_count, count]).eval(x=nd.array([3]))
-    assert got[0].dtype == np.int64 and got[0].shape == (4,) and got[0].asnumpy().max() < 5
-    np.testing.assert_allclose(got[1].asnumpy(), [0.49815515], rtol=1e-6)
-    classes = got[0].asnumpy().astype("float64")
-    np.testing.assert_allclose(got[2].asnumpy(), np.log((classes + 2) / (classes + 1)) / np.log(6) * 4, rtol=1e-9)
-
-
-def test_a_loop_over_numbers():
-    out, state = mx.sym.contrib.foreach(lambda x, y: (x * 2 + y, y + x), mx.sym.var("d"), mx.sym.var("s"))
-    both = mx.sym.Group([out, state])
-    assert both.infer_shape(d=(3,), s=(1,)) == ([(3,), (1,)], [(3, 1), (1,)], [])
-    executor = both.bind(mx.cpu(), {"d": mx.nd.array([1, 2, 3]), "s": mx.nd.array([10])}, args_grad={"d": mx.nd.zeros(3), "s": mx.nd.zeros(1)})
-    stacked, last = executor.forward(is_train=True)
-    assert stacked.asnumpy().tolist() == [[12], [15], [19]] and last.asnumpy().tolist() == [16]
-    executor.backward([mx.nd.ones((3, 1)), mx.nd.ones(1)])
-    assert executor.grad_dict["d"].asnumpy().tolist() == [5, 4, 3]

@@ -157,3 +157,14 @@ def test_the_number_of_inputs():
         RNN(data, parameters, state, mode="lstm", state_size=4, num_layers=1)
     with pytest.raises(MXNetError, match="RNN: `p` must be a number from 0 to 1, received 1.5"):
         RNN.parse({"mode": "gru", "state_size": 4, "num_layers": 1, "p": 1.5})
+
+
+def test_parts_of_recurrent_parameters_need_not_be_cut_where_torch_cuts_them():
+    from mxnet.ops.nn.rnn import rnn_of_parts
+    vector, x, state = torch.randn(21), torch.randn(4, 2, 2), torch.randn(1, 2, 3)
+    attributes = {"state_size": 3, "num_layers": 1, "mode": "rnn_tanh"}
+    whole = get("RNN").fn(x, vector, state, **attributes)
+    for parts in (vector.split([6, 9, 3, 3]), vector.split([10, 11])):
+        torch.testing.assert_close(rnn_of_parts(x, parts, state, **attributes), whole)
+    with pytest.raises(MXNetError, match="must have 21 elements"):
+        rnn_of_parts(x, vector.split([6, 15])[:1], state, **attributes)

@@ -1,0 +1,68 @@
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet.graph import lower
+from mxnet.graph.lower import call_attributes
+
+CPU = torch.device("cpu")
+
+
+def test_a_module_takes_the_variables_and_returns_a_tuple():
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    module = lower((a - b * 2)._outputs, False, CPU)
+    assert [n.name for n in module.graph.nodes if n.op == "placeholder"] == ["a", "b"]
+    found = module(torch.tensor([5.0]), torch.tensor([1.0]))
+    assert isinstance(found, tuple) and found[0].tolist() == [3]
+
+
+def test_nodes_know_what_they_came_from():
+    symbol = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc")
+    nodes = [n for n in lower(symbol._outputs, False, CPU).graph.nodes if n.op != "output"]
+    assert [n.meta["node"].name for n in nodes] == ["x", "fc_weight", "fc_bias", "fc"]
+
+
+@pytest.mark.parametrize("name, expected", [("lambda", "lambda_"), ("a.b/c", "a_b_c"), ("größe", "gr__e"), ("", "_")])
+def test_names_that_python_would_not_take(name, expected):
+    from mxnet.graph.lower import _identifier
+    assert _identifier(name) == expected
+
+
+def test_outputs_of_one_node_are_taken_apart_where_they_are_used():
+    parts = mx.sym.split(mx.sym.var("x"), num_outputs=3, axis=0)
+    x = torch.tensor([[1.0], [2.0], [3.0]])
+    module = lower((parts[2] - parts[0])._outputs, False, CPU)
+    assert module(x)[0].tolist() == [[2]]
+    assert len([n for n in module.graph.nodes if n.op == "call_function"]) == 4  # the operator, two of three outputs, and the difference
+
+
+def test_training_is_told_to_operators_that_ask():
+    dropout = mx.sym.Dropout(mx.sym.var("x"), p=0.5)
+    x = torch.ones(1000)
+    mx.random.seed(0)
+    assert lower(dropout._outputs, False, CPU)(x)[0].tolist() == [1] * 1000
+    assert set(lower(dropout._outputs, True, CPU)(x)[0].tolist()) == {0, 2}
+
+
+def test_sources_make_their_arrays_on_the_device_of_the_graph():
+    node = mx.sym.zeros((2,))._outputs[0][0]
+    assert call_attributes(node, False, torch.device("meta"))[node.op.wants_device] == torch.device("meta")
+    assert lower(mx.sym.ones((2,))._outputs, False, torch.device("meta"))()[0].device.type == "meta"
+    on_host = mx.sym.zeros((2,), ctx=mx.cpu())._outputs[0][0]
+    assert call_attributes(on_host, False, torch.device("meta"))[node.op.wants_device] == CPU
+
+
+def test_open_sizes_are_given():
+    symbol = mx.sym.zeros((0, 2)) + mx.sym.var("x")
+    source = next(n for n in symbol._nodes() if n.name.startswith("_zeros") or n.op is not None and not n.inputs)
+    module = lower(symbol._outputs, False, CPU, source_shapes={id(source): (3, 2)})
+    assert module(torch.ones(3, 2))[0].tolist() == [[1, 1]] * 3
+
+
+def test_groups_run_on_their_devices():
+    with mx.AttrScope(ctx_group="far"):
+        x = mx.sym.exp(mx.sym.var("x"), name="far")
+    near = mx.sym.negative(x, name="near")
+    module = lower(near._outputs, False, CPU, {"far": torch.device("meta")})
+    moves = [n for n in module.graph.nodes if n.op == "call_method"]
+    assert [(n.target, n.args[0].meta["node"].name, n.args[1]) for n in moves] == [("to", "far", CPU)]

@@ -1,0 +1,69 @@
+import pytest
+import torch
+
+from mxnet.ops import get, kernels
+from mxnet.ops.kernels import batch_norm as fused
+from residual import numbers
+
+
+def clear():
+    kernels.load.cache_clear()
+    kernels.function.cache_clear()
+
+
+@pytest.mark.skipif(kernels.load("batch_norm") is None, reason="no C++ compiler")
+@pytest.mark.parametrize("relu", [True, False])
+@pytest.mark.parametrize("residual", [True, False])
+@pytest.mark.parametrize("fix_gamma", [True, False])
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-4), (torch.bfloat16, 5e-2)])
+def test_the_kernel_computes_what_torch_does(relu, residual, fix_gamma, dtype, tolerance, monkeypatch):
+    if residual and not relu:
+        residual = False
+    results = []
+    for limit in (0, 1 << 40):
+        monkeypatch.setattr(fused, "_WORTHWHILE", limit)
+        # Sizes that no vector and no block of rows divides, and a mean far from zero.
+        x, extra = ((numbers(3, 19, 7, 9, seed=s) + 10 * (s == 0)).to(dtype).contiguous(memory_format=torch.channels_last).requires_grad_()
+                    for s in (0, 1))
+        gamma, beta = (numbers(19, seed=s).requires_grad_() for s in (2, 3))
+        mean, var = torch.zeros(19), torch.ones(19)
+        out = fused.batch_norm(x, gamma, beta, mean, var, *((extra,) if residual else ()), relu=relu, training=True, eps=1e-3, momentum=0.8,
+                               fix_gamma=fix_gamma)
+        out.backward(numbers(3, 19, 7, 9, seed=4).to(dtype))
+        results.append([out, x.grad, beta.grad, mean, var, *([] if fix_gamma else [gamma.grad]), *([extra.grad] if residual else [])])
+    for k, t in zip(*results):
+        assert k.dtype is t.dtype
+        wrong = (k.float() - t.float()).abs() > tolerance * t.detach().float().abs().max()
+        # In half precision a sum near zero falls on either side of the rectifier's kink.
+        assert wrong.float().mean() <= (0.06 if dtype is torch.bfloat16 else 0)
+
+
+def test_without_a_compiler_torch_computes(monkeypatch, tmp_path):
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    monkeypatch.setenv("CXX", "/nonexistent/compiler")
+    clear()
+    try:
+        assert kernels.load("batch_norm") is None
+        monkeypatch.setattr(fused, "_WORTHWHILE", 0)
+        x = numbers(2, 3, 4, 4, seed=0).contiguous(memory_format=torch.channels_last)
+        out = fused.batch_norm(x, torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), training=True, relu=True)
+        expected = torch.relu(get("BatchNorm").fn(x, torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), training=True))
+        torch.testing.assert_close(out, expected)
+    finally:
+        clear()
+
+
+def test_a_kernel_is_compiled_once(monkeypatch, tmp_path):
+    if kernels.load("batch_norm") is None:
+        pytest.skip("no C++ compiler")
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    clear()
+    try:
+        kernels.load("batch_norm")
+        made, = (tmp_path / "kernels").iterdir()
+        before = made.stat().st_mtime_ns
+        clear()
+        kernels.load("batch_norm")
+        assert [p.stat().st_mtime_ns for p in (tmp_path / "kernels").iterdir()] == [before]
+    finally:
+        clear()
