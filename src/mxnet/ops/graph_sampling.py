@@ -26,7 +26,6 @@ def getnnz(data, *, axis: Optional[int] = None):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 0, 0]]).tostype("csr")
     >>> mx.nd.contrib.getnnz(graph).asnumpy(), mx.nd.contrib.getnnz(graph, axis=1).asnumpy()
     (array([3]), array([2, 1, 0]))
@@ -45,7 +44,6 @@ def edge_id(data, u, v):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 0, 0]]).tostype("csr")
     >>> mx.nd.contrib.edge_id(graph, mx.nd.array([0, 1]), mx.nd.array([2, 1])).asnumpy()
     array([ 2., -1.], dtype=float32)
@@ -64,7 +62,6 @@ def dgl_adjacency(data):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 0, 0]]).tostype("csr")
     >>> mx.nd.contrib.dgl_adjacency(graph).asnumpy()
     array([[0., 1., 1.],
@@ -88,7 +85,6 @@ def dgl_subgraph(graph, *data, num_args: int = 2, return_mapping: bool):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 4, 0]], dtype="int64").tostype("csr")     # edges 1 to 4
     >>> new, old = mx.nd.contrib.dgl_subgraph(graph, mx.nd.array([1, 2], dtype="int64"), return_mapping=True)
     >>> old.asnumpy()
@@ -112,7 +108,6 @@ def dgl_graph_compact(*graph_data, num_args: int = 2, return_mapping: bool, grap
 
     Example
     -------
-    >>> import mxnet as mx
     >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 4, 0]], dtype="int64").tostype("csr")     # edges 1 to 4
     >>> one = mx.nd.array([1], dtype="int64")
     >>> vertices, edges, _ = mx.nd.contrib.dgl_csr_neighbor_uniform_sample(graph, one, num_args=2, num_neighbor=2, max_num_vertices=5)
@@ -138,7 +133,6 @@ def dgl_csr_neighbor_uniform_sample(csr_matrix, *seed_arrays, num_args: int = 2,
 
     Example
     -------
-    >>> import mxnet as mx
     >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 4, 0]], dtype="int64").tostype("csr")     # edges 1 to 4
     >>> one = mx.nd.array([1], dtype="int64")                # its only neighbour is vertex 0, so nothing is left to chance
     >>> vertices, edges, hops = mx.nd.contrib.dgl_csr_neighbor_uniform_sample(graph, one, num_args=2, num_neighbor=2, max_num_vertices=4)
@@ -162,7 +156,6 @@ def dgl_csr_neighbor_non_uniform_sample(csr_matrix, probability, *seed_arrays, n
 
     Example
     -------
-    >>> import mxnet as mx
     >>> graph = mx.nd.array([[0, 1, 2], [3, 0, 0], [0, 4, 0]], dtype="int64").tostype("csr")     # edges 1 to 4
     >>> zero, chances = mx.nd.array([0], dtype="int64"), mx.nd.array([1, 0, 1])     # vertex 1 never joins
     >>> sample = mx.nd.contrib.dgl_csr_neighbor_non_uniform_sample

@@ -56,7 +56,6 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = Fal
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[1, 2, 3], [4, 5, 6]])
     >>> mx.nd.SequenceMask(x, mx.nd.array([1, 2]), use_sequence_length=True, value=-1, axis=1).asnumpy()
     array([[ 1., -1., -1.],
@@ -86,7 +85,6 @@ def sequence_last(data, sequence_length=None, *, use_sequence_length: bool = Fal
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[1, 2, 3], [4, 5, 6]])
     >>> mx.nd.SequenceLast(x, mx.nd.array([1, 2]), use_sequence_length=True, axis=1).asnumpy()
     array([1., 5.], dtype=float32)
@@ -112,7 +110,6 @@ def sequence_reverse(data, sequence_length=None, *, use_sequence_length: bool = 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[1, 4], [2, 5], [3, 6]])           # two sequences, in columns
     >>> mx.nd.SequenceReverse(x, mx.nd.array([2, 3]), use_sequence_length=True).asnumpy()
     array([[2., 6.],

@@ -12,7 +12,6 @@ def cast_storage(data, *, stype: Literal["default", "csr", "row_sparse"]):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.cast_storage(mx.nd.array([[0, 0], [3, 4]]), "row_sparse")
     >>> x.stype, x.indices.asnumpy(), x.data.asnumpy()
     ('row_sparse', array([1]), array([[3., 4.]], dtype=float32))
@@ -26,7 +25,6 @@ def sparse_retain(data, indices):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]]).tostype("row_sparse")
     >>> mx.nd.sparse.retain(x, mx.nd.array([0, 2])).asnumpy()
     array([[1., 2.],

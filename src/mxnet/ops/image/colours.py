@@ -74,7 +74,6 @@ def random_brightness(data, *, min_factor: float, max_factor: float):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.array([[[10, 100, 200]]], dtype="uint8")
     >>> mx.nd.image.random_brightness(image, min_factor=2, max_factor=2).asnumpy()      # leaves one factor to draw
     array([[[ 20, 200, 255]]], dtype=uint8)
@@ -95,7 +94,6 @@ def random_contrast(data, *, min_factor: float, max_factor: float):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.array([[[100], [120]]])                # two gray pixels
     >>> mx.nd.image.random_contrast(image, min_factor=2, max_factor=2).asnumpy().ravel()
     array([ 90., 130.], dtype=float32)
@@ -118,7 +116,6 @@ def random_saturation(data, *, min_factor: float, max_factor: float):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.array([[[200, 50, 100]]], dtype="uint8")
     >>> mx.nd.image.random_saturation(image, min_factor=0, max_factor=0).asnumpy()      # no colour is left
     array([[[11, 11, 11]]], dtype=uint8)
@@ -139,7 +136,6 @@ def random_hue(data, *, min_factor: float, max_factor: float):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> red = mx.nd.array([[[255, 0, 0]]], dtype="uint8")
     >>> mx.nd.image.random_hue(red, min_factor=0.5, max_factor=0.5).asnumpy()           # half a circle on is cyan
     array([[[  0, 255, 255]]], dtype=uint8)
@@ -157,7 +153,6 @@ def random_color_jitter(data, *, brightness: float, contrast: float, saturation:
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.array([[[100, 50, 0]]])
     >>> found = mx.nd.image.random_color_jitter(image, brightness=0.5, contrast=0, saturation=0, hue=0).asnumpy()
     >>> bool(50 <= found[0, 0, 0] <= 150), bool(found[0, 0, 0] == 2 * found[0, 0, 1])
@@ -199,7 +194,6 @@ def adjust_lighting(data, *, alpha: Floats):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.zeros((1, 1, 3)) + 100
     >>> mx.nd.image.adjust_lighting(image, alpha=(-1, 0, 0)).asnumpy().round(1)         # the first one is brightness
     array([[[131.5, 132.2, 132.4]]], dtype=float32)
@@ -216,7 +210,6 @@ def random_lighting(data, *, alpha_std: float = 0.05):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.zeros((2, 2, 3)) + 100
     >>> shift = mx.nd.image.random_lighting(image, alpha_std=0.1) - image
     >>> bool((shift == shift[0, 0]).min())                   # all pixels are shifted alike

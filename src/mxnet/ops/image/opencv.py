@@ -45,7 +45,6 @@ def cvimdecode(buf, *, flag: AtLeast0 = 1, to_rgb: bool = True):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> buf = mx.nd.array(list(b"P6 1 1 255 " + bytes([255, 128, 0])), dtype="uint8")    # a file in the PPM format: one orange pixel
     >>> mx.image.imdecode(buf).asnumpy()
     array([[[255, 128,   0]]], dtype=uint8)
@@ -66,7 +65,6 @@ def cvimread(*, filename: str, flag: int = 1, to_rgb: bool = True, device: Devic
 
     Example
     -------
-    >>> import mxnet as mx
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "orange.ppm")
@@ -113,7 +111,6 @@ def cvimresize(src, *, w: int, h: int, interp: int = 1):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.image.imresize(mx.nd.array([[[0], [4]]]), w=4, h=1).asnumpy().ravel()
     array([0., 1., 3., 4.], dtype=float32)
     """
@@ -144,7 +141,6 @@ def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type:
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.image.copyMakeBorder(mx.nd.array([[[7]]]), top=0, bot=1, left=1, right=1, value=5)[:, :, 0].asnumpy()
     array([[5., 7., 5.],
            [5., 5., 5.]], dtype=float32)

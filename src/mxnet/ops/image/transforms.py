@@ -23,7 +23,6 @@ def to_tensor(data):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.array([[[255, 0, 51]]], dtype="uint8")         # one pixel
     >>> mx.nd.image.to_tensor(image).asnumpy()
     array([[[1. ]],
@@ -62,7 +61,6 @@ def normalize(data, *, mean: Floats = (0.0, 0.0, 0.0, 0.0), std: Floats = (1.0, 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.ones((3, 1, 1))
     >>> mx.nd.image.normalize(x, mean=(0, 1, 2), std=(1, 2, 4)).asnumpy().ravel()
     array([ 1.  ,  0.  , -0.25], dtype=float32)
@@ -113,7 +111,6 @@ def resize(data, *, size: Shape = (), keep_ratio: bool = False, interp: int = 1)
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.zeros((20, 40, 3), dtype="uint8")
     >>> mx.nd.image.resize(image, size=(8, 6)).shape, mx.nd.image.resize(image, size=10, keep_ratio=True).shape
     ((6, 8, 3), (10, 20, 3))
@@ -152,7 +149,6 @@ def crop(data, *, x: int, y: int, width: int, height: int):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.arange(12).reshape((3, 4, 1))
     >>> mx.nd.image.crop(image, x=1, y=0, width=2, height=3)[:, :, 0].asnumpy()
     array([[ 1.,  2.],
@@ -175,7 +171,6 @@ def flip_left_right(data):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.array([[1, 2], [3, 4]]).reshape((2, 2, 1))
     >>> mx.nd.image.flip_left_right(image)[:, :, 0].asnumpy()
     array([[2., 1.],
@@ -191,7 +186,6 @@ def flip_top_bottom(data):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.array([[1, 2], [3, 4]]).reshape((2, 2, 1))
     >>> mx.nd.image.flip_top_bottom(image)[:, :, 0].asnumpy()
     array([[3., 4.],
@@ -214,7 +208,6 @@ def random_flip_left_right(data):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.array([1, 2]).reshape((1, 2, 1))
     >>> seen = {tuple(mx.nd.image.random_flip_left_right(image).asnumpy().ravel().tolist()) for _ in range(50)}
     >>> sorted(seen)
@@ -230,7 +223,6 @@ def random_flip_top_bottom(data):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> image = mx.nd.array([1, 2]).reshape((2, 1, 1))
     >>> seen = {tuple(mx.nd.image.random_flip_top_bottom(image).asnumpy().ravel().tolist()) for _ in range(50)}
     >>> sorted(seen)

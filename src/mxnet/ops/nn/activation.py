@@ -21,7 +21,6 @@ def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsi
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.Activation(mx.nd.array([-1, 0, 2]), act_type="relu").asnumpy()
     array([0., 0., 2.], dtype=float32)
     """
@@ -34,7 +33,6 @@ def quantized_act(data: EightBits, *, act_type) -> Quantized:
 
     Example
     -------
-    >>> import mxnet as mx
     >>> q, low, high = mx.nd.array([1, -2, 7], dtype='int8'), mx.nd.array([-1]), mx.nd.array([1])
     >>> mx.nd.contrib.quantized_act(q, low, high, act_type='relu')[0].asnumpy()
     array([1, 0, 7], dtype=int8)
@@ -50,7 +48,6 @@ def hard_sigmoid(data, *, alpha: float = 0.2, beta: float = 0.5):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.hard_sigmoid(mx.nd.array([-4, -1, 0, 4])).asnumpy()
     array([0. , 0.3, 0.5, 1. ], dtype=float32)
     """
@@ -108,7 +105,6 @@ def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "p
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[-2, 2], [-4, 4]])
     >>> mx.nd.LeakyReLU(x, act_type="leaky", slope=0.5).asnumpy()
     array([[-1.,  2.],

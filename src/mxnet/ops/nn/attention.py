@@ -19,7 +19,6 @@ def div_sqrt_dim(data):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.contrib.div_sqrt_dim(mx.nd.ones((1, 4))).asnumpy()
     array([[0.5, 0.5, 0.5, 0.5]], dtype=float32)
     """
@@ -58,7 +57,6 @@ def interleaved_matmul_selfatt_qk(queries_keys_values, *, heads: int):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[[1, 10, 5]], [[2, 20, 6]]])       # two steps, one head of size 1: query, key, value
     >>> mx.nd.contrib.interleaved_matmul_selfatt_qk(x, heads=1).asnumpy()
     array([[[10., 20.],
@@ -80,7 +78,6 @@ def interleaved_matmul_selfatt_valatt(queries_keys_values, attention, *, heads: 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[[1, 10, 5]], [[2, 20, 6]]])       # two steps, one head of size 1: query, key, value
     >>> each_other = mx.nd.array([[[0, 1], [1, 0]]])
     >>> mx.nd.contrib.interleaved_matmul_selfatt_valatt(x, each_other, heads=1).asnumpy()
@@ -109,7 +106,6 @@ def interleaved_matmul_encdec_qk(queries, keys_values, *, heads: int):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> queries, keys_values = mx.nd.array([[[3]]]), mx.nd.array([[[10, 5]], [[20, 6]]])
     >>> mx.nd.contrib.interleaved_matmul_encdec_qk(queries, keys_values, heads=1).asnumpy()
     array([[[30., 60.]]], dtype=float32)
@@ -130,7 +126,6 @@ def interleaved_matmul_encdec_valatt(keys_values, attention, *, heads: int):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> keys_values = mx.nd.array([[[10, 5]], [[20, 6]]])
     >>> half_of_each = mx.nd.array([[[0.5, 0.5]]])
     >>> mx.nd.contrib.interleaved_matmul_encdec_valatt(keys_values, half_of_each, heads=1).asnumpy()

@@ -12,7 +12,6 @@ def quadratic(data, *, a: float = 0.0, b: float = 0.0, c: float = 0.0):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.contrib.quadratic(mx.nd.array([0, 1, 2]), a=1, b=10, c=100).asnumpy()
     array([100., 111., 124.], dtype=float32)
     """
@@ -29,7 +28,6 @@ def round_ste(data):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([-1.5, 0.4])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -47,7 +45,6 @@ def sign_ste(data):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([-1.5, 0.4])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -71,7 +68,6 @@ def gradient_multiplier(data, *, scalar: float = 1.0, is_int: bool = True):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.ones(2)
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -102,7 +98,6 @@ def count_sketch(data, h, s, *, out_dim: int, processing_batch_size: int = 32):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, h, s = mx.nd.array([[1, 5, 3]]), mx.nd.array([[0, 1, 0]]), mx.nd.array([[1, 1, -1]])
     >>> mx.nd.contrib.count_sketch(x, h, s, out_dim=2).asnumpy()
     array([[-2.,  5.]], dtype=float32)
@@ -133,7 +128,6 @@ def fft(data, *, compute_size: int = 128):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.contrib.fft(mx.nd.array([[0, 1, 0, 0]])).asnumpy()
     array([[ 1.,  0.,  0., -1., -1.,  0.,  0.,  1.]], dtype=float32)
     """
@@ -153,7 +147,6 @@ def ifft(data, *, compute_size: int = 128):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[1, 2, 3, 4]])
     >>> (mx.nd.contrib.ifft(mx.nd.contrib.fft(x)) / 4).asnumpy()
     array([[1., 2., 3., 4.]], dtype=float32)
@@ -201,7 +194,6 @@ def hawkes_log_likelihood(lda, alpha, beta, state, lags, marks, valid_length, ma
 
     Example
     -------
-    >>> import mxnet as mx
     >>> rate, none = mx.nd.array([[0.5]]), mx.nd.zeros(1)   # without excitation: a Poisson process, 2 * log(rate) - rate * 6
     >>> lags, marks, two = mx.nd.array([[1, 1]]), mx.nd.zeros((1, 2), dtype="int32"), mx.nd.array([2])
     >>> score, _ = mx.nd.contrib.hawkesll(rate, none, none + 1, mx.nd.zeros((1, 1)), lags, marks, two, mx.nd.array([6]))

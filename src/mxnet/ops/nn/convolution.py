@@ -46,7 +46,6 @@ def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), d
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, w = mx.nd.ones((1, 1, 4, 4)), mx.nd.ones((2, 1, 3, 3))
     >>> mx.nd.Convolution(x, w, kernel=(3, 3), num_filter=2, no_bias=True).shape
     (1, 2, 2, 2)
@@ -136,7 +135,6 @@ def quantized_conv(data: EightBits, weight: Int8, bias: Int8 = None, **attribute
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, w = mx.nd.array([[[1, -2, 5]]], dtype='int8'), mx.nd.array([[[3, 4]]], dtype='int8')
     >>> low, high = mx.nd.array([-1]), mx.nd.array([1])
     >>> out, *ends = mx.nd.contrib.quantized_conv(x, w, low, high, low, high, kernel=(2,), num_filter=1, no_bias=True)
@@ -188,7 +186,6 @@ def deconvolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (),
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, w = mx.nd.ones((1, 1, 2, 2)), mx.nd.ones((1, 3, 2, 2))
     >>> mx.nd.Deconvolution(x, w, kernel=(2, 2), stride=(2, 2), num_filter=3).shape
     (1, 3, 4, 4)

@@ -28,7 +28,6 @@ def ctc_loss(data, label, data_lengths=None, label_lengths=None, *, use_data_len
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.zeros((2, 1, 3))      # 9 equally likely paths, of which blank-1, 1-blank and 1-1 spell the label
     >>> mx.nd.exp(-mx.nd.CTCLoss(x, mx.nd.array([[1, 0]]))).asnumpy().round(3)
     array([0.333], dtype=float32)

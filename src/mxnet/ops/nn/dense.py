@@ -25,7 +25,6 @@ def fully_connected(data, weight, bias=None, *, num_hidden: AtLeast1, no_bias: b
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, w = mx.nd.ones((2, 3)), mx.nd.ones((4, 3))
     >>> mx.nd.FullyConnected(x, w, num_hidden=4, no_bias=True).shape
     (2, 4)
@@ -72,7 +71,6 @@ def quantized_fully_connected(data: EightBits, weight: Int8, bias: Int8 = None, 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, w = mx.nd.array([[1, -2]], dtype='int8'), mx.nd.array([[3, 4]], dtype='int8')
     >>> low, high = mx.nd.array([-1]), mx.nd.array([1])
     >>> out, *ends = mx.nd.contrib.quantized_fully_connected(x, w, low, high, low, high, num_hidden=1, no_bias=True)

@@ -25,7 +25,6 @@ def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "t
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.ones(100)
     >>> with mx.autograd.train_mode():
     ...     y = mx.nd.Dropout(x, p=0.75)

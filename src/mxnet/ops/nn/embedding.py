@@ -20,7 +20,6 @@ def _lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Types = "f
 
     Example
     -------
-    >>> import mxnet as mx
     >>> table = mx.nd.array([[0, 1], [2, 3], [4, 5]])
     >>> mx.nd.Embedding(mx.nd.array([2, 0]), table, input_dim=3, output_dim=2).asnumpy()
     array([[4., 5.],
@@ -52,7 +51,6 @@ def _sparse_lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Typ
 
     Example
     -------
-    >>> import mxnet as mx
     >>> table = mx.nd.ones((1000, 2))
     >>> table.attach_grad(stype="row_sparse")
     >>> with mx.autograd.record():
@@ -77,7 +75,6 @@ def quantized_embedding(data: torch.Tensor, weight: Int8, *, input_dim, output_d
 
     Example
     -------
-    >>> import mxnet as mx
     >>> q, low, high = mx.nd.array([[1, 2], [3, 4]], dtype='int8'), mx.nd.array([-1]), mx.nd.array([1])
     >>> mx.nd.contrib.quantized_embedding(mx.nd.array([1, 0]), q, low, high, input_dim=2, output_dim=2)[0].asnumpy()
     array([[3, 4],

@@ -92,7 +92,6 @@ def batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3,
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, one, zero = mx.nd.array([[1, 2], [3, 6]]), mx.nd.ones(2), mx.nd.zeros(2)
     >>> with mx.autograd.train_mode():
     ...     mx.nd.BatchNorm(x, one, zero, zero.copy(), one.copy(), eps=0).asnumpy()
@@ -111,7 +110,6 @@ def batch_norm_with_relu(data, gamma, beta, moving_mean, moving_var, *, eps: flo
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, one, zero = mx.nd.array([[1, 2], [3, 6]]), mx.nd.ones(2), mx.nd.zeros(2)
     >>> with mx.autograd.train_mode():
     ...     mx.nd.contrib.BatchNormWithReLU(x, one, zero, zero.copy(), one.copy(), eps=0).asnumpy()
@@ -130,7 +128,6 @@ def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, one, zero = mx.nd.array([[1, 2], [3, 6]]), mx.nd.ones(2), mx.nd.zeros(2)
     >>> with mx.autograd.train_mode():
     ...     _, mean, var = mx.nd.BatchNorm_v1(x, one, zero, zero.copy(), one.copy(), output_mean_var=True)
@@ -151,7 +148,6 @@ def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, one, zero = mx.nd.array([[1, 2], [3, 6]]), mx.nd.ones(2), mx.nd.zeros(2)
     >>> with mx.autograd.train_mode():
     ...     mx.nd.contrib.SyncBatchNorm(x, one, zero, zero.copy(), one.copy(), eps=0, key="bn1").asnumpy()
@@ -178,7 +174,6 @@ def quantized_batch_norm(data: EightBits, gamma: torch.Tensor, beta: torch.Tenso
 
     Example
     -------
-    >>> import mxnet as mx
     >>> q, low, high = mx.nd.array([[10], [-20]], dtype='int8'), mx.nd.array([-1]), mx.nd.array([1])
     >>> zero, one = mx.nd.zeros(1), mx.nd.ones(1)
     >>> out, *ends = mx.nd.contrib.quantized_batch_norm(q, one * 2, zero, zero, one, low, high, min_calib_range=-1, max_calib_range=1)
@@ -219,7 +214,6 @@ def layer_norm(data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output_m
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.LayerNorm(mx.nd.array([[1, 3]]), mx.nd.ones(2), mx.nd.zeros(2), eps=0).asnumpy()
     array([[-1.,  1.]], dtype=float32)
     """
@@ -255,7 +249,6 @@ def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, out
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[[1], [3], [10], [30]]])           # four channels in two groups
     >>> mx.nd.GroupNorm(x, mx.nd.ones(2), mx.nd.array([0, 5]), num_groups=2, eps=0).asnumpy().ravel()
     array([-1.,  1.,  4.,  6.], dtype=float32)
@@ -296,7 +289,6 @@ def instance_norm(data, gamma, beta, *, eps: float = 1e-3):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[[1, 3], [10, 30]]])
     >>> mx.nd.InstanceNorm(x, mx.nd.ones(2), mx.nd.array([0, 5]), eps=0).asnumpy()
     array([[[-1.,  1.],
@@ -335,7 +327,6 @@ def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "inst
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.L2Normalization(mx.nd.array([[3, 4], [0, 2]])).asnumpy()
     array([[0.6, 0.8],
            [0. , 1. ]], dtype=float32)
@@ -361,7 +352,6 @@ def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, ns
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.LRN(mx.nd.array([[1, 0, 2, 0]]), alpha=3, beta=1, knorm=1, nsize=3).asnumpy()
     array([[0.5, 0. , 0.4, 0. ]], dtype=float32)
     """

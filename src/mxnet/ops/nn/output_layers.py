@@ -42,7 +42,6 @@ def softmax_output(data, label, *, grad_scale: float = 1.0, ignore_label: float 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[0, 0]])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -147,7 +146,6 @@ def _regression(name, aliases, predict, residual, doc, shown, sent):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, label = mx.nd.array([[0, 2]]), mx.nd.array([[0.5, 0]])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -195,7 +193,6 @@ def svm_output(data, label, *, margin: float = 1.0, regularization_coefficient: 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> scores = mx.nd.array([[0.5, 0.2, -3]])              # only class 2 keeps its distance of 1
     >>> scores.attach_grad()
     >>> with mx.autograd.record():
@@ -244,7 +241,6 @@ def make_loss_output(data, *, grad_scale: float = 1.0, valid_thresh: float = 0.0
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([1, 2])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -279,7 +275,6 @@ def identity_attach_kl_sparse_reg(data, moving_avg, *, sparseness_target: Fracti
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, average = mx.nd.array([[0.1, 0.5]]), mx.nd.zeros(2)
     >>> x.attach_grad()
     >>> with mx.autograd.record():

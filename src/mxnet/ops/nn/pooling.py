@@ -117,7 +117,6 @@ def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[[1, 5, 2, 4]]])
     >>> mx.nd.Pooling(x, kernel=(2,), stride=(2,), pool_type="max").asnumpy()
     array([[[5., 4.]]], dtype=float32)
@@ -194,7 +193,6 @@ def quantized_pooling(data: EightBits, *, pool_type, **attributes) -> Quantized:
 
     Example
     -------
-    >>> import mxnet as mx
     >>> q, low, high = mx.nd.array([[[1, -2, 7, 5]]], dtype='int8'), mx.nd.array([-1]), mx.nd.array([1])
     >>> mx.nd.contrib.quantized_pooling(q, low, high, kernel=(2,), stride=(2,))[0].asnumpy()
     array([[[1, 7]]], dtype=int8)
@@ -220,7 +218,6 @@ def pooling_v1(data, *, kernel: Shape = (), pool_type: Literal["avg", "max", "su
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = -mx.nd.ones((1, 1, 2, 2))
     >>> mx.nd.Pooling_v1(x, kernel=(2, 2), stride=(2, 2), pad=(1, 1), pool_type="max").asnumpy().ravel()
     array([0., 0., 0., 0.], dtype=float32)

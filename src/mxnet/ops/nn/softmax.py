@@ -51,7 +51,6 @@ def softmax(data, length=None, *, axis: int = -1, temperature: Optional[float] =
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.softmax(mx.nd.array([[1, 1], [0, 0]])).asnumpy()
     array([[0.5, 0.5],
            [0.5, 0.5]], dtype=float32)
@@ -84,7 +83,6 @@ def log_softmax(data, *, axis: int = -1, temperature: Optional[float] = None, dt
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.log_softmax(mx.nd.array([[0, 1000]])).asnumpy()
     array([[-1000.,     0.]], dtype=float32)
     >>> mx.nd.log(mx.nd.softmax(mx.nd.array([[0, 1000]]))).asnumpy()
@@ -105,7 +103,6 @@ def softmin(data, *, axis: int = -1, temperature: Optional[float] = None, dtype:
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.softmin(mx.nd.array([[0, 1, 1000]])).asnumpy().round(2)
     array([[0.73, 0.27, 0.  ]], dtype=float32)
     """
@@ -146,7 +143,6 @@ def softmax_activation(data, *, mode: Literal["channel", "instance"] = "instance
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.zeros((1, 4, 2))
     >>> mx.nd.SoftmaxActivation(x).asnumpy()[0, 0], mx.nd.SoftmaxActivation(x, mode="channel").asnumpy()[0, 0]
     (array([0.5, 0.5], dtype=float32), array([0.25, 0.25], dtype=float32))
@@ -162,7 +158,6 @@ def softmax_cross_entropy(data, label):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, label = mx.nd.log(mx.nd.array([[0.5, 0.5], [0.25, 0.75]])), mx.nd.array([0, 0])
     >>> mx.nd.exp(-mx.nd.softmax_cross_entropy(x, label)).asnumpy()      # 0.5 * 0.25
     array([0.125], dtype=float32)

@@ -17,7 +17,6 @@ def multi_sum_sq(*data, num_arrays: int):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.multi_sum_sq(mx.nd.array([3, 4]), mx.nd.ones((2, 3)), num_arrays=2).asnumpy().round(3)
     array([25.,  6.], dtype=float32)
     """
@@ -44,7 +43,6 @@ def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: float, eps: float
 
     Example
     -------
-    >>> import mxnet as mx
     >>> lrs, weights, grads, none = mx.nd.ones(2), mx.nd.array([100, 0]), mx.nd.array([25, 25]), mx.nd.zeros(2)
     >>> mx.nd.multi_lars(lrs, weights, grads, none, eta=0.25, eps=0).asnumpy()
     array([0.5, 1. ], dtype=float32)
@@ -82,7 +80,6 @@ def all_finite(data, *, init_output: bool = True):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.all_finite(mx.nd.array([1, 2])).asnumpy(), mx.nd.all_finite(mx.nd.array([1, float("inf")])).asnumpy()
     (array([1.], dtype=float32), array([0.], dtype=float32))
     """
@@ -100,7 +97,6 @@ def multi_all_finite(*data, num_arrays: int = 1, init_output: bool = True):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.multi_all_finite(mx.nd.ones(2), mx.nd.array([float("nan")]), num_arrays=2).asnumpy()
     array([0.], dtype=float32)
     """
@@ -133,7 +129,6 @@ def reset_arrays(*data, num_arrays: int):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, y = mx.nd.ones(2), mx.nd.ones((1, 2))
     >>> mx.nd.reset_arrays(x, y, num_arrays=2)
     []

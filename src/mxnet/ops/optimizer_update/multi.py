@@ -81,7 +81,6 @@ def multi_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0,
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, v, g = mx.nd.ones(1), mx.nd.ones(2), mx.nd.ones(2)
     >>> found = mx.nd.multi_sgd_update(w, g[:1], v, g, lrs=(0.5, 0.25), wds=(0, 0), num_weights=2, out=[w, v])
     >>> w.asnumpy(), v.asnumpy()
@@ -105,7 +104,6 @@ def multi_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0,
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, v, g, mom = mx.nd.ones(1), mx.nd.ones(1), mx.nd.ones(1), mx.nd.ones(1)
     >>> new = mx.nd.multi_sgd_mom_update(w, g, mom, v, g, mx.nd.zeros(1), lrs=(0.5, 0.5), wds=(0, 0), momentum=0.25, num_weights=2)
     >>> new[0].asnumpy(), mom.asnumpy(), new[1].asnumpy()
@@ -129,7 +127,6 @@ def multi_mp_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, w32 = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1)
     >>> w = mx.nd.multi_mp_sgd_update(w, w.copy(), w32, lrs=(2 ** -12,), wds=(0,), num_weights=1)
     >>> w.asnumpy(), w32.asnumpy()
@@ -154,7 +151,6 @@ def multi_mp_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, mom, w32 = mx.nd.ones(1, dtype="float16"), mx.nd.zeros(1), mx.nd.ones(1)
     >>> w = mx.nd.multi_mp_sgd_mom_update(w, w.copy(), mom, w32, lrs=(2 ** -12,), wds=(0,), num_weights=1)
     >>> w.asnumpy(), w32.asnumpy()
@@ -188,7 +184,6 @@ def preloaded_multi_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, v, g, lrs = mx.nd.ones(1), mx.nd.ones(2), mx.nd.ones(2), mx.nd.array([0.5, 0.25])
     >>> new = mx.nd.preloaded_multi_sgd_update(w, g[:1], v, g, lrs, mx.nd.zeros(2), num_weights=2)
     >>> new[0].asnumpy(), new[1].asnumpy()
@@ -210,7 +205,6 @@ def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: f
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, mom, lrs = mx.nd.ones(1), mx.nd.ones(1), mx.nd.array([0.5])
     >>> mx.nd.preloaded_multi_sgd_mom_update(w, w.copy(), mom, lrs, mx.nd.zeros(1), momentum=0.25, num_weights=1).asnumpy(), mom.asnumpy()
     (array([0.75], dtype=float32), array([-0.25], dtype=float32))
@@ -231,7 +225,6 @@ def preloaded_multi_mp_sgd_update(*data, rescale_grad: float = 1.0, clip_gradien
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, w32, lrs = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1), mx.nd.array([2 ** -12])
     >>> mx.nd.preloaded_multi_mp_sgd_update(w, w.copy(), w32, lrs, mx.nd.zeros(1), num_weights=1).asnumpy(), w32.asnumpy()
     (array([1.], dtype=float16), array([0.99975586], dtype=float32))
@@ -253,7 +246,6 @@ def preloaded_multi_mp_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, mom, w32, lrs = mx.nd.ones(1, dtype="float16"), mx.nd.zeros(1), mx.nd.ones(1), mx.nd.array([2 ** -12])
     >>> mx.nd.preloaded_multi_mp_sgd_mom_update(w, w.copy(), mom, w32, lrs, mx.nd.zeros(1), num_weights=1).asnumpy(), w32.asnumpy()
     (array([1.], dtype=float16), array([0.99975586], dtype=float32))
@@ -277,7 +269,6 @@ def multi_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.
 
     Example
     -------
-    >>> import mxnet as mx
     >>> weights, grads = [mx.nd.ones(1), mx.nd.ones(1)], [mx.nd.array([4]), mx.nd.array([-0.25])]
     >>> mean, var = [mx.nd.zeros(1), mx.nd.zeros(1)], [mx.nd.zeros(1), mx.nd.zeros(1)]
     >>> rates = {"lrs": (0.5, 0.25), "wds": (0, 0), "etas": (1, 1), "beta1": 0.5, "beta2": 0.75}
@@ -306,7 +297,6 @@ def multi_mp_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float =
 
     Example
     -------
-    >>> import mxnet as mx
     >>> weights, weights32 = [mx.nd.ones(1, dtype="float16")], [mx.nd.ones(1)]
     >>> mean, var, rates = [mx.nd.zeros(1)], [mx.nd.zeros(1)], {"lrs": (0.5,), "wds": (0,), "etas": (1,), "beta1": 0.5, "beta2": 0.75}
     >>> mx.nd.contrib.multi_mp_adamw_update(weights, weights, mean, var, weights32, mx.nd.ones(1), **rates).asnumpy(), weights32[0].asnumpy()
@@ -344,7 +334,6 @@ def multi_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> weights, grads = [mx.nd.array([3, 4]), mx.nd.ones(2)], [mx.nd.array([100, 0]), mx.nd.ones(2)]
     >>> mean, var = [mx.nd.zeros(2), mx.nd.zeros(2)], [mx.nd.zeros(2), mx.nd.zeros(2)]
     >>> steps = mx.nd.contrib.multi_lamb_update(weights, grads, mean, var, step_count=(1, 1), lrs=(0.5, 0.5), wds=(0, 0))
@@ -372,7 +361,6 @@ def multi_mp_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta
 
     Example
     -------
-    >>> import mxnet as mx
     >>> weights, weights32 = [mx.nd.array([3, 4], dtype="float16")], [mx.nd.array([3, 4])]
     >>> grads, mean, var = [mx.nd.array([1, 0], dtype="float16")], [mx.nd.zeros(2)], [mx.nd.zeros(2)]
     >>> mx.nd.contrib.multi_mp_lamb_update(weights, grads, mean, var, weights32, step_count=(1,), lrs=(0.5,), wds=(0,)).asnumpy()

@@ -68,7 +68,6 @@ def sgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w = mx.nd.ones(2)
     >>> mx.nd.sgd_update(w, mx.nd.array([1, 2]), lr=0.5, out=w).asnumpy()
     array([0.5, 0. ], dtype=float32)
@@ -85,7 +84,6 @@ def sgd_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, mom = mx.nd.ones(1), mx.nd.zeros(1)
     >>> [mx.nd.sgd_mom_update(w, mx.nd.ones(1), mom, lr=0.5, momentum=0.5, out=w).asscalar().item() for _ in range(3)]
     [0.5, -0.25, -1.125]
@@ -102,7 +100,6 @@ def mp_sgd_update(weight, grad, weight32, *, lr: float, wd: float = 0.0, rescale
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, w32 = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1)
     >>> for _ in range(4):                                   # each step is too small for float16
     ...     w = mx.nd.mp_sgd_update(w, mx.nd.ones(1, dtype="float16"), w32, lr=2 ** -12)
@@ -119,7 +116,6 @@ def mp_sgd_mom_update(weight, grad, mom, weight32, *, lr: float, momentum: float
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, w32, mom = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1), mx.nd.zeros(1)
     >>> for _ in range(2):
     ...     w = mx.nd.mp_sgd_mom_update(w, mx.nd.ones(1, dtype="float16"), mom, w32, lr=2 ** -12, momentum=0.5)
@@ -136,7 +132,6 @@ def nag_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, mom = mx.nd.ones(1), mx.nd.zeros(1)
     >>> [mx.nd.nag_mom_update(w, mx.nd.ones(1), mom, lr=0.5, momentum=0.5, out=w).asscalar().item() for _ in range(3)]
     [0.25, -0.625, -1.5625]
@@ -151,7 +146,6 @@ def mp_nag_mom_update(weight, grad, mom, weight32, *, lr: float, momentum: float
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, w32, mom = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1), mx.nd.zeros(1)
     >>> for _ in range(2):
     ...     w = mx.nd.mp_nag_mom_update(w, mx.nd.ones(1, dtype="float16"), mom, w32, lr=2 ** -12, momentum=0.5)
@@ -171,7 +165,6 @@ def adam_update(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2
 
     Example
     -------
-    >>> import mxnet as mx
     >>> g, mean, var = mx.nd.array([4, -0.25]), mx.nd.zeros(2), mx.nd.zeros(2)      # the step is lr for large and small gradients
     >>> mx.nd.adam_update(mx.nd.ones(2), g, mean, var, lr=0.5, beta1=0.5, beta2=0.75).asnumpy()
     array([0.5, 1.5], dtype=float32)
@@ -217,7 +210,6 @@ def adamw_update(weight, grad, mean, var, rescale_grad, *, lr: float, beta1: flo
 
     Example
     -------
-    >>> import mxnet as mx
     >>> g, mean, var = mx.nd.array([4, -0.25]), mx.nd.zeros(2), mx.nd.zeros(2)
     >>> mx.nd.contrib.adamw_update(mx.nd.ones(2), g, mean, var, mx.nd.ones(1), lr=0.5, beta1=0.5, beta2=0.75, eta=1, wd=0.25).asnumpy()
     array([0.25, 1.25], dtype=float32)
@@ -235,7 +227,6 @@ def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, *, lr: floa
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, g, w32 = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1, dtype="float16"), mx.nd.ones(1)
     >>> overflow = mx.nd.array([float("inf")])
     >>> mx.nd.contrib.mp_adamw_update(w, g, mx.nd.zeros(1), mx.nd.zeros(1), w32, overflow, lr=0.5, eta=1).asnumpy()      # left out
@@ -262,7 +253,6 @@ def lamb_update_phase1(weight, grad, mean, var, *, beta1: float = 0.9, beta2: fl
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, g, mean, var = mx.nd.array([3, 4]), mx.nd.array([4, -0.25]), mx.nd.zeros(2), mx.nd.zeros(2)
     >>> mx.nd.lamb_update_phase1(w, g, mean, var, t=1, wd=0.5).asnumpy().round(2)       # the gradient's signs, and half the weight
     array([2.5, 1. ], dtype=float32)
@@ -287,7 +277,6 @@ def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, direction = mx.nd.array([3, 4]), mx.nd.array([60, 80])     # however long the direction: the step is lr times the weight's norm
     >>> mx.nd.lamb_update_phase2(w, direction, w.norm(), direction.norm(), lr=0.5).asnumpy()
     array([1.5, 2. ], dtype=float32)
@@ -302,7 +291,6 @@ def mp_lamb_update_phase1(weight, grad, mean, var, weight32, *, beta1: float = 0
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, g, w32 = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1, dtype="float16"), mx.nd.ones(1)
     >>> mx.nd.mp_lamb_update_phase1(w, g, mx.nd.zeros(1), mx.nd.zeros(1), w32, t=1, wd=0.5).asnumpy().round(2)
     array([1.5], dtype=float32)
@@ -322,7 +310,6 @@ def mp_lamb_update_phase2(weight, g, r1, r2, weight32, *, lr: float, lower_bound
 
     Example
     -------
-    >>> import mxnet as mx
     >>> w, w32, direction, norm = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1), mx.nd.array([2]), mx.nd.ones(1)
     >>> mx.nd.mp_lamb_update_phase2(w, direction, norm, 2 * norm, w32, lr=0.5).asnumpy(), w32.asnumpy()
     (array([0.5], dtype=float16), array([0.5], dtype=float32))
@@ -350,7 +337,6 @@ def rmsprop_update(weight, grad, n, *, lr: float, gamma1: float = 0.95, epsilon:
 
     Example
     -------
-    >>> import mxnet as mx
     >>> n = mx.nd.zeros(2)
     >>> mx.nd.rmsprop_update(mx.nd.ones(2), mx.nd.array([4, -2]), n, lr=0.25, gamma1=0.75).asnumpy(), n.asnumpy()
     (array([0.5, 1.5], dtype=float32), array([4., 1.], dtype=float32))
@@ -368,7 +354,6 @@ def rmspropalex_update(weight, grad, n, g, delta, *, lr: float, gamma1: float = 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> n, g, delta = mx.nd.zeros(2), mx.nd.zeros(2), mx.nd.zeros(2)
     >>> mx.nd.rmspropalex_update(mx.nd.ones(2), mx.nd.array([4, -2]), n, g, delta, lr=0.25, gamma1=0.5).asnumpy(), delta.asnumpy()
     (array([0.5, 1.5], dtype=float32), array([-0.5,  0.5], dtype=float32))
@@ -386,7 +371,6 @@ def ftrl_update(weight, grad, z, n, *, lr: float, lamda1: float = 0.01, beta: fl
 
     Example
     -------
-    >>> import mxnet as mx
     >>> z, n = mx.nd.zeros(2), mx.nd.zeros(2)
     >>> mx.nd.ftrl_update(mx.nd.zeros(2), mx.nd.array([0.25, -1]), z, n, lr=1, lamda1=0.5).asnumpy() + 0
     array([0.  , 0.25], dtype=float32)
@@ -401,7 +385,6 @@ def ftml_update(weight, grad, d, v, z, *, lr: float, beta1: Fraction = 0.6, beta
 
     Example
     -------
-    >>> import mxnet as mx
     >>> d, v, z = mx.nd.zeros(2), mx.nd.zeros(2), mx.nd.zeros(2)
     >>> mx.nd.ftml_update(mx.nd.ones(2), mx.nd.array([4, -0.25]), d, v, z, lr=0.5, t=1).asnumpy()    # the first step is lr
     array([0.5, 1.5], dtype=float32)
@@ -415,7 +398,6 @@ def signsgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: fl
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.signsgd_update(mx.nd.ones(3), mx.nd.array([100, -0.01, 0]), lr=0.5).asnumpy()
     array([0.5, 1.5, 1. ], dtype=float32)
     """
@@ -431,7 +413,6 @@ def signum_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: fl
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mom = mx.nd.array([-1])                              # so far gradients were positive: one that is not changes little
     >>> mx.nd.signum_update(mx.nd.ones(1), mx.nd.array([-0.5]), mom, lr=0.5, momentum=0.5).asnumpy(), mom.asnumpy()
     (array([0.5], dtype=float32), array([-0.25], dtype=float32))
@@ -446,7 +427,6 @@ def adagrad_update(weight, grad, history, *, lr: float, epsilon: float = 1e-7, w
 
     Example
     -------
-    >>> import mxnet as mx
     >>> history = mx.nd.array([16])
     >>> mx.nd.sparse.adagrad_update(mx.nd.ones(1), mx.nd.array([3]), history, lr=2.5).asnumpy(), history.asnumpy()
     (array([-0.5], dtype=float32), array([25.], dtype=float32))
@@ -463,7 +443,6 @@ def group_adagrad_update(weight, grad, history, *, lr: float, rescale_grad: floa
 
     Example
     -------
-    >>> import mxnet as mx
     >>> history = mx.nd.zeros((2, 1))
     >>> mx.nd.contrib.group_adagrad_update(mx.nd.ones((2, 2)), mx.nd.array([[1, 7], [0, 0]]), history, lr=2.5).asnumpy().round(3)
     array([[ 0.5, -2.5],

@@ -138,7 +138,6 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[0.6, 0, 0, 4, 5], [0.9, 0, 0, 4, 4], [0.3, 8, 8, 9, 9]])      # the first two nearly agree
     >>> mx.nd.contrib.box_nms(x, overlap_thresh=0.5, coord_start=1, score_index=0).asnumpy()
     array([[ 0.9,  0. ,  0. ,  4. ,  4. ],
@@ -189,7 +188,6 @@ def box_iou(lhs, rhs, *, format: _Format = "corner"):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> boxes = mx.nd.array([[0, 0, 2, 2], [0, 0, 2, 4], [1, 1, 3, 3]])
     >>> mx.nd.contrib.box_iou(mx.nd.array([[0, 0, 2, 4]]), boxes).asnumpy().round(2)
     array([[0.5, 1. , 0.2]], dtype=float32)
@@ -226,7 +224,6 @@ def bipartite_matching(data, *, is_ascend: bool = False, threshold: float, topk:
 
     Example
     -------
-    >>> import mxnet as mx
     >>> scores = mx.nd.array([[0.9, 0.8], [0.7, 0.1], [0.2, 0.3]])
     >>> of_row, of_column = mx.nd.contrib.bipartite_matching(scores, threshold=0.25)
     >>> of_row.asnumpy(), of_column.asnumpy()
@@ -283,7 +280,6 @@ def box_encode(samples, matches, anchors, refs, means, stds):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> anchors, refs = mx.nd.array([[[0, 0, 4, 4], [2, 2, 4, 4]]]), mx.nd.array([[[1, 0, 5, 4]]])
     >>> samples, matches = mx.nd.array([[1, 0]]), mx.nd.array([[0, 0]])
     >>> targets, masks = mx.nd.contrib.box_encode(samples, matches, anchors, refs, mx.nd.zeros(4), mx.nd.ones(4))
@@ -324,7 +320,6 @@ def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: flo
 
     Example
     -------
-    >>> import mxnet as mx
     >>> half_a_width_right = mx.nd.array([[[0.5, 0, 0, 0]]])
     >>> mx.nd.contrib.box_decode(half_a_width_right, mx.nd.array([[[0, 0, 4, 4]]]), format="corner").asnumpy()
     array([[[2., 0., 6., 4.]]], dtype=float32)

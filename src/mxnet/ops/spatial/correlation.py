@@ -39,7 +39,6 @@ def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[[[0, 0, 0], [0, 5, 0], [0, 0, 0]]]])
     >>> y = mx.nd.array([[[[0, 0, 0], [0, 0, 2], [0, 0, 0]]]])      # moved one pixel to the right
     >>> mx.nd.Correlation(x, y).asnumpy().reshape(3, 3)

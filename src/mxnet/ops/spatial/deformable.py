@@ -108,7 +108,6 @@ def deformable_convolution(data, offset, weight, bias=None, *, kernel: Shape, st
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, w = mx.nd.array([[[[1, 2, 4, 8]]]]), mx.nd.ones((1, 1, 1, 1))
     >>> half_a_pixel_right = mx.nd.array([0, 0.5]).reshape((1, 2, 1, 1)).tile((1, 1, 1, 4))
     >>> mx.nd.contrib.DeformableConvolution(x, half_a_pixel_right, w, kernel=(1, 1), num_filter=1, no_bias=True).asnumpy()
@@ -134,7 +133,6 @@ def modulated_deformable_convolution(data, offset, mask, weight, bias=None, *, k
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, w, stay = mx.nd.array([[[[1, 2, 4, 8]]]]), mx.nd.ones((1, 1, 1, 1)), mx.nd.zeros((1, 2, 1, 4))
     >>> mask = mx.nd.array([[[[1, 0.5, 0, 1]]]])
     >>> mx.nd.contrib.ModulatedDeformableConvolution(x, stay, mask, w, kernel=(1, 1), num_filter=1, no_bias=True).asnumpy()

@@ -35,7 +35,6 @@ def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), cli
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.zeros((1, 3, 1, 1))                       # only its size counts
     >>> mx.nd.contrib.MultiBoxPrior(x, sizes=(0.5, 1), ratios=(1, 4)).asnumpy()
     array([[[0.25 , 0.25 , 0.75 , 0.75 ],
@@ -137,7 +136,6 @@ def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> anchors = mx.nd.array([[[0, 0, 0.5, 0.5], [0.5, 0.5, 1, 1]]])
     >>> label = mx.nd.array([[[2, 0.5, 0.5, 1, 0.9]]])      # a box of class 2, nearly the second anchor
     >>> _, mask, classes = mx.nd.contrib.MultiBoxTarget(anchors, label, mx.nd.zeros((1, 4, 2)))
@@ -221,7 +219,6 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
 
     Example
     -------
-    >>> import mxnet as mx
     >>> anchors = mx.nd.array([[[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0.5, 0.5, 1, 1]]])
     >>> probabilities = mx.nd.array([[[0.2, 0.4, 1], [0.8, 0.6, 0]]])       # background, one class
     >>> mx.nd.contrib.MultiBoxDetection(probabilities, mx.nd.zeros((1, 12)), anchors).asnumpy()[0]

@@ -120,7 +120,6 @@ def proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn
 
     Example
     -------
-    >>> import mxnet as mx
     >>> probabilities = mx.nd.array([0.9, 0.8, 0.1, 0.2]).reshape((1, 2, 1, 2))     # the second place holds the object
     >>> info = mx.nd.array([[16, 32, 1]])
     >>> mx.nd.contrib.Proposal(probabilities, mx.nd.zeros((1, 4, 1, 2)), info, scales=(1,), ratios=(1,), rpn_post_nms_top_n=2).asnumpy()
@@ -143,7 +142,6 @@ def multi_proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 600
 
     Example
     -------
-    >>> import mxnet as mx
     >>> probabilities, info = mx.nd.ones((2, 2, 1, 1)), mx.nd.array([[16, 16, 1], [12, 12, 0.5]])
     >>> mx.nd.contrib.MultiProposal(probabilities, mx.nd.zeros((2, 4, 1, 1)), info, scales=(1,), ratios=(1,), rpn_post_nms_top_n=1).asnumpy()
     array([[ 0.,  0.,  0., 15., 15.],

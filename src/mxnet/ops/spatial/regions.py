@@ -80,7 +80,6 @@ def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.arange(16).reshape((1, 1, 4, 4))
     >>> mx.nd.ROIPooling(x, mx.nd.array([[0, 0, 0, 1, 3]]), pooled_size=(2, 1), spatial_scale=1).asnumpy()
     array([[[[ 5.],
@@ -217,7 +216,6 @@ def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.arange(16).reshape((1, 1, 4, 4))
     >>> mx.nd.contrib.ROIAlign(x, mx.nd.array([[0, 0.5, 0, 1.5, 2]]), pooled_size=(2, 1), spatial_scale=1).asnumpy()
     array([[[[3.],
@@ -273,7 +271,6 @@ def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.arange(25).reshape((1, 1, 5, 5))
     >>> rois = mx.nd.array([[0, 2, 2, 2, 2, 0], [0, 2, 2, 2, 2, 90]])      # the same square, then turned by a quarter
     >>> mx.nd.contrib.RROIAlign(x, rois, pooled_size=(1, 2), spatial_scale=1, sampling_ratio=1).asnumpy().reshape(2, 2)
@@ -344,7 +341,6 @@ def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, poole
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([1, 2, 3, 4]).reshape((1, 4, 1, 1)).tile((1, 1, 4, 4))     # four channels, each of one value
     >>> mx.nd.contrib.PSROIPooling(x, mx.nd.array([[0, 0, 0, 3, 3]]), spatial_scale=1, output_dim=1, pooled_size=2).asnumpy()
     array([[[[1., 2.],
@@ -380,7 +376,6 @@ def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: Fraction,
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, roi = mx.nd.array([[[[0, 1, 2, 3], [0, 1, 2, 3]]]]), mx.nd.array([[0, 0, 0, 1, 1]])
     >>> right = mx.nd.array([0.5, 0]).reshape((1, 2, 1, 1))
     >>> options = {"spatial_scale": 1, "output_dim": 1, "group_size": 1, "pooled_size": 1, "sample_per_part": 2}

@@ -27,7 +27,6 @@ def bilinear_sampler(data, grid, *, cudnn_off: Optional[bool] = None):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[[[0, 1, 2], [3, 4, 5]]]])
     >>> grid = mx.nd.array([[[[-1, 0.5, 1]], [[-1, 0, 1]]]])        # top left, right of the middle, bottom right
     >>> mx.nd.BilinearSampler(x, grid).asnumpy()
@@ -77,7 +76,6 @@ def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_sh
 
     Example
     -------
-    >>> import mxnet as mx
     >>> swap_axes = mx.nd.array([[0, 1, 0, 1, 0, 0]])
     >>> mx.nd.GridGenerator(swap_axes, transform_type="affine", target_shape=(2, 2)).asnumpy()
     array([[[[-1., -1.],
@@ -115,7 +113,6 @@ def spatial_transformer(data, loc, *, target_shape: Shape = (0, 0), transform_ty
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x, mirror = mx.nd.array([[[[1, 2], [3, 4]]]]), mx.nd.array([[-1, 0, 0, 0, 1, 0]])
     >>> mx.nd.SpatialTransformer(x, mirror, target_shape=(2, 2), transform_type="affine", sampler_type="bilinear").asnumpy()
     array([[[[2., 1.],
@@ -168,7 +165,6 @@ def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Litera
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.UpSampling(mx.nd.array([[[[1, 2]]]]), scale=2, sample_type="nearest").asnumpy()
     array([[[[1., 1., 2., 2.],
              [1., 1., 2., 2.]]]], dtype=float32)
@@ -263,7 +259,6 @@ def bilinear_resize(data, like=None, *, height: AtLeast1 = 1, width: AtLeast1 = 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.array([[[[0, 3]]]])
     >>> mx.nd.contrib.BilinearResize2D(x, height=1, width=4).asnumpy()
     array([[[[0., 1., 2., 3.]]]], dtype=float32)
@@ -304,7 +299,6 @@ def adaptive_avg_pooling(data, *, output_size: Shape = ()):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> x = mx.nd.arange(16).reshape((1, 1, 4, 4))
     >>> mx.nd.contrib.AdaptiveAvgPooling2D(x, output_size=(2, 1)).asnumpy()
     array([[[[ 3.5],
@@ -373,7 +367,6 @@ def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.im2col(mx.nd.array([[[1, 2, 3, 4]]]), kernel=(2,)).asnumpy()
     array([[[1., 2., 3.],
             [2., 3., 4.]]], dtype=float32)
@@ -408,7 +401,6 @@ def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilat
 
     Example
     -------
-    >>> import mxnet as mx
     >>> columns = mx.nd.im2col(mx.nd.array([[[1, 2, 3, 4]]]), kernel=(2,))
     >>> mx.nd.col2im(columns, output_size=(4,), kernel=(2,)).asnumpy()
     array([[[1., 4., 6., 4.]]], dtype=float32)
