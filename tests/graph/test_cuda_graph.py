@@ -171,14 +171,14 @@ def run(runner, given, **kwargs):
 def test_a_run_warms_up_captures_once_and_replays(cuda):
     runner = GraphRunner(network(), fixed_shape=True)
     module, streams = runner.lowered(False, GPU, inputs()), []
-    captured = cuda_graph.Captured(module, inputs(), runner.weights, GPU)
 
     def native(*given):
         streams.append(cuda.current_stream().name)
         return module(*given)
 
+    captured = cuda_graph.Captured(native, module, inputs(), runner.weights, GPU)
     given = batches(3)
-    results = [captured.run(native, *batch)[0] for batch in given]
+    results = [captured.function(*batch)[0] for batch in given]
     for found, batch in zip(results, given):  # all three: none was overwritten by the next
         torch.testing.assert_close(found, expected(*batch))
     assert streams == ["side"] * 4  # three to warm up, one that is captured
@@ -291,7 +291,6 @@ def test_what_is_never_captured(cuda, make, reason):
 def test_a_capture_that_fails_leaves_the_graph_on_native(cuda, when):
     runner = GraphRunner(network(), fixed_shape=True)
     module, calls = runner.lowered(False, GPU, inputs()), []
-    captured = cuda_graph.Captured(module, inputs(), runner.weights, GPU)
     cuda.broken = "this graph cannot be ended" if when == "end" else None
 
     def native(*given):
@@ -300,25 +299,26 @@ def test_a_capture_that_fails_leaves_the_graph_on_native(cuda, when):
             raise RuntimeError("no synchronizing here\nmore")
         return module(*given)
 
+    captured = cuda_graph.Captured(native, module, inputs(), runner.weights, GPU)
     for batch in batches(2):
-        torch.testing.assert_close(captured.run(native, *batch)[0], expected(*batch))
+        torch.testing.assert_close(captured.function(*batch)[0], expected(*batch))
     # On the stream of the caller, although torch left that of the capture in place; and not tried again.
     assert calls[-2:] == ["main", "main"] and calls.count("side") == {"warm-up": 2, "capture": 4, "end": 4}[when]
     text = "this graph cannot be ended" if when == "end" else "no synchronizing here"
-    assert captured.explain() == f"native, not as a CUDA graph: capturing failed: {text}"
+    assert captured.explain() == [f"native, not as a CUDA graph: capturing failed: {text}"]
 
 
 def test_threads_do_not_try_a_failed_capture_again(cuda):
     runner, cuda.broken = GraphRunner(network(), fixed_shape=True), "this graph cannot be ended"
-    module = runner.lowered(False, GPU, inputs())
-    captured, calls = cuda_graph.Captured(module, inputs(), runner.weights, GPU), []
+    module, calls = runner.lowered(False, GPU, inputs()), []
 
     def native(*given):
         time.sleep(0.02)  # so that the others come meanwhile
         calls.append(cuda.current_stream().name)
         return module(*given)
 
-    threads = [threading.Thread(target=captured.run, args=(native, *inputs())) for _ in range(3)]
+    captured = cuda_graph.Captured(native, module, inputs(), runner.weights, GPU)
+    threads = [threading.Thread(target=captured.function, args=inputs()) for _ in range(3)]
     for t in threads:
         t.start()
     for t in threads:

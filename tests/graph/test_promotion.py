@@ -6,7 +6,7 @@ import pytest
 import mxnet as mx
 from mxnet import nd
 from mxnet.gluon import nn
-from mxnet.graph import backends, promotion, register_backend
+from mxnet.graph import backends, promotion, register_backend, states
 
 
 class Counting:
@@ -59,7 +59,7 @@ class Clock:
 
 def test_a_graph_is_compiled_when_it_has_spent_enough_time(challenger, monkeypatch):
     backend, net, x = challenger(), network(), nd.ones((1, 3))
-    monkeypatch.setattr(promotion, "time", Clock())
+    monkeypatch.setattr(states, "time", Clock())
     monkeypatch.setattr(promotion, "_COMPILE", 0.096)  # and 4 ms for the one operator: ten calls
     for _ in range(10):
         net(x)
@@ -91,7 +91,7 @@ def test_the_slower_one_is_not_kept(challenger, monkeypatch):
     for _ in range(3):
         net(x)
     assert backend.compiled == 1
-    assert not any(isinstance(p, promotion.Frozen) for p in net._cached_op._runner._frozen.values())
+    assert not any(isinstance(p, states.Frozen) for p in net._cached_op._runner._states.values())
 
 
 def test_wrong_results_are_not_kept(challenger):
@@ -141,8 +141,8 @@ def test_a_forked_child_runs_on_native(challenger):
     challenger()
     net, x = network(static_alloc=True, static_shape=True), nd.ones((1, 3))
     net(x)
-    plan, = net._cached_op._runner._frozen.values()
-    assert isinstance(plan, promotion.Frozen)
+    plan, = net._cached_op._runner._states.values()
+    assert isinstance(plan, states.Frozen)
     child = os.fork()
     if not child:
         plan.function = None  # not to be called here
@@ -158,7 +158,7 @@ def test_auto_compares_all_backends_for_inference(challenger):
     backend, net = challenger(), network(backend="auto")
     net(nd.ones((1, 3)))
     assert backend.compiled == 1
-    assert isinstance(*net._cached_op._runner._frozen.values(), promotion.Frozen)
+    assert isinstance(*net._cached_op._runner._states.values(), states.Frozen)
 
 
 @pytest.mark.parametrize("seconds, winner", [(0.5, "challenger"), (2.0, "native")])
@@ -177,7 +177,7 @@ def test_explain_says_who_runs_what(challenger, monkeypatch):
     backend, net = challenger(), network()
     with pytest.raises(RuntimeError, match="explain: call hybridize"):
         net.explain()
-    monkeypatch.setattr(promotion, "time", Clock())
+    monkeypatch.setattr(states, "time", Clock())
     monkeypatch.setattr(promotion, "_COMPILE", 0.5)
     net(nd.ones((1, 3)))
     assert net.explain() == ("1 operators\ninference on cpu: native\ninference on cpu for data float32(1, 3):\n"

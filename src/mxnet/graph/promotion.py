@@ -5,17 +5,19 @@ compiling would take (so that nobody ever waits more than twice as long as with 
 ways on the inputs at hand, and stays with the faster one. Changed weights start this anew.
 """
 import logging
-import operator
 import os
 import time
 import warnings
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
+from torch import fx
 
 from .. import environment
 from ..ndarray import writes
 from . import backends
 from .program import Program, operator_of
+from .states import Frozen, Function
 
 _log = logging.getLogger(__name__)
 # What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
@@ -23,10 +25,9 @@ _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
 # A contest runs each at least so often, and on until it took so many seconds (but at most so often): short runs vary more.
 _CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
 _forked = False
-_version = operator.attrgetter("_version")
 
 
-def _after_fork():
+def _after_fork() -> None:
     global _forked
     _forked = True
 
@@ -35,68 +36,28 @@ def _after_fork():
 os.register_at_fork(after_in_child=_after_fork)
 
 
-class Frozen:
-    """A compiled graph with its weights built in.
-
-    Attributes
-    ----------
-    stale : bool
-        True once a weight was written to.
-    compares : bool
-        Whether torch's version counters have to be looked at: somebody holds a weight as a torch tensor.
-    """
-
-    def __init__(self, function, inputs, weights, program=None):
-        self.function, self.program, self.stale, self.compares = function, program, False, False
-        self.positions, self.weights = list(weights), [inputs[i] for i in weights]
-        self.addresses, self.versions = [w.data_ptr() for w in self.weights], list(map(_version, self.weights))
-        writes.watch(self.weights, self)
-
-    def fresh(self, inputs):
-        """Whether these inputs hold the weights that it was compiled with, unchanged."""
-        if self.stale:
-            return False
-        # Networks have hundreds of weights, and after a run none of them is in a cache: they are compared without being looked at.
-        found = list(map(inputs.__getitem__, self.positions))
-        if self.compares and list(map(_version, found)) != self.versions:
-            return False
-        return all(map(operator.is_, found, self.weights)) or all(
-            t is w or t.data_ptr() == address and t.shape == w.shape and t.stride() == w.stride() and t.dtype is w.dtype
-            for t, w, address in zip(found, self.weights, self.addresses))
-
-
-class Candidate:
-    """A graph on `native` for one set of shapes, until it is decided who runs it."""
-
-    def __init__(self, runner, patient):
-        operators = sum(n.op is not None for n in runner.symbol._nodes())
-        self.budget = _COMPILE + _COMPILE_OPERATOR * operators if patient else 0.0
-        self.spent = 0.0
-
-    def run(self, function, *inputs):
-        start = time.perf_counter()
-        found = function(*inputs)
-        self.spent += time.perf_counter() - start
-        return found
-
-
-def forked():
+def forked() -> bool:
     """True in a child of the process that imported this."""
     return _forked
 
 
-def may_compile(device):
+def budget(operators: int) -> float:
+    """For how many seconds a graph of so many operators runs on `native` before it is compiled."""
+    return _COMPILE + _COMPILE_OPERATOR * operators
+
+
+def may_compile(device: torch.device) -> bool:
     """Whether there is a backend that could take over inference on this device."""
     return device.type == "cpu" and not _forked and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE")
 
 
-def challengers(device, everyone=False):
+def challengers(device: torch.device, everyone: bool = False) -> list:
     """The backends that may take over a graph for inference on this device, the most promising first; with `everyone` slow compilers too."""
     names = ("openvino", "inductor") if everyone else ("openvino",)
     return [b for b in map(backends._backends.get, names) if b is not None and backends.can_run(b, device)]
 
 
-def freeze(backend, module, inputs, weights, options):
+def freeze(backend, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], options: Mapping) -> Frozen:
     """Compile a graph with its weights built in."""
     fixed = [i for i in weights if writes.may_watch(inputs[i])]
     with torch.no_grad():
@@ -105,7 +66,7 @@ def freeze(backend, module, inputs, weights, options):
     return Frozen(function, inputs, fixed, program)
 
 
-def trusted(module, inputs, weights, device):
+def trusted(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> Frozen | None:
     """The graph compiled without a contest, where it is known who wins: OpenVINO with convolutions. None where it isn't, or if it fails.
 
     A contest would take the memory of a run on torch.
@@ -120,9 +81,11 @@ def trusted(module, inputs, weights, device):
         return None
 
 
-def contest(module, native, inputs, weights, device, everyone=False):
+def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
+            everyone: bool = False) -> Frozen | None:
     """Compile with each backend that could run the graph, and keep the fastest; None if that is the function `native`."""
-    best, best_time = None, None
+    best: Frozen | None = None
+    best_time = None
     for backend in challengers(device, everyone):
         try:
             frozen = freeze(backend, module, inputs, weights, {})
@@ -132,7 +95,7 @@ def contest(module, native, inputs, weights, device, everyone=False):
         with torch.no_grad():
             on_torch, compiled, expected, found = _race(native, frozen.function, inputs)
         if not _agree(found, expected):
-            warnings.warn(f"backend {backend.name!r} gives other results than 'native' for this graph; it stays on 'native'", stacklevel=4)
+            warnings.warn(f"backend {backend.name!r} gives other results than 'native' for this graph; it stays on 'native'", stacklevel=5)
             continue
         _log.info("graph: native %.3f ms, %s %.3f ms", on_torch * 1e3, backend.name, compiled * 1e3)
         if compiled < (best_time if best_time is not None else on_torch):
@@ -140,7 +103,7 @@ def contest(module, native, inputs, weights, device, everyone=False):
     return best
 
 
-def training_contest(module, native, inputs, device):
+def training_contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], device: torch.device) -> Function:
     """The faster of `native` and the backends that train, in a step forward and backward on copies of the inputs."""
     best, function = None, native
     for backend in [None, *(b for b in challengers(device, everyone=True) if b.trains)]:
@@ -156,30 +119,30 @@ def training_contest(module, native, inputs, device):
     return function
 
 
-def _step(function):
-    def run(*inputs):
+def _step(function: Function):
+    def run(*inputs: torch.Tensor) -> None:
         heads = [r for r in function(*inputs) if r.requires_grad]
         torch.autograd.backward(heads, [torch.ones_like(h) for h in heads])
     return run
 
 
-def _race(first, second, inputs):
+def _race(first: Function, second: Function, inputs: Sequence[torch.Tensor]) -> tuple:
     """The shortest times of two functions, and their results; both run once before they are timed."""
     expected, found = first(*inputs), second(*inputs)
-    times = [], []
+    times: tuple[list[float], list[float]] = [], []
     while len(times[0]) < _CONTEST or sum(map(sum, times)) < _CONTEST_SECONDS and len(times[0]) < _CONTEST_MOST:
         for seconds, function in zip(times, (first, second)):
             seconds.append(_timed(function, inputs)[0])
     return min(times[0]), min(times[1]), expected, found
 
 
-def _timed(function, inputs):
+def _timed(function, inputs: Iterable[torch.Tensor]) -> tuple:
     start = time.perf_counter()
     found = function(*inputs)
     return time.perf_counter() - start, found
 
 
-def _agree(found, expected):
+def _agree(found: Iterable[torch.Tensor], expected: Iterable[torch.Tensor]) -> bool:
     for a, b in zip(found, expected):
         if a.dtype.is_floating_point:
             scale = b.abs().max().item() if b.numel() else 0.0

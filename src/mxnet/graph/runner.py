@@ -1,28 +1,30 @@
 """Running a Symbol: lowered once for each mode and device, compiled once for whatever its backend tells apart."""
-import functools
 import os
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 from torch import fx
 
 from .. import environment
 from ..base import MXNetError
+from ..context import Context
 from ..ndarray import dispatch
 from ..ops import random_state
 from ..ops.dtypes import TORCH_TO_NAME
-from ..symbol import inference
-from ..symbol.node import auxiliary
+from ..symbol import Symbol, inference
+from ..symbol.node import Node, auxiliary
 from . import backends, cuda_graph, layout, promotion
 from .lower import lower
 from .passes import draws, eliminate_common_expressions
 from .program import Program, copied
+from .states import Candidate, Function, State, Stays
 
 # What operators call the inputs that hold a network's weights.
 _WEIGHTS = {"weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "running_mean", "running_var", "parameters"}
 
-_STAYS = object()  # marks shapes for which `native` has proved the fastest
+Observer = Callable[[Node, tuple], object]  # is told the outputs of each node
 
 
 class GraphRunner:
@@ -46,7 +48,8 @@ class GraphRunner:
     The runner holds no values: several threads may call it at once.
     """
 
-    def __init__(self, symbol, group2ctx=None, backend=None, options=None, weights=None, fixed_shape=False):
+    def __init__(self, symbol: Symbol, group2ctx: Mapping[str, Context] | None = None, backend: str | None = None,
+                 options: Mapping | None = None, weights: Iterable[int] | None = None, fixed_shape: bool = False):
         self.outputs = eliminate_common_expressions(symbol._outputs)
         self.symbol = symbol
         nodes = symbol._nodes()
@@ -66,15 +69,21 @@ class GraphRunner:
         self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
         held = set(self.weights)
         self._data = [i for i in range(len(self.input_names)) if i not in held]
+        # The positions whose shapes tell one state from another: where sizes are left open, native's graph depends on all of them.
+        self._telling = list(range(len(self.input_names))) if self._open else self._data
         self._compares = (backend or os.environ.get("MXNET_SUBGRAPH_BACKEND")) == backends.AUTO
         self._patient = not fixed_shape and not self._compares
         self._captures = cuda_graph.wanted(fixed_shape)
-        self.channels_last = ()  # positions of the weights that training reads fastest with their channels last
-        self.reports = {}  # what the passes for torch did, by mode and device
-        self._lowered, self._compiled, self._frozen = {}, {}, {}
+        self.channels_last: tuple[int, ...] = ()  # positions of the weights that training reads fastest with their channels last
+        self.reports: dict[tuple, list[str]] = {}  # what the passes for torch did, by mode and device
+        self._lowered: dict[tuple, fx.GraphModule] = {}
+        self._on_native: dict[tuple, Function] = {}
+        self._compiled: dict[tuple, Function] = {}  # by backends that were named, or have won a contest of training
+        self._states: dict[tuple, State] = {}  # of inference that may have its weights built in, or be captured
         self._lock = threading.RLock()
 
-    def __call__(self, inputs, is_train=False, ctx=None, observe=None):
+    def __call__(self, inputs: Sequence[torch.Tensor], is_train: bool = False, ctx: Context | None = None,
+                 observe: Observer | None = None) -> list[torch.Tensor]:
         """The outputs, a list of tensors.
 
         Parameters
@@ -88,8 +97,8 @@ class GraphRunner:
             Called as ``observe(node, outputs)`` for every variable and operator, for monitors.
         """
         device = ctx.torch_device if ctx is not None else inputs[0].device if inputs else torch.device("cpu")
-        simulated = ctx is not None and ctx.device_id and ctx.device_typeid != 2
-        before = random_state.use_cpu(ctx.device_id) if simulated else 0
+        simulated = ctx.device_id if ctx is not None and ctx.device_typeid != 2 else 0
+        before = random_state.use_cpu(simulated) if simulated else 0
         if observe is not None or dispatch.graph_observer is not None:
             function = _Observed(self.lowered(is_train, device, inputs), observe).run
         else:
@@ -107,7 +116,7 @@ class GraphRunner:
             if simulated:
                 random_state.use_cpu(before)
 
-    def lowered(self, is_train, device, inputs):
+    def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor]) -> fx.GraphModule:
         """The graph as a `torch.fx.GraphModule`."""
         key = is_train, device, self._open_key(inputs)
         found = self._lowered.get(key)
@@ -118,13 +127,15 @@ class GraphRunner:
                     found = self._lowered[key] = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs))
         return found
 
-    def _function(self, inputs, is_train, device):
-        """Who runs the graph now: a callable from the inputs to the outputs."""
+    def _function(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
+        """Who runs the graph now."""
         backend = self.backend
         recorded = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
         freezes = backend is None or getattr(backend, "freezes", False)
         if freezes and not is_train and not recorded and not self.node_devices and not promotion.forked():
-            return self._inference(inputs, device)
+            key = (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._telling])
+            state = self._states.get(key)
+            return state.function if state is not None and state.holds(inputs) else self._next(key, inputs, device).function
         if self._compares and recorded and not self.node_devices:
             return self._fastest_training(inputs, is_train, device)
         if freezes or recorded and not backend.trains:
@@ -142,20 +153,56 @@ class GraphRunner:
                     found = self._compiled[key] = backend.compile(Program(module, inputs), **self.options)
         return found
 
-    def _native(self, inputs, is_train, device):
+    def _next(self, key: tuple, inputs: Sequence[torch.Tensor], device: torch.device) -> State:
+        """The state of inference that follows where there was none, or where one does not hold any more. All transitions are here.
+
+        ============================  ==========================================================================================
+        nothing, or a changed weight  `Frozen` by the backend that was named. With none named, on a CPU: `Candidate`, or at once
+                                      what follows on it where shapes are promised to stay or all backends are compared.
+                                      On a GPU: `Captured`, where shapes are promised to stay, else `Stays`.
+        a `Candidate` took its time   `Frozen` by the winner of a contest; `Stays` if that is `native`.
+        ============================  ==========================================================================================
+        """
+        named, compilable = self.backend is not None, promotion.may_compile(device)
+        if not named and compilable and self._patient and type(self._states.get(key)) is not Candidate:
+            # Outside of the lock: nothing is compiled here, so nobody waits for a thread that compiles for other shapes.
+            operators = sum(n.op is not None for n in self.symbol._nodes())
+            begun = self._states[key] = Candidate(self._native(inputs, False, device), promotion.budget(operators))
+            return begun
+        with self._lock:
+            state = self._states.get(key)
+            if state is not None and state.holds(inputs):  # another thread was faster
+                return state
+            if named:
+                backends.check_device(self.backend, device)
+                state = promotion.freeze(self.backend, self.lowered(False, device, inputs), inputs, self.weights, self.options)
+            else:
+                native, module = self._native(inputs, False, device), self.lowered(False, device, inputs)
+                if compilable:
+                    state = None if self._patient or self._compares else promotion.trusted(module, inputs, self.weights, device)
+                    state = state or promotion.contest(module, native, inputs, self.weights, device, self._compares)
+                    state = state or Stays(native, "which proved the fastest")
+                elif device.type == "cuda" and self._captures and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
+                    state = cuda_graph.Captured(native, module, inputs, self.weights, device)
+                else:
+                    state = Stays(native)
+            self._states[key] = state
+            return state
+
+    def _native(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
         """The graph on torch, after the passes that help there."""
-        key = ("native", is_train, device, self._open_key(inputs))
-        found = self._compiled.get(key)
+        key = (is_train, device, self._open_key(inputs))
+        found = self._on_native.get(key)
         if found is None:
             module = copied(self.lowered(is_train, device, inputs))
             bulk = "MXNET_EXEC_BULK_EXEC_TRAIN" if is_train else "MXNET_EXEC_BULK_EXEC_INFERENCE"
             self.reports[is_train, device] = backends.prepare(module, device) if environment.get_bool(bulk) else []
             if is_train and self.reports[is_train, device]:
                 self.channels_last = tuple(i for i in layout.weights(module) if backends.wants_channels_last(inputs[i]))
-            found = self._compiled[key] = module.forward
+            found = self._on_native[key] = module.forward
         return found
 
-    def _fastest_training(self, inputs, is_train, device):
+    def _fastest_training(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
         """The graph on whoever trains it fastest, found out at the first call with these shapes."""
         key = ("fastest", is_train, device, *[(t.shape, t.dtype) for t in inputs])
         found = self._compiled.get(key)
@@ -165,79 +212,30 @@ class GraphRunner:
                 found = self._compiled[key] = promotion.training_contest(self.lowered(is_train, device, inputs), native, inputs, device)
         return found
 
-    def _inference(self, inputs, device):
-        """The graph with its weights built in if it was, or should now be, compiled so; else on `native`."""
-        key = (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._data])
-        found = self._frozen.get(key)
-        if type(found) is promotion.Frozen:
-            if found.fresh(inputs):
-                return found.function
-            found = None
-        if self.backend is not None:
-            backends.check_device(self.backend, device)
-            with self._lock:
-                module = self.lowered(False, device, inputs)
-                found = self._frozen[key] = promotion.freeze(self.backend, module, inputs, self.weights, self.options)
-            return found.function
-        native = self._native(inputs, False, device)
-        if found is None:
-            found = self._frozen[key] = self._beginning(key, inputs, device)
-        if found is _STAYS:
-            return native
-        if type(found) is cuda_graph.Captured:
-            return functools.partial(found.run, native)
-        if found.spent < found.budget:
-            return functools.partial(found.run, native)
-        with self._lock:
-            found = self._frozen.get(key)
-            if type(found) is promotion.Candidate:
-                module = self.lowered(False, device, inputs)
-                found = None if self._patient or self._compares else promotion.trusted(module, inputs, self.weights, device)
-                found = self._frozen[key] = found or promotion.contest(module, native, inputs, self.weights, device, self._compares) or _STAYS
-        return native if found is _STAYS else found.function
-
-    def _beginning(self, key, inputs, device):
-        """What becomes of inference that was not seen before, or whose weights have changed since it was compiled."""
-        if promotion.may_compile(device):
-            return promotion.Candidate(self, self._patient)
-        if device.type != "cuda" or not self._captures or not environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
-            return _STAYS
-        with self._lock:  # two threads must not hold the memory of two captures
-            found = self._frozen.get(key)
-            if found is None:
-                found = self._frozen[key] = cuda_graph.Captured(self.lowered(False, device, inputs), inputs, self.weights, device)
-        return found
-
-    def explain(self):
+    def explain(self) -> str:
         """What was done to the graph so far and who runs it, for each mode and set of shapes, as text."""
         lines = [f"{sum(n.op is not None for n in self.symbol._nodes())} operators"]
         for (is_train, device), report in self.reports.items():
             lines.append(f"{'training' if is_train else 'inference'} on {device}: native")
             lines += [f"  {line}" for line in report]
-        for (device, *shapes), found in self._frozen.items():
-            inputs = ", ".join(f"{self.input_names[i]} {TORCH_TO_NAME.get(dtype)}{tuple(shape)}" for i, (shape, dtype) in zip(self._data, shapes))
+        for (device, *shapes), state in self._states.items():
+            data = dict(zip(self._telling, shapes))
+            inputs = ", ".join(f"{self.input_names[i]} {TORCH_TO_NAME.get(data[i][1])}{tuple(data[i][0])}" for i in self._data)
             lines.append(f"inference on {device} for {inputs}:")
-            if type(found) is promotion.Frozen:
-                lines += [f"  {line}" for line in found.program.report] + (["  out of date: a weight was written to"] if found.stale else [])
-            elif found is _STAYS:
-                lines.append("  native, which proved the fastest" if device.type == "cpu" else "  native")
-            elif type(found) is cuda_graph.Captured:
-                lines.append(f"  {found.explain()}")
-            else:
-                lines.append(f"  native, until it has taken {found.budget:.2f} s ({found.spent:.2f} s so far)")
+            lines += [f"  {line}" for line in state.explain()]
         return "\n".join(lines)
 
-    def _open_key(self, inputs):
+    def _open_key(self, inputs: Sequence[torch.Tensor]) -> tuple | None:
         return tuple(t.shape for t in inputs) if self._open else None
 
-    def _source_shapes(self, inputs):
+    def _source_shapes(self, inputs: Sequence[torch.Tensor]) -> dict | None:
         """The shapes of sources that the shapes of the inputs decide, such as the ``zeros((0, 10))`` an RNN begins with."""
         if not self._open:
             return None
         found, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
         return {id(n): found[id(n), 0] for n in self._open}
 
-    def _located(self, inputs, is_train, device, error):
+    def _located(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device, error: Exception) -> MXNetError:
         """The error that says which node failed: the graph is run again, node by node, on copies."""
         probe = _Observed(self.lowered(is_train, device, inputs), None)
         try:
@@ -251,9 +249,9 @@ class GraphRunner:
         return error if isinstance(error, MXNetError) else MXNetError(str(error).splitlines()[0])
 
 
-def _weights(nodes, names):
+def _weights(nodes: Iterable[Node], names: Sequence[str]) -> list[int]:
     """Positions of the variables that every operator which takes them takes as a weight."""
-    used = {}
+    used: dict[str, set[str]] = {}
     for node in nodes:
         if node.op is not None:
             for name, (child, _) in zip(node.input_names(), node.inputs):
@@ -265,11 +263,13 @@ def _weights(nodes, names):
 class _Observed(fx.Interpreter):
     """Runs a lowered graph node by node, telling an observer and the profiler what happens."""
 
-    def __init__(self, module, observe):
+    def __init__(self, module: fx.GraphModule, observe: Observer | None):
         super().__init__(module)
-        self.observe, self.current, self.arguments = observe, None, ()
+        self.observe = observe
+        self.current: Node | None = None
+        self.arguments: list[torch.Tensor] = []
 
-    def run_node(self, n):
+    def run_node(self, n: fx.Node):
         node = n.meta.get("node")
         if node is None or node.op is None:
             result = super().run_node(n)
@@ -279,7 +279,7 @@ class _Observed(fx.Interpreter):
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         self.current, self.arguments = node, [a for a in args if isinstance(a, torch.Tensor)]
         start = time.perf_counter_ns()
-        result = n.target(*args, **kwargs)
+        result = n.target(*args, **kwargs)  # type: ignore[operator]  # operators are functions, never names of methods
         if dispatch.graph_observer is not None:
             dispatch.graph_observer(node.op.name, start, time.perf_counter_ns(), args, result)
         if self.observe is not None:

@@ -7,7 +7,7 @@ import torch
 import mxnet as mx
 from mxnet import nd
 from mxnet.gluon import nn
-from mxnet.graph import GraphRunner, promotion
+from mxnet.graph import GraphRunner, states
 from mxnet.ndarray import writes
 
 pytest.importorskip("openvino")
@@ -37,7 +37,7 @@ def eager(net, x):
 
 
 def plans(runner):
-    return [p for p in runner._frozen.values() if isinstance(p, promotion.Frozen)]
+    return [p for p in runner._states.values() if isinstance(p, states.Frozen)]
 
 
 def test_one_piece():
@@ -100,9 +100,9 @@ def test_torch_is_asked_about_writes_only_where_it_can_have_made_some(monkeypatc
     frozen, = plans(net._cached_op._runner)
     assert not frozen.compares
     bias = net[2].bias.data().as_torch()
-    assert frozen.compares and frozen.fresh([t._data for t in net._gathered.with_data([x])])
+    assert frozen.compares and frozen.holds([t._data for t in net._gathered.with_data([x])])
     bias.detach().add_(1)
-    assert not frozen.stale and not frozen.fresh([t._data for t in net._gathered.with_data([x])])
+    assert not frozen.stale and not frozen.holds([t._data for t in net._gathered.with_data([x])])
 
 
 def test_moving_averages_that_training_changed_are_seen():

@@ -1,0 +1,114 @@
+"""Who runs a graph for inference on one device, with data of one set of shapes: a class for each state.
+
+`GraphRunner._next` leads from one state to another. `cuda_graph.Captured`, the state that only GPUs know, lies beside its mechanism.
+"""
+import operator
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import torch
+
+from ..ndarray import writes
+from .program import Program
+
+# What runs a graph: from its inputs to its outputs.
+Function = Callable[..., Sequence[torch.Tensor]]
+
+_version = operator.attrgetter("_version")
+
+
+class State(Protocol):
+    """What all states have."""
+
+    @property
+    def function(self) -> Function:
+        """What runs the graph."""
+
+    def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Whether `function` may still run the graph on these inputs; if not, another state has to follow."""
+
+    def explain(self) -> list[str]:
+        """Lines of text for the user."""
+
+
+class Stays:
+    """`native` runs the graph, for good."""
+
+    def __init__(self, native: Function, why: str = ""):
+        self.function, self._why = native, why
+
+    def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
+        return True
+
+    def explain(self) -> list[str]:
+        return [f"native, {self._why}" if self._why else "native"]
+
+
+class Candidate:
+    """`native` runs the graph until that has taken as long as compiling would.
+
+    Attributes
+    ----------
+    budget, spent : float
+        Seconds. Threads that run the graph at once may lose each other's; that only makes it wait a little longer.
+    """
+
+    def __init__(self, native: Function, budget: float):
+        self._native, self.budget, self.spent = native, budget, 0.0
+
+    def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
+        start = time.perf_counter()
+        found = self._native(*inputs)
+        self.spent += time.perf_counter() - start
+        return found
+
+    def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
+        return self.spent < self.budget
+
+    def explain(self) -> list[str]:
+        return [f"native, until it has taken {self.budget:.2f} s ({self.spent:.2f} s so far)"]
+
+
+class Frozen:
+    """A compiled graph with its weights built in, until one of them changes.
+
+    Attributes
+    ----------
+    stale : bool
+        True once a weight was written to.
+    compares : bool
+        Whether torch's version counters have to be looked at: somebody holds a weight as a torch tensor.
+
+    Parameters
+    ----------
+    function : callable
+    inputs : list of torch.Tensor
+        Those that it was compiled with.
+    weights : iterable of int
+        The positions of those that are built in.
+    program : Program
+        What was compiled.
+    """
+
+    def __init__(self, function: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], program: Program):
+        self.function, self.program, self.stale, self.compares = function, program, False, False
+        self.positions = list(weights)
+        self.weights = [inputs[i] for i in self.positions]
+        self.addresses, self.versions = [w.data_ptr() for w in self.weights], list(map(_version, self.weights))
+        writes.watch(self.weights, self)
+
+    def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Whether these inputs hold the weights that it was compiled with, unchanged."""
+        if self.stale:
+            return False
+        # Networks have hundreds of weights, and after a run none of them is in a cache: they are compared without being looked at.
+        found = list(map(inputs.__getitem__, self.positions))
+        if self.compares and list(map(_version, found)) != self.versions:
+            return False
+        return all(map(operator.is_, found, self.weights)) or all(
+            t is w or t.data_ptr() == address and t.shape == w.shape and t.stride() == w.stride() and t.dtype is w.dtype
+            for t, w, address in zip(found, self.weights, self.addresses))
+
+    def explain(self) -> list[str]:
+        return [*self.program.report, *(["out of date: a weight was written to"] if self.stale else [])]
