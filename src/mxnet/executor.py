@@ -1,4 +1,5 @@
 """Bound graphs: a Symbol together with the arrays it reads and writes."""
+import operator
 
 import numpy as np
 import torch
@@ -8,11 +9,12 @@ from .base import MXNetError, c_array_buf, c_handle_array, c_str_array, check_ca
 from .context import intern_context
 from .graph import sparse_run
 from .graph.runner import GraphRunner
-from .ndarray import NDArray, memory_format
-from .ndarray.dispatch import mode
+from .graph.session import Session, Watcher
+from .ndarray import NDArray
 from .ndarray.ndarray import Marked
 from .ops import integers, random_state
-from .symbol.node import monitored_inputs
+
+_data = operator.attrgetter("_data")
 
 
 class Executor:
@@ -44,19 +46,19 @@ class Executor:
         self._grad_req, self._group2ctx = grad_req, group2ctx
         self.arg_arrays, self.grad_arrays, self.aux_arrays = handle["args"], handle["grads"], handle["auxs"]
         self._reqs = handle["reqs"]
-        self._runner = handle.get("runner") or GraphRunner(symbol, group2ctx)
+        self._session = handle.get("session") or Session(GraphRunner(symbol, group2ctx))
+        self._runner = self._session.runner
         self._arg_names, self._aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
         self._output_names = symbol.list_outputs()
         position = {n: i for i, n in enumerate(self._arg_names)}
         aux_position = {n: i for i, n in enumerate(self._aux_names)}
         # For each variable in the order of the runner: (is it auxiliary, where it stands).
-        self._converted = _converted(symbol)
         self._places = [(n in aux_position and n not in position, aux_position[n] if n in aux_position and n not in position else position[n])
                         for n in self._runner.input_names]
-        nodes = symbol._nodes()
+        self._converted = _converted(symbol)
         # Sparse arrays are computed with as they are stored.
         given = any(a._is_sparse for a in (*self.arg_arrays, *self.aux_arrays))
-        self._sparse = (given or sparse_run.makes_sparse(nodes)) and not group2ctx and sparse_run.suits(nodes)
+        self._sparse = (given or sparse_run.makes_sparse(symbol._nodes())) and not group2ctx and self._session.runs_sparse
         if given and not self._sparse:
             sparse_run.announce_dense("a graph with loops or branches, or on several devices,")
         self._leaves, self._heads, self._random_state = None, None, None
@@ -100,7 +102,7 @@ class Executor:
         if not is_train and self._runner.draws and any(r != "null" for r in self._reqs):
             # `backward` may run the graph again, and must then draw the same numbers.
             self._random_state = self._generator().get_state()
-        results = self._run(is_train, differentiate=is_train)
+        results = self._run(bool(is_train), differentiate=bool(is_train))
         if self._sparse:
             self._outputs = _replaced(self._outputs, results)
             return self._outputs
@@ -118,59 +120,48 @@ class Executor:
     def _output_context(self, tensor):
         return self._ctx if tensor.device == self._ctx.torch_device else nd.ndarray.context_of(tensor)
 
-    def _run_sparse(self, is_train, differentiate):
-        inputs, leaves = [], []
-        if differentiate:
-            for position in self._runner.channels_last:
-                memory_format.channels_last(self.arg_arrays[self._places[position][1]])
-        for is_aux, i in self._places:
-            array = (self.aux_arrays if is_aux else self.arg_arrays)[i]
-            if not is_aux:
-                array = array.detach()
-                if differentiate and self._reqs[i] != "null" and array.dtype in (np.float16, np.float32, np.float64):
-                    array, leaf = sparse_run.variable(array)
-                    leaves.append((i, leaf))
-            inputs.append(array)
-        training, mode.training = mode.training, is_train
-        try:
-            self._watcher = self._monitor and _Watcher(self._monitor, self._monitor_all, self._ctx)
-            results = sparse_run.recorded(lambda: sparse_run.run(self._runner.outputs, inputs, self._ctx, self._watcher), bool(leaves))
-        finally:
-            mode.training = training
-        self._leaves, self._heads = (leaves, [r._data for r in results]) if leaves else (None, None)
+    def _run(self, is_train: bool, differentiate: bool) -> list:
+        """The outputs; with `differentiate` also keeps what `backward` needs."""
+        arrays = [(self.aux_arrays if is_aux else self.arg_arrays)[i] for is_aux, i in self._places]
+        self._watcher = self._monitor and _Watcher(self._monitor, self._monitor_all, self._ctx)
+        wanted = [(k, i) for k, (is_aux, i) in enumerate(self._places) if not is_aux and self._reqs[i] != "null"] if differentiate else []
+        if self._sparse:
+            leaves = self._sparse_leaves(arrays, wanted)
+            results = self._session.run_sparse(arrays, self._ctx, is_train, bool(leaves), self._watcher)
+            heads = [r._data for r in results] if leaves else None
+        else:
+            tensors = list(map(_data, arrays))
+            if is_train or self._session.always_writes:
+                self._session.prepare(arrays, tensors, is_train, differentiate)
+            tensors = [t.detach() if t.requires_grad else t for t in tensors]
+            leaves = self._dense_leaves(tensors, wanted)
+            heads = results = self._session.run(tensors, self._ctx, is_train, bool(leaves), self._watcher)
+        self._leaves, self._heads = (leaves, heads) if leaves else (None, None)
         return results
 
-    def _run(self, is_train, differentiate):
-        if self._sparse:
-            return self._run_sparse(is_train, differentiate)
-        inputs, leaves = [], []
-        if differentiate:
-            for position in self._runner.channels_last:
-                memory_format.channels_last(self.arg_arrays[self._places[position][1]])
-        for is_aux, i in self._places:
-            t = self.arg_arrays[i]._data if not is_aux else self.aux_arrays[i]._writable() if is_train else self.aux_arrays[i]._data
-            if t.requires_grad:
-                t = t.detach()
-            if differentiate and not is_aux and self._reqs[i] != "null":
-                if t.dtype.is_floating_point:
-                    t = t.detach().requires_grad_()
-                    leaves.append((i, t))
-                elif self._arg_names[i] in self._converted:
-                    t = integers.mark(t, lambda leaf: None)
-                    leaves.append((i, t.shadow))
-            inputs.append(t)
-        recording = bool(leaves)
-        before = torch.is_grad_enabled()
-        torch.set_grad_enabled(recording)
-        training, mode.training = mode.training, is_train
-        try:
-            self._watcher = self._monitor and _Watcher(self._monitor, self._monitor_all, self._ctx)
-            results = self._runner(inputs, is_train, self._ctx, self._watcher)
-        finally:
-            mode.training = training
-            torch.set_grad_enabled(before)
-        self._leaves, self._heads = (leaves, results) if recording else (None, None)
-        return results
+    def _dense_leaves(self, tensors: list[torch.Tensor], wanted: list[tuple[int, int]]) -> list[tuple[int, torch.Tensor]]:
+        """Put a leaf for torch in the place of each tensor that is to get a gradient; returns ``(number of the argument, leaf)`` for each."""
+        leaves: list[tuple[int, torch.Tensor]] = []
+        for k, i in wanted:
+            if tensors[k].dtype.is_floating_point:
+                tensors[k] = tensors[k].detach().requires_grad_()
+                leaves.append((i, tensors[k]))
+            elif self._arg_names[i] in self._converted:
+                marked = tensors[k] = integers.mark(tensors[k], lambda leaf: None)
+                leaves.append((i, marked.shadow))
+        return leaves
+
+    def _sparse_leaves(self, arrays: list[NDArray], wanted: list[tuple[int, int]]) -> list[tuple[int, torch.Tensor]]:
+        """As `_dense_leaves`, of arrays; the others are detached from what was recorded."""
+        leaves = []
+        for k, (is_aux, _) in enumerate(self._places):
+            if not is_aux:
+                arrays[k] = arrays[k].detach()
+        for k, i in wanted:
+            if arrays[k].dtype in (np.float16, np.float32, np.float64):
+                arrays[k], leaf = sparse_run.variable(arrays[k])
+                leaves.append((i, leaf))
+        return leaves
 
     def backward(self, out_grads=None, is_train=True):
         """Compute the gradients of the last `forward`.
@@ -253,7 +244,7 @@ class Executor:
             now = generator.get_state()
             generator.set_state(self._random_state)
         try:
-            self._run(is_train, differentiate=True)
+            self._run(bool(is_train), differentiate=True)
         finally:
             if generator is not None:
                 generator.set_state(now)
@@ -354,7 +345,7 @@ class Executor:
         auxs = [fit(n, a, s, False) for n, a, s in zip(self._aux_names, self.aux_arrays, aux_shapes)]
         outputs = [NDArray._new(a._raw().reshape(-1)[:int(np.prod(s))].reshape(s), a._ctx) if int(np.prod(s)) <= a.size
                    else nd.zeros(s, ctx=a.context, dtype=a.dtype) for a, s in zip(self.outputs, out_shapes)]
-        reshaped = Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": self._reqs, "runner": self._runner, "outputs": outputs},
+        reshaped = Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": self._reqs, "session": self._session, "outputs": outputs},
                             self._symbol, self._ctx, self._grad_req, self._group2ctx)
         reshaped.set_monitor_callback(self._monitor, self._monitor_all)
         return reshaped
@@ -382,40 +373,33 @@ class Executor:
         return f"{self._symbol.debug_str()}Total {total // 2 ** 20} MB allocated\nTotal {total} bytes of intermediate results\n"
 
 
-class _Watcher:
+class _Watcher(Watcher):
     """Tells a monitor's callback of the values of one forward pass, and of the gradients of the backward pass after it."""
 
     def __init__(self, callback, monitor_all, ctx):
-        self.callback, self.monitor_all, self.ctx = callback, monitor_all, ctx
-        self.values, self.differentiated = {}, []
+        super().__init__(lambda name, operator, tensor: callback(name, NDArray._new(tensor, ctx)), monitor_all)
+        self.differentiated = []
 
     def __call__(self, node, results):
-        for i, r in enumerate(results):
-            self.values[id(node), i] = r
+        for r in results:
             if r.requires_grad and not r.is_leaf:
                 r.retain_grad()
-        if node.op is None:
-            return
-        if any(r.requires_grad for r in results):
+        if node.op is not None and any(r.requires_grad for r in results):
             self.differentiated.append(node)
-        if self.monitor_all:
-            for name, (child, i) in zip(monitored_inputs(node), node.inputs):
-                if child.op is None:  # a variable is told wherever it is read
-                    self.tell(child.name, self.values[id(child), i])
-                self.tell(f"{node.name}_{name}", self.values[id(child), i])
-        for name, r in zip(node.output_names(), results):
-            self.tell(name, r)
+        super().__call__(node, results)
 
-    def tell(self, name, tensor):
-        self.callback(name, NDArray._new(tensor.detach(), self.ctx))
+    def tell_input(self, node, name, source, tensor):
+        if source.op is None:  # a variable is told wherever it is read
+            self.tell(source.name, node.op.name, tensor)
+        super().tell_input(node, name, source, tensor)
 
     def tell_gradients(self):
         """Tell of the gradients of all operators' inputs, the last operator first. What several operators read has the sum of theirs."""
         for node in reversed(self.differentiated):
             for k, (child, i) in enumerate(node.inputs):
                 value = self.values[id(child), i]
-                self.tell(f"{node.name}_backward_output{k if len(node.inputs) > 1 else ''}",
-                          torch.zeros_like(value) if value.grad is None else value.grad)
+                self.tell(f"{node.name}_backward_output{k if len(node.inputs) > 1 else ''}", node.op.name,
+                          torch.zeros_like(value) if value.grad is None else value.grad.detach())
 
 
 def planned_bytes(symbol, shapes, reqs):

@@ -1,10 +1,12 @@
 import threading
+import time
 
 import pytest
 import torch
 
 import mxnet as mx
-from mxnet.graph import GraphRunner, backends, register_backend
+from mxnet.graph import GraphRunner, backends, promotion, register_backend, states
+from mxnet.ndarray import writes
 
 
 def test_threads_may_run_one_graph_at_once():
@@ -97,3 +99,56 @@ def test_a_range_of_open_length_follows_what_it_is_added_to():
     assert x.bind(mx.cpu(), {"x": mx.nd.zeros(6)}).forward()[0].asnumpy().tolist() == [1, 1, 3, 3, 5, 5]
     s = mx.sym.elemwise_add(mx.sym.arange(start=0, stop=None, infer_range=True), mx.sym.zeros(shape=[5]))
     assert s.bind(mx.cpu(), {}).forward()[0].asnumpy().tolist() == [0, 1, 2, 3, 4]
+
+
+def test_new_shapes_do_not_wait_for_those_that_are_compiled(monkeypatch):
+    compiling, go_on = threading.Event(), threading.Event()
+
+    def contest(module, native, inputs, weights, device, everyone):
+        compiling.set()
+        assert go_on.wait(60)
+
+    monkeypatch.setattr(promotion, "contest", contest)
+    monkeypatch.setattr(promotion, "budget", lambda operators: 1e-9)
+    runner = GraphRunner(mx.sym.relu(mx.sym.var("x")))
+    runner([torch.ones(2)])  # spends the time
+    thread = threading.Thread(target=runner, args=([torch.ones(2)],))
+    thread.start()
+    assert compiling.wait(60)
+    assert runner([torch.ones(3)])[0].tolist() == [1, 1, 1]
+    go_on.set()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert [type(s) for s in runner._states.values()] == [states.Stays, states.Candidate]
+
+
+def test_threads_that_meet_a_changed_weight_compile_once(monkeypatch):
+    class Slow:
+        name, specializes, trains, freezes, compiled = "test_slow", True, False, True, 0
+
+        def compile(self, program):
+            self.compiled += 1
+            time.sleep(0.05)
+            return program.module.forward
+
+    backend = register_backend(Slow())
+    try:
+        runner = GraphRunner(mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=1, name="fc"), backend="test_slow")
+        inputs = [torch.ones(1, 2), torch.ones(1, 2), torch.zeros(1)]
+        threads = [threading.Thread(target=runner, args=(inputs,)) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(60)
+        assert backend.compiled == 1
+        writes.written(inputs[1])
+        assert runner(inputs)[0].tolist() == [[2]] and backend.compiled == 2
+    finally:
+        del backends._backends["test_slow"]
+
+
+def test_zeros_of_open_size_go_by_the_shapes_of_weights_too():
+    runner = GraphRunner(mx.sym.broadcast_add(mx.sym.var("w") + mx.sym.zeros((0, 2)), mx.sym.var("x")), weights=[0])
+    for rows in (1, 3):
+        assert runner([torch.ones(rows, 2), torch.ones(1)])[0].tolist() == [[2, 2]] * rows
+    assert "inference on cpu for x float32(1,):" in runner.explain()

@@ -2,17 +2,17 @@
 import copy
 import itertools
 import operator
-
-import torch
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ..base import MXNetError
-from ..context import current_context
+from ..context import Context, current_context
 from ..graph import sparse_run
 from ..graph.runner import GraphRunner
-from ..ndarray import NDArray, memory_format
+from ..graph.session import Session, Watcher
+from ..ndarray import NDArray
 from ..ndarray.dispatch import Recorded, TapeNode, entry_of, mode
 from ..symbol import Symbol
-from ..symbol.node import monitored_inputs
 from ..util import is_np_array
 
 _FLAGS = {"data_indices", "param_indices", "static_alloc", "static_shape", "inline_limit", "forward_bulk_size", "backward_bulk_size",
@@ -52,28 +52,26 @@ class CachedOp:
 
     name = "_CachedOp"  # what a profile and a recorded computation show
 
-    def __init__(self, sym, flags=(), thread_safe=False, *, backend=None, options=None):
-        self.flags = dict(flags)
+    def __init__(self, sym: Symbol, flags: Mapping[str, object] | Sequence[tuple[str, object]] = (), thread_safe: bool = False, *,
+                 backend: str | None = None, options: Mapping | None = None):
+        self.flags: dict = dict(flags)
         unknown = set(self.flags) - _FLAGS
         if unknown:
             raise MXNetError(f"CachedOp: cannot find argument {sorted(unknown)[0]!r}; possible arguments: {', '.join(sorted(_FLAGS))}")
         self.symbol, self.thread_safe, self.backend, self.options = sym, thread_safe, backend, options
         self._runner = GraphRunner(sym, backend=backend, options=options, weights=self.flags.get("param_indices"),
                                    fixed_shape=bool(self.flags.get("static_alloc") and self.flags.get("static_shape")))
-        self._names = sym.list_inputs()
-        written = set(sym.list_auxiliary_states())
-        self._written = [i for i, name in enumerate(self._names) if name in written]
-        # BatchNorm and its kind write in training only; an optimizer's update in a graph always does.
-        self._always_writes = any(n.op is not None and n.op.mutates and not n.op.wants_training for n in sym._nodes())
+        self._session = Session(self._runner)
+        self._names = self._runner.input_names
         # Where the graph only hands an input on, the caller gets a copy, as from every operator.
         self._handed_on = [i for i, (node, _) in enumerate(sym._outputs) if node.op is None]
-        self._hook, self._hook_inputs = None, False
-        self._runs_sparse = sparse_run.suits(sym._nodes())
+        self._hook: Callable | None = None
+        self._hook_inputs = False
 
     def __reduce__(self):
         return _restore, (self.symbol, self.flags, self.thread_safe, self.backend, self.options)
 
-    def __call__(self, *args, out=None, default_ctx=None):
+    def __call__(self, *args: NDArray, out: NDArray | Sequence[NDArray] | None = None, default_ctx: Context | None = None):
         """Run the graph.
 
         Parameters
@@ -96,12 +94,13 @@ class CachedOp:
         """
         try:
             sparse = any(map(_is_sparse, args))
-            tensors = [None if a._is_sparse else a._data for a in args] if sparse else list(map(_data, args))
+            tensors: list[Any] = [None if a._is_sparse else a._data for a in args] if sparse else list(map(_data, args))
         except AttributeError:
             wrong = next(a for a in args if not isinstance(a, NDArray))
             raise MXNetError(f"CachedOp: inputs must be NDArrays, received {wrong!r} of type {type(wrong).__name__}") from None
         if len(tensors) != len(self._names):
             raise MXNetError(f"CachedOp: the graph has {len(self._names)} inputs ({', '.join(self._names)}), received {len(tensors)}")
+        session = self._session
         ctx = args[0]._ctx if args else default_ctx or current_context()
         if sparse or not all(map(operator.is_, map(_ctx, args), itertools.repeat(ctx))):
             for i, a in enumerate(args):
@@ -109,18 +108,16 @@ class CachedOp:
                     raise MXNetError("CachedOp: inputs on different contexts: "
                                      f"{self._names[0]} on {ctx}, {self._names[i]} on {a._ctx}; move them with as_in_context()")
                 if tensors[i] is None:
-                    if self._runs_sparse and not is_np_array():
+                    if session.runs_sparse and not is_np_array():
                         return self._call_sparse(args, ctx, out)
                     sparse_run.announce_dense("a graph of mx.np, or one with loops or branches,")
                     tensors[i] = a.tostype("default")._data
+        training = mode.training
         recorded = mode.recording and any(map(_requires_grad, tensors))
-        if recorded and mode.training:
-            for i in self._runner.channels_last:
-                memory_format.channels_last(args[i])
-        if mode.training or self._always_writes:
-            for i in self._written:
-                tensors[i] = args[i]._writable()
-        results = self._run(tensors, ctx, recorded)
+        if training or session.always_writes:
+            session.prepare(args, tensors, training, recorded)
+        observe = None if self._hook is None else Watcher(self._hook, self._hook_inputs)
+        results = session.run(tensors, ctx, training, recorded, observe)
         if self._handed_on:
             for i in self._handed_on:
                 results[i] = results[i].clone()
@@ -134,9 +131,9 @@ class CachedOp:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _call_sparse(self, args, ctx, out):
-        """Run the graph operator by operator, so that each finds its inputs stored as they are."""
-        outputs = sparse_run.run(self.symbol._outputs, args, ctx, self._observer(ctx) if self._hook is not None else None)
+    def _call_sparse(self, args: Sequence[NDArray], ctx: Context, out: NDArray | Sequence[NDArray] | None):
+        observe = None if self._hook is None else Watcher(self._hook, self._hook_inputs)
+        outputs = self._session.run_sparse(args, ctx, mode.training, mode.recording, observe)
         for i in self._handed_on:
             outputs[i] = outputs[i].copy()
         if out is not None:
@@ -144,51 +141,24 @@ class CachedOp:
         return outputs[0] if len(outputs) == 1 else outputs
 
     @property
-    def handle(self):
+    def handle(self) -> GraphRunner:
         """What runs the graph. (MXNet's handles are pointers into its library; there is none here.)"""
         return self._runner
 
     @property
-    def is_np_sym(self):
+    def is_np_sym(self) -> bool:
         """Whether the graph is one of ``mx.sym.np``, whose outputs are arrays of ``mx.np``."""
         return type(self.symbol) is not Symbol
 
-    def as_symbol(self, inputs):
+    def as_symbol(self, inputs: Sequence[Symbol]) -> Symbol:
         """The graph on other inputs, for `autograd.get_symbol`."""
         out = copy.copy(self.symbol)
         out._compose(**dict(zip(self._names, inputs)))
         return out
 
-    def _run(self, tensors, ctx, recorded):
-        observe = self._observer(ctx) if self._hook is not None else None
-        # Torch records by default; outside of autograd.record() it must not.
-        if torch.is_grad_enabled() is not recorded:
-            torch._C._set_grad_enabled(recorded)
-            try:
-                return self._runner(tensors, mode.training, ctx, observe)
-            finally:
-                torch._C._set_grad_enabled(not recorded)
-        return self._runner(tensors, mode.training, ctx, observe)
-
-    def _register_op_hook(self, callback, monitor_all=False):
+    def _register_op_hook(self, callback: Callable, monitor_all: bool = False) -> None:
         """Call ``callback(name, operator, handle)`` for each output of each operator; with `monitor_all` for inputs too."""
         self._hook, self._hook_inputs = callback, monitor_all
-
-    def _observer(self, ctx):
-        callback, values = self._hook, {}
-
-        def observe(node, results):
-            for i, tensor in enumerate(results):
-                values[id(node), i] = tensor.detach()
-            if node.op is None:
-                return
-            if self._hook_inputs:
-                for name, (child, i) in zip(monitored_inputs(node), node.inputs):
-                    callback(f"{node.name}_{name}", node.op.name, values[id(child), i])
-            for i, name in enumerate(node.output_names()):
-                callback(name, node.op.name, values[id(node), i])
-
-        return observe
 
 
 def _numpy_array():
@@ -196,7 +166,7 @@ def _numpy_array():
     return ndarray
 
 
-def _write(out, outputs):
+def _write(out: NDArray | Sequence[NDArray], outputs: Sequence[NDArray]):
     targets = [out] if isinstance(out, NDArray) else list(out)
     if len(targets) != len(outputs):
         raise MXNetError(f"CachedOp: `out` holds {len(targets)} arrays, the graph has {len(outputs)} outputs")

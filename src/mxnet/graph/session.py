@@ -1,0 +1,109 @@
+"""A Symbol that runs on arrays: what a bound `Executor` and a `CachedOp` have in common."""
+from collections.abc import Callable, Sequence
+
+import torch
+
+from ..context import Context
+from ..ndarray import NDArray, memory_format
+from ..ndarray.dispatch import mode
+from ..symbol.node import Node, auxiliary, monitored_inputs
+from . import sparse_run
+from .runner import GraphRunner, Observer
+
+
+class Session:
+    """Prepares the inputs of a graph, and runs it in the modes that the caller asks for: training or not, recorded or not.
+
+    Attributes
+    ----------
+    runner : GraphRunner
+    written : list of int
+        Positions of the inputs, in the runner's order, that running writes to, such as moving averages.
+    always_writes : bool
+        Whether it writes in inference, too, as an optimizer's update in a graph does; BatchNorm and its kind write in training only.
+    runs_sparse : bool
+        Whether the operators can be called one by one, on arrays that stay sparse.
+
+    A session holds no values: several threads may use it at once.
+    """
+
+    def __init__(self, runner: GraphRunner):
+        nodes = runner.symbol._nodes()
+        states = auxiliary(nodes)
+        self.runner = runner
+        self.written = [i for i, node in enumerate(n for n in nodes if n.op is None) if id(node) in states]
+        self.always_writes = any(n.op is not None and n.op.mutates and not n.op.wants_training for n in nodes)
+        self.runs_sparse = sparse_run.suits(nodes)
+
+    def prepare(self, arrays: Sequence[NDArray], tensors: list[torch.Tensor], training: bool, recorded: bool) -> None:
+        """Bring weights into the order that training reads fastest, and announce the writes to come.
+
+        Needed in training, and where the graph always writes. It has to come before anything else looks at the tensors' memory, and
+        puts those to write to in their places in `tensors`, which are the arrays' own.
+        """
+        if training and recorded:
+            for i in self.runner.channels_last:
+                memory_format.channels_last(arrays[i])
+        if training or self.always_writes:
+            for i in self.written:
+                tensors[i] = arrays[i]._writable()
+
+    def run(self, tensors: Sequence[torch.Tensor], ctx: Context, training: bool, recorded: bool,
+            observe: Observer | None = None) -> list[torch.Tensor]:
+        """The outputs on dense tensors, in the order of the runner's inputs.
+
+        Torch records by default; here it does if `recorded`, and only then.
+        """
+        before = mode.training
+        if before is not training:
+            mode.training = training
+        switched = torch.is_grad_enabled() is not recorded
+        if switched:
+            torch._C._set_grad_enabled(recorded)
+        try:
+            return self.runner(tensors, training, ctx, observe)
+        finally:
+            if switched:
+                torch._C._set_grad_enabled(not recorded)
+            if before is not training:
+                mode.training = before
+
+    def run_sparse(self, arrays: Sequence[NDArray], ctx: Context, training: bool, recorded: bool,
+                   observe: Observer | None = None) -> list[NDArray]:
+        """The outputs, operator by operator, so that each finds its inputs stored as they are."""
+        before, mode.training = mode.training, training
+        try:
+            return sparse_run.recorded(lambda: sparse_run.run(self.runner.outputs, arrays, ctx, observe), recorded)
+        finally:
+            mode.training = before
+
+
+class Watcher:
+    """An observer of one run: tells of the outputs of every operator, and if asked to of its inputs.
+
+    Parameters
+    ----------
+    tell : callable
+        Called as ``tell(name, operator, tensor)``, with the operator's name.
+    inputs : bool
+        Whether to tell of inputs.
+    """
+
+    def __init__(self, tell: Callable[[str, str, torch.Tensor], object], inputs: bool):
+        self.tell, self.inputs = tell, inputs
+        self.values: dict[tuple[int, int], torch.Tensor] = {}  # by id of the node and number of the output
+
+    def __call__(self, node: Node, results: Sequence[torch.Tensor]) -> None:
+        for i, result in enumerate(results):
+            self.values[id(node), i] = result
+        if node.op is None:
+            return
+        if self.inputs:
+            for name, (child, i) in zip(monitored_inputs(node), node.inputs):
+                self.tell_input(node, name, child, self.values[id(child), i].detach())
+        for name, result in zip(node.output_names(), results):
+            self.tell(name, node.op.name, result.detach())
+
+    def tell_input(self, node: Node, name: str, source: Node, tensor: torch.Tensor) -> None:
+        """Tell of one input of `node`, which is an output of `source`."""
+        self.tell(f"{node.name}_{name}", node.op.name, tensor)
