@@ -2,14 +2,14 @@ import pytest
 import torch
 
 import mxnet as mx
-from mxnet.graph import GraphRunner, promotion
+from mxnet.graph import GraphRunner, states
 from mxnet.ops.kernels import interleave
 
 pytest.importorskip("openvino")
 
 
 def plans(runner):
-    return [p for p in runner._frozen.values() if isinstance(p, promotion.Frozen)]
+    return [p for p in runner._states.values() if isinstance(p, states.Frozen)]
 
 
 def test_an_output_that_is_an_input_is_a_copy():
