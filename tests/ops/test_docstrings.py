@@ -13,7 +13,7 @@ UNIQUE = {op.name: op for op in OPERATORS.values()}
 _NUMPY = (mx.np, mx.np.linalg, mx.np.random, mx.npx, mx.npx.random)
 NAMESPACES = {"": (mx.nd,), "_contrib_": (mx.nd.contrib,), "_linalg_": (mx.nd.linalg,), "_random_": (mx.nd.random,), "_image_": (mx.nd.image,),
               "_sparse_": (mx.nd.sparse,), "_npx_": (mx.npx,), "_npi_": _NUMPY, "_np_": _NUMPY}
-PENDING = ("nn.rnn", "linalg", "random", "numpy")
+PENDING = ("nn.rnn",)
 
 
 def public_names(name):

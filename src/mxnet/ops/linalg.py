@@ -56,7 +56,20 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, forward_stype):
 
 @op("batch_dot", aliases=("_npx_batch_dot",), heavy=True, amp="widest")
 def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forward_stype: _Stype = None):
-    """The matrix products of two batches: (..., n, k) and (..., k, m) to (..., n, m); the transposes swap the last two axes."""
+    """The matrix products of two batches: (..., n, k) and (..., k, m) to (..., n, m); the transposes swap the last two axes.
+
+    Raises
+    ------
+    MXNetError
+        If the leading axes differ, there are none, or the inner sizes differ.
+
+    Example
+    -------
+    >>> x, y = mx.nd.array([[[1, 2]], [[3, 4]]]), mx.nd.array([[[5, 6]], [[7, 8]]])
+    >>> mx.nd.batch_dot(x, y, transpose_b=True).asnumpy()
+    array([[[17.]],
+           [[53.]]], dtype=float32)
+    """
     if lhs.dim() < 3 or lhs.shape[:-2] != rhs.shape[:-2]:
         raise MXNetError(f"batch_dot shape error: both inputs must be N-D (N >= 3) with equal leading axes, received "
                          f"{tuple(lhs.shape)} and {tuple(rhs.shape)}")
@@ -81,7 +94,19 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, forward_stype):
 
 @op("khatri_rao", key_var_num_args="num_args", amp="float32")
 def khatri_rao(*args):
-    """The column-wise Kronecker product of matrices with the same number of columns."""
+    """The column-wise Kronecker product of matrices: (n1, k), (n2, k), ... to (n1 * n2 * ..., k).
+
+    Raises
+    ------
+    MXNetError
+        If the numbers of columns differ.
+
+    Example
+    -------
+    >>> mx.nd.khatri_rao(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([[10, 100]])).asnumpy()
+    array([[ 10., 200.],
+           [ 30., 400.]], dtype=float32)
+    """
     out = args[0]
     for matrix in args[1:]:
         if matrix.shape[1] != out.shape[1]:
@@ -116,13 +141,41 @@ def _multiply(operator, a, b, transpose_a, transpose_b, alpha, axis):
 
 @op("_linalg_gemm", aliases=("linalg_gemm",), amp="float32")
 def gemm(A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, beta: float = 1.0, axis: int = -2):
-    """``alpha * op(A) op(B) + beta * C``, where op transposes or not; `axis` holds the rows of the matrices."""
+    """``alpha * op(A) op(B) + beta * C``: (..., n, k), (..., k, m) and (..., n, m) to (..., n, m), where op transposes or not.
+
+    `axis` holds the rows of the matrices; the last axis always holds their columns.
+
+    Raises
+    ------
+    MXNetError
+        If the matrices do not fit, or differ in their batches.
+
+    Example
+    -------
+    >>> a, b, c = mx.nd.array([[1, 2]]), mx.nd.array([[3], [4]]), mx.nd.array([[100]])
+    >>> mx.nd.linalg.gemm(a, b, c, alpha=2, beta=0.5).asnumpy()
+    array([[72.]], dtype=float32)
+    """
     return _multiply("linalg_gemm", A, B, transpose_a, transpose_b, alpha, axis).add(C, alpha=beta)
 
 
 @op("_linalg_gemm2", aliases=("linalg_gemm2",), heavy=True, amp="float32")
 def gemm2(A, B, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, axis: int = -2):
-    """``alpha * op(A) op(B)``, where op transposes or not; `axis` holds the rows of the matrices."""
+    """``alpha * op(A) op(B)``: (..., n, k) and (..., k, m) to (..., n, m), where op transposes or not.
+
+    `axis` holds the rows of the matrices; the last axis always holds their columns.
+
+    Raises
+    ------
+    MXNetError
+        If the matrices do not fit, or differ in their batches.
+
+    Example
+    -------
+    >>> mx.nd.linalg.gemm2(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([[1, 1]]), transpose_b=True).asnumpy()
+    array([[3.],
+           [7.]], dtype=float32)
+    """
     return _multiply("linalg_gemm2", A, B, transpose_a, transpose_b, alpha, axis)
 
 
@@ -153,14 +206,39 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, alpha, axis):
 
 @op("_linalg_potrf", aliases=("linalg_potrf",), amp="float32")
 def potrf(A, *, lower: bool = True):
-    """The Cholesky factor of symmetric positive definite matrices: lower triangular L with L Lᵀ = A, else upper U with Uᵀ U = A."""
+    """The Cholesky factor of symmetric positive definite matrices (..., n, n): lower triangular L with L Lᵀ = A, else upper U with Uᵀ U = A.
+
+    Raises
+    ------
+    MXNetError
+        If a matrix is not square, or not positive definite.
+
+    Example
+    -------
+    >>> mx.nd.linalg.potrf(mx.nd.array([[4, 2], [2, 5]])).asnumpy()
+    array([[2., 0.],
+           [1., 2.]], dtype=float32)
+    """
     _require_square("linalg_potrf", A)
     return torch.linalg.cholesky(A, upper=not lower)
 
 
 @op("_linalg_potri", aliases=("linalg_potri",), amp="float32")
 def potri(A, *, lower: bool = True):
-    """The inverse of the matrix whose Cholesky factor is `A`: (A Aᵀ)⁻¹ of lower, (Aᵀ A)⁻¹ of upper triangular A."""
+    """The inverse of the matrix whose Cholesky factor is `A`: (A Aᵀ)⁻¹ of lower, (Aᵀ A)⁻¹ of upper triangular A.
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size.
+
+    Example
+    -------
+    >>> factor = mx.nd.linalg.potrf(mx.nd.array([[4, 2], [2, 2]]))
+    >>> mx.nd.linalg.potri(factor).asnumpy()
+    array([[ 0.5, -0.5],
+           [-0.5,  1. ]], dtype=float32)
+    """
     _require_square("linalg_potri", A)
     return torch.cholesky_inverse(A, upper=not lower)
 
@@ -187,7 +265,19 @@ def _triangle(A, lower):
 
 @op("_linalg_trmm", aliases=("linalg_trmm",), amp="float32")
 def trmm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0):
-    """``alpha * op(A) B`` (``alpha * B op(A)`` with `rightside`) of triangular A."""
+    """``alpha * op(A) B`` (``alpha * B op(A)`` with `rightside`), where only the `lower` or upper triangle of A (..., n, n) counts.
+
+    Raises
+    ------
+    MXNetError
+        If A is not square or does not fit B.
+
+    Example
+    -------
+    >>> mx.nd.linalg.trmm(mx.nd.array([[1, 99], [2, 3]]), mx.nd.array([[1], [1]])).asnumpy()
+    array([[1.],
+           [5.]], dtype=float32)
+    """
     _require_triangular_system("linalg_trmm", A, B, rightside)
     triangle = _triangle(A, lower)
     triangle = triangle.mT if transpose else triangle
@@ -197,7 +287,19 @@ def trmm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool 
 
 @op("_linalg_trsm", aliases=("linalg_trsm",), amp="float32")
 def trsm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0):
-    """The X that solves ``op(A) X = alpha * B`` (``X op(A) = alpha * B`` with `rightside`) of triangular A."""
+    """The X that solves ``op(A) X = alpha * B`` (``X op(A) = alpha * B`` with `rightside`), for triangular A (..., n, n).
+
+    Raises
+    ------
+    MXNetError
+        If A is not square or does not fit B.
+
+    Example
+    -------
+    >>> mx.nd.linalg.trsm(mx.nd.array([[2, 0], [1, 1]]), mx.nd.array([[4], [5]])).asnumpy()
+    array([[2.],
+           [3.]], dtype=float32)
+    """
     _require_triangular_system("linalg_trsm", A, B, rightside)
     out = torch.linalg.solve_triangular(A.mT if transpose else A, B, upper=lower == transpose, left=not rightside)
     return out if alpha == 1 else alpha * out
@@ -216,14 +318,33 @@ for _operator in (trmm, trsm):
 
 @op("_linalg_syrk", aliases=("linalg_syrk",), amp="float32")
 def syrk(A, *, transpose: bool = False, alpha: float = 1.0):
-    """``alpha * A Aᵀ``, or ``alpha * Aᵀ A`` with `transpose`."""
+    """``alpha * A Aᵀ``, or ``alpha * Aᵀ A`` with `transpose`, for A (..., n, k).
+
+    Example
+    -------
+    >>> mx.nd.linalg.syrk(mx.nd.array([[1, 2], [3, 4]])).asnumpy()
+    array([[ 5., 11.],
+           [11., 25.]], dtype=float32)
+    """
     out = batched(A.mT, A) if transpose else batched(A, A.mT)
     return out if alpha == 1 else alpha * out
 
 
 @op("_linalg_gelqf", aliases=("linalg_gelqf",), num_outputs=2, amp="float32")
 def gelqf(A):
-    """The LQ factors (Q, L) of matrices of full rank with no more rows than columns: A = L Q, Q Qᵀ = I, L lower triangular."""
+    """The LQ factors (Q, L) of matrices of full rank with no more rows than columns: A = L Q, Q Qᵀ = I, L lower triangular.
+
+    Raises
+    ------
+    MXNetError
+        If a matrix has more rows than columns.
+
+    Example
+    -------
+    >>> q, l = mx.nd.linalg.gelqf(mx.nd.array([[3, 4]]))
+    >>> mx.nd.abs(q).asnumpy().round(3), mx.nd.dot(l, q).asnumpy().round(3)
+    (array([[0.6, 0.8]], dtype=float32), array([[3., 4.]], dtype=float32))
+    """
     if A.dim() < 2 or A.shape[-2] > A.shape[-1]:
         raise MXNetError(f"linalg_gelqf: the last axis must not be smaller than the one before, received shape {tuple(A.shape)}")
     q, r = torch.linalg.qr(A.mT)
@@ -241,7 +362,20 @@ def _(out_grads, inputs, outputs):
 
 @op("_linalg_syevd", aliases=("linalg_syevd",), num_outputs=2, amp="float32")
 def syevd(A):
-    """Eigenvectors (rows of U) and rising eigenvalues L of symmetric matrices: A = Uᵀ diag(L) U."""
+    """Eigenvectors (rows of U) and rising eigenvalues L of symmetric matrices: A = Uᵀ diag(L) U.
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size.
+
+    Example
+    -------
+    >>> u, l = mx.nd.linalg.syevd(mx.nd.array([[1, 2], [2, -2]]))
+    >>> u.asnumpy().round(3), l.asnumpy().round(3)
+    (array([[-0.447,  0.894],
+           [ 0.894,  0.447]], dtype=float32), array([-3.,  2.], dtype=float32))
+    """
     _require_square("linalg_syevd", A)
     values, vectors = torch.linalg.eigh(A)
     rows = vectors.mT
@@ -263,7 +397,20 @@ def _(out_grads, inputs, outputs):
 
 @op("_linalg_sumlogdiag", aliases=("linalg_sumlogdiag",), amp="float32")
 def sumlogdiag(A):
-    """The sum of the logarithms of the diagonal; shape (1,) for one matrix."""
+    """The sum of the logarithms of the diagonal of square matrices (..., n, n); shape (1,) for one matrix.
+
+    Of a Cholesky factor it is half the logarithm of the determinant.
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size.
+
+    Example
+    -------
+    >>> mx.nd.linalg.sumlogdiag(mx.nd.array([[1, 7], [0, 10]])).asnumpy().round(3)
+    array([2.303], dtype=float32)
+    """
     _require_square("linalg_sumlogdiag", A)
     return _at_least_1d(A.diagonal(dim1=-2, dim2=-1).log().sum(-1))
 
@@ -281,14 +428,32 @@ def _check_offset(operator, A, offset):
 
 @op("_linalg_extractdiag", aliases=("linalg_extractdiag",), amp="float32")
 def extractdiag(A, *, offset: int = 0):
-    """The diagonal `offset` (above the main one if positive) of square matrices."""
+    """The diagonal `offset` (above the main one if positive) of square matrices: (..., n, n) to (..., n - abs(offset)).
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size, or there is no such diagonal.
+
+    Example
+    -------
+    >>> mx.nd.linalg.extractdiag(mx.nd.array([[1, 2], [3, 4]]), offset=1).asnumpy()
+    array([2.], dtype=float32)
+    """
     _check_offset("linalg_extractdiag", A, offset)
     return torch.diagonal_copy(A, offset, -2, -1)
 
 
 @op("_linalg_makediag", aliases=("linalg_makediag",), amp="float32")
 def makediag(A, *, offset: int = 0):
-    """Square matrices of zeros with `A` as the diagonal `offset`."""
+    """Square matrices of zeros with `A` as the diagonal `offset` (above the main one if positive): (..., n) to (..., m, m), m = n + abs(offset).
+
+    Example
+    -------
+    >>> mx.nd.linalg.makediag(mx.nd.array([1, 2])).asnumpy()
+    array([[1., 0.],
+           [0., 2.]], dtype=float32)
+    """
     return torch.diag_embed(A, offset)
 
 
@@ -303,7 +468,20 @@ def _triangle_positions(size, offset, lower, device):
 
 @op("_linalg_extracttrian", aliases=("linalg_extracttrian",), amp="float32")
 def extracttrian(A, *, offset: int = 0, lower: bool = True):
-    """The elements of a triangle, as a vector: from diagonal `offset` up if it is positive, down if negative, else by `lower`."""
+    """The elements of a triangle, as a vector: from diagonal `offset` up if it is positive, down if negative, else by `lower`.
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size, or there is no such diagonal.
+
+    Example
+    -------
+    >>> mx.nd.linalg.extracttrian(mx.nd.array([[1, 2], [3, 4]])).asnumpy()
+    array([1., 3., 4.], dtype=float32)
+    >>> mx.nd.linalg.extracttrian(mx.nd.array([[1, 2], [3, 4]]), lower=False).asnumpy()
+    array([1., 2., 4.], dtype=float32)
+    """
     _check_offset("linalg_extracttrian", A, offset)
     rows, columns = _triangle_positions(A.shape[-1], offset, lower, A.device)
     return A[..., rows, columns]
@@ -311,7 +489,19 @@ def extracttrian(A, *, offset: int = 0, lower: bool = True):
 
 @op("_linalg_maketrian", aliases=("linalg_maketrian",), amp="float32")
 def maketrian(A, *, offset: int = 0, lower: bool = True):
-    """Square matrices of zeros with the elements `A` in a triangle; the inverse of extracttrian."""
+    """Square matrices of zeros with the elements `A` in a triangle; the inverse of extracttrian.
+
+    Raises
+    ------
+    MXNetError
+        If the last axis does not hold as many elements as a triangle.
+
+    Example
+    -------
+    >>> mx.nd.linalg.maketrian(mx.nd.array([1, 3, 4])).asnumpy()
+    array([[1., 0.],
+           [3., 4.]], dtype=float32)
+    """
     count = A.shape[-1]
     side = round(((8 * count + 1) ** 0.5 - 1) / 2)
     if side * (side + 1) // 2 != count:
@@ -324,21 +514,56 @@ def maketrian(A, *, offset: int = 0, lower: bool = True):
 
 @op("_linalg_inverse", aliases=("linalg_inverse", "_npi_inv"), amp="float32")
 def inverse(A):
-    """The inverses of square matrices."""
+    """The inverses of square matrices (..., n, n).
+
+    Raises
+    ------
+    MXNetError
+        If a matrix is not square or has no inverse.
+
+    Example
+    -------
+    >>> mx.nd.linalg.inverse(mx.nd.array([[2, 0], [0, 4]])).asnumpy()
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
     _require_square("linalg_inverse", A)
     return torch.linalg.inv(A)
 
 
 @op("_linalg_det", aliases=("linalg_det", "_npi_det"), output_names=("output0",), amp="float32")
 def det(A):
-    """The determinants of square matrices; shape (1,) for one matrix."""
+    """The determinants of square matrices: (..., n, n) to (...); shape (1,) for one matrix.
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size.
+
+    Example
+    -------
+    >>> mx.nd.linalg.det(mx.nd.array([[2, 1], [0, 3]])).asnumpy()
+    array([6.], dtype=float32)
+    """
     _require_square("linalg_det", A)
     return _at_least_1d(torch.linalg.det(A))
 
 
 @op("_linalg_slogdet", aliases=("linalg_slogdet", "_npi_slogdet"), num_outputs=2, amp="float32")
 def slogdet(A):
-    """The signs and the logarithms of the absolute values of the determinants; 0 and -inf for a singular matrix."""
+    """The signs and the logarithms of the absolute values of the determinants; 0 and -inf for a singular matrix.
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size.
+
+    Example
+    -------
+    >>> sign, logarithm = mx.nd.linalg.slogdet(mx.nd.array([[-1, 0], [0, 1]]))
+    >>> sign.asnumpy(), logarithm.asnumpy()
+    (array([-1.], dtype=float32), array([0.], dtype=float32))
+    """
     _require_square("linalg_slogdet", A)
     sign, logarithm = torch.linalg.slogdet(A)
     return _at_least_1d(sign), _at_least_1d(logarithm)

@@ -5,6 +5,7 @@ import torch
 
 from ...base import MXNetError
 from ..creation import stated_shape_rule
+from ..docstrings import with_example
 from ..registry import op
 from ..schema import Device, DType, Optional, Shape
 from ._common import from_dtype_or_input
@@ -14,30 +15,44 @@ def _states_type(in_types, out_types, *, dtype, **_):
     return in_types, [dtype]
 
 
-def _constant(name, make, doc):
+def _constant(name, make, doc, example):
     def fn(*, shape: Shape = (), dtype: DType = torch.float32, device: Device = None):
         return make(shape, dtype=dtype, device=device)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = doc
+    fn.__doc__ = with_example(doc, example)
     operator = op(f"_npi_{name}")(fn)
     operator.shape_rule(stated_shape_rule)
     operator.dtype_rule(_states_type)
 
 
-_constant("zeros", torch.zeros, "Zeros.")
-_constant("ones", torch.ones, "Ones.")
+_constant("zeros", torch.zeros, "An array of zeros, float32 by default.", "mx.np.zeros((2, 2)) -> array([[0., 0.], [0., 0.]])")
+_constant("ones", torch.ones, "An array of ones, float32 by default.", "mx.np.ones((2, 2)) -> array([[1., 1.], [1., 1.]])")
 
 
 @op("_npi_identity")
 def identity(*, shape: Shape = (), dtype: DType = torch.float32, device: Device = None):
-    """A square matrix with ones on its diagonal."""
+    """A square matrix with ones on its diagonal and zeros elsewhere.
+
+    Example
+    -------
+    >>> mx.np.identity(2)
+    array([[1., 0.],
+           [0., 1.]])
+    """
     return torch.eye(shape[0], dtype=dtype, device=device)
 
 
 @op("_npi_eye")
 def eye(*, N: int, M: Optional[int] = None, k: int = 0, dtype: DType = torch.float32, device: Device = None):
-    """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one. `M` is `N` by default."""
+    """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one. `M` is `N` by default.
+
+    Example
+    -------
+    >>> mx.np.eye(2, 3, k=1)
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
     rows = torch.arange(N, device=device)[:, None]
     return (torch.arange(N if M is None else M, device=device) - rows == k).to(dtype)
 
@@ -45,7 +60,18 @@ def eye(*, N: int, M: Optional[int] = None, k: int = 0, dtype: DType = torch.flo
 @op("_npi_arange")
 def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False,
            dtype: DType = torch.float32, device: Device = None):
-    """``start``, ``start + step``, ... up to, not including, `stop`; from 0 to `start` if that is the only limit."""
+    """``start``, ``start + step``, ... up to, not including, `stop`; from 0 to `start` if that is the only limit.
+
+    Raises
+    ------
+    MXNetError
+        If `step` is 0.
+
+    Example
+    -------
+    >>> mx.np.arange(2, 4, 0.5)
+    array([2. , 2.5, 3. , 3.5])
+    """
     if stop is None:
         if infer_range:
             raise MXNetError("_npi_arange: `stop` must be given; it cannot be inferred")
@@ -64,7 +90,13 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
 @op("_npi_logspace")
 def logspace(*, start: float, stop: float, num: int, endpoint: bool = True, base: float = 10.0, dtype: DType = torch.float32,
              device: Device = None):
-    """`num` numbers from ``base**start`` to ``base**stop`` with constant ratios."""
+    """`num` numbers from ``base**start`` to ``base**stop`` with constant ratios.
+
+    Example
+    -------
+    >>> mx.np.logspace(0, 2, 3)
+    array([  1.,  10., 100.])
+    """
     steps = max(num - 1 if endpoint else num, 1)
     exponents = torch.arange(num, dtype=torch.float64, device=device) * ((stop - start) / steps) + start
     return torch.pow(base, exponents).to(dtype)
@@ -72,7 +104,14 @@ def logspace(*, start: float, stop: float, num: int, endpoint: bool = True, base
 
 @op("_npi_full_like")
 def full_like(a, *, fill_value: float, dtype: Optional[DType] = None, device: Device = None):
-    """One number in the shape of `a`."""
+    """One number in the shape of `a`.
+
+    Example
+    -------
+    >>> mx.np.full_like(mx.np.zeros((2, 2)), 7)
+    array([[7., 7.],
+           [7., 7.]])
+    """
     target = dtype or a.dtype
     return torch.full(a.shape, fill_value if target.is_floating_point else bool(fill_value) if target is torch.bool else int(fill_value),
                       dtype=target, device=a.device)
@@ -83,13 +122,22 @@ full_like.dtype_rule(from_dtype_or_input)
 
 @op("_npi_indices")
 def indices(*, dimensions: Shape, dtype: DType = torch.int32, device: Device = None):
-    """The indices of a grid: one array of the shape `dimensions` for each axis, stacked."""
+    """The indices of a grid: one array of the shape `dimensions` for each axis, stacked.
+
+    Example
+    -------
+    >>> mx.np.indices((2, 3))
+    array([[[0, 0, 0],
+            [1, 1, 1]],
+           [[0, 1, 2],
+            [0, 1, 2]]], dtype=int32)
+    """
     if not dimensions:
         return torch.empty((0,), dtype=dtype, device=device)
     return torch.stack(torch.meshgrid(*(torch.arange(n, dtype=dtype, device=device) for n in dimensions), indexing="ij"))
 
 
-def _window(name, function, doc):
+def _window(name, function, doc, example):
     def fn(*, M: Optional[int] = None, dtype: DType = torch.float32, device: Device = None):
         count = 0 if M is None else max(M, 0)
         if count == 1:
@@ -98,13 +146,15 @@ def _window(name, function, doc):
         return function(angle).to(dtype)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = doc
+    fn.__doc__ = with_example(doc, example)
     op(f"_npi_{name}")(fn).dtype_rule(_states_type)
 
 
-_window("hanning", lambda x: 0.5 - 0.5 * torch.cos(x), "The Hann window of `M` points.")
-_window("hamming", lambda x: 0.54 - 0.46 * torch.cos(x), "The Hamming window of `M` points.")
-_window("blackman", lambda x: 0.42 - 0.5 * torch.cos(x) + 0.08 * torch.cos(2 * x), "The Blackman window of `M` points.")
+_window("hanning", lambda x: 0.5 - 0.5 * torch.cos(x), "The Hann window of `M` points.", "mx.np.hanning(3) -> array([0., 1., 0.])")
+_window("hamming", lambda x: 0.54 - 0.46 * torch.cos(x), "The Hamming window of `M` points.",
+        "mx.np.hamming(3) -> array([0.08, 1. , 0.08])")
+_window("blackman", lambda x: 0.42 - 0.5 * torch.cos(x) + 0.08 * torch.cos(2 * x), "The Blackman window of `M` points.",
+        "mx.np.blackman(4)[1:3] -> array([0.63, 0.63])")
 
 for _operator in (identity, eye, arange, logspace, indices):
     _operator.dtype_rule(_states_type)

@@ -2,6 +2,7 @@
 import torch
 
 from ...base import MXNetError
+from ..docstrings import with_example, with_sample
 from ..elemwise._common import broadcast_rule
 from ..registry import alias, get, op
 from ._common import InvalidValueError, promoted, require_one_type, result_is
@@ -28,27 +29,38 @@ for _name in """negative sign rint ceil floor trunc fix square sqrt cbrt recipro
 _unary("abs", aliases=("_npi_absolute",))
 
 
-def _test(name, function, doc):
+def _test(name, function, doc, sample):
     """Register a test of each element, whose result is boolean."""
     def fn(x):
         return function(x)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = doc
+    fn.__doc__ = with_sample(doc, f"mx.np.{name}", sample)
     op(f"_npi_{name}", same_shape=True, no_gradient=True)(fn).dtype_rule(result_is(torch.bool))
 
 
-_test("logical_not", torch.logical_not, "True where x is 0.")
-_test("isnan", torch.isnan, "True where x is not a number.")
-_test("isinf", torch.isinf, "True where x is infinite.")
-_test("isfinite", torch.isfinite, "True where x is neither infinite nor not a number.")
-_test("isposinf", torch.isposinf, "True where x is positive infinity.")
-_test("isneginf", torch.isneginf, "True where x is negative infinity.")
+_test("logical_not", torch.logical_not, "True where x is 0.", "[-1, 0, 2] -> [False, True, False]")
+_test("isnan", torch.isnan, "True where x is not a number.", "[1, float('nan')] -> [False, True]")
+_test("isinf", torch.isinf, "True where x is infinite.", "[1, float('inf'), float('nan')] -> [False, True, False]")
+_test("isfinite", torch.isfinite, "True where x is neither infinite nor not a number.", "[1, float('inf'), float('nan')] -> [ True, False, False]")
+_test("isposinf", torch.isposinf, "True where x is positive infinity.", "[float('-inf'), float('inf')] -> [False, True]")
+_test("isneginf", torch.isneginf, "True where x is negative infinity.", "[float('-inf'), float('inf')] -> [ True, False]")
 
 
 @op("_npi_bitwise_not", same_shape=True, no_gradient=True)
 def bitwise_not(x):
-    """All bits inverted; of booleans the opposite."""
+    """All bits inverted; of booleans the opposite.
+
+    Raises
+    ------
+    MXNetError
+        For floating-point numbers.
+
+    Example
+    -------
+    >>> mx.np.bitwise_not(mx.np.array([0, 5], dtype='int32'))
+    array([-1, -6], dtype=int32)
+    """
     if x.is_meta:
         return torch.empty_like(x)  # shapes are inferred before types are known
     if x.is_floating_point():
@@ -58,7 +70,15 @@ def bitwise_not(x):
 
 @op("_npi_around", same_shape=True)
 def around(x, *, decimals: int = 0):
-    """Rounded to `decimals` places after the point; halves go to the even neighbour. No gradient flows through it."""
+    """Rounded to `decimals` places after the point; halves go to the even neighbour. No gradient flows through it.
+
+    Example
+    -------
+    >>> mx.np.around(mx.np.array([0.5, 1.5, 2.25]))
+    array([0., 2., 2.])
+    >>> mx.np.around(mx.np.array([0.5, 1.5, 2.25]), 1)
+    array([0.5, 1.5, 2.2])
+    """
     if not x.is_floating_point():
         return x.clone() if decimals >= 0 else torch.round(x.double(), decimals=decimals).to(x.dtype)
     return torch.round(x, decimals=decimals)
@@ -66,7 +86,13 @@ def around(x, *, decimals: int = 0):
 
 @op("_npi_nan_to_num", same_shape=True)
 def nan_to_num(data, *, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None):
-    """Finite numbers in place of nan and the infinities: by default 0 and the largest numbers of the type."""
+    """Finite numbers in place of nan and the infinities: by default 0 and the largest numbers of the type.
+
+    Example
+    -------
+    >>> mx.np.nan_to_num(mx.np.array([1, float('nan'), float('inf')]), posinf=9)
+    array([1., 0., 9.])
+    """
     return torch.nan_to_num(data, nan, posinf, neginf) if data.is_floating_point() else data.clone()
 
 
@@ -75,13 +101,28 @@ alias("_npi_copyto", of="_copyto")
 
 @op("_np_copy", same_shape=True)
 def copy(a):
-    """A copy."""
+    """A copy of `a`, in memory of its own; the gradient passes through it unchanged.
+
+    Example
+    -------
+    >>> x = mx.np.array([1, 2])
+    >>> y = mx.np.copy(x)
+    >>> y[0] = 5
+    >>> x
+    array([1., 2.])
+    """
     return a.clone()
 
 
 @op("_npx_relu", same_shape=True)
 def relu(data):
-    """max(x, 0)."""
+    """max(x, 0), element by element.
+
+    Example
+    -------
+    >>> mx.npx.relu(mx.np.array([-1, 0, 2]))
+    array([0., 0., 2.])
+    """
     return torch.relu(data)
 
 
@@ -90,13 +131,25 @@ _sigmoid = get("sigmoid").fn
 
 @op("_npx_sigmoid", same_shape=True)
 def sigmoid(data):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)), element by element.
+
+    Example
+    -------
+    >>> mx.npx.sigmoid(mx.np.array([0, 100]))
+    array([0.5, 1. ])
+    """
     return _sigmoid(data)
 
 
 @op("_npx_constraint_check", no_gradient=True)
 def constraint_check(input, *, msg: str = "Constraint violated."):
-    """True as a boolean scalar if all elements are; otherwise an error with the text `msg`."""
+    """True as a boolean scalar if all elements are; otherwise an error with the text `msg`.
+
+    Example
+    -------
+    >>> mx.npx.constraint_check(mx.np.array([1, 2]) > 0, 'must be positive')
+    array(True)
+    """
     if input.is_meta:
         return input.new_empty((), dtype=torch.bool)  # shapes are inferred before types are known
     if input.dtype is not torch.bool:
@@ -109,11 +162,11 @@ def constraint_check(input, *, msg: str = "Constraint violated."):
 
 # -- two arrays ----------------------------------------------------------------------------------------------------------
 
-def _binary(name, function, doc, integers_mix=False, types_mix=True, inputs=("lhs", "rhs"), **traits):
+def _binary(name, function, doc, sample, integers_mix=False, types_mix=True, inputs=("lhs", "rhs"), **traits):
     """Register ``_npi_<name>`` over two arrays that broadcast.
 
-    Types other than the same one may be mixed as in MXNet: floating-point numbers with anything, integers with each other only where
-    `integers_mix`; nothing at all unless `types_mix`.
+    `sample` is the example of the docstring, see `with_sample`. Types other than the same one may be mixed as in MXNet: floating-point
+    numbers with anything, integers with each other only where `integers_mix`; nothing at all unless `types_mix`.
     """
     full = f"_npi_{name}"
 
@@ -129,7 +182,7 @@ def _binary(name, function, doc, integers_mix=False, types_mix=True, inputs=("lh
         def fn(x1, x2):
             return compute(x1, x2)
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = f"{doc} The arrays broadcast."
+    fn.__doc__ = with_sample(f"{doc} The arrays broadcast.", f"mx.np.{name}", sample)
     operator = op(full, **traits)(fn)
     operator.shape_rule(broadcast_rule)
     operator.dtype_rule(promoted)
@@ -166,20 +219,32 @@ def _power(a, b):
     return _legacy_power(a, b)
 
 
-_binary("add", torch.add, "The sum; of booleans the disjunction.", integers_mix=True, arithmetic="add")
-_binary("subtract", _subtract, "The difference.")
-_binary("multiply", torch.mul, "The product; of booleans the conjunction.", integers_mix=True)
-_binary("mod", _modulo, "The rest of the division, with the sign of the divisor; 0 for a divisor of 0.")
-_binary("power", _power, "The first array to the power of the second.", integers_mix=True)
-_binary("copysign", lambda a, b: torch.copysign(a, b).to(a.dtype), "The size of the first array with the sign of the second.", types_mix=False)
-_binary("ldexp", lambda a, b: (a * torch.exp2(b)).to(a.dtype), "The first array times 2 to the power of the second.", types_mix=False)
-_binary("arctan2", torch.atan2, "The angle of the point (x2, x1) with the first axis, in radians.", types_mix=False, inputs=("x1", "x2"))
-_binary("hypot", get("broadcast_hypot").fn, "sqrt(x1**2 + x2**2).", types_mix=False, inputs=("x1", "x2"))
+_binary("add", torch.add, "The sum; of booleans the disjunction.",
+        "[[1], [2]] and [10, 20] -> [[11., 21.], [12., 22.]]", integers_mix=True, arithmetic="add")
+_binary("subtract", _subtract, "The difference.", "[[1], [2]] and [10, 20] -> [[ -9., -19.], [ -8., -18.]]")
+_binary("multiply", torch.mul, "The product; of booleans the conjunction.", "[[1], [2]] and [10, 20] -> [[10., 20.], [20., 40.]]", integers_mix=True)
+_binary("mod", _modulo, "The remainder of the division, with the sign of the divisor; 0 for a divisor of 0.",
+        "[7, -7, 7] and [3, 3, 0] -> [1., 2., 0.]")
+_binary("power", _power, "The first array to the power of the second.", "[2, 3] and [[1], [2]] -> [[2., 3.], [4., 9.]]", integers_mix=True)
+_binary("copysign", lambda a, b: torch.copysign(a, b).to(a.dtype), "The size of the first array with the sign of the second.",
+        "[1, -2] and [-5, 5] -> [-1., 2.]", types_mix=False)
+_binary("ldexp", lambda a, b: (a * torch.exp2(b)).to(a.dtype), "The first array times 2 to the power of the second.",
+        "[3, 5] and [1, 2] -> [ 6., 20.]", types_mix=False)
+_binary("arctan2", torch.atan2, "The angle of the point (x2, x1) with the first axis, in radians.",
+        "[1, -1] and [0, -1] -> [ 1.570..., -2.356...]", types_mix=False, inputs=("x1", "x2"))
+_binary("hypot", get("broadcast_hypot").fn, "sqrt(x1**2 + x2**2).", "[3, 5] and [4, 12] -> [ 5., 13.]", types_mix=False, inputs=("x1", "x2"))
 
 
 @op("_npi_true_divide")
 def true_divide(lhs, rhs):
-    """The quotient; of integers in float32. The arrays broadcast."""
+    """The quotient; of integers in float32. The arrays broadcast.
+
+    Example
+    -------
+    >>> mx.np.true_divide(mx.np.array([1, 2], dtype='int32'), mx.np.array([[2], [4]], dtype='int32'))
+    array([[0.5 , 1.  ],
+           [0.25, 0.5 ]])
+    """
     a, b = lhs.dtype, rhs.dtype
     if a is not b:
         if lhs.is_floating_point() == rhs.is_floating_point():
@@ -200,7 +265,7 @@ def _(in_types, out_types):
     return ins, [torch.float32 if outs[0] is not None and not outs[0].is_floating_point else outs[0]]
 
 
-def _integer_pair(name, function, doc):
+def _integer_pair(name, function, doc, result):
     def fn(lhs, rhs):
         if lhs.is_meta:  # shapes are inferred before types are known
             return lhs.new_empty(torch.broadcast_shapes(lhs.shape, rhs.shape))
@@ -210,7 +275,8 @@ def _integer_pair(name, function, doc):
         return function(lhs, rhs)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = f"{doc} The arrays broadcast."
+    fn.__doc__ = with_example(f"{doc} The arrays broadcast.", f"mx.np.{name}(mx.np.array([12, 10], dtype='int32'), "
+                              f"mx.np.array([10, 6], dtype='int32')) -> array({result}, dtype=int32)")
     op(f"_npi_{name}", no_gradient=True)(fn).shape_rule(broadcast_rule)
 
 
@@ -218,28 +284,28 @@ def _lcm(a, b):
     return torch.logical_and(a, b) if a.dtype is torch.bool else torch.lcm(a, b)
 
 
-_integer_pair("lcm", _lcm, "The least common multiple.")
-_integer_pair("bitwise_and", torch.bitwise_and, "The conjunction of the bits.")
-_integer_pair("bitwise_or", torch.bitwise_or, "The disjunction of the bits.")
-_integer_pair("bitwise_xor", torch.bitwise_xor, "The bits in which the arrays differ.")
+_integer_pair("lcm", _lcm, "The least common multiple.", "[60, 30]")
+_integer_pair("bitwise_and", torch.bitwise_and, "The conjunction of the bits.", "[8, 2]")
+_integer_pair("bitwise_or", torch.bitwise_or, "The disjunction of the bits.", "[14, 14]")
+_integer_pair("bitwise_xor", torch.bitwise_xor, "The bits in which the arrays differ.", "[ 6, 12]")
 
 
-def _comparison(name, function, doc):
+def _comparison(name, function, doc, result):
     def fn(lhs, rhs):
         if lhs.dtype is not rhs.dtype:
             require_one_type(f"_npi_{name}", lhs, rhs)
         return function(lhs, rhs)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = f"{doc} The arrays broadcast."
+    fn.__doc__ = with_sample(f"{doc} The arrays broadcast.", f"mx.np.{name}", f"[1, 2] and [[1], [2]] -> {result}")
     operator = op(f"_npi_{name}")(fn)
     operator.shape_rule(broadcast_rule)
     operator.dtype_rule(result_is(torch.bool))
 
 
-_comparison("equal", torch.eq, "True where both are equal.")
-_comparison("not_equal", torch.ne, "True where they differ.")
-_comparison("greater", torch.gt, "True where the first is larger.")
-_comparison("greater_equal", torch.ge, "True where the first is not smaller.")
-_comparison("less", torch.lt, "True where the first is smaller.")
-_comparison("less_equal", torch.le, "True where the first is not larger.")
+_comparison("equal", torch.eq, "True where both are equal.", "[[ True, False], [False, True]]")
+_comparison("not_equal", torch.ne, "True where they differ.", "[[False, True], [ True, False]]")
+_comparison("greater", torch.gt, "True where the first is larger.", "[[False, True], [False, False]]")
+_comparison("greater_equal", torch.ge, "True where the first is not smaller.", "[[ True, True], [False, True]]")
+_comparison("less", torch.lt, "True where the first is smaller.", "[[False, False], [ True, False]]")
+_comparison("less_equal", torch.le, "True where the first is not larger.", "[[ True, False], [ True, True]]")

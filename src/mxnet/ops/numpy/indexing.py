@@ -16,7 +16,14 @@ def _refuse_meta(tensor):
 
 @op("_npx_nonzero", aliases=("_npi_nonzero",), no_gradient=True)
 def nonzero(x):
-    """The indices of the elements other than 0: one row for each, one column for each axis. A number counts as an array of one."""
+    """The indices of the elements other than 0: one row for each, one column for each axis. A number counts as an array of one.
+
+    Example
+    -------
+    >>> mx.npx.nonzero(mx.np.array([[1, 0], [0, 2]]))
+    array([[0, 0],
+           [1, 1]], dtype=int64)
+    """
     _refuse_meta(x)
     return torch.nonzero(x if x.dim() else x.reshape(1))
 
@@ -31,6 +38,12 @@ def unique(data, *, return_index: bool = False, return_inverse: bool = False, re
 
     Further results, where asked for: the index of the first of each, the number among the different ones of each element, and how often
     each occurs.
+
+    Example
+    -------
+    >>> values, counts = mx.np.unique(mx.np.array([3, 1, 3]), return_counts=True)
+    >>> values, counts
+    (array([1., 3.]), array([1, 2], dtype=int64))
     """
     _refuse_meta(data)
     if axis is None:
@@ -60,7 +73,20 @@ def _(in_types, out_types, **_):
 
 @op("_npi_bincount", no_gradient=True, inputs_rule=lambda attributes: ("data", "weights") if attributes["has_weights"] else ("data",))
 def bincount(data, weights=None, *, minlength: int = 0, has_weights: bool = False):
-    """How often each of 0, 1, 2, ... occurs, or the sums of the weights there, in the type of the weights; without weights in that of `data`."""
+    """How often each of 0, 1, 2, ... occurs, or the sums of the weights there, in the type of the weights; without weights in that of `data`.
+
+    Raises
+    ------
+    MXNetError
+        If `data` does not hold non-negative integers in one axis, or `weights` has another shape.
+
+    Example
+    -------
+    >>> mx.np.bincount(mx.np.array([0, 2, 2], dtype='int32'))
+    array([1, 0, 2], dtype=int32)
+    >>> mx.np.bincount(mx.np.array([0, 2, 2], dtype='int32'), weights=mx.np.array([1, 10, 20]))
+    array([ 1.,  0., 30.])
+    """
     _refuse_meta(data)
     if data.is_floating_point() or data.dtype is torch.bool:
         raise MXNetError(f"_npi_bincount: `data` must hold integers, received {data.dtype}")
@@ -83,7 +109,19 @@ def _(in_types, out_types, **_):
 
 @op("_npi_where")
 def where(condition, x, y):
-    """Elements of `x` where `condition` is not 0, of `y` elsewhere. The arrays broadcast."""
+    """Elements of `x` where `condition` is not 0, of `y` elsewhere. The arrays broadcast.
+
+    Raises
+    ------
+    MXNetError
+        If `x` and `y` differ in type.
+
+    Example
+    -------
+    >>> mx.np.where(mx.np.array([True, False]), mx.np.array([1, 2]), mx.np.array([[10], [20]]))
+    array([[ 1., 10.],
+           [ 1., 20.]])
+    """
     require_one_type("_npi_where", x, y)
     return torch.where(condition if condition.dtype is torch.bool else condition != 0, x, y)
 
@@ -187,7 +225,19 @@ def _positions(operator, size, obj, start, stop, step, int_ind, room=0, ignore_o
 @op("_npi_delete")
 def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = None, step: Optional[int] = None,
            int_ind: Optional[int] = None, axis: Optional[int] = None):
-    """Without the entries of `axis` that an index, a slice or an array names; flattened if `axis` is None."""
+    """Without the entries of `axis` that an index, a slice or an array names; flattened if `axis` is None.
+
+    Raises
+    ------
+    MXNetError
+        If a single index lies outside the axis; of several those outside are ignored.
+
+    Example
+    -------
+    >>> mx.np.delete(mx.np.array([[1, 2, 3], [4, 5, 6]]), 1, axis=1)
+    array([[1., 3.],
+           [4., 6.]])
+    """
     if obj is not None:
         _refuse_meta(obj)
     if step is not None:
@@ -276,7 +326,13 @@ def insert_tensor(arr, values=None, obj=None, *, val: Optional[float] = None, st
 
 @op("_npi_diag_indices_from", no_gradient=True)
 def diag_indices_from(data):
-    """The indices of the main diagonal: one row for each axis."""
+    """The indices of the main diagonal: one row for each axis.
+
+    Example
+    -------
+    >>> mx.np.diag_indices_from(mx.np.zeros((2, 2)))
+    (array([0, 1], dtype=int64), array([0, 1], dtype=int64))
+    """
     if data.dim() < 2:
         raise InvalidValueError("_npi_diag_indices_from: input array must be at least 2-d")
     if len(set(data.shape)) != 1:

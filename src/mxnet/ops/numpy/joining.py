@@ -2,6 +2,7 @@
 import torch
 
 from ...base import MXNetError
+from ..docstrings import with_example
 from ..registry import get, op
 from ..schema import Optional, Shape
 from ._common import InvalidValueError, require_one_type
@@ -9,7 +10,19 @@ from ._common import InvalidValueError, require_one_type
 
 @op("_npi_concatenate", key_var_num_args="num_args")
 def concatenate(*data, axis: Optional[int] = 0, dim: Optional[int] = None):
-    """The arrays one after another along `axis`; flattened ones if it is None."""
+    """The arrays one after another along `axis`; flattened ones if it is None.
+
+    Raises
+    ------
+    MXNetError
+        If types differ, or sizes do outside of `axis`.
+
+    Example
+    -------
+    >>> mx.np.concatenate([mx.np.array([[1, 2]]), mx.np.array([[3, 4]])], axis=0)
+    array([[1., 2.],
+           [3., 4.]])
+    """
     if not data:
         raise MXNetError("_npi_concatenate: need at least one array to concatenate")
     require_one_type("_npi_concatenate", *data)
@@ -21,7 +34,7 @@ def concatenate(*data, axis: Optional[int] = 0, dim: Optional[int] = None):
     return torch.cat(data, axis) if len(data) > 1 else data[0].clone()
 
 
-def _stacking(name, function, doc):
+def _stacking(name, function, doc, shapes, result):
     full = f"_npi_{name}"
 
     def fn(*data, dim: int = 1):
@@ -31,28 +44,37 @@ def _stacking(name, function, doc):
         return function(data).clone() if len(data) == 1 else function(data)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = doc
+    fn.__doc__ = with_example(doc, f"mx.np.{name}([mx.np.zeros(shape) for shape in {shapes}]).shape -> {result}")
     op(full, key_var_num_args="num_args")(fn)
 
 
-_stacking("column_stack", torch.column_stack, "Vectors as the columns of a matrix; matrices side by side.")
-_stacking("hstack", torch.hstack, "The arrays one after another along the second axis; vectors along their only one.")
-_stacking("vstack", torch.vstack, "The arrays one below the other; vectors count as rows.")
-_stacking("dstack", torch.dstack, "The arrays one behind the other, along the third axis.")
+_stacking("column_stack", torch.column_stack, "Vectors as the columns of a matrix; matrices side by side.",
+          "[(3,), (3, 2)]", "(3, 3)")
+_stacking("hstack", torch.hstack, "The arrays one after another along the second axis; vectors along their only one.",
+          "[(3, 1), (3, 2)]", "(3, 3)")
+_stacking("vstack", torch.vstack, "The arrays one below the other; vectors count as rows.", "[(3,), (2, 3)]", "(3, 3)")
+_stacking("dstack", torch.dstack, "The arrays one behind the other, along the third axis.", "[(2, 3), (2, 3)]", "(2, 3, 2)")
 
 _split = get("_split_v2").fn
 
 
-def _splitting(name, axes, axis_of):
+def _splitting(name, axes, axis_of, doc, example):
     def fn(data, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0):
         if data.dim() < axes:
             raise InvalidValueError(f"_npi_{name}: only works on arrays of {axes} or more dimensions, received shape {tuple(data.shape)}")
         return _split(data, indices=indices, axis=axis_of(data), squeeze_axis=squeeze_axis, sections=sections)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = get("_split_v2").fn.__doc__
+    fn.__doc__ = with_example(f"""{doc} into `sections` pieces of equal size, or where the pieces start (`indices`, the first is 0).
+
+    Raises
+    ------
+    MXNetError
+        If there are fewer than {axes} axes, or the starts do not rise.""", example)
     op(f"_npi_{name}", num_outputs=lambda attributes: attributes["sections"] or len(attributes["indices"]))(fn)
 
 
-_splitting("hsplit", 1, lambda data: 0 if data.dim() == 1 else 1)
-_splitting("dsplit", 3, lambda data: 2)
+_splitting("hsplit", 1, lambda data: 0 if data.dim() == 1 else 1, "Cut the second axis, of vectors the only one,",
+           "mx.np.hsplit(mx.np.array([1, 2, 3, 4]), 2) -> [array([1., 2.]), array([3., 4.])]")
+_splitting("dsplit", 3, lambda data: 2, "Cut the third axis",
+           "[piece.shape for piece in mx.np.dsplit(mx.np.zeros((2, 3, 4)), (1,))] -> [(2, 3, 1), (2, 3, 3)]")

@@ -26,7 +26,18 @@ def _single(a):
 
 @op("_np_dot", heavy=True)
 def dot(a, b):
-    """Matrix product: sums over `a`'s last axis and `b`'s last but one (its only one, for vectors); numbers multiply."""
+    """Matrix product: sums over `a`'s last axis and `b`'s last but one (its only one, for vectors); numbers multiply.
+
+    Raises
+    ------
+    MXNetError
+        If the axes differ in size, or the inputs are not floating-point arrays of one type.
+
+    Example
+    -------
+    >>> mx.np.dot(mx.np.array([[1, 2], [3, 4]]), mx.np.array([1, 10]))
+    array([21., 43.])
+    """
     require_float("_np_dot", a, b)
     if a.dtype is not b.dtype:
         require_one_type("_np_dot", a, b)
@@ -42,7 +53,19 @@ def dot(a, b):
 
 @op("_npi_matmul", heavy=True)
 def matmul(a, b):
-    """The matrix products; vectors count as a row or a column, and batches broadcast."""
+    """The matrix products: (..., n, k) and (..., k, m) to (..., n, m). Batches broadcast; a vector counts as a row or a column.
+
+    Raises
+    ------
+    MXNetError
+        If an input is a scalar, sizes do not fit, or the inputs are not floating-point arrays of one type.
+
+    Example
+    -------
+    >>> mx.np.matmul(mx.np.array([[1, 2], [3, 4]]), mx.np.array([[0, 1], [1, 0]]))
+    array([[2., 1.],
+           [4., 3.]])
+    """
     require_float("_npi_matmul", a, b)
     if a.dtype is not b.dtype:
         require_one_type("_npi_matmul", a, b)
@@ -67,7 +90,18 @@ def _tensordot(operator, a, b, a_axes, b_axes):
 
 @op("_npi_tensordot")
 def tensordot(a, b, *, a_axes_summed: Shape, b_axes_summed: Shape):
-    """The sum of products over pairs of axes of two arrays."""
+    """The sum of products over pairs of axes of two arrays.
+
+    Raises
+    ------
+    MXNetError
+        If the axes differ in number or size, or the inputs are not floating-point arrays of one type.
+
+    Example
+    -------
+    >>> mx.np.tensordot(mx.np.ones((2, 3, 4)), mx.np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
+    (2, 5)
+    """
     return _tensordot("_npi_tensordot", a, b, a_axes_summed, b_axes_summed)
 
 
@@ -81,7 +115,18 @@ def tensordot_int_axes(a, b, *, axes: int):
 
 @op("_npi_einsum", key_var_num_args="num_args")
 def einsum(*data, subscripts: str = "", optimize: int = 0):
-    """Einstein's summation over the operands, such as ``ij,jk->ik``; the best order is found by torch whatever `optimize` is."""
+    """Einstein's summation over the operands, such as ``ij,jk->ik``; the best order is found by torch whatever `optimize` is.
+
+    Raises
+    ------
+    MXNetError
+        If the subscripts name another number of operands than there are, or types differ.
+
+    Example
+    -------
+    >>> mx.np.einsum('ij,j->i', mx.np.array([[1, 2], [3, 4]]), mx.np.array([1, 10]))
+    array([21., 43.])
+    """
     if not data:
         raise MXNetError("_npi_einsum: must specify the subscripts and at least one operand")
     require_one_type("_npi_einsum", *data)
@@ -109,6 +154,11 @@ def norm(data, *, ord: float = 2.0, axis: Axes = None, flag: int = -1, keepdims:
 
     `flag` tells which: -2 of all elements, -1 the `ord`-norm of vectors, 0 the largest (`ord` 2) or smallest (-2) singular value, 1 the
     root of the sum of squares, 2 the sum of the singular values.
+
+    Example
+    -------
+    >>> mx.np.linalg.norm(mx.np.array([[3, 4], [6, 8]]), axis=1)
+    array([ 5., 10.])
     """
     require_float("_npi_norm", data)
     values = _single(data)
@@ -132,7 +182,19 @@ def norm(data, *, ord: float = 2.0, axis: Axes = None, flag: int = -1, keepdims:
 
 @op("_npi_cholesky")
 def cholesky(A, *, lower: bool = True):
-    """The lower triangular L with L L^T = A, for positive definite A; unless `lower` the upper triangular L^T."""
+    """The lower triangular L with L L^T = A, for positive definite A; unless `lower` the upper triangular L^T.
+
+    Raises
+    ------
+    MXNetError
+        If a matrix is not square, or not positive definite.
+
+    Example
+    -------
+    >>> mx.np.linalg.cholesky(mx.np.array([[4, 2], [2, 5]]))
+    array([[2., 0.],
+           [1., 2.]])
+    """
     _require_square("_npi_cholesky", A)
     require_float("_npi_cholesky", A)
     try:
@@ -154,7 +216,20 @@ def _signs(rows):
 
 @op("_npi_svd", num_outputs=3)
 def svd(A):
-    """The singular value decomposition UT, L, V with A = UT diag(L) V, for matrices with at most as many rows as columns."""
+    """The singular value decomposition UT, L, V with A = UT diag(L) V, for matrices with at most as many rows as columns.
+
+    Raises
+    ------
+    MXNetError
+        If a matrix has more rows than columns.
+
+    Example
+    -------
+    >>> ut, l, v = mx.np.linalg.svd(mx.np.array([[1, 2], [2, -2]]))
+    >>> l.round(3), mx.np.dot(ut * l, v).round(3)
+    (array([3., 2.]), array([[ 1.,  2.],
+           [ 2., -2.]]))
+    """
     require_float("_npi_svd", A)
     if A.dim() < 2 or A.shape[-2] > A.shape[-1]:
         raise MXNetError(f"_npi_svd: A must have at least 2 axes and at most as many rows as columns, received shape {tuple(A.shape)}")
@@ -179,7 +254,18 @@ def _system_types(in_types, out_types, **_):
 
 @op("_npi_solve")
 def solve(A, B):
-    """X with A X = B, in float64 unless both are float32."""
+    """X with A X = B, in float64 unless both are float32.
+
+    Raises
+    ------
+    MXNetError
+        If the matrices are not square, or singular.
+
+    Example
+    -------
+    >>> mx.np.linalg.solve(mx.np.array([[2, 0], [1, 1]]), mx.np.array([4, 5]))
+    array([2., 3.])
+    """
     _require_square("_npi_solve", A)
     A, B = _real_system("_npi_solve", A, B)
     if B.dim() == A.dim() - 1:
@@ -189,7 +275,18 @@ def solve(A, B):
 
 @op("_npi_tensorinv")
 def tensorinv(a, *, ind: int = 2):
-    """The inverse under tensordot over `ind` axes."""
+    """The inverse under tensordot over `ind` axes: ``tensordot(tensorinv(a, ind), a, ind)`` is the identity.
+
+    Raises
+    ------
+    MXNetError
+        If the first `ind` axes do not hold as many elements as the others.
+
+    Example
+    -------
+    >>> mx.np.linalg.tensorinv(mx.np.eye(6).reshape(6, 2, 3), ind=1).shape
+    (2, 3, 6)
+    """
     if ind <= 0:
         raise MXNetError(f"_npi_tensorinv: `ind` must be positive, received {ind}")
     require_float("_npi_tensorinv", a)
@@ -200,7 +297,13 @@ def tensorinv(a, *, ind: int = 2):
 
 @op("_npi_tensorsolve")
 def tensorsolve(a, b, *, a_axes: Shape = ()):
-    """x with ``tensordot(a, x, x.ndim) = b``, in float64 unless both are float32; `a_axes` are moved to the end of `a` before."""
+    """x with ``tensordot(a, x, x.ndim) = b``, in float64 unless both are float32; `a_axes` are moved to the end of `a` before.
+
+    Example
+    -------
+    >>> mx.np.linalg.tensorsolve(2 * mx.np.eye(4).reshape(2, 2, 4), mx.np.ones((2, 2)))
+    array([0.5, 0.5, 0.5, 0.5])
+    """
     a, b = _real_system("_npi_tensorsolve", a, b)
     axes = [normalize_axis("_npi_tensorsolve", i, a.dim(), "a_axes") for i in a_axes]
     a = a.permute([i for i in range(a.dim()) if i not in axes] + axes)
@@ -222,7 +325,18 @@ def _pinv(A, rcond):
 
 @op("_npi_pinv")
 def pinv(A, rcond, *, hermitian: bool = False):
-    """The pseudo-inverse; singular values below `rcond` times the largest count as 0. `hermitian` changes nothing, as in MXNet."""
+    """The pseudo-inverse; singular values below `rcond` times the largest count as 0. `hermitian` changes nothing, as in MXNet.
+
+    Raises
+    ------
+    MXNetError
+        If `A` has fewer than two axes, or is not a floating-point array.
+
+    Example
+    -------
+    >>> mx.np.linalg.pinv(mx.np.array([[1], [1]])).round(3)
+    array([[0.5, 0.5]])
+    """
     return _pinv(A, rcond.to(A.dtype))
 
 
@@ -241,27 +355,75 @@ def _real_eigen(name, A):
 
 @op("_npi_eig", num_outputs=2, no_gradient=True)
 def eig(A):
-    """Eigenvalues and eigenvectors, as columns, of matrices whose eigenvalues are real."""
+    """Eigenvalues and eigenvectors, as columns, of matrices whose eigenvalues are real.
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size, or the type is float16 or bool.
+
+    Example
+    -------
+    >>> values, vectors = mx.np.linalg.eig(mx.np.array([[2, 0], [0, 1]]))
+    >>> values, vectors
+    (array([2., 1.]), array([[1., 0.],
+           [0., 1.]]))
+    """
     values, vectors = torch.linalg.eig(_real_eigen("_npi_eig", A))
     return values.real.contiguous(), vectors.real.contiguous()
 
 
 @op("_npi_eigvals", no_gradient=True)
 def eigvals(A):
-    """The eigenvalues of matrices whose eigenvalues are real."""
+    """The eigenvalues of matrices whose eigenvalues are real.
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size, or the type is float16 or bool.
+
+    Example
+    -------
+    >>> mx.np.linalg.eigvals(mx.np.array([[2, 1], [0, 1]]))
+    array([2., 1.])
+    """
     return torch.linalg.eigvals(_real_eigen("_npi_eigvals", A)).real.contiguous()
 
 
 @op("_npi_eigh", num_outputs=2)
 def eigh(A, *, UPLO: str = "L"):
-    """Eigenvalues in rising order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half."""
+    """Eigenvalues in rising order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half.
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size, or the type is float16 or bool.
+
+    Example
+    -------
+    >>> values, vectors = mx.np.linalg.eigh(mx.np.array([[1, 2], [2, -2]]))
+    >>> values.round(3), vectors.round(3)
+    (array([-3.,  2.]), array([[-0.447,  0.894],
+           [ 0.894,  0.447]]))
+    """
     values, vectors = torch.linalg.eigh(_real_eigen("_npi_eigh", A), UPLO)
     return values, vectors * _signs(vectors.mT).unsqueeze(-2)
 
 
 @op("_npi_eigvalsh")
 def eigvalsh(A, *, UPLO: str = "L"):
-    """The eigenvalues in rising order of symmetric matrices given by their lower or upper half."""
+    """The eigenvalues in rising order of symmetric matrices given by their lower or upper half.
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size, or the type is float16 or bool.
+
+    Example
+    -------
+    >>> mx.np.linalg.eigvalsh(mx.np.array([[1, 2], [2, -2]])).round(3)
+    array([-3.,  2.])
+    """
     return torch.linalg.eigvalsh(_real_eigen("_npi_eigvalsh", A), UPLO)
 
 

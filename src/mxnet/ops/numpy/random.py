@@ -9,6 +9,7 @@ import torch
 
 from ...base import MXNetError
 from .. import dtypes
+from ..docstrings import with_example
 from ..random_state import generator
 from ..registry import op
 from ..schema import Device, Floats, Optional, Shape
@@ -86,6 +87,11 @@ def _require_range(name, what, value, low=0.0, high=None, strict=False):
         raise InvalidValueError(f"{name}: `{what}` must be {limits}, received {least if least < low or high is None else most:g}")
 
 
+def _with_mean(doc, call, mean):
+    """`doc` with an example: the mean of many numbers, rounded to a whole one or to one place."""
+    return with_example(doc, f"round(float(mx.np.random.{call[:-1]}, size=10000).mean()){', 1' if '.' in mean else ''}) -> {mean}")
+
+
 def _two_parameters(name, first, second, compute, doc, batch=False, check=None):
     """Register a distribution of two parameters and a `dtype`; its parameters' names are its attributes."""
     def fn(parameters, size, dtype, device):
@@ -122,11 +128,17 @@ def _normal(shape, device, dtype, loc, scale):
     return (out if device.type == "meta" else out.normal_(generator=generator(device))) * scale + loc
 
 
-_two_parameters("uniform", "low", "high", _uniform, "Numbers equally likely anywhere from `low` to `high`.")
-_two_parameters("uniform_n", "low", "high", _uniform, "As `_npi_uniform`, with `size` before the shape of the parameters.", batch=True)
-_two_parameters("normal", "loc", "scale", _normal, "Normally distributed numbers.",
+_two_parameters("uniform", "low", "high", _uniform,
+                _with_mean("Numbers equally likely anywhere from `low` to `high`, whose mean is in the middle.", "uniform(2, 4)", "3"))
+_two_parameters("uniform_n", "low", "high", _uniform,
+                with_example("As ``mx.np.random.uniform``, with `size` before the shape of the parameters.",
+                             "mx.npx.random.uniform_n(mx.np.zeros(2), mx.np.ones(2), batch_shape=(3,)).shape -> (3, 2)"), batch=True)
+_two_parameters("normal", "loc", "scale", _normal,
+                _with_mean("Normally distributed numbers of the mean `loc` and the standard deviation `scale`.", "normal(5, 2)", "5"),
                 check=lambda loc, scale: _require_range("normal", "scale", scale))
-_two_parameters("normal_n", "loc", "scale", _normal, "As `_npi_normal`, with `size` before the shape of the parameters.", batch=True,
+_two_parameters("normal_n", "loc", "scale", _normal,
+                with_example("As ``mx.np.random.normal``, with `size` before the shape of the parameters.",
+                             "mx.npx.random.normal_n(mx.np.zeros(2), mx.np.ones(2), batch_shape=(3,)).shape -> (3, 2)"), batch=True,
                 check=lambda loc, scale: _require_range("normal_n", "scale", scale))
 
 
@@ -149,9 +161,11 @@ def _logistic(shape, device):
     return torch.log(u) - torch.log1p(-u.clamp_max(1 - 2 ** -24))
 
 
-_location_scale("logistic", _logistic, "Numbers of the logistic distribution.")
+_location_scale("logistic", _logistic,
+                _with_mean("Numbers of the logistic distribution of the mean `loc`.", "logistic(5, 2)", "5"))
 _location_scale("gumbel", lambda shape, device: -torch.log(_exponential_numbers(shape, device).clamp_min(_TINY)),
-                "Numbers of the Gumbel distribution, that of the largest of many.")
+                _with_mean("Numbers of the Gumbel distribution, that of the largest of many. The mean is about ``loc + 0.577 * scale``.",
+                           "gumbel(5, 2)", "6"))
 
 
 def _scaled(name, noise, doc):
@@ -165,8 +179,9 @@ def _scaled(name, noise, doc):
     op(f"_npi_{name}", inputs_rule=_inputs_where_none("scale"), draws=True)(fn).dtype_rule(result_is(torch.float32))
 
 
-_scaled("exponential", _exponential_numbers, "Exponentially distributed numbers with the mean `scale`.")
-_scaled("rayleigh", lambda shape, device: torch.sqrt(2 * _exponential_numbers(shape, device)), "Numbers of the Rayleigh distribution.")
+_scaled("exponential", _exponential_numbers, _with_mean("Exponentially distributed numbers with the mean `scale`.", "exponential(2)", "2"))
+_scaled("rayleigh", lambda shape, device: torch.sqrt(2 * _exponential_numbers(shape, device)),
+        _with_mean("Numbers of the Rayleigh distribution. The mean is about ``1.253 * scale``.", "rayleigh(4)", "5"))
 
 
 def _shaped(name, compute, doc):
@@ -180,15 +195,24 @@ def _shaped(name, compute, doc):
     op(f"_npi_{name}", inputs_rule=_inputs_where_none("a"), draws=True)(fn).dtype_rule(result_is(torch.float32))
 
 
-_shaped("weibull", lambda e, a: torch.pow(e, 1 / a), "Numbers of the Weibull distribution with the shape `a`.")
-_shaped("pareto", lambda e, a: torch.expm1(e / a), "Numbers of the Pareto II (Lomax) distribution with the shape `a`.")
-_shaped("powerd", lambda e, a: torch.pow(-torch.expm1(-e), 1 / a), "Numbers in [0, 1] with the density a * x**(a - 1).")
+_shaped("weibull", lambda e, a: torch.pow(e, 1 / a),
+        _with_mean("Numbers of the Weibull distribution with the shape `a`. The mean is ``gamma(1 + 1 / a)``.", "weibull(0.5)", "2"))
+_shaped("pareto", lambda e, a: torch.expm1(e / a),
+        _with_mean("Numbers of the Pareto II (Lomax) distribution with the shape `a`. The mean is ``1 / (a - 1)``.", "pareto(6)", "0.2"))
+_shaped("powerd", lambda e, a: torch.pow(-torch.expm1(-e), 1 / a),
+        _with_mean("Numbers in [0, 1] with the density ``a * x**(a - 1)``. The mean is ``a / (a + 1)``.", "power(4)", "0.8"))
 
 
 @op("_npi_gamma", inputs_rule=_inputs_where_none("shape", "scale"), draws=True)
 def gamma(input1=None, input2=None, *, shape: Optional[float] = None, scale: Optional[float] = None, size: Optional[Shape] = None,
           dtype: _Real = "float32", device: Device = None):
-    """Numbers of the gamma distribution; its mean is ``shape * scale``."""
+    """Numbers of the gamma distribution; its mean is ``shape * scale``.
+
+    Example
+    -------
+    >>> round(float(mx.np.random.gamma(2, 3, size=10000).mean()))
+    6
+    """
     shape, scale = _parameters((input1, input2), {"shape": shape, "scale": scale}, device)
     _require_range("gamma", "shape", shape, strict=True)
     _require_range("gamma", "scale", scale, strict=True)
@@ -212,7 +236,13 @@ def _(in_types, out_types, *, dtype, **_):
 def bernoulli(input1=None, *, prob: Optional[float] = None, logit: Optional[float] = None, size: Optional[Shape] = None,
               dtype: Literal["bool", "float16", "float32", "float64", "int32", "uint8"] = "float32", is_logit: bool = False,
               device: Device = None):
-    """1 with the given probability (or logit), 0 otherwise. A number for either counts, whatever `is_logit` says, which is for arrays."""
+    """1 with the given probability (or logit), 0 otherwise. A number for either counts, whatever `is_logit` says, which is for arrays.
+
+    Example
+    -------
+    >>> mx.npx.random.bernoulli(prob=mx.np.array([0, 1, 1]))
+    array([0., 1., 1.])
+    """
     if input1 is None:
         is_logit = prob is None
     value = input1 if input1 is not None else logit if is_logit else prob
@@ -232,7 +262,13 @@ def _(in_types, out_types, *, dtype, **_):
 @op("_npi_multinomial", no_gradient=True, inputs_rule=lambda attributes: ("a",) if attributes["pvals"] is None else (), draws=True)
 def multinomial(a=None, *, n: int, pvals: Optional[Floats] = None, size: Optional[Shape] = None,
                 device: Device = None):
-    """How often each outcome occurs in `n` experiments, as int64; the last axis holds the outcomes."""
+    """How often each outcome occurs in `n` experiments, as int64; the last axis holds the outcomes.
+
+    Example
+    -------
+    >>> mx.np.random.multinomial(5, [0, 1, 0])
+    array([0, 5, 0], dtype=int64)
+    """
     p = a.double() if a is not None else torch.tensor(pvals or (), dtype=torch.float64, device=device)
     if p.dim() != 1:
         raise MXNetError(f"multinomial: the probabilities must have one axis, received shape {tuple(p.shape)}")
@@ -258,7 +294,13 @@ multinomial.dtype_rule(result_is(torch.int64))
     inputs_rule=lambda attributes: ("input1", "input2")[:(attributes["a"] is None) + attributes["weighted"]], draws=True)
 def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[Shape] = None, replace: bool = True, weighted: bool = False,
            device: Device = None):
-    """Random indices below `a`, or of the first axis of the array that stands for it; `weighted` by the probabilities that follow."""
+    """Random indices below `a`, or of the first axis of the array that stands for it; `weighted` by the probabilities that follow.
+
+    Example
+    -------
+    >>> sorted(mx.np.random.choice(3, size=3, replace=False).tolist())
+    [0, 1, 2]
+    """
     arrays = [t for t in (input1, input2) if t is not None]
     population = a if a is not None else arrays.pop(0).shape[0]
     weights = arrays.pop(0) if weighted else None

@@ -3,6 +3,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
+from ..docstrings import with_sample
 from ..integers import convert
 from ..registry import op
 from ..schema import Axes, DType, Optional
@@ -40,7 +41,13 @@ def _work_type(a, target):
 
 @op("_np_sum")
 def sum(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
-    """The sum over axes, plus `initial`; booleans are counted in int64."""
+    """The sum over axes, plus `initial`; booleans are counted in int64.
+
+    Example
+    -------
+    >>> mx.np.sum(mx.np.array([[1, 2], [3, 4]]), axis=1, initial=10)
+    array([13., 17.])
+    """
     axes = axes_of("_np_sum", axis, a.dim())
     target = _sum_type(dtype, a.dtype)
     if axes == [] or not a.dim():
@@ -56,7 +63,13 @@ sum.dtype_rule(_sum_type_rule)
 
 @op("_np_prod", aliases=("_np_product",))
 def prod(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
-    """The product over axes, times `initial`; booleans are multiplied in int64."""
+    """The product over axes, times `initial`; booleans are multiplied in int64.
+
+    Example
+    -------
+    >>> mx.np.prod(mx.np.array([[1, 2], [3, 4]]), axis=1)
+    array([ 2., 12.])
+    """
     axes = axes_of("_np_prod", axis, a.dim())
     target = _sum_type(dtype, a.dtype)
     work = _work_type(a, target)
@@ -79,7 +92,13 @@ prod.dtype_rule(_sum_type_rule)
 
 @op("_npi_mean")
 def mean(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
-    """The mean over axes, of integers in float32; asked for as integers, they are added as such and the fraction is cut off."""
+    """The mean over axes, of integers in float32; asked for as integers, they are added as such and the fraction is cut off.
+
+    Example
+    -------
+    >>> mx.np.mean(mx.np.array([[1, 2], [4, 4]], dtype='int32'), axis=0)
+    array([2.5, 3. ])
+    """
     _refuse_initial("_npi_mean", initial)
     axes = axes_of("_npi_mean", axis, a.dim())
     if axes == []:
@@ -106,7 +125,7 @@ def _root(x):
     return torch.sqrt(x.masked_fill(flat, 1)).masked_fill(flat, 0)
 
 
-def _moment(name, doc):
+def _moment(name, doc, sample):
     def fn(a, *, axis: Axes = None, dtype: Optional[DType] = None, ddof: int = 0, keepdims: bool = False):
         axes = axes_of(f"_npi_{name}", axis, a.dim())
         values = a if a.is_floating_point() else a.double()
@@ -120,15 +139,16 @@ def _moment(name, doc):
         return convert(out, dtype or a.dtype)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = doc
+    fn.__doc__ = with_sample(doc, f"mx.np.{name}", sample)
     op(f"_npi_{name}")(fn).dtype_rule(from_dtype_or_input)
 
 
-_moment("var", "The variance over axes: the sum of squared distances from the mean, divided by the count less `ddof`.")
-_moment("std", "The standard deviation over axes: the root of the variance.")
+_moment("var", "The variance over axes: the sum of squared distances from the mean, divided by the count less `ddof`.",
+        "[[1, 3], [2, 6]]; axis=1 -> [1., 4.]")
+_moment("std", "The standard deviation over axes: the root of the variance.", "[[1, 3], [2, 6]]; axis=1 -> [1., 2.]")
 
 
-def _extreme(name, function, doc, alias):
+def _extreme(name, function, doc, alias, sample):
     full = f"_np_{name}"
 
     def fn(a, *, axis: Axes = None, keepdims: bool = False, initial: Optional[float] = None):
@@ -142,7 +162,7 @@ def _extreme(name, function, doc, alias):
         return function(a, axes if axes is not None else (), keepdims)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = f"{doc} All that are equally extreme get the whole gradient."
+    fn.__doc__ = with_sample(f"{doc} All that are equally extreme get the whole gradient.", f"mx.np.{name}", sample)
     operator = op(full, aliases=(alias,))(fn)
 
     @operator.gradient
@@ -156,11 +176,11 @@ def _extreme(name, function, doc, alias):
         return (data == extreme) * gradient
 
 
-_extreme("max", torch.amax, "The largest value over axes.", "_np_amax")
-_extreme("min", torch.amin, "The smallest value over axes.", "_np_amin")
+_extreme("max", torch.amax, "The largest value over axes.", "_np_amax", "[[1, 9], [3, 4]]; axis=1 -> [9., 4.]")
+_extreme("min", torch.amin, "The smallest value over axes.", "_np_amin", "[[1, 9], [3, 4]]; axis=0 -> [1., 4.]")
 
 
-def _logical(name, function, doc, aliases=()):
+def _logical(name, function, doc, sample, aliases=()):
     def fn(data, *, axis: Axes = None, keepdims: bool = False):
         axes = axes_of(f"_np_{name}", axis, data.dim())
         data = data != 0 if data.dtype is not torch.bool else data
@@ -169,15 +189,16 @@ def _logical(name, function, doc, aliases=()):
         return data
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = doc
+    fn.__doc__ = with_sample(doc, f"mx.np.{name}", sample)
     op(f"_np_{name}", aliases=aliases, no_gradient=True)(fn).dtype_rule(result_is(torch.bool))
 
 
-_logical("all", torch.all, "True where all elements over the axes are other than 0.")
-_logical("any", torch.any, "True where an element over the axes is other than 0.", ("_np_sometrue",))
+_logical("all", torch.all, "True where all elements over the axes are other than 0.",
+         "[[1, 0], [3, 4]]; axis=1 -> [False, True]")
+_logical("any", torch.any, "True where an element over the axes is other than 0.", "[[1, 0], [0, 0]]; axis=1 -> [ True, False]", ("_np_sometrue",))
 
 
-def _position(name, function, doc):
+def _position(name, function, doc, sample):
     def fn(data, *, axis: Optional[int] = None, keepdims: bool = False):
         if axis is None:
             out = function(data.reshape(-1), 0)
@@ -185,18 +206,31 @@ def _position(name, function, doc):
         return function(data, normalize_axis(f"_npi_{name}", axis, max(data.dim(), 1)), keepdims)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = f"{doc} Of several equal ones the first counts."
+    fn.__doc__ = with_sample(f"{doc} Of several equal ones the first counts.", f"mx.np.{name}", sample)
     op(f"_npi_{name}", no_gradient=True)(fn).dtype_rule(result_is(torch.int64))
 
 
-_position("argmax", torch.argmax, "The index of the largest value along `axis`, or in the flattened array.")
-_position("argmin", torch.argmin, "The index of the smallest value along `axis`, or in the flattened array.")
+_position("argmax", torch.argmax, "The index of the largest value along `axis`, or in the flattened array.",
+          "[[1, 9, 9], [3, 4, 2]]; axis=1 -> [1, 1], dtype=int64")
+_position("argmin", torch.argmin, "The index of the smallest value along `axis`, or in the flattened array.",
+          "[[1, 9, 1], [3, 4, 2]]; axis=1 -> [0, 2], dtype=int64")
 
 
 @op("_npi_average", num_outputs=lambda attributes: 1 + attributes["returned"],
     inputs_rule=lambda attributes: ("a", "weights") if attributes["weighted"] else ("a",))
 def average(a, weights=None, *, axis: Axes = None, returned: bool = False, weighted: bool = True):
-    """The weighted mean over axes; with `returned` also the sum of the weights, one number if all places share them."""
+    """The weighted mean over axes; with `returned` also the sum of the weights, one number if all places share them.
+
+    Raises
+    ------
+    MXNetError
+        If `weights` is neither of the shape of `a` nor a vector as long as the one axis.
+
+    Example
+    -------
+    >>> mx.np.average(mx.np.array([[1, 2], [3, 6]]), axis=1, weights=mx.np.array([3, 1]))
+    array([1.25, 3.75])
+    """
     axes = axes_of("_npi_average", axis, a.dim())
     if not weighted or weights is None:
         out = a.clone() if axes == [] else torch.mean(a if a.is_floating_point() else a.double(), axes).to(a.dtype)

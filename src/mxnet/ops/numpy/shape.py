@@ -8,6 +8,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
+from ..docstrings import with_example
 from ..registry import op
 from ..schema import Axes, Optional, Shape
 from ._common import require_one_type
@@ -15,7 +16,19 @@ from ._common import require_one_type
 
 @op("_np_reshape")
 def reshape(a, *, newshape: Shape, order: str = "C"):
-    """Another shape for the same elements; one size may be -1."""
+    """Another shape for the same elements; one size may be -1.
+
+    Raises
+    ------
+    MXNetError
+        If a size is below -1, or the sizes do not multiply up.
+
+    Example
+    -------
+    >>> mx.np.reshape(mx.np.array([1, 2, 3, 4]), (2, -1))
+    array([[1., 2.],
+           [3., 4.]])
+    """
     if order != "C":
         raise MXNetError(f"_np_reshape: only order 'C' is supported, received {order!r}")
     if any(n < -1 for n in newshape):
@@ -29,6 +42,18 @@ def reshape_with_codes(a, *, newshape: Shape, reverse: bool = False, order: str 
 
     ``-1`` is inferred, ``-2`` keeps a size, ``-3`` drops an axis of size 1, ``-4`` keeps all remaining sizes, ``-5`` joins two axes,
     ``-6`` splits one into the two sizes that follow (one of them may be -1). With `reverse` sizes are matched from the right.
+
+    Raises
+    ------
+    MXNetError
+        If a code finds no axis, or one that it cannot apply to.
+
+    Example
+    -------
+    >>> mx.npx.reshape(mx.np.zeros((2, 3, 8)), (-2, -6, -1, 3, -4)).shape
+    (2, 1, 3, 8)
+    >>> mx.npx.reshape(mx.np.zeros((2, 3, 8)), (-5, -4)).shape
+    (6, 8)
     """
     if order != "C":
         raise MXNetError(f"_npx_reshape: only order 'C' is supported, received {order!r}")
@@ -95,7 +120,18 @@ def decoded_shape(source, target, reverse=False):
 
 @op("_np_squeeze")
 def squeeze(a, *, axis: Axes = None):
-    """Without axes of size 1: all, or the ones named."""
+    """Without axes of size 1: all, or the ones named.
+
+    Raises
+    ------
+    MXNetError
+        If a named axis has another size.
+
+    Example
+    -------
+    >>> mx.np.squeeze(mx.np.zeros((1, 3, 1))).shape, mx.np.squeeze(mx.np.zeros((1, 3, 1)), axis=0).shape
+    ((3,), (3, 1))
+    """
     if axis is None:
         return a.squeeze()
     axes = [normalize_axis("_np_squeeze", i, max(a.dim(), 1)) for i in ((axis,) if isinstance(axis, int) else axis)]
@@ -109,7 +145,13 @@ def squeeze(a, *, axis: Axes = None):
 
 @op("_np_transpose")
 def transpose(a, *, axes: Optional[Shape] = None):
-    """The axes in another order, by default reversed."""
+    """The axes in another order, by default reversed.
+
+    Example
+    -------
+    >>> mx.np.transpose(mx.np.zeros((2, 3, 4))).shape, mx.np.transpose(mx.np.zeros((2, 3, 4)), (0, 2, 1)).shape
+    ((4, 3, 2), (2, 4, 3))
+    """
     if not axes:
         axes = tuple(range(a.dim()))[::-1]
     return a.permute(axes).contiguous()
@@ -117,13 +159,33 @@ def transpose(a, *, axes: Optional[Shape] = None):
 
 @op("_np_moveaxis")
 def moveaxis(a, *, source: Shape, destination: Shape):
-    """Move axes to new places; the others keep their order."""
+    """Move axes to new places; the others keep their order.
+
+    Example
+    -------
+    >>> mx.np.moveaxis(mx.np.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     return torch.movedim(a, source, destination).contiguous()
 
 
 @op("_np_roll")
 def roll(data, *, shift: Optional[Shape] = None, axis: Optional[Shape] = None):
-    """Move elements along axes; what leaves at the end comes in at the start. Without `axis` the array counts as flat."""
+    """Move elements along axes; what leaves at the end comes in at the start. Without `axis` the array counts as flat.
+
+    Raises
+    ------
+    MXNetError
+        If `shift` is missing, or has not one number for each of `axis`.
+
+    Example
+    -------
+    >>> mx.np.roll(mx.np.array([1, 2, 3, 4]), 1)
+    array([4., 1., 2., 3.])
+    >>> mx.np.roll(mx.np.array([[1, 2], [3, 4]]), 1, axis=0)
+    array([[3., 4.],
+           [1., 2.]])
+    """
     if shift is None:
         raise MXNetError("_np_roll: `shift` must be given")
     if axis is None:
@@ -139,20 +201,46 @@ def roll(data, *, shift: Optional[Shape] = None, axis: Optional[Shape] = None):
 
 @op("_npi_flip")
 def flip(data, *, axis: Axes = None):
-    """Reversed along axes, by default all."""
+    """Reversed along axes, by default all.
+
+    Example
+    -------
+    >>> mx.np.flip(mx.np.array([[1, 2], [3, 4]]), axis=1)
+    array([[2., 1.],
+           [4., 3.]])
+    """
     axes = range(data.dim()) if axis is None else (axis,) if isinstance(axis, int) else axis
     return torch.flip(data, [normalize_axis("_npi_flip", i, data.dim()) for i in axes])
 
 
 @op("_npi_rot90")
 def rot90(data, *, k: int = 1, axes: Optional[Shape] = (0, 1)):
-    """Turned `k` times by 90 degrees, from the first of `axes` towards the second."""
+    """Rotated `k` times by 90 degrees, from the first of `axes` towards the second.
+
+    Example
+    -------
+    >>> mx.np.rot90(mx.np.array([[1, 2], [3, 4]]))
+    array([[2., 4.],
+           [1., 3.]])
+    """
     return torch.rot90(data, k, axes).contiguous()
 
 
 @op("_npi_broadcast_to")
 def broadcast_to(array, *, shape: Shape = ()):
-    """A copy with axes of size 1, or missing in front, repeated to `shape`."""
+    """A copy with axes of size 1, or missing in front, repeated to `shape`.
+
+    Raises
+    ------
+    MXNetError
+        If a size other than 1 would have to change.
+
+    Example
+    -------
+    >>> mx.np.broadcast_to(mx.np.array([1, 2]), (2, 2))
+    array([[1., 2.],
+           [1., 2.]])
+    """
     target = tuple(array.shape[i - len(shape) + array.dim()] if n == -2 else n for i, n in enumerate(shape))
     try:
         return array.expand(target).clone(memory_format=torch.contiguous_format)
@@ -160,24 +248,39 @@ def broadcast_to(array, *, shape: Shape = ()):
         raise MXNetError(f"cannot broadcast shape {tuple(array.shape)} to {target}") from None
 
 
-def _at_least(n, function):
+def _at_least(n, function, shape):
     def fn(*arys, num_args: Optional[int] = None):
         out = tuple(function(a).clone(memory_format=torch.contiguous_format) for a in arys)
         return out[0] if len(out) == 1 else out
 
     fn.__name__ = fn.__qualname__ = f"atleast_{n}d"
-    fn.__doc__ = f"The arrays with axes of size 1 added to those that have fewer than {n}."
+    fn.__doc__ = with_example(f"The arrays with axes of size 1 added to those that have fewer than {n}.",
+                              f"mx.np.atleast_{n}d(mx.np.zeros({'()' if n == 1 else '(3,)'})).shape -> {shape}")
     op(f"_np_atleast_{n}d", key_var_num_args="num_args", num_outputs=lambda attributes: attributes["num_args"] or 1)(fn)
 
 
-_at_least(1, torch.atleast_1d)
-_at_least(2, torch.atleast_2d)
-_at_least(3, torch.atleast_3d)
+_at_least(1, torch.atleast_1d, "(1,)")
+_at_least(2, torch.atleast_2d, "(1, 3)")
+_at_least(3, torch.atleast_3d, "(1, 3, 1)")
 
 
 @op("_np_diag")
 def diag(data, *, k: int = 0):
-    """The `k`-th diagonal of a matrix, or a matrix with a vector as its `k`-th diagonal."""
+    """The `k`-th diagonal of a matrix, or a matrix with a vector as its `k`-th diagonal.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has neither one nor two axes.
+
+    Example
+    -------
+    >>> mx.np.diag(mx.np.array([[1, 2], [3, 4]]))
+    array([1., 4.])
+    >>> mx.np.diag(mx.np.array([1, 2]))
+    array([[1., 0.],
+           [0., 2.]])
+    """
     if data.dim() not in (1, 2):
         raise MXNetError(f"_np_diag: input must be 1- or 2-d, received shape {tuple(data.shape)}")
     return torch.diag(data, k).clone() if data.dim() == 2 else torch.diag_embed(data, k)
@@ -185,25 +288,57 @@ def diag(data, *, k: int = 0):
 
 @op("_np_diagflat")
 def diagflat(data, *, k: int = 0):
-    """A matrix with the flattened array as its `k`-th diagonal."""
+    """A matrix with the flattened array as its `k`-th diagonal.
+
+    Example
+    -------
+    >>> mx.np.diagflat(mx.np.array([[1, 2]]), k=1)
+    array([[0., 1., 0.],
+           [0., 0., 2.],
+           [0., 0., 0.]])
+    """
     return torch.diagflat(data, k)
 
 
 @op("_np_diagonal")
 def diagonal(data, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
-    """The diagonals of the matrices in two axes, along a new last axis."""
+    """The diagonals of the matrices in two axes, along a new last axis.
+
+    Example
+    -------
+    >>> mx.np.diagonal(mx.np.array([[1, 2], [3, 4]]), offset=1)
+    array([2.])
+    """
     return torch.diagonal(data, offset, axis1, axis2).clone(memory_format=torch.contiguous_format)
 
 
 @op("_np_trace")
 def trace(data, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
-    """The sums of the diagonals of the matrices in two axes."""
+    """The sums of the diagonals of the matrices in two axes.
+
+    Example
+    -------
+    >>> mx.np.trace(mx.np.array([[1, 2], [3, 4]]))
+    array(5.)
+    """
     return torch.diagonal(data, offset, axis1, axis2).sum(-1, dtype=data.dtype)
 
 
 @op("_npi_tril")
 def tril(data, *, k: int = 0):
-    """Matrices with zeros above the `k`-th diagonal; a vector counts as the rows of a matrix."""
+    """Matrices with zeros above the `k`-th diagonal; a vector counts as the rows of a matrix.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no axis.
+
+    Example
+    -------
+    >>> mx.np.tril(mx.np.array([[1, 2], [3, 4]]))
+    array([[1., 0.],
+           [3., 4.]])
+    """
     if not data.dim():
         raise MXNetError("_npi_tril: input must have at least one axis")
     return torch.tril(data.expand(data.shape[0], data.shape[0]) if data.dim() == 1 else data, k)
@@ -222,6 +357,16 @@ def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: 
         How many before and after, for each axis. For vectors also two pairs, whose first numbers count: ``((before,), (after,))``.
     mode : str
         A constant, the nearest element, the array mirrored with (``symmetric``) or without its border, or the extremes of the axis.
+
+    Raises
+    ------
+    MXNetError
+        If `pad_width` does not fit the axes, or `reflect_type` is not 'even'.
+
+    Example
+    -------
+    >>> mx.np.pad(mx.np.array([1, 2, 3]), (1, 2), mode='reflect')
+    array([2., 1., 2., 3., 2., 1.])
     """
     widths = ast.literal_eval(pad_width)
     if data.dim() == 1 and len(widths) == 2:
@@ -247,7 +392,18 @@ def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: 
 
 @op("_npi_diff")
 def diff(a, *, n: int = 1, axis: int = -1):
-    """The differences between neighbours along `axis`, taken `n` times."""
+    """The differences between neighbours along `axis`, taken `n` times.
+
+    Raises
+    ------
+    MXNetError
+        If `n` is negative, or `a` has no such axis.
+
+    Example
+    -------
+    >>> mx.np.diff(mx.np.array([1, 2, 4, 7])), mx.np.diff(mx.np.array([1, 2, 4, 7]), n=2)
+    (array([1., 2., 3.]), array([1., 1.]))
+    """
     if n < 0:
         raise MXNetError(f"_npi_diff: `n` must be at least 0, received {n}")
     return torch.diff(a, n=n, dim=normalize_axis("_npi_diff", axis, a.dim())) if n else a.clone()
@@ -266,7 +422,18 @@ def _ediff_inputs(attributes):
 @op("_npi_ediff1d", inputs_rule=_ediff_inputs)
 def ediff1d(input1, input2=None, input3=None, *, to_begin_arr_given: bool = False, to_end_arr_given: bool = False,
             to_begin_scalar: Optional[float] = None, to_end_scalar: Optional[float] = None):
-    """The differences between neighbours of the flattened array, between what is to stand before and after them."""
+    """The differences between neighbours of the flattened array, between what is to stand before and after them.
+
+    Raises
+    ------
+    MXNetError
+        If the types differ.
+
+    Example
+    -------
+    >>> mx.np.ediff1d(mx.np.array([1, 2, 4]), to_begin=-99, to_end=mx.np.array([88, 99]))
+    array([-99.,   1.,   2.,  88.,  99.])
+    """
     extra = [t for t in (input2, input3) if t is not None]
     require_one_type("_npi_ediff1d", input1, *extra)
     begin = extra.pop(0).reshape(-1) if to_begin_arr_given else None

@@ -21,6 +21,11 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
         From 0 to 100; the axes of an array stand before those of the result.
     interpolation : str
         What to take between two elements.
+
+    Example
+    -------
+    >>> mx.np.percentile(mx.np.array([1, 2, 3, 4]), 50), mx.np.percentile(mx.np.array([1, 2, 3, 4]), 50, interpolation='lower')
+    (array(2.5), array(2.))
     """
     values = a if a.dtype in (torch.float32, torch.float64) else a.float()
     axes = range(a.dim()) if axis is None else sorted({normalize_axis("_npi_percentile", i, a.dim())
@@ -63,7 +68,13 @@ def _(in_types, out_types, **_):
 
 @op("_npi_polyval")
 def polyval(p, x):
-    """The polynomial with the coefficients `p`, that of the highest power first, at the points `x`."""
+    """The polynomial with the coefficients `p`, that of the highest power first, at the points `x`.
+
+    Example
+    -------
+    >>> mx.np.polyval(mx.np.array([3, 0, 1]), mx.np.array([0, 5]))
+    array([ 1., 76.])
+    """
     require_one_type("_npi_polyval", p, x)
     if p.dim() != 1:
         raise InvalidValueError(f"_npi_polyval: `p` must have one axis, received shape {tuple(p.shape)}")

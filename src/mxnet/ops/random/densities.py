@@ -40,14 +40,26 @@ def _finish(logarithm, is_log):
 
 @_density("uniform")
 def pdf_uniform(sample, low, high, *, is_log: bool = False):
-    """The density of the uniform distribution, ``1 / (high - low)``, or its logarithm; samples outside are not told apart."""
+    """The density of the uniform distribution, ``1 / (high - low)``, or its logarithm; samples outside are not told apart.
+
+    Example
+    -------
+    >>> mx.nd.random.pdf_uniform(mx.nd.array([[1, 2, 3]]), mx.nd.array([0]), mx.nd.array([4])).asnumpy()
+    array([[0.25, 0.25, 0.25]], dtype=float32)
+    """
     low, high = _columns("_random_pdf_uniform", sample, (low, high))
     return _finish(-torch.log(high - low) + 0 * sample, is_log)
 
 
 @_density("normal")
 def pdf_normal(sample, mu, sigma, *, is_log: bool = False):
-    """The density of the normal distribution, or its logarithm."""
+    """The density of the normal distribution of mean `mu` and standard deviation `sigma`, or its logarithm.
+
+    Example
+    -------
+    >>> mx.nd.random.pdf_normal(mx.nd.array([[0, 1]]), mx.nd.array([0]), mx.nd.array([1])).asnumpy().round(3)
+    array([[0.399, 0.242]], dtype=float32)
+    """
     mu, sigma = _columns("_random_pdf_normal", sample, (mu, sigma))
     deviation = (sample - mu) / sigma
     return _finish(-0.5 * deviation * deviation - torch.log(sigma) - 0.9189385332046727, is_log)  # log(sqrt(2 * pi))
@@ -55,21 +67,39 @@ def pdf_normal(sample, mu, sigma, *, is_log: bool = False):
 
 @_density("gamma")
 def pdf_gamma(sample, alpha, beta, *, is_log: bool = False):
-    """The density of the gamma distribution of the shape parameter `alpha` and the rate `beta`, or its logarithm."""
+    """The density of the gamma distribution of the shape parameter `alpha` and the rate `beta`, or its logarithm.
+
+    Example
+    -------
+    >>> mx.nd.random.pdf_gamma(mx.nd.array([[1, 2]]), mx.nd.array([1]), mx.nd.array([2])).asnumpy().round(3)
+    array([[0.271, 0.037]], dtype=float32)
+    """
     alpha, beta = _columns("_random_pdf_gamma", sample, (alpha, beta))
     return _finish(alpha * torch.log(beta) + (alpha - 1) * torch.log(sample) - beta * sample - torch.lgamma(alpha), is_log)
 
 
 @_density("exponential")
 def pdf_exponential(sample, lam, *, is_log: bool = False):
-    """The density of the exponential distribution, or its logarithm."""
+    """The density of the exponential distribution, ``lam * exp(-lam * x)``, or its logarithm.
+
+    Example
+    -------
+    >>> mx.nd.random.pdf_exponential(mx.nd.array([[0, 1]]), mx.nd.array([2]), is_log=True).asnumpy().round(3)
+    array([[ 0.693, -1.307]], dtype=float32)
+    """
     lam, = _columns("_random_pdf_exponential", sample, (lam,))
     return _finish(torch.log(lam) - lam * sample, is_log)
 
 
 @_density("poisson")
 def pdf_poisson(sample, lam, *, is_log: bool = False):
-    """The probability of a count under the Poisson distribution, or its logarithm."""
+    """The probability of a count under the Poisson distribution, or its logarithm.
+
+    Example
+    -------
+    >>> mx.nd.random.pdf_poisson(mx.nd.array([[0, 1, 2]]), mx.nd.array([1])).asnumpy().round(3)
+    array([[0.368, 0.368, 0.184]], dtype=float32)
+    """
     lam, = _columns("_random_pdf_poisson", sample, (lam,))
     return _finish(torch.xlogy(sample, lam) - lam - torch.lgamma(sample + 1), is_log)
 
@@ -80,14 +110,26 @@ def _negative_binomial(sample, k, p):
 
 @_density("negative_binomial")
 def pdf_negative_binomial(sample, k, p, *, is_log: bool = False):
-    """The probability of that many failures before the k-th success, or its logarithm."""
+    """The probability of that many failures before the k-th success, or its logarithm.
+
+    Example
+    -------
+    >>> mx.nd.random.pdf_negative_binomial(mx.nd.array([[0, 1, 2]]), mx.nd.array([1]), mx.nd.array([0.5])).asnumpy().round(3)
+    array([[0.5  , 0.25 , 0.125]], dtype=float32)
+    """
     k, p = _columns("_random_pdf_negative_binomial", sample, (k, p))
     return _finish(_negative_binomial(sample, k, p), is_log)
 
 
 @_density("generalized_negative_binomial")
 def pdf_generalized_negative_binomial(sample, mu, alpha, *, is_log: bool = False):
-    """The probability of a count under the negative binomial distribution of mean `mu` and dispersion `alpha`, or its logarithm."""
+    """The probability of a count under the negative binomial distribution of mean `mu` and dispersion `alpha`, or its logarithm.
+
+    Example
+    -------
+    >>> mx.nd.random.pdf_generalized_negative_binomial(mx.nd.array([[0, 1, 2]]), mx.nd.array([1]), mx.nd.array([1])).asnumpy().round(3)
+    array([[0.5  , 0.25 , 0.125]], dtype=float32)
+    """
     mu, alpha = _columns("_random_pdf_generalized_negative_binomial", sample, (mu, alpha))
     return _finish(_negative_binomial(sample, 1 / alpha, 1 / (mu * alpha + 1)), is_log)
 
@@ -97,6 +139,16 @@ def pdf_dirichlet(sample, alpha, *, is_log: bool = False):
     """The density of the Dirichlet distribution, or its logarithm.
 
     `alpha` (s1, ..., sn, k) goes with `sample` (s1, ..., sn, *t, k); the result is (s1, ..., sn, *t), or (1,) for a single sample.
+
+    Raises
+    ------
+    MXNetError
+        If `sample` does not begin and end with the sizes of `alpha`.
+
+    Example
+    -------
+    >>> mx.nd.random.pdf_dirichlet(mx.nd.array([[0.5, 0.5], [0.25, 0.75]]), mx.nd.array([2, 2])).asnumpy().round(3)
+    array([1.5  , 1.125], dtype=float32)
     """
     lead = alpha.shape[:-1]
     if sample.shape[:len(lead)] != lead or sample.shape[-1] != alpha.shape[-1]:

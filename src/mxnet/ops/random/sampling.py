@@ -97,6 +97,11 @@ def random_uniform(*, low: float = 0.0, high: float = 1.0, shape: Optional[Shape
     ------
     MXNetError
         If `low` is above `high`.
+
+    Example
+    -------
+    >>> round(mx.nd.random_uniform(low=2, high=4, shape=10000).mean().asscalar())
+    3
     """
     _require("_random_uniform", low <= high, "`low` must not be above `high`", low=low, high=high)
     return _draw(_uniform, shape or (1,), _of_type(dtype), device, low, high)
@@ -110,6 +115,11 @@ def random_normal(*, loc: float = 0.0, scale: float = 1.0, shape: Optional[Shape
     ------
     MXNetError
         If `scale` is not above 0.
+
+    Example
+    -------
+    >>> round(mx.nd.random_normal(loc=5, scale=1, shape=1000).mean().asscalar())
+    5
     """
     _require("_random_normal", scale > 0, "`scale` must be above 0", scale=scale)
     return _draw(_normal, shape or (1,), _of_type(dtype), device, loc, scale)
@@ -123,6 +133,11 @@ def random_gamma(*, alpha: float = 1.0, beta: float = 1.0, shape: Optional[Shape
     ------
     MXNetError
         If a parameter is not positive.
+
+    Example
+    -------
+    >>> round(mx.nd.random_gamma(alpha=2, beta=3, shape=10000).mean().asscalar())
+    6
     """
     _require("_random_gamma", alpha > 0 and beta > 0, "`alpha` and `beta` must be positive", alpha=alpha, beta=beta)
     return _draw(_gamma, shape or (1,), _of_type(dtype), device, alpha, beta)
@@ -136,6 +151,11 @@ def random_exponential(*, lam: float = 1.0, shape: Optional[Shape] = None, dtype
     ------
     MXNetError
         If `lam` is not positive.
+
+    Example
+    -------
+    >>> round(mx.nd.random_exponential(lam=0.5, shape=10000).mean().asscalar())
+    2
     """
     _require("_random_exponential", lam > 0, "`lam` must be positive", lam=lam)
     return _draw(_exponential, shape or (1,), _of_type(dtype), device, lam)
@@ -149,6 +169,11 @@ def random_poisson(*, lam: float = 1.0, shape: Optional[Shape] = None, dtype: Re
     ------
     MXNetError
         If `lam` is negative.
+
+    Example
+    -------
+    >>> round(mx.nd.random_poisson(lam=3, shape=10000).mean().asscalar())
+    3
     """
     _require("_random_poisson", lam >= 0, "`lam` must not be negative", lam=lam)
     return _draw(_poisson, shape or (1,), _of_type(dtype), device, lam)
@@ -162,6 +187,11 @@ def random_negative_binomial(*, k: int = 1, p: float = 1.0, shape: Optional[Shap
     ------
     MXNetError
         If `k` is not positive or `p` not a probability above 0.
+
+    Example
+    -------
+    >>> round(mx.nd.random_negative_binomial(k=2, p=0.25, shape=10000).mean().asscalar())
+    6
     """
     _require("_random_negative_binomial", k > 0 and 0 < p <= 1, "`k` must be positive and `p` in (0, 1]", k=k, p=p)
     return _draw(_negative_binomial, shape or (1,), _of_type(dtype), device, k, p)
@@ -176,6 +206,11 @@ def random_generalized_negative_binomial(*, mu: float = 1.0, alpha: float = 1.0,
     ------
     MXNetError
         If a parameter is negative.
+
+    Example
+    -------
+    >>> round(mx.nd.random_generalized_negative_binomial(mu=3, alpha=0.5, shape=10000).mean().asscalar())
+    3
     """
     _require("_random_generalized_negative_binomial", mu >= 0 and alpha >= 0, "`mu` and `alpha` must not be negative", mu=mu, alpha=alpha)
     return _draw(_generalized_negative_binomial, shape or (1,), _of_type(dtype), device, mu, alpha)
@@ -189,6 +224,11 @@ def random_randint(*, low: int, high: int, shape: Optional[Shape] = None, dtype:
     ------
     MXNetError
         If there is no integer in between.
+
+    Example
+    -------
+    >>> sorted(set(mx.nd.random_randint(low=5, high=8, shape=1000).asnumpy().tolist()))
+    [5, 6, 7]
     """
     _require("_random_randint", low < high, "`low` must be below `high`", low=low, high=high)
     dtype = dtypes.NAME_TO_TORCH[dtype or "int32"]
@@ -213,49 +253,91 @@ def _draw_like(fill, data, *parameters):
 
 @_like("uniform")
 def random_uniform_like(data, *, low: float = 0.0, high: float = 1.0):
-    """Uniform random numbers, see `random_uniform`, in the shape and type of `data`."""
+    """Uniform random numbers, see `random_uniform`, in the shape and type of `data`.
+
+    Example
+    -------
+    >>> mx.nd.random.uniform_like(mx.nd.zeros((2, 3)), low=5, high=6).shape
+    (2, 3)
+    """
     _require("_random_uniform_like", low <= high, "`low` must not be above `high`", low=low, high=high)
     return _draw_like(_uniform, data, low, high)
 
 
 @_like("normal")
 def random_normal_like(data, *, loc: float = 0.0, scale: float = 1.0):
-    """Normal random numbers, see `random_normal`, in the shape and type of `data`."""
+    """Normal random numbers, see `random_normal`, in the shape and type of `data`.
+
+    Example
+    -------
+    >>> mx.nd.random.normal_like(mx.nd.zeros((2, 3)), loc=5).shape
+    (2, 3)
+    """
     _require("_random_normal_like", scale > 0, "`scale` must be above 0", scale=scale)
     return _draw_like(_normal, data, loc, scale)
 
 
 @_like("gamma")
 def random_gamma_like(data, *, alpha: float = 1.0, beta: float = 1.0):
-    """Gamma-distributed random numbers, see `random_gamma`, in the shape and type of `data`."""
+    """Gamma-distributed random numbers, see `random_gamma`, in the shape and type of `data`.
+
+    Example
+    -------
+    >>> mx.nd.random.gamma_like(mx.nd.zeros((2, 3)), alpha=2, beta=3).shape
+    (2, 3)
+    """
     _require("_random_gamma_like", alpha > 0 and beta > 0, "`alpha` and `beta` must be positive", alpha=alpha, beta=beta)
     return _draw_like(_gamma, data, alpha, beta)
 
 
 @_like("exponential")
 def random_exponential_like(data, *, lam: float = 1.0):
-    """Exponentially distributed random numbers, see `random_exponential`, in the shape and type of `data`."""
+    """Exponentially distributed random numbers, see `random_exponential`, in the shape and type of `data`.
+
+    Example
+    -------
+    >>> mx.nd.random.exponential_like(mx.nd.zeros((2, 3)), lam=0.5).shape
+    (2, 3)
+    """
     _require("_random_exponential_like", lam > 0, "`lam` must be positive", lam=lam)
     return _draw_like(_exponential, data, lam)
 
 
 @_like("poisson")
 def random_poisson_like(data, *, lam: float = 1.0):
-    """Poisson-distributed random counts, see `random_poisson`, in the shape and type of `data`."""
+    """Poisson-distributed random counts, see `random_poisson`, in the shape and type of `data`.
+
+    Example
+    -------
+    >>> mx.nd.random.poisson_like(mx.nd.zeros((2, 3)), lam=3).shape
+    (2, 3)
+    """
     _require("_random_poisson_like", lam >= 0, "`lam` must not be negative", lam=lam)
     return _draw_like(_poisson, data, lam)
 
 
 @_like("negative_binomial")
 def random_negative_binomial_like(data, *, k: int = 1, p: float = 1.0):
-    """Random counts of failures, see `random_negative_binomial`, in the shape and type of `data`."""
+    """Random counts of failures, see `random_negative_binomial`, in the shape and type of `data`.
+
+    Example
+    -------
+    >>> mx.nd.random.negative_binomial_like(mx.nd.zeros((2, 3)), k=4, p=0.5).shape
+    (2, 3)
+    """
     _require("_random_negative_binomial_like", k > 0 and 0 < p <= 1, "`k` must be positive and `p` in (0, 1]", k=k, p=p)
     return _draw_like(_negative_binomial, data, k, p)
 
 
 @_like("generalized_negative_binomial")
 def random_generalized_negative_binomial_like(data, *, mu: float = 1.0, alpha: float = 1.0):
-    """Random counts, see `random_generalized_negative_binomial`, in the shape and type of `data`."""
+    """Random counts, see `random_generalized_negative_binomial`, in the shape and type of `data`.
+
+    Example
+    -------
+    >>> mx.nd.random.generalized_negative_binomial_like(mx.nd.zeros((2, 3)), mu=3, alpha=0.5).shape
+    (2, 3)
+    """
     _require("_random_generalized_negative_binomial_like", mu >= 0 and alpha >= 0, "`mu` and `alpha` must not be negative", mu=mu,
              alpha=alpha)
     return _draw_like(_generalized_negative_binomial, data, mu, alpha)
@@ -302,43 +384,88 @@ def _draw_each(name, fill, parameters, shape, dtype):
 
 @_sample("uniform")
 def sample_uniform(low, high, *, shape: Shape = (), dtype: RealType = None):
-    """For each pair of borders `shape` uniform numbers: parameters (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    """For each pair of borders `shape` uniform numbers: parameters (s1, ..., sn) give (s1, ..., sn, *shape).
+
+    Example
+    -------
+    >>> x = mx.nd.sample_uniform(mx.nd.array([0, 10]), mx.nd.array([2, 12]), shape=10000)
+    >>> x.shape, x.mean(axis=1).round().asnumpy().tolist()
+    ((2, 10000), [1.0, 11.0])
+    """
     return _draw_each("_sample_uniform", _uniform, (low, high), shape, dtype)
 
 
 @_sample("normal")
 def sample_normal(mu, sigma, *, shape: Shape = (), dtype: RealType = None):
-    """For each mean and standard deviation `shape` normal numbers: parameters (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    """For each mean and standard deviation `shape` normal numbers: parameters (s1, ..., sn) give (s1, ..., sn, *shape).
+
+    Example
+    -------
+    >>> (mx.nd.sample_normal(mx.nd.array([0, 100]), mx.nd.array([1, 1]), shape=3) > 50).asnumpy()
+    array([[0., 0., 0.],
+           [1., 1., 1.]], dtype=float32)
+    """
     return _draw_each("_sample_normal", _normal, (mu, sigma), shape, dtype)
 
 
 @_sample("gamma")
 def sample_gamma(alpha, beta, *, shape: Shape = (), dtype: RealType = None):
-    """For each shape parameter and scale `shape` gamma-distributed numbers: parameters (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    """For each shape parameter and scale `shape` gamma-distributed numbers: parameters (s1, ..., sn) give (s1, ..., sn, *shape).
+
+    Example
+    -------
+    >>> x = mx.nd.sample_gamma(mx.nd.array([2, 1]), mx.nd.array([1, 10]), shape=10000)
+    >>> x.shape, x.mean(axis=1).round().asnumpy().tolist()
+    ((2, 10000), [2.0, 10.0])
+    """
     return _draw_each("_sample_gamma", _gamma, (alpha, beta), shape, dtype)
 
 
 @_sample("exponential")
 def sample_exponential(lam, *, shape: Shape = (), dtype: RealType = None):
-    """For each rate `shape` exponentially distributed numbers: rates (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    """For each rate `shape` exponentially distributed numbers: rates (s1, ..., sn) give (s1, ..., sn, *shape).
+
+    Example
+    -------
+    >>> mx.nd.sample_exponential(mx.nd.array([0.1, 1]), shape=(10000,)).mean(axis=1).round().asnumpy()
+    array([10.,  1.], dtype=float32)
+    """
     return _draw_each("_sample_exponential", _exponential, (lam,), shape, dtype)
 
 
 @_sample("poisson")
 def sample_poisson(lam, *, shape: Shape = (), dtype: RealType = None):
-    """For each mean `shape` Poisson-distributed counts: means (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    """For each mean `shape` Poisson-distributed counts: means (s1, ..., sn) give (s1, ..., sn, *shape).
+
+    Example
+    -------
+    >>> mx.nd.sample_poisson(mx.nd.array([0, 3]), shape=10000).mean(axis=1).round().asnumpy()
+    array([0., 3.], dtype=float32)
+    """
     return _draw_each("_sample_poisson", _poisson, (lam,), shape, dtype)
 
 
 @_sample("negative_binomial")
 def sample_negative_binomial(k, p, *, shape: Shape = (), dtype: RealType = None):
-    """For each number of successes and probability `shape` counts of failures: parameters (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    """For each number of successes and probability `shape` counts of failures: parameters (s1, ..., sn) give (s1, ..., sn, *shape).
+
+    Example
+    -------
+    >>> mx.nd.sample_negative_binomial(mx.nd.array([2, 4]), mx.nd.array([0.25, 1]), shape=10000).mean(axis=1).round().asnumpy()
+    array([6., 0.], dtype=float32)
+    """
     return _draw_each("_sample_negative_binomial", _negative_binomial, (k, p), shape, dtype)
 
 
 @_sample("generalized_negative_binomial")
 def sample_generalized_negative_binomial(mu, alpha, *, shape: Shape = (), dtype: RealType = None):
-    """For each mean and dispersion `shape` counts: parameters (s1, ..., sn) give (s1, ..., sn, *shape)."""
+    """For each mean and dispersion `shape` counts: parameters (s1, ..., sn) give (s1, ..., sn, *shape).
+
+    Example
+    -------
+    >>> mx.nd.sample_generalized_negative_binomial(mx.nd.array([3, 8]), mx.nd.array([0.5, 0]), shape=10000).mean(axis=1).round().asnumpy()
+    array([3., 8.], dtype=float32)
+    """
     return _draw_each("_sample_generalized_negative_binomial", _generalized_negative_binomial, (mu, alpha), shape, dtype)
 
 
