@@ -14,6 +14,7 @@ import numpy as np
 from . import random, registry
 from .base import MXNetError, string_types  # noqa: F401
 from .ndarray import NDArray, load, norm
+from .ops.nn.rnn_layout import GATES, layout_of_vector
 from .util import is_np_array  # noqa: F401
 
 __all__ = ["Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMBias", "Load", "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal",
@@ -440,8 +441,8 @@ class LSTMBias(Initializer):
 
     def _init_weight(self, name, arr):
         arr[:] = 0.0
-        num_hidden = arr.shape[0] // 4
-        arr[num_hidden:2 * num_hidden] = self.forget_bias
+        gate, rows = GATES["lstm"].index("_f"), arr.shape[0] // len(GATES["lstm"])
+        arr[gate * rows:(gate + 1) * rows] = self.forget_bias
 
 
 @register
@@ -461,20 +462,17 @@ class FusedRNN(Initializer):
             init = create(init)
         super().__init__(init=init.dumps() if init is not None else None, num_hidden=num_hidden, num_layers=num_layers, mode=mode,
                          bidirectional=bidirectional, forget_bias=forget_bias)
-        self._init, self._mode, self._forget_bias = init, mode, forget_bias
-        self._cell_arguments = num_hidden, num_layers, mode, bidirectional
+        self._init, self._forget_bias = init, forget_bias
+        self._layers = mode, num_hidden, num_layers, 2 if bidirectional else 1
 
     def _init_weight(self, desc, arr):
-        from .rnn import FusedRNNCell
-        cell = FusedRNNCell(*self._cell_arguments, forget_bias=self._forget_bias, prefix="")
-        parts = cell.unpack_weights({"parameters": arr})
         whole = getattr(desc, "global_init", None)
         init = self._init or whole
         if init is None:
             raise MXNetError(f"FusedRNN: no initializer is given for the parts of {desc}, and there is none of the whole network")
-        for name, part in parts.items():
-            if self._mode == "lstm" and name.endswith("_f_bias"):
-                part[:] = self._forget_bias
+        for part, place in layout_of_vector(arr.size, *self._layers).by_gate():
+            view = arr[place].reshape(part.shape)
+            if part.kind == "bias" and part.gate == "_f":
+                view[:] = self._forget_bias
             else:
-                init(InitDesc(name, global_init=whole), part)
-        arr[:] = cell.pack_weights(parts)["parameters"]
+                init(InitDesc(part.name, global_init=whole), view)

@@ -3,6 +3,7 @@ from functools import partial
 
 from .. import symbol
 from ..base import MXNetError
+from ..ops.nn.rnn_layout import GATES
 from .rnn_cell import BaseRNNCell, gru_step, lstm_step
 
 __all__ = ["BaseConvRNNCell", "ConvGRUCell", "ConvLSTMCell", "ConvRNNCell"]
@@ -109,7 +110,7 @@ class ConvLSTMCell(BaseConvRNNCell):
 
     @property
     def _gate_names(self):
-        return ["_i", "_f", "_c", "_o"]
+        return GATES["lstm"]
 
     def __call__(self, inputs, states):
         name = self._step_name()
@@ -130,7 +131,7 @@ class ConvGRUCell(BaseConvRNNCell):
 
     @property
     def _gate_names(self):
-        return ["_r", "_z", "_o"]
+        return GATES["gru"]
 
     def __call__(self, inputs, states):
         name = self._step_name()

@@ -4,12 +4,11 @@ import warnings
 from .. import initializer as init
 from .. import ndarray, symbol
 from ..base import MXNetError
+from ..ops.nn.rnn_layout import GATES, Layout, layout_of, layout_of_vector
 from .modifier_cell import BidirectionalCell, DropoutCell, SequentialRNNCell
 from .rnn_cell import BaseRNNCell, GRUCell, LSTMCell, RNNCell, as_steps
 
 __all__ = ["FusedRNNCell"]
-
-_GATES = {"rnn_relu": [""], "rnn_tanh": [""], "lstm": ["_i", "_f", "_c", "_o"], "gru": ["_r", "_z", "_o"]}
 
 
 class FusedRNNCell(BaseRNNCell):
@@ -34,8 +33,8 @@ class FusedRNNCell(BaseRNNCell):
 
     def __init__(self, num_hidden, num_layers=1, mode="lstm", bidirectional=False, dropout=0.0, get_next_state=False, forget_bias=1.0,
                  prefix=None, params=None):
-        if mode not in _GATES:
-            raise MXNetError(f"FusedRNNCell: unknown mode {mode!r}; expected one of {sorted(_GATES)}")
+        if mode not in GATES:
+            raise MXNetError(f"FusedRNNCell: unknown mode {mode!r}; expected one of {sorted(GATES)}")
         super().__init__(prefix=f"{mode}_" if prefix is None else prefix, params=params)
         self._mode, self._num_hidden, self._num_layers = mode, num_hidden, num_layers
         self._bidirectional = bidirectional
@@ -53,55 +52,31 @@ class FusedRNNCell(BaseRNNCell):
 
     @property
     def _gate_names(self):
-        return _GATES[self._mode]
+        return GATES[self._mode]
 
     @property
-    def _num_gates(self):
-        return len(self._gate_names)
+    def _layers(self) -> tuple[int, int, int]:
+        return self._num_hidden, self._num_layers, len(self._directions)
 
-    def _slice_weights(self, arr, li, lh):
-        """Views of the packed parameters by name, for inputs of size `li` and `lh` hidden units: first all weights, then all biases."""
-        pieces = {}
-        start = 0
-        for kind in ("weight", "bias"):
-            for layer in range(self._num_layers):
-                inputs = li if layer == 0 else lh * len(self._directions)
-                for direction in self._directions:
-                    for group, columns in (("i2h", inputs), ("h2h", lh)):
-                        shape = (lh, columns) if kind == "weight" else (lh,)
-                        size = lh * columns if kind == "weight" else lh
-                        for gate in self._gate_names:
-                            name = f"{self._prefix}{direction}{layer}_{group}{gate}_{kind}"
-                            pieces[name] = arr[start:start + size].reshape(shape)
-                            start += size
-        if start != arr.size:
-            raise MXNetError(f"FusedRNNCell: {start} parameters expected, received {arr.size}; were they made for another cell?")
-        return pieces
-
-    def _size_per_input(self):
-        """Parameters that each input feature brings, and how many there are besides."""
-        h, gates, directions = self._num_hidden, self._num_gates, len(self._directions)
-        deeper = (self._num_layers - 1) * (h + directions * h + 2)
-        return directions * h * gates, directions * h * gates * (h + 2 + deeper)
+    def _views(self, vector, layout: Layout) -> dict:
+        """Views of the packed parameters, by name: one for each gate."""
+        return {self._prefix + part.name: vector[place].reshape(part.shape) for part, place in layout.by_gate()}
 
     def unpack_weights(self, args):
         """A copy of a parameter dict with an array per layer, direction and gate in place of the packed one."""
         args = dict(args)
         packed = args.pop(self._parameter.name)
-        per_input, rest = self._size_per_input()
-        num_input = (packed.size - rest) // per_input
-        args.update((name, piece.copy()) for name, piece in self._slice_weights(packed, num_input, self._num_hidden).items())
+        args.update((name, view.copy()) for name, view in self._views(packed, layout_of_vector(packed.size, self._mode, *self._layers)).items())
         return args
 
     def pack_weights(self, args):
         """The reverse of `unpack_weights`."""
         args = dict(args)
         first = args[f"{self._prefix}l0_i2h{self._gate_names[0]}_weight"]
-        num_input = first.shape[1]
-        per_input, rest = self._size_per_input()
-        packed = ndarray.zeros((num_input * per_input + rest,), ctx=first.context, dtype=first.dtype)
-        for name, piece in self._slice_weights(packed, num_input, self._num_hidden).items():
-            piece[:] = args.pop(name)
+        layout = layout_of(self._mode, first.shape[1], *self._layers)
+        packed = ndarray.zeros((layout.total,), ctx=first.context, dtype=first.dtype)
+        for name, view in self._views(packed, layout).items():
+            view[:] = args.pop(name)
         args[self._parameter.name] = packed
         return args
 

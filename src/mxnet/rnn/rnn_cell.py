@@ -2,6 +2,7 @@
 from .. import initializer as init
 from .. import ndarray, symbol
 from ..base import MXNetError
+from ..ops.nn.rnn_layout import GATES
 
 __all__ = ["BaseRNNCell", "GRUCell", "LSTMCell", "RNNCell", "RNNParams"]
 
@@ -309,7 +310,7 @@ class LSTMCell(_GatedCell):
 
     @property
     def _gate_names(self):
-        return ["_i", "_f", "_c", "_o"]
+        return GATES["lstm"]
 
     def __call__(self, inputs, states):
         name = self._step_name()
@@ -333,7 +334,7 @@ class GRUCell(_GatedCell):
 
     @property
     def _gate_names(self):
-        return ["_r", "_z", "_o"]
+        return GATES["gru"]
 
     def __call__(self, inputs, states):
         name = self._step_name()

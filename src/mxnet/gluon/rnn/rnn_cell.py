@@ -1,6 +1,7 @@
 """Recurrent cells: one step of a recurrent network each, and how steps make a sequence."""
 from ... import ndarray
 from ...base import string_types
+from ...ops.nn.rnn_layout import GATES
 from ..block import Block, HybridBlock
 from ..nn import LeakyReLU
 from ..parameter import tensor_types  # noqa: F401  imported from here by programs
@@ -226,7 +227,7 @@ class LSTMCell(_GatedCell):
         Of the memory, and of the gates.
     """
 
-    _gates = 4
+    _gates = len(GATES["lstm"])
 
     def __init__(self, hidden_size, i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
                  h2h_bias_initializer="zeros", input_size=0, prefix=None, params=None, activation="tanh", recurrent_activation="sigmoid"):
@@ -274,7 +275,7 @@ class GRUCell(_GatedCell):
         As for `Block`.
     """
 
-    _gates = 3
+    _gates = len(GATES["gru"])
 
     def __init__(self, hidden_size, i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
                  h2h_bias_initializer="zeros", input_size=0, prefix=None, params=None):

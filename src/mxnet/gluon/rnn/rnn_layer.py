@@ -2,6 +2,7 @@
 import re
 
 from ... import ndarray, symbol
+from ...ops.nn.rnn_layout import GATES, layout_of
 from ..hybrid_block import HybridBlock
 from ..parameter import tensor_types
 from ..utils import UsageError
@@ -9,7 +10,6 @@ from . import rnn_cell
 
 __all__ = ["RNN", "LSTM", "GRU"]
 
-_GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 _PARAMETER_NAME = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 
 
@@ -22,8 +22,8 @@ class _RNNLayer(HybridBlock):
         super().__init__(**kwargs)
         if layout not in ("TNC", "NTC"):
             raise UsageError(f"Invalid layout {layout}; must be one of ['TNC' or 'NTC']")
-        if mode not in _GATES:
-            raise UsageError(f"unknown kind of recurrent layer {mode!r}; expected one of {', '.join(_GATES)}")
+        if mode not in GATES:
+            raise UsageError(f"unknown kind of recurrent layer {mode!r}; expected one of {', '.join(GATES)}")
         self._hidden_size, self._num_layers, self._mode, self._layout, self._dropout = hidden_size, num_layers, mode, layout, dropout
         self._projection_size = projection_size or None
         self._dir = 2 if bidirectional else 1
@@ -33,32 +33,22 @@ class _RNNLayer(HybridBlock):
         self._h2r_weight_initializer = h2r_weight_initializer
         self._lstm_state_clip_min, self._lstm_state_clip_max = lstm_state_clip_min, lstm_state_clip_max
         self._lstm_state_clip_nan = lstm_state_clip_nan
-        self._gates = _GATES[mode]
         self.skip_states = None  # True until a caller wants the states: they are outputs of the graph only from then on
-        rows, size, out_size = self._gates * hidden_size, input_size, projection_size or hidden_size
-        for layer in range(num_layers):
-            for d in self._directions():
-                for name, shape, init in ((f"{d}{layer}_i2h_weight", (rows, size), i2h_weight_initializer),
-                                          (f"{d}{layer}_h2h_weight", (rows, out_size), h2h_weight_initializer),
-                                          (f"{d}{layer}_i2h_bias", (rows,), i2h_bias_initializer),
-                                          (f"{d}{layer}_h2h_bias", (rows,), h2h_bias_initializer)):
-                    self._register_param(name, shape, init, dtype)
-                if projection_size:
-                    self._register_param(f"{d}{layer}_h2r_weight", (projection_size, hidden_size), h2r_weight_initializer, dtype)
-            size = out_size * self._dir
-        self._packed_names = [f"{d}{layer}_{part}_{kind}" for kind in ("weight", "bias") for layer in range(num_layers)
-                              for d in self._directions() for part in ("i2h", "h2h", "h2r")
-                              if part != "h2r" or (projection_size and kind == "weight")]
+        initializers = {"i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
+                        "h2h_bias": h2h_bias_initializer, "h2r_weight": h2r_weight_initializer}
+        packed = layout_of(mode, input_size, hidden_size, num_layers, self._dir, self._projection_size)
+        self._packed_names = [part.name for part in packed.parts]
+        for cell in packed.cells:
+            for part in (packed.parts[i] for i in cell):
+                setattr(self, part.name, self.params.get(part.name, shape=part.shape, init=initializers[f"{part.group}_{part.kind}"],
+                                                         allow_deferred_init=True, dtype=dtype))
 
     def _directions(self):
         return ("l", "r")[:self._dir]
 
-    def _register_param(self, name, shape, init, dtype):
-        setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True, dtype=dtype))
-
     def __repr__(self):
         rows, size = self.l0_i2h_weight.shape
-        parts = [f"{size or None} -> {rows // self._gates}", self._layout]
+        parts = [f"{size or None} -> {rows // len(GATES[self._mode])}", self._layout]
         if self._num_layers != 1:
             parts.append(f"num_layers={self._num_layers}")
         if self._dropout != 0:

@@ -1,6 +1,4 @@
 """Recurrent layers over whole sequences, with MXNet's packed parameters."""
-import functools
-import math
 import warnings
 from typing import Literal, Optional
 
@@ -13,8 +11,8 @@ from ..quantization.form import Uint8, quantized_form
 from ..registry import op
 from ..schema import Fraction, Training
 from ._common import assign, same_type
+from .rnn_layout import layout_of
 
-_GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 _FUSED = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.rnn_tanh, "lstm": torch._VF.lstm, "gru": torch._VF.gru}
 
 
@@ -31,38 +29,18 @@ def _num_outputs(attributes):
     return 1 if not attributes["state_outputs"] else 3 if attributes["mode"] == "lstm" else 2
 
 
-@functools.lru_cache(maxsize=256)
-def _layout(mode, input_size, state_size, num_layers, directions, projection_size):
-    """The shapes in the packed vector, in its order: all weights of all layers and directions, then all biases."""
-    rows, fed_back = _GATES[mode] * state_size, projection_size or state_size
-    weights, biases = [], []
-    for layer in range(num_layers):
-        for _ in range(directions):
-            weights += [(rows, input_size if layer == 0 else fed_back * directions), (rows, fed_back)]
-            if projection_size:
-                weights.append((projection_size, state_size))
-            biases += [(rows,), (rows,)]
-    shapes = tuple(weights + biases)
-    return shapes, tuple(math.prod(s) for s in shapes)
-
-
 def _unpack(parameters, mode, input_size, state_size, num_layers, directions, projection_size):
     """For each layer and direction what torch expects: two weights, two biases and perhaps the projection, as views."""
-    shapes, sizes = _layout(mode, input_size, state_size, num_layers, directions, projection_size)
+    layout = layout_of(mode, input_size, state_size, num_layers, directions, projection_size)
     parts = parameters
-    if type(parts) is tuple and tuple(part.numel() for part in parts) != sizes:
+    if type(parts) is tuple and tuple(part.numel() for part in parts) != layout.sizes:
         parts = torch.cat([part.reshape(-1) for part in parts])
     if type(parts) is not tuple:
-        if parts.numel() != sum(sizes):
-            raise MXNetError(f"RNN: `parameters` must have {sum(sizes)} elements for input size {input_size}, received {parts.numel()}")
-        parts = parts.split(sizes)
-    views = [part.view(shape) for part, shape in zip(parts, shapes)]
-    cells, each = num_layers * directions, 3 if projection_size else 2
-    unpacked = []
-    for i in range(cells):
-        weights, biases = views[i * each:(i + 1) * each], views[cells * each + 2 * i:cells * each + 2 * i + 2]
-        unpacked.append([*weights[:2], *biases, *weights[2:]])
-    return unpacked
+        if parts.numel() != layout.total:
+            raise MXNetError(f"RNN: `parameters` must have {layout.total} elements for input size {input_size}, received {parts.numel()}")
+        parts = parts.split(layout.sizes)
+    views = [part.view(shape) for part, shape in zip(parts, layout.shapes)]
+    return [[views[i] for i in cell] for cell in layout.cells]
 
 
 def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=None):
@@ -191,8 +169,8 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
         lstm_state_clip_nan: bool = False, use_sequence_length: bool = False, training: Training = False):
     """Recurrent layers over `data` (T, N, C), from `state` and, for ``lstm``, `state_cell`, both (layers * directions, N, size).
 
-    `parameters` is one vector: for each layer and direction the weights from the input and from the state (and the projection's), then
-    for each the two biases. The gates come in the order input, forget, candidate, output (``lstm``) or reset, update, candidate
+    `parameters` is one vector, see `rnn_layout`: for each layer and direction the weights from the input and from the state (and the
+    projection's), then for each the two biases. The gates come in the order input, forget, candidate, output (``lstm``) or reset, update, candidate
     (``gru``, which resets after the product with the state). While training, a fraction `p` of what passes from layer to
     layer is dropped. The cell state of an ``lstm`` is clipped if a range is given; with `lstm_state_clip_nan` a NaN
     in it becomes the lower bound. With `use_sequence_length` each sequence ends after its `sequence_length` (N,) steps, where the backward
@@ -269,7 +247,7 @@ def _rnn_shape_rule(in_shapes, out_shapes, *, state_size, num_layers, bidirectio
     directions = 2 if bidirectional else 1
     size = projection_size or state_size
     state, cell = (num_layers * directions, data[1], size), (num_layers * directions, data[1], state_size)
-    total = sum(_layout(mode, data[2], state_size, num_layers, directions, projection_size)[1]) if data[2] >= 0 else -1
+    total = layout_of(mode, data[2], state_size, num_layers, directions, projection_size).total if data[2] >= 0 else -1
     assign(in_shapes, 1, (total,), "RNN's parameters")
     assign(in_shapes, 2, state, "RNN's state")
     if mode == "lstm":

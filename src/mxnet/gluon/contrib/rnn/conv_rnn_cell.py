@@ -1,4 +1,5 @@
 """Recurrent cells that convolve instead of multiplying: `hidden_channels` states at every position."""
+from ....ops.nn.rnn_layout import GATES
 from ...nn.conv_layers import _sizes
 from ...rnn import HybridRecurrentCell
 from ...utils import UsageError
@@ -77,7 +78,7 @@ class _ConvRNNCell(_BaseConvRNNCell):
 
 
 class _ConvLSTMCell(_BaseConvRNNCell):
-    _gate_names = ("_i", "_f", "_c", "_o")
+    _gate_names = GATES["lstm"]
 
     def _alias(self):
         return "conv_lstm"
@@ -100,7 +101,7 @@ class _ConvLSTMCell(_BaseConvRNNCell):
 
 
 class _ConvGRUCell(_BaseConvRNNCell):
-    _gate_names = ("_r", "_z", "_o")
+    _gate_names = GATES["gru"]
 
     def _alias(self):
         return "conv_gru"

@@ -1,13 +1,13 @@
 """Recurrent layers in OpenVINO."""
-import math
-
 import numpy as np
 from openvino import opset15 as ops
 
+from ....ops.nn.rnn_layout import GATES, layout_of
 from ..conversion import converts, ints
 
 # The order of the gates in OpenVINO's cells, as positions in MXNet's: forget, input, candidate, output; update, reset, candidate.
-_GATES = {"lstm": (1, 0, 2, 3), "gru": (1, 0, 2), "rnn_relu": (0,), "rnn_tanh": (0,)}
+_ORDER = {"lstm": ("_f", "_i", "_c", "_o"), "gru": ("_z", "_r", "_o")}
+_GATES = {mode: tuple(map(gates.index, _ORDER.get(mode, gates))) for mode, gates in GATES.items()}
 
 
 @converts("RNN")
@@ -20,14 +20,16 @@ def rnn(call, data, parameters, state, cell=None):
     values = call.known(1)
     if values is None:
         call.refuse("its parameters are not known ahead")
-    weights, biases = _unpacked(values, len(gates), width, size, call.num_layers, directions)
+    layout = layout_of(call.attributes["mode"], width, size, call.num_layers, directions)
+    parts = [part.reshape(shape) for part, shape in zip(np.split(values, np.cumsum(layout.sizes)[:-1]), layout.shapes)]
     x = data
     lengths = ops.constant(np.full(batch, length, np.int32))
     hiddens, cells = [], []
     for layer in range(call.num_layers):
         of_layer = slice(layer * directions, (layer + 1) * directions)
-        w, r = (np.stack([_ordered(m[k], gates, size) for m in weights[of_layer]]) for k in (0, 1))
-        b = np.stack([_bias(call, i, h, gates, size) for i, h in biases[of_layer]])
+        owned = [[parts[i] for i in positions] for positions in layout.cells[of_layer]]
+        w, r = (np.stack([_ordered(of_cell[k], gates, size) for of_cell in owned]) for k in (0, 1))
+        b = np.stack([_bias(call, *of_cell[2:], gates, size) for of_cell in owned])
         initial = [call.transpose(ops.strided_slice(s, ints([of_layer.start]), ints([of_layer.stop]), ints([1]), [0], [0]).output(0), (1, 0, 2))
                    for s in ((state, cell) if cell is not None else (state,))]
         # OpenVINO's sequences have the batch first; between two transpositions like these they run in the order of time, without any.
@@ -54,23 +56,6 @@ def _sequence(call, x, initial, lengths, w, r, b, size, direction):
     if mode == "gru":
         return ops.gru_sequence(x, *initial, lengths, w, r, b, size, direction, linear_before_reset=True)
     return ops.rnn_sequence(x, *initial, lengths, w, r, b, size, direction, [mode.removeprefix("rnn_")] * (2 if direction != "forward" else 1))
-
-
-def _unpacked(vector, gates, width, size, layers, directions):
-    """The weights (from input, from state) and biases of every layer and direction, out of MXNet's one vector."""
-    weights, biases, at = [], [], 0
-
-    def take(*shape):
-        nonlocal at
-        at += math.prod(shape)
-        return vector[at - math.prod(shape):at].reshape(shape)
-
-    for layer in range(layers):
-        for _ in range(directions):
-            weights.append((take(gates * size, width if layer == 0 else directions * size), take(gates * size, size)))
-    for _ in range(layers * directions):
-        biases.append((take(gates * size), take(gates * size)))
-    return weights, biases
 
 
 def _ordered(matrix, gates, size):
