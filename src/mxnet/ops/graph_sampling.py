@@ -76,7 +76,7 @@ def dgl_subgraph(graph, *data, num_args: int = 2, return_mapping: bool):
     """The subgraphs of the CSRNDArray `graph` (int64) that sets of vertices induce.
 
     `data` are the sets, sorted int64 arrays. Vertices and edges are numbered anew; with `return_mapping` the subgraphs come a second time,
-    with the numbers the edges have in `graph`.
+    with the numbers the edges have in `graph`. `num_args` counts all inputs, and need not be given.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def dgl_graph_compact(*graph_data, num_args: int = 2, return_mapping: bool, grap
     """Graphs that the sampling operators made, without their empty rows and columns.
 
     First come the graphs, then for each the vertices that were sampled; `graph_sizes` are their numbers. Edges are numbered anew; with
-    `return_mapping` the graphs come a second time, with the numbers the edges had.
+    `return_mapping` the graphs come a second time, with the numbers the edges had. `num_args` counts all inputs, and need not be given.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def dgl_csr_neighbor_uniform_sample(csr_matrix, *seed_arrays, num_args: int = 2,
 
     Returns, for all seed arrays (int64) one kind after the other: the vertices (max_num_vertices + 1,), of which the last element says
     how many there are; the sampled edges, a CSRNDArray (max_num_vertices, vertices of the graph) with a row for each of them; and
-    the hop at which each vertex joined (max_num_vertices,).
+    the hop at which each vertex joined (max_num_vertices,). `num_args` counts all inputs, and need not be given.
 
     Raises
     ------

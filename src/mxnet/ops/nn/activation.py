@@ -17,7 +17,10 @@ _ACTIVATIONS = {"relu": torch.relu, "sigmoid": torch.sigmoid, "softrelu": torch.
 
 @op("Activation", aliases=("_npx_activation",), same_shape=True, keeps_layout=True, result_type="data", complete_rule=True, names_output=True)
 def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"]):
-    """Apply one of the classic activation functions: ``softrelu`` is ``log(1 + exp(x))``, ``softsign`` is ``x / (1 + |x|)``.
+    """Apply one of the classic activation functions to each element.
+
+    `act_type` names it: ``relu`` is ``max(x, 0)``, ``sigmoid`` ``1 / (1 + exp(-x))``, ``tanh`` the hyperbolic tangent, ``softrelu``
+    ``log(1 + exp(x))``, ``softsign`` ``x / (1 + |x|)``.
 
     Example
     -------
@@ -90,7 +93,7 @@ def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "p
     ``prelu``
         ``gamma * x``, with `gamma` learned: (C,), a slope for each channel, or (1,) (He et al. 2015).
     ``rrelu``
-        ``r * x``, each r drawn between the bounds in training and their mean otherwise; the second output holds them (Xu et al. 2015).
+        ``r * x``, each r drawn from `lower_bound` to `upper_bound` in training, their mean otherwise; the second output holds them (Xu et al. 2015).
     ``elu``
         ``slope * (exp(x) - 1)`` (Clevert et al. 2015).
     ``selu``

@@ -33,7 +33,7 @@ Tuning = Optional[Literal["off", "limited_workspace", "fastest"]]
 def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: AtLeast1,
                 num_group: int = 1, workspace: int = 1024, no_bias: bool = False, cudnn_tune: Tuning = None, cudnn_off: bool = False,
                 layout: Layout = None):
-    """Convolve `data` (N, C, spatial...) with `weight` (num_filter, C / num_group, kernel...) and add `bias` (num_filter,).
+    """Convolve `data` (N, C, spatial...) with `weight` (num_filter, C / num_group, kernel...) and add `bias` (num_filter,) unless `no_bias`.
 
     Each spatial size becomes ``floor((size + 2 * pad - dilate * (kernel - 1) - 1) / stride) + 1``. With a layout that ends in
     C, data, weight and result all have their channels last. `workspace`, `cudnn_tune` and `cudnn_off` are hints that
@@ -175,9 +175,9 @@ def deconvolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (),
                   cudnn_tune: Tuning = None, cudnn_off: bool = False, layout: Layout = None):
     """The transpose of a convolution: `data` (N, C, spatial...), `weight` (C, num_filter / num_group, kernel...).
 
-    Each spatial size becomes ``stride * (size - 1) + dilate * (kernel - 1) + 1 - 2 * pad + adj``, or that of `target_shape`, from
-    which padding and adjustment are then computed. `workspace`, `cudnn_tune` and `cudnn_off` are hints that nothing
-    needs here.
+    `bias` (num_filter,) is added unless `no_bias`; with a `layout` that ends in C the channels come last, as in `Convolution`. Each spatial
+    size becomes ``stride * (size - 1) + dilate * (kernel - 1) + 1 - 2 * pad + adj``, or that of `target_shape`, from which padding and
+    adjustment are then computed. `workspace`, `cudnn_tune` and `cudnn_off` are hints that nothing needs here.
 
     Raises
     ------

@@ -17,9 +17,10 @@ def ctc_loss(data, label, data_lengths=None, label_lengths=None, *, use_data_len
              blank_label: Literal["first", "last"] = "first"):
     """The negative log likelihood (N,) of each label sequence, for activations `data` (T, N, classes) before the softmax (Graves et al. 2006).
 
-    `label` (N, L) holds class numbers; the blank is class 0 (``first``) or the last one. Without `label_lengths` (N,) a label ends before its
-    first 0 (``first``) or -1 (``last``); without `data_lengths` (N,) all T steps count. Numbers of no class count as the nearest one. A label
-    that does not fit its data has neither loss nor gradient.
+    `label` (N, L) holds class numbers; `blank_label` says whether the blank is class 0 (``first``) or the last one. Without `label_lengths` (N,),
+    which `use_label_lengths` asks for, a label ends before its first 0 (``first``) or -1 (``last``); without `data_lengths` (N,), which
+    `use_data_lengths` asks for, all T steps count. Numbers of no class count as the nearest one. A label that does not fit its data has
+    neither loss nor gradient.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from ._common import assign, bias_inputs, check_bias, same_type
 @op("FullyConnected", aliases=("_npx_fully_connected", "_sparse_FullyConnected"), inputs_rule=bias_inputs, result_type="inputs", overwritable=True,
     heavy=True, complete_rule=True, names_output=True, amp=("low", "low"))
 def fully_connected(data, weight, bias=None, *, num_hidden: AtLeast1, no_bias: bool = False, flatten: bool = True):
-    """``data @ weight.T + bias``, with `weight` (num_hidden, inputs) and `bias` (num_hidden,).
+    """``data @ weight.T + bias``, with `weight` (num_hidden, inputs) and, unless `no_bias`, `bias` (num_hidden,).
 
     With `flatten` all axes of `data` but the first are joined to one; without, only the last one is transformed.
 

@@ -106,7 +106,7 @@ def batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3,
 def batch_norm_with_relu(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                          use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1, cudnn_off: bool = False,
                          min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None, training: Training = False):
-    """`BatchNorm` followed by ReLU. Attributes, shapes and errors are those of `BatchNorm`.
+    """`BatchNorm` followed by ReLU, with the same inputs, attributes and errors.
 
     Example
     -------
@@ -126,6 +126,8 @@ def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e
                   use_global_stats: bool = False, output_mean_var: bool = False, training: Training = False):
     """The batch normalization of MXNet before 0.9, kept for old files: axis 1 only, and `output_mean_var` returns the plain variance.
 
+    Other attributes and the inputs are those of `BatchNorm`.
+
     Example
     -------
     >>> x, one, zero = mx.nd.array([[1, 2], [3, 6]]), mx.nd.ones(2), mx.nd.zeros(2)
@@ -144,7 +146,7 @@ def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 
     """`BatchNorm` that is meant to take its statistics over `ndev` devices which share a `key`.
 
     Devices of one process compute one after another here, so each one's own statistics are used, and a warning says so for
-    more than one device. `output_mean_var` returns the plain variance.
+    more than one device. `output_mean_var` returns the plain variance. Other attributes and the inputs are those of `BatchNorm`, on axis 1.
 
     Example
     -------

@@ -29,11 +29,12 @@ def softmax_output(data, label, *, grad_scale: float = 1.0, ignore_label: float 
                    out_grad: bool = False, smooth_alpha: Fraction = 0.0):
     """Softmax whose gradient is that of the cross entropy with `label`, whatever comes from above.
 
-    The softmax runs over all of an instance, over the last axis with `preserve_shape`, or over axis 1 with `multi_output`.
-    `label` holds class numbers (data's shape without the last axis; with `multi_output`, without axis 1), or probabilities in data's own
-    shape. The gradient is scaled by `grad_scale` and divided by the number of labels (``batch``), by that of labels which are not
-    `ignore_label` (``valid``), or by nothing (``null``); with `use_ignore` it is zero where the label is `ignore_label`; with `out_grad`
-    it is multiplied by the gradient from above. `smooth_alpha` moves that share of each label's probability to the other classes.
+    The softmax runs over all of an instance, over the last axis with `preserve_shape`, or over axis 1 with `multi_output`. `label` holds
+    class numbers (data's shape without the last axis; with `multi_output`, without axis 1), or probabilities in data's own shape. The
+    gradient is scaled by `grad_scale` and, as `normalization` says, divided by the number of labels (``batch``), by that of labels which
+    are not `ignore_label` (``valid``), or by nothing (``null``); with `use_ignore` it is zero where the label is `ignore_label`; with
+    `out_grad` it is multiplied by the gradient from above. `smooth_alpha` moves that share of each label's probability to the other
+    classes.
 
     Raises
     ------
@@ -184,7 +185,8 @@ logistic_regression_output = _regression(
 def svm_output(data, label, *, margin: float = 1.0, regularization_coefficient: float = 1.0, use_linear: bool = False):
     """Pass the scores `data` (N, C) on; the gradient is that of a one-against-all hinge loss with the class numbers `label` (N,).
 
-    The hinge is squared unless `use_linear`. `regularization_coefficient` scales the gradient.
+    The score of the class is to be above `margin`, every other one below ``-margin``; what is missing is the loss, squared unless
+    `use_linear`. `regularization_coefficient` scales the gradient.
 
     Raises
     ------
@@ -237,7 +239,7 @@ def make_loss_output(data, *, grad_scale: float = 1.0, valid_thresh: float = 0.0
                      normalization: Literal["batch", "null", "valid"] = "null"):
     """Pass `data` on as a loss: its gradient is `grad_scale`, whatever comes from above.
 
-    It is divided by the batch size (``batch``) or by the number of elements above `valid_thresh` (``valid``).
+    `normalization` divides it by the batch size (``batch``), by the number of elements above `valid_thresh` (``valid``), or by nothing.
 
     Example
     -------

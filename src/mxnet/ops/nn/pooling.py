@@ -103,12 +103,12 @@ def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pa
 def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", "sum"] = "max", global_pool: bool = False,
             cudnn_off: bool = False, pooling_convention: Literal["full", "same", "valid"] = "valid", stride: Shape = (), pad: Shape = (),
             p_value: Optional[int] = None, count_include_pad: Optional[bool] = None, layout: _Layout = None):
-    """Pool over windows of the spatial axes of `data` (N, C, spatial...).
+    """Pool over windows of the spatial axes of `data` (N, C, spatial...), or over all of them with `global_pool`.
 
-    The number of windows along an axis is ``(size + 2 * pad - kernel) / stride + 1``, rounded down (``valid``) or up (``full``), or
-    ``size / stride`` rounded up (``same``). ``lp`` is the `p_value`-th root of the sum of the `p_value`-th powers. An average counts the
-    padding unless `count_include_pad` is False. With a layout that ends in C the channels come last. `cudnn_off` is a hint
-    that nothing needs here.
+    Along an axis there are ``(size + 2 * pad - kernel) / stride + 1`` windows, rounded down or up as `pooling_convention` says (``valid``,
+    ``full``), or ``size / stride`` rounded up (``same``). `pool_type` is what becomes of a window's values: their largest one, their
+    average, their sum, or (``lp``) the `p_value`-th root of the sum of their `p_value`-th powers. An average counts the padding unless
+    `count_include_pad` is False. With a layout that ends in C the channels come last. `cudnn_off` is a hint that nothing needs here.
 
     Raises
     ------
@@ -208,8 +208,8 @@ def pooling_v1(data, *, kernel: Shape = (), pool_type: Literal["avg", "max", "su
                pooling_convention: Literal["full", "valid"] = "valid", stride: Shape = (), pad: Shape = ()):
     """The pooling of MXNet before 0.9, kept for old files, over `data` (N, C, H, W).
 
-    It differs from `Pooling` at the border: padding is zeros even for a maximum, and an average always divides by the whole kernel. Among
-    equal maxima in a window each gets the whole gradient.
+    Attributes are those of `Pooling`, from which it differs at the border: padding is zeros even for a maximum, and an average always
+    divides by the whole kernel. Among equal maxima in a window each gets the whole gradient.
 
     Raises
     ------

@@ -70,9 +70,10 @@ def _results(new):
 
 @_multi("multi_sgd_update", 2)
 def multi_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
-    """`sgd_update` of each (weight, gradient), with a learning rate and a weight decay of its own.
+    """`sgd_update` of each (weight, gradient), with a learning rate of `lrs` and a weight decay of `wds`.
 
-    Inputs come one weight after the other, ``w0, g0, w1, g1, ...``; the new weights are returned, and written where `out` says.
+    Inputs come one weight after the other, ``w0, g0, w1, g1, ...``; the new weights are returned, and written where `out` says. Other
+    attributes hold for all weights.
 
     Raises
     ------
@@ -93,7 +94,7 @@ def multi_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0,
 @_multi("multi_sgd_mom_update", 3)
 def multi_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                          num_weights: int = 1):
-    """`sgd_mom_update` of each (weight, gradient, momentum), with a learning rate and a weight decay of its own.
+    """`sgd_mom_update` of each (weight, gradient, momentum), with a learning rate of `lrs` and a weight decay of `wds`.
 
     Inputs come one weight after the other, ``w0, g0, mom0, w1, ...``.
 
@@ -116,7 +117,7 @@ def multi_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0,
 
 @_multi("multi_mp_sgd_update", 3, single_precision=True)
 def multi_mp_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
-    """`mp_sgd_update` of each (weight, gradient, float32 weight), with a learning rate and a weight decay of its own.
+    """`mp_sgd_update` of each (weight, gradient, float32 weight), with a learning rate of `lrs` and a weight decay of `wds`.
 
     Inputs come one weight after the other, ``w0, g0, w32_0, w1, ...``.
 
@@ -140,7 +141,7 @@ def multi_mp_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1
 @_multi("multi_mp_sgd_mom_update", 4, single_precision=True)
 def multi_mp_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                             num_weights: int = 1):
-    """`mp_sgd_mom_update` of each (weight, gradient, momentum, float32 weight), with a learning rate and a weight decay of its own.
+    """`mp_sgd_mom_update` of each (weight, gradient, momentum, float32 weight), with a learning rate of `lrs` and a weight decay of `wds`.
 
     Inputs come one weight after the other, ``w0, g0, mom0, w32_0, w1, ...``.
 
@@ -260,7 +261,7 @@ def multi_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.
                        clip_gradient: float = -1.0, num_weights: int = 1):
     """`adamw_update` of each (weight, gradient, mean, variance); the last input is the scale of the gradients, one number for all.
 
-    ``mx.nd.contrib.multi_adamw_update`` takes lists of weights, gradients, means and variances.
+    `lrs`, `wds` and `etas` have a number for each weight; ``mx.nd.contrib.multi_adamw_update`` takes lists of each kind of array, too.
 
     Raises
     ------
@@ -288,7 +289,7 @@ def multi_mp_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float =
                           clip_gradient: float = -1.0, num_weights: int = 1):
     """`mp_adamw_update` of each (weight, gradient, mean, variance, float32 weight); the last input is the scale of the gradients.
 
-    ``mx.nd.contrib.multi_mp_adamw_update`` takes lists of each kind.
+    `lrs`, `wds` and `etas` have a number for each weight; ``mx.nd.contrib.multi_mp_adamw_update`` takes lists of each kind of array, too.
 
     Raises
     ------
@@ -325,7 +326,9 @@ def multi_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: 
                       bias_correction: bool = True, step_count: Shape, num_tensors: int = 1):
     """Both phases of LAMB of each (weight, gradient, mean, variance); `step_count` holds the number of each one's step, from 1.
 
-    ``mx.nd.contrib.multi_lamb_update`` takes lists of each kind.
+    `learning_rates` and `wds` have a number for each weight, too; the other attributes are those of `lamb_update_phase1` and
+    `lamb_update_phase2`.
+    ``mx.nd.contrib.multi_lamb_update`` takes lists of each kind of array.
 
     Raises
     ------
@@ -352,7 +355,7 @@ def multi_mp_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta
                          bias_correction: bool = True, step_count: Shape, num_tensors: int = 1):
     """Both phases of LAMB of each (weight, gradient, mean, variance, float32 weight); the norm of the weight is that of the half-precision one.
 
-    ``mx.nd.contrib.multi_mp_lamb_update`` takes lists of each kind.
+    Attributes are those of `_multi_lamb_update`; ``mx.nd.contrib.multi_mp_lamb_update`` takes lists of each kind of array.
 
     Raises
     ------

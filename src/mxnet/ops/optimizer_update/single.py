@@ -80,7 +80,7 @@ def sgd_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
                    clip_gradient: float = -1.0, lazy_update: bool = True):
     """SGD with momentum: ``mom = momentum * mom - lr * (clip(rescale_grad * grad) + wd * weight)``, the weight moves by ``mom``.
 
-    `lazy_update` leaves rows alone that a row-sparse gradient lacks; to a dense one it makes no difference.
+    `clip_gradient` and `lazy_update` are those of `sgd_update`.
 
     Example
     -------
@@ -98,6 +98,8 @@ def mp_sgd_update(weight, grad, weight32, *, lr: float, wd: float = 0.0, rescale
                   lazy_update: bool = True):
     """`sgd_update` of a half-precision weight with a float32 copy, `weight32`, which is what the steps add up in.
 
+    The gradient has the weight's type; attributes are those of `sgd_update`.
+
     Example
     -------
     >>> w, w32 = mx.nd.ones(1, dtype="float16"), mx.nd.ones(1)
@@ -112,7 +114,7 @@ def mp_sgd_update(weight, grad, weight32, *, lr: float, wd: float = 0.0, rescale
 @_mixed("mp_sgd_mom_update", "mom", "weight32")
 def mp_sgd_mom_update(weight, grad, mom, weight32, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                       clip_gradient: float = -1.0, lazy_update: bool = True):
-    """`sgd_mom_update` of a half-precision weight with a float32 copy, `weight32`; the momentum is float32, too.
+    """`sgd_mom_update` of a half-precision weight with a float32 copy, `weight32`; `mom` is float32, too. Attributes are the same.
 
     Example
     -------
@@ -130,6 +132,8 @@ def nag_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
                    clip_gradient: float = -1.0):
     """Nesterov's accelerated gradient: `mom` moves as in `sgd_mom_update`, the weight by ``mom + momentum * (mom - old mom)``.
 
+    Attributes are those of `sgd_mom_update`.
+
     Example
     -------
     >>> w, mom = mx.nd.ones(1), mx.nd.zeros(1)
@@ -142,7 +146,7 @@ def nag_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
 @_mixed("mp_nag_mom_update", "mom", "weight32", amp=None)
 def mp_nag_mom_update(weight, grad, mom, weight32, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                       clip_gradient: float = -1.0):
-    """`nag_mom_update` of a half-precision weight with a float32 copy, `weight32`; the momentum is float32, too.
+    """`nag_mom_update` of a half-precision weight with a float32 copy, `weight32`; `mom` is float32, too. Attributes are the same.
 
     Example
     -------
@@ -160,8 +164,9 @@ def adam_update(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2
                 rescale_grad: float = 1.0, clip_gradient: float = -1.0, lazy_update: bool = True):
     """Adam (Kingma, Ba 2015): ``weight - lr * mean / (sqrt(var) + epsilon)`` with running averages of the gradient and its square.
 
-    The gradient holds the weight decay and is clipped with it; the correction for the first steps is the caller's, in `lr`.
-    `lazy_update` leaves rows alone that a row-sparse gradient lacks; to a dense one it makes no difference.
+    ``mean = beta1 * mean + (1 - beta1) * g`` and ``var = beta2 * var + (1 - beta2) * g ** 2``, where
+    ``g = clip(rescale_grad * grad + wd * weight)``; the correction for the first steps is the caller's, in `lr`. `clip_gradient` and
+    `lazy_update` are those of `sgd_update`.
 
     Example
     -------
@@ -201,7 +206,8 @@ def adamw_update(weight, grad, mean, var, rescale_grad, *, lr: float, beta1: flo
                  wd: float = 0.0, eta: float, clip_gradient: float = -1.0):
     """Adam with decoupled weight decay (Loshchilov, Hutter 2019): ``weight - eta * (lr * mean / (sqrt(var) + epsilon) + wd * weight)``.
 
-    `rescale_grad` is an array of one number; where it is 0, infinite or nan nothing changes.
+    `mean` and `var` average ``clip(rescale_grad * grad)`` as in `adam_update`. `rescale_grad` is an array of one number; where it is 0,
+    infinite or nan nothing changes.
 
     Raises
     ------
@@ -223,7 +229,7 @@ def adamw_update(weight, grad, mean, var, rescale_grad, *, lr: float, beta1: flo
 @_mixed("_mp_adamw_update", "mean", "var", "weight32", same_shape=False, unlike=(5,))
 def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, *, lr: float, beta1: float = 0.9, beta2: float = 0.999,
                     epsilon: float = 1e-8, wd: float = 0.0, eta: float, clip_gradient: float = -1.0):
-    """`adamw_update` of a half-precision weight with a float32 copy, `weight32`; the averages are float32, too.
+    """`adamw_update` of a half-precision weight with a float32 copy, `weight32`; `mean` and `var` are float32, too. Attributes are the same.
 
     Example
     -------
@@ -249,7 +255,9 @@ def lamb_update_phase1(weight, grad, mean, var, *, beta1: float = 0.9, beta2: fl
                        bias_correction: bool = True, wd: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
     """The direction of a LAMB step (You et al. 2020): Adam's, plus the weight decay. `t` counts the steps from 1.
 
-    `lamb_update_phase2` goes this way, as far as the norms of weight and direction allow.
+    `mean` and `var` average ``clip(rescale_grad * grad)`` as in `adam_update`; with `bias_correction` they are divided by
+    ``1 - beta1 ** t`` and ``1 - beta2 ** t``. The direction is ``mean / (sqrt(var) + epsilon) + wd * weight``; `lamb_update_phase2` goes this
+    way, as far as the norms of weight and direction allow.
 
     Example
     -------
@@ -272,8 +280,8 @@ def _norms_rule(in_shapes, out_shapes, **_):
 def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
     """The step of LAMB: ``weight - lr * r1 / r2 * g``.
 
-    `g` is what `lamb_update_phase1` returned, `r1` the norm of the weight, kept within the bounds that are not negative, `r2` that of
-    `g`; both are arrays of one number. If one of them is 0 their ratio counts as 1.
+    `g` is what `lamb_update_phase1` returned, `r1` the norm of the weight, kept from `lower_bound` to `upper_bound` where these are not
+    negative, `r2` that of `g`; both are arrays of one number. If one of them is 0 their ratio counts as 1.
 
     Example
     -------
@@ -287,7 +295,7 @@ def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.
 @_update("mp_lamb_update_phase1", "mean", "var", amp=None)
 def mp_lamb_update_phase1(weight, grad, mean, var, weight32, *, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, t: int,
                           bias_correction: bool = True, wd: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
-    """`lamb_update_phase1` of a half-precision weight with a float32 copy; the direction is float32.
+    """`lamb_update_phase1` of a half-precision weight with a float32 copy, `weight32`; the direction is float32. Attributes are the same.
 
     Example
     -------
@@ -306,7 +314,9 @@ def _(in_types, out_types, **_):
 
 @_update("mp_lamb_update_phase2", "weight32", same_shape=False, unlike=(2, 3), amp=None)
 def mp_lamb_update_phase2(weight, g, r1, r2, weight32, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
-    """`lamb_update_phase2` of a half-precision weight with a float32 copy, which moves, too (in MXNet 1.9.1 it stays behind).
+    """`lamb_update_phase2` of a half-precision weight with a float32 copy, `weight32`, which moves, too (in MXNet 1.9.1 it stays behind).
+
+    Attributes are the same; `g`, `r1` and `r2` are float32.
 
     Example
     -------
@@ -332,8 +342,8 @@ def rmsprop_update(weight, grad, n, *, lr: float, gamma1: float = 0.95, epsilon:
                    clip_gradient: float = -1.0, clip_weights: float = -1.0):
     """RMSProp (Tieleman, Hinton 2012): ``weight - lr * grad / sqrt(n + epsilon)`` with the running average `n` of squared gradients.
 
-    ``n = gamma1 * n + (1 - gamma1) * grad ** 2``. The gradient holds the weight decay and is clipped with it; the new weight is clipped to
-    `clip_weights` unless that is negative.
+    ``n = gamma1 * n + (1 - gamma1) * grad ** 2``. The gradient is ``clip(rescale_grad * grad + wd * weight)``, with the bound
+    `clip_gradient`; the new weight is clipped to `clip_weights`. A negative bound is none.
 
     Example
     -------
@@ -350,7 +360,8 @@ def rmspropalex_update(weight, grad, n, g, delta, *, lr: float, gamma1: float = 
     """Centred RMSProp with momentum (Graves 2013): the variance ``n - g ** 2`` of the gradients scales the step.
 
     `n` and `g` are running averages of the squared gradient and of the gradient, which `gamma1` weighs as in `rmsprop_update`;
-    ``delta = gamma2 * delta - lr * grad / sqrt(n - g ** 2 + epsilon)`` is added to the weight.
+    ``delta = gamma2 * delta - lr * grad / sqrt(n - g ** 2 + epsilon)`` is added to the weight. `wd`, `rescale_grad` and the bounds are those
+    of `rmsprop_update`.
 
     Example
     -------
@@ -367,7 +378,7 @@ def ftrl_update(weight, grad, z, n, *, lr: float, lamda1: float = 0.01, beta: fl
     """Follow the regularized leader (McMahan et al. 2013): weights whose accumulated gradient `z` stays below `lamda1` are exactly 0.
 
     `n` sums up squared gradients. ``z += grad - (sqrt(n) - sqrt(old n)) / lr * weight``, and the new weight is
-    ``-sign(z) * max(|z| - lamda1, 0) / ((beta + sqrt(n)) / lr + wd)``.
+    ``-sign(z) * max(|z| - lamda1, 0) / ((beta + sqrt(n)) / lr + wd)``. The gradient is rescaled and clipped as in `sgd_update`.
 
     Example
     -------
@@ -382,6 +393,10 @@ def ftrl_update(weight, grad, z, n, *, lr: float, lamda1: float = 0.01, beta: fl
 def ftml_update(weight, grad, d, v, z, *, lr: float, beta1: Fraction = 0.6, beta2: Fraction = 0.999, epsilon: float = 1e-8, t: int,
                 wd: float = 0.0, rescale_grad: float = 1.0, clip_grad: float = -1.0):
     """Follow the moving leader (FTML, Zheng, Kwok 2017). `t` counts the steps from 1; `d`, `v` and `z` start at 0.
+
+    With ``g = clip(rescale_grad * grad + wd * weight)``, clipped to `clip_grad` unless that is negative, and
+    ``v = beta2 * v + (1 - beta2) * g ** 2``: ``new_d = (1 - beta1 ** t) / lr * (sqrt(v / (1 - beta2 ** t)) + epsilon)``,
+    ``z = beta1 * z + (1 - beta1) * g - (new_d - beta1 * d) * weight``, and the new weight is ``-z / new_d``.
 
     Example
     -------
@@ -410,6 +425,7 @@ def signum_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: fl
     """SignSGD with momentum (Bernstein et al. 2018); `wd` decays through the momentum, `wd_lh` the weight directly.
 
     ``mom = momentum * mom - (1 - momentum) * (grad + wd * weight)``, and the new weight is ``(1 - lr * wd_lh) * weight + lr * sign(mom)``.
+    The gradient is rescaled and clipped as in `sgd_update`.
 
     Example
     -------
@@ -425,6 +441,8 @@ def adagrad_update(weight, grad, history, *, lr: float, epsilon: float = 1e-7, w
                    clip_gradient: float = -1.0):
     """AdaGrad (Duchi et al. 2011): ``weight - lr * grad / sqrt(history + epsilon)`` with the sum `history` of squared gradients.
 
+    The gradient is rescaled and clipped as in `sgd_update`; `wd` takes ``lr * wd * weight`` off beside that.
+
     Example
     -------
     >>> history = mx.nd.array([16])
@@ -439,7 +457,8 @@ def group_adagrad_update(weight, grad, history, *, lr: float, rescale_grad: floa
                          epsilon: float = 1e-5):
     """AdaGrad with one `history` for each row: the mean of its squared gradients, of shape (rows, 1) or (rows,).
 
-    ``history += mean(grad ** 2)`` of the row, and the new weight is ``weight - lr * grad / sqrt(history + epsilon)``.
+    ``history += mean(grad ** 2)`` of the row, and the new weight is ``weight - lr * grad / sqrt(history + epsilon)``. The gradient is
+    rescaled and clipped as in `sgd_update`.
 
     Example
     -------

@@ -179,7 +179,8 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
 def box_iou(lhs, rhs, *, format: _Format = "corner"):
     """Intersection over union of each box of `lhs` (..., 4) with each of `rhs` (..., 4). No gradient flows.
 
-    The result has the shapes of both, without the last axes, behind each other.
+    The result has the shapes of both, without the last axes, behind each other. `format` says what the four numbers are: two corners
+    (``corner``), or the centre and the size (``center``).
 
     Raises
     ------
@@ -310,7 +311,7 @@ def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: flo
                format: _Format = "center"):
     """Corners (B, N, 4) of the boxes that predictions (B, N, 4) make of anchors (1, N, 4), which are in the given format.
 
-    Predictions are what `box_encode` makes targets of, with the four `std` as its ``stds``. `clip`, if positive, bounds the logarithm of the
+    Predictions are what `box_encode` makes targets of, with `std0` to `std3` as its ``stds``. `clip`, if positive, bounds the logarithm of the
     growth of a box.
 
     Raises

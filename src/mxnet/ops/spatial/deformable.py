@@ -124,7 +124,8 @@ def modulated_deformable_convolution(data, offset, mask, weight, bias=None, *, k
                                      workspace: int = 1024, no_bias: bool = False, im2col_step: AtLeast1 = 64, layout: _Layout = None):
     """`DeformableConvolution` whose taps are also weighted by `mask` (N, taps * num_deformable_group, H', W') (Zhu et al. 2019).
 
-    `im2col_step` and `workspace` bound MXNet's memory and change nothing here.
+    Other inputs and attributes are those of `DeformableConvolution`. `im2col_step` and `workspace` bound MXNet's memory and change
+    nothing here.
 
     Raises
     ------

@@ -366,8 +366,9 @@ def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: Fraction,
                              part_size: int = 0, sample_per_part: int = 1, trans_std: Fraction = 0.0, no_trans: bool = False):
     """`PSROIPooling` whose parts are moved by `trans` (R, 2 * classes, part_size, part_size), times `trans_std` (Dai et al. 2017).
 
-    Offsets are (right, down), in parts of the region's width and height; the channels of the result are shared out among the classes. Each
-    part averages ``sample_per_part ** 2`` bilinear samples. With `no_trans` there is no third input and nothing moves.
+    Offsets are (right, down), in parts of the region's width and height; the channels of the result are shared out among the classes. Other
+    inputs and attributes are those of `PSROIPooling`. Each part averages ``sample_per_part ** 2`` bilinear samples. With `no_trans` there
+    is no third input and nothing moves.
 
     Raises
     ------

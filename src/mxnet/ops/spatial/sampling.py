@@ -392,7 +392,7 @@ def _(out_grads, inputs, outputs, *, kernel, stride=(), dilate=(), pad=()):
 def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """Add the columns back into an image of `output_size`: (N, C * prod(kernel), number of windows) to (N, C, *output_size).
 
-    It is the adjoint of `im2col`, so where windows overlap their values add up.
+    It is the adjoint of `im2col`, with the same attributes, so where windows overlap their values add up.
 
     Raises
     ------
