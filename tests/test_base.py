@@ -59,18 +59,3 @@ def test_properties_of_classes_and_metaclasses():
 
     assert type(Child) is Meta and issubclass(Child, dict)
     assert (Child.double_name, Child.half, Child(a=1)) == ("ChildChild", "Ch", {"a": 1})
-
-
-@pytest.mark.parametrize("module, names", [
-    ("attribute", "classproperty string_types with_metaclass"), ("autograd", "Lock POINTER c_array c_array_buf c_handle_array check_call"),
-    ("context", "check_call classproperty"), ("executor", "c_str_array py_str"), ("image", "Number is_np_array numeric_types"),
-    ("initializer", "is_np_array string_types"), ("metric", "numeric_types string_types"), ("name", "with_metaclass"),
-    ("operator", "Lock POINTER pointer ctypes2numpy_shared py_str is_np_array"), ("profiler", "c_str_array profiler_kvstore_handle py_str"),
-    ("recordio", "check_call current_process"), ("nd.sparse", "check_call c_array_buf gs_retain"), ("sym.random", "numeric_types"),
-    ("sym.contrib", "check_call"), ("util", "check_call py_str"), ("nd.op", "CachedOp"), ("np_symbol", "_Symbol"), ("tvmop", "Features"),
-])
-def test_names_that_programs_import_from_odd_places(module, names):
-    found = mx
-    for part in module.split("."):
-        found = getattr(found, part)
-    assert not [n for n in names.split() if not hasattr(found, n)]

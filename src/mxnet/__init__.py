@@ -20,9 +20,14 @@ The packages, in the order in which a computation passes through them:
     Looking at what happens, and programs for the command line.
 """
 import importlib as _importlib
+import sys as _sys
 
-from . import environment as _environment
-from . import memory as _memory
+from .reachable import finder as _finder
+
+_finder.install()
+
+from . import environment as _environment  # noqa: E402
+from . import memory as _memory  # noqa: E402
 
 _memory.configure()
 _environment.configure()
@@ -40,11 +45,11 @@ from .util import (is_np_array, is_np_shape, np_array, np_shape, set_np_shape, u
 # What most programs need only a part of is imported when it is first asked for.
 _LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "th": "torch", "viz": "visualization", "img": "image", "init": "initializer",
          "np": "numpy", "npx": "numpy_extension", "np_symbol": "symbol.numpy"}
-_SUBMODULES = {"api", "callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "executor_manager", "gluon", "graph",
+_SUBMODULES = {"callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "executor_manager", "gluon", "graph",
                "image", "initializer", "io", "kvstore", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module",
                "monitor", "ndarray_doc", "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_fallback",
-               "numpy_op_signature", "onnx", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime", "symbol_doc",
-               "test_utils", "tools", "torch", "tvmop", "visualization"}
+               "numpy_op_signature", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime", "symbol_doc",
+               "test_utils", "tools", "torch", "visualization"}
 
 
 def __getattr__(name):
@@ -68,3 +73,5 @@ def __dir__():
 __all__ = ["AttrScope", "Context", "MXNetError", "attribute", "autograd", "base", "context", "cpu", "cpu_pinned", "current_context", "gpu",
            "gpu_memory_info", "is_np_array", "is_np_shape", "name", "nd", "ndarray", "np_array", "np_shape", "num_gpus", "operator", "random", "rnd",
            "set_np_shape", "sym", "symbol", "use_np", "use_np_array", "use_np_shape", "util", "__version__"]
+
+_finder.complete(_sys.modules[__name__])

@@ -3,8 +3,6 @@ import collections
 import threading
 import warnings
 
-from .base import classproperty, string_types, with_metaclass  # noqa: F401
-
 __all__ = ["AttrScope", "current"]
 
 

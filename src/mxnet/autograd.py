@@ -3,12 +3,10 @@
 Torch's autograd does the differentiation; what is here is MXNet's interface to it: which arrays are recorded, where gradients go.
 """
 import time
-from ctypes import POINTER  # noqa: F401
-from threading import Lock  # noqa: F401
 
 import torch
 
-from .base import MXNetError, c_array, c_array_buf, c_handle_array, check_call, string_types  # noqa: F401
+from .base import MXNetError
 from .ndarray import NDArray, dispatch
 from .ndarray.dispatch import Recorded, TapeNode, entry_of, mode
 

@@ -4,7 +4,7 @@ import threading
 
 import torch
 
-from .base import MXNetError, check_call, classproperty, with_metaclass  # noqa: F401
+from .base import MXNetError
 
 _state = threading.local()
 

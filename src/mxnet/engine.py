@@ -6,8 +6,6 @@ kept for programs that set and read it; there is no scheduling cost that bundlin
 import contextlib
 import threading
 
-from .base import check_call  # noqa: F401
-
 __all__ = ["bulk", "set_bulk_size"]
 
 

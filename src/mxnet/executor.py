@@ -5,7 +5,7 @@ import numpy as np
 import torch
 
 from . import ndarray as nd
-from .base import MXNetError, c_array_buf, c_handle_array, c_str_array, check_call, py_str  # noqa: F401
+from .base import MXNetError
 from .context import intern_context
 from .graph import sparse_run
 from .graph.runner import GraphRunner

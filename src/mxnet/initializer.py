@@ -12,10 +12,9 @@ from math import sqrt
 import numpy as np
 
 from . import random, registry
-from .base import MXNetError, string_types  # noqa: F401
+from .base import MXNetError
 from .ndarray import NDArray, load, norm
 from .ops.nn.rnn_layout import GATES, layout_of_vector
-from .util import is_np_array  # noqa: F401
 
 __all__ = ["Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMBias", "Load", "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal",
            "Uniform", "Xavier", "Zero", "alias", "create", "register"]

@@ -1,7 +1,7 @@
 """Libraries of operators that are loaded while a program runs."""
 import os
 
-from .base import MXNetError, MXNetNotImplementedError, check_call  # noqa: F401
+from .base import MXNetError, MXNetNotImplementedError
 
 
 def load(path, verbose=True):

@@ -2,8 +2,6 @@
 import threading
 import warnings
 
-from .base import classproperty, with_metaclass  # noqa: F401
-
 __all__ = ["NameManager", "Prefix", "current"]
 
 

@@ -1,9 +1,6 @@
 """Which functions of the official NumPy run ``mx.np``'s code when they get ``mx.np`` arrays; `mxnet.numpy.protocols` does it."""
 import functools
 
-from .numpy.protocols import FUNCTIONS as _NUMPY_ARRAY_FUNCTION_LIST  # noqa: F401
-from .numpy.protocols import UFUNCS as _NUMPY_ARRAY_UFUNC_LIST  # noqa: F401
-
 __all__ = ["with_array_function_protocol", "with_array_ufunc_protocol"]
 
 

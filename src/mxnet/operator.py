@@ -6,15 +6,13 @@ import inspect
 import itertools
 import time
 import warnings
-from ctypes import POINTER, pointer  # noqa: F401
-from threading import Lock  # noqa: F401
 
 import numpy as np
 import torch
 
 from . import autograd
 from . import name as _name
-from .base import MXNetError, c_array, c_array_buf, check_call, ctypes2numpy_shared, py_str  # noqa: F401
+from .base import MXNetError
 from .context import current_context
 from .ndarray import NDArray, dispatch, zeros
 from .ndarray.dispatch import mode
@@ -22,7 +20,6 @@ from .ndarray.ndarray import context_of
 from .ops import dtypes, schema
 from .ops.registry import OPERATORS, Operator, get
 from .symbol import inference
-from .util import is_np_array  # noqa: F401
 
 _props = {}
 

@@ -1,5 +1,5 @@
 """``mx.random``: seeds, and the functions of `mx.nd.random`."""
-from .base import check_call, integer_types  # noqa: F401,I001
+from .base import integer_types  # noqa: I001
 from .context import intern_context
 from .ndarray.random import (exponential, gamma, generalized_negative_binomial, multinomial, negative_binomial, normal, poisson,
                              randint, randn, shuffle, uniform)

@@ -13,11 +13,10 @@ import os
 import stat
 import struct
 import threading
-from multiprocessing.process import current_process  # noqa: F401
 
 import numpy as np
 
-from .base import MXNetError, check_call  # noqa: F401
+from .base import MXNetError
 from .files import is_remote
 
 __all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]

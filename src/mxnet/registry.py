@@ -15,8 +15,6 @@ Example
 import json
 import warnings
 
-from .base import string_types  # noqa: F401
-
 __all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
 
 _REGISTRY = {}  # base class -> {lower-case name: class}

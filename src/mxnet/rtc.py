@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import torch
 
-from .base import MXNetError, c_array, c_array_buf, c_str_array, check_call, numeric_types, string_types  # noqa: F401
+from .base import MXNetError, numeric_types
 from .ndarray import NDArray
 
 _TYPES = {"float": np.float32, "double": np.float64, "__half": np.float16, "uint8_t": np.uint8, "int": np.int32, "int32_t": np.int32,

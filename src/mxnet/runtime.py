@@ -11,8 +11,6 @@ import importlib.util
 
 import torch
 
-from .base import check_call  # noqa: F401
-
 __all__ = ["Feature", "Features", "feature_list"]
 
 

@@ -12,7 +12,6 @@ import functools as _functools
 
 import torch as _torch
 
-from .base import c_array, c_handle_array, c_str_array, check_call, mx_float, mx_uint, py_str  # noqa: F401
 from .ndarray import NDArray, from_torch
 from .ndarray.dispatch import mode as _mode
 

@@ -5,8 +5,6 @@ import logging
 import os
 import threading
 
-from .base import check_call, py_str  # noqa: F401
-
 __all__ = ["get_cuda_compute_capability", "get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_shape", "makedirs", "np_array",
            "np_shape", "np_ufunc_legal_option", "reset_np", "set_module", "set_np", "set_np_shape", "setenv", "use_np", "use_np_array",
            "use_np_shape", "wrap_np_binary_func", "wrap_np_unary_func"]

@@ -1,23 +1,17 @@
 """What MXNet calls experimental: ``mx.contrib``. Each part is imported when it is first asked for."""
 import importlib as _importlib
 
-_SUBMODULES = ("amp", "autograd", "io", "onnx", "quantization", "svrg_optimization", "tensorboard", "text")
+_SUBMODULES = ("amp", "autograd", "io", "svrg_optimization", "tensorboard", "text")
 _ELSEWHERE = {"nd": "mxnet.ndarray.contrib", "ndarray": "mxnet.ndarray.contrib", "sym": "mxnet.symbol.contrib", "symbol": "mxnet.symbol.contrib",
-              "quant": "mxnet.contrib.quantization", "tb": "mxnet.contrib.tensorboard"}
+              "tb": "mxnet.contrib.tensorboard"}
 
 
 def __getattr__(name):
     target = _ELSEWHERE.get(name) or (f"{__name__}.{name}" if name in _SUBMODULES else None)
-    if target is not None:
-        try:
-            module = _importlib.import_module(target)
-        except ModuleNotFoundError as error:
-            if error.name != target:
-                raise
-        else:
-            globals()[name] = module
-            return module
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    if target is None:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    globals()[name] = _importlib.import_module(target)
+    return globals()[name]
 
 
 def __dir__():

@@ -3,7 +3,6 @@ import functools
 
 from .. import autograd as _autograd
 from ..autograd import mark_variables
-from ..base import c_array, c_array_buf, c_handle_array, check_call, string_types  # noqa: F401
 from ..ndarray import NDArray, zeros_like
 
 

@@ -468,4 +468,4 @@ def _list_blocks(blocks):
 
 
 from .hybrid_block import HybridBlock  # noqa: E402  needs Block
-from .symbol_block import SymbolBlock, _common_prefix, _infer_param_types  # noqa: E402,F401
+from .symbol_block import SymbolBlock  # noqa: E402

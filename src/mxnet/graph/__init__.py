@@ -1,10 +1,10 @@
 """How a graph runs: lowering to torch.fx, passes, backends, and the cache of what they made."""
 from . import backends
-from .backends import register as register_backend  # noqa: F401
+from .backends import register as register_backend
 from .inductor import Inductor
-from .lower import lower  # noqa: F401
+from .lower import lower
 from .openvino import OpenVINO
-from .runner import GraphRunner  # noqa: F401
+from .runner import GraphRunner
 from .tensorrt import TensorRT
 
 register_backend(OpenVINO())

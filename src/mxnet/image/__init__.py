@@ -9,14 +9,10 @@
 ``detection``
     The same for object detection, where boxes change with their images.
 """
-from numbers import Number  # noqa: F401
-
-from ..base import numeric_types  # noqa: F401
-from ..util import is_np_array  # noqa: F401
-from . import detection, image  # noqa: F401
+from . import detection, image
 from .augment import *  # noqa: F403
 from .detection import *  # noqa: F403
 from .image import *  # noqa: F403
-from .image_iter import ImageIter  # noqa: F401
+from .image_iter import ImageIter
 
 det = detection

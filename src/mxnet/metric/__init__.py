@@ -9,7 +9,6 @@ Give one to ``Module.fit(eval_metric=...)`` by name, or use it by hand::
 The numbers come as Python floats. Sums and counts since `reset_local` (each logging interval) and since `reset` (each epoch)
 are kept side by side; `get` gives the former, `get_global` the latter.
 """
-from ..base import numeric_types, string_types  # noqa: F401
 from .base import CompositeEvalMetric, CustomMetric, EvalMetric, alias, check_label_shapes, create, np, register
 from .classification import F1, MCC, PCC, Accuracy, CrossEntropy, NegativeLogLikelihood, Perplexity, TopKAccuracy
 from .regression import MAE, MSE, RMSE, Caffe, Loss, PearsonCorrelation, Torch

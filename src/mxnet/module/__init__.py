@@ -1,7 +1,7 @@
 """Training and scoring networks that are Symbols: ``mx.mod``."""
 from .base_module import BaseModule
 from .bucketing_module import BucketingModule
-from .executor_group import DataParallelExecutorGroup  # noqa: F401
+from .executor_group import DataParallelExecutorGroup
 from .module import Module
 from .python_module import PythonLossModule, PythonModule
 from .sequential_module import SequentialModule

@@ -2,16 +2,16 @@
 import sys as _sys
 import types as _types
 
-from ..base import MXNetError  # noqa: F401
-from .ndarray import NDArray, from_torch  # noqa: F401
+from ..base import MXNetError
+from .ndarray import NDArray, from_torch
 from . import arithmetic as _arithmetic
 from . import creation as _creation
 from . import functions as _functions
 from . import methods as _methods
-from .creation import (arange, array, concatenate, empty, eye, from_dlpack, from_numpy, full, get_indexing_dispatch_code,  # noqa: F401
+from .creation import (arange, array, concatenate, empty, eye, from_dlpack, from_numpy, full, get_indexing_dispatch_code,
                        get_oshape_of_gather_nd_op, histogram, imdecode, indexing_key_expand_implicit_axes, linspace, moveaxis,
                        onehot_encode, ones, split_v2, to_dlpack_for_read, to_dlpack_for_write, waitall, zeros)
-from .serialization import load, load_frombuffer, save  # noqa: F401
+from .serialization import load, load_frombuffer, save
 
 globals().update(_arithmetic.FUNCTIONS)
 _methods.attach(NDArray, _functions.operator_function, _functions.call_shared)
@@ -57,5 +57,5 @@ _lookup_operator, op.__getattr__ = op.__getattr__, _lookup_in_op
 _functions.replace("_imdecode", _imdecode)
 linalg = _namespace("linalg", "_linalg_", "Linear algebra.")
 image = _namespace("image", "_image_", "Operators on images.")
-from . import contrib, random, sparse  # noqa: E402,F401
-from .sparse import CSRNDArray, RowSparseNDArray  # noqa: E402,F401
+from . import contrib, random, sparse
+from .sparse import CSRNDArray, RowSparseNDArray

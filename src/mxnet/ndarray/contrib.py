@@ -3,7 +3,7 @@ import math
 
 from ..base import MXNetError
 from ..context import current_context
-from .creation import concatenate, full, zeros  # noqa: F401
+from .creation import full
 from .functions import namespace_lookup as _namespace_lookup
 from .functions import operator_function as _operator_function
 from .ndarray import NDArray

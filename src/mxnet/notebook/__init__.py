@@ -1,2 +1,2 @@
 """Watching a training run from a notebook."""
-from . import callback  # noqa: F401
+from . import callback

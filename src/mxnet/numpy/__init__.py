@@ -8,19 +8,19 @@ is in `fallback`.
 """
 import sys as _sys
 
-from numpy import bool_, e, float16, float32, float64, inf, int8, int32, int64, nan, newaxis, pi, uint8  # noqa: F401
+from numpy import bool_, e, float16, float32, float64, inf, int8, int32, int64, nan, newaxis, pi, uint8
 
 from . import arithmetic as _arithmetic
 from . import creation as _creation
 from . import fallback as _fallback
-from . import functions as _functions  # noqa: F401
-from . import linalg, random  # noqa: F401
+from . import functions as _functions
+from . import linalg, random
 from . import protocols as _protocols
-from .creation import array, broadcast_arrays, empty, genfromtxt, meshgrid, set_printoptions, shape  # noqa: F401
+from .creation import array, broadcast_arrays, empty, genfromtxt, meshgrid, set_printoptions, shape
 from .frontend import TABLE as _TABLE
 from .frontend import arrays as _arrays
 from .frontend import bind as _bind
-from .multiarray import ndarray  # noqa: F401
+from .multiarray import ndarray
 
 # Names of constants that NumPy 2 has dropped and MXNet has.
 PZERO, NZERO, NAN, NaN, PINF, NINF, Inf, Infinity = 0.0, -0.0, nan, nan, inf, -inf, inf, inf  # noqa: N816

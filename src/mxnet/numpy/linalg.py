@@ -1,5 +1,5 @@
 """``mx.np.linalg``: linear algebra."""
-from . import fallback, functions  # noqa: F401
+from . import fallback, functions  # noqa: F401  (fills the table)
 from .frontend import TABLE, arrays, bind
 
 globals().update(fallback.linalg_functions())

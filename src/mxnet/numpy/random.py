@@ -1,5 +1,5 @@
 """``mx.np.random``: random numbers. Seed with ``mx.random.seed`` or ``npx.random.seed``."""
-from . import functions  # noqa: F401
+from . import functions  # noqa: F401  (fills the table)
 from .frontend import TABLE, arrays, bind
 
 for _name, _function in TABLE["random"].items():

@@ -1,27 +1,12 @@
 """``mx.npx``: what ``mx.np`` arrays need beyond NumPy: neural-network operators, and the switches of NumPy semantics."""
-import types as _types
-
-from ..base import MXNetError as _MXNetError
-from ..base import classproperty  # noqa: F401
-from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus  # noqa: F401
-from ..ndarray import waitall  # noqa: F401
+from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
+from ..ndarray import waitall
 from ..numpy.multiarray import ndarray as _ndarray
-from ..util import get_cuda_compute_capability, is_np_array, is_np_shape, np_array, np_shape, reset_np, set_np, use_np, use_np_array, use_np_shape  # noqa: F401
+from ..util import get_cuda_compute_capability, is_np_array, is_np_shape, np_array, np_shape, reset_np, set_np, use_np, use_np_array, use_np_shape
 from . import operators as _operators
-from . import random  # noqa: F401
-from .io import load, save  # noqa: F401
-from .operators import constraint_check, nonzero, reshape  # noqa: F401
-
-
-def check_call(ret):
-    """Raise an error unless `ret`, the result of a call of MXNet's C interface, is 0."""
-    if ret != 0:
-        raise _MXNetError(f"the call failed with code {ret}")
-
-
-def with_metaclass(meta, *bases):
-    """A base class that makes its subclasses instances of the metaclass `meta`."""
-    return _types.new_class("temporary_class", bases, {"metaclass": meta})
+from . import random
+from .io import load, save
+from .operators import constraint_check, nonzero, reshape
 
 
 def __getattr__(name):

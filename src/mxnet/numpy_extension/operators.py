@@ -1,7 +1,7 @@
 """The operators of ``mx.npx``: those registered as ``_npx_*``."""
 from ..ndarray.functions import operator_function
 from ..numpy.frontend import arrays
-from ..ops import numpy as _register  # noqa: F401
+from ..ops import numpy as _register  # noqa: F401  (registers them)
 from ..ops.registry import OPERATORS
 
 

@@ -1,6 +1,6 @@
 """``mx.npx.random``: further random numbers, and the seed."""
 from .. import random as _random
-from ..numpy import functions  # noqa: F401
+from ..numpy import functions  # noqa: F401  (fills the table)
 from ..numpy.frontend import TABLE, arrays, bind
 
 __all__ = sorted([*TABLE["npx.random"], "seed"])

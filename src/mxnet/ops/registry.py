@@ -328,7 +328,7 @@ def alias(name, of):
 def _load(name):
     """Import the family that is loaded on demand, if `name` belongs to it; whether the name is registered now."""
     if name.startswith("_np"):
-        from . import numpy  # noqa: F401
+        from . import numpy  # noqa: F401  (registers them)
     return name in OPERATORS
 
 

@@ -17,7 +17,7 @@ import os
 import threading
 import warnings
 
-from ..base import MXNetError, c_str_array, check_call, py_str  # noqa: F401
+from ..base import MXNetError
 from .objects import Counter, Domain, Event, Frame, Marker, Task
 from .recorder import Recorder, format_json, format_table
 

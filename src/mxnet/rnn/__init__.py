@@ -1,7 +1,4 @@
 """Recurrent networks as Symbols: cells, bucketed text iterators, checkpoints. New programs use ``mx.gluon.rnn``."""
-from ..base import numeric_types, string_types  # noqa: F401
-from ..checkpoint import load_checkpoint, save_checkpoint  # noqa: F401
-from ..io import DataBatch, DataDesc, DataIter  # noqa: F401
 from . import checkpoint, conv_cell, io, modifier_cell, rnn_cell
 from .checkpoint import do_rnn_checkpoint, load_rnn_checkpoint, rnn_unroll, save_rnn_checkpoint
 from .conv_cell import BaseConvRNNCell, ConvGRUCell, ConvLSTMCell, ConvRNNCell

@@ -2,14 +2,14 @@
 import sys as _sys
 import types as _types
 
-from ..base import MXNetError  # noqa: F401
-from .symbol import Symbol  # noqa: F401
+from ..base import MXNetError
+from .symbol import Symbol
 from . import functions as _functions
-from .compose import Variable, create, var  # noqa: F401
-from .compose import group as Group  # noqa: F401,N812
+from .compose import Variable, create, var
+from .compose import group as Group  # noqa: N812
 from . import arithmetic as _arithmetic
 from ..ndarray import methods as _methods
-from .creation import arange, eye, full, histogram, linspace, load, load_json, ones, split_v2, zeros  # noqa: F401
+from .creation import arange, eye, full, histogram, linspace, load, load_json, ones, split_v2, zeros
 
 globals().update(_arithmetic.FUNCTIONS)
 _methods.attach(Symbol, _functions.operator_function)
@@ -38,4 +38,4 @@ op = _namespace("op", "", "All public operators.")
 linalg = _namespace("linalg", "_linalg_", "Linear algebra.")
 image = _namespace("image", "_image_", "Operators on images.")
 sparse = _namespace("sparse", "_sparse_", "Operators on sparse arrays.")
-from . import contrib, random  # noqa: E402,F401
+from . import contrib, random

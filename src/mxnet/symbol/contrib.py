@@ -5,11 +5,11 @@ import math
 from .. import attribute
 from .. import name as _name
 from ..attribute import AttrScope
-from ..base import MXNetError, check_call  # noqa: F401
+from ..base import MXNetError
 from ..ndarray.contrib import _flatten, _regroup, _to_python
 from ..ops.registry import OPERATORS
 from ..ops.schema import to_string
-from . import control_flow  # noqa: F401  (registers the operators)
+from . import control_flow  # noqa: F401  (registers its operators)
 from .compose import group, var
 from .functions import namespace_lookup as _namespace_lookup
 from .functions import operator_function as _operator_function

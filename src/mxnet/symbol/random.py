@@ -2,7 +2,7 @@
 
 As in `mx.nd.random`, the parameters of a distribution are either numbers or Symbols.
 """
-from ..base import _Null, numeric_types  # noqa: F401
+from ..base import _Null
 from ..ndarray.random import check_parameters
 from ..ops.registry import get
 from . import functions

@@ -16,26 +16,26 @@ modules below being among the names.
 ``system``
     Devices, environment variables, streams.
 """
-import json  # noqa: F401
-import logging  # noqa: F401
-import os  # noqa: F401
-import sys  # noqa: F401
-import time  # noqa: F401
-from collections import OrderedDict  # noqa: F401
-from contextlib import contextmanager  # noqa: F401
+import json
+import logging
+import os
+import sys
+import time
+from collections import OrderedDict
+from contextlib import contextmanager
 
-import numpy as np  # noqa: F401
-import numpy.random as rnd  # noqa: F401
-import numpy.testing as npt  # noqa: F401
+import numpy as np
+import numpy.random as rnd
+import numpy.testing as npt
 
-import mxnet as mx  # noqa: F401
+import mxnet as mx
 
-from ..context import Context, current_context  # noqa: F401
-from ..ndarray import array  # noqa: F401
-from ..runtime import Features  # noqa: F401
-from ..symbol import Symbol  # noqa: F401
-from ..util import get_cuda_compute_capability, getenv, setenv, use_np  # noqa: F401
-from .arrays import (  # noqa: F401
+from ..context import Context, current_context
+from ..ndarray import array
+from ..runtime import Features
+from ..symbol import Symbol
+from ..util import get_cuda_compute_capability, getenv, setenv, use_np
+from .arrays import (
     assign_each,
     assign_each2,
     collapse_sum_like,
@@ -62,7 +62,7 @@ from .arrays import (  # noqa: F401
     random_uniform_arrays,
     shuffle_csr_column_indices,
 )
-from .checks import (  # noqa: F401
+from .checks import (
     check_consistency,
     check_gluon_hybridize_consistency,
     check_numeric_gradient,
@@ -75,7 +75,7 @@ from .checks import (  # noqa: F401
     same_symbol_structure,
     simple_forward,
 )
-from .compare import (  # noqa: F401
+from .compare import (
     almost_equal,
     assert_allclose,
     assert_almost_equal,
@@ -97,7 +97,7 @@ from .compare import (  # noqa: F401
     same,
     same_array,
 )
-from .data import (  # noqa: F401
+from .data import (
     DummyIter,
     download,
     download_model,
@@ -110,8 +110,8 @@ from .data import (  # noqa: F401
     get_mnist_ubyte,
     get_zip_data,
 )
-from .generators import chi_square_check, gen_buckets_probs_with_ppf, mean_check, var_check, verify_generator  # noqa: F401
-from .system import (  # noqa: F401
+from .generators import chi_square_check, gen_buckets_probs_with_ppf, mean_check, var_check, verify_generator
+from .system import (
     default_context,
     discard_stderr,
     environment,

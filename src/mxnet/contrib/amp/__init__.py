@@ -1,5 +1,5 @@
 """``mx.contrib.amp``: automatic mixed precision. Matrix products in float16 or bfloat16, what is delicate in float32."""
-from .amp import (  # noqa: F401
+from .amp import (
     convert_hybrid_block,
     convert_model,
     convert_symbol,

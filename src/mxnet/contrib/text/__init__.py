@@ -1,2 +1,2 @@
 """Words as numbers: counting tokens, vocabularies, embeddings."""
-from . import embedding, utils, vocab  # noqa: F401
+from . import embedding, utils, vocab

@@ -15,7 +15,7 @@ from ...util import is_np_array, is_np_shape, set_np
 from ..utils import UsageError
 from . import _shared_memory
 from . import sampler as _sampler
-from ._shared_memory import rebuild_ndarray, reduce_ndarray  # noqa: F401  clients import them from here
+from ._shared_memory import reduce_ndarray
 from ._workers import WorkerPool, WorkerTimeout
 
 __all__ = ["DataLoader"]

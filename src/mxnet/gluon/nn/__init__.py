@@ -1,5 +1,5 @@
 """Layers."""
-from ..block import Block, HybridBlock, SymbolBlock  # noqa: F401
+from ..block import Block, HybridBlock, SymbolBlock
 from .activations import *  # noqa: F403
 from .basic_layers import *  # noqa: F403
 from .conv_layers import *  # noqa: F403

@@ -295,7 +295,3 @@ class ReflectionPad2D(HybridBlock):
     def hybrid_forward(self, F, x):
         """The larger array."""
         return F.pad(x, mode="reflect", pad_width=self._padding)
-
-
-from .pooling_layers import *  # noqa: E402,F401,F403  MXNet keeps these here, and programs import them from here
-from .pooling_layers import _Pooling  # noqa: E402,F401

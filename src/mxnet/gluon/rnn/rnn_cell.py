@@ -4,9 +4,8 @@ from ...base import string_types
 from ...ops.nn.rnn_layout import GATES
 from ..block import Block, HybridBlock
 from ..nn import LeakyReLU
-from ..parameter import tensor_types  # noqa: F401  imported from here by programs
 from ..utils import UsageError
-from .sequences import _format_sequence, _get_begin_state, _mask_sequence_variable_length, _reverse_sequences  # noqa: F401
+from .sequences import _format_sequence, _get_begin_state, _mask_sequence_variable_length
 
 __all__ = ["RecurrentCell", "HybridRecurrentCell", "RNNCell", "LSTMCell", "GRUCell", "SequentialRNNCell", "HybridSequentialRNNCell",
            "DropoutCell", "ModifierCell", "ZoneoutCell", "ResidualCell", "BidirectionalCell"]

@@ -1,2 +1,2 @@
 """Operators that work element by element: on one array, on two, on an array and a number, and comparisons."""
-from . import binary, logic, scalar, unary  # noqa: F401
+from . import binary, logic, scalar, unary

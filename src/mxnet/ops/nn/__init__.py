@@ -1,5 +1,5 @@
 """Operators of neural networks: layers, normalizations, activations, output layers."""
-from . import (  # noqa: F401
+from . import (
     activation,
     attention,
     contrib,

@@ -3,4 +3,4 @@
 All write their states in place and return the new weight, which the caller usually directs back with ``out=weight``. The
 arithmetic is in `rules`.
 """
-from . import checks, multi, single  # noqa: F401
+from . import checks, multi, single

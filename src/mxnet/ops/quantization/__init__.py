@@ -4,4 +4,4 @@
 an operator on them below the operator on real numbers (``@quantized_form(convolution, ...)`` in ``ops/nn/convolution.py``), from which it
 takes attributes, shapes and inputs. Nothing in this family has a gradient.
 """
-from . import calibration, conversion  # noqa: F401
+from . import calibration, conversion

@@ -1,2 +1,2 @@
 """Random numbers: drawing them (`sampling`) and how likely they are (`densities`)."""
-from . import densities, sampling  # noqa: F401
+from . import densities, sampling

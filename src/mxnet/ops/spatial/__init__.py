@@ -1,2 +1,2 @@
 """Operators on images and feature maps: sampling, pooling of regions, boxes and anchors for detection."""
-from . import boxes, correlation, deformable, multibox, proposal, regions, sampling  # noqa: F401
+from . import boxes, correlation, deformable, multibox, proposal, regions, sampling

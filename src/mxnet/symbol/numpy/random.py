@@ -1,5 +1,5 @@
 """``mx.sym.np.random``."""
-from ...numpy import functions as _functions  # noqa: F401
+from ...numpy import functions as _functions  # noqa: F401  (fills the table)
 from ...numpy.frontend import TABLE, bind
 from .frontend import symbols
 

@@ -83,7 +83,7 @@ def _frontend():
 
 
 def _table():
-    from ...numpy import functions  # noqa: F401
+    from ...numpy import functions  # noqa: F401  (fills the table)
     from ...numpy.frontend import TABLE
     return TABLE[""]
 

@@ -1,9 +1,11 @@
 """``mx.sym.npx``: the operators of ``mx.npx`` on Symbols."""
-from ...ops import numpy as _register  # noqa: F401
+import importlib as _importlib
+
+from ...ops import numpy as _register  # noqa: F401  (registers them)
 from ...ops.registry import OPERATORS as _OPERATORS
 from ..numpy.frontend import npx_function as _made
 from ..numpy.frontend import symbols as _symbols
-from . import random  # noqa: F401
+from . import random
 
 
 def reshape(a, newshape, reverse=False, order="C"):
@@ -13,13 +15,7 @@ def reshape(a, newshape, reverse=False, order="C"):
 
 def __getattr__(name):
     if name == "image":
-        import types
-        module = types.ModuleType(f"{__name__}.image", "Operators on images.")
-        for operator in _OPERATORS:
-            if operator.startswith("_npx__image_"):
-                setattr(module, operator.removeprefix("_npx__image_"), _made(operator))
-        globals()[name] = module
-        return module
+        return _importlib.import_module(f"{__name__}.image")
     if not name.startswith("_") and f"_npx_{name}" in _OPERATORS:
         globals()[name] = _made(f"_npx_{name}")
         return globals()[name]

@@ -1,3 +1,3 @@
 """Datasets of images, and transforms of them."""
-from . import datasets, transforms  # noqa: F401
+from . import datasets, transforms
 from .datasets import *  # noqa: F403

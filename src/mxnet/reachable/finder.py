@@ -1,0 +1,161 @@
+"""How the paths and names in `table` come about: an import hook for ``mxnet.*``, and nothing else.
+
+A path without a file of its own becomes a module that leads on; a module with a file gets what it lacks from the table, after its own names
+and its own ``__getattr__``. Nothing is imported before it is asked for, and nothing is put into a module: a ``sum`` in it would hide Python's
+from the module's own code.
+"""
+import functools
+import importlib
+import sys
+import types
+from importlib.machinery import ModuleSpec, PathFinder
+
+from .table import ABSENT, BRINGS, COMMON, NAMES
+
+_MISSING = object()
+# Modules that lack something: those of the table, and those that a path of the table lies in.
+_LACKING = {*NAMES, *(path.rpartition(".")[0] for path in (*NAMES, *ABSENT))}
+
+
+class MissingFeature(ImportError):
+    """A part of MXNet that is not here yet; the message names it and the way round."""
+
+
+@functools.cache
+def entry(path):
+    """What the table says of a module.
+
+    Returns
+    -------
+    tuple of (dict, list)
+        Names and where they lead (``"module"`` or ``"module:attribute"``), and modules that have the remaining names.
+    """
+    names, elsewhere, source = {}, [], ""
+    for word in NAMES.get(path, "").split():
+        name, _, target = word.partition("=")
+        target = target or name
+        if word.endswith(":"):
+            source = word
+        elif word == "*":
+            elsewhere.append(source[:-1])
+        else:
+            names[name] = source + target if source else COMMON.get(target, target)
+    return names, elsewhere
+
+
+def _follow(target):
+    module, _, attribute = target.partition(":")
+    return functools.reduce(getattr, filter(None, attribute.split(".")), importlib.import_module(module))
+
+
+def lookup(path, own, name):
+    """The object that `name` leads to in the module `path`.
+
+    Parameters
+    ----------
+    path : str
+    own : callable or None
+        The module's own ``__getattr__``, which comes first.
+    name : str
+
+    Raises
+    ------
+    AttributeError
+        If neither has the name, if what it leads to is not installed, or if it is a feature that is not here yet.
+    """
+    inner = f"{path}.{name}"
+    if inner in ABSENT:
+        raise AttributeError(ABSENT[inner])
+    missing = AttributeError(f"module '{path}' has no attribute '{name}'")
+    if own is not None:
+        try:
+            return own(name)
+        except AttributeError as error:
+            missing = error
+    if not name.startswith("__"):
+        names, elsewhere = entry(path)
+        if name in names:
+            try:
+                return _follow(names[name])
+            except ImportError as error:
+                raise AttributeError(f"module '{path}' has no attribute '{name}': it leads to {names[name]} ({error})") from error
+        if inner in NAMES:
+            return importlib.import_module(inner)
+        for module in elsewhere:
+            found = getattr(importlib.import_module(module), name, _MISSING)
+            if found is not _MISSING:
+                return found
+    raise missing
+
+
+def complete(module):
+    """Give a module what the table has for it, behind what it has itself."""
+    module.__getattr__ = functools.partial(lookup, module.__name__, module.__dict__.get("__getattr__"))
+
+
+class _Completing:
+    """The loader of a module that lacks something; once it is loaded nothing shows of this one."""
+
+    def __init__(self, loader):
+        self._loader = loader
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        complete(module)
+        for path in NAMES:  # namespaces that the module has made by hand, such as mx.nd._internal
+            made = sys.modules.get(path) if path.startswith(f"{module.__name__}.") else None
+            if made is not None and made.__spec__ is None:
+                complete(made)
+
+
+class _Leading:
+    """The loader of a path that has no file: an empty module that leads on."""
+
+    @staticmethod
+    def create_module(spec):
+        return types.ModuleType(spec.name, f"Holds nothing of its own: it {spec.origin}.")
+
+    @staticmethod
+    def exec_module(module):
+        names, elsewhere = entry(module.__name__)
+        complete(module)
+        module.__dir__ = lambda: sorted({*vars(module), *names, *(n for m in elsewhere for n in dir(importlib.import_module(m)) if n[:2] != "__")})
+
+
+class Finder:
+    """Finds the modules of the table; everything else is left to the finders behind it."""
+
+    @staticmethod
+    def find_spec(fullname, path=None, target=None):
+        """The spec of a module that the table completes or makes.
+
+        Raises
+        ------
+        MissingFeature
+            If it is a feature that is not here yet.
+        """
+        if not fullname.startswith("mxnet."):
+            return None
+        if fullname in ABSENT:
+            raise MissingFeature(ABSENT[fullname], name=fullname)
+        if fullname not in _LACKING:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None:
+            spec.loader = _Completing(spec.loader)
+        elif fullname in NAMES:
+            origin = f"leads to {', '.join(entry(fullname)[1]) or 'what programs import from it'}"
+            spec = ModuleSpec(fullname, _Leading, origin=origin, is_package=any(p.startswith(f"{fullname}.") for p in NAMES))
+        return spec
+
+
+def install():
+    """Put the finder in front of the others, once, and import what programs expect to be imported."""
+    for name in BRINGS:
+        importlib.import_module(name)
+    if Finder not in sys.meta_path:
+        sys.meta_path.insert(0, Finder)

@@ -1,0 +1,208 @@
+"""What programs reach although nobody promised it: paths, names that a module only imports, and features that are not here yet.
+
+Programs came to rely on the file that a class is in (pickles name it, too), and on names that a file imports for itself. Each leads to the real
+thing; what only MXNet's C library could give is left out. How it comes about: `finder`.
+"""
+
+# Where a name leads that several modules have; any other leads to the module of that name.
+COMMON = {
+    "AttrScope": "mxnet.attribute:AttrScope", "CSRNDArray": "mxnet.ndarray:CSRNDArray", "Context": "mxnet.context:Context",
+    "Features": "mxnet.runtime:Features", "HybridBlock": "mxnet.gluon:HybridBlock", "HybridConcurrent": "mxnet.gluon.contrib.nn:HybridConcurrent",
+    "Lock": "threading:Lock", "NDArray": "mxnet.ndarray:NDArray", "Number": "numbers:Number", "OrderedDict": "collections:OrderedDict",
+    "POINTER": "ctypes:POINTER", "Symbol": "mxnet.symbol:Symbol", "_Null": "mxnet.base:_Null",
+    "_STORAGE_TYPE_STR_TO_ID": "mxnet.ndarray.ndarray:_STORAGE_TYPE_STR_TO_ID", "_as_list": "mxnet.base:_as_list",
+    "_indent": "mxnet.gluon.utils:_indent", "_internal": "mxnet.ndarray._internal", "_load_data": "mxnet.executor_manager:_load_data",
+    "_load_label": "mxnet.executor_manager:_load_label", "_mx_nd_np": "mxnet.numpy", "_mx_np": "mxnet.numpy", "_mx_npx": "mxnet.numpy_extension",
+    "_np": "numpy", "_npi": "mxnet.ndarray.numpy._internal", "_numpy_op_doc": "mxnet._numpy_op_doc", "_os": "os", "_re": "re", "_sys": "sys",
+    "array": "array:array", "base": "mxnet.base", "c_array": "mxnet.base:c_array", "c_array_buf": "mxnet.base:c_array_buf",
+    "c_handle_array": "mxnet.base:c_handle_array", "c_str_array": "mxnet.base:c_str_array", "check_call": "mxnet.base:check_call",
+    "classproperty": "mxnet.base:classproperty", "clip": "mxnet.ndarray:clip", "context": "mxnet.context", "ctx": "mxnet.context",
+    "current_context": "mxnet.context:current_context", "defaultdict": "collections:defaultdict", "finfo": "numpy:finfo",
+    "integer_types": "mxnet.base:integer_types", "io": "mxnet.io", "is_np_array": "mxnet.util:is_np_array", "load_json": "mxnet.symbol:load_json",
+    "lstsq": "numpy.linalg:lstsq", "mx": "mxnet", "mx_np": "mxnet.numpy", "mx_real_t": "mxnet.base:mx_real_t",
+    "namedtuple": "collections:namedtuple", "native_array": "array:array", "nd": "mxnet.ndarray", "ndarray": "mxnet.ndarray", "np": "numpy",
+    "numeric_types": "mxnet.base:numeric_types", "onp": "numpy", "opt": "mxnet.optimizer", "py_slice": "builtins:slice",
+    "py_str": "mxnet.base:py_str", "qr": "numpy.linalg:qr", "recordio": "mxnet.recordio", "set_module": "mxnet.util:set_module",
+    "spsp": "scipy.sparse", "sqrt": "mxnet.ndarray:sqrt", "square": "mxnet.ndarray:square", "string_types": "mxnet.base:string_types",
+    "symbol": "mxnet.symbol", "with_metaclass": "mxnet.base:with_metaclass", "wrap_np_binary_func": "mxnet.util:wrap_np_binary_func",
+    "wrap_np_unary_func": "mxnet.util:wrap_np_unary_func", "zeros": "mxnet.ndarray:zeros",
+}
+
+# Modules, and what they have besides what is written in them. ``name`` is looked up in `COMMON`, ``name=module`` leads to a module; after
+# ``module:`` names are those of that module, ``name=other`` under its name there, and ``*`` stands for all that it has. A module without a file
+# of its own is made from its line.
+NAMES = {
+    "mxnet": "_numpy_op_doc",
+    "mxnet.api": "",
+    "mxnet.attribute": "classproperty defaultdict string_types with_metaclass",
+    "mxnet.autograd": "Lock POINTER Symbol array c_array c_array_buf c_handle_array check_call string_types traceback",
+    "mxnet.base": "_np atexit inspect libinfo=mxnet.libinfo os platform re sys builtins: basestring=str long=int",
+    "mxnet.context": "check_call classproperty warnings with_metaclass",
+    "mxnet.contrib.amp.amp": "NDArray array base ndarray np opt symbol symbol_contrib=mxnet.symbol.contrib trainer=mxnet.gluon.trainer",
+    "mxnet.contrib.amp.loss_scaler": "ag=mxnet.autograd nd mxnet.ndarray: multi_all_finite",
+    "mxnet.contrib.autograd": "array c_array c_array_buf c_handle_array check_call string_types",
+    "mxnet.contrib.ndarray": "mxnet.ndarray.contrib: *",
+    "mxnet.contrib.svrg_optimization.svrg_module": "mx time",
+    "mxnet.contrib.svrg_optimization.svrg_optimizer": "mx",
+    "mxnet.contrib.symbol": "mxnet.symbol.contrib: *",
+    "mxnet.contrib.text.embedding": "_mx_np _mx_npx base",
+    "mxnet.engine": "check_call",
+    "mxnet.executor":
+        "_load_data _load_label c_array_buf c_handle_array c_str_array check_call copy ndarray py_str array: py_array=array "
+        "mxnet.executor_manager: _check_arguments _split_input_slice",
+    "mxnet.executor_manager": "np",
+    "mxnet.gluon.block":
+        "_mx_np _mx_npx _name=mxnet.name copy defaultdict is_np_array json load_json mx_real_t np np_symbol=mxnet.symbol.numpy symbol "
+        "mxnet.gluon.parameter: DeferredInitializationError mxnet.gluon.symbol_block: _common_prefix _infer_param_types "
+        "mxnet.util: np_array np_shape",
+    "mxnet.gluon.contrib.cnn.conv_layers": "numeric_types symbol",
+    "mxnet.gluon.contrib.data.sampler": "sampler=mxnet.gluon.data.sampler",
+    "mxnet.gluon.contrib.nn.basic_layers": "context nd",
+    "mxnet.gluon.contrib.rnn.conv_rnn_cell": "numeric_types math: floor",
+    "mxnet.gluon.contrib.rnn.rnn_cell": "_as_list",
+    "mxnet.gluon.data.dataloader":
+        "_mx_np io=io nd signal sys threading multiprocessing.pool: ThreadPool mxnet.gluon.data._shared_memory: rebuild_ndarray",
+    "mxnet.gluon.data.dataset": "ndarray",
+    "mxnet.gluon.data.vision.datasets": "_mx_np nd",
+    "mxnet.gluon.loss": "is_np_array np",
+    "mxnet.gluon.model_zoo.model_store": "uuid",
+    "mxnet.gluon.model_zoo.vision.alexnet": "HybridBlock base os",
+    "mxnet.gluon.model_zoo.vision.densenet": "HybridBlock HybridConcurrent base os",
+    "mxnet.gluon.model_zoo.vision.inception": "HybridBlock base os",
+    "mxnet.gluon.model_zoo.vision.mobilenet": "base os",
+    "mxnet.gluon.model_zoo.vision.resnet": "base is_np_array os",
+    "mxnet.gluon.model_zoo.vision.squeezenet": "HybridBlock HybridConcurrent base os",
+    "mxnet.gluon.model_zoo.vision.vgg": "HybridBlock base os",
+    "mxnet.gluon.nn.activations": "is_np_array",
+    "mxnet.gluon.nn.basic_layers": "_indent is_np_array nd np sym=mxnet.symbol mxnet.gluon.nn.normalization: _BatchNorm",
+    "mxnet.gluon.nn.conv_layers": "is_np_array symbol mxnet.gluon.nn.pooling_layers: *",
+    "mxnet.gluon.parameter": "OrderedDict _indent _mx_np context defaultdict mxnet.gluon.utils: _brief_print_list",
+    "mxnet.gluon.rnn.rnn_cell":
+        "_as_list _indent numeric_types symbol mxnet.gluon.parameter: tensor_types "
+        "mxnet.gluon.rnn.container_cells: _cells_begin_state _cells_state_info mxnet.gluon.rnn.sequences: _reverse_sequences",
+    "mxnet.gluon.rnn.rnn_layer": "is_np_array",
+    "mxnet.gluon.trainer": "opt mxnet.kvstore.kvstore: KVStore mxnet.model: _create_kvstore _create_sparse_kvstore",
+    "mxnet.gluon.utils": "_mx_np is_np_array np requests sys uuid",
+    "mxnet.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
+    "mxnet.image.detection": "_mx_np io is_np_array nd mxnet.image: *",
+    "mxnet.image.image": "_mx_np _npi cv2 io json logging nd os recordio sys mxnet.image: *",
+    "mxnet.initializer": "_mx_np is_np_array ndarray string_types",
+    "mxnet.io.io": "CSRNDArray NDArray logging mx_real_t namedtuple np sys threading mxnet.io: * mxnet.ndarray: array concat tile",
+    "mxnet.io.utils": "CSRNDArray NDArray OrderedDict np mxnet.io: * mxnet.ndarray: array mxnet.ndarray.sparse: sparse_array=array",
+    "mxnet.kvstore.base": "array string_types mxnet.profiler: set_kvstore_handle",
+    "mxnet.kvstore.kvstore": "os pickle",
+    "mxnet.kvstore.kvstore_server": "logging pickle sys mxnet.kvstore.base: create",
+    "mxnet.libinfo": "logging platform",
+    "mxnet.library": "check_call sys",
+    "mxnet.metric": "OrderedDict math ndarray numeric_types numpy registry=mxnet.registry string_types mxnet.metric.base: _create",
+    "mxnet.model": "builtins: BASE_ESTIMATOR=object",
+    "mxnet.module.base_module": "mxnet.context: cpu",
+    "mxnet.module.bucketing_module": "ctx",
+    "mxnet.module.executor_group": "OrderedDict _load_data _load_label ctx mxnet.executor_manager: _load_general",
+    "mxnet.module.module": "ctx zeros",
+    "mxnet.name": "classproperty with_metaclass",
+    "mxnet.ndarray._internal": "_Null _os _sys",
+    "mxnet.ndarray.contrib": "mx ndarray np",
+    "mxnet.ndarray.ndarray": "Features is_np_array mx_real_t native_array operator warnings functools: reduce mxnet.ndarray: *",
+    "mxnet.ndarray.numpy.linalg": "_mx_nd_np _npi mxnet.numpy.linalg: *",
+    "mxnet.ndarray.numpy.random": "_npi np mxnet.numpy.random: *",
+    "mxnet.ndarray.numpy_extension.image": "mxnet.numpy_extension.image: *",
+    "mxnet.ndarray.numpy_extension.random": "_npi mxnet.numpy_extension.random: *",
+    "mxnet.ndarray.random": "_internal",
+    "mxnet.ndarray.sparse":
+        "Context _STORAGE_TYPE_STR_TO_ID _internal c_array_buf check_call integer_types mx_real_t native_array np numeric_types op=mxnet.ndarray "
+        "operator py_slice spsp warnings builtins: py_sum=sum mxnet.base: NotSupportedForSparseNDArray",
+    "mxnet.ndarray.utils":
+        "spsp string_types "
+        "mxnet.ndarray: _array=array _empty_ndarray=empty _zeros_ndarray=zeros * "
+        "mxnet.ndarray.sparse: _empty_sparse_ndarray=empty _sparse_array=array _zeros_sparse_ndarray=zeros",
+    "mxnet.ndarray_doc": "_re",
+    "mxnet.notebook.callback": "defaultdict",
+    "mxnet.numpy": "finfo",
+    "mxnet.numpy.arrayprint": "onp set_module mxnet.numpy: *",
+    "mxnet.numpy.fallback": "mxnet.numpy: *",
+    "mxnet.numpy.fallback_linalg": "lstsq onp qr mxnet.numpy.linalg: *",
+    "mxnet.numpy.function_base": "mxnet.numpy: *",
+    "mxnet.numpy.io": "current_context onp mxnet.numpy: *",
+    "mxnet.numpy.linalg": "_mx_nd_np fallback_linalg=mxnet.numpy.linalg lstsq qr",
+    "mxnet.numpy.multiarray":
+        "_mx_nd_np _mx_np_op=mxnet.numpy _np _npi current_context mx_real_t native_array py_slice set_module wrap_np_binary_func "
+        "wrap_np_unary_func mxnet.autograd: is_recording "
+        "mxnet.ndarray: from_numpy get_indexing_dispatch_code get_oshape_of_gather_nd_op indexing_key_expand_implicit_axes mxnet.numpy: *",
+    "mxnet.numpy.random": "_mx_nd_np",
+    "mxnet.numpy.stride_tricks": "_mx_nd_np mxnet.numpy: *",
+    "mxnet.numpy.utils": "finfo onp mxnet.numpy: *",
+    "mxnet.numpy_dispatch_protocol": "_np mx_np mxnet.numpy.protocols: _NUMPY_ARRAY_FUNCTION_LIST=FUNCTIONS _NUMPY_ARRAY_UFUNC_LIST=UFUNCS",
+    "mxnet.numpy_extension": "check_call classproperty threading warnings with_metaclass",
+    "mxnet.numpy_extension.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
+    "mxnet.numpy_extension.random": "_mx_nd_npx=mxnet.ndarray.numpy_extension _mx_rand=mxnet.random",
+    "mxnet.numpy_extension.utils": "string_types mxnet.numpy: ndarray mxnet.numpy_extension: *",
+    "mxnet.numpy_op_fallback":
+        "_mx_np _nd_npi=mxnet.ndarray.numpy._internal _sym_npi=mxnet.symbol.numpy._internal ast np distutils.version: StrictVersion "
+        "mxnet.util: use_np",
+    "mxnet.numpy_op_signature": "_numpy_op_doc inspect mx_np mx_npx=mxnet.numpy_extension",
+    "mxnet.operator":
+        "Lock POINTER _STORAGE_TYPE_STR_TO_ID array c_array c_array_buf check_call context is_np_array py_str symbol traceback ctypes: pointer "
+        "mxnet.base: ctypes2numpy_shared mxnet.ndarray.ndarray: _STORAGE_TYPE_ID_TO_STR",
+    "mxnet.optimizer.contrib": "NDArray clip contrib=mxnet.ndarray.contrib sqrt square mxnet.ndarray: mean",
+    "mxnet.optimizer.optimizer":
+        "NDArray clip is_np_array logging math numpy os pickle sparse=mxnet.ndarray.sparse sqrt square warnings zeros "
+        "mxnet.ndarray: NDnorm=norm adam_update array ftml_update ftrl_update lamb_update_phase1 lamb_update_phase2 maximum mp_lamb_update_phase1 "
+        "mp_lamb_update_phase2 mp_nag_mom_update mp_sgd_mom_update mp_sgd_update multi_lars multi_mp_sgd_mom_update multi_mp_sgd_update "
+        "multi_sgd_mom_update multi_sgd_update multi_sum_sq multiply nag_mom_update preloaded_multi_mp_sgd_mom_update "
+        "preloaded_multi_mp_sgd_update preloaded_multi_sgd_mom_update preloaded_multi_sgd_update rmsprop_update rmspropalex_update sgd_mom_update "
+        "sgd_update signsgd_update signum_update "
+        "mxnet.ndarray.contrib: multi_lamb_update multi_mp_lamb_update mxnet.ndarray.random: normal",
+    "mxnet.profiler": "c_str_array check_call py_str",
+    "mxnet.random": "Context check_call",
+    "mxnet.recordio": "check_call cv2 namedtuple multiprocessing: current_process",
+    "mxnet.registry": "string_types",
+    "mxnet.rnn":
+        "bisect functools init=mxnet.initializer ndarray np numeric_types random string_types symbol warnings "
+        "mxnet.io: DataBatch DataDesc DataIter mxnet.model: load_checkpoint save_checkpoint",
+    "mxnet.rnn.rnn": "mxnet.rnn.checkpoint: *",
+    "mxnet.rnn.rnn_cell": "functools numeric_types string_types warnings mxnet.rnn: *",
+    "mxnet.rtc": "array c_array c_array_buf c_str_array check_call string_types",
+    "mxnet.runtime": "check_call",
+    "mxnet.symbol._internal": "AttrScope _Null _os _sys mxnet.name: NameManager",
+    "mxnet.symbol.contrib": "check_call symbol",
+    "mxnet.symbol.numpy._symbol":
+        "Symbol _mx_np_op=mxnet.symbol.numpy _np _npi=mxnet.symbol.numpy._internal current_context integer_types load_json numeric_types py_slice "
+        "set_module string_types wrap_np_binary_func wrap_np_unary_func mxnet.symbol: Group load mxnet.symbol.numpy: * "
+        "mxnet.util: _sanity_check_params",
+    "mxnet.symbol.numpy.linalg": "_mx_sym_np=mxnet.symbol.numpy _npi=mxnet.symbol.numpy._internal _symbol=mxnet.symbol.numpy",
+    "mxnet.symbol.numpy.random": "_npi=mxnet.symbol.numpy._internal",
+    "mxnet.symbol.numpy_extension.random": "_npi=mxnet.symbol.numpy._internal",
+    "mxnet.symbol.random": "_internal=mxnet.symbol._internal numeric_types",
+    "mxnet.symbol.symbol":
+        "AttrScope Context NDArray Number _STORAGE_TYPE_STR_TO_ID _numpy=numpy array current_context integer_types numeric_types py_slice "
+        "string_types warnings mxnet.executor: Executor mxnet.symbol: * mxnet.util: is_np_shape",
+    "mxnet.symbol_doc": "_re",
+    "mxnet.test_utils":
+        "_STORAGE_TYPE_STR_TO_ID bz2 errno gzip numbers platform requests ss=scipy.stats struct traceback zipfile "
+        "mxnet.symbol.numpy: np_symbol=_Symbol mxnet.test_utils.checks: _parse_aux_states _parse_location",
+    "mxnet.torch": "sys",
+    "mxnet.tvmop": "Features",
+    "mxnet.util": "check_call py_str",
+    "mxnet.visualization": "copy",
+}
+
+_ONNX = ("ONNX files are neither written nor read here yet; to run a trained network elsewhere, save it with HybridBlock.export (or "
+         "Module.save_checkpoint) and convert these files with mxnet.onnx of an MXNet 1.9.1 in an environment of its own; it reads them as they are")
+_QUANTIZATION = ("quantization to 8 bits is not here yet; mx.contrib.amp converts a network to bfloat16 or float16, and the files that "
+                 "quantize_model of an MXNet 1.9.1 in an environment of its own has written are read")
+_ESTIMATOR = ("the Estimator is not here yet; write its loop: autograd.record around network and loss, backward, Trainer.step, metric.update, "
+              "as the first example of README.md does")
+_TEXT = ("the text data sets are not here yet; read the file, count its words with mxnet.contrib.text.utils.count_tokens_from_str, number them "
+         "with mxnet.contrib.text.vocab.Vocabulary, and put the numbers into a gluon.data.ArrayDataset")
+
+# Standard modules that programs use without importing them, since MXNet's import brought them along; torch's does not bring these.
+BRINGS = ("multiprocessing.pool", "multiprocessing.queues")
+
+# Features that are not here yet: what to say to whoever asks for one.
+ABSENT = {path: f"{path}: {message}" for message, paths in (
+    (_ONNX, "mxnet.onnx mxnet.contrib.onnx"),
+    (_QUANTIZATION, "mxnet.contrib.quantization mxnet.contrib.quant"),
+    (_ESTIMATOR, "mxnet.gluon.contrib.estimator"),
+    (_TEXT, "mxnet.gluon.contrib.data.text"),
+) for path in paths.split()}
