@@ -36,7 +36,7 @@ def one_line(error):
 
 
 def head_gradient(shape, dtype):
-    """What comes from above: different numbers without order."""
+    """The incoming gradient: different numbers without order."""
     return (((np.arange(int(np.prod(shape))) * 271 + 7) % 499) / 250.0 - 1).astype(dtype).reshape(shape)
 
 

@@ -10,7 +10,7 @@ from mxnet.graph.program import copied
 
 
 class Block(nn.HybridBlock):
-    """A residual block: two batch norms that meet in an addition, one with a rectifier, one alone."""
+    """A residual block: two batch norms that meet in an addition, one with ReLU, one alone."""
 
     def __init__(self):
         super().__init__()

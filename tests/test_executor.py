@@ -36,7 +36,7 @@ def test_grad_req():
         x.simple_bind(mx.cpu(), grad_req="sum", x=(1,))
 
 
-def test_only_losses_need_no_gradient_from_above():
+def test_only_losses_need_no_incoming_gradient():
     x = mx.sym.var("x")
     exe = (x * 2).simple_bind(mx.cpu(), x=(1,))
     exe.forward(is_train=True)

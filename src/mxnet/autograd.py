@@ -144,7 +144,7 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
     ----------
     heads : NDArray or list of NDArray
     head_grads : NDArray or list of NDArray and None, optional
-        The gradients that arrive from above; ones where None.
+        The gradients of the heads themselves; ones where None.
     retain_graph : bool
         Keep what was recorded, for another backward.
     train_mode : bool

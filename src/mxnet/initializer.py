@@ -302,7 +302,7 @@ class Constant(Initializer):
 
 @register
 class Uniform(Initializer):
-    """Weights between ``-scale`` and ``scale``, evenly spread."""
+    """Weights uniformly distributed between ``-scale`` and ``scale``."""
 
     def __init__(self, scale=0.07):
         super().__init__(scale=scale)
@@ -393,7 +393,7 @@ class Xavier(Initializer):
 
 @register
 class MSRAPrelu(Xavier):
-    """`Xavier` with normal numbers and the scale for rectifiers; see https://arxiv.org/abs/1502.01852.
+    """`Xavier` with normal numbers and the scale for ReLU; see https://arxiv.org/abs/1502.01852.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class CustomOpProp:
     Parameters
     ----------
     need_top_grad : bool
-        False for an output layer, which ignores the gradient from above.
+        False for an output layer, which ignores the incoming gradient.
 
     Example
     -------
@@ -336,7 +336,7 @@ class PythonOp:
     Parameters
     ----------
     need_top_grad : bool
-        False for an output layer, which ignores the gradient from above.
+        False for an output layer, which ignores the incoming gradient.
     """
 
     def __init__(self, need_top_grad=True):
@@ -372,7 +372,7 @@ class PythonOp:
         return ["data"]
 
     def need_top_grad(self):
-        """Whether `backward` reads the gradient from above."""
+        """Whether `backward` reads the incoming gradient."""
         return self.need_top_grad_
 
     def _symbol(self, hint, args, kwargs, unpack, pack):

@@ -187,7 +187,7 @@ def not_fused():
         "a mask that is scaled": lambda: dots(lambda s: S.broadcast_add(s, S.var("mask")) * 2),
         "two masks": lambda: dots(lambda s: S.broadcast_add(S.broadcast_add(s, S.var("mask")), S.var("other"))),
         "scores added to themselves": lambda: S.batch_dot(S.softmax(scores + scores * 2), S.var("c")),
-        "a rectifier": lambda: dots(S.relu),
+        "ReLU": lambda: dots(S.relu),
         "transposed queries": lambda: S.batch_dot(S.softmax(S.batch_dot(S.var("a"), S.var("b"), transpose_a=True)), S.var("c")),
         "transposed weights": lambda: S.batch_dot(S.softmax(scores), S.var("c"), transpose_a=True),
         "transposed values": lambda: S.batch_dot(S.softmax(scores), S.var("c"), transpose_b=True),

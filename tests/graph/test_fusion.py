@@ -35,7 +35,7 @@ def test_fusion_keeps_what_is_used_otherwise(use):
     assert report == ([] if use in ("global", "axis") else ["fusion: 1 x batch norm"])
 
 
-def test_rectifiers_overwrite_only_what_nothing_else_reads():
+def test_relu_overwrites_only_what_nothing_else_reads():
     x = mx.sym.var("x")
     shared = mx.sym.FullyConnected(x, num_hidden=2, name="a")
     out = mx.sym.Group([mx.sym.relu(mx.sym.FullyConnected(x, num_hidden=2, name="b")), mx.sym.relu(shared) + shared, mx.sym.relu(x),

@@ -218,7 +218,7 @@ for image in (bytes_image, bytes_image.astype("float32")):
         for what in ("brightness", "contrast", "saturation"):
             add(f"_image_random_{what}", image, tolerance=1e-3, min_factor=factor, max_factor=factor)
     for factor in (0.0, 0.1, 0.9):
-        # Bytes are cut off, not rounded, so a last digit can count as one.
+        # Bytes are truncated, not rounded, so a last digit can count as one.
         add("_image_random_hue", image, tolerance=1.01 if image.dtype == np.uint8 else 1e-3, min_factor=factor, max_factor=factor)
     add("_image_adjust_lighting", image, tolerance=1e-3, alpha=(0.1, -0.2, 0.3))
     add("_cvimresize", image, w=3, h=2)
@@ -322,5 +322,5 @@ for iou_loss in (False, True):
 
 
 def head_gradient(shape, dtype):
-    """What comes from above: different numbers without order."""
+    """The incoming gradient: different numbers without order."""
     return (((np.arange(int(np.prod(shape))) * 271 + 7) % 499) / 250.0 - 1).astype(dtype).reshape(shape)

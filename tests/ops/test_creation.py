@@ -84,7 +84,7 @@ def test_arange_like():
         like(x, axis=2)
 
 
-def test_arange_of_whole_numbers_counts_in_whole_steps():
+def test_arange_of_integers_counts_in_integer_steps():
     assert mx.nd.arange(0.5, 6, 1.5, repeat=2, dtype="int32").asnumpy().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert mx.nd.arange(0.5, 6, 1.5).asnumpy().tolist() == [0.5, 2, 3.5, 5]
 

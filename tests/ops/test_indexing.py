@@ -100,7 +100,7 @@ def test_one_hot_wraps_values_around_that_the_type_cannot_hold():
     assert rows.asnumpy().tolist() == [[44, 255, 255], [255, 255, 44]]
 
 
-def test_histogram_of_whole_numbers_has_edges_of_whole_numbers():
+def test_histogram_of_integers_has_integer_edges():
     counts, edges = mx.nd._internal._histogram(mx.nd.array([1, 2, 3, 3, 6, 8, 9, 16, 17], dtype="int32"), bin_cnt=6, range=(1, 17))
     assert edges.asnumpy().tolist() == [1, 3, 6, 9, 11, 14, 17]
     assert counts.asnumpy().tolist() == [2, 2, 2, 1, 0, 2]

@@ -50,13 +50,13 @@ def gradient(function, values, dtype="float32", grad_req="write"):
     return y.asnumpy().tolist(), x.grad.asnumpy().tolist()
 
 
-def test_gradients_pass_where_fractions_are_cut_off():
+def test_gradients_pass_where_fractions_are_truncated():
     assert gradient(lambda x: x.astype("int8") * 3, [1.5, 2.75]) == ([3, 6], [3.0, 3.0])
     assert gradient(lambda x: x.astype("int32") * x.astype("int32"), [1.5, 2.75]) == ([1, 4], [2.0, 4.0])
     assert gradient(lambda x: x.astype("bool"), [1.5, 0.0]) == ([True, False], [1.0, 1.0])
 
 
-def test_what_was_cut_off_stays_off():
+def test_what_was_truncated_stays_so():
     assert gradient(lambda x: x.astype("int32").astype("float32") * 2, [1.5, 2.75]) == ([2.0, 4.0], [2.0, 2.0])
 
 

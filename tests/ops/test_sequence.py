@@ -38,6 +38,6 @@ def test_shape_of_the_lengths_follows(operator, axis, arguments, outputs):
     assert symbol.infer_shape_partial(data=(5, 2, 3))[:2] == (arguments, outputs)
 
 
-def test_fractions_of_lengths_are_cut_off():
+def test_fractions_of_lengths_are_truncated():
     out = mx.nd.SequenceMask(mx.nd.ones((3, 1)), mx.nd.array([1.7]), use_sequence_length=True)
     assert out.asnumpy().ravel().tolist() == [1, 0, 0]

@@ -45,7 +45,7 @@ def test_unpacked_files_in_the_data_folder(mnist):
 def test_damaged_files(mnist, damage):
     path = mnist / "train-labels-idx1-ubyte.gz"
     path.write_bytes(gzip.compress(damage(gzip.decompress(path.read_bytes()))))
-    with pytest.raises(mx.MXNetError, match="train-labels-idx1-ubyte.gz is not an IDX file of bytes, or is cut off"):
+    with pytest.raises(mx.MXNetError, match="train-labels-idx1-ubyte.gz is not an IDX file of bytes, or is truncated"):
         tu.get_mnist()
 
 

@@ -1,4 +1,4 @@
-"""Dividing a program between a backend and `native`."""
+"""Partitioning a program between a backend and `native`."""
 import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase

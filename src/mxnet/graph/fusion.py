@@ -1,4 +1,4 @@
-"""The fusion passes for torch: batch normalization with the addition and the rectifier behind it; rectifiers in place; convolutions that
+"""The fusion passes for torch: batch normalization with the addition and the ReLU behind it; ReLU in place; convolutions that
 take their weights as they are."""
 import torch
 
@@ -27,7 +27,7 @@ _FREE_RESULT = {"Convolution", "Deconvolution", "FullyConnected", "elemwise_add"
 
 
 def rectify(data):
-    """The rectifier, in the memory of its input, which nothing else needs."""
+    """ReLU, in the memory of its input, which nothing else needs."""
     return torch.relu_(data)
 
 
@@ -37,7 +37,7 @@ def apply(module):
 
 
 def rectify_in_place(module):
-    """Let rectifiers overwrite what only they read."""
+    """Let ReLU overwrite what only it reads."""
     count = 0
     for node in module.graph.nodes:
         if node.op == "call_function" and _rectifies(node) and name_of(node.args[0]) in _FREE_RESULT and _only_user(node.args[0]) is node:
@@ -78,7 +78,7 @@ def separate_parameters(module):
 
 
 def fuse_batch_norms(module):
-    """Let batch norm, addition and rectifier be one operator."""
+    """Let batch norm, addition and ReLU be one operator."""
     graph = module.graph
     counts = {"": 0, " + relu": 0, " + add + relu": 0}
     taken = set()  # additions that are part of a fused node already

@@ -45,7 +45,7 @@ class Inductor:
         for node in program.graph.nodes:
             if node.op == "call_function":
                 # An operator is one call for torch.compile's front end; what is inside is traced with its gradient. What
-                # goes by values (loops, operators of the user's) cuts the graph.
+                # depends on values (loops, operators of the user's) cuts the graph.
                 node.target = torch.compiler.disable(node.target) if by_values(node) else torch.compiler.allow_in_graph(node.target)
         program.module.recompile()
         return torch.compile(program.module, dynamic=False, mode=None if mode == "default" else mode)

@@ -20,7 +20,7 @@ def channels_last(data):
 
 
 def standard(data):
-    """The same values in the standard order of memory."""
+    """The same values, contiguous (channels first)."""
     return data.contiguous()
 
 

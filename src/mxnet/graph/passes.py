@@ -5,7 +5,7 @@ from ..symbol.node import Node, topological
 
 
 def eliminate_common_expressions(outputs):
-    """Compute once what the graph computes twice in the same way.
+    """Eliminate common subexpressions: compute once what the graph computes twice in the same way.
 
     Nodes that draw random numbers, write to their inputs or behave otherwise in training are left alone. The outputs of
     the graph stay apart: where two would become one, the second is a copy. ``MXNET_ELIMINATE_COMMON_EXPR=0`` turns the pass off.

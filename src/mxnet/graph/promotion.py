@@ -22,7 +22,7 @@ from .states import Frozen, Function
 _log = logging.getLogger(__name__)
 # What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
 _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
-# A contest runs each at least so often, and on until it took so many seconds (but at most so often): short runs vary more.
+# A comparison runs each at least so often, and on until it took so many seconds (but at most so often): short runs vary more.
 _CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
 _forked = False
 
@@ -67,9 +67,9 @@ def freeze(backend, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weig
 
 
 def trusted(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> Frozen | None:
-    """The graph compiled without a contest, where it is known who wins: OpenVINO with convolutions. None where it isn't, or if it fails.
+    """The graph compiled without a comparison, where it is known who wins: OpenVINO with convolutions. None where it isn't, or if it fails.
 
-    A contest would take the memory of a run on torch.
+    A comparison would take the memory of a run on torch.
     """
     backend = next(iter(challengers(device)), None)
     if backend is None or not any(op is not None and op.name == "Convolution" for op in map(operator_of, module.graph.nodes)):

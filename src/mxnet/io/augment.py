@@ -53,7 +53,7 @@ def _apply_table(image, table):
 
 
 def _linear(image, factor, offset=0.0):
-    """``image * factor + offset``, rounded and cut off at 0 and 255."""
+    """``image * factor + offset``, rounded and clipped to 0 and 255."""
     values = np.arange(256, dtype=np.float32) * np.float32(factor) + np.float32(offset)
     return _apply_table(image, np.clip(np.rint(values), 0, 255).astype(np.uint8))
 

@@ -15,7 +15,7 @@ def _same_length(label, pred):
 @register
 @alias("acc")
 class Accuracy(EvalMetric):
-    """The share of predictions that are right.
+    """Accuracy: the fraction of predictions that are right.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Accuracy(EvalMetric):
 @register
 @alias("top_k_accuracy", "top_k_acc")
 class TopKAccuracy(EvalMetric):
-    """The share of predictions whose `top_k` best classes hold the right one.
+    """Top-k accuracy: the fraction of predictions whose `top_k` best classes hold the right one.
 
     Predictions are (batch, classes).
 
@@ -274,7 +274,7 @@ class PCC(EvalMetric):
 
 @register
 class Perplexity(EvalMetric):
-    """Between how many equally likely words a language model is in doubt: the exponential of the mean cross entropy.
+    """Perplexity of a language model: the exponential of the mean cross entropy.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def channels_last(array):
 
 
 def standard(array):
-    """Keep the values in the standard order again, if nobody else looks at them."""
+    """Keep the values contiguous again, if nobody else looks at them."""
     t = array._data
     if not t.is_contiguous() and _ours(t):
         t.data = t.data.contiguous()

@@ -276,7 +276,7 @@ class NDArray:
         return invoke(_CAST, (self,), {"dtype": target}, cls=type(self) if not self._is_sparse else None)
 
     def detach(self):
-        """The same values in the same memory, cut off from the recorded computation."""
+        """The same values in the same memory, detached from the recorded computation."""
         return type(self)._new(self._data.detach(), self._ctx)
 
     def tostype(self, stype):
@@ -470,7 +470,7 @@ class NDArray:
     def attach_grad(self, grad_req="write", stype=None):
         """Ask for the gradient of this array in every later backward.
 
-        The array becomes a variable: what computed it is cut off.
+        The array becomes a variable, detached from what computed it.
 
         Parameters
         ----------
@@ -520,7 +520,7 @@ class NDArray:
         Parameters
         ----------
         out_grad : NDArray, optional
-            The gradient that arrives from above; ones by default.
+            The gradient of this array itself; ones by default.
         retain_graph : bool
             Keep what was recorded, for another backward.
         """

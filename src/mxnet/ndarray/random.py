@@ -58,7 +58,7 @@ def _draw(distribution, parameters, shape, dtype, ctx, out, kwargs):
 
 
 def uniform(low=0, high=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
-    """Samples between `low` and `high`, evenly spread.
+    """Uniformly distributed samples between `low` and `high`.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def generalized_negative_binomial(mu=1, alpha=1, shape=_Null, dtype=_Null, ctx=N
 
 
 def randint(low, high, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
-    """Integers from `low` up to but not including `high`, evenly spread.
+    """Uniformly distributed integers from `low` up to, not including, `high`.
 
     Parameters
     ----------

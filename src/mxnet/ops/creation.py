@@ -128,7 +128,7 @@ def _range_length(start, stop, step, repeat):
 def _ramp(start, step, repeat, length, dtype, device):
     """``start, start + step, ...``, each `repeat` times, as one vector of `length`.
 
-    Whole numbers are counted in whole steps: MXNet converts `start` and `step` to the type first (range_fwd in init_op.h).
+    Integers are counted in integer steps: MXNet converts `start` and `step` to the type first (range_fwd in init_op.h).
     """
     count = torch.arange(length, device=device)
     if repeat > 1:

@@ -493,7 +493,7 @@ def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional
     Parameters
     ----------
     bins : 1-D array
-        The rising edges; the last bin includes its upper one.
+        The edges, ascending; the last bin includes its upper one.
     bin_cnt, range : int, (float, float)
         Instead of `bins`: that many equal bins between the two limits.
 

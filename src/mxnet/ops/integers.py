@@ -49,7 +49,7 @@ def mark(values, deliver):
 
 
 def convert(tensor, dtype):
-    """A copy of `tensor` in another type; gradients pass through it unchanged, also where numbers are cut off."""
+    """A copy of `tensor` in another type; gradients pass through it unchanged, also where numbers are truncated."""
     if dtype.is_floating_point or not tensor.requires_grad or not torch.is_grad_enabled():
         return tensor.to(dtype, copy=True)
     values = _values(tensor).detach().to(dtype, copy=True)

@@ -362,7 +362,7 @@ def _(out_grads, inputs, outputs):
 
 @op("_linalg_syevd", aliases=("linalg_syevd",), num_outputs=2, amp="float32")
 def syevd(A):
-    """Eigenvectors (rows of U) and rising eigenvalues L of symmetric matrices: A = Uᵀ diag(L) U.
+    """Eigenvectors (rows of U) and ascending eigenvalues L of symmetric matrices: A = Uᵀ diag(L) U.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Operators that reduce axes: sums, products, extremes and where they are, norms, moments; running sums."""
+"""Operators that reduce axes: sums, products, extremes and where they are, norms, moments; cumulative sums."""
 import numpy as np
 import torch
 
@@ -124,7 +124,7 @@ def _nansum(data, axes, keepdims):
 
 
 _reduction("sum", _sum, "The sum over axes.", "[[1, 2], [3, 4]]; axis=1 -> [3., 7.]", ("sum_axis", "_sparse_sum"), method=True, amp="float32")
-_reduction("mean", _mean, "The mean over axes; of integers cut off.", "[[1, 2], [3, 4]]; axis=0 -> [2., 3.]", ("_sparse_mean",),
+_reduction("mean", _mean, "The mean over axes; of integers truncated.", "[[1, 2], [3, 4]]; axis=0 -> [2., 3.]", ("_sparse_mean",),
            method=True, amp="float32")
 _reduction("prod", _prod, "The product over axes.", "[[1, 2], [3, 4]]; axis=1 -> [ 2., 12.]", method=True, amp="float32")
 _reduction("nansum", _nansum, "The sum over axes of what is not nan.", "[[1, float('nan')], [3, 4]]; axis=1 -> [1., 7.]", method=True, amp="float32")
@@ -265,7 +265,7 @@ def argmax_channel(data):
 
 @op("_np_cumsum", aliases=("cumsum",))
 def cumsum(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
-    """Running sums along `axis`, or over the flattened array if it is None; `dtype` is the type to add in, by default that of `a`.
+    """Cumulative sums along `axis`, or over the flattened array if it is None; `dtype` is the type to add in, by default that of `a`.
 
     Raises
     ------
@@ -289,7 +289,7 @@ def cumsum(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
 
 
 class _HalfSums(torch.autograd.Function):
-    """Running sums in float16, each rounded before the next number is added, as MXNet and NumPy do; torch adds in float32."""
+    """Cumulative sums in float16, each rounded before the next number is added, as MXNet and NumPy do; torch adds in float32."""
 
     @staticmethod
     def forward(ctx, a, axis):

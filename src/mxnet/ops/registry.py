@@ -179,7 +179,7 @@ class Operator(Traits):
         return self.mutates
 
     def is_loss(self, parsed):
-        """True for a use as an output layer, whose gradient ignores what comes from above."""
+        """True for a use as an output layer, whose gradient ignores the incoming one."""
         return self.loss
 
     def outputs(self, parsed):
@@ -289,7 +289,7 @@ def op(name, **options):
     ``mutates``
         The inputs a call writes to.
     ``loss``
-        True for an output layer: its gradient ignores what comes from above.
+        True for an output layer: its gradient ignores the incoming one.
     ``initial``
         How variables made for missing inputs start: input -> [initializer, its arguments].
     ``shares_memory``

@@ -7,14 +7,14 @@ from .base import Optimizer, register
 
 @register
 class Ftrl(Optimizer):
-    """Follows the regularized leader: weights with little evidence are exactly 0.
+    """Follows the regularized leader: weights whose accumulated gradient is small are exactly 0.
 
     If weight, state and gradient are row sparse, the gradient's rows are updated only.
 
     Parameters
     ----------
     lamda1 : float
-        How much evidence a weight needs to be other than 0.
+        The accumulated gradient from which on a weight is other than 0.
     learning_rate : float
     beta : float
         Added to the roots of the sums of squares.
@@ -28,7 +28,7 @@ class Ftrl(Optimizer):
         self.lr = learning_rate
 
     def create_state(self, index, weight):
-        """The evidence, and the sum of the gradients' squares."""
+        """The accumulated gradient, and the sum of the gradients' squares."""
         return tuple(zeros(weight.shape, weight.context, stype=weight.stype) for _ in range(2))
 
     def update(self, index, weight, grad, state):

@@ -45,7 +45,7 @@ class Domain:
 
 
 class _Span:
-    """A stretch of time between `start` and `stop`."""
+    """An interval between `start` and `stop`."""
 
     def __init__(self, domain, name):
         self.name, self.domain = name, domain
@@ -75,7 +75,7 @@ class Frame(_Span):
 
 
 class Event(_Span):
-    """A stretch of one thread's time, without a domain."""
+    """An interval of one thread's time, without a domain."""
 
     def __init__(self, name):
         super().__init__("event", name)

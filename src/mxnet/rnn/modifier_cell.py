@@ -105,7 +105,7 @@ class SequentialRNNCell(_Container):
 
 
 class BidirectionalCell(_Container):
-    """Two cells, one of which sees the sequence backwards; the outputs are joined along the features.
+    """Two cells, one of which runs over the reversed sequence; the outputs are joined along the features.
 
     Parameters
     ----------

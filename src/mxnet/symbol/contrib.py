@@ -92,7 +92,7 @@ def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, be
 
 
 class _Subgraph:
-    """What one function of a loop or branch computes, cut off from the graph around it.
+    """What one function of a loop or branch computes, cut out of the graph around it.
 
     `outputs` is the graph; `variables` its variables; ``origin[i]`` the entry (Node, int) of the outer graph that feeds
     variable `i`, or None for one of `fresh`, the function's own parameters. The last `states` of the symbols are states.

@@ -30,7 +30,7 @@ def _node(operator, inputs, attrs):
 
 
 def uniform(low=0, high=1, shape=_Null, dtype=_Null, **kwargs):
-    """Samples between `low` and `high`, evenly spread.
+    """Uniformly distributed samples between `low` and `high`.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ def _read_idx(path):
     head = 4 + 4 * ndim
     shape = struct.unpack(f">{ndim}I", content[4:head]) if ndim and len(content) >= head else ()
     if not shape or len(content) != head + int(np.prod(shape, dtype=object)):
-        raise MXNetError(f"{path} is not an IDX file of bytes, or is cut off: it has {len(content)} bytes, its head says {shape or 'nothing'}")
+        raise MXNetError(f"{path} is not an IDX file of bytes, or is truncated: it has {len(content)} bytes, its head says {shape or 'nothing'}")
     return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
 
 

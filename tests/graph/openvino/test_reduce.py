@@ -10,5 +10,5 @@ def test_each_gives_what_its_operator_gives(name):
 
 
 def test_what_stays_on_torch():
-    assert refusal("sum", np.array([[1, 2]], "int32")) == "sum: whole numbers"
+    assert refusal("sum", np.array([[1, 2]], "int32")) == "sum: integers"
     assert refusal("norm", numbers(2, 3), out_dtype="float32") == "norm: another type"

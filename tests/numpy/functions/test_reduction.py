@@ -70,7 +70,7 @@ def test_gradients(compute, x, y, x_grad, y_grad):
     (lambda x: np.sum(x, axis=(), dtype="int32"), [1, 1, 2], [1.0, 1.0, 1.0]),
     (lambda x: np.cumsum(x, dtype="int32"), [1, 2, 4], [3.0, 2.0, 1.0]),
 ])
-def test_fractions_are_cut_off_last_and_gradients_pass(function, result, gradient):
+def test_fractions_are_truncated_last_and_gradients_pass(function, result, gradient):
     x = np.array([1.5, 1.5, 2.75])
     x.attach_grad()
     with autograd.record():

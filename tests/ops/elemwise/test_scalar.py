@@ -94,7 +94,7 @@ def test_shapes_go_backwards():
     assert s.infer_shape(y=(4,))[0] == [(4,), (4,)]
 
 
-def test_the_rest_of_a_division_by_zero_passes_the_gradient():
+def test_the_remainder_of_a_division_by_zero_passes_the_gradient():
     x = mx.nd.array([1.5, -2])
     x.attach_grad()
     with mx.autograd.record():

@@ -80,7 +80,7 @@ def test_other_precisions(name, domain, values, _, dtype):
     ("exp", [0, 1, 2, 22026]), ("sqrt", [None, 0, 1, 3]), ("gamma", [None, None, 1, 362880]), ("cbrt", [-1, 0, 1, 2]), ("square", [4, 0, 1, 100]),
     ("reciprocal", [0, None, 1, 0]), ("sigmoid", [0, 0, 0, 0]), ("round", [-2, 0, 1, 10]), ("logical_not", [0, 1, 0, 0]),
     ("degrees", [-114, 0, 57, 572])])
-def test_integers_are_cut_off(name, expected):
+def test_integers_are_truncated(name, expected):
     y = getattr(mx.nd, name)(mx.nd.array([-2, 0, 1, 10], dtype="int32"))
     assert y.dtype == np.int32
     assert all(e is None or v == e for v, e in zip(y.asnumpy().tolist(), expected)), y

@@ -34,7 +34,7 @@ def test_the_kernel_computes_what_torch_does(relu, residual, fix_gamma, dtype, t
     for k, t in zip(*results):
         assert k.dtype is t.dtype
         wrong = (k.float() - t.float()).abs() > tolerance * t.detach().float().abs().max()
-        # In half precision a sum near zero falls on either side of the rectifier's kink.
+        # In half precision a sum near zero falls on either side of ReLU's kink.
         assert wrong.float().mean() <= (0.06 if dtype is torch.bfloat16 else 0)
 
 

@@ -11,7 +11,7 @@ needs_compiler = pytest.mark.skipif(kernels.load("nms") is None, reason="no C++ 
 
 def boxes(count):
     random = np.random.RandomState(3)
-    # On a coarse grid, so that overlaps are equal to thresholds, and boxes to each other; some are inside out.
+    # On a coarse grid, so that overlaps are equal to thresholds, and boxes to each other; some have negative sides.
     start = random.randint(0, 12, (count, 2))
     found = np.concatenate([start, start + random.randint(-1, 8, (count, 2))], 1).astype("float32")
     if count > 5:
@@ -46,7 +46,7 @@ def test_the_kernel_computes_the_overlaps_that_torch_does(rows, columns):
 
 
 @needs_compiler
-def test_boxes_in_any_order_of_memory():
+def test_boxes_in_any_memory_layout():
     lhs = torch.from_numpy(boxes(20))
     turned = lhs.t().contiguous().t()
     torch.testing.assert_close(operators.overlaps(turned, turned), operators.overlaps(lhs, lhs), equal_nan=True)

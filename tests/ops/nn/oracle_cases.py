@@ -26,7 +26,7 @@ def values(spec, position):
 
 
 def head_gradient(shape, dtype):
-    """What comes from above."""
+    """The incoming gradient."""
     n = int(np.prod(shape))
     return (((np.arange(n) * 271 + 7) % 499) / 250.0 - 1).astype(dtype).reshape(shape)
 

@@ -28,7 +28,7 @@ def test_errors():
         infer("encdec_valatt", (4, 3, 16), (5, 5, 4))
 
 
-def test_whole_numbers_are_divided_by_a_whole_root():
+def test_integers_are_divided_by_an_integer_root():
     divide = get("_contrib_div_sqrt_dim")
     assert divide(torch.tensor([[-9, 4, 7]])).tolist() == [[-9, 4, 7]]
     assert divide(torch.tensor([[-9, 4, 7, 1, 5]], dtype=torch.int8)).tolist() == [[-4, 2, 3, 0, 2]]

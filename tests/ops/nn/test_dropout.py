@@ -35,7 +35,7 @@ def test_mode_always():
     assert (DROPOUT(torch.ones(1000), p=0.5, mode="always") == 0).any()
 
 
-def test_axes_share_their_fate():
+def test_elements_along_axes_are_dropped_together():
     out = DROPOUT(torch.ones(4, 100, 6), p=0.5, axes=(0, 2), training=True)
     assert torch.equal(out, out[:1, :, :1].expand(4, 100, 6))
     assert 0 < (out[0, :, 0] == 0).sum() < 100

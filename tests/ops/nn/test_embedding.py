@@ -9,7 +9,7 @@ EMBEDDING = get("Embedding")
 ATTRIBUTES = {"input_dim": 3, "output_dim": 2}
 
 
-def test_fractions_are_cut_and_numbers_out_of_range_clipped():
+def test_fractions_are_truncated_and_numbers_out_of_range_clipped():
     table = torch.tensor([[0.0, 1], [2, 3], [4, 5]])
     assert EMBEDDING(torch.tensor([1.9, -4.0, 9.0]), table, **ATTRIBUTES).tolist() == [[2, 3], [0, 1], [4, 5]]
     data = torch.tensor([5, 0])

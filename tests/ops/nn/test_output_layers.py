@@ -1,4 +1,4 @@
-"""Output layers: labels inferred from data, gradients that ignore or use what comes from above. Values: `test_against_oracle`."""
+"""Output layers: labels inferred from data, gradients that ignore or use the incoming one. Values: `test_against_oracle`."""
 import pytest
 import torch
 
@@ -13,7 +13,7 @@ def infer(name, data, label=None, **attributes):
     return operator.shape_inference([data, label], [None], **operator.with_defaults(operator.parse(attributes)))[0][1]
 
 
-def test_gradient_does_not_depend_on_what_comes_from_above():
+def test_gradient_does_not_depend_on_the_incoming_one():
     for factor in (1.0, 100.0):
         data = torch.zeros(1, 2, requires_grad=True)
         (SOFTMAX_OUTPUT(data, torch.tensor([1.0])) * factor).sum().backward()

@@ -8,7 +8,7 @@ from numpy_checks import call
 pytestmark = pytest.mark.usefixtures("numpy_mode")
 
 
-def test_arange_of_whole_numbers_has_a_whole_step():
+def test_arange_of_integers_has_an_integer_step():
     assert np.arange(0, 3, 0.5, dtype="int32").asnumpy().tolist() == [0] * 6
     assert np.arange(1, -3, -1.5, dtype="int64").asnumpy().tolist() == [1, 0, -1]
     with pytest.raises(mx.base.MXNetError, match="_npi_arange: only repeat=1 is supported, received 2"):

@@ -33,7 +33,7 @@ def test_average_writes_into_out():
     assert result is out and out.asnumpy().tolist() == [1.5, 4] and total.item() == 2
 
 
-def test_average_of_whole_numbers_is_cut_off():
+def test_average_of_integers_is_truncated():
     result, total = np.average(np.array([1, 2, 4], dtype="int32"), weights=np.array([1, 2, 2], dtype="int32"), returned=True)
     assert (result.dtype, result.item(), total.dtype, total.item()) == ("int32", 2, "int32", 5)
     assert np.average(np.array([[1, 2, 4], [3, 3, 9]], dtype="int32"), axis=1).asnumpy().tolist() == [2, 5]

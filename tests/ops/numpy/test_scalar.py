@@ -17,11 +17,11 @@ def call(name, array, **attributes):
     return dispatch.invoke(registry.get(name), [array], {k: str(v) for k, v in attributes.items()}, None, np.ndarray).asnumpy().tolist()
 
 
-@pytest.mark.parametrize("name, cut_off, exact", [("equal", [1, 0, 0], [0, 0, 0]), ("not_equal", [0, 1, 1], [1, 1, 1]),
+@pytest.mark.parametrize("name, truncated, exact", [("equal", [1, 0, 0], [0, 0, 0]), ("not_equal", [0, 1, 1], [1, 1, 1]),
                                                   ("greater_equal", [1, 1, 1], [0, 1, 1]), ("less", [0, 0, 0], [1, 0, 0])])
-def test_integers_are_compared_with_the_number_cut_off_where_it_counts_as_an_integer(name, cut_off, exact):
+def test_integers_are_compared_with_the_number_truncated_where_it_counts_as_an_integer(name, truncated, exact):
     x = np.array([0, 1, 2], dtype="int32")
-    assert call(f"_npi_{name}_scalar", x, scalar=0.5, is_int=True) == cut_off
+    assert call(f"_npi_{name}_scalar", x, scalar=0.5, is_int=True) == truncated
     assert call(f"_npi_{name}_scalar", x, scalar=0.5, is_int=False) == exact
     assert call(f"_npi_{name}_scalar", x.astype("float32"), scalar=0.5, is_int=True) == exact
 

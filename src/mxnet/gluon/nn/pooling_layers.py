@@ -51,7 +51,7 @@ class MaxPool1D(_Pooling):
     padding : int or tuple of 1 int
     layout : {'NCW', 'NWC'}
     ceil_mode : bool
-        Let a window that is cut off at the end count.
+        Let a partial window at the end count.
     prefix, params
         As for `Block`.
     """
@@ -72,7 +72,7 @@ class MaxPool2D(_Pooling):
     padding : int or tuple of 2 int
     layout : {'NCHW', 'NHWC'}
     ceil_mode : bool
-        Let a window that is cut off at the end count.
+        Let a partial window at the end count.
     prefix, params
         As for `Block`.
     """
@@ -93,7 +93,7 @@ class MaxPool3D(_Pooling):
     padding : int or tuple of 3 int
     layout : {'NCDHW', 'NDHWC'}
     ceil_mode : bool
-        Let a window that is cut off at the end count.
+        Let a partial window at the end count.
     prefix, params
         As for `Block`.
     """
@@ -114,7 +114,7 @@ class AvgPool1D(_Pooling):
     padding : int or tuple of 1 int
     layout : {'NCW', 'NWC'}
     ceil_mode : bool
-        Let a window that is cut off at the end count.
+        Let a partial window at the end count.
     count_include_pad : bool
         Let padding count as zeros.
     prefix, params
@@ -137,7 +137,7 @@ class AvgPool2D(_Pooling):
     padding : int or tuple of 2 int
     layout : {'NCHW', 'NHWC'}
     ceil_mode : bool
-        Let a window that is cut off at the end count.
+        Let a partial window at the end count.
     count_include_pad : bool
         Let padding count as zeros.
     prefix, params
@@ -160,7 +160,7 @@ class AvgPool3D(_Pooling):
     padding : int or tuple of 3 int
     layout : {'NCDHW', 'NDHWC'}
     ceil_mode : bool
-        Let a window that is cut off at the end count.
+        Let a partial window at the end count.
     count_include_pad : bool
         Let padding count as zeros.
     prefix, params

@@ -79,7 +79,7 @@ class Call:
     def floats(self):
         """Refuse what is not all float32."""
         if any(t is not torch.float32 for t in (*self.in_types, *self.out_types)):
-            self.refuse("whole numbers")
+            self.refuse("integers")
 
     def reshape(self, x, shape):
         return ops.reshape(x, ints(shape), False).output(0)

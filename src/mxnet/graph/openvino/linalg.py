@@ -1,4 +1,4 @@
-"""Products of matrices in OpenVINO."""
+"""Matrix products in OpenVINO."""
 from openvino import opset15 as ops
 
 from .conversion import converts

@@ -122,7 +122,7 @@ class BaseSparseNDArray(NDArray):
         raise TypeError(f"copyto does not support type {type(other)}")
 
     def detach(self):
-        """The same values, cut off from the recorded computation."""
+        """The same values, detached from the recorded computation."""
         return self._make(self._values, self._aux, self.shape, self._ctx)
 
     def tostype(self, stype):

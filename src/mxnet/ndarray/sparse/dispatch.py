@@ -1,4 +1,4 @@
-"""How an operator is called when an array is sparse: a kernel that keeps it sparse, or the announced way over dense arrays.
+"""How an operator is called when an array is sparse: a kernel that keeps it sparse, or the storage fallback to dense arrays, which is announced.
 
 The kernels are in `kernels` (element by element, sums, rows), `products`, `updates` (optimizers) and `graph_sampling`.
 """

@@ -1,4 +1,4 @@
-"""Operators on sparse arrays that need no detour over dense ones, with MXNet's rules for how the result is stored."""
+"""Operators on sparse arrays that need no fallback to dense ones, with MXNet's rules for how the result is stored."""
 import torch
 
 from ...base import MXNetError

@@ -52,7 +52,7 @@ def nonzero(F, a):
 
 @function()
 def unique(F, ar, return_index=False, return_inverse=False, return_counts=False, axis=None):
-    """The different elements in rising order; further results where asked for, in the order of the parameters."""
+    """The unique elements in ascending order; further results where asked for, in the order of the parameters."""
     result = F.call("_npi_unique", ar, return_index=return_index, return_inverse=return_inverse, return_counts=return_counts, axis=axis)
     return tuple(result) if isinstance(result, list) else result
 

@@ -10,7 +10,7 @@ def dot(F, a, b, out=None):
 
 @function()
 def tensordot(F, a, b, axes=2):
-    """The sum of products over pairs of axes, or over the last axes of `a` and as many first ones of `b`."""
+    """Tensor contraction over pairs of axes, or over the last axes of `a` and as many first ones of `b`."""
     if isinstance(axes, int):
         return F.call("_npi_tensordot_int_axes", a, b, axes=axes)
     if len(axes) != 2:
@@ -23,19 +23,19 @@ def tensordot(F, a, b, axes=2):
 
 @function()
 def inner(F, a, b):
-    """The sum of products over the last axes."""
+    """The inner product over the last axes."""
     return tensordot(F, a, b, (-1, -1))
 
 
 @function()
 def outer(F, a, b):
-    """All products of an element of one flattened array with one of the other."""
+    """The outer product of the flattened arrays."""
     return tensordot(F, a.flatten(), b.flatten(), 0)
 
 
 @function()
 def vdot(F, a, b):
-    """The sum of the products of the flattened arrays."""
+    """The dot product of the flattened arrays."""
     return tensordot(F, a.flatten(), b.flatten(), 1)
 
 
@@ -130,13 +130,13 @@ _matrix_function("eig", "Eigenvalues and eigenvectors, as columns, of matrices w
 
 @function("linalg")
 def eigvalsh(F, a, UPLO="L"):
-    """The eigenvalues in rising order of symmetric matrices given by their lower or upper half."""
+    """The eigenvalues in ascending order of symmetric matrices given by their lower or upper half."""
     return F.call("_npi_eigvalsh", a, UPLO=UPLO)
 
 
 @function("linalg")
 def eigh(F, a, UPLO="L"):
-    """Eigenvalues in rising order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half."""
+    """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half."""
     return tuple(F.call("_npi_eigh", a, UPLO=UPLO))
 
 

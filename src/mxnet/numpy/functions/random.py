@@ -15,7 +15,7 @@ def _draw(F, operator, parameters, size, ctx, out, **attrs):
 
 @function("random")
 def uniform(F, low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None):
-    """Numbers equally likely anywhere from `low` to `high`, float32 by default."""
+    """Uniformly distributed numbers from `low` to `high`, float32 by default."""
     return _draw(F, "_npi_uniform", {"low": low, "high": high}, size, ctx, out, dtype=dtype or "float32")
 
 
@@ -27,7 +27,7 @@ def normal(F, loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
 
 @function("random")
 def lognormal(F, mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None):
-    """Numbers whose logarithm is normally distributed."""
+    """Log-normally distributed numbers."""
     return F.call("_npi_exp", normal(F, mean, sigma, size, dtype, ctx), out=out)
 
 

@@ -83,7 +83,7 @@ def average(F, a, axis=None, weights=None, returned=False, out=None):
 
 @function()
 def cumsum(F, a, axis=None, dtype=None, out=None):
-    """Running sums along `axis`, or over the flattened array."""
+    """Cumulative sums along `axis`, or over the flattened array."""
     return F.call("_np_cumsum", a, axis=axis, dtype=dtype, out=out)
 
 

@@ -62,7 +62,7 @@ def broadcast_to(F, array, shape):
 
 @function()
 def roll(F, a, shift, axis=None):
-    """Move elements along axes; what leaves at the end comes in at the start."""
+    """Roll elements along axes: what leaves at the end comes in at the start."""
     return F.call("_np_roll", a, shift=shift, axis=axis)
 
 
@@ -90,7 +90,7 @@ def fliplr(F, m):
 
 @function()
 def rot90(F, m, k=1, axes=(0, 1)):
-    """Turned `k` times by 90 degrees, from the first of `axes` towards the second."""
+    """Rotated by `k` times 90 degrees, from the first of `axes` towards the second."""
     return F.call("_npi_rot90", m, k=k, axes=axes)
 
 

@@ -38,7 +38,7 @@ def truth(function, data, other):
 
 
 def wrap_integer(value, dtype):
-    """A number as the integer that C's conversion to `dtype` gives: cut off towards zero, then wrapped around."""
+    """A number as the integer that C's conversion to `dtype` gives: truncated towards zero, then wrapped around."""
     value = int(value)
     info = torch.iinfo(dtype)
     if info.min <= value <= info.max:

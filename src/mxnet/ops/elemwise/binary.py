@@ -59,7 +59,7 @@ def _divide(lhs, rhs):
 
 
 def _modulo(lhs, rhs):
-    # The sign is the divisor's, as in Python; the rest of a division by 0 is 0.
+    # The sign is the divisor's, as in Python; the remainder of a division by 0 is 0.
     zero = rhs == 0
     return torch.remainder(lhs, rhs.masked_fill(zero, 1)).masked_fill(zero, 0)
 
@@ -86,7 +86,7 @@ elementwise_pair(torch.sub, "The difference.", ("elemwise_sub", "_Minus", "_minu
 elementwise_pair(torch.mul, "The product.", ("elemwise_mul", "_Mul", "_mul", "_sparse_elemwise_mul"),
                  ("broadcast_mul", "_sparse_broadcast_mul"), "[[1], [2]] and [[10, 20]] -> [[10., 20.], [20., 40.]]",
                  "[1, 2] and [10, 20] -> [10., 40.]", arithmetic="multiply", amp=("widest", "float32"), same_shape_only={"amp": "widest"})
-elementwise_pair(_divide, "The quotient; of integers cut off towards 0.", ("elemwise_div", "_Div", "_div", "_sparse_elemwise_div"),
+elementwise_pair(_divide, "The quotient; of integers truncated towards 0.", ("elemwise_div", "_Div", "_div", "_sparse_elemwise_div"),
                  ("broadcast_div", "_sparse_broadcast_div"), "[[10, 20]] and [[1], [2]] -> [[10., 20.], [ 5., 10.]]",
                  "[1, 2] and [2, 0] -> [0.5, inf]", arithmetic="divide", amp="widest")
 _modulos = elementwise_pair(_modulo, "The remainder of the division, with the sign of the divisor; 0 for a divisor of 0.", ("_mod", "_Mod"),

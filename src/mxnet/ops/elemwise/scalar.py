@@ -50,7 +50,7 @@ def _divided_by(data, scalar):
 
 
 def _modulo(data, scalar):
-    # The sign is the divisor's, as in Python; the rest of a division by 0 is 0.
+    # The sign is the divisor's, as in Python; the remainder of a division by 0 is 0.
     if not scalar:
         return (data - data.detach()).nan_to_num(0)  # 0, and the gradient passes as for any divisor
     return torch.remainder(data, scalar)

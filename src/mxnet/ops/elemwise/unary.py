@@ -16,14 +16,14 @@ def _math(name, function, doc, sample, aliases=None, **traits):
     """Register ``function(tensor)`` as the operator `name`, by default with its alias in ``mx.nd.sparse``.
 
     `sample` is the example of the docstring, see `with_sample`. Integers keep their type, as in MXNet's legacy operators: torch computes
-    in floating point, the result is cut off.
+    in floating point, the result is truncated.
     """
     def fn(data):
         out = function(data)
         return out if out.dtype is data.dtype else convert(out, data.dtype)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = with_sample(f"{doc} Element by element, in the shape and type of `data`; in integers fractions are cut off.",
+    fn.__doc__ = with_sample(f"{doc} Element by element, in the shape and type of `data`; integers are truncated.",
                              f"mx.nd.{name}", sample)
     return op(name, aliases=(f"_sparse_{name}",) if aliases is None else aliases, same_shape=True, keeps_layout=True,
               result_type="data", **traits)(fn)
@@ -174,7 +174,7 @@ def block_grad(data):
 
 @op("make_loss", aliases=("_sparse_make_loss",), same_shape=True, loss=True, names_output=True, amp="float32")
 def make_loss(data):
-    """Declare `data` a loss: its gradient is 1 whatever arrives from above.
+    """Declare `data` a loss: its gradient is 1 whatever gradient comes in.
 
     `MakeLoss` can scale this gradient, too.
 
@@ -230,7 +230,7 @@ def ones_like(data):
 
 @op("Cast", aliases=("cast", "_npi_cast", "_npx_cast"), same_shape=True, keeps_layout=True, converts=True)
 def cast(data, *, dtype: DType):
-    """Convert to another type. Floating-point numbers are cut off towards zero when they become integers.
+    """Convert to another type. Floating-point numbers are truncated towards zero when they become integers.
 
     Example
     -------
@@ -292,7 +292,7 @@ def _common_type(types, narrow):
     single, *half = _MIXED
     if narrow:
         return next((t for t in types if t in half), single)
-    # An integer in front decides nothing: it would cut off the others' fractions.
+    # An integer in front decides nothing: it would truncate the others.
     return single if single in types else next((t for t in types if t is None or t.is_floating_point), None)
 
 

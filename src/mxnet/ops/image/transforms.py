@@ -52,7 +52,7 @@ def _(in_types, out_types):
 def normalize(data, *, mean: Floats = (0.0, 0.0, 0.0, 0.0), std: Floats = (1.0, 1.0, 1.0, 1.0)):
     """``(data - mean) / std`` of (C, H, W) or (N, C, H, W), with one number for each channel or one for all.
 
-    Whole numbers stay such: fractions are cut off, so convert images with `to_tensor` first.
+    Integers stay integers: results are truncated, so convert images with `to_tensor` first.
 
     Raises
     ------

@@ -116,7 +116,7 @@ void forward(const T* x, const T* added, const float* gamma, const float* beta, 
   run(x, added, out, scale.data(), offset.data(), rows, channels, threads);
 }
 
-// What comes from above is cut where the rectifier was off: that tells `out` where something was added, else x itself, which is read
+// The incoming gradient is masked where the ReLU was off: that tells `out` where something was added, else x itself, which is read
 // anyway. With a residual it is kept in `kept`, its gradient.
 template <typename T, bool relu, bool residual>
 void backward_as(const T* dout, const T* x, const T* out, const float* gamma, const float* beta, const float* mean, const float* deviation, T* dx,

@@ -1,4 +1,4 @@
-"""Batch normalization, with the addition and the rectifier that often follow it, as one operator for training on a CPU."""
+"""Batch normalization, with the addition and the ReLU that often follow it, as one operator for training on a CPU."""
 import torch
 
 from ..registry import get
@@ -51,7 +51,7 @@ class _Fused(torch.autograd.Function):
             moving_mean.data_ptr(), moving_var.data_ptr(), out.data_ptr(), mean.data_ptr(), deviation.data_ptr(), data.numel() // channels,
             channels, eps, momentum, relu, torch.get_num_threads())
         ctx.relu, ctx.adds = relu, residual is not None
-        # Where nothing was added, the kernel finds out from `data` where the rectifier was off.
+        # Where nothing was added, the kernel finds out from `data` where the ReLU was off.
         ctx.save_for_backward(data, gamma, beta, mean, deviation, out if relu and residual is not None else None)
         return out
 
@@ -61,7 +61,7 @@ class _Fused(torch.autograd.Function):
         data, gamma, beta, mean, deviation, out = ctx.saved_tensors
         dout = dout.contiguous(memory_format=_LAST)
         dx = torch.empty_like(data)
-        # Without a rectifier the residual's gradient is simply what comes from above.
+        # Without a ReLU the residual's gradient is the incoming one.
         kept = torch.empty_like(data) if out is not None else None
         channels = data.shape[1]
         dgamma, dbeta = torch.empty(channels), torch.empty(channels)

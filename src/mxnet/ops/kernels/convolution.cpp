@@ -2,7 +2,7 @@
 //
 // All three directions are sums of products of one small matrix product, `tile`, which keeps its results in registers while it walks along
 // the depth. Its left operand is read in place, row by row through pointers, so that neither padding nor strides need a copy ("indirect
-// convolution", Dukhan 2019); its right operand is packed into panels that stay in the second-level cache. The weights come and go in the
+// convolution", Dukhan 2019); its right operand is packed into panels that stay in the L2 cache. The weights come and go in the
 // order the optimizer keeps them in, and in single precision: nothing has to be reordered, or cast, between steps.
 //
 // Operands are arrays of cells of four bytes: a float, or two bfloat16 that are neighbours along the depth, whose products the processor adds.
@@ -30,7 +30,7 @@ constexpr int kRows[] = {0, 8, 6};
 #endif
 constexpr int kMostRows = 12;
 constexpr int64_t kPanel = 128 << 10;     // bytes of the packed part of a panel
-constexpr int64_t kPanels = 512 << 10;    // of those of several panels, which stay in the second cache
+constexpr int64_t kPanels = 512 << 10;    // of those of several panels, which stay in the L2 cache
 constexpr int64_t kRowBlock = 256 << 10;  // of a block of rows, which stays there too
 constexpr int64_t kManyRows = 256;        // for each thread: enough to make up for packing all weights first
 constexpr int64_t kLongest = 512;         // rows that the gradient of the weights sums up at a time
@@ -215,7 +215,7 @@ class Gather {
     {
       const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
       if (many) {
-        // Everybody packs a part of the weights, and then takes a stretch of the rows through all of them, block by block.
+        // Each thread packs a part of the weights, and then takes a range of the rows through all of them, block by block.
         const int64_t pieces = panels_.count * taps_;
         for (int64_t piece = pieces * thread / team; piece < pieces * (thread + 1) / team; ++piece) {
           const int64_t t = piece % taps_, column = panels_.column(piece / taps_), width = panels_.width(piece / taps_) * kLanes;
@@ -432,7 +432,7 @@ void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, cons
 #pragma omp parallel num_threads(threads)
   {
     const int thread = omp_get_thread_num(), my = thread / across;
-    // Whole squares of filters for each thread, so that a square can be turned over; so many at a time that their rows are long.
+    // Whole squares of filters for each thread, so that a square can be transposed; so many at a time that their rows are long.
     const int64_t squares = z.k / kLanes, k_first = squares * (thread % across) / across * kLanes,
                   k_last = squares * (thread % across + 1) / across * kLanes;
     if (my > 0 && thread % across == 0) partial[my - 1].resize(weights), partial_bias[my - 1].resize(z.k);

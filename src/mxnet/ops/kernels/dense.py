@@ -1,4 +1,4 @@
-"""Products of matrices, float32 on a CPU, as convolutions of one row of pixels: ahead of oneDNN where an operand is turned over."""
+"""Matrix products, float32 on a CPU, as 1 x 1 convolutions of one row of pixels: ahead of oneDNN where an operand is transposed."""
 import ctypes
 
 import torch

@@ -1,6 +1,6 @@
 // A heap of its own for large tensors on the CPU, best fit by size, kept until `trim`.
 //
-// In malloc's heap they lie among small objects, and memalign, which torch calls, leaves a splinter at both ends of each. Small objects settle
+// In malloc's heap they lie among small objects, and memalign, which torch calls, leaves a fragment at both ends of each. Small objects settle
 // there, so that a tensor of the same size no longer fits in the hole that one left, and the heap grows from step to step.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>

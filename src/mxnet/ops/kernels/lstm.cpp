@@ -3,7 +3,7 @@
 // What comes from the input is one large product, made outside. Here is what goes from step to step: a product of the state, a few rows, with
 // weights that are as large as the caches. Each thread keeps to its own units, so that all four gates of a unit meet in registers and
 // a step needs one barrier. Rows are few or many: few read the weights as they are, many read a packed copy that each tile of rows
-// finds in the second cache. Every other step goes through the weights backwards, and begins with those that the cache still has.
+// finds in the L2 cache. Every other step goes through the weights backwards, and begins with those that the cache still has.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

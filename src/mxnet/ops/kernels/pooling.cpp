@@ -1,4 +1,4 @@
-// Maximum pooling over the two spatial axes of planes in the standard order of memory.
+// Maximum pooling over the two spatial axes of contiguous planes.
 #include <algorithm>
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,4 @@
-// What kernels share: vectors as wide as the processor's, and matrices turned over in them.
+// What kernels share: vectors as wide as the processor's, and the transposition of matrices in them.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -36,7 +36,7 @@ struct Aligned {  // uninitialized memory on a cache line
   }
 };
 
-// A square of numbers turned over: each round takes the first and the second half of the rows apart, lane by lane.
+// Transposes a square of numbers: each round takes the first and the second half of the rows apart, lane by lane.
 inline void turn(vec (&rows)[kLanes]) {
   typedef int lanes __attribute__((vector_size(kLanes * 4)));
   lanes low, high;
@@ -57,7 +57,7 @@ inline void turn(vec (&rows)[kLanes]) {
   }
 }
 
-// A matrix turned over, square by square: take(rows, j, k) has what load(j, k), ... gave with lane k + i in rows[i]. Both sizes are whole
+// Transposes a matrix, square by square: take(rows, j, k) has what load(j, k), ... gave with lane k + i in rows[i]. Both sizes are whole
 // numbers of squares.
 template <typename Load, typename Take>
 void transpose(int64_t columns, int64_t depth, Load read, Take take) {

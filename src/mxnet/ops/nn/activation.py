@@ -47,7 +47,7 @@ def quantized_act(data: EightBits, *, act_type) -> Quantized:
 
 @op("hard_sigmoid", same_shape=True, keeps_layout=True, result_type="data")
 def hard_sigmoid(data, *, alpha: float = 0.2, beta: float = 0.5):
-    """``alpha * x + beta``, clipped to the range from 0 to 1: a sigmoid made of straight lines.
+    """``alpha * x + beta``, clipped to the range from 0 to 1: a piecewise linear sigmoid.
 
     Example
     -------

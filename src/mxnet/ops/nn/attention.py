@@ -15,7 +15,7 @@ from ._common import assign
 
 @op("_contrib_div_sqrt_dim", same_shape=True)
 def div_sqrt_dim(data):
-    """Divide by the square root of the size of the last axis; for whole numbers that root and the result are cut off, as in MXNet.
+    """Divide by the square root of the size of the last axis; for integers that root and the result are truncated, as in MXNet.
 
     Example
     -------

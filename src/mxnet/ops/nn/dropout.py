@@ -15,7 +15,7 @@ def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "t
             training: Training = False):
     """Set a fraction `p` of the elements to zero and scale the others by ``1 / (1 - p)``; outside training nothing changes (Srivastava et al. 2014).
 
-    `mode` ``always`` drops outside training, too. The elements along each of `axes` share their fate. `cudnn_off` is a hint that nothing
+    `mode` ``always`` drops outside training, too. The elements along each of `axes` are dropped together. `cudnn_off` is a hint that nothing
     needs here.
 
     Raises

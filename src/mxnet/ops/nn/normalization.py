@@ -372,7 +372,7 @@ def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, ns
     for shift in range(1, nsize):
         total = total + squares.narrow(1, shift, channels)
     base = total * (alpha / nsize) + knorm
-    if beta == 0.75:  # everybody's: two roots are three times as fast as a power
+    if beta == 0.75:  # the usual value: two roots are three times as fast as a power
         root = base.rsqrt()
         return data * (root * root.sqrt())
     return data * base.pow(-beta)

@@ -116,7 +116,7 @@ def _run_lengths(run, data, states, lengths):
 
 
 def _reverse_sequences(data, lengths):
-    """Each sequence backwards within its length, along axis 0."""
+    """Each sequence reversed within its length, along axis 0."""
     steps = torch.arange(data.shape[0], device=data.device).unsqueeze(1)
     source = torch.where(steps < lengths, lengths - 1 - steps, steps)
     return data.gather(0, source.unsqueeze(2).expand_as(data))

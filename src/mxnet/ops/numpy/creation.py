@@ -82,7 +82,7 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
         raise MXNetError("_npi_arange: `step` must not be 0")
     count = max(math.ceil((stop - start) / step), 0)
     places = torch.arange(count, device=device)
-    # In whole numbers the step is one, too: a fraction is cut off before it is multiplied.
+    # For integers the step is one, too: it is truncated before it is multiplied.
     whole = not dtype.is_floating_point or start == int(start) and step == int(step)
     return (places * int(step) + int(start) if whole else places.double() * step + start).to(dtype)
 

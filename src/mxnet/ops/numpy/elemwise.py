@@ -209,7 +209,7 @@ _legacy_modulo, _legacy_power = get("broadcast_mod").fn, get("broadcast_power").
 
 
 def _modulo(a, b):
-    # MXNet's gradient of the rest of integers is 0.
+    # MXNet's gradient of the remainder of integers is 0.
     return _legacy_modulo(a, b) if a.is_floating_point() else _legacy_modulo(a.detach(), b.detach())
 
 

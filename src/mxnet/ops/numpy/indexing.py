@@ -34,7 +34,7 @@ nonzero.dtype_rule(result_is(torch.int64))
 @op("_npi_unique", no_gradient=True,
     num_outputs=lambda attributes: 1 + attributes["return_index"] + attributes["return_inverse"] + attributes["return_counts"])
 def unique(data, *, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Optional[int] = None):
-    """The different elements in rising order, or the different slices along `axis`.
+    """The unique elements in ascending order, or the unique slices along `axis`.
 
     Further results, where asked for: the index of the first of each, the number among the different ones of each element, and how often
     each occurs.

@@ -90,7 +90,7 @@ def _tensordot(operator, a, b, a_axes, b_axes):
 
 @op("_npi_tensordot")
 def tensordot(a, b, *, a_axes_summed: Shape, b_axes_summed: Shape):
-    """The sum of products over pairs of axes of two arrays.
+    """Tensor contraction over pairs of axes of two arrays.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def tensordot(a, b, *, a_axes_summed: Shape, b_axes_summed: Shape):
 
 @op("_npi_tensordot_int_axes")
 def tensordot_int_axes(a, b, *, axes: int):
-    """The sum of products over the last `axes` axes of `a` and as many first ones of `b`."""
+    """Tensor contraction over the last `axes` axes of `a` and as many first ones of `b`."""
     if not 0 <= axes <= min(a.dim(), b.dim()):
         raise MXNetError(f"_npi_tensordot_int_axes: `axes` must be in [0, {min(a.dim(), b.dim())}], received {axes}")
     return _tensordot("_npi_tensordot_int_axes", a, b, range(a.dim() - axes, a.dim()), range(axes))
@@ -392,7 +392,7 @@ def eigvals(A):
 
 @op("_npi_eigh", num_outputs=2)
 def eigh(A, *, UPLO: str = "L"):
-    """Eigenvalues in rising order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half.
+    """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half.
 
     Raises
     ------
@@ -412,7 +412,7 @@ def eigh(A, *, UPLO: str = "L"):
 
 @op("_npi_eigvalsh")
 def eigvalsh(A, *, UPLO: str = "L"):
-    """The eigenvalues in rising order of symmetric matrices given by their lower or upper half.
+    """The eigenvalues in ascending order of symmetric matrices given by their lower or upper half.
 
     Raises
     ------

@@ -33,7 +33,7 @@ def _all_axes(data, axes):
 
 
 def _work_type(a, target):
-    """What to add or multiply in: the result's type, but fractions are cut off at the end only."""
+    """What to add or multiply in: the result's type, but fractions are truncated at the end only."""
     if a.is_floating_point() and (target in _HALVES or not target.is_floating_point):
         return a.dtype
     return torch.float64 if target is torch.bool else target
@@ -92,7 +92,7 @@ prod.dtype_rule(_sum_type_rule)
 
 @op("_npi_mean")
 def mean(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
-    """The mean over axes, of integers in float32; asked for as integers, they are added as such and the fraction is cut off.
+    """The mean over axes, of integers in float32; asked for as integers, they are added as such and the result is truncated.
 
     Example
     -------

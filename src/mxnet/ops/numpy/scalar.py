@@ -60,7 +60,7 @@ _quotient("rtrue_divide", lambda data, scalar: torch.reciprocal(data) * scalar i
 
 
 def _pair(name, function, doc):
-    """Register a function of two arrays, one of them the number; integers are computed in float64 and cut off."""
+    """Register a function of two arrays, one of them the number; integers are computed in float64 and truncated."""
     def fn(data, *, scalar: float = 1.0, is_int: bool = True):
         if data.is_floating_point():
             return function(data, data.new_full((), scalar))

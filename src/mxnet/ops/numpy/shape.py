@@ -171,7 +171,7 @@ def moveaxis(a, *, source: Shape, destination: Shape):
 
 @op("_np_roll")
 def roll(data, *, shift: Optional[Shape] = None, axis: Optional[Shape] = None):
-    """Move elements along axes; what leaves at the end comes in at the start. Without `axis` the array counts as flat.
+    """Roll elements along axes: what leaves at the end comes in at the start. Without `axis` the array counts as flat.
 
     Raises
     ------
@@ -410,7 +410,7 @@ def diff(a, *, n: int = 1, axis: int = -1):
 
 
 def _one(like, value):
-    """A vector of one number; whole numbers are cut off and wrap around."""
+    """A vector of one number; integers are truncated and wrap around."""
     return torch.tensor([value if like.is_floating_point() else int(value)], device=like.device).to(like.dtype)
 
 

@@ -51,7 +51,7 @@ def levels(dtype: torch.dtype) -> float:
 
 
 def store(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Real numbers as integers: rounded to even, cut off at the ends of the type."""
+    """Real numbers as integers: rounded to even, clipped to the range of the type."""
     ends = torch.iinfo(dtype)
     return values.round().clamp_(ends.min, ends.max).to(dtype)
 

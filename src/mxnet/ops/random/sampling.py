@@ -91,7 +91,7 @@ def _random(name, *aliases):
 
 @_random("uniform", "uniform")
 def random_uniform(*, low: float = 0.0, high: float = 1.0, shape: Optional[Shape] = None, dtype: RealType = None, device: Device = None):
-    """Numbers that are equally likely anywhere from `low` up to, not including, `high`.
+    """Uniformly distributed numbers from `low` up to, not including, `high`.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def random_generalized_negative_binomial(*, mu: float = 1.0, alpha: float = 1.0,
 
 @op("_random_randint", aliases=("random_randint", "_npi_random_randint"), draws=True)
 def random_randint(*, low: int, high: int, shape: Optional[Shape] = None, dtype: IntegerType = None, device: Device = None):
-    """Integers that are equally likely from `low` up to, not including, `high`.
+    """Uniformly distributed integers from `low` up to, not including, `high`.
 
     Raises
     ------

@@ -26,7 +26,7 @@ def _to_centers(boxes):
 
 
 def _area(boxes):
-    """Areas of boxes in the format 'corner', 0 for those turned inside out."""
+    """Areas of boxes in the format 'corner', 0 for those with a negative side."""
     size = boxes[..., 2:] - boxes[..., :2]
     return size.clamp_min(0).prod(-1)
 

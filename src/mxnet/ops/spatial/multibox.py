@@ -22,7 +22,7 @@ def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), cli
         Each size with the first ratio, then the first size with each other ratio: ``len(sizes) + len(ratios) - 1`` anchors. A size is a
         part of the image's height; a ratio is width over height.
     clip : bool
-        Cut off what lies outside the image.
+        Clip what lies outside the image.
     steps : (float, float)
         Distance of the pixels (y, x), in parts of the image; that of the feature map if negative.
     offsets : (float, float)
@@ -206,7 +206,7 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
         What `MultiBoxTarget` makes targets for, with the same `variances`.
     anchor : (1, A, 4)
     clip : bool
-        Cut off what lies outside the image.
+        Clip what lies outside the image.
     threshold : float
         The least probability of a detection.
     nms_threshold, nms_topk, force_suppress

@@ -1,4 +1,4 @@
-"""Operators that pool regions of interest (ROIs) of feature maps (N, C, H, W): ROIPooling, ROIAlign and their kin.
+"""Operators that pool regions of interest (ROIs) of feature maps (N, C, H, W): ROIPooling, ROIAlign and the like.
 
 A region is a row [number of the image, x1, y1, x2, y2] in the coordinates of the input image; `spatial_scale` converts these to
 those of the feature map. Gradients flow to the feature maps only. ``.cpu()`` before numbers are read tells shape inference, which has
@@ -142,7 +142,7 @@ def _interpolation_weights(start, bin_size, bins, samples, size):
 
     Each bin averages `samples` (one number a region) evenly spaced linear interpolations.
     """
-    # A region without extent, turned inside out or not of numbers has no samples, and gives zeros.
+    # A region without extent, with a negative side or with NaN has no samples, and gives zeros.
     samples = samples.nan_to_num(0, 0, 0)
     most = max(int(samples.max().cpu()), 1) if samples.numel() else 1
     step = torch.arange(most, device=start.device, dtype=start.dtype)

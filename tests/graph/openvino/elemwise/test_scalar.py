@@ -10,5 +10,5 @@ def test_each_gives_what_its_operator_gives(name):
 
 
 def test_what_stays_on_torch():
-    assert refusal("_plus_scalar", np.array([1, 2], "int32"), scalar=1) == "_plus_scalar: whole numbers"
-    assert refusal("_equal_scalar", np.array([1, 2], "int32"), scalar=1) == "_equal_scalar: whole numbers"
+    assert refusal("_plus_scalar", np.array([1, 2], "int32"), scalar=1) == "_plus_scalar: integers"
+    assert refusal("_equal_scalar", np.array([1, 2], "int32"), scalar=1) == "_equal_scalar: integers"

@@ -154,7 +154,7 @@ class Rotate(Block):
         self._args = rotation_degrees, zoom_in, zoom_out
 
     def forward(self, x):
-        """The turned image."""
+        """The rotated image."""
         _need_float32(x)
         return image.imrotate(x, *self._args)
 
@@ -190,7 +190,7 @@ class RandomRotation(Block):
         self._rotate_with_proba = rotate_with_proba
 
     def forward(self, x):
-        """The turned image, or the image itself."""
+        """The rotated image, or the image itself."""
         if np.random.random() > self._rotate_with_proba:
             return x
         _need_float32(x)

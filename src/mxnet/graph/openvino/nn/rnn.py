@@ -32,7 +32,7 @@ def rnn(call, data, parameters, state, cell=None):
         b = np.stack([_bias(call, *of_cell[2:], gates, size) for of_cell in owned])
         initial = [call.transpose(ops.strided_slice(s, ints([of_layer.start]), ints([of_layer.stop]), ints([1]), [0], [0]).output(0), (1, 0, 2))
                    for s in ((state, cell) if cell is not None else (state,))]
-        # OpenVINO's sequences have the batch first; between two transpositions like these they run in the order of time, without any.
+        # OpenVINO's sequences have the batch first; between two transposes like these they run in the order of time, without any.
         by_batch = call.transpose(x, (1, 0, 2))
         out = _sequence(call, by_batch, initial, lengths, w, r, b, size, "bidirectional" if directions == 2 else "forward").outputs()
         x = call.transpose(out[0], (2, 1, 0, 3))  # (length, directions, batch, size)

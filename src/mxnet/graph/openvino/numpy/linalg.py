@@ -1,4 +1,4 @@
-"""Products of matrices of `mx.np` in OpenVINO."""
+"""Matrix products of `mx.np` in OpenVINO."""
 from openvino import opset15 as ops
 
 from ..conversion import converts

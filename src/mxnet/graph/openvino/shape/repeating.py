@@ -22,7 +22,7 @@ def pad(call, data):
 
 
 def reversed_along(call, data, axes):
-    """The data with each of `axes` back to front."""
+    """The data reversed along `axes`."""
     return strided(call, data, [-1 for _ in axes], [-call.shape[a] - 1 for a in axes], [-1 for _ in axes], axes)
 
 
