@@ -129,7 +129,7 @@ def _normal(shape, device, dtype, loc, scale):
 
 
 _two_parameters("uniform", "low", "high", _uniform,
-                _with_mean("Numbers equally likely anywhere from `low` to `high`, whose mean is in the middle.", "uniform(2, 4)", "3"))
+                _with_mean("Uniformly distributed numbers from `low` to `high`, whose mean is in the middle.", "uniform(2, 4)", "3"))
 _two_parameters("uniform_n", "low", "high", _uniform,
                 with_example("As ``mx.np.random.uniform``, with `size` before the shape of the parameters.",
                              "mx.npx.random.uniform_n(mx.np.zeros(2), mx.np.ones(2), batch_shape=(3,)).shape -> (3, 2)"), batch=True)
