@@ -141,15 +141,15 @@ def _refuse_missing_gradients(symbol, reqs):
         if node.op is None:
             if reqs.get(node.name, "null") != "null":
                 needs.add(id(node))
-        elif node.op.name != "BlockGrad" and any(id(c) in needs for c, _ in node.inputs):
+        elif not node.op.stops_gradient and any(id(c) in needs for c, _ in node.inputs):
             needs.add(id(node))
-    wanted = {id(n) for n, _ in symbol._outputs if n.op is not None and n.op.name != "BlockGrad"}
+    wanted = {id(n) for n, _ in symbol._outputs if n.op is not None and not n.op.stops_gradient}
     for node in reversed(nodes):
         if id(node) in wanted and node.op is not None:
             if node.op.no_gradient and id(node) in needs:
                 raise MXNetError(f"'{node.name}': operator {node.op.name} has no gradient, and one is asked for through it; bind its arguments "
                                  "with grad_req='null', or put mx.sym.stop_gradient around it")
-            wanted.update(id(c) for c, _ in node.inputs if c.op is None or c.op.name != "BlockGrad")
+            wanted.update(id(c) for c, _ in node.inputs if c.op is None or not c.op.stops_gradient)
 
 
 def _placement(symbol, ctx, group2ctx):
@@ -172,18 +172,16 @@ def _storage_types(symbol, stype_dict):
 
 def _grad_stype(symbol, name, storage):
     """How a gradient is stored: by rows if its array is, or if everything that uses the array needs only some of its rows."""
-    uses = [(n, k) for n in symbol._nodes() for k, (child, _) in enumerate(n.inputs) if child.op is None and child.name == name]
-    if uses and all(_uses_rows(n, k, storage) for n, k in uses):
+    uses = [_stored_by_use(n, k, storage) for n in symbol._nodes() for k, (child, _) in enumerate(n.inputs)
+            if child.op is None and child.name == name]
+    if uses and all(u == "row_sparse" for u in uses):
         return "row_sparse"
-    embeds = any(n.op.name == "Embedding" and k == 1 and not n.parsed().get("sparse_grad") for n, k in uses)
-    return "row_sparse" if storage.get(name) == "row_sparse" and not embeds else "default"
+    return "row_sparse" if storage.get(name) == "row_sparse" and "default" not in uses else "default"
 
 
-def _uses_rows(node, position, storage):
-    if position != 1:
-        return False
-    if node.op.name == "dot":
-        attributes, first = node.parsed(), node.inputs[0][0]
-        return (first.op is None and storage.get(first.name) == "csr"
-                and not attributes.get("transpose_a") and not attributes.get("transpose_b"))
-    return node.op.name == "_contrib_SparseEmbedding" or node.op.name == "Embedding" and bool(node.parsed().get("sparse_grad"))
+def _stored_by_use(node, position, storage):
+    """How one use of an array as an input has its gradient stored; None: as the array."""
+    if node.op.gradient_storage is None:
+        return None
+    in_stypes = tuple(storage.get(child.name, "default") if child.op is None else None for child, _ in node.inputs)
+    return node.op.gradient_storage(position, in_stypes, node.op.with_defaults(node.parsed()))

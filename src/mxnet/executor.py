@@ -416,11 +416,11 @@ def planned_bytes(symbol, shapes, reqs):
     # What a gradient flows through is needed until backward, unless nothing below it leads to an output that has a gradient.
     reaches = set()
     for node, _ in symbol._outputs:
-        if node.op is not None and not (node.op.no_gradient or node.op.name == "BlockGrad"):
+        if node.op is not None and not (node.op.no_gradient or node.op.stops_gradient):
             reaches.add(id(node))
     for node in reversed(nodes):
         if id(node) in reaches:
-            reaches.update(id(c) for c, _ in node.inputs if c.op is None or not (c.op.no_gradient or c.op.name == "BlockGrad"))
+            reaches.update(id(c) for c, _ in node.inputs if c.op is None or not (c.op.no_gradient or c.op.stops_gradient))
     for position, node in enumerate(nodes):
         if node.op is None:
             if reqs.get(node.name, "null") != "null":
@@ -446,7 +446,7 @@ def _converted(symbol):
     for node in symbol._nodes():
         for child, _ in node.inputs:
             if child.op is None:
-                (read if node.op.name == "Cast" else others).add(child.name)
+                (read if node.op.converts else others).add(child.name)
     return read - others
 
 

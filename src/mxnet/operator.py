@@ -327,7 +327,7 @@ class _CustomFunction(torch.autograd.Function):
         return (None, *(g._data if r == "write" else None for g, r in zip(grads, req)), *[None] * len(ctx.aux))
 
 
-OPERATORS["Custom"] = OPERATORS["_npi_Custom"] = CustomOperator()
+custom_function = OPERATORS["Custom"] = OPERATORS["_npi_Custom"] = CustomOperator()
 
 
 class PythonOp:

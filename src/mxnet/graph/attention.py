@@ -22,18 +22,27 @@ import torch
 from torch import fx
 
 from ..ops import random_state
+from ..ops.elemwise.unary import amp_cast, identity
+from ..ops.linalg import batch_dot
+from ..ops.nn.attention import (
+    interleaved_matmul_encdec_qk,
+    interleaved_matmul_encdec_valatt,
+    interleaved_matmul_selfatt_qk,
+    interleaved_matmul_selfatt_valatt,
+)
+from ..ops.nn.dropout import dropout
+from ..ops.nn.softmax import softmax
 from ..ops.products import batched
-from .program import name_of
+from .program import attributes_of, calls, operator_of
 
 _BLOCK = 1 << 18  # so many scores at a time stay in a core's cache
 _WORTHWHILE = 1 << 16  # fewer scores are done before the blocks are cut
 _MIXED = (torch.float16, torch.bfloat16, torch.float32)  # what amp_cast casts
 _BITS = 16  # random bits for each score that may be dropped
 _COUNTS = {1: (3,), 2: (1, 2)}  # how many of queries, keys and values are interleaved in each of so many sources
-_MIXES = {"_contrib_interleaved_matmul_selfatt_valatt": "_contrib_interleaved_matmul_selfatt_qk",
-          "_contrib_interleaved_matmul_encdec_valatt": "_contrib_interleaved_matmul_encdec_qk", "batch_dot": "batch_dot"}
-_MULTIPLIES, _DIVIDES = {"_mul_scalar", "_npi_multiply_scalar"}, {"_div_scalar", "_npi_true_divide_scalar"}
-_ADDS = {"elemwise_add", "broadcast_add", "_npi_add"}
+# Products with the values, and the product of queries and keys that belongs to each.
+_MIXES = {interleaved_matmul_selfatt_valatt: interleaved_matmul_selfatt_qk, interleaved_matmul_encdec_valatt: interleaved_matmul_encdec_qk,
+          batch_dot: batch_dot}
 
 
 class _Attention(typing.NamedTuple):
@@ -93,7 +102,7 @@ def apply(module):
     """Rewrite the graph; returns what was done, as lines of a report."""
     graph, count = module.graph, 0
     for node in list(graph.nodes):
-        found = _match(node) if node.op == "call_function" and name_of(node) in _MIXES else None
+        found = _match(node) if calls(node, *_MIXES) else None
         if found is None:
             continue
         plan, inside = found
@@ -110,46 +119,45 @@ def apply(module):
 
 def _match(mix):
     """What `mix`, the product with the values, ends, and the nodes that belong to it, in order; None where it ends no attention."""
-    kwargs = mix.kwargs
-    if name_of(mix) == "batch_dot":
+    kwargs, product = mix.kwargs, _MIXES[operator_of(mix)]
+    if calls(mix, batch_dot):
         if kwargs.get("transpose_a") or kwargs.get("transpose_b"):
             return None
         node, values = mix.args
     else:
         values, node = mix.args
     inside, dropped = [mix], 0.0
-    while name_of(node) in ("Dropout", "_copy"):  # a Dropout of 0 in Gluon is a copy
-        if name_of(node) == "Dropout" and dropped == 0:
+    while calls(node, dropout, identity):  # a Dropout of 0 in Gluon is a copy
+        if calls(node, dropout) and dropped == 0:
             dropped = _dropped(node)
-        elif name_of(node) == "Dropout":
+        elif calls(node, dropout):
             return None
         inside.append(node)
         node = node.args[0]
-    if dropped is None or name_of(node) != "softmax" or node.kwargs.get("axis", -1) != -1 or node.kwargs.get("dtype") is not None \
+    if dropped is None or not calls(node, softmax) or node.kwargs.get("axis", -1) != -1 or node.kwargs.get("dtype") is not None \
             or node.kwargs.get("temperature") not in (None, 1):
         return None
     inside.append(node)
     length = node.args[1] if len(node.args) > 1 else None
     mask, cast, scale = None, None, 1.0
     node = node.args[0]
-    while name_of(node) != _MIXES[name_of(mix)]:
-        name = name_of(node)
-        if name == "_copy":
+    while not calls(node, product):
+        if calls(node, identity):
             pass
-        elif name == "amp_cast" and cast is None and mask is None:
+        elif calls(node, amp_cast) and cast is None and mask is None:
             cast = node.kwargs["dtype"]
-        elif name in _ADDS and mask is None and scale == 1:  # what is multiplied behind the addition would multiply the mask
-            scored = [_scores(a, _MIXES[name_of(mix)]) for a in node.args]
+        elif _computes("add", node, 2) and mask is None and scale == 1:  # what is multiplied behind the addition would multiply the mask
+            scored = [_scores(a, product) for a in node.args]
             if sum(scored) != 1:
                 return None
             mask = node.args[scored.index(False)]
             inside.append(node)
             node = node.args[scored.index(True)]
             continue
-        elif name in _MULTIPLIES:
-            scale *= node.kwargs.get("scalar", 1.0)
-        elif name in _DIVIDES and node.kwargs.get("scalar", 1.0):
-            scale /= node.kwargs.get("scalar", 1.0)
+        elif _computes("multiply", node, 1):
+            scale *= attributes_of(node)["scalar"]
+        elif _computes("divide", node, 1) and attributes_of(node)["scalar"]:
+            scale /= attributes_of(node)["scalar"]
         else:
             return None
         inside.append(node)
@@ -158,7 +166,7 @@ def _match(mix):
     if any(len(n.users) != 1 for n in inside[1:]) or node.kwargs.get("transpose_a") or kwargs.get("heads") != node.kwargs.get("heads"):
         return None
     value_cast = None
-    if name_of(values) == "amp_cast":
+    if calls(values, amp_cast):
         value_cast = values.kwargs["dtype"]
         inside.append(values)
         values = values.args[0]
@@ -173,9 +181,15 @@ def _match(mix):
 
 def _scores(node, product):
     """Whether a term of a sum is the one made of `product`."""
-    while name_of(node) in _MULTIPLIES | _DIVIDES | {"amp_cast"}:
+    while calls(node, amp_cast) or _computes("multiply", node, 1) or _computes("divide", node, 1):
         node = node.args[0]
-    return name_of(node) == product
+    return calls(node, product)
+
+
+def _computes(arithmetic, node, count):
+    """Whether a node computes this operation on `count` arrays; on one it is with a number."""
+    op = operator_of(node) if isinstance(node, fx.Node) else None
+    return op is not None and op.arithmetic == arithmetic and op.num_inputs == count
 
 
 def _dropped(node):

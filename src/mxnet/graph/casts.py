@@ -1,13 +1,6 @@
 """The pass for mixed precision: casts of what has that type already go, so that the passes behind it see what belongs together."""
+from ..ops.elemwise.unary import amp_cast, amp_multicast
 from .program import operator_of
-
-# The result has the type of data and weight, which must be the same.
-_BY_WEIGHT = {"Convolution", "Deconvolution", "FullyConnected"}
-# The result has the type of the first input.
-_BY_FIRST = {"BatchNorm", "Activation", "relu", "sigmoid", "tanh", "LeakyReLU", "Pooling", "Dropout", "Flatten", "Reshape", "transpose", "clip",
-             "expand_dims", "slice", "slice_axis", "_copy", "BlockGrad", "hard_sigmoid", "UpSampling"}
-# All inputs have one type, and so has the result.
-_BY_ALL = {"elemwise_add", "elemwise_sub", "elemwise_mul", "elemwise_div", "_grad_add", "add_n", "Concat", "broadcast_add", "broadcast_mul"}
 
 
 def apply(module):
@@ -17,7 +10,7 @@ def apply(module):
         op = operator_of(node)
         if node.op != "call_function" or op is None:
             continue
-        if op.name == "amp_cast":
+        if op is amp_cast:
             target = node.kwargs.get("dtype")
             if types.get(node.args[0]) is target and target is not None:
                 node.replace_all_uses_with(node.args[0])
@@ -25,13 +18,11 @@ def apply(module):
                 count += 1
             else:
                 types[node] = target
-        elif op.name == "amp_multicast":
+        elif op is amp_multicast:
             count += _without_multicast(module.graph, node, types)
-        elif op.name in _BY_WEIGHT:
-            types[node] = _one(types, node.args[:2])
-        elif op.name in _BY_FIRST:
+        elif op.result_type == "data":
             types[node] = types.get(node.args[0])
-        elif op.name in _BY_ALL:
+        elif op.result_type == "inputs":
             types[node] = _one(types, node.all_input_nodes)
     return [f"mixed precision: {count} x cast to the same type dropped"] if count else []
 

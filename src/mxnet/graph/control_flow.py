@@ -42,7 +42,7 @@ class _Subgraph:
 def function(node, is_train, device):
     """The function over tensors that a control-flow node computes."""
     parts = [_Subgraph(outputs, is_train, device) for outputs in node.subgraphs]
-    return _MAKERS[node.op.name](node.name, node.parsed(), *parts)
+    return _MAKERS[node.op](node.name, node.parsed(), *parts)
 
 
 def _foreach(name, attributes, body):
@@ -127,4 +127,4 @@ def _fresh(results, inputs):
     return results if len(results) != 1 else results[0]
 
 
-_MAKERS = {"_foreach": _foreach, "_while_loop": _while_loop, "_cond": _cond}
+_MAKERS = {control_flow.FOREACH: _foreach, control_flow.WHILE_LOOP: _while_loop, control_flow.COND: _cond}

@@ -13,7 +13,7 @@ import torch
 from torch import fx
 
 from .. import environment
-from .program import Program, by_values, changes, draws, operator_of
+from .program import Program, attributes_of, by_values, changes, operator_of
 from .states import Function
 
 _cuda: Any = torch.cuda  # tests put another in its place
@@ -30,7 +30,7 @@ def wanted(fixed_shape: bool) -> bool:
 def random_in_inference(node: fx.Node) -> bool:
     """Whether a node draws random numbers outside of training, too."""
     op = operator_of(node)
-    return op is not None and (draws(node) or op.name == "Dropout" and node.kwargs.get("mode") == "always")
+    return op is not None and (op.holds("draws", {**attributes_of(node), "training": False}) or by_values(node))
 
 
 def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device) -> str | None:

@@ -4,17 +4,20 @@ A convolution is linear in its channels: over ``concat(a, b)`` it is the sum of 
 one of `b` with the rest. A sum is part of an engine's convolutions, a concatenation copies all it reads. So where the result is small
 beside what would be copied, as in SqueezeNet, whose 128 to 512 channels go into 16 to 64 each time, the concatenation is left out.
 """
-from ..ops.registry import get
+from ..ops.elemwise.binary import elemwise_add
+from ..ops.nn.pooling import pooling as pooling_operator
+from ..ops.shape.joining import concat
+from ..ops.shape.slicing import slice_axis
 from ..symbol.node import Node
 from .layout import convolves
-from .program import name_of
+from .program import attributes_of, calls, holds
 
 
 def distribute(program):
     """Rewrite the program: convolutions of concatenations, also behind a pooling, that are cheaper in parts."""
     count = 0
     for node in list(program.graph.nodes):
-        if node.op == "call_function" and convolves(node) and node.kwargs.get("num_group", 1) == 1 and node.args[1] in program.constants:
+        if convolves(node) and attributes_of(node)["num_group"] == 1 and node.args[1] in program.constants:
             parts = _parts(program, node)
             if parts is not None:
                 _replace(program, node, parts)
@@ -28,9 +31,9 @@ def distribute(program):
 def _parts(program, node):
     """The joined arrays that a convolution reads, and the pooling between them and it (or None); None if it had better read them joined."""
     source, pooling = node.args[0], None
-    if name_of(source) == "Pooling" and len(source.users) == 1 and _by_channel(source):
+    if calls(source, pooling_operator) and len(source.users) == 1 and holds(source, "keeps_layout"):
         source, pooling = source.args[0], source
-    if name_of(source) != "Concat" or len(source.users) != 1 or source.kwargs.get("dim", 1) != 1:
+    if not calls(source, concat) or len(source.users) != 1 or attributes_of(source)["dim"] != 1:
         return None
     if any(program.shape(a) is None for a in (node, source, *source.args)):
         return None
@@ -45,20 +48,15 @@ def _replace(program, node, found):
     with graph.inserting_before(node):
         for i, part in enumerate(parts):
             stop = start + program.shape(part)[1]
-            weight = _call(graph, "slice_axis", (data,), {"axis": 1, "begin": start, "end": stop})
+            weight = _call(graph, slice_axis, (data,), {"axis": 1, "begin": start, "end": stop})
             if pooling is not None:
                 part = _like(graph, pooling, (part,), {})
             bias = node.args[2:] if i == 0 else ()
             product = _like(graph, node, (part, weight, *bias), {"no_bias": not bias})
-            total = product if total is None else _call(graph, "elemwise_add", (total, product), {})
+            total = product if total is None else _call(graph, elemwise_add, (total, product), {})
             start = stop
     node.replace_all_uses_with(total)
     graph.erase_node(node)
-
-
-def _by_channel(node):
-    """Whether a pooling has its channels on axis 1."""
-    return node.kwargs.get("layout") in (None, "NCHW")
 
 
 def _like(graph, node, args, changed):
@@ -68,8 +66,7 @@ def _like(graph, node, args, changed):
     return new
 
 
-def _call(graph, name, args, kwargs):
-    op = get(name)
+def _call(graph, op, args, kwargs):
     new = graph.call_function(op.fn, args, kwargs)
-    new.meta["node"] = Node(op, name, {})
+    new.meta["node"] = Node(op, op.name, {})
     return new

@@ -3,17 +3,12 @@ import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from .program import Program, operator_of
-
-# Operators that compute enough to be worth the way into another runtime and back.
-_HEAVY = {"Convolution", "Deconvolution", "FullyConnected", "RNN", "dot", "batch_dot", "_linalg_gemm2", "_npi_matmul", "_np_dot",
-          "Pooling", "BatchNorm", "LayerNorm", "softmax", "_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_selfatt_valatt",
-          "_contrib_interleaved_matmul_encdec_qk", "_contrib_interleaved_matmul_encdec_valatt"}
+from .program import Program, holds
 
 
 def worthwhile(nodes):
     """Whether these nodes together are worth a piece of their own."""
-    return any(op is not None and op.name in _HEAVY for op in map(operator_of, nodes))
+    return any(holds(n, "heavy") for n in nodes)
 
 
 class _Support(OperatorSupportBase):

@@ -2,28 +2,31 @@
 take their weights as they are."""
 import torch
 
+from ..ops.elemwise.unary import amp_cast
 from ..ops.kernels.batch_norm import batch_norm
 from ..ops.kernels.convolution import convolution
-from ..ops.nn.rnn import rnn_of_parts
+from ..ops.nn import normalization
+from ..ops.nn.rnn import rnn, rnn_of_parts
+from ..ops.shape.joining import rnn_param_concat
 from .layout import convolves
-from .program import name_of
-
-
-def _rectifies(node):
-    return name_of(node) == "relu" or name_of(node) == "Activation" and node.kwargs.get("act_type") == "relu"
+from .program import attributes_of, calls, holds, operator_of
 
 
 def _normalizes(node):
-    return (name_of(node) == "BatchNorm" and node.kwargs.get("axis", 1) == 1 and not node.kwargs.get("output_mean_var")
-            and not node.kwargs.get("use_global_stats") and len(node.args) == 5)
+    if not calls(node, normalization.batch_norm) or len(node.args) != 5:
+        return False
+    attributes = attributes_of(node)
+    return attributes["axis"] == 1 and not attributes["output_mean_var"] and not attributes["use_global_stats"]
+
+
+def _adds(node):
+    """Whether the node adds two arrays of one shape."""
+    op = operator_of(node)
+    return op is not None and op.arithmetic == "add" and op.same_shape and len(node.args) == 2
 
 
 def _only_user(node):
     return next(iter(node.users)) if len(node.users) == 1 else None
-
-
-# Operators that make a new array which their own gradient does not need.
-_FREE_RESULT = {"Convolution", "Deconvolution", "FullyConnected", "elemwise_add", "BatchNorm"}
 
 
 def rectify(data):
@@ -40,9 +43,7 @@ def rectify_in_place(module):
     """Let ReLU overwrite what only it reads."""
     count = 0
     for node in module.graph.nodes:
-        if node.op == "call_function" and _rectifies(node) and name_of(node.args[0]) in _FREE_RESULT and _only_user(node.args[0]) is node:
-            if name_of(node.args[0]) == "BatchNorm" and node.args[0].kwargs.get("output_mean_var"):
-                continue
+        if holds(node, "rectifies") and holds(node.args[0], "overwritable") and _only_user(node.args[0]) is node:
             node.target, node.args, node.kwargs = rectify, node.args[:1], {}
             count += 1
     return [f"memory: {count} x relu in place"] if count else []
@@ -52,10 +53,10 @@ def direct_convolutions(module):
     """Let two-dimensional convolutions of one group run on our own kernel."""
     count = 0
     for node in module.graph.nodes:
-        if node.op == "call_function" and convolves(node) and node.kwargs.get("num_group", 1) == 1:
+        if convolves(node) and attributes_of(node)["num_group"] == 1:
             node.target = convolution
             for i, source in enumerate(node.args[1:], 1):  # the kernel casts weights while it reads them
-                if name_of(source) == "amp_cast":
+                if calls(source, amp_cast):
                     node.update_arg(i, source.args[0])
                     if not source.users:
                         module.graph.erase_node(source)
@@ -67,10 +68,10 @@ def separate_parameters(module):
     """Let recurrent layers read their parameters where they are, not from a vector that each step puts together and takes apart."""
     count = 0
     for node in module.graph.nodes:
-        if node.op != "call_function" or name_of(node) != "RNN":
+        if not calls(node, rnn):
             continue
         vector = node.args[1]
-        if name_of(vector) == "_rnn_param_concat" and _only_user(vector) is node:
+        if calls(vector, rnn_param_concat) and _only_user(vector) is node:
             node.target, node.args = rnn_of_parts, (node.args[0], vector.args, *node.args[2:])
             module.graph.erase_node(vector)
             count += 1
@@ -83,14 +84,14 @@ def fuse_batch_norms(module):
     counts = {"": 0, " + relu": 0, " + add + relu": 0}
     taken = set()  # additions that are part of a fused node already
     for node in reversed(list(graph.nodes)):
-        if node.op != "call_function" or not _normalizes(node):
+        if not _normalizes(node):
             continue
         user, last, residual, relu = _only_user(node), node, None, False
-        if user is not None and _rectifies(user):
+        if user is not None and holds(user, "rectifies"):
             last, relu = user, True
-        elif user is not None and name_of(user) == "elemwise_add" and user not in taken:
+        elif user is not None and _adds(user) and user not in taken:
             above = _only_user(user)
-            if above is not None and _rectifies(above) and user.args[0] is not user.args[1]:
+            if above is not None and holds(above, "rectifies") and user.args[0] is not user.args[1]:
                 residual = user.args[1] if user.args[0] is node else user.args[0]
                 last, relu = above, True
                 taken.add(user)

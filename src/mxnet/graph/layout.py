@@ -4,14 +4,9 @@ The shapes stay those of MXNet; only the order in memory changes, between the fi
 """
 import torch
 
-from .program import operator_of
-
-# Operators whose results have the layout of their (first) input, whatever it is.
-_KEEPS = {
-    "BatchNorm", "Activation", "relu", "sigmoid", "tanh", "clip", "LeakyReLU", "Pooling", "Dropout", "elemwise_add", "elemwise_sub", "elemwise_mul",
-    "_grad_add", "add_n", "_plus_scalar", "_minus_scalar", "_mul_scalar", "_div_scalar", "_copy", "BlockGrad", "Concat", "amp_cast", "Cast",
-    "hard_sigmoid", "square", "negative", "broadcast_mul", "broadcast_add",
-}
+from ..ops.elemwise.unary import amp_cast
+from ..ops.nn.convolution import convolution
+from .program import attributes_of, calls, holds
 
 
 def channels_last(data):
@@ -26,8 +21,7 @@ def standard(data):
 
 def convolves(node):
     """Whether the node is a convolution in two dimensions with the channels first."""
-    op = operator_of(node)
-    return op is not None and op.name == "Convolution" and len(node.kwargs["kernel"]) == 2 and node.kwargs.get("layout") in (None, "NCHW")
+    return calls(node, convolution) and len(node.kwargs["kernel"]) == 2 and attributes_of(node)["layout"] in (None, "NCHW")
 
 
 def apply(module):
@@ -51,12 +45,11 @@ def apply(module):
             continue
         if node.op != "call_function":
             continue
-        op = operator_of(node)
         if convolves(node):
             if node.args[0] not in last:
                 node.update_arg(0, other(node.args[0], channels_last, node))
             last.add(node)
-        elif op is not None and op.name in _KEEPS and not _by_axis(op, node) and any(a in last for a in node.all_input_nodes):
+        elif holds(node, "keeps_layout") and any(a in last for a in node.all_input_nodes):
             last.add(node)
         else:
             for i, a in enumerate(node.args):
@@ -71,16 +64,5 @@ def weights(module):
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     read = {n.args[1] for n in module.graph.nodes if convolves(n) and n.kwargs["kernel"] != (1, 1)}
     # With mixed precision a convolution reads a copy of another type, which keeps the order.
-    read |= {n.args[0] for n in read if (op := operator_of(n)) is not None and op.name == "amp_cast" and len(n.users) == 1}
+    read |= {n.args[0] for n in read if calls(n, amp_cast) and len(n.users) == 1}
     return tuple(i for i, n in enumerate(placeholders) if n in read and len(n.users) == 1)
-
-
-def _by_axis(op, node):
-    """True for a use that goes by another axis than the channels."""
-    if op.name == "BatchNorm":
-        return node.kwargs.get("axis", 1) != 1 or bool(node.kwargs.get("output_mean_var"))
-    if op.name == "Pooling":
-        return node.kwargs.get("layout") not in (None, "NCHW")
-    if op.name == "Concat":
-        return node.kwargs.get("dim", 1) != 1
-    return False

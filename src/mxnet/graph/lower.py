@@ -69,10 +69,9 @@ def lower(outputs, is_train, device, node_devices=None, source_shapes=None):
 
 def _sized(node, shape):
     """The attributes that give a source of arrays this shape."""
-    if node.op.name != "_arange":
+    if node.op.sized is None:
         return {"shape": shape}
-    given = node.op.with_defaults(node.parsed())
-    return {"stop": given["start"] + given["step"] * -(-shape[0] // given["repeat"]), "infer_range": False}
+    return node.op.sized(shape, node.op.with_defaults(node.parsed()))
 
 
 def call_attributes(node, is_train, device):

@@ -1,13 +1,14 @@
 """Passes over a graph: each a function from outputs to outputs that leaves its input as it is."""
 import os
 
+from ..ops.elemwise.unary import identity
 from ..symbol.node import Node, topological
 
 
 def eliminate_common_expressions(outputs):
     """Eliminate common subexpressions: compute once what the graph computes twice in the same way.
 
-    Nodes that draw random numbers, write to their inputs or behave otherwise in training are left alone. The outputs of
+    Nodes that draw random numbers, run a program of the user's, write to their inputs or behave otherwise in training are left alone. The outputs of
     the graph stay apart: where two would become one, the second is a copy. ``MXNET_ELIMINATE_COMMON_EXPR=0`` turns the pass off.
     """
     if os.environ.get("MXNET_ELIMINATE_COMMON_EXPR", "1") == "0":
@@ -16,7 +17,7 @@ def eliminate_common_expressions(outputs):
     kept, by_content, replaced = {}, {}, False
     for node in nodes:
         inputs = [(kept[id(n)], i) for n, i in node.inputs]
-        if node.op is None or node.op.wants_training or node.op.mutates or node.op.wants_device or draws(node.op):
+        if node.op is None or _has_an_identity(node.op):
             kept[id(node)] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
             continue
         # Annotations count as well: nodes of two ctx_groups are two nodes.
@@ -29,12 +30,11 @@ def eliminate_common_expressions(outputs):
         kept[id(node)] = found
     if not replaced:
         return outputs
-    from ..ops.registry import get
     result, seen = [], set()
     for node, index in outputs:
         entry = (kept[id(node)], index)
         if (id(entry[0]), index) in seen and kept[id(node)] is not node:
-            entry = (Node(get("_copy"), node.name, {}, [entry]), 0)
+            entry = (Node(identity, node.name, {}, [entry]), 0)
         seen.add((id(entry[0]), entry[1]))
         result.append(entry)
     return result
@@ -44,6 +44,6 @@ def _with_inputs(node, inputs):
     return Node(node.op, node.name, dict(node.attrs), inputs, node.subgraphs)
 
 
-def draws(op):
-    """True if the operator draws random numbers."""
-    return ".random" in op.raw.__module__ or "random" in op.name
+def _has_an_identity(op):
+    """True if two equal uses of the operator are two all the same."""
+    return op.draws or op.by_values or op.mutates or op.wants_training or op.wants_device

@@ -3,7 +3,6 @@ import torch
 from torch import fx
 
 from ..base import MXNetError
-from ..symbol.inference import RULED
 
 
 class Program:
@@ -79,16 +78,17 @@ class Program:
     def _has_rules(self, node):
         """Whether the operator's own rules say all about its result: where no pass replaced it, and its inputs are of one floating type."""
         op = operator_of(node)
-        if op is None or op.name not in RULED or node.target is not op.fn or op.outputs(dict(node.kwargs)) != 1:
+        if op is None or not op.complete_rule or node.target is not op.fn or op.outputs(dict(node.kwargs)) != 1:
             return False
         inputs = [self.values[n] for n in node.args]
         if any(not isinstance(t, torch.Tensor) or not t.dtype.is_floating_point for t in inputs):
             return False
-        return op.name == "BatchNorm" or len({t.dtype for t in inputs}) == 1
+        return op.complete_rule == "mixed" or len({t.dtype for t in inputs}) == 1
 
     def _by_rules(self, node):
         """What the operator's own rules say of its one result."""
         inputs, attributes = [self.values[n] for n in node.args], attributes_of(node)
+        attributes.pop(operator_of(node).wants_training, None)
         _, (shape, *_) = operator_of(node).shape_inference([tuple(t.shape) for t in inputs], [None], **attributes)
         return inputs[0].new_empty(shape)
 
@@ -129,28 +129,34 @@ def operator_of(node):
     return symbol_node.op if symbol_node is not None else None
 
 
-def name_of(node):
-    """The name of the operator that an fx node calls, or None; None too for what is no node."""
-    op = operator_of(node) if isinstance(node, fx.Node) else None
-    return op.name if op is not None else None
+def calls(node, *operators):
+    """Whether an fx node calls one of these operators. False for what is no node."""
+    return isinstance(node, fx.Node) and node.op == "call_function" and operator_of(node) in operators
 
 
 def attributes_of(node):
-    """All attributes of the operator that an fx node calls, with defaults."""
-    return operator_of(node).with_defaults(dict(node.kwargs))
+    """All attributes of the operator that an fx node calls, with its defaults, and `training` where it asks for that."""
+    op, given = operator_of(node), dict(node.kwargs)
+    attributes = op.with_defaults(given)
+    if op.wants_training in given:
+        attributes[op.wants_training] = given[op.wants_training]
+    return attributes
+
+
+def holds(node, trait):
+    """Whether a trait of operators holds for what an fx node calls. False for what is no node, or calls no operator."""
+    op = operator_of(node) if isinstance(node, fx.Node) else None
+    return op is not None and op.holds(trait, attributes_of(node))
 
 
 def draws(node):
     """True if the node draws random numbers."""
-    from .passes import draws as operator_draws
-    op = operator_of(node)
-    return op is not None and (operator_draws(op) or by_values(node))
+    return holds(node, "draws") or by_values(node)
 
 
 def by_values(node):
     """True if what the node computes may depend on more than shapes: a loop, a branch, an operator of the user's."""
-    op = operator_of(node)
-    return op is not None and op.name in ("Custom", "_foreach", "_while_loop", "_cond")
+    return holds(node, "by_values")
 
 
 def changes(node):

@@ -15,8 +15,9 @@ from torch import fx
 
 from .. import environment
 from ..ndarray import writes
+from ..ops.nn.convolution import convolution
 from . import backends
-from .program import Program, operator_of
+from .program import Program, calls
 from .states import Frozen, Function
 
 _log = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ def trusted(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Ite
     A comparison would take the memory of a run on torch.
     """
     backend = next(iter(challengers(device)), None)
-    if backend is None or not any(op is not None and op.name == "Convolution" for op in map(operator_of, module.graph.nodes)):
+    if backend is None or not any(calls(n, convolution) for n in module.graph.nodes):
         return None
     try:
         return freeze(backend, module, inputs, weights, {})

@@ -17,12 +17,9 @@ from ..symbol import Symbol, inference
 from ..symbol.node import Node, auxiliary
 from . import backends, cuda_graph, layout, promotion
 from .lower import lower
-from .passes import draws, eliminate_common_expressions
+from .passes import eliminate_common_expressions
 from .program import Program, copied
 from .states import Candidate, Function, State, Stays
-
-# What operators call the inputs that hold a network's weights.
-_WEIGHTS = {"weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "running_mean", "running_var", "parameters"}
 
 Observer = Callable[[Node, tuple], object]  # is told the outputs of each node
 
@@ -64,7 +61,7 @@ class GraphRunner:
         self.options = options or {}
         if self.options and self.backend is backends.get("native"):
             raise MXNetError(f"backend 'native' takes no options, received {sorted(self.options)}")
-        self.draws = any(n.op is not None and (n.op.wants_training or draws(n.op)) for n in nodes)
+        self.draws = any(n.op is not None and (n.op.wants_training or n.op.draws) for n in nodes)
         self._open = [n for n in nodes if inference.open_shape(n)]
         self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
         held = set(self.weights)
@@ -256,8 +253,8 @@ def _weights(nodes: Iterable[Node], names: Sequence[str]) -> list[int]:
         if node.op is not None:
             for name, (child, _) in zip(node.input_names(), node.inputs):
                 if child.op is None:
-                    used.setdefault(child.name, set()).add(name)
-    return [i for i, name in enumerate(names) if used.get(name) and used[name] <= _WEIGHTS]
+                    used.setdefault(child.name, []).append(name in node.op.weights)
+    return [i for i, name in enumerate(names) if name in used and all(used[name])]
 
 
 class _Observed(fx.Interpreter):

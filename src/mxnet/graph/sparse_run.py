@@ -28,7 +28,7 @@ def announce_dense(what):
 
 def makes_sparse(nodes):
     """Whether a graph over dense arrays has sparse values inside."""
-    return any(n.op is not None and n.op.name == "cast_storage" for n in nodes)
+    return any(n.op is not None and n.op.changes_storage for n in nodes)
 
 
 def run(outputs, inputs, ctx, observe=None):
@@ -54,7 +54,7 @@ def run(outputs, inputs, ctx, observe=None):
                 attributes.setdefault("ctx", node.attrs.get("ctx") or str(ctx))
             try:
                 arguments = [values[id(n), i] for n, i in node.inputs]
-                if node.op.name == "cast_storage":  # over tensors it can't change how they are stored
+                if node.op.changes_storage:  # over tensors it can't change how they are stored
                     results = cast_storage(*arguments, **node.parsed())
                 else:
                     results = dispatch.invoke(node.op, arguments, attributes)

@@ -4,6 +4,7 @@ import torch
 
 from ..base import MXNetError
 from ..context import current_context, intern_context
+from ..ops import creation as ops
 from ..ops import dtypes
 from ..ops.registry import get
 from . import dispatch, indexing
@@ -122,9 +123,9 @@ def _filled(shape, value, ctx, dtype, kwargs):
         raise TypeError(f"got unexpected arguments {sorted(unknown)}")
     context, device = _place(ctx)
     if dispatch.observer is not None:  # the profiler shows the operator that a graph would call
-        name = {0: "_zeros", 1: "_ones"}.get(value, "_full")
+        op = {0: ops.zeros, 1: ops.ones}.get(value, ops.full)
         attrs = {"shape": _sizes(shape), "dtype": dtypes.to_torch(dtype), "ctx": str(context)}
-        return invoke(get(name), (), {**attrs, "value": value} if name == "_full" else attrs, out=out)
+        return invoke(op, (), {**attrs, "value": value} if "value" in op.attributes else attrs, out=out)
     result = NDArray._new(torch.full(_sizes(shape), value, dtype=dtypes.to_torch(dtype), device=device), context)
     if out is None:
         return result

@@ -1,14 +1,10 @@
-"""The operators that arrays and Symbols also have as methods: one table for both."""
+"""The operators that arrays and Symbols also have as methods: those that say so (the trait ``method``)."""
+from ..ops.registry import OPERATORS
 
-METHODS = """
-abs arccos arccosh arcsin arcsinh arctan arctanh argmax argmax_channel argmin argsort broadcast_axes broadcast_like broadcast_to cbrt
-ceil clip cos cosh degrees depth_to_space diag exp expand_dims expm1 fix flatten flip floor log log10 log1p log2 log_softmax max mean
-min nanprod nansum norm one_hot ones_like pad pick prod radians rcbrt reciprocal relu repeat reshape_like rint round rsqrt shape_array
-sigmoid sign sin sinh size_array slice slice_axis slice_like softmax softmin sort space_to_depth split sqrt square squeeze sum swapaxes
-take tan tanh tile topk transpose trunc zeros_like
-""".split()
-# These also take `inplace`, which asks for a result that shares memory; for a Symbol it makes no difference.
-RESHAPING = {"expand_dims", "flatten", "squeeze"}
+
+def names():
+    """The methods' names: each the name or an alias of an operator, which is also that of the function."""
+    return [name for name, op in OPERATORS.items() if op.method == name or op.method is True and name == op.name]
 
 
 def attach(cls, function_of, share=None):
@@ -17,7 +13,7 @@ def attach(cls, function_of, share=None):
     `function_of(name)` returns the operator's function for that kind of array, ``share(name, array, ...)`` calls one whose result
     shares the array's memory.
     """
-    for name in METHODS:
+    for name in names():
         setattr(cls, name, _method(name, function_of, share))
 
 
@@ -30,7 +26,8 @@ def _method(name, function_of, share):
             function = function_of(name)
         return function(self, *args, **kwargs)
 
-    if name in RESHAPING:
+    if OPERATORS[name].shares_memory and OPERATORS[name].num_inputs == 1:
+        # `inplace` asks for a result that shares memory; for a Symbol it makes no difference.
         plain, operator = method, name
 
         def method(self, *args, inplace=False, **kwargs):

@@ -41,10 +41,11 @@ def _constant(name, make, doc, aliases=()):
     operator = op(name, aliases=aliases)(fn)
     operator.shape_rule(stated_shape_rule)
     operator.dtype_rule(_stated_dtype_rule)
+    return operator
 
 
-_constant("_zeros", torch.zeros, "Zeros.")
-_constant("_ones", torch.ones, "Ones.")
+zeros = _constant("_zeros", torch.zeros, "Zeros.")
+ones = _constant("_ones", torch.ones, "Ones.")
 
 
 @op("_full", aliases=("_npi_full",))
@@ -138,7 +139,7 @@ def _ramp(start, step, repeat, length, dtype, device):
     return (count.double() * step + start).to(dtype)
 
 
-@op("_arange")
+@op("_arange", leaves_size_open=lambda a: a["infer_range"] and a["stop"] is None)
 def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False,
            dtype: DType = torch.float32, device: Device = None):
     """Evenly spaced values from `start` up to, not including, `stop`, each repeated.
@@ -171,6 +172,11 @@ def _(in_shapes, out_shapes, *, start, stop, step, repeat, infer_range, **_):
             return in_shapes, [unify(out_shapes[0], (-1,))]
         start, stop = 0.0, start
     return in_shapes, [unify(out_shapes[0], (_range_length(start, stop, step, repeat),))]
+
+
+@arange.sizing
+def _(shape, attributes):
+    return {"stop": attributes["start"] + attributes["step"] * -(-shape[0] // attributes["repeat"]), "infer_range": False}
 
 
 arange.dtype_rule(_stated_dtype_rule)

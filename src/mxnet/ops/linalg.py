@@ -54,6 +54,13 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, forward_stype):
     return in_shapes, [out]
 
 
+@dot.gradient_storage_rule
+def _(position, in_stypes, attributes):
+    if position == 1 and in_stypes[0] == "csr" and not attributes["transpose_a"] and not attributes["transpose_b"]:
+        return "row_sparse"
+    return None
+
+
 @op("batch_dot", aliases=("_npx_batch_dot",), heavy=True, amp="widest")
 def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forward_stype: _Stype = None):
     """The matrix products of two batches: (..., n, k) and (..., k, m) to (..., n, m); the transposes swap the last two axes.

@@ -55,8 +55,9 @@ class Operator(Traits):
         self.__doc__, self.__name__ = fn.__doc__, fn.__name__
         self.num_outputs, self.output_names, self.inputs_rule = num_outputs, output_names, inputs_rule
         self.mutates, self.loss, self.no_gradient = tuple(mutates), loss, no_gradient
+        self.same_shape = same_shape
         self.shape_inference = _same_shape if same_shape else None
-        self.dtype_inference = None
+        self.dtype_inference = self.sized = self.gradient_storage = None
         self.initial, self.shares_memory = initial or {}, shares_memory
         self.key_var_num_args = key_var_num_args
         self.frontend = frontend
@@ -222,6 +223,20 @@ class Operator(Traits):
         has such an attribute.
         """
         self.dtype_inference = rule
+        return rule
+
+    def sizing(self, rule):
+        """Say which attributes give a source that leaves its size open the shape that its users need: ``rule(shape, attributes)``."""
+        self.sized = rule
+        return rule
+
+    def gradient_storage_rule(self, rule):
+        """Say how the gradients of inputs are stored: ``rule(position, in_stypes, attributes)``.
+
+        It returns ``'row_sparse'`` where only some rows of the input are needed, ``'default'`` where the gradient is dense whatever the input
+        is, and None where it is stored as its input. Without a rule it is always so.
+        """
+        self.gradient_storage = rule
         return rule
 
 

@@ -46,6 +46,8 @@ class Traits:
         It is a method of arrays and Symbols, under its own or that name.
     arithmetic : str or None
         The operation that it computes on its two inputs, or on its one input and `scalar`: ``'add'``, ``'multiply'`` or ``'divide'``.
+    rectifies : bool or function of the attributes
+        It computes max(x, 0) and nothing else.
     stops_gradient : bool
         Nothing flows back through it.
     converts : bool
@@ -56,6 +58,10 @@ class Traits:
         MXNet tells monitors the name of its one input; that of others of one input `data` it calls ``input0``.
     names_output : bool
         MXNet has a name for its outputs; amp's casts behind others are named after the output's number.
+    leaves_size_open : bool or function of the attributes
+        A source whose attributes may leave its length to what uses it; `sized` then gives it one.
+    float32_when : tuple of str and tuple of str, or None
+        An attribute, and its values with which mixed precision runs the operator in float32.
     amp : 'low', 'float32', 'widest', 'inputs', 'cast' or None, or a pair of these
         Under mixed precision it runs in low precision, in float32, in the widest type of its inputs, or as they come; ``'cast'`` marks what
         mixed precision inserts itself. None: MXNet has it in no list. A pair says it for float16 and bfloat16.
@@ -70,12 +76,16 @@ class Traits:
     complete_rule: Union[bool, Literal["mixed"]] = False
     method: Union[bool, str] = False
     arithmetic: Optional[str] = None
+    rectifies: ByUse = False
     stops_gradient: bool = False
     converts: bool = False
     changes_storage: bool = False
     names_input: bool = False
     names_output: bool = False
+    leaves_size_open: ByUse = False
+    float32_when: Optional[tuple[str, tuple[str, ...]]] = None
     amp: Union[Precision, tuple[Precision, Precision]] = "inputs"
+    inputs: tuple[str, ...] = ()
 
     def set_traits(self, name: str, given: dict[str, Any]) -> None:
         """Take the traits that a registration names.
@@ -97,6 +107,11 @@ class Traits:
         value = getattr(self, trait)
         return value(attributes) if callable(value) else bool(value)
 
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """The inputs that hold what a network has learnt, and rarely change."""
+        return tuple(n for n in self.inputs if n in _WEIGHTS)
+
     def precision(self, low: str) -> Precision:
         """Which of mixed precision's lists the operator is in, for ``'float16'`` or ``'bfloat16'``."""
         if isinstance(self.amp, tuple):
@@ -104,7 +119,9 @@ class Traits:
         return _BFLOAT16.get(self.amp, self.amp) if low == "bfloat16" else self.amp
 
 
-_KNOWN = tuple(typing.get_type_hints(Traits))
+# What operators call the inputs that hold a network's weights.
+_WEIGHTS = {"weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "running_mean", "running_var", "parameters"}
+_KNOWN = tuple(n for n in typing.get_type_hints(Traits) if n != "inputs")
 
 
 def reaches_generator(fn: Any) -> bool:
@@ -138,5 +155,5 @@ def _named(fn: types.FunctionType, code: types.CodeType) -> Iterator[Any]:
             pass
 
 
-_PACKAGE = __package__ + "."
+_PACKAGE = __package__.partition(".")[0] + "."
 _reaching: dict[types.FunctionType, bool] = {}

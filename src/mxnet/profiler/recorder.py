@@ -10,6 +10,7 @@ import torch
 from .. import files
 from ..base import MXNetError
 from ..ndarray import dispatch
+from ..operator import custom_function
 
 # One row of the trace: (phase, name, category, start ns, duration ns or value, thread)
 Event = collections.namedtuple("Event", "phase name category start value thread")
@@ -76,7 +77,7 @@ class Recorder:
             if first.grad_fn is not None:
                 self._time_backward(first.grad_fn, name)
         custom = dispatch.mode.custom_operator
-        if custom is not None and name != "Custom":
+        if custom is not None and name != custom_function.name:
             self.add("X", f"{custom}::{name}", CUSTOM, start, end - start)
         else:
             self.add("X", name, "operator", start, end - start)

@@ -194,8 +194,9 @@ def _register(fn, subgraphs, locs, shape_rule, dtype_rule):
 
     run.__module__ = __name__
     operator.fn = operator.raw = run
+    return operator
 
 
-_register(_foreach, 1, foreach_locs, _foreach_shapes, _foreach_types)
-_register(_while_loop, 2, while_locs, _while_shapes, _while_types)
-_register(_cond, 3, cond_locs, _cond_shapes, _cond_types)
+FOREACH = _register(_foreach, 1, foreach_locs, _foreach_shapes, _foreach_types)
+WHILE_LOOP = _register(_while_loop, 2, while_locs, _while_shapes, _while_types)
+COND = _register(_cond, 3, cond_locs, _cond_shapes, _cond_types)

@@ -8,10 +8,6 @@ from ..ops.schema import _to_shape
 from ..ops.shapes import known, unify
 from .node import topological
 
-# Layers of networks whose shape rules say all about their one result, which has the type of the data. Others are run on meta tensors, for
-# which torch imports its compilers: 70 MB, and most of a second.
-RULED = frozenset({"Activation", "BatchNorm", "Convolution", "Dropout", "FullyConnected", "Pooling", "elemwise_add", "relu"})
-
 
 def from_user(shape):
     """A user's shape as a partial one: None, or with -1 for what is unknown (0 in MXNet's own convention)."""
@@ -94,7 +90,8 @@ def _infer_node(node, shapes, finished):
         # A variable that a shape is not asked of may stay unknown; an operator's own inputs may not.
         if all(known(s) for s in ins) and (ins or op.shape_inference is None or all(known(s) for s in outs)):
             # A source's own attribute may leave sizes open that its users decide; then there is nothing to run.
-            ruled = op.name in RULED and all(known(s) for s in outs)
+            # Where the rule says all, nothing runs on meta tensors, for which torch imports its compilers: 70 MB, and most of a second.
+            ruled = op.complete_rule and all(known(s) for s in outs)
             results = None if ruled or not ins and open_shape(node) else run_on_meta(op, ins, node.parsed())
             if results is not None:
                 outs = [unify(a, b) for a, b in zip(outs, results)]
@@ -110,8 +107,8 @@ def _infer_node(node, shapes, finished):
 
 def open_shape(node):
     """True for a source of arrays, such as ``zeros((0, 10))``, some of whose sizes follow from what uses it."""
-    if node.op is not None and node.op.name == "_arange":
-        return bool(node.parsed().get("infer_range")) and node.parsed().get("stop") is None
+    if node.op is not None and node.op.leaves_size_open:
+        return node.op.holds("leaves_size_open", node.op.with_defaults(node.parsed()))
     if node.op is None or node.inputs or util.is_np_shape() or "shape" not in node.op.attributes:
         return False
     shape = node.parsed().get("shape")

@@ -95,11 +95,7 @@ def copy_graph(outputs):
     return [(copies[id(n)], i) for n, i in outputs]
 
 
-# Operators of one input `data` that MXNet lists by name; all others of this kind it shows as `input0` (test_op_hook_output_names).
-_NAMED_DATA = {"LeakyReLU", "Pooling", "Dropout", "LRN", "im2col", "softmax", "log_softmax", "softmin", "UpSampling"}
-
-
 def monitored_inputs(node):
-    """The names under which a monitor is told of a node's inputs."""
+    """The names under which a monitor is told of a node's inputs; ``input0`` as in MXNet (its test_op_hook_output_names shows it)."""
     names = node.input_names()
-    return ("input0",) if tuple(names) == ("data",) and node.op.name not in _NAMED_DATA else names
+    return ("input0",) if tuple(names) == ("data",) and not node.op.names_input else names

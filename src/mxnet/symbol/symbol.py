@@ -301,7 +301,7 @@ class Symbol:
     def tojson(self, remove_amp_cast=True):
         """The graph as JSON text, in the format of MXNet 1.9.1; casts that AMP has put in are left out if `remove_amp_cast`."""
         outputs = self._outputs
-        if remove_amp_cast and any(n.op is not None and n.op.name in ("amp_cast", "amp_multicast") for n in self._nodes()):
+        if remove_amp_cast and any(n.op is not None and n.op.amp == "cast" for n in self._nodes()):
             outputs = _without_amp_casts(copy_graph(outputs))
         return serialization.dump(outputs)
 
@@ -459,7 +459,7 @@ def _visible(attrs):
 
 def _without_amp_casts(outputs):
     def source(node, index):
-        while node.op is not None and node.op.name in ("amp_cast", "amp_multicast"):
+        while node.op is not None and node.op.amp == "cast":
             node, index = node.inputs[index]
         return node, index
 

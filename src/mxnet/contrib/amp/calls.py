@@ -9,6 +9,7 @@ from ... import ndarray, symbol
 from ...ndarray import NDArray, arithmetic, methods
 from ...ndarray import functions as array_functions
 from ...ops.dtypes import NAME_TO_TORCH
+from ...ops.elemwise.unary import amp_cast, amp_multicast
 from ...ops.registry import OPERATORS
 from ...symbol import Symbol
 from ...symbol import functions as symbol_functions
@@ -44,7 +45,7 @@ class Rule:
         else:
             low, single = NAME_TO_TORCH[self.low], NAME_TO_TORCH["float32"]
             wanted, convertible = (single, {low}) if single in types else (low, ())
-        cast = array_functions.operator_function("amp_cast")
+        cast = array_functions.operator_function(amp_cast.name)
         return [cast(array, dtype=wanted) if dtype in convertible and dtype != wanted else array for array, dtype in zip(arrays, types)]
 
     def holds(self, args, kwargs):
@@ -86,7 +87,7 @@ def symbol_function(function, op, rule):
         result = function(*args, **kwargs)
         node = result._outputs[0][0]
         if rule.condition is None or node.attrs.get(rule.condition[0]) in rule.condition[1]:
-            cast = symbol_functions.operator_function("amp_cast")
+            cast = symbol_functions.operator_function(amp_cast.name)
             # The node is new, nobody else holds it. Its auxiliary states must stay variables.
             node.inputs = [entry if name in kept else cast(Symbol([entry]), dtype=rule.dtype)._outputs[0]
                            for name, entry in zip(node.input_names(), node.inputs)]
@@ -102,7 +103,7 @@ def _widening_symbol_function(function, op):
         places = [(args, i) for i, arg in enumerate(args) if isinstance(arg, Symbol)]
         places += [(kwargs, key) for key, arg in kwargs.items() if isinstance(arg, Symbol)]
         if places:
-            cast = symbol_functions.operator_function("amp_multicast")
+            cast = symbol_functions.operator_function(amp_multicast.name)
             for (container, key), entry in zip(places, cast(*[c[k] for c, k in places], num_outputs=len(places))):
                 container[key] = entry
         return function(*args, **kwargs)

@@ -2,24 +2,11 @@
 import torch
 
 from ...ops.dtypes import NAME_TO_FLAG, NAME_TO_TORCH, name_of
-from ...ops.registry import get
+from ...ops.elemwise.unary import amp_cast, amp_multicast
 from ...symbol import inference
 from ...symbol.node import Node, topological
 
 _FLOAT32 = torch.float32
-# The operators whose outputs have names of their own in MXNet; nodes behind those of others are named after the output's number.
-_NAMED_OUTPUTS = frozenset("""
-Activation BatchNorm BatchNorm_v1 BilinearSampler Concat Convolution Convolution_v1 Correlation Crop Custom Deconvolution Dropout
-FullyConnected GridGenerator GroupNorm IdentityAttachKLSparseReg InstanceNorm L2Normalization LRN LayerNorm LeakyReLU MakeLoss Pad Pooling
-Pooling_v1 RNN ROIPooling SVMOutput SequenceLast SequenceMask SequenceReverse SliceChannel SoftmaxActivation SoftmaxOutput
-SpatialTransformer SwapAxis UpSampling CuDNNBatchNorm _contrib_BatchNormWithReLU _contrib_hawkesll _contrib_index_array _contrib_ROIAlign
-_contrib_RROIAlign _contrib_interleaved_matmul_selfatt_qk _contrib_interleaved_matmul_selfatt_valatt
-_contrib_interleaved_matmul_encdec_qk _contrib_interleaved_matmul_encdec_valatt _contrib_DeformableConvolution
-_contrib_DeformablePSROIPooling _contrib_MultiBoxDetection _contrib_MultiBoxPrior _contrib_MultiBoxTarget _contrib_MultiProposal
-_contrib_PSROIPooling _contrib_Proposal _contrib_SyncBatchNorm _contrib_count_sketch _contrib_fft _contrib_ifft col2im im2col
-elemwise_add make_loss softmax softmin _rnn_param_concat
-""".split())
-
 
 class Conversion:
     """Copies a graph with casts where operators need another type.
@@ -84,7 +71,7 @@ class Conversion:
         found = self.known[dtype].get(entry)
         if found is None:
             name = name_of(dtype)
-            cast = Node(get("amp_cast"), f"{entry[0].name}{_suffix(entry)}_amp_cast_{name}", {"dtype": name}, [self._plain(entry)])
+            cast = Node(amp_cast, f"{entry[0].name}{_suffix(entry)}_amp_cast_{name}", {"dtype": name}, [self._plain(entry)])
             found = self.known[dtype][entry] = cast, 0
         return found
 
@@ -120,7 +107,7 @@ class Conversion:
     def _convert_to_widest(self, node, new):
         if any(self._type_of(e) is None for e in node.inputs):
             first = node.inputs[0]
-            cast = Node(get("amp_multicast"), f"{first[0].name}{_suffix(first)}_amp_multicast",
+            cast = Node(amp_multicast, f"{first[0].name}{_suffix(first)}_amp_multicast",
                         {"num_outputs": str(len(node.inputs))}, [self._plain(e) for e in node.inputs])
             new.inputs = [(cast, i) for i in range(len(node.inputs))]
             return
@@ -142,7 +129,7 @@ def _suffix(entry):
     node, i = entry
     if node.op is None:
         return ""
-    return f"_{node.op.list_output_names(node.parsed())[i]}" if node.op.name in _NAMED_OUTPUTS else f"_{i}"
+    return f"_{node.op.list_output_names(node.parsed())[i]}" if node.op.names_output else f"_{i}"
 
 
 def _types_of_use(node, first):
@@ -187,10 +174,10 @@ def _choose_for_casts(nodes, target, chosen):
     """Let variables whose type is open have that of the casts behind them, unless these contradict each other."""
     inferred, visited = dict(chosen), {}
     for node in nodes:
-        if node.op is None or node.op.name not in ("amp_cast", "amp_multicast"):
+        if node.op is None or node.op.amp != "cast":
             continue
         sources = [child for child, _ in node.inputs]
-        if node.op.name == "amp_cast":
+        if node.op is amp_cast:
             dtype = node.parsed()["dtype"]
         elif all(child.op is None for child in sources):
             dtype = target

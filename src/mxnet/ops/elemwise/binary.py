@@ -76,10 +76,11 @@ def _hypot(lhs, rhs):
     return torch.hypot(lhs.double(), rhs.double()).to(lhs.dtype)
 
 
-elementwise_pair(torch.add, "The sum.", ("elemwise_add", "_Plus", "_plus", "_add", "_sparse_elemwise_add"),
-                 ("broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"),
-                 "[[1], [2]] and [[10, 20]] -> [[11., 21.], [12., 22.]]", "[1, 2] and [10, 20] -> [11., 22.]", arithmetic="add",
-                 amp="widest", same_shape_only={"overwritable": True, "complete_rule": True, "names_output": True})
+elemwise_add, broadcast_add = elementwise_pair(
+    torch.add, "The sum.", ("elemwise_add", "_Plus", "_plus", "_add", "_sparse_elemwise_add"),
+    ("broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"),
+    "[[1], [2]] and [[10, 20]] -> [[11., 21.], [12., 22.]]", "[1, 2] and [10, 20] -> [11., 22.]", arithmetic="add", amp="widest",
+    same_shape_only={"overwritable": True, "complete_rule": True, "names_output": True})
 elementwise_pair(torch.sub, "The difference.", ("elemwise_sub", "_Minus", "_minus", "_sub", "_sparse_elemwise_sub"),
                  ("broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus"),
                  "[[1], [2]] and [[10, 20]] -> [[ -9., -19.], [ -8., -18.]]", "[1, 2] and [10, 20] -> [ -9., -18.]", amp="widest")
@@ -121,7 +122,7 @@ for _operator in _minimum:
     _operator.gradient(lambda out_grads, inputs, outputs: _selection_gradient(out_grads, inputs, inputs[0] <= inputs[1]))
 
 
-@op("_grad_add", same_shape=True, no_gradient=True, keeps_layout=True, result_type="inputs")
+@op("_grad_add", same_shape=True, arithmetic="add", no_gradient=True, keeps_layout=True, result_type="inputs")
 def grad_add(lhs, rhs):
     """The sum of two gradients of one array; graphs of MXNet's own backward passes contain it."""
     if lhs.shape != rhs.shape:

@@ -15,7 +15,8 @@ _ACTIVATIONS = {"relu": torch.relu, "sigmoid": torch.sigmoid, "softrelu": torch.
                 "softsign": torch.nn.functional.softsign, "tanh": torch.tanh}
 
 
-@op("Activation", aliases=("_npx_activation",), same_shape=True, keeps_layout=True, result_type="data", complete_rule=True, names_output=True)
+@op("Activation", aliases=("_npx_activation",), same_shape=True, rectifies=lambda a: a["act_type"] == "relu",
+    float32_when=("act_type", ("softrelu",)), keeps_layout=True, result_type="data", complete_rule=True, names_output=True)
 def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"]):
     """Apply one of the classic activation functions to each element.
 
@@ -83,7 +84,7 @@ def _slopes_shape(gamma, data):
 @op("LeakyReLU", aliases=("_npx_leaky_relu",), inputs_rule=_leaky_inputs, output_names=("output", "mask"),
     initial={"gamma": ["Constant", {"value": 0.25}]},
     num_outputs=lambda attributes: 2 if attributes["act_type"] == "rrelu" else 1, draws=lambda a: a["act_type"] == "rrelu" and a["training"],
-    keeps_layout=True, result_type="data", names_input=True, names_output=True)
+    keeps_layout=True, result_type="data", names_input=True, names_output=True, float32_when=("act_type", ("elu", "selu")))
 def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky", slope: float = 0.25,
                lower_bound: float = 0.125, upper_bound: float = 0.334, training: Training = False):
     """Variants of ReLU that let something through below zero. The result has the shape of `data` (N, C, ...).

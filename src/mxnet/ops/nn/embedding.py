@@ -69,6 +69,16 @@ for _operator in (embedding, sparse_embedding):
     _operator.dtype_rule(_dtype_rule)
 
 
+@embedding.gradient_storage_rule
+def _(position, in_stypes, attributes):
+    return ("row_sparse" if attributes["sparse_grad"] else "default") if position == 1 else None
+
+
+@sparse_embedding.gradient_storage_rule
+def _(position, in_stypes, attributes):
+    return "row_sparse" if position == 1 else None
+
+
 @quantized_form(embedding, "_contrib_quantized_embedding", result=torch.int8, amp=None)
 def quantized_embedding(data: torch.Tensor, weight: Int8, *, input_dim, output_dim, **attributes) -> Quantized:
     """The rows of int8 `weight` (input_dim, output_dim) that `data` names; the range stays.

@@ -114,7 +114,7 @@ def copy(a):
     return a.clone()
 
 
-@op("_npx_relu", same_shape=True)
+@op("_npx_relu", same_shape=True, rectifies=True)
 def relu(data):
     """max(x, 0), element by element.
 

@@ -517,7 +517,7 @@ def _(in_types, out_types, *, dtype, get_prob, **_):
     return in_types, [dtype, in_types[0]] if get_prob else [dtype]
 
 
-@op("_sample_unique_zipfian", num_outputs=2, output_names=("samples", "num_tries"), no_gradient=True)
+@op("_sample_unique_zipfian", draws=True, num_outputs=2, output_names=("samples", "num_tries"), no_gradient=True)
 def sample_unique_zipfian(*, range_max: int, shape: Optional[Shape] = None, device: Device = None):
     """For each of the n rows of `shape` (n, k) different classes below `range_max`, small ones more likely, and the draws it took.
 

@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 
 from mxnet.contrib import amp
-from mxnet.contrib.amp.lists import spelling
 from mxnet.ops.dtypes import BFLOAT16_BITS
 
 MXNET = {
@@ -54,9 +53,3 @@ def test_inputs_that_stay_float32():
 def test_other_type():
     with pytest.raises(AssertionError, match="target_dtype must be 'float16' or 'bfloat16', received 'int8'"):
         amp.list_fp32_ops("int8")
-
-
-def test_spellings():
-    assert spelling.with_scalar("not_equal rminus") == ["_not_equal_scalar", "_NotEqualScalar", "_rminus_scalar", "_RMinusScalar"]
-    assert spelling.of_two_arrays("not_equal") == ["_not_equal", "_Not_Equal"]
-    assert spelling.prefixed(". _sparse_", "dot add_n") == ["dot", "add_n", "_sparse_dot", "_sparse_add_n"]

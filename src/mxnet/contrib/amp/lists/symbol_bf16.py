@@ -1,28 +1,25 @@
 """Which operators run in bfloat16, which in float32, and which in the type of their inputs.
 
-The lists follow from those of float16, with more left to float32: bfloat16 has 8 significant bits to float16's 11, and MXNet has fewer
-operators for it. So most of what float16 runs in the type of its inputs runs in float32 here.
+bfloat16 has 8 significant bits to float16's 11, and MXNet has fewer operators for it: most of what float16 runs in the type of its inputs
+runs in float32 here. The operators themselves say so (``mxnet.ops.traits``).
 """
-from . import symbol_fp16 as _fp16
+from .derived import conditional, losses, spellings
+from .symbol_fp16 import _ELSEWHERE
 
-BF16_FUNCS = "Convolution FullyConnected".split()
+# Sparse forms that MXNet lists otherwise than the operator.
+_SPARSE_FP32 = [f"_sparse_{name}" for name in "FullyConnected abs clip concat relu sqrt square tanh".split()]
+_SPARSE_WIDEST = ["_sparse_broadcast_mul", "_sparse_sum"]
+# Fused with ReLU; that of ours has another name.
+_FUSED = "BatchNormWithReLU"
 
-BF16_FP32_FUNCS = "BatchNorm BatchNormWithReLU LRN Pooling Concat concat _add abs clip relu sqrt square tanh shuffle _shuffle".split()
+BF16_FUNCS = sorted(spellings("bfloat16", "low", without=_SPARSE_FP32))
+BF16_FP32_FUNCS = spellings("bfloat16", "inputs", without=[*_SPARSE_FP32, "CuDNNBatchNorm"], besides=["_add", _FUSED])
+FP32_FUNCS = spellings("bfloat16", "float32", without=[*_SPARSE_WIDEST, "linalg_syevd"],
+                       besides=[*_SPARSE_FP32, "_NDArray", "_Native", *(name for name in _ELSEWHERE if name != "_TensorRT")])
+WIDEST_TYPE_CASTS = spellings("bfloat16", "widest", without=["_add"], besides=_SPARSE_WIDEST)
 
 # Inputs that stay float32 where the operator itself is told to run in bfloat16.
-BF16_USE_FP32_PARAMS = {name: ["", *"gamma beta moving_mean moving_var".split()] for name in ("BatchNorm", "BatchNormWithReLU")}
+BF16_USE_FP32_PARAMS = {name: ["", *"gamma beta moving_mean moving_var".split()] for name in ("BatchNorm", _FUSED)}
 
-CONDITIONAL_FP32_FUNCS = list(_fp16.CONDITIONAL_FP32_FUNCS)
-
-_DETECTION = [name for name in _fp16.FP32_FUNCS if name.startswith("_contrib_MultiBox")]
-_ATTENTION = [name for name in _fp16.WIDEST_TYPE_CASTS if name.startswith("_contrib_interleaved_matmul")]
-# These exist for GPUs only, or are what AMP itself inserts.
-_NO_COUNTERPART = "CuDNNBatchNorm _TensorRT amp_cast amp_multicast".split()
-
-WIDEST_TYPE_CASTS = [name for name in (*_fp16.WIDEST_TYPE_CASTS, *_DETECTION)
-                     if name not in BF16_FP32_FUNCS and name != "broadcast_mul" and name not in _ATTENTION]
-
-FP32_FUNCS = [name for name in (*_fp16.FP16_FUNCS, *_fp16.FP16_FP32_FUNCS, *_fp16.FP32_FUNCS, "broadcast_mul")
-              if name not in BF16_FUNCS and name not in BF16_FP32_FUNCS and name not in _DETECTION and name not in _NO_COUNTERPART]
-
-LOSS_OUTPUT_FUNCTIONS = list(_fp16.LOSS_OUTPUT_FUNCTIONS)
+CONDITIONAL_FP32_FUNCS = conditional("bfloat16")
+LOSS_OUTPUT_FUNCTIONS = losses()

@@ -1,0 +1,23 @@
+"""AMP's lists of names, out of what operators say of themselves (the trait ``amp``).
+
+MXNet's lists hold spellings: each name and alias of an operator, but those that ``mx.np`` has for it. A few spellings stand in another list
+there than the operator they mean, and a few name what only MXNet has; a list that is to be the same names these.
+"""
+from ....ops.registry import OPERATORS
+
+
+def spellings(low, *precisions, without=(), besides=()):
+    """The names of all operators that run so under mixed precision with the type `low`, but those in `without`; and those in `besides`."""
+    found = (name for name, op in OPERATORS.items()
+             if not name.startswith("_np") and op.float32_when is None and op.precision(low) in precisions and name not in without)
+    return [*found, *besides]
+
+
+def conditional(low):
+    """The operators that run in float32 with some values of an attribute: (operator, attribute, values)."""
+    return [(op.name, op.float32_when[0], list(op.float32_when[1])) for name, op in OPERATORS.items() if name == op.name and op.float32_when]
+
+
+def losses():
+    """Output layers that compare with a label, and whose gradient `grad_scale` scales."""
+    return [op.name for name, op in OPERATORS.items() if name == op.name and op.loss and "label" in op.inputs and "grad_scale" in op.attributes]
