@@ -248,7 +248,7 @@ class GraphRunner:
 
 def _weights(nodes: Iterable[Node], names: Sequence[str]) -> list[int]:
     """Positions of the variables that every operator which takes them takes as a weight."""
-    used: dict[str, set[str]] = {}
+    used: dict[str, list[bool]] = {}
     for node in nodes:
         if node.op is not None:
             for name, (child, _) in zip(node.input_names(), node.inputs):

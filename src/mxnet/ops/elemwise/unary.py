@@ -103,7 +103,8 @@ _math("ceil", torch.ceil, "The smallest integer that is not below x.", "[-1.5, 1
 _math("trunc", torch.trunc, "x without its fraction.", "[-1.5, 1.5] -> [-1., 1.]", method=True)
 _math("fix", torch.trunc, "The nearest integer towards zero.", "[-1.5, 1.5] -> [-1., 1.]", method=True)
 
-relu = _math("relu", torch.relu, "max(x, 0).", "[-1, 0, 2] -> [0., 0., 2.]", rectifies=True, complete_rule=True, method=True, amp=("inputs", "inputs"))
+relu = _math("relu", torch.relu, "max(x, 0).", "[-1, 0, 2] -> [0., 0., 2.]", rectifies=True, complete_rule=True, method=True,
+             amp=("inputs", "inputs"))
 _math("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "[0, 2] -> [0.5 , 0.880...]", method=True)
 _math("softsign", torch.nn.functional.softsign, "x / (1 + |x|).", "[-1, 0, 3] -> [-0.5 , 0. , 0.75]", ())
 _math("erf", torch.erf, "The error function.", "[0, 0.5] -> [0. , 0.520...]", ("_npx_erf",))
