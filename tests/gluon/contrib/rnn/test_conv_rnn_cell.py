@@ -3,17 +3,8 @@ import numpy as np
 import pytest
 
 import mxnet as mx
-from mxnet.gluon import rnn
+from layer_checks import ready
 from mxnet.gluon.contrib import rnn as contrib
-
-
-def ready(cell):
-    """The cell with values that depend on nothing but names and shapes."""
-    cell.initialize()
-    for i, (_, p) in enumerate(sorted(cell.collect_params().items())):
-        p.set_data(mx.nd.array(np.sin(np.arange(np.prod(p.shape)) * 1.3 + i).reshape(p.shape) * 0.5))
-    return cell
-
 
 # Outputs of MXNet 1.9.1 at the last step: the first values.
 VALUES = {
@@ -26,7 +17,6 @@ VALUES = {
     ("GRU", 1): [-0.43121, -0.22391, -0.2777, -0.34795],
     ("GRU", 2): [-0.2711, -0.24041, -0.76122, -0.76485],
     ("GRU", 3): [-0.11156, -0.578, -0.04077, 0.31314],
-    "LSTMP": [0.00286, 0.08473, 0.07653],
 }
 
 
@@ -51,28 +41,3 @@ def test_channels_last_and_errors():
         contrib.Conv1DRNNCell((2, 7), 4, 3, 2)
     with pytest.raises(AssertionError, match="for 2D convolution, i2h_kernel must be a number or a list of 2 ints"):
         contrib.Conv2DGRUCell((2, 7, 7), 4, (3,), 3)
-
-
-def test_projected_lstm():
-    cell = ready(contrib.LSTMPCell(4, 3, input_size=5))
-    assert repr(cell) == "LSTMPCell(5 -> 16 -> 3)"
-    x = mx.nd.array(np.cos(np.arange(30)).reshape(2, 3, 5))
-    outputs, (hidden, memory) = cell.unroll(3, x, merge_outputs=True)
-    assert (outputs.shape, hidden.shape, memory.shape) == ((2, 3, 3), (2, 3), (2, 4))
-    np.testing.assert_allclose(outputs.asnumpy()[0, -1], VALUES["LSTMP"], atol=2e-5)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_variational_dropout_keeps_its_masks(share):
-    cell = contrib.VariationalDropoutCell(rnn.RNNCell(50, input_size=3), 0.5, share, 0.5)
-    ready(cell.base_cell)
-    x = mx.nd.ones((2, 4, 3))
-    with mx.autograd.train_mode():
-        outputs, _ = cell.unroll(4, x, merge_outputs=True, begin_state=[mx.nd.ones((2, 50))])
-    dropped = outputs.asnumpy() == 0
-    assert dropped.any() and (dropped == dropped[:, :1]).all()
-    assert repr(cell) == f"VariationalDropoutCell(p_out = 0.5, p_state = {share})"
-    cell.reset()
-    assert cell.drop_states_mask is None
-    with pytest.raises(AssertionError, match="drop_states needs a cell that can step"):
-        contrib.VariationalDropoutCell(rnn.BidirectionalCell(rnn.RNNCell(2), rnn.RNNCell(2)), drop_states=0.5)
