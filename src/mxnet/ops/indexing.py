@@ -47,7 +47,6 @@ def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = 
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.take(mx.nd.array([4, 5, 6]), mx.nd.array([0, 9])).asnumpy().tolist()
     [4.0, 6.0]
     """

@@ -24,7 +24,6 @@ def dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forwa
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.dot(mx.nd.ones((2, 3, 4)), mx.nd.ones((4, 5))).shape
     (2, 3, 5)
     """

@@ -260,7 +260,6 @@ def quantized_elemwise_add(lhs: EightBits, rhs: EightBits, *, min_calib_range: O
 
     Example
     -------
-    >>> import mxnet as mx
     >>> a, b = mx.nd.array([100], dtype='int8'), mx.nd.array([100], dtype='int8')
     >>> one, two = mx.nd.array([1]), mx.nd.array([2])
     >>> total, *ends = mx.nd.contrib.quantized_elemwise_add(a, b, -one, one, -two, two, min_calib_range=-3, max_calib_range=3)
@@ -290,7 +289,6 @@ def quantized_elemwise_mul(lhs: Int8, rhs: Int8, *, min_calib_range: Optional[fl
 
     Example
     -------
-    >>> import mxnet as mx
     >>> a, b = mx.nd.array([100], dtype='int8'), mx.nd.array([100], dtype='int8')
     >>> one, two = mx.nd.array([1]), mx.nd.array([2])
     >>> mx.nd.contrib.quantized_elemwise_mul(a, b, -one, one, -two, two, enable_float_output=True).asnumpy()

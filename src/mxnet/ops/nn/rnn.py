@@ -167,21 +167,43 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
         mode: Literal["gru", "lstm", "rnn_relu", "rnn_tanh"], p: Fraction = 0.0, state_outputs: bool = False,
         projection_size: Optional[int] = None, lstm_state_clip_min: Optional[float] = None, lstm_state_clip_max: Optional[float] = None,
         lstm_state_clip_nan: bool = False, use_sequence_length: bool = False, training: Training = False):
-    """Recurrent layers over `data` (T, N, C), from `state` and, for ``lstm``, `state_cell`, both (layers * directions, N, size).
+    """Recurrent layers over sequences: ``rnn_relu`` and ``rnn_tanh``, ``lstm`` (Hochreiter, Schmidhuber 1997), ``gru`` (Cho et al. 2014).
 
-    `parameters` is one vector, see `rnn_layout`: for each layer and direction the weights from the input and from the state (and the
-    projection's), then for each the two biases. The gates come in the order input, forget, candidate, output (``lstm``) or reset, update, candidate
-    (``gru``, which resets after the product with the state). While training, a fraction `p` of what passes from layer to
-    layer is dropped. The cell state of an ``lstm`` is clipped if a range is given; with `lstm_state_clip_nan` a NaN
-    in it becomes the lower bound. With `use_sequence_length` each sequence ends after its `sequence_length` (N,) steps, where the backward
-    direction starts and behind which the output is zero.
+    Parameters
+    ----------
+    data : (T, N, C)
+    parameters : (total,)
+        All weights and biases in one vector, see `rnn_layout`: for each layer and direction the weights from the input and from the state (and
+        the projection's), then for each the two biases. The gates come in the order input, forget, candidate, output (``lstm``) or reset,
+        update, candidate (``gru``, which resets after the product with the state).
+    state, state_cell : (num_layers * directions, N, size)
+        What the layers start from; ``state_cell`` for ``lstm`` only. The size is `state_size`, and for a `state` with a projection that one's.
+    sequence_length : (N,)
+        With `use_sequence_length` each sequence ends after that many steps, where the backward direction starts and behind which the output
+        is zero.
+    bidirectional : bool
+        Two directions, whose outputs stand side by side.
+    p : float
+        The fraction of what passes from layer to layer that is dropped while training.
+    projection_size : int, optional
+        Let each ``lstm`` layer hand on so many linear combinations of its state (Sak et al. 2014).
+    lstm_state_clip_min, lstm_state_clip_max, lstm_state_clip_nan
+        The range, if any, that the cell state is clipped to, and whether a NaN in it becomes the lower bound.
 
-    Returns the output (T, N, directions * size); with `state_outputs` also the last states.
+    Returns
+    -------
+    The output (T, N, directions * size); with `state_outputs` also the last states.
 
     Raises
     ------
     MXNetError
         If the parameters do not have the size that the attributes ask for, or the attributes contradict each other.
+
+    Example
+    -------
+    >>> x, parameters, state = mx.nd.array([1, 1, 0]).reshape((3, 1, 1)), mx.nd.array([1, 0.5, 0, 0]), mx.nd.zeros((1, 1, 1))
+    >>> mx.nd.RNN(x, parameters, state, state_size=1, num_layers=1, mode="rnn_relu").asnumpy().ravel()       # max(x + state / 2, 0)
+    array([1.  , 1.5 , 0.75], dtype=float32)
     """
     _check(mode, state_size, num_layers, p, projection_size, lstm_state_clip_min, lstm_state_clip_max)
     expected, given = 3 + (mode == "lstm") + use_sequence_length, 3 + (state_cell is not None) + (sequence_length is not None)
@@ -277,7 +299,6 @@ def quantized_rnn(data: Uint8, parameters: torch.Tensor, state: torch.Tensor, st
 
     Example
     -------
-    >>> import mxnet as mx
     >>> q, scale, shift = mx.nd.contrib.quantize_asym(mx.nd.array([[[-1, 0, 1]]]))
     >>> parameters, state = mx.nd.zeros(200), mx.nd.zeros((1, 1, 5))
     >>> mx.nd.contrib.quantized_rnn(q, parameters, state, state, scale, shift, state_size=5, num_layers=1, mode='lstm').shape

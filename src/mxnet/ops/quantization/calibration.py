@@ -48,7 +48,6 @@ def calibrate_entropy(hist: torch.Tensor, hist_edges: torch.Tensor, *, num_quant
 
     Example
     -------
-    >>> import mxnet as mx
     >>> counts, edges = mx.nd.array([0, 1, 9, 20, 9, 1, 0, 0, 1]), mx.nd.array([-9, -7, -5, -3, -1, 1, 3, 5, 7, 9])
     >>> threshold, loss = mx.nd.contrib.calibrate_entropy(counts, edges, num_quantized_bins=3)
     >>> threshold.asnumpy()

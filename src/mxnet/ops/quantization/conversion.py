@@ -48,7 +48,6 @@ def quantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tenso
 
     Example
     -------
-    >>> import mxnet as mx
     >>> q, low, high = mx.nd.contrib.quantize(mx.nd.array([-1, 0.5, 2]), mx.nd.array([-4]), mx.nd.array([4]), out_type='int8')
     >>> q.asnumpy()
     array([-32,  16,  64], dtype=int8)
@@ -72,7 +71,6 @@ def quantize_v2(data: torch.Tensor, *, out_type: OutType = "int8", min_calib_ran
 
     Example
     -------
-    >>> import mxnet as mx
     >>> q, low, high = mx.nd.contrib.quantize_v2(mx.nd.array([-1, 0.5, 2]))
     >>> q.asnumpy()
     array([-64,  32, 127], dtype=int8)
@@ -102,7 +100,6 @@ def quantize_asym(data: torch.Tensor, *, min_calib_range: Optional[float] = None
 
     Example
     -------
-    >>> import mxnet as mx
     >>> q, scale, shift = mx.nd.contrib.quantize_asym(mx.nd.array([-1, 0, 4]))
     >>> q.asnumpy()
     array([  0,  51, 255], dtype=uint8)
@@ -129,7 +126,6 @@ def dequantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Ten
 
     Example
     -------
-    >>> import mxnet as mx
     >>> q, low, high = mx.nd.contrib.quantize_v2(mx.nd.array([-1, 0.5, 2]))
     >>> mx.nd.contrib.dequantize(q, low, high).asnumpy()
     array([-1.0039216,  0.5019608,  1.992157 ], dtype=float32)
@@ -148,7 +144,6 @@ def requantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Ten
 
     Example
     -------
-    >>> import mxnet as mx
     >>> sums = mx.nd.array([2 ** 30, -2 ** 29], dtype='int32')
     >>> mx.nd.contrib.requantize(sums, mx.nd.array([-8]), mx.nd.array([8]))[0].asnumpy()
     array([127, -64], dtype=int8)

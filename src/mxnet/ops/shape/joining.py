@@ -68,7 +68,6 @@ def quantized_concat(*data: EightBits, dim, **attributes) -> Quantized:
 
     Example
     -------
-    >>> import mxnet as mx
     >>> a, b = mx.nd.array([100], dtype='int8'), mx.nd.array([100], dtype='int8')
     >>> one, two = mx.nd.array([1]), mx.nd.array([2])
     >>> mx.nd.contrib.quantized_concat(a, b, -one, one, -two, two, num_args=2, dim=0)[0].asnumpy()

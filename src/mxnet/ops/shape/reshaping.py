@@ -121,7 +121,6 @@ def reshape(data, *, shape: Shape = (), reverse: bool = False, target_shape: Sha
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.zeros((2, 3, 4)).reshape((-4, 1, 2, -2)).shape
     (1, 2, 3, 4)
     """
@@ -229,7 +228,6 @@ def quantized_flatten(data: EightBits) -> Quantized:
 
     Example
     -------
-    >>> import mxnet as mx
     >>> q, low, high = mx.nd.array([[[1, -2], [7, 5]]], dtype='int8'), mx.nd.array([-1]), mx.nd.array([1])
     >>> mx.nd.contrib.quantized_flatten(q, low, high)[0].asnumpy()
     array([[ 1, -2,  7,  5]], dtype=int8)

@@ -44,7 +44,6 @@ def slice_(data, *, begin: Shape, end: Shape, step: Optional[Shape] = ()):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> mx.nd.slice(mx.nd.arange(12).reshape((3, 4)), begin=(0, None), end=(2, None), step=(1, -2)).asnumpy().tolist()
     [[3.0, 1.0], [7.0, 5.0]]
     """
