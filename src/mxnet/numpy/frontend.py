@@ -9,7 +9,8 @@ from ..base import numeric_types
 from ..context import current_context
 from ..ndarray import NDArray
 from ..ndarray.dispatch import invoke
-from ..ops.registry import get
+from ..ops import numpy as _register  # noqa: F401
+from ..ops.registry import OPERATORS, get
 from .multiarray import ndarray
 
 TABLE: dict = {}  # namespace ('', 'linalg', 'random', ...) -> name -> function(F, ...)
@@ -33,8 +34,22 @@ def bind(fn, frontend, name, module):
     signature = inspect.signature(fn)
     bound.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
     bound.__name__ = bound.__qualname__ = name
-    bound.__module__, bound.__doc__ = module, fn.__doc__
+    bound.__module__, bound.__doc__ = module, _with_example(fn, name, module)
     return bound
+
+
+def _with_example(fn, name, module):
+    """The docstring of `fn` as the function `name`, with the example of the operator behind it if that calls this very function."""
+    if fn.__doc__ is None or ">>>" in fn.__doc__:
+        return fn.__doc__
+    space = module.replace("mxnet.numpy_extension", "mx.npx").replace("mxnet.numpy", "mx.np")
+    for prefix in ("_npi_", "_np_"):
+        operator = OPERATORS.get(prefix + getattr(fn, "operator", fn.__name__.rstrip("_")))
+        _, heading, example = (getattr(operator, "__doc__", None) or "").partition("\n\n    Example\n")
+        shown = operator and f"{space}.{operator.name.removeprefix(prefix)}("  # the same function may have several names
+        if example and shown in example:
+            return fn.__doc__.rstrip() + heading + example.replace(shown, f"{space}.{name}(")
+    return fn.__doc__
 
 
 class Arrays:

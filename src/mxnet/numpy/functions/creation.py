@@ -31,7 +31,14 @@ def ones(F, shape, dtype=None, order="C", ctx=None):
 
 @function()
 def full(F, shape, fill_value, dtype=None, order="C", ctx=None, out=None):
-    """An array filled with one value: float32 by default, or bool for a boolean value."""
+    """An array filled with one value: float32 by default, or bool for a boolean value.
+
+    Example
+    -------
+    >>> mx.np.full((2, 2), 7)
+    array([[7., 7.],
+           [7., 7.]])
+    """
     _require_c(order)
     if F.is_array(fill_value):
         filled = F.call("_npi_broadcast_to", fill_value, shape=_shape(shape), out=out)
@@ -50,19 +57,37 @@ def full_like(F, a, fill_value, dtype=None, order="C", ctx=None, out=None):
 
 @function()
 def zeros_like(F, a, dtype=None, order="C", ctx=None, out=None):
-    """Zeros in the shape, and by default the type, of `a`."""
+    """Zeros in the shape, and by default the type, of `a`.
+
+    Example
+    -------
+    >>> mx.np.zeros_like(mx.np.array([[1, 2, 3]]))
+    array([[0., 0., 0.]])
+    """
     return full_like(F, a, 0, dtype, order, ctx, out)
 
 
 @function()
 def ones_like(F, a, dtype=None, order="C", ctx=None, out=None):
-    """Ones in the shape, and by default the type, of `a`."""
+    """Ones in the shape, and by default the type, of `a`.
+
+    Example
+    -------
+    >>> mx.np.ones_like(mx.np.array([[1, 2, 3]]))
+    array([[1., 1., 1.]])
+    """
     return full_like(F, a, 1, dtype, order, ctx, out)
 
 
 @function()
 def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None):
-    """An array in the shape, and by default the type, of `prototype`, whose values mean nothing."""
+    """An array in the shape, and by default the type, of `prototype`, whose values mean nothing.
+
+    Example
+    -------
+    >>> mx.np.empty_like(mx.np.array([[1, 2, 3]])).shape
+    (1, 3)
+    """
     _require_c(order)
     if subok or shape is not None:
         raise NotImplementedError("empty_like supports neither `subok` nor another `shape`")
@@ -96,7 +121,13 @@ def _interval(name, start, stop, axis, kinds):
 
 @function()
 def linspace(F, start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None):
-    """`num` numbers from `start` to `stop` with constant differences; with `retstep` also the difference."""
+    """`num` numbers from `start` to `stop` with constant differences; with `retstep` also the difference.
+
+    Example
+    -------
+    >>> mx.np.linspace(0, 1, 5)
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
     _interval("linspace", start, stop, axis, "int")
     out = F.call("_npi_linspace", start=start, stop=stop, num=num, endpoint=endpoint, ctx=F.context(ctx), dtype=dtype)
     if not retstep:

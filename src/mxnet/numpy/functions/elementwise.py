@@ -3,6 +3,7 @@
 import numpy as onp
 
 from ... import util
+from ...ops.docstrings import with_sample
 from ..frontend import NUMBERS, TABLE, function
 
 # name: (operator, NumPy's function for a plain number)
@@ -82,7 +83,7 @@ def _one(name):
     def fn(F, x, out=None, **kwargs):
         return unary(F, name, x, out, kwargs)
 
-    fn.__name__ = name
+    fn.__name__, fn.operator = name, UNARY[name][0].removeprefix("_npi_")
     fn.__doc__ = f"NumPy's `{name}` of each element; integers keep their type. `out` receives the result."
     return fn
 
@@ -94,7 +95,7 @@ def _two(name):
     else:
         def fn(F, x1, x2, out=None, **kwargs):
             return binary(F, name, x1, x2, out, kwargs)
-    fn.__name__ = name
+    fn.__name__, fn.operator = name, BINARY[name][0].removeprefix("_npi_")
     fn.__doc__ = f"NumPy's `{name}` of each pair of elements of two arrays or numbers, which broadcast. `out` receives the result."
     return fn
 
@@ -103,6 +104,8 @@ for _name in UNARY:
     TABLE.setdefault("", {})[_name] = _one(_name)
 for _name in BINARY:
     TABLE[""][_name] = _two(_name)
+for _name, _result in (("maximum", "[[2., 5.], [9., 9.]]"), ("minimum", "[[1., 2.], [1., 5.]]")):  # their operator is that of ``mx.nd``
+    TABLE[""][_name].__doc__ = with_sample(TABLE[""][_name].__doc__, f"mx.np.{_name}", f"[1, 5] and [[2], [9]] -> {_result}")
 
 
 @function("", "around", "round", "round_")
@@ -135,6 +138,11 @@ def clip(F, a, a_min, a_max, out=None):
     ------
     ValueError
         If both are None.
+
+    Example
+    -------
+    >>> mx.np.clip(mx.np.array([-1, 0.5, 3]), 0, 1)
+    array([0. , 0.5, 1. ])
     """
     if a_min is None and a_max is None:
         raise ValueError("array_clip: must set either max or min")

@@ -13,6 +13,12 @@ def take(F, a, indices, axis=None, mode="raise", out=None):
     ----------
     mode : {'raise', 'clip', 'wrap'}
         What an index outside the axis means.
+
+    Example
+    -------
+    >>> x = mx.np.array([4, 5, 6])
+    >>> mx.np.take(x, mx.np.array([2, 0])), mx.np.take(x, mx.np.array([-1, 9]), mode='clip')
+    (array([6., 4.]), array([4., 6.]))
     """
     if mode not in ("wrap", "clip", "raise"):
         raise NotImplementedError(f"function take does not support mode '{mode}'")
@@ -45,7 +51,13 @@ def where(F, condition, x=None, y=None):
 
 @function()
 def nonzero(F, a):
-    """The indices of the elements other than 0: a tuple with one array for each axis; a number counts as an array of one."""
+    """The indices of the elements other than 0: a tuple with one array for each axis; a number counts as an array of one.
+
+    Example
+    -------
+    >>> mx.np.nonzero(mx.np.array([[1, 0], [0, 2]]))
+    (array([0, 1], dtype=int64), array([0, 1], dtype=int64))
+    """
     rows = F.call("_npi_nonzero", a)
     return tuple(rows[:, i] for i in range(max(F.ndim(a), 1)))
 
@@ -59,7 +71,13 @@ def unique(F, ar, return_index=False, return_inverse=False, return_counts=False,
 
 @function()
 def argsort(F, a, axis=-1, kind=None, order=None):
-    """The indices, as int64, that sort `a` along `axis`."""
+    """The indices, as int64, that sort `a` along `axis`.
+
+    Example
+    -------
+    >>> mx.np.argsort(mx.np.array([30, 10, 20]))
+    array([1, 2, 0], dtype=int64)
+    """
     if order is not None:
         raise NotImplementedError("order not supported here")
     return F.call("_npi_argsort", a, axis="None" if axis is None else axis, is_ascend=True, dtype="int64")
@@ -67,7 +85,14 @@ def argsort(F, a, axis=-1, kind=None, order=None):
 
 @function()
 def sort(F, a, axis=-1, kind=None, order=None):
-    """`a` sorted along `axis`."""
+    """`a` sorted along `axis`.
+
+    Example
+    -------
+    >>> mx.np.sort(mx.np.array([[3, 1, 2], [5, 6, 4]]))
+    array([[1., 2., 3.],
+           [4., 5., 6.]])
+    """
     if order is not None:
         raise NotImplementedError("order not supported here")
     return F.call("_npi_sort", a, axis="None" if axis is None else axis, is_ascend=True)
@@ -93,7 +118,14 @@ def delete(F, arr, obj, axis=None):
 
 @function()
 def insert(F, arr, obj, values, axis=None):
-    """With `values` inserted before an index, or each index of a slice or an array, of `axis` (or of the flattened array)."""
+    """With `values` inserted before an index, or each index of a slice or an array, of `axis` (or of the flattened array).
+
+    Example
+    -------
+    >>> mx.np.insert(mx.np.array([1, 2, 3]), 1, 9), mx.np.insert(mx.np.array([[1, 2], [3, 4]]), 2, 9, axis=1)
+    (array([1., 9., 2., 3.]), array([[1., 2., 9.],
+           [3., 4., 9.]]))
+    """
     if not F.is_array(arr):
         raise TypeError(f"'arr' can not support type {type(arr)}")
     inputs, attrs = [arr], {"axis": axis}
@@ -114,7 +146,13 @@ def insert(F, arr, obj, values, axis=None):
 
 @function()
 def unravel_index(F, indices, shape, order="C"):
-    """For each index into the flattened array its indices along the axes: a tuple with one array for each."""
+    """For each index into the flattened array its indices along the axes: a tuple with one array for each.
+
+    Example
+    -------
+    >>> mx.np.unravel_index(mx.np.array([2, 3], dtype='int64'), (2, 3))
+    (array([0, 1], dtype=int64), array([2, 0], dtype=int64))
+    """
     if order != "C":
         raise NotImplementedError(f"unravel_index: order must be 'C', received {order!r}")
     if isinstance(indices, NUMBERS):
@@ -132,11 +170,25 @@ def diag_indices_from(F, arr):
 
 @function()
 def shares_memory(F, a, b, max_work=None):
-    """Whether two arrays lie in overlapping memory."""
+    """Whether two arrays lie in overlapping memory.
+
+    Example
+    -------
+    >>> x = mx.np.zeros(4)
+    >>> mx.np.shares_memory(x, x[1:3]), mx.np.shares_memory(x, x.copy())
+    (True, False)
+    """
     return F.truth(F.call("_npi_share_memory", a, b))
 
 
 @function()
 def may_share_memory(F, a, b, max_work=None):
-    """As `shares_memory`."""
+    """As `shares_memory`.
+
+    Example
+    -------
+    >>> x = mx.np.zeros(4)
+    >>> mx.np.may_share_memory(x, x[1:3]), mx.np.may_share_memory(x, x.copy())
+    (True, False)
+    """
     return shares_memory(F, a, b)

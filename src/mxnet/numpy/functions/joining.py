@@ -17,13 +17,26 @@ def concatenate(F, seq, axis=0, out=None):
 
 @function()
 def append(F, arr, values, axis=None):
-    """`values` behind `arr` along `axis`; both flattened if it is None."""
+    """`values` behind `arr` along `axis`; both flattened if it is None.
+
+    Example
+    -------
+    >>> mx.np.append(mx.np.array([[1, 2]]), mx.np.array([[3, 4]])), mx.np.append(mx.np.zeros((1, 2)), mx.np.ones((3, 2)), axis=0).shape
+    (array([1., 2., 3., 4.]), (4, 2))
+    """
     return concatenate(F, (arr, values), axis)
 
 
 @function()
 def stack(F, arrays, axis=0, out=None):
-    """The arrays along a new axis."""
+    """The arrays along a new axis.
+
+    Example
+    -------
+    >>> mx.np.stack([mx.np.array([1, 2]), mx.np.array([3, 4])], axis=1)
+    array([[1., 3.],
+           [2., 4.]])
+    """
     return F.call("_npi_stack", *_listed(arrays), axis=axis, out=out)
 
 
@@ -35,7 +48,14 @@ def vstack(F, arrays, out=None):
 
 @function()
 def row_stack(F, arrays):
-    """As `vstack`."""
+    """As `vstack`.
+
+    Example
+    -------
+    >>> mx.np.row_stack([mx.np.array([1, 2]), mx.np.array([3, 4])])
+    array([[1., 2.],
+           [3., 4.]])
+    """
     return vstack(F, arrays)
 
 
@@ -72,7 +92,13 @@ def _parts(indices_or_sections):
 
 @function()
 def array_split(F, ary, indices_or_sections, axis=0):
-    """Cut into pieces of nearly equal size, or before the given indices, along `axis`."""
+    """Cut into pieces of nearly equal size, or before the given indices, along `axis`.
+
+    Example
+    -------
+    >>> mx.np.array_split(mx.np.array([1, 2, 3]), 2)
+    [array([1., 2.]), array([3.])]
+    """
     return _as_list(F.call("_npi_split", ary, axis=axis, squeeze_axis=False, **_parts(indices_or_sections)))
 
 
@@ -84,6 +110,11 @@ def split(F, ary, indices_or_sections, axis=0):
     ------
     ValueError
         If the axis cannot be cut into so many equal pieces.
+
+    Example
+    -------
+    >>> mx.np.split(mx.np.array([1, 2, 3, 4]), 2), mx.np.split(mx.np.array([1, 2, 3, 4]), (1,))
+    ([array([1., 2.]), array([3., 4.])], [array([1.]), array([2., 3., 4.])])
     """
     parts = _parts(indices_or_sections)
     shape = getattr(ary, "shape", None)
@@ -107,7 +138,13 @@ def hsplit(F, ary, indices_or_sections):
 
 @function()
 def vsplit(F, ary, indices_or_sections):
-    """Cut along the first axis."""
+    """Cut along the first axis.
+
+    Example
+    -------
+    >>> mx.np.vsplit(mx.np.array([[1, 2], [3, 4]]), 2)
+    [array([[1., 2.]]), array([[3., 4.]])]
+    """
     _require_axes(F, ary, 2, "vsplit")
     return split(F, ary, indices_or_sections, 0)
 

@@ -1,4 +1,5 @@
 """Products and ``mx.np.linalg``."""
+from ...ops.docstrings import with_example
 from ..frontend import NUMBERS, function
 
 
@@ -23,19 +24,38 @@ def tensordot(F, a, b, axes=2):
 
 @function()
 def inner(F, a, b):
-    """The inner product over the last axes."""
+    """The inner product over the last axes.
+
+    Example
+    -------
+    >>> mx.np.inner(mx.np.array([1, 2]), mx.np.array([10, 100]))
+    array(210.)
+    """
     return tensordot(F, a, b, (-1, -1))
 
 
 @function()
 def outer(F, a, b):
-    """The outer product of the flattened arrays."""
+    """The outer product of the flattened arrays.
+
+    Example
+    -------
+    >>> mx.np.outer(mx.np.array([1, 2]), mx.np.array([10, 100]))
+    array([[ 10., 100.],
+           [ 20., 200.]])
+    """
     return tensordot(F, a.flatten(), b.flatten(), 0)
 
 
 @function()
 def vdot(F, a, b):
-    """The dot product of the flattened arrays."""
+    """The dot product of the flattened arrays.
+
+    Example
+    -------
+    >>> mx.np.vdot(mx.np.array([[1, 2]]), mx.np.array([[10], [100]]))
+    array(210.)
+    """
     return tensordot(F, a.flatten(), b.flatten(), 1)
 
 
@@ -111,19 +131,20 @@ def svd(F, a):
     return tuple(F.call("_npi_svd", a))
 
 
-def _matrix_function(name, doc, pair=False):
+def _matrix_function(name, doc, example=None, pair=False):
     def fn(F, a):
         out = F.call(f"_npi_{name}", a)
         return tuple(out) if pair else out
 
-    fn.__name__, fn.__doc__ = name, doc
+    fn.__name__, fn.__doc__ = name, doc if example is None else with_example(doc, example)
     function("linalg")(fn)
 
 
 _matrix_function("cholesky", "The lower triangular L with L L^T = a, for positive definite matrices.")
-_matrix_function("inv", "The inverse of matrices.")
-_matrix_function("det", "The determinant of matrices.")
-_matrix_function("slogdet", "The sign of the determinant and the logarithm of its absolute value.")
+_matrix_function("inv", "The inverse of matrices.", "mx.np.linalg.inv(mx.np.array([[2, 0], [0, 4]])) -> array([[0.5 , 0. ], [0. , 0.25]])")
+_matrix_function("det", "The determinant of matrices.", "mx.np.linalg.det(mx.np.array([[[2, 1], [0, 3]]])) -> array([6.])")
+_matrix_function("slogdet", "The sign of the determinant and the logarithm of its absolute value.",
+                 "mx.np.linalg.slogdet(mx.np.array([[[-1, 0], [0, 1]]])) -> [array([-1.]), array([0.])]")
 _matrix_function("eigvals", "The eigenvalues of matrices whose eigenvalues are real.")
 _matrix_function("eig", "Eigenvalues and eigenvectors, as columns, of matrices whose eigenvalues are real.", pair=True)
 

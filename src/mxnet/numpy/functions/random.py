@@ -27,7 +27,13 @@ def normal(F, loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
 
 @function("random")
 def lognormal(F, mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None):
-    """Log-normally distributed numbers."""
+    """Log-normally distributed numbers.
+
+    Example
+    -------
+    >>> round(float(mx.np.log(mx.np.random.lognormal(5, 2, size=10000)).mean()))
+    5
+    """
     return F.call("_npi_exp", normal(F, mean, sigma, size, dtype, ctx), out=out)
 
 
@@ -69,7 +75,13 @@ def pareto(F, a, size=None, ctx=None, out=None):
 
 @function("random")
 def power(F, a, size=None):
-    """Numbers in [0, 1] with the density ``a * x**(a - 1)``."""
+    """Numbers in [0, 1] with the density ``a * x**(a - 1)``.
+
+    Example
+    -------
+    >>> round(float(mx.np.random.power(4, size=10000).mean()), 1)
+    0.8
+    """
     inputs = [a] if F.is_array(a) else []
     return F.call("_npi_powerd", *inputs, a="None" if inputs else a, size=_size(size))
 
@@ -84,7 +96,13 @@ def gamma(F, shape, scale=1.0, size=None, dtype=None, ctx=None, out=None):
 
 @function("random")
 def beta(F, a, b, size=None, dtype=None, ctx=None):
-    """Numbers of the beta distribution."""
+    """Numbers of the beta distribution.
+
+    Example
+    -------
+    >>> round(float(mx.np.random.beta(8, 2, size=10000).mean()), 1)
+    0.8
+    """
     x = gamma(F, a, 1, size, "float64", ctx)  # in float64, or small numbers lose their quotient
     y = gamma(F, b, 1, size, "float64", ctx)
     return (x / (x + y)).astype(dtype or "float32")
@@ -92,13 +110,25 @@ def beta(F, a, b, size=None, dtype=None, ctx=None):
 
 @function("random")
 def chisquare(F, df, size=None, dtype=None, ctx=None):
-    """Numbers of the chi-square distribution with `df` degrees of freedom."""
+    """Numbers of the chi-square distribution with `df` degrees of freedom.
+
+    Example
+    -------
+    >>> round(float(mx.np.random.chisquare(3, size=10000).mean()))
+    3
+    """
     return gamma(F, df / 2, 2, size, dtype, ctx)
 
 
 @function("random")
 def randint(F, low, high=None, size=None, dtype=None, ctx=None, out=None):
-    """Integers from `low` up to, not including, `high`; from 0 to `low` if that is the only limit. int64 by default."""
+    """Integers from `low` up to, not including, `high`; from 0 to `low` if that is the only limit. int64 by default.
+
+    Example
+    -------
+    >>> sorted(set(mx.np.random.randint(5, 8, size=1000).tolist()))
+    [5, 6, 7]
+    """
     if high is None:
         low, high = 0, low
     size = () if size is None else (size,) if isinstance(size, int) else tuple(size)
@@ -133,13 +163,25 @@ def multinomial(F, n, pvals, size=None, **kwargs):
 
 @function("random")
 def rand(F, *size, **kwargs):
-    """Uniform numbers in [0, 1) of the given shape."""
+    """Uniform numbers in [0, 1) of the given shape.
+
+    Example
+    -------
+    >>> mx.np.random.rand(2, 3).shape
+    (2, 3)
+    """
     return uniform(F, 0.0, 1.0, size=tuple(size), **kwargs)
 
 
 @function("random")
 def randn(F, *size, **kwargs):
-    """Standard normal numbers of the given shape."""
+    """Standard normal numbers of the given shape.
+
+    Example
+    -------
+    >>> mx.np.random.randn(2, 3).shape
+    (2, 3)
+    """
     return normal(F, 0.0, 1.0, size=tuple(size), **kwargs)
 
 
@@ -160,6 +202,11 @@ def multivariate_normal(F, mean, cov, size=None, check_valid=None, tol=None):
     ------
     NotImplementedError
         If `check_valid` or `tol` is given.
+
+    Example
+    -------
+    >>> mx.np.random.multivariate_normal(mx.np.zeros(2), mx.np.eye(2), size=3).shape
+    (3, 2)
     """
     for name, value in (("check_valid", check_valid), ("tol", tol)):
         if value is not None:

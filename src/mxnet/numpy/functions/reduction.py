@@ -83,7 +83,14 @@ def average(F, a, axis=None, weights=None, returned=False, out=None):
 
 @function()
 def cumsum(F, a, axis=None, dtype=None, out=None):
-    """Cumulative sums along `axis`, or over the flattened array."""
+    """Cumulative sums along `axis`, or over the flattened array.
+
+    Example
+    -------
+    >>> mx.np.cumsum(mx.np.array([[1, 2], [3, 4]]), axis=0)
+    array([[1., 2.],
+           [4., 6.]])
+    """
     return F.call("_np_cumsum", a, axis=axis, dtype=dtype, out=out)
 
 
@@ -105,7 +112,13 @@ def percentile(F, a, q, axis=None, out=None, overwrite_input=None, interpolation
 
 @function()
 def quantile(F, a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
-    """As `percentile`, with `q` from 0 to 1."""
+    """As `percentile`, with `q` from 0 to 1.
+
+    Example
+    -------
+    >>> mx.np.quantile(mx.np.array([1, 2, 3, 4]), 0.5)
+    array(2.5)
+    """
     return percentile(F, a, q * 100, axis, out, overwrite_input, interpolation, keepdims)
 
 
@@ -122,6 +135,12 @@ def histogram(F, a, bins=10, range=None, normed=None, weights=None, density=None
     ------
     NotImplementedError
         If `normed`, `weights`, `density`, or a kind of `bins` is asked for that MXNet does not have.
+
+    Example
+    -------
+    >>> counts, edges = mx.np.histogram(mx.np.array([1, 2, 2, 5]), bins=2, range=(1, 5))
+    >>> counts, edges
+    (array([3, 1], dtype=int64), array([1., 3., 5.]))
     """
     for name, value in (("normed", normed), ("weights", weights), ("density", density)):
         if value is not None and value is not False:

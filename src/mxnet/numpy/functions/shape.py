@@ -12,7 +12,13 @@ def reshape(F, a, newshape, order="C", out=None):
 
 @function()
 def ravel(F, x, order="C"):
-    """The elements in one axis."""
+    """The elements in one axis.
+
+    Example
+    -------
+    >>> mx.np.ravel(mx.np.array([[1, 2], [3, 4]]))
+    array([1., 2., 3., 4.])
+    """
     if order == "F":
         raise NotImplementedError("order F is not supported")
     if isinstance(x, NUMBERS):
@@ -42,13 +48,25 @@ def moveaxis(F, a, source, destination):
 
 @function()
 def swapaxes(F, a, axis1, axis2):
-    """Two axes exchanged."""
+    """Two axes exchanged.
+
+    Example
+    -------
+    >>> mx.np.swapaxes(mx.np.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     return F.call("_npi_swapaxes", a, dim1=axis1, dim2=axis2)
 
 
 @function()
 def expand_dims(F, a, axis):
-    """A new axis of size 1 at `axis`."""
+    """A new axis of size 1 at `axis`.
+
+    Example
+    -------
+    >>> mx.np.expand_dims(mx.np.zeros((2, 3)), 1).shape
+    (2, 1, 3)
+    """
     return F.call("_npi_expand_dims", a, axis=axis)
 
 
@@ -78,13 +96,27 @@ def flip(F, m, axis=None, out=None):
 
 @function()
 def flipud(F, m):
-    """The rows in reverse order."""
+    """The rows in reverse order.
+
+    Example
+    -------
+    >>> mx.np.flipud(mx.np.array([[1, 2], [3, 4]]))
+    array([[3., 4.],
+           [1., 2.]])
+    """
     return flip(F, m, 0)
 
 
 @function()
 def fliplr(F, m):
-    """The columns in reverse order."""
+    """The columns in reverse order.
+
+    Example
+    -------
+    >>> mx.np.fliplr(mx.np.array([[1, 2], [3, 4]]))
+    array([[2., 1.],
+           [4., 3.]])
+    """
     return flip(F, m, 1)
 
 
@@ -96,7 +128,14 @@ def rot90(F, m, k=1, axes=(0, 1)):
 
 @function()
 def tile(F, A, reps):
-    """The array repeated along its axes."""
+    """The array repeated along its axes.
+
+    Example
+    -------
+    >>> mx.np.tile(mx.np.array([1, 2]), (2, 2))
+    array([[1., 2., 1., 2.],
+           [1., 2., 1., 2.]])
+    """
     if isinstance(A, NUMBERS):
         return onp.tile(A, reps)
     if not F.is_array(A):
@@ -106,7 +145,14 @@ def tile(F, A, reps):
 
 @function()
 def repeat(F, a, repeats, axis=None):
-    """Each element repeated, along `axis` or of the flattened array."""
+    """Each element repeated, along `axis` or of the flattened array.
+
+    Example
+    -------
+    >>> mx.np.repeat(mx.np.array([[1, 2], [3, 4]]), 2, axis=1)
+    array([[1., 1., 2., 2.],
+           [3., 3., 4., 4.]])
+    """
     return F.call("_np_repeat", a, repeats=repeats, axis=axis)
 
 
@@ -203,7 +249,14 @@ def ediff1d(F, ary, to_end=None, to_begin=None):
 
 @function()
 def resize(F, a, new_shape):
-    """The elements, repeated as often as needed, in another shape."""
+    """The elements, repeated as often as needed, in another shape.
+
+    Example
+    -------
+    >>> mx.np.resize(mx.np.array([1, 2, 3]), (2, 2))
+    array([[1., 2.],
+           [3., 1.]])
+    """
     new_shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
     if any(n < 0 for n in new_shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
