@@ -200,54 +200,6 @@ def test_old_files_by_name(net, tmp_path):
     Net(prefix="n_").collect_params().load(path)
 
 
-def test_save_and_load_with_structure(net, tmp_path):
-    prefix = str(tmp_path / "m")
-    net.hybridize()
-    x = mx.nd.ones((1, 3))
-    expected = net(x).asnumpy()
-    net.save(prefix)
-    other = Net()
-    other.initialize()
-    other.load(prefix)
-    assert other.name == "n" and other._active
-    np.testing.assert_array_equal(other(x).asnumpy(), expected)
-    with pytest.raises(mx.MXNetError, match=r"m-model.json tells of another structure than that of Dense"):
-        nn.Dense(2).load(prefix)
-    (tmp_path / "m-model.json").write_text("{")
-    with pytest.raises(mx.MXNetError, match="m-model.json is not the JSON file of a Block"):
-        other.load(prefix)
-
-
-SUMMARY = """\
---------------------------------------------------------------------------------
-        Layer (type)                                Output Shape         Param #
-================================================================================
-               Input                                      (4, 3)               0
-             Dense-1                                      (4, 2)               8
-             Dense-2                                      (4, 2)               6
-             Dense-3                                      (4, 2)               6
-               Net-4                                      (4, 2)               0
-================================================================================
-Parameters of all layers that ran, shared ones counted each time
-   Total params: 20
-   Trainable params: 18
-   Non-trainable params: 2
-Shared params in forward computation graph: 6
-Unique parameters in model: 14
---------------------------------------------------------------------------------
-"""
-
-
-def test_summary(net, capsys):
-    net.a.bias.grad_req = "null"
-    net.summary(mx.nd.ones((4, 3)))
-    assert capsys.readouterr().out == SUMMARY
-    assert not net._forward_hooks
-    net.hybridize()
-    with pytest.raises(AssertionError, match='"n_dense0" must not be hybridized to print summary'):
-        net.summary(mx.nd.ones((4, 3)))
-
-
 def test_blocks_of_any_kind():
     class Twice(gluon.Block):
         def forward(self, x):

@@ -1,11 +1,6 @@
 import gc
 import multiprocessing
 import os
-import pathlib
-import random
-import subprocess
-import sys
-import textwrap
 import time
 
 import numpy as np
@@ -121,25 +116,6 @@ def test_functions_need_not_be_picklable(way):
     assert list(loader) == [{"sum": 203}, {"sum": 103}]
 
 
-def test_batches_of_many_kinds_pass():
-    large = np.arange(100000, dtype="int32")
-
-    def batchify(samples):
-        half = mx.nd.array(np.arange(50000), dtype="float16")
-        return [half, mx.nd.array([[7]]), large, {"text": "x" * 200000}, half[10:20]]
-
-    half, small, array, rest, part = next(iter(DataLoader(SimpleDataset([0]), 1, batchify_fn=batchify, num_workers=1)))
-    assert half.dtype == np.float16
-    assert half.asnumpy()[-1] == 49984  # 49999 in half precision
-    assert small.asnumpy().tolist() == [[7]]
-    assert isinstance(array, np.ndarray)
-    assert (array == large).all()
-    assert rest["text"] == "x" * 200000
-    assert part.asnumpy().tolist() == list(range(10, 20))
-    part[:] = 1  # memory of its own
-    assert half.asnumpy()[10] == 10
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_errors_of_the_dataset_arrive_as_they_are(way):
     def fail():
@@ -152,37 +128,6 @@ def test_errors_of_the_dataset_arrive_as_they_are(way):
         next(batches)
     if way == {"num_workers": 2}:
         assert "in fail" in str(caught.value.__cause__)
-
-
-def test_errors_that_cannot_be_pickled():
-    class Strange(Exception):
-        pass
-
-    def fail():
-        raise Strange("odd")
-
-    with pytest.raises(mx.MXNetError, match="Strange: odd"):
-        list(DataLoader(Failing(fail), 2, num_workers=1))
-
-
-def test_a_loader_works_on_after_an_error():
-    def fail():
-        raise OSError("once")
-
-    loader = DataLoader(Failing(fail), 2, num_workers=1)
-    for _ in range(2):
-        batches = iter(loader)
-        next(batches)
-        with pytest.raises(OSError, match="once"):
-            next(batches)
-
-
-def test_a_killed_worker_is_named():
-    loader = DataLoader(Failing(lambda: os.kill(os.getpid(), 9)), 2, num_workers=1)
-    with pytest.raises(mx.MXNetError, match=r"DataLoader worker \(pid \d+\) was killed by signal 9 \(SIGKILL\); .* out of memory"):
-        list(loader)
-    with pytest.raises(mx.MXNetError, match="all workers of the DataLoader died"):
-        list(loader)
 
 
 @pytest.mark.parametrize("thread_pool", [False, True])
@@ -207,82 +152,6 @@ def test_nothing_is_left_behind():
     assert state() == before
     assert kept[0].asnumpy()[1].max() == 1  # a batch outlives its loader
     assert not [name for name in os.listdir("/dev/shm") if str(os.getpid()) in name]
-
-
-def test_batches_hold_no_descriptors():
-    loader = DataLoader(Numbers(), 1, num_workers=1)
-    batches = iter(loader)
-    kept = [next(batches)]
-    before = len(os.listdir("/proc/self/fd"))
-    kept += list(batches)
-    assert len(os.listdir("/proc/self/fd")) <= before
-    assert [int(data.asnumpy().mean()) for data, _ in kept] == list(range(10))
-
-
-def runs(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def test_workers_end_with_their_parent():
-    program = textwrap.dedent("""
-        import os, sys
-        from mxnet.gluon.data import DataLoader
-        loaders = [DataLoader([1, 2, 3], 1, num_workers=2) for _ in range(2)]
-        list(loaders[0])
-        print(*(w.process.pid for l in loaders for w in l._worker_pool._workers), flush=True)
-        os.kill(os.getpid(), 9)
-    """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    pids = done.stdout.split()
-    assert len(pids) == 4, done.stderr
-    deadline = time.time() + 10
-    while alive := [pid for pid in pids if runs(pid)]:
-        assert time.time() < deadline, f"workers {alive} live on"
-        time.sleep(0.05)
-
-
-def test_ctrl_c_reaches_the_parent_only():
-    program = textwrap.dedent("""
-        import os, signal, threading, time
-        from mxnet.gluon.data import DataLoader, SimpleDataset
-        os.setpgrp()
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs start with the signal ignored
-        loader = DataLoader(SimpleDataset(list(range(1000))).transform(lambda x: time.sleep(0.01) or x), 1, num_workers=2)
-        batches = iter(loader)
-        next(batches)  # the workers run
-        threading.Timer(0.2, lambda: os.killpg(0, signal.SIGINT)).start()
-        try:
-            list(batches)
-        except KeyboardInterrupt:
-            print("interrupted", len(next(iter(loader))))
-    """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    assert done.stdout == "interrupted 1\n", done.stderr
-
-
-def _draws():
-    return np.random.randint(1 << 30), random.randrange(1 << 30), int(mx.nd.random.uniform(0, 1 << 20, shape=(1,)).asscalar())
-
-
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_samples_draw_different_numbers(number):
-    loader = DataLoader(SimpleDataset(list(range(6))).transform(lambda _: _draws()[number]), 1, num_workers=2)
-    drawn = [int(batch.asscalar()) for _ in range(2) for batch in loader]
-    assert len(set(drawn)) == 12
-
-
-def test_seeds_repeat_whatever_the_number_of_workers():
-    def run(workers):
-        np.random.seed(3)
-        random.seed(4)
-        mx.random.seed(5)
-        loader = DataLoader(SimpleDataset(list(range(6))).transform(lambda _: _draws()), 2, num_workers=workers, prefetch=2)
-        return [[int(v) for part in batch for v in part.asnumpy()] for _ in range(2) for batch in loader]
-
-    assert run(1) == run(3)
 
 
 def test_prefetch_begins_with_the_loader_if_asked_to(tmp_path):
@@ -341,60 +210,3 @@ def test_array_dataset_of_arrays():
     data, label = next(iter(DataLoader(dataset, 3, num_workers=1)))
     assert data.asnumpy().tolist() == [[0, 1], [2, 3], [4, 5]]
     assert label.asnumpy().tolist() == [0, 1, 2]
-
-
-class Marked(Dataset):
-    def __len__(self):
-        return 60
-
-    def __getitem__(self, i):
-        return np.full((20000,), i, "float32")
-
-
-def test_memory_is_used_again_but_not_while_something_is_in_it():
-    loader = DataLoader(Marked(), 2, num_workers=2)
-    kept, addresses = [], set()
-    for epoch in range(3):
-        for number, batch in enumerate(loader):
-            addresses.add(batch._data.data_ptr())
-            if number % 10 == epoch:
-                kept.append((number, batch[1:, 5:7] if epoch else batch))  # a view holds the memory, too
-    assert len(kept) == 9
-    for number, batch in kept:
-        assert (batch.asnumpy()[-1] == 2 * number + 1).all()
-    assert len(addresses) < 30  # of 90 batches
-
-
-@pytest.mark.parametrize("sent", [False, True])
-def test_a_worker_may_keep_arrays(sent):
-    cache = {}
-
-    def batchify(samples):
-        if not cache:
-            cache["first"] = default_mp_batchify_fn(samples)
-        batch = default_mp_batchify_fn(samples)
-        return [cache["first"] if sent else cache["first"].copy(), batch]
-
-    loader = DataLoader(Marked(), 2, batchify_fn=batchify, num_workers=1)
-    for number, (first, own) in enumerate(loader):
-        assert (first.asnumpy()[:, 0].tolist(), own.asnumpy()[:, -1].tolist()) == ([0, 1], [2 * number, 2 * number + 1])
-
-
-def test_batches_of_changing_sizes():
-    loader = DataLoader(SimpleDataset([1, 50000, 3, 400000, 20000, 16384] * 10).transform(lambda n: np.full((n,), n, "float32")), 1, num_workers=2)
-    assert [(batch.shape[1], batch.asnumpy().min()) for batch in loader] == [(n, n) for n in [1, 50000, 3, 400000, 20000, 16384] * 10]
-
-
-def test_a_fork_gives_nothing_back():
-    loader = DataLoader(Marked(), 2, num_workers=1)
-    batches = iter(loader)
-    first = next(batches)
-    pid = os.fork()
-    if pid == 0:
-        del first
-        gc.collect()
-        os._exit(0)
-    assert os.waitpid(pid, 0)[1] == 0
-    for _ in batches:
-        pass
-    assert first.asnumpy()[:, 0].tolist() == [0, 1]
