@@ -21,7 +21,7 @@ def lenet(classes):
 
 
 def accuracy(net, images):
-    """The share of images that the network names rightly."""
+    """The accuracy of the network on the images."""
     metric = mx.metric.Accuracy()
     images.reset()
     for batch in images:

@@ -85,7 +85,7 @@ def set_training(train_mode):
 
 
 def mark_variables(variables, gradients, grad_reqs="write"):
-    """Make arrays variables: later backwards write their gradients to the given arrays.
+    """Make arrays variables: later backward passes write their gradients to the given arrays.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def add_data_aug_args(parser):
     """Add the options that say how to vary the training images."""
     return add_options(parser.add_argument_group("Image augmentations", "how ImageRecordIter varies the training images"), [
         ("--random-crop", int, 0, "1 crops at a random place"),
-        ("--random-mirror", int, 0, "1 flips every second image, at random, left to right"),
+        ("--random-mirror", int, 0, "1 mirrors images at random, left to right"),
         ("--max-random-h", int, 0, "largest change of hue, 0 to 180"),
         ("--max-random-s", int, 0, "largest change of saturation, 0 to 255"),
         ("--max-random-l", int, 0, "largest change of lightness, 0 to 255"),
@@ -39,14 +39,14 @@ def add_data_aug_args(parser):
         ("--max-random-shear-ratio", float, 0, "largest shear, 0 to 1"),
         ("--max-random-scale", float, 1, "largest scale"),
         ("--min-random-scale", float, 1, "smallest scale; the image must not become smaller than IMAGE_SHAPE, else use --pad-size"),
-        ("--max-random-area", float, 1, "largest share of the image that a random resized crop takes"),
-        ("--min-random-area", float, 1, "smallest share of the image that a random resized crop takes"),
+        ("--max-random-area", float, 1, "largest fraction of the image that a random resized crop takes"),
+        ("--min-random-area", float, 1, "smallest fraction of the image that a random resized crop takes"),
         ("--min-crop-size", int, -1, "smallest side of a random crop that is resized"),
         ("--max-crop-size", int, -1, "largest side of a random crop that is resized"),
         ("--brightness", float, 0, "jitter of the brightness, 0 to 1"),
         ("--contrast", float, 0, "jitter of the contrast, 0 to 1"),
         ("--saturation", float, 0, "jitter of the saturation, 0 to 1"),
-        ("--pca-noise", float, 0, "noise along the main colours, 0 to 1"),
+        ("--pca-noise", float, 0, "noise along the principal components of colour, 0 to 1"),
         ("--random-resized-crop", int, 0, "1 crops a random area at a random aspect ratio and resizes it"),
     ])
 

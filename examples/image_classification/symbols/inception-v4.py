@@ -4,7 +4,7 @@ import mxnet as mx
 from .layers import classifier, conv_bn, images, pool, same
 
 # A branch is its layers: (filters, kernel, name), with the stride as fourth where it halves the image, or the kind of a
-# pooling. Layer names are those of published checkpoints, even where they turn the kernel around.
+# pooling. Layer names are those of published checkpoints, even where these transpose the kernel.
 BLOCKS = {
     "A": [
         ["avg", (96, 1, "conv1_1*1")],

@@ -34,7 +34,7 @@ class Parameter:
     ----------
     name : str
     grad_req : {'write', 'add', 'null'}
-        Whether a backward overwrites the gradient, adds to it (call `zero_grad` then), or leaves it alone. Can be set at any time.
+        Whether a backward pass overwrites the gradient, adds to it (call `zero_grad` then), or leaves it alone. Can be set at any time.
     shape : int or tuple of int, optional
         A size of 0 (-1 with NumPy shapes) is not known yet.
     dtype : str or numpy type
@@ -86,7 +86,7 @@ class Parameter:
 
     @property
     def grad_req(self):
-        """How a backward treats the gradient: ``'write'``, ``'add'`` or ``'null'``."""
+        """How a backward pass treats the gradient: ``'write'``, ``'add'`` or ``'null'``."""
         return self._grad_req
 
     @grad_req.setter

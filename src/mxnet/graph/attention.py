@@ -62,7 +62,7 @@ class _Attention(typing.NamedTuple):
     mask, length : fx.Node or None
         What is added to the scores; how many of them, of each row, take part.
     p : float
-        The share that is dropped; 0 outside training.
+        The fraction that is dropped; 0 outside training.
     """
 
     sources: tuple
@@ -193,7 +193,7 @@ def _computes(arithmetic, node, count):
 
 
 def _dropped(node):
-    """The share that a Dropout drops, or None for what the blocks cannot do."""
+    """The fraction that a Dropout drops, or None for what the blocks cannot do."""
     p = node.kwargs.get("p", 0.5)
     if node.kwargs.get("mode", "training") != "training" or node.kwargs.get("axes"):
         return None

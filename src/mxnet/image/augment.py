@@ -212,7 +212,7 @@ class SaturationJitterAug(Augmenter):
 
 
 class HueJitterAug(Augmenter):
-    """Turn the colours by a random angle of up to `hue` half turns, approximately: in the YIQ colour space."""
+    """Rotate the hue by a random angle of up to `hue` half turns, approximately: in the YIQ colour space."""
 
     _TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
     _FROM_YIQ = np.array([[1.0, 0.956, 0.621], [1.0, -0.272, -0.647], [1.0, -1.107, 1.705]])
@@ -321,7 +321,7 @@ def CreateAugmenter(data_shape, resize=0, rand_crop=False, rand_resize=False, ra
     mean, std : array of 1 or 3 numbers, True or None
         To subtract and to divide by; True stands for those of ImageNet.
     brightness, contrast, saturation, hue : float
-        How far to change each at most, as a share of 1.
+        How far to change each at most, as a fraction of 1.
     pca_noise : float
         Standard deviation of noise along the principal components of colour.
     rand_gray : float

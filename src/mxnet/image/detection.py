@@ -1,6 +1,6 @@
 """Object detection: augmenters that change boxes with their images, and the iterator that applies them.
 
-The objects of an image are an array (objects, 5 or more): class, left, top, right, bottom, each side as a share of the image's,
+The objects of an image are an array (objects, 5 or more): class, left, top, right, bottom, each side as a fraction of the image's,
 and whatever else a program keeps there.
 """
 import json
@@ -165,7 +165,7 @@ class DetRandomCropAug(_Reframing):
     aspect_ratio_range : tuple of float
         Range of the window's width / height.
     area_range : tuple of float
-        Range of the share of the image that it covers.
+        Range of the fraction of the image that it covers.
     min_eject_coverage : float
         Objects of which no more than this share is left are dropped.
     max_attempts : int

@@ -242,7 +242,7 @@ def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
     src : NDArray
     size : tuple of int
     area : float or tuple of float
-        Range of the share of the image that the window covers; one number is the least, 1 the most.
+        Range of the fraction of the image that the window covers; one number is the least, 1 the most.
     ratio : tuple of float
         Range of width / height.
     interp : int

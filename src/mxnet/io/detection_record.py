@@ -23,7 +23,7 @@ _LEAST_PAD = 1.05
 def split_label(raw):
     """Header and valid objects of a label ``header width, object width, ..., objects``.
 
-    An object is class, left, top, right, bottom (as shares of the image's sides), and what else its width has room for.
+    An object is class, left, top, right, bottom (as fractions of the image's sides), and what else its width has room for.
 
     Raises
     ------
@@ -295,7 +295,7 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
     """Batches of images with boxes of objects out of RecordIO files, packed with ``im2rec --pack-label``.
 
     The label of an image is ``header width, object width, ..., objects``, an object ``class, left, top, right, bottom, ...`` with
-    sides as shares of the image's. A batch's labels are (N, 4 + `label_pad_width`): channels, rows and columns of the image, the
+    sides as fractions of the image's. A batch's labels are (N, 4 + `label_pad_width`): channels, rows and columns of the image, the
     length of its label, the label, and `label_pad_value` for the rest.
 
     Parameters

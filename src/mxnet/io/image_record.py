@@ -390,7 +390,7 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
     max_img_size, min_img_size : float
         Limits of the size after rotation and scaling.
     brightness, contrast, saturation : float
-        Each a largest change as a share of 1, in random order.
+        Each a largest change as a fraction of 1, in random order.
     pca_noise : float
         Standard deviation of noise along the principal components of colour.
     random_h, random_s, random_l : int
@@ -409,7 +409,7 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
     scale : float
         Factor after subtraction of the mean.
     max_random_contrast, max_random_illumination : float
-        Largest changes of the contrast as a share of 1, and of all values.
+        Largest changes of the contrast as a fraction of 1, and of all values.
     scaled_decode : bool
         With `resize`: decode JPEG files that are at least twice too large to a fraction of their size. Much faster for large
         photographs, and smoother than MXNet's results rather than equal to them.

@@ -468,7 +468,7 @@ class NDArray:
     # -- autograd ----------------------------------------------------------------------------------------------------------
 
     def attach_grad(self, grad_req="write", stype=None):
-        """Ask for the gradient of this array in every later backward.
+        """Ask for the gradient of this array in every later backward pass.
 
         The array becomes a variable, detached from what computed it.
 

@@ -176,7 +176,7 @@ class ndarray(NDArray):  # noqa: N801
         return super().copyto(other)
 
     def attach_grad(self, grad_req="write"):
-        """Ask for the gradient of this array in every later backward; see `mx.nd.NDArray.attach_grad`."""
+        """Ask for the gradient of this array in every later backward pass; see `mx.nd.NDArray.attach_grad`."""
         self._mark(type(self)._new(torch.zeros_like(self._raw(), memory_format=torch.contiguous_format), self._ctx), grad_req)
 
     def reshape_view(self, *shape, **kwargs):

@@ -99,7 +99,7 @@ def sequence_last(data, sequence_length=None, *, use_sequence_length: bool = Fal
 
 @op("SequenceReverse", inputs_rule=_inputs, names_output=True)
 def sequence_reverse(data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
-    """Turn each sequence of (T, N, ...) around within its length; what lies beyond the end stays.
+    """Reverse each sequence of (T, N, ...) within its length; what lies beyond the end stays.
 
     `sequence_length` (N,) is used, and required, if `use_sequence_length`; without it each sequence has all T elements.
 

@@ -137,7 +137,7 @@ def rand_sparse_ndarray(shape, stype, density=None, dtype=None, distribution=Non
     stype : str
         ``'row_sparse'`` or ``'csr'`` (two axes).
     density : float, optional
-        The share of rows, or of values, that are stored; random by default.
+        The fraction of rows, or of values, that are stored; random by default.
     dtype : str or type, optional
         float32 by default.
     distribution : str, optional

@@ -70,7 +70,7 @@ def get_rtol(rtol=None, dtype=_DOUBLE):
 
 
 def get_etol(etol=None):
-    """The share of elements that may be wrong: `etol`, or 0."""
+    """The fraction of elements that may be wrong: `etol`, or 0."""
     return 0 if etol is None else etol
 
 
@@ -182,7 +182,7 @@ def assert_allclose(a, b, rtol=1e-07, atol=0, equal_nan=True):
 
 
 def assert_almost_equal_with_err(a, b, rtol=None, atol=None, etol=None, names=("a", "b"), equal_nan=False, mismatches=(10, 10)):
-    """`assert_almost_equal`, but the share `etol` of the values may be wrong."""
+    """`assert_almost_equal`, but a fraction `etol` of the values may be wrong."""
     etol = get_etol(etol)
     if etol <= 0:
         assert_almost_equal(a, b, rtol=rtol, atol=atol, names=names, equal_nan=equal_nan, mismatches=mismatches)

@@ -79,7 +79,7 @@ def verify_generator(generator, buckets, probs, nsamples=1000000, nrepeat=5, suc
     nrepeat : int
         How many tests to make.
     success_rate : float
-        The share of them that must pass.
+        The fraction of them that must pass.
     alpha : float
         The p value that a test needs to pass.
 

@@ -223,8 +223,8 @@ def build_parser():
     lists.add_argument("--list", action="store_true", help="write <prefix>.lst; without it, read the lists and write .rec and .idx")
     lists.add_argument("--exts", nargs="+", default=[".jpeg", ".jpg", ".png"], help="endings of file names that count as images")
     lists.add_argument("--chunks", type=_positive, default=1, help="how many lists to spread the images over")
-    lists.add_argument("--train-ratio", type=_ratio, default=1.0, help="share of the images for training")
-    lists.add_argument("--test-ratio", type=_ratio, default=0, help="share of the images for testing; what is left validates")
+    lists.add_argument("--train-ratio", type=_ratio, default=1.0, help="fraction of the images for training")
+    lists.add_argument("--test-ratio", type=_ratio, default=0, help="fraction of the images for testing; what is left validates")
     lists.add_argument("--recursive", action="store_true",
                        help="walk through the folders below root, each a class with a number; else all images of root get label 0")
     lists.add_argument("--no-shuffle", dest="shuffle", action="store_false", help="keep the images in the order of their names")

@@ -144,7 +144,7 @@ class Dropout(HybridBlock):
     Parameters
     ----------
     rate : float
-        The share of elements to drop.
+        The fraction of elements to drop.
     axes : tuple of int
         Axes along which all elements share one fate.
     prefix, params
@@ -195,7 +195,7 @@ class Embedding(HybridBlock):
 
 
 class Flatten(HybridBlock):
-    """Makes all axes but the first one.
+    """Joins all axes but the first into one.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ class DropoutCell(HybridRecurrentCell):
     Parameters
     ----------
     rate : float
-        The share of elements to drop.
+        The fraction of elements to drop.
     axes : tuple of int
         Axes along which all elements share one fate.
     prefix, params
@@ -110,7 +110,7 @@ class ZoneoutCell(ModifierCell):
     ----------
     base_cell : RecurrentCell
     zoneout_outputs, zoneout_states : float
-        The shares of elements to keep.
+        The fractions of elements to keep.
 
     Raises
     ------

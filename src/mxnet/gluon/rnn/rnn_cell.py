@@ -212,7 +212,7 @@ class RNNCell(_GatedCell):
 
 
 class LSTMCell(_GatedCell):
-    """Long short-term memory. The rows of the weights are those of the input gate, forget gate, new memory and output gate.
+    """Long short-term memory. The rows of the weights are those of the input gate, forget gate, cell candidate and output gate.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class LSTMCell(_GatedCell):
     prefix, params
         As for `Block`.
     activation, recurrent_activation : str, block or callable
-        Of the memory, and of the gates.
+        Of the cell state, and of the gates.
     """
 
     _gates = len(GATES["lstm"])
@@ -239,7 +239,7 @@ class LSTMCell(_GatedCell):
         return "lstm"
 
     def state_info(self, batch_size=0):
-        """The shapes of the hidden state and of the memory."""
+        """The shapes of the hidden state and of the cell state."""
         return super().state_info(batch_size) + super().state_info(batch_size)
 
     def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):

@@ -174,7 +174,7 @@ class RNN(_RNNLayer):
     layout : {'TNC', 'NTC'}
         The axes of inputs and outputs: time, batch, channels.
     dropout : float
-        The share of elements to drop between layers.
+        The fraction of elements to drop between layers.
     bidirectional : bool
         Run over the reversed sequence too; outputs stand side by side.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
@@ -217,7 +217,7 @@ class LSTM(_RNNLayer):
     layout : {'TNC', 'NTC'}
         The axes of inputs and outputs: time, batch, channels.
     dropout : float
-        The share of elements to drop between layers.
+        The fraction of elements to drop between layers.
     bidirectional : bool
         Run over the reversed sequence too; outputs stand side by side.
     input_size : int
@@ -228,7 +228,7 @@ class LSTM(_RNNLayer):
     h2r_weight_initializer : str or Initializer, optional
         Of the projection.
     state_clip_min, state_clip_max : float, optional
-        Limits of the memory.
+        Limits of the cell state.
     state_clip_nan : bool
         Whether those apply to nan too.
     dtype : str or numpy type
@@ -246,7 +246,7 @@ class LSTM(_RNNLayer):
                          h2r_weight_initializer, state_clip_min, state_clip_max, state_clip_nan, dtype, **kwargs)
 
     def state_info(self, batch_size=0):
-        """For the hidden state and the memory a dictionary with their ``shape``, ``__layout__`` and ``dtype``."""
+        """For the hidden state and the cell state a dictionary with their ``shape``, ``__layout__`` and ``dtype``."""
         return [self._state_info(batch_size, self._projection_size or self._hidden_size), self._state_info(batch_size, self._hidden_size)]
 
 
@@ -260,7 +260,7 @@ class GRU(_RNNLayer):
     layout : {'TNC', 'NTC'}
         The axes of inputs and outputs: time, batch, channels.
     dropout : float
-        The share of elements to drop between layers.
+        The fraction of elements to drop between layers.
     bidirectional : bool
         Run over the reversed sequence too; outputs stand side by side.
     input_size : int

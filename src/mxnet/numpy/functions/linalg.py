@@ -151,13 +151,13 @@ _matrix_function("eig", "Eigenvalues and eigenvectors, as columns, of matrices w
 
 @function("linalg")
 def eigvalsh(F, a, UPLO="L"):
-    """The eigenvalues in ascending order of symmetric matrices given by their lower or upper half."""
+    """The eigenvalues in ascending order of symmetric matrices given by their lower or upper triangle."""
     return F.call("_npi_eigvalsh", a, UPLO=UPLO)
 
 
 @function("linalg")
 def eigh(F, a, UPLO="L"):
-    """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half."""
+    """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices given by their lower or upper triangle."""
     return tuple(F.call("_npi_eigh", a, UPLO=UPLO))
 
 

@@ -34,7 +34,7 @@ def _saturation(image, factor):
 
 
 def _hue(image, turn):
-    """Turn the hue of an RGB image by `turn` of a full circle, by way of hue, lightness and saturation."""
+    """Rotate the hue of an RGB image by `turn` of a full circle, by way of hue, lightness and saturation."""
     if image.shape[-1] == 1:
         return image.clone()
     r, g, b = image.permute(2, 0, 1).float().contiguous().div_(255).unbind()
@@ -127,7 +127,7 @@ def random_saturation(data, *, min_factor: float, max_factor: float):
 
 @op("_image_random_hue", aliases=("_npx__image_random_hue",), same_shape=True, draws=True)
 def random_hue(data, *, min_factor: float, max_factor: float):
-    """Turn the hue of an image (H, W, C) by a random part of the circle in [`min_factor`, `max_factor`].
+    """Rotate the hue of an image (H, W, C) by a random part of the circle in [`min_factor`, `max_factor`].
 
     Raises
     ------

@@ -1,6 +1,6 @@
 // One direction of one LSTM layer (Hochreiter and Schmidhuber 1997), forward and backward, over sequences x (T, N, ...) in single precision.
 //
-// What comes from the input is one large product, made outside. Here is what goes from step to step: a product of the state, a few rows, with
+// The projection of the input is one large product, made outside. Here is the recurrence: a product of the state, a few rows, with
 // weights that are as large as the caches. Each thread keeps to its own units, so that all four gates of a unit meet in registers and
 // a step needs one barrier. Rows are few or many: few read the weights as they are, many read a packed copy that each tile of rows
 // finds in the L2 cache. Every other step goes through the weights backwards, and begins with those that the cache still has.
@@ -57,7 +57,7 @@ inline vec hyperbolic_tangent(vec x) {
 // -- forward ------------------------------------------------------------------------------------------------------------------
 
 struct Forward {
-  float* gates;          // (T, N, 4 H): what comes from the input; what the gates let pass, if that is kept
+  float* gates;          // (T, N, 4 H): the projected input; the activated gates, if these are kept
   const float* weights;  // (4 H, H)
   const float *h0, *c0;  // (N, H)
   float *out, *cells;    // (T, N, out_stride), (T, N, H) or (N, H) if not kept
@@ -287,7 +287,7 @@ struct Share {
 
 extern "C" {
 
-// `gates` holds what comes from the input, with the biases; with `keep` it then holds what the gates let pass, which the backward pass needs,
+// `gates` holds the projected input, with the biases; with `keep` it then holds the activated gates, which the backward pass needs,
 // as it does all cell states. The number of units is a multiple of 32.
 void forward(float* gates, const float* weights, const float* h0, const float* c0, float* out, float* cells, const int64_t* sizes, int threads) {
   const Forward f{gates, weights, h0, c0, out, cells, sizes[0], sizes[1], sizes[2], sizes[3], bool(sizes[4]), bool(sizes[5])};

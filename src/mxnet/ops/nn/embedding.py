@@ -20,6 +20,7 @@ def _lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Types = "f
 
     Example
     -------
+    >>> import mxnet as mx
     >>> table = mx.nd.array([[0, 1], [2, 3], [4, 5]])
     >>> mx.nd.Embedding(mx.nd.array([2, 0]), table, input_dim=3, output_dim=2).asnumpy()
     array([[4., 5.],
@@ -51,6 +52,7 @@ def _sparse_lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Typ
 
     Example
     -------
+    >>> import mxnet as mx
     >>> table = mx.nd.ones((1000, 2))
     >>> table.attach_grad(stype="row_sparse")
     >>> with mx.autograd.record():

@@ -392,7 +392,7 @@ def eigvals(A):
 
 @op("_npi_eigh", num_outputs=2)
 def eigh(A, *, UPLO: str = "L"):
-    """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices given by their lower or upper half.
+    """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices given by their lower or upper triangle.
 
     Raises
     ------
@@ -412,7 +412,7 @@ def eigh(A, *, UPLO: str = "L"):
 
 @op("_npi_eigvalsh")
 def eigvalsh(A, *, UPLO: str = "L"):
-    """The eigenvalues in ascending order of symmetric matrices given by their lower or upper half.
+    """The eigenvalues in ascending order of symmetric matrices given by their lower or upper triangle.
 
     Raises
     ------

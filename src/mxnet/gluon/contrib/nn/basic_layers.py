@@ -61,7 +61,7 @@ class HybridConcurrent(HybridSequential):
 
 
 class Identity(HybridBlock):
-    """Hands on its input, such as beside other branches of `HybridConcurrent`.
+    """Returns its input unchanged, such as beside other branches of `HybridConcurrent`.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ running_variance_initializer, prefix, params
 
 
 class _PixelShuffle(HybridBlock):
-    """Moves groups of channels into space: (N, C·f₁·…·fₙ, D₁, …, Dₙ) becomes (N, C, D₁·f₁, …, Dₙ·fₙ).
+    """Pixel shuffle: moves groups of channels into space, (N, C·f₁·…·fₙ, D₁, …, Dₙ) becomes (N, C, D₁·f₁, …, Dₙ·fₙ).
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class _PixelShuffle(HybridBlock):
 
 
 class PixelShuffle1D(_PixelShuffle):
-    """Moves groups of channels into space: (N, C·f, W) becomes (N, C, W·f).
+    """Pixel shuffle: moves groups of channels into space, (N, C·f, W) becomes (N, C, W·f).
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class PixelShuffle1D(_PixelShuffle):
 
 
 class PixelShuffle2D(_PixelShuffle):
-    """Moves groups of channels into space: (N, C·f₁·f₂, H, W) becomes (N, C, H·f₁, W·f₂).
+    """Pixel shuffle: moves groups of channels into space, (N, C·f₁·f₂, H, W) becomes (N, C, H·f₁, W·f₂).
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class PixelShuffle2D(_PixelShuffle):
 
 
 class PixelShuffle3D(_PixelShuffle):
-    """Moves groups of channels into space: (N, C·f₁·f₂·f₃, D, H, W) becomes (N, C, D·f₁, H·f₂, W·f₃).
+    """Pixel shuffle: moves groups of channels into space, (N, C·f₁·f₂·f₃, D, H, W) becomes (N, C, D·f₁, H·f₂, W·f₃).
 
     Parameters
     ----------

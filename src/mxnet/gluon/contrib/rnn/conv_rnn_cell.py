@@ -84,7 +84,7 @@ class _ConvLSTMCell(_BaseConvRNNCell):
         return "conv_lstm"
 
     def state_info(self, batch_size=0):
-        """The shapes of the hidden state and of the memory."""
+        """The shapes of the hidden state and of the cell state."""
         return super().state_info(batch_size) + super().state_info(batch_size)
 
     def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):

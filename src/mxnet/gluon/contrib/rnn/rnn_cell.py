@@ -14,7 +14,7 @@ class VariationalDropoutCell(ModifierCell):
     ----------
     base_cell : RecurrentCell
     drop_inputs, drop_states, drop_outputs : float
-        The shares of elements to drop; of the states, in the first one only.
+        The fractions of elements to drop; of the states, in the first one only.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class VariationalDropoutCell(ModifierCell):
         """Run the cell over a sequence; see `RecurrentCell.unroll`."""
         if self.drop_states:
             return super().unroll(length, inputs, begin_state, layout, merge_outputs, valid_length=valid_length)
-        # Without states to drop, inputs and outputs are dropped all at once, with one fate along the axis of time.
+        # Without states to drop, inputs and outputs are dropped all at once, with one mask for all steps.
         self.reset()
         inputs, axis, F, batch_size = _format_sequence(length, inputs, layout, True)
         states = _get_begin_state(self, F, begin_state, inputs, batch_size)
@@ -116,7 +116,7 @@ class LSTMPCell(HybridRecurrentCell):
         return f"{type(self).__name__}({size or None} -> {rows} -> {self.h2r_weight.shape[0]})"
 
     def state_info(self, batch_size=0):
-        """The shapes of the projected hidden state and of the memory."""
+        """The shapes of the projected hidden state and of the cell state."""
         return [{"shape": (batch_size, size), "__layout__": "NC"} for size in (self._projection_size, self._hidden_size)]
 
     def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, h2r_weight, i2h_bias, h2h_bias):

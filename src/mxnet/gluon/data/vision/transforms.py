@@ -133,7 +133,7 @@ def _need_float32(x):
 
 
 class Rotate(Block):
-    """Turn an image (C, H, W) or a batch of them; the size stays.
+    """Rotate an image (C, H, W) or a batch of them; the size stays.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class Rotate(Block):
 
 
 class RandomRotation(Block):
-    """Turn an image (C, H, W) by a random angle; the size stays.
+    """Rotate an image (C, H, W) by a random angle; the size stays.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class RandomResizedCrop(Block):
     size : int or tuple
         Width and height of the result.
     scale : tuple of float
-        Smallest and largest share of the image's area.
+        Smallest and largest fraction of the image's area.
     ratio : tuple of float
         Smallest and largest ratio of the part's width to its height.
     interpolation : int
@@ -339,7 +339,7 @@ class _RandomImageOperator(HybridBlock):
 
 
 class RandomFlipLeftRight(_RandomImageOperator):
-    """Flip every second image, at random, left to right."""
+    """Flip an image left to right with probability 1/2."""
 
     _operator = "random_flip_left_right"
 
@@ -348,7 +348,7 @@ class RandomFlipLeftRight(_RandomImageOperator):
 
 
 class RandomFlipTopBottom(_RandomImageOperator):
-    """Flip every second image, at random, top to bottom."""
+    """Flip an image top to bottom with probability 1/2."""
 
     _operator = "random_flip_top_bottom"
 
@@ -406,7 +406,7 @@ class RandomSaturation(_RandomImageOperator):
 
 
 class RandomHue(_RandomImageOperator):
-    """Turn the hue by a random factor.
+    """Rotate the hue by a random factor.
 
     Parameters
     ----------
@@ -436,7 +436,7 @@ class RandomColorJitter(_RandomImageOperator):
 
 
 class RandomLighting(_RandomImageOperator):
-    """Add noise along the main colours of natural images, as AlexNet was trained with.
+    """Add noise along the principal components of colour, as AlexNet was trained with.
 
     Parameters
     ----------
