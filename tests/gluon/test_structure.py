@@ -53,7 +53,7 @@ def test_the_file_names_each_block_by_class_and_number(net, tmp_path):
     save_structure(net, str(path))
     saved = json.loads(path.read_text())
     assert list(saved) == ["net0"] and saved["net0"]["orig_name"] == "n" and saved["net0"]["hybridized"] is False
-    assert saved["net0"]["children"] == {"n_dense0": "dense1", "n_dense1": "dense2", "n_dense2": "dense3"}
+    assert saved["net0"]["children"] == {"n_dense0": "a", "n_dense1": "b", "n_dense2": "c"}
     assert saved["net0"]["dense2"]["orig_name"] == "n_dense1"
 
 
