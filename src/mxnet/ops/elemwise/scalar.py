@@ -94,8 +94,8 @@ _scalar(torch.mul, "The gradient that `_contrib_gradientmultiplier` passes on fo
         "_contrib_backward_gradientmultiplier", amp=None).no_gradient = True
 _scalar(_divide, "x / scalar.", "_div_scalar", "_DivScalar", arithmetic="divide")
 _scalar(_divided_by, "scalar / x.", "_rdiv_scalar", "_RDivScalar", amp="float32")
-_scalar(_modulo, "The rest of x / scalar, with the sign of the scalar; 0 for a scalar of 0.", "_mod_scalar", "_ModScalar")
-_scalar(_rest_by, "The rest of scalar / x, with the sign of x; 0 where x is 0.", "_rmod_scalar", "_RModScalar")
+_scalar(_modulo, "The remainder of x / scalar, with the sign of the scalar; 0 for a scalar of 0.", "_mod_scalar", "_ModScalar")
+_scalar(_rest_by, "The remainder of scalar / x, with the sign of x; 0 where x is 0.", "_rmod_scalar", "_RModScalar")
 _scalar(_power, "x to the power of scalar.", "_power_scalar", "_PowerScalar", amp="float32")
 _scalar(_power_of, "scalar to the power of x.", "_rpower_scalar", "_RPowerScalar", amp="float32")
 _scalar(torch.clamp_min, "max(x, scalar). The gradient of a tie goes to x.", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")

@@ -71,7 +71,7 @@ _math("square", torch.square, "x squared.", "[-3, 0.5] -> [9. , 0.25]", method=T
 _math("sqrt", torch.sqrt, "The square root; nan below 0.", "[4, 9] -> [2., 3.]", method=True, amp=("inputs", "inputs"))
 _math("rsqrt", torch.rsqrt, "1 / sqrt(x).", "[4, 16] -> [0.5 , 0.25]", method=True, amp="float32")
 _math("reciprocal", torch.reciprocal, "1 / x.", "[2, -4] -> [ 0.5 , -0.25]", (), method=True, amp="float32")
-_cbrt_op = _math("cbrt", _cbrt, "The cubic root.", "[8, -27] -> [ 2., -3.]", method=True)
+_cbrt_op = _math("cbrt", _cbrt, "The cube root.", "[8, -27] -> [ 2., -3.]", method=True)
 _rcbrt_op = _math("rcbrt", lambda data: _cbrt(data).reciprocal(), "1 / cbrt(x).", "[8, -1] -> [ 0.5, -1. ]", (), method=True, amp="float32")
 
 _math("exp", torch.exp, "e to the power of x.", "[0, 1] -> [1. , 2.718...]", method=True, amp="float32")

@@ -219,10 +219,10 @@ def _power(a, b):
     return _legacy_power(a, b)
 
 
-_binary("add", torch.add, "The sum; of booleans the disjunction.",
+_binary("add", torch.add, "The sum; of booleans the logical OR.",
         "[[1], [2]] and [10, 20] -> [[11., 21.], [12., 22.]]", integers_mix=True, arithmetic="add")
 _binary("subtract", _subtract, "The difference.", "[[1], [2]] and [10, 20] -> [[ -9., -19.], [ -8., -18.]]")
-_binary("multiply", torch.mul, "The product; of booleans the conjunction.", "[[1], [2]] and [10, 20] -> [[10., 20.], [20., 40.]]", integers_mix=True)
+_binary("multiply", torch.mul, "The product; of booleans the logical AND.", "[[1], [2]] and [10, 20] -> [[10., 20.], [20., 40.]]", integers_mix=True)
 _binary("mod", _modulo, "The remainder of the division, with the sign of the divisor; 0 for a divisor of 0.",
         "[7, -7, 7] and [3, 3, 0] -> [1., 2., 0.]")
 _binary("power", _power, "The first array to the power of the second.", "[2, 3] and [[1], [2]] -> [[2., 3.], [4., 9.]]", integers_mix=True)
@@ -285,9 +285,9 @@ def _lcm(a, b):
 
 
 _integer_pair("lcm", _lcm, "The least common multiple.", "[60, 30]")
-_integer_pair("bitwise_and", torch.bitwise_and, "The conjunction of the bits.", "[8, 2]")
-_integer_pair("bitwise_or", torch.bitwise_or, "The disjunction of the bits.", "[14, 14]")
-_integer_pair("bitwise_xor", torch.bitwise_xor, "The bits in which the arrays differ.", "[ 6, 12]")
+_integer_pair("bitwise_and", torch.bitwise_and, "The bitwise AND.", "[8, 2]")
+_integer_pair("bitwise_or", torch.bitwise_or, "The bitwise OR.", "[14, 14]")
+_integer_pair("bitwise_xor", torch.bitwise_xor, "The bitwise XOR.", "[ 6, 12]")
 
 
 def _comparison(name, function, doc, result):

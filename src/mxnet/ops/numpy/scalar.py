@@ -32,8 +32,8 @@ _as_legacy("add", "_plus_scalar", "x + scalar.")
 _as_legacy("subtract", "_minus_scalar", "x - scalar.")
 _as_legacy("rsubtract", "_rminus_scalar", "scalar - x.")
 _as_legacy("multiply", "_mul_scalar", "x * scalar.", arithmetic="multiply")
-_as_legacy("mod", "_mod_scalar", "The rest of x / scalar, with the sign of the scalar; 0 for a scalar of 0.")
-_as_legacy("rmod", "_rmod_scalar", "The rest of scalar / x, with the sign of x; 0 where x is 0.")
+_as_legacy("mod", "_mod_scalar", "The remainder of x / scalar, with the sign of the scalar; 0 for a scalar of 0.")
+_as_legacy("rmod", "_rmod_scalar", "The remainder of scalar / x, with the sign of x; 0 where x is 0.")
 _as_legacy("power", "_power_scalar", "x to the power of scalar.")
 _as_legacy("rpower", "_rpower_scalar", "scalar to the power of x.")
 
@@ -97,8 +97,8 @@ def _integer(name, function, doc):
 
 
 _integer("lcm", torch.lcm, "The least common multiple of x and scalar.")
-_integer("bitwise_and", torch.bitwise_and, "The conjunction of the bits of x and scalar.")
-_integer("bitwise_or", torch.bitwise_or, "The disjunction of the bits of x and scalar.")
+_integer("bitwise_and", torch.bitwise_and, "The bitwise AND of x and scalar.")
+_integer("bitwise_or", torch.bitwise_or, "The bitwise OR of x and scalar.")
 _integer("bitwise_xor", torch.bitwise_xor, "The bits in which x and scalar differ.")
 
 

@@ -14,7 +14,7 @@ from ..shapes import known, unify
 
 @op("tile", aliases=("_npi_tile",), method=True)
 def tile(data, *, reps: Shape):
-    """Lay `data` side by side ``reps[i]`` times along axis `i`; missing leading axes count as 1.
+    """Repeat `data` as a whole ``reps[i]`` times along axis `i`; missing leading axes count as 1.
 
     Raises
     ------
