@@ -109,8 +109,8 @@ def test_invalid_ranges():
 
 
 @pytest.mark.parametrize("label, message", [
-    ([2, 5, 1, .1, .2, .3, .4, .5], "Label shape .8,. inconsistent with header width 2 and annotation width 5, of image filename: 0.png"),
-    ([2, 5, 1], "Label shape is invalid"),
+    ([2, 5, 1, .1, .2, .3, .4, .5], "image filename: 0.png: a detection label of 8 numbers does not fit its own header width 2 and object width 5"),
+    ([2, 5, 1], "image filename: 0.png: a detection label needs a header of 2 numbers and objects of 5 or more, received 3 numbers"),
     ([2, 5, 1, .5, .5, .3, .4], "Encounter sample with no valid label: image filename: 0.png"),
 ])
 def test_labels_of_another_form(folder, label, message):

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from mxnet.base import MXNetError
-from mxnet.io.augment import DefaultAugmenter, interpolation, shift_hls, shorter_side
-
-RNG = random.Random(0)
+from mxnet.io.augment import DefaultAugmenter, shift_hls
 
 
 @pytest.fixture
@@ -17,16 +15,6 @@ def image():
 
 def augment(image, seed=0, data_shape=(3, 4, 5), **parameters):
     return DefaultAugmenter(data_shape, **parameters)(image, random.Random(seed))
-
-
-def test_interpolation():
-    assert [interpolation(m, (4, 4), (8, 8), RNG) for m in (0, 1, 4, 9)] == [0, 1, 4, 2]
-    assert interpolation(9, (4, 4), (2, 2), RNG) == 3 and interpolation(9, (4, 4), (2, 8), RNG) == 1
-    assert {interpolation(10, (4, 4), (2, 2), RNG) for _ in range(99)} == {0, 1, 2, 3, 4}
-
-
-def test_shorter_side():
-    assert shorter_side((10, 20, 3), 5) == (5, 10) and shorter_side((21, 10), 5) == (10, 5)
 
 
 def test_nothing_asked_for(image):

@@ -104,8 +104,8 @@ def test_unreadable_images_and_bad_lines_are_reported_and_left_out(tmp_path, roo
     captured = capsys.readouterr()
     assert "notes.txt: it is no image that OpenCV can read" in captured.err
     assert "none.png: there is no such file" in captured.err
-    assert "x.lst, line 3: a list needs at least number, label and path" in captured.err
-    assert "x.lst, line 4: could not convert string to float" in captured.err
+    assert "x.lst, line 3: expected a number, labels and a path, separated by tabs; found 'nonsense'" in captured.err
+    assert "x.lst, line 4: expected a number, labels and a path" in captured.err
     assert "Packed 2 images, left out 2 that could not be read" in captured.out
     assert "100%" in captured.err
 

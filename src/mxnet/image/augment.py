@@ -8,18 +8,14 @@ import torch
 
 from ..base import MXNetError
 from ..ndarray import NDArray, array
+from ..ops.image.constants import EIGENVALUES, EIGENVECTORS, FROM_YIQ, LUMA, MEAN, STD, TO_YIQ
 from .image import center_crop, check_per_channel, color_normalize, like, random_crop, random_size_crop, resize_short, resize_to
 
 __all__ = ["Augmenter", "BrightnessJitterAug", "CastAug", "CenterCropAug", "ColorJitterAug", "ColorNormalizeAug", "ContrastJitterAug",
            "CreateAugmenter", "ForceResizeAug", "HorizontalFlipAug", "HueJitterAug", "LightingAug", "RandomCropAug", "RandomGrayAug",
            "RandomOrderAug", "RandomSizedCropAug", "ResizeAug", "SaturationJitterAug", "SequentialAug"]
 
-# The usual statistics of ImageNet: mean and deviation of red, green and blue, principal components of colour.
-MEAN = (123.68, 116.28, 103.53)
-STD = (58.395, 57.12, 57.375)
-EIGENVALUES = np.array([55.46, 4.794, 1.148])
-EIGENVECTORS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]])
-_LUMA = torch.tensor([0.299, 0.587, 0.114])
+_LUMA = torch.tensor(LUMA)
 
 
 def _plain(value):
@@ -29,8 +25,8 @@ def _plain(value):
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-class Augmenter:
-    """The base of augmenters.
+class Described:
+    """What can say, as JSON text, how it was made.
 
     Parameters
     ----------
@@ -44,6 +40,16 @@ class Augmenter:
     def dumps(self):
         """Name and parameters as JSON text."""
         return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+
+class Augmenter(Described):
+    """The base of augmenters.
+
+    Parameters
+    ----------
+    **kwargs
+        What `dumps` shows.
+    """
 
     def __call__(self, src):
         """The changed image; `src` itself may be changed."""
@@ -214,9 +220,6 @@ class SaturationJitterAug(Augmenter):
 class HueJitterAug(Augmenter):
     """Rotate the hue by a random angle of up to `hue` half turns, approximately: in the YIQ colour space."""
 
-    _TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
-    _FROM_YIQ = np.array([[1.0, 0.956, 0.621], [1.0, -0.272, -0.647], [1.0, -1.107, 1.705]])
-
     def __init__(self, hue):
         super().__init__(hue=hue)
         self.hue = hue
@@ -224,7 +227,7 @@ class HueJitterAug(Augmenter):
     def __call__(self, src):
         angle = random.uniform(-self.hue, self.hue) * np.pi
         turn = np.array([[1.0, 0.0, 0.0], [0.0, np.cos(angle), -np.sin(angle)], [0.0, np.sin(angle), np.cos(angle)]])
-        matrix = (self._FROM_YIQ @ turn @ self._TO_YIQ).T
+        matrix = (np.array(FROM_YIQ) @ turn @ np.array(TO_YIQ)).T
         return like(src, src._data @ torch.from_numpy(np.ascontiguousarray(matrix)).to(src._data))
 
 
@@ -293,7 +296,7 @@ def colour_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gra
     if hue:
         augmenters.append(HueJitterAug(hue))
     if pca_noise > 0:
-        augmenters.append(LightingAug(pca_noise, EIGENVALUES, EIGENVECTORS))
+        augmenters.append(LightingAug(pca_noise, np.array(EIGENVALUES), np.array(EIGENVECTORS)))
     if rand_gray > 0:
         augmenters.append(RandomGrayAug(rand_gray))
     mean, std = check_per_channel("mean", mean, MEAN), check_per_channel("std", std, STD)

@@ -3,7 +3,6 @@
 The objects of an image are an array (objects, 5 or more): class, left, top, right, bottom, each side as a fraction of the image's,
 and whatever else a program keeps there.
 """
-import json
 import logging
 import math
 import random
@@ -14,8 +13,10 @@ import torch
 
 from ..base import MXNetError, numeric_types
 from ..io.base import DataDesc
+from ..io.boxes import areas, areas_within, have_extent, split_label
 from ..ndarray import NDArray
-from .augment import MEAN, STD, Augmenter, CastAug, ForceResizeAug, ResizeAug, _plain, colour_augmenters
+from ..ops.image.constants import MEAN, STD
+from .augment import Augmenter, CastAug, Described, ForceResizeAug, ResizeAug, colour_augmenters
 from .image import check_per_channel, copyMakeBorder, fixed_crop, like
 from .image_iter import ImageIter
 
@@ -23,14 +24,6 @@ __all__ = ["CreateDetAugmenter", "CreateMultiRandCropAugmenter", "DetAugmenter",
            "DetRandomPadAug", "DetRandomSelectAug", "ImageDetIter"]
 
 _ISOLATED = 16  # OpenCV's border that is filled with a constant and knows nothing of pixels around
-
-
-def _areas(boxes):
-    return np.maximum(0, boxes[:, 2] - boxes[:, 0]) * np.maximum(0, boxes[:, 3] - boxes[:, 1])
-
-
-def _has_extent(objects):
-    return (objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])
 
 
 def _range(name, value):
@@ -42,7 +35,7 @@ def _range(name, value):
     return value
 
 
-class DetAugmenter:
+class DetAugmenter(Described):
     """The base of augmenters for detection.
 
     Parameters
@@ -50,13 +43,6 @@ class DetAugmenter:
     **kwargs
         What `dumps` shows.
     """
-
-    def __init__(self, **kwargs):
-        self._kwargs = {name: _plain(value) for name, value in kwargs.items()}
-
-    def dumps(self):
-        """Name and parameters as JSON text."""
-        return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __call__(self, src, label):
         """The changed image and its objects; both may be changed in place."""
@@ -217,10 +203,8 @@ class DetRandomCropAug(_Reframing):
         return (x, y, w, h, objects) if len(objects) else None
 
     def _shows_enough(self, boxes, window, pixels):
-        areas = _areas(boxes)
-        visible = areas * pixels > 2
-        inside = np.concatenate([np.maximum(boxes[visible, :2], window[:2]), np.minimum(boxes[visible, 2:], window[2:])], axis=1)
-        shares = _areas(inside) / areas[visible]
+        visible = boxes[areas(boxes) * pixels > 2]
+        shares = areas_within(visible, window) / areas(visible)
         shares = shares[shares > 0]
         return shares.size > 0 and shares.min() > self.min_object_covered
 
@@ -230,8 +214,8 @@ class DetRandomCropAug(_Reframing):
         out[:, 1:5] = np.clip((out[:, 1:5] - np.tile(window[:2], 2)) / np.tile(size, 2), 0, 1)
         # Boxes without an area divide by 0; they are dropped for that.
         with np.errstate(divide="ignore", invalid="ignore"):
-            left = _areas(out[:, 1:5]) * size.prod() / _areas(label[:, 1:5])
-        return out[_has_extent(out) & (left > self.min_eject_coverage)]
+            left = areas(out[:, 1:5]) * size.prod() / areas(label[:, 1:5])
+        return out[have_extent(out) & (left > self.min_eject_coverage)]
 
 
 class DetRandomPadAug(_Reframing):
@@ -411,13 +395,10 @@ class ImageDetIter(ImageIter):
             If it has another form, or no valid object.
         """
         raw = np.asarray(label.asnumpy() if isinstance(label, NDArray) else label, np.float32).ravel()
-        if raw.size < 7:
-            raise MXNetError(f"Label shape is invalid: {raw.shape}, of image {self._sample}; an object needs a header of 2 numbers and 5 more")
-        header, width = int(raw[0]), int(raw[1])
-        if header < 2 or width < 5 or (raw.size - header) % width:
-            raise MXNetError(f"Label shape {raw.shape} inconsistent with header width {header} and annotation width {width}, of image {self._sample}")
-        objects = raw[header:].reshape(-1, width)
-        objects = objects[_has_extent(objects)]
+        try:
+            _, objects = split_label(raw)
+        except MXNetError as error:
+            raise MXNetError(f"image {self._sample}: {error}") from None
         if not len(objects):
             raise MXNetError(f"Encounter sample with no valid label: image {self._sample}")
         return objects
@@ -425,7 +406,7 @@ class ImageDetIter(ImageIter):
     def _check_valid_label(self, label):
         if label.ndim != 2 or label.shape[1] < 5:
             raise MXNetError(f"Label with shape (1+, 5+) required, {label.shape} received.")
-        if not (_has_extent(label) & (label[:, 0] >= 0)).any():
+        if not (have_extent(label) & (label[:, 0] >= 0)).any():
             raise MXNetError("Invalid label occurs.")
 
     def _new_batch(self):

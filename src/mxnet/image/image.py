@@ -13,6 +13,7 @@ import torch
 from ..base import MXNetError, numeric_types
 from ..ndarray import BilinearSampler as _bilinear_sampler
 from ..ndarray import NDArray, _internal, array, from_torch
+from ..ops.image.geometry import interpolation, shorter_side
 from ..util import is_np_array
 
 __all__ = ["center_crop", "color_normalize", "copyMakeBorder", "fixed_crop", "imdecode", "imread", "imresize", "imrotate", "random_crop",
@@ -143,33 +144,9 @@ def scale_down(src_size, size):
     return int(width), int(height)
 
 
-def interp_method(interp, sizes=()):
-    """OpenCV's number for an `interp` of MXNet.
-
-    Parameters
-    ----------
-    interp : int
-        0 to 4 as in `imresize`; 9 chooses: cubic to enlarge, area to shrink, else linear; 10 chooses at random.
-    sizes : tuple of int, optional
-        (old height, old width, new height, new width).
-    """
-    if interp == 9:
-        if not sizes:
-            return 2
-        old_height, old_width, height, width = sizes
-        if height > old_height and width > old_width:
-            return 2
-        return 3 if height < old_height and width < old_width else 1
-    if interp == 10:
-        return random.randint(0, 4)
-    if interp not in (0, 1, 2, 3, 4):
-        raise ValueError(f"Unknown interp method {interp}: expected 0 to 4, 9 or 10")
-    return interp
-
-
 def resize_to(src, width, height, interp):
     """`imresize` with MXNet's methods 9 and 10 too."""
-    return imresize(src, width, height, interp=interp_method(interp, (*src.shape[:2], height, width)))
+    return imresize(src, width, height, interp=interpolation(interp, src.shape[:2], (height, width)))
 
 
 def resize_short(src, size, interp=2):
@@ -182,10 +159,8 @@ def resize_short(src, size, interp=2):
     interp : int
         0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 by the sizes, 10 random.
     """
-    height, width = src.shape[:2]
-    if height > width:
-        return resize_to(src, size, size * height // width, interp)
-    return resize_to(src, size * width // height, size, interp)
+    height, width = shorter_side(*src.shape[:2], size)
+    return resize_to(src, width, height, interp)
 
 
 def fixed_crop(src, x0, y0, w, h, size=None, interp=2):
@@ -193,7 +168,7 @@ def fixed_crop(src, x0, y0, w, h, size=None, interp=2):
     out = src[y0:y0 + h, x0:x0 + w]
     if size is None or (w, h) == tuple(size):
         return out
-    return imresize(out, *size, interp=interp_method(interp, (h, w, size[1], size[0])))
+    return imresize(out, *size, interp=interpolation(interp, (h, w), size[::-1]))
 
 
 def random_crop(src, size, interp=2):

@@ -9,6 +9,7 @@ import torch
 from ..base import MXNetError, numeric_types
 from ..context import cpu
 from ..io.base import DataBatch, DataDesc, DataIter
+from ..io.image_list import read_image_list
 from ..ndarray import NDArray, array
 from ..recordio import MXIndexedRecordIO, MXRecordIO, open_stream, unpack
 from ..util import is_np_array
@@ -21,23 +22,8 @@ _LABEL_TYPES = ("int32", "float32", "int64", "float64")
 _HANDLINGS = ("pad", "discard", "roll_over")
 
 
-def read_image_list(path, dtype):
-    """{number: (labels, path)} out of a list file, in its order."""
-    entries = {}
-    with open_stream(path, "rb") as stream:
-        for number, line in enumerate(stream, 1):
-            fields = line.decode("utf-8", "surrogateescape").strip().split("\t")
-            if fields == [""]:
-                continue
-            try:
-                entries[int(fields[0])] = np.array([float(field) for field in fields[1:-1]], dtype), fields[-1]
-            except ValueError:
-                raise MXNetError(f"{path}, line {number}: expected a number, labels and a path, separated by tabs, found {line[:80]!r}") from None
-    return entries
-
-
 def _listed(imglist, dtype):
-    """The same out of a Python list of ``[label, ..., path]``; the keys count from '1'."""
+    """{number: (labels, path)} out of a Python list of ``[label, ..., path]``; the keys count from '1'."""
     entries = {}
     for number, (*labels, path) in enumerate(imglist, 1):
         if len(labels) == 1 and not isinstance(labels[0], numeric_types):
@@ -118,7 +104,7 @@ class ImageIter(DataIter):
         self.imgrec, self.imgidx = self._open_records(path_imgrec, path_imgidx)
         if path_imglist:
             logging.info("%s: loading image list %s...", name, path_imglist)
-            self.imglist = read_image_list(path_imglist, dtype)
+            self.imglist = {number: (np.array(labels, dtype), path) for number, labels, path in read_image_list(path_imglist)}
         else:
             self.imglist = _listed(imglist, dtype) if isinstance(imglist, list) else None
         self.path_root = path_root

@@ -9,33 +9,19 @@ from typing import Optional
 
 import numpy as np
 
+from ..ops.image.constants import EIGENVALUES, EIGENVECTORS
+from ..ops.image.geometry import interpolation, shorter_side
 from .native import require
 
-# Principal components of the colours of ImageNet, each column times its standard deviation; rows are red, green, blue.
-_PCA = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]], np.float32) * np.array(
-    [55.46, 4.794, 1.148], np.float32)
+# Each principal component, a column, times its deviation; rows are red, green, blue.
+_PCA = np.array(EIGENVECTORS, np.float32) * np.array(EIGENVALUES, np.float32)
 _NO_LIMIT = 1e10
-
-
-def interpolation(method, old, new, rng):
-    """OpenCV's number for MXNet's `inter_method`: 9 chooses by the sizes (height, width), 10 at random."""
-    if method == 9:
-        if new[0] > old[0] and new[1] > old[1]:
-            return 2
-        return 3 if new[0] < old[0] and new[1] < old[1] else 1
-    return rng.randrange(5) if method == 10 else method
 
 
 def resize_image(image, height, width, method, rng):
     """`image` resized by MXNet's `inter_method`."""
     import cv2
     return cv2.resize(image, (width, height), interpolation=interpolation(method, image.shape[:2], (height, width), rng))
-
-
-def shorter_side(shape, size):
-    """(height, width) after the shorter side became `size`."""
-    height, width = shape[:2]
-    return (size * height // width, size) if height > width else (size, size * width // height)
 
 
 def shift_hls(image, hue, lightness, saturation):
@@ -133,7 +119,7 @@ class DefaultAugmenter:
         """`image`, augmented, with the height and width of `data_shape`."""
         import cv2
         if self.resize != -1:
-            image = resize_image(image, *shorter_side(image.shape, self.resize), self.inter_method, rng)
+            image = resize_image(image, *shorter_side(*image.shape[:2], self.resize), self.inter_method, rng)
         if self._affine:
             image = self._transform(image, rng)
         if self.pad > 0:

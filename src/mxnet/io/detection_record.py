@@ -7,10 +7,12 @@ import numpy as np
 import torch
 
 from ..base import MXNetError
+from ..ops.image.geometry import shorter_side
 from ..ops.schema import Floats, Shape
-from ..recordio import open_stream, unpack
-from .augment import resize_image, shift_hls, shorter_side
-from .image_record import Decoder, ImageBatches, Normalizer, load_mean_image, usable_threads
+from ..recordio import unpack
+from .augment import resize_image, shift_hls
+from .boxes import areas, areas_within, split_label
+from .image_record import Decoder, ImageBatches, Normalizer, load_mean_image, read_labels, usable_threads
 from .native import Dtype, LoaderContext, native_iterator, require
 from .record_source import SequentialRecords
 
@@ -18,28 +20,6 @@ __all__ = ["ImageDetRecordIter"]
 
 # A smaller enlargement than this is not worth padding for.
 _LEAST_PAD = 1.05
-
-
-def split_label(raw):
-    """Header and valid objects of a label ``header width, object width, ..., objects``.
-
-    An object is class, left, top, right, bottom (as fractions of the image's sides), and what else its width has room for.
-
-    Raises
-    ------
-    MXNetError
-        If the label has another form.
-    """
-    require(raw.size >= 7, f"a detection label needs a header of 2 numbers and objects of 5 or more, received {raw.size} numbers")
-    header, width = int(raw[0]), int(raw[1])
-    require(header >= 2 and width >= 5 and header <= raw.size and (raw.size - header) % width == 0,
-            f"a detection label of {raw.size} numbers does not fit its own header width {header} and object width {width}")
-    objects = raw[header:].reshape(-1, width)
-    return raw[:header], objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])]
-
-
-def _areas(boxes):
-    return np.maximum(0, boxes[:, 2] - boxes[:, 0]) * np.maximum(0, boxes[:, 3] - boxes[:, 1])
 
 
 def _project(objects, window):
@@ -76,11 +56,10 @@ class Cropper:
     def accepts(self, window, boxes):
         """Whether some box meets all the constraints."""
         left, top, right, bottom = window
-        common = _areas(np.concatenate([np.maximum(boxes[:, :2], (left, top)), np.minimum(boxes[:, 2:], (right, bottom))], axis=1))
-        area, areas = (right - left) * (bottom - top), _areas(boxes)
+        common, area, own = areas_within(boxes, window), (right - left) * (bottom - top), areas(boxes)
         good = np.ones(len(boxes), bool)
-        for (least, most), value in ((self.overlap, common / (area + areas - common)), (self.sample_coverage, common / area),
-                                     (self.object_coverage, common / areas)):
+        for (least, most), value in ((self.overlap, common / (area + own - common)), (self.sample_coverage, common / area),
+                                     (self.object_coverage, common / own)):
             if least > 0 or most < 1:
                 good &= (value >= least) & (value <= most)
         return good.any()
@@ -112,7 +91,7 @@ class DetectionAugmenter:
     def __call__(self, image, objects, rng):
         import cv2
         if self.resize != -1:
-            image = resize_image(image, *shorter_side(image.shape, self.resize), self.inter_method, rng)
+            image = resize_image(image, *shorter_side(*image.shape[:2], self.resize), self.inter_method, rng)
         if any(prob > 0 for prob in self.hls_probs) or self.random_contrast_prob > 0:
             image = self._change_colours(image, rng)
         if self.rand_mirror_prob > 0 and rng.random() < self.rand_mirror_prob:
@@ -171,8 +150,7 @@ class DetectionAugmenter:
             x, y = (boxes[:, 0] + boxes[:, 2]) / 2, (boxes[:, 1] + boxes[:, 3]) / 2
             inside = (left <= x) & (x < right) & (top <= y) & (y < bottom)
         else:
-            common = np.concatenate([np.maximum(boxes[:, :2], (left, top)), np.minimum(boxes[:, 2:], (right, bottom))], axis=1)
-            inside = _areas(common) / _areas(boxes) > self.emit_overlap_thresh
+            inside = areas_within(boxes, window) / areas(boxes) > self.emit_overlap_thresh
         return _project(objects[inside], window) if inside.any() else None
 
     def _fit(self, image, rng):
@@ -220,25 +198,6 @@ class DetectionBatches(ImageBatches):
             label[i, 4:4 + raw.size] = raw
         except (MXNetError, cv2.error) as error:
             raise MXNetError(f"{place}: {getattr(error, 'err', None) or error}") from error
-
-
-def _listed_labels(path, width):
-    """Labels by image number out of a list file with `width` labels in each line, or any number of them if it is not above 0."""
-    labels = {}
-    with open_stream(path, "rb") as stream:
-        for number, line in enumerate(stream, 1):
-            fields = line.split()
-            if not fields:
-                continue
-            try:
-                values = fields[1:-1] if width <= 0 else fields[1:width + 1]
-                if not values or len(values) < width:
-                    raise ValueError
-                labels[int(fields[0])] = np.array([float(value) for value in values], np.float32)
-            except ValueError:
-                raise MXNetError(f"{path}, line {number}: Bad ImageList format: expected a number, labels and a path, "
-                                 f"found {line[:80].decode('utf-8', 'replace').strip()!r}") from None
-    return labels
 
 
 def _widest_label(source, label_width):
@@ -345,7 +304,7 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
                                                          f"{batch_size} and {preprocess_threads}")
     require(inter_method in (0, 1, 2, 3, 4, 9, 10), f"invalid inter_method: valid value 0,1,2,3,4,9,10, received {inter_method}")
     source = SequentialRecords(path_imgrec, part_index, num_parts, shuffle, seed, shuffle_chunk_size, shuffle_chunk_seed)
-    labels = _listed_labels(path_imglist, label_width) if path_imglist else None
+    labels = read_labels(path_imglist, label_width if label_width > 0 else None) if path_imglist else None
     widest = max(map(len, labels.values()), default=0) if labels is not None else _widest_label(source, label_width)
     require(label_pad_width <= 0 or widest <= label_pad_width,
             f"ImageDetRecordIter: label_pad_width: {label_pad_width} smaller than estimated width: {widest}")

@@ -13,9 +13,11 @@ import numpy as np
 import torch
 
 from ..base import MXNetError
+from ..ops.image.geometry import shorter_side
 from ..ops.schema import Shape
-from ..recordio import open_stream, unpack
-from .augment import DefaultAugmenter, shorter_side
+from ..recordio import unpack
+from .augment import DefaultAugmenter
+from .image_list import read_image_list
 from .native import BatchSource, Dtype, LoaderContext, native_iterator, require
 from .record_source import IndexedRecords, SequentialRecords
 
@@ -25,22 +27,9 @@ _TORCH = {"float32": torch.float32, "uint8": torch.uint8, "int8": torch.int8}
 
 
 
-def read_labels(path, label_width):
-    """Labels by image number out of a list file: ``number label ... path``."""
-    labels = {}
-    with open_stream(path, "rb") as stream:
-        for number, line in enumerate(stream, 1):
-            fields = line.split()
-            if not fields:
-                continue
-            try:
-                if len(fields) < label_width + 1:
-                    raise ValueError
-                labels[int(fields[0])] = np.array([float(field) for field in fields[1:label_width + 1]], np.float32)
-            except ValueError:
-                raise MXNetError(f"{path}, line {number}: Bad ImageList format: expected a number, {label_width} label(s) and a path, "
-                                 f"found {line[:80].decode('utf-8', 'replace').strip()!r}") from None
-    return labels
+def read_labels(path: str, label_width: Optional[int]) -> dict[int, np.ndarray]:
+    """Labels by image number out of a list file; see `read_image_list`."""
+    return {number: np.array(labels, np.float32) for number, labels, _ in read_image_list(path, label_width)}
 
 
 class Decoder:
@@ -80,7 +69,7 @@ class Decoder:
             height, width = simplejpeg.decode_jpeg_header(buffer, strict=False)[:2]
             if min(height, width) < 2 * self.scaled_to:
                 return None
-            height, width = shorter_side((height, width), self.scaled_to)
+            height, width = shorter_side(height, width, self.scaled_to)
             image = simplejpeg.decode_jpeg(buffer, "BGR" if self.channels == 3 else "GRAY", min_height=height, min_width=width, min_factor=1,
                                            strict=False)
         except ValueError:

@@ -12,7 +12,9 @@ import random
 import sys
 
 from ..base import MXNetError
-from ..files import atomic_write, read_text
+from ..files import atomic_write
+from ..io.image_list import read_image_list
+from ..ops.image.geometry import shorter_side
 from ..recordio import IRHeader, encode_record, pack, pack_img
 
 # How many images may wait for being written, for each encoding thread.
@@ -75,21 +77,6 @@ def make_lists(args):
         write_list(f"{base}_train.lst", chunk[test:test + train])
 
 
-def read_list(path, report=print):
-    """The entries of a list file, as (number, path, labels); lines of another form are reported and left out."""
-    for line_number, line in enumerate(read_text(path).split("\n"), 1):
-        if not line.strip():
-            continue
-        fields = [field.strip() for field in line.strip().split("\t")]
-        if len(fields) < 3:
-            report(f"{path}, line {line_number}: a list needs at least number, label and path, separated by tabs; found {line!r}")
-            continue
-        try:
-            yield int(fields[0]), fields[-1], [float(label) for label in fields[1:-1]]
-        except ValueError as error:
-            report(f"{path}, line {line_number}: {error}")
-
-
 def transform(image, center_crop, resize):
     """Cut the middle square out of an image and bring its shorter side to `resize` pixels (0 leaves it)."""
     import cv2
@@ -100,8 +87,7 @@ def transform(image, center_crop, resize):
         image = image[top:top + side, left:left + side]
         height = width = side
     if resize:
-        size = (resize, height * resize // width) if height > width else (width * resize // height, resize)
-        image = cv2.resize(image, size)
+        image = cv2.resize(image, shorter_side(height, width, resize)[::-1])
     return image
 
 
@@ -114,7 +100,7 @@ def encode_image(args, entry):
         If the image cannot be read or encoded; the text names the file.
     """
     import cv2
-    number, name, labels = entry
+    number, labels, name = entry
     path = os.path.join(args.root, name)
     header = IRHeader(0, labels if len(labels) > 1 and args.pack_label else labels[0], number, 0)
     try:
@@ -169,7 +155,7 @@ def make_record(args, list_path):
         tqdm.write(message, file=sys.stderr)
 
     base = os.path.splitext(list_path)[0]
-    entries = list(read_list(list_path, report))
+    entries = list(read_image_list(list_path, report=report))
     packed = left_out = offset = 0
     with (atomic_write(f"{base}.rec") as rec, atomic_write(f"{base}.idx") as idx,
           tqdm(total=len(entries), unit="image", desc=os.path.basename(base), file=sys.stderr) as progress):

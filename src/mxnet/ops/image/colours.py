@@ -6,8 +6,10 @@ from ..random_state import generator
 from ..registry import op
 from ..schema import Floats
 from ._common import require_colours, uniform
+from .constants import EIGENVALUES, EIGENVECTORS, LUMA
 
-_LUMA = (0.299, 0.587, 0.114)
+# Each component scaled by its deviation; a row for each channel.
+_PCA = tuple(tuple(value * v for value, v in zip(EIGENVALUES, row)) for row in EIGENVECTORS)
 
 
 def _saturate(values, dtype):
@@ -21,7 +23,7 @@ def _brightness(image, factor):
 
 def _contrast(image, factor):
     pixels = image.float()
-    gray = pixels * pixels.new_tensor(_LUMA) * 3 if image.shape[-1] > 1 else pixels
+    gray = pixels * pixels.new_tensor(LUMA) * 3 if image.shape[-1] > 1 else pixels
     return _saturate(pixels * factor + (1 - factor) * gray.mean(), image.dtype)
 
 
@@ -30,7 +32,7 @@ def _saturation(image, factor):
         return image.clone()
     pixels = image.float()
     # MXNet 1.9.1 (image_random-inl.h) keeps only the blue part of the gray value; models were trained with that.
-    return _saturate(pixels * factor + (1 - factor) * _LUMA[2] * pixels[..., 2:], image.dtype)
+    return _saturate(pixels * factor + (1 - factor) * LUMA[2] * pixels[..., 2:], image.dtype)
 
 
 def _hue(image, turn):
@@ -166,12 +168,6 @@ def random_color_jitter(data, *, brightness: float, contrast: float, saturation:
         if most > 0:
             out = change(out, uniform(data, center - most, center + most))
     return out
-
-
-# The principal components of the colours of ImageNet, each scaled by its eigenvalue.
-_PCA = ((55.46 * -0.5675, 4.794 * 0.7192, 1.148 * 0.4009),
-        (55.46 * -0.5808, 4.794 * -0.0045, 1.148 * -0.8140),
-        (55.46 * -0.5836, 4.794 * -0.6948, 1.148 * 0.4203))
 
 
 def _lighting(image, alpha):

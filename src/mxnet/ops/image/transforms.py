@@ -9,6 +9,7 @@ from ..registry import op
 from ..schema import Floats, Shape
 from ..shapes import unify
 from ._common import require_colours, uniform
+from .geometry import shorter_side
 from .opencv import cv2_resize
 
 
@@ -90,7 +91,7 @@ def _resized_size(height, width, size, keep_ratio):
         return size[1], size[0]
     if not keep_ratio:
         return size[0], size[0]
-    return (height * size[0] // width, size[0]) if height > width else (size[0], width * size[0] // height)
+    return shorter_side(height, width, size[0])
 
 
 @op("_image_resize", aliases=("_npx__image_resize",))

@@ -10,6 +10,7 @@ import numpy as np
 
 from .... import base, image, recordio
 from ....base import MXNetError
+from ....io.image_list import read_image_list
 from ....util import is_np_array
 from ...utils import _get_repo_file_url, check_sha1, download
 from .. import dataset
@@ -360,15 +361,13 @@ class ImageListDataset(_ImageFiles):
         super().__init__(flag)
         root = os.path.expanduser(root)
         if isinstance(imglist, str):
-            path = os.path.join(root, imglist)
-            with open(path) as f:
-                lines = [(f"{path}, line {i}", line.rstrip("\n").split("\t")[1:]) for i, line in enumerate(f, start=1) if line.strip()]
+            entries = ((*labels, path) for _, labels, path in read_image_list(os.path.join(root, imglist), unlabelled=True))
         else:
-            lines = [(f"imglist[{i}]", line) for i, line in enumerate(imglist or [])]
-        for where, line in lines:
+            entries = imglist or []
+        for i, line in enumerate(entries):
             try:
                 *labels, path = line
                 label = np.array(labels, dtype=np.float32).reshape(-1)
                 self.items.append((os.path.join(root, path), label[0] if len(label) == 1 else label))
             except (TypeError, ValueError):
-                raise MXNetError(f"ImageListDataset: {where} must be labels, all of them numbers, and a path; received {line!r}") from None
+                raise MXNetError(f"ImageListDataset: imglist[{i}] must be labels, all of them numbers, and a path; received {line!r}") from None
