@@ -1,9 +1,13 @@
+import warnings
+
 import numpy as np
 import pytest
 
 import mxnet as mx
 from mxnet import nd
 from mxnet.gluon import nn
+from mxnet.test_utils import assert_almost_equal
+from optimizer_checks import START, make, run
 from residual import numbers
 
 
@@ -29,3 +33,75 @@ def test_large_weights_take_the_fused_step(monkeypatch):
     from mxnet.optimizer import steps
     monkeypatch.setattr(steps, "_SINGLE_PASS", 0)
     test_optimizers_follow_the_order_in_memory("sgd")
+
+
+@pytest.mark.parametrize("name, kwargs", [("sgd", {"momentum": 0.9}), ("sgd", {}), ("lars", {"momentum": 0.9}), ("lamb", {})])
+@pytest.mark.parametrize("multi_precision", [False, True])
+def test_several_weights_at_once_are_updated_as_one_by_one(name, kwargs, multi_precision):
+    rng = np.random.RandomState(0)
+    names = dict(enumerate(["a_weight", "b_bias", "c_weight"]))
+    dtype = "float16" if multi_precision else "float32"
+    start = [rng.randn(*s) for s in ((4, 5), (3,), (2, 2))]
+    weights = []
+    for together in (False, True):
+        updater = make(name, wd=0.1, param_idx2name=names, multi_precision=multi_precision, **kwargs)
+        rng.seed(1)
+        ws = [mx.nd.array(w, dtype=dtype) for w in start]
+        for _ in range(3):
+            gs = [mx.nd.array(rng.randn(*w.shape), dtype=dtype) for w in ws]
+            if together:
+                updater([0, 1, 2], gs, ws)
+            else:
+                for i in range(3):
+                    updater(i, gs[i], ws[i])
+        weights.append(ws)
+    for one, other in zip(*weights):
+        assert_almost_equal(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("clip", [None, 0.3])
+def test_one_pass_over_a_large_weight_does_the_same(clip):
+    rng = np.random.RandomState(0)
+    size = 1 << 19  # from where on SGD with momentum takes one pass
+    w, g = rng.randn(size).astype("float32"), rng.randn(size).astype("float32")
+    weight, updater = mx.nd.array(w), make("sgd", momentum=0.9, wd=0.1, rescale_grad=0.5, clip_gradient=clip)
+    mom = np.zeros_like(w)
+    for _ in range(2):
+        updater(0, mx.nd.array(g), weight)
+        scaled = 0.5 * g if clip is None else np.clip(0.5 * g, -clip, clip)
+        mom = 0.9 * mom - 0.1 * (scaled + 0.1 * w)
+        w = w + mom
+    np.testing.assert_allclose(weight.asnumpy(), w, rtol=1e-4, atol=1e-6)
+
+
+def test_gradients_are_left_alone():
+    for name in ("sgd", "adam", "adadelta", "nag", "rmsprop", "adamax", "nadam", "dcasgd"):
+        grad = mx.nd.array([1.0, 2.0])
+        make(name, rescale_grad=0.5, wd=0.1)(0, grad, mx.nd.ones((2,)))
+        assert grad.asnumpy().tolist() == [1.0, 2.0], name
+
+
+def test_only_arrays_are_updated():
+    with pytest.raises(mx.MXNetError, match="`grad` is ndarray"):
+        mx.optimizer.SGD().update(0, mx.nd.ones((2,)), np.ones(2), None)
+
+
+def test_weights_being_trained_are_written_in_place():
+    weight = mx.nd.ones((2,))
+    weight.attach_grad()
+    with mx.autograd.record():
+        loss = (weight * weight).sum()
+    loss.backward()
+    tensor = weight.as_torch()
+    make("sgd", momentum=0.9)(0, weight.grad, weight)
+    np.testing.assert_allclose(tensor.detach().numpy(), [0.8, 0.8], rtol=1e-6)
+    with mx.autograd.record():
+        (weight * weight).sum().backward()
+    np.testing.assert_allclose(weight.grad.asnumpy(), [1.6, 1.6], rtol=1e-6)
+
+
+def test_no_optimizer_warns_about_numbers():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in ("adam", "nag", "ftml", "signum"):
+            run(make(name), mx.nd.array(START))

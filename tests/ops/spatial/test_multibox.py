@@ -1,0 +1,36 @@
+"""Errors and shapes; values and gradients are compared in test_arrays_against_oracle.py."""
+import pytest
+
+import mxnet as mx
+from mxnet import MXNetError
+
+
+def zeros(*shape):
+    return mx.nd.zeros(shape)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: mx.nd.contrib.MultiBoxPrior(zeros(1, 1, 2, 2), steps=(1, -1)), "must specify both step_y and step_x"),
+    (lambda: mx.nd.contrib.MultiBoxTarget(zeros(1, 3, 4), zeros(1, 2, 5), zeros(1, 2, 4)), "number of anchors mismatch: 3 anchors"),
+    (lambda: mx.nd.contrib.MultiBoxDetection(zeros(1, 2, 3), zeros(1, 8), zeros(1, 3, 4)), "number of anchors mismatch"),
+    (lambda: mx.nd.contrib.MultiBoxPrior(zeros(1, 1, 2, 2), offsets=(2, 0)), r"`offsets` must be 2 numbers from 0 to 1, received \(2.0, 0.0\)"),
+    (lambda: mx.nd.contrib.MultiBoxTarget(zeros(1, 3, 4), zeros(1, 2, 5), zeros(1, 2, 3), negative_mining_ratio=1, negative_mining_thresh=0),
+     "`negative_mining_thresh` must be above 0"),
+    (lambda: mx.nd.contrib.MultiBoxDetection(zeros(1, 2, 3), zeros(1, 12), zeros(1, 3, 4), variances=(1,)),
+     r"`variances` must have 4 numbers, received \(1.0,\)"),
+])
+def test_errors(call, message):
+    with pytest.raises(MXNetError, match=message):
+        call()
+
+
+def test_hard_negatives_that_do_not_exist():
+    anchors = mx.nd.array([[[0, 0, 1, 1], [0, 0, 0.9, 1], [0, 0, 1, 0.9]]])
+    with pytest.raises(MXNetError, match="only 0 anchors overlap .* asks for 2"):
+        mx.nd.contrib.MultiBoxTarget(anchors, mx.nd.array([[[0, 0, 0, 1, 1]]]), zeros(1, 2, 3), overlap_threshold=0.95,
+                                       negative_mining_ratio=3)
+
+
+def test_names_of_outputs():
+    x = mx.sym.var("x")
+    assert mx.sym.contrib.MultiBoxTarget(x, x, x, name="t").list_outputs() == ["t_loc_target", "t_loc_mask", "t_cls_target"]
