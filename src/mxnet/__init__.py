@@ -39,6 +39,7 @@ from . import attribute, autograd, base, context, name, ndarray, operator, rando
 from . import ndarray as nd  # noqa: E402
 from . import random as rnd  # noqa: E402
 from . import symbol as sym  # noqa: E402
+from . import attached as _attached  # noqa: E402,F401  (registers methods whose work is done above arrays and Symbols)
 from .attribute import AttrScope  # noqa: E402
 from .util import (is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape)  # noqa: E402
 

@@ -6,28 +6,10 @@ import time
 
 import torch
 
+from . import symbol
 from .base import MXNetError
-from .ndarray import NDArray, dispatch
-from .ndarray.dispatch import Recorded, TapeNode, entry_of, mode
-
-
-class _Scope:
-    """Sets recording and training for a ``with`` block; None leaves one as it is."""
-
-    def __init__(self, recording, training):
-        self._recording, self._training = recording, training
-        self._outer = []
-
-    def __enter__(self):
-        self._outer.append((mode.recording, mode.training))
-        if self._recording is not None:
-            mode.recording = self._recording
-        if self._training is not None:
-            mode.training = self._training
-        return self
-
-    def __exit__(self, *exc):
-        mode.recording, mode.training = self._outer.pop()
+from .ndarray import NDArray, dispatch, sparse
+from .ndarray.dispatch import Recorded, Scope, TapeNode, entry_of, mode
 
 
 def record(train_mode=True):
@@ -44,22 +26,22 @@ def record(train_mode=True):
     >>> x.grad.asnumpy()
     array([2., 4.], dtype=float32)
     """
-    return _Scope(True, train_mode)
+    return Scope(True, train_mode)
 
 
 def pause(train_mode=False):
     """A ``with`` block inside of `record` whose operators are not recorded."""
-    return _Scope(False, train_mode)
+    return Scope(False, train_mode)
 
 
 def train_mode():
     """A ``with`` block in which operators such as Dropout behave as in training; recording stays as it is."""
-    return _Scope(None, True)
+    return Scope(None, True)
 
 
 def predict_mode():
     """A ``with`` block in which operators such as Dropout behave as in prediction; recording stays as it is."""
-    return _Scope(None, False)
+    return Scope(None, False)
 
 
 def is_recording():
@@ -279,8 +261,7 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
 
 def _stored_by_rows(gradient, variable):
     """A gradient of which torch has only some rows, as a row_sparse array."""
-    from .ndarray.sparse import zeros
-    result = zeros("row_sparse", variable.shape, ctx=variable._ctx, dtype=variable.dtype)
+    result = sparse.zeros("row_sparse", variable.shape, ctx=variable._ctx, dtype=variable.dtype)
     result._take_dense(gradient.detach())
     return result
 
@@ -304,7 +285,6 @@ def get_symbol(x):
     MXNetError
         If `x` was not recorded, or a step is no operator (indexing, `Function`).
     """
-    from . import symbol
     if x._autograd is None or x._autograd.node is None:
         raise MXNetError("get_symbol: the array was not computed inside autograd.record()")
     variables, done = {}, {}

@@ -23,9 +23,6 @@ _NUMPY = {"np": "numpy", "numpy": "numpy", "npx": "numpy_extension", "numpy_exte
 
 
 def __getattr__(name):
-    if name == "CachedOp":  # stands on gluon, which is not imported before it is used
-        from ..gluon.cached_op import CachedOp
-        return CachedOp
     if name in _NUMPY:
         import importlib
         globals()[name] = importlib.import_module(f"{__name__}.{_NUMPY[name]}")
@@ -40,10 +37,6 @@ def _namespace(name, prefix, doc, underscored=False):
     return module
 
 
-def _lookup_in_op(name):
-    return __getattr__(name) if name == "CachedOp" else _lookup_operator(name)
-
-
 def _imdecode(mean=None, index=0, x0=0, y0=0, x1=0, y1=0, c=3, size=0, str_img=b"", out=None):
     """`imdecode` by the arguments of MXNet's function of that name: the first `size` bytes of `str_img` are the file."""
     if size > len(str_img):
@@ -53,7 +46,6 @@ def _imdecode(mean=None, index=0, x0=0, y0=0, x1=0, y1=0, c=3, size=0, str_img=b
 
 _internal = _namespace("_internal", "", "Operators under their internal names.", underscored=True)
 op = _namespace("op", "", "All public operators.")
-_lookup_operator, op.__getattr__ = op.__getattr__, _lookup_in_op
 _functions.replace("_imdecode", _imdecode)
 linalg = _namespace("linalg", "_linalg_", "Linear algebra.")
 image = _namespace("image", "_image_", "Operators on images.")

@@ -12,6 +12,7 @@ from ..ndarray.creation import array as array
 from ..ndarray.creation import concatenate as concatenate
 from . import contrib as contrib
 from . import creation as creation
+from . import dense as dense
 from . import dispatch as dispatch
 from ..ndarray.creation import empty as empty
 from ..ndarray.creation import eye as eye

@@ -1,8 +1,11 @@
 """``mx.nd.contrib``: operators outside MXNet's stability promise, and loops and branches over arrays."""
 import math
 
+import torch
+
 from ..base import MXNetError
 from ..context import current_context
+from ..ops.registry import get
 from .creation import full
 from .functions import namespace_lookup as _namespace_lookup
 from .functions import operator_function as _operator_function
@@ -17,26 +20,31 @@ def __getattr__(name):
     return _lookup(name)
 
 
+def _differentiated(op, out_grads, inputs, attrs):
+    """The gradients of an operator's inputs, arrays: zeros where none flows."""
+    leaves = [a._data.detach() for a in inputs]
+    wanted = [t.requires_grad_() for t in leaves if t.is_floating_point()]
+    with torch.enable_grad():
+        results = op.fn(*leaves, **op.parse(attrs))
+    results = (results,) if isinstance(results, torch.Tensor) else results
+    found = iter(torch.autograd.grad(results, wanted, [g._data for g in out_grads], allow_unused=True))
+    gradients = [next(found) if t.requires_grad else None for t in leaves]
+    return [NDArray._new(torch.zeros_like(t) if g is None else g, a._ctx) for g, t, a in zip(gradients, leaves, inputs)]
+
+
 def _gradient_function(name, outputs=1):
     def backward(*data, out=None, name=None, **kwargs):
-        from .. import autograd
         if len(data) <= outputs or not all(isinstance(a, NDArray) for a in data):
             raise MXNetError(f"{backward.__name__} takes NDArrays: {outputs} for the gradients of the outputs, then the inputs; "
                              f"received {len(data)} arguments")
-        inputs = [a.detach() for a in data[outputs:]]
-        for a in inputs:
-            a.attach_grad()
-        with autograd.record():
-            results = forward(*inputs, **kwargs)
-        autograd.backward(results, list(data[:outputs]) if outputs > 1 else data[0])
-        gradients = [a.grad for a in inputs]
+        gradients = _differentiated(forward, data[:outputs], data[outputs:], kwargs)
         if out is None:
             return gradients
         for o, g in zip(out if isinstance(out, (list, tuple)) else [out], gradients):
             g.copyto(o)
         return out
 
-    forward = _operator_function(f"_contrib_{name}")
+    forward = get(f"_contrib_{name}")
     backward.__name__ = backward.__qualname__ = f"backward_{name}"
     backward.__doc__ = f"The gradients of `{name}`'s inputs: takes those of its outputs, then its inputs, and its attributes by name."
     return backward

@@ -4,27 +4,12 @@ import torch
 
 from ..base import MXNetError
 from ..context import current_context, intern_context
-from ..ops import creation as ops
 from ..ops import dtypes
 from ..ops.registry import get
-from . import dispatch, indexing
+from . import indexing, sparse
+from .dense import dense_array, filled, place, sizes
 from .dispatch import invoke
-from .ndarray import NDArray, context_of, from_torch
-
-
-def _place(ctx):
-    ctx = intern_context(ctx) if ctx is not None else current_context()
-    return ctx, ctx.torch_device
-
-
-def _sizes(shape):
-    from .. import util
-    shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(s) for s in shape)
-    least = 0 if util.is_np_shape() else 1
-    if any(s < least for s in shape) or not shape and least:
-        raise MXNetError(f"shape {shape} is not complete: every size must be at least {least}"
-                         + ("" if util.is_np_shape() else "; sizes of 0 and arrays without axes need mx.np_shape()"))
-    return shape
+from .ndarray import NDArray, _index_tensor, context_of, from_torch
 
 
 def array(source_array, ctx=None, dtype=None):
@@ -50,53 +35,22 @@ def array(source_array, ctx=None, dtype=None):
     np.int32(6)
     """
     if not isinstance(source_array, (NDArray, np.ndarray, torch.Tensor)) and hasattr(source_array, "tocsr"):
-        from . import sparse
         return sparse.array(source_array, ctx=ctx, dtype=dtype)
-    context, device = _place(ctx)
-    if isinstance(source_array, NDArray):
-        if source_array._is_sparse:
-            from . import sparse
-            return sparse.array(source_array, ctx=ctx, dtype=dtype)
-        target = dtypes.to_torch(dtype) if dtype is not None else source_array._data.dtype
-        return NDArray._new(source_array._raw().to(device, target, copy=True).contiguous(), context)
-    try:
-        target = dtypes.to_torch("float32" if dtype is None else dtype)
-        if isinstance(source_array, torch.Tensor):
-            return NDArray._new(source_array.detach().to(device, target, copy=True).contiguous(), context)
-        if not isinstance(source_array, np.ndarray):
-            source_array = _from_sequence(source_array)
-        if source_array.dtype == dtypes.BFLOAT16_BITS:
-            t = torch.from_numpy(np.ascontiguousarray(source_array).view(np.uint16)).view(torch.bfloat16)
-        else:
-            source_array = np.ascontiguousarray(source_array) if source_array.ndim else source_array.reshape(())
-            # Torch warns of read-only memory, although all that follows is a copy.
-            t = torch.from_numpy(source_array if source_array.flags.writeable else source_array.copy())
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"source_array must be array like object of numbers and dtype a type that arrays hold: {error}") from None
-    return NDArray._new(t.to(device, target, copy=True).contiguous(), context)
-
-
-def _from_sequence(source):
-    """A numpy array out of nested sequences, which may hold NDArrays."""
-    if isinstance(source, (list, tuple)) and source and isinstance(source[0], NDArray):
-        source = [s.asnumpy() if isinstance(s, NDArray) else s for s in source]
-    values = np.asarray(source)
-    if values.dtype == object:
-        raise TypeError(f"entries of {type(source).__name__} have different lengths or are not numbers")
-    return values if values.dtype != np.longdouble else values.astype(np.float64)
+    if isinstance(source_array, NDArray) and source_array._is_sparse:
+        return sparse.array(source_array, ctx=ctx, dtype=dtype)
+    return dense_array(source_array, ctx, dtype)
 
 
 def zeros(shape, ctx=None, dtype=None, stype=None, **kwargs):
     """A new array of zeros; see `full` for the parameters. `stype` may be ``'csr'`` or ``'row_sparse'``."""
     if stype not in (None, "default"):
-        from . import sparse
         return sparse.zeros(stype, shape, ctx=ctx, dtype=dtype, **kwargs)
-    return _filled(shape, 0, ctx, dtype, kwargs)
+    return filled(shape, 0, ctx, dtype, kwargs)
 
 
 def ones(shape, ctx=None, dtype=None, **kwargs):
     """A new array of ones; see `full` for the parameters."""
-    return _filled(shape, 1, ctx, dtype, kwargs)
+    return filled(shape, 1, ctx, dtype, kwargs)
 
 
 def full(shape, val, ctx=None, dtype=np.float32, out=None):
@@ -112,34 +66,15 @@ def full(shape, val, ctx=None, dtype=np.float32, out=None):
     out : NDArray, optional
         Receives the values.
     """
-    return _filled(shape, val, ctx, dtype, {"out": out})
-
-
-def _filled(shape, value, ctx, dtype, kwargs):
-    out = kwargs.pop("out", None)
-    kwargs.pop("name", None)
-    unknown = [k for k in kwargs if not (k.startswith("__") and k.endswith("__"))]  # annotations, which Symbols keep, mean nothing here
-    if unknown:
-        raise TypeError(f"got unexpected arguments {sorted(unknown)}")
-    context, device = _place(ctx)
-    if dispatch.observer is not None:  # the profiler shows the operator that a graph would call
-        op = {0: ops.zeros, 1: ops.ones}.get(value, ops.full)
-        attrs = {"shape": _sizes(shape), "dtype": dtypes.to_torch(dtype), "ctx": str(context)}
-        return invoke(op, (), {**attrs, "value": value} if "value" in op.attributes else attrs, out=out)
-    result = NDArray._new(torch.full(_sizes(shape), value, dtype=dtypes.to_torch(dtype), device=device), context)
-    if out is None:
-        return result
-    out[:] = result
-    return out
+    return filled(shape, val, ctx, dtype, {"out": out})
 
 
 def empty(shape, ctx=None, dtype=None, stype=None):
     """A new array whose values are whatever memory held."""
     if stype not in (None, "default"):
-        from . import sparse
         return sparse.empty(stype, shape, ctx=ctx, dtype=dtype)
-    context, device = _place(ctx)
-    return NDArray._new(torch.empty(_sizes(shape), dtype=dtypes.to_torch(dtype), device=device), context)
+    context, device = place(ctx)
+    return NDArray._new(torch.empty(sizes(shape), dtype=dtypes.to_torch(dtype), device=device), context)
 
 
 def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dtype=np.float32):
@@ -156,7 +91,7 @@ def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dty
 
 def linspace(start, stop, num, endpoint=True, ctx=None, dtype=np.float32):
     """`num` evenly spaced numbers from `start` to `stop`, which is left out unless `endpoint`."""
-    context, device = _place(ctx)
+    context, device = place(ctx)
     steps = torch.arange(num, dtype=torch.float64, device=device) * ((stop - start) / max(num - 1 if endpoint else num, 1)) + start
     return NDArray._new(steps.to(dtypes.to_torch(dtype)), context)
 
@@ -282,8 +217,8 @@ def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mea
 
     `clip_rect` cuts out ``(x0, y0, x1, y1)``; `mean` is subtracted; with `out` of four axes, image number `index` is written.
     """
-    from ..image import imdecode as decode
-    image = decode(str_img, flag=1 if channels == 3 else 0)
+    content = str_img if isinstance(str_img, NDArray) else from_torch(torch.frombuffer(bytearray(str_img), dtype=torch.uint8))
+    image = invoke(get("_cvimdecode"), (content,), {"flag": 1 if channels == 3 else 0})
     x0, y0, x1, y1 = clip_rect
     if x1 > x0 and y1 > y0:
         image = image[y0:y1, x0:x1]
@@ -303,7 +238,6 @@ def get_indexing_dispatch_code(key):
     """0 for an index of integers and slices, 1 for one that holds arrays, -1 for one that is no index."""
     if indexing.is_basic(key):
         return 0
-    from .ndarray import _index_tensor
     try:
         for k in key if isinstance(key, tuple) else (key,):
             if not indexing.is_basic(k):

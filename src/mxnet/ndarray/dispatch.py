@@ -25,6 +25,27 @@ class Mode(threading.local):
 
 
 mode = Mode()
+
+
+class Scope:
+    """Sets recording and training for a ``with`` block; None leaves one as it is."""
+
+    def __init__(self, recording, training):
+        self._recording, self._training = recording, training
+        self._outer = []
+
+    def __enter__(self):
+        self._outer.append((mode.recording, mode.training))
+        if self._recording is not None:
+            mode.recording = self._recording
+        if self._training is not None:
+            mode.training = self._training
+        return self
+
+    def __exit__(self, *exc):
+        mode.recording, mode.training = self._outer.pop()
+
+
 graph_observer = None  # the same for the operators of graphs
 call_observer = None  # the same for calls that span several operators: call_observer(name, start ns, end ns)
 observer = None  # set by the profiler: observer(operator name, start ns, end ns, tensors, results)
@@ -109,7 +130,6 @@ def invoke(op, arrays, attrs, out=None, cls=None):
         if not isinstance(a, NDArray):
             _refuse_input(op, arrays)
         if a._is_sparse:
-            from .sparse.dispatch import invoke_sparse
             return invoke_sparse(op, arrays, attrs, out, cls)
         tensors.append(a._data)
         if ctx is not a._ctx:
@@ -248,6 +268,7 @@ def kind_of(arrays):
     return NDArray
 
 
+invoke_sparse = None  # `invoke` where an array is sparse, from the package for these
 numpy_array = None  # the class of mx.np, once that is imported
 
 

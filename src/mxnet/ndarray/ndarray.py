@@ -151,14 +151,6 @@ class NDArray:
     def __reduce__(self):
         return type(self), (None,), self.__getstate__()
 
-    def __getstate__(self):
-        from .serialization import dump_array
-        return {"handle": bytearray(dump_array(self))}
-
-    def __setstate__(self, state):
-        from .serialization import restore_array
-        restore_array(self, state["handle"])
-
     def __copy__(self):
         return self.copy()
 
@@ -279,23 +271,9 @@ class NDArray:
         """The same values in the same memory, detached from the recorded computation."""
         return type(self)._new(self._data.detach(), self._ctx)
 
-    def tostype(self, stype):
-        """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
-        if stype == "default":
-            return self
-        if stype == "csr" and self.ndim != 2:
-            raise ValueError(f"only an array of 2 axes can be stored as csr, received shape {self.shape}")
-        from .sparse import cast_storage
-        return cast_storage(self, stype)
-
     def as_nd_ndarray(self):
         """The array as ``mx.nd.NDArray``, sharing memory."""
         return self
-
-    def as_np_ndarray(self):
-        """The array as ``mx.np.ndarray``, sharing memory."""
-        from ..numpy import ndarray
-        return _share(self, ndarray)
 
     # -- values in -------------------------------------------------------------------------------------------------------
 
@@ -467,24 +445,6 @@ class NDArray:
 
     # -- autograd ----------------------------------------------------------------------------------------------------------
 
-    def attach_grad(self, grad_req="write", stype=None):
-        """Ask for the gradient of this array in every later backward pass.
-
-        The array becomes a variable, detached from what computed it.
-
-        Parameters
-        ----------
-        grad_req : {'write', 'add', 'null'}
-            Overwrite `grad` at each backward, add to it, or leave it alone.
-        stype : str, optional
-            How the gradient is stored; the array's own way by default.
-        """
-        from . import zeros
-        grad = zeros(self.shape, ctx=self._ctx, dtype=self._data.dtype, stype=stype or self.stype)
-        if type(grad) is not type(self) and type(grad) is NDArray and not self._is_sparse:
-            grad = type(self)._new(grad._data, grad._ctx)
-        self._mark(grad, grad_req)
-
     def _mark(self, grad, grad_req):
         if grad_req not in GRAD_REQS:
             raise KeyError(f"grad_req must be one of {GRAD_REQS}, received {grad_req!r}")
@@ -513,19 +473,6 @@ class NDArray:
     def _fresh_grad(self, value):
         if isinstance(self._autograd, Marked):
             self._autograd.fresh = bool(value)
-
-    def backward(self, out_grad=None, retain_graph=False, train_mode=True):
-        """Compute the gradients of everything marked that this array was computed from.
-
-        Parameters
-        ----------
-        out_grad : NDArray, optional
-            The gradient of this array itself; ones by default.
-        retain_graph : bool
-            Keep what was recorded, for another backward.
-        """
-        from .. import autograd
-        autograd.backward([self], [out_grad], retain_graph, train_mode)
 
     # -- arithmetic (the operators between two arrays are in arithmetic.py) -------------------------------------------------
 

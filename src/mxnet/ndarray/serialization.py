@@ -21,6 +21,7 @@ from .. import files, util
 from ..base import MXNetError
 from ..context import cpu
 from ..ops import dtypes
+from . import sparse
 from .ndarray import NDArray
 
 _LIST_MAGIC = 0x112
@@ -107,7 +108,6 @@ def _read_array(r, name):
     indices = [r.values(s, t, f"the indices of {what}") for t, s in aux]
     if stype == _DEFAULT:
         return NDArray._new(values, cpu())
-    from . import sparse
     cls = sparse.CSRNDArray if stype == _CSR else sparse.RowSparseNDArray
     try:
         array = cls._make(values, indices, shape, cpu())

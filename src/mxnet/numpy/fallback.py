@@ -6,8 +6,9 @@ import inspect
 
 import numpy as onp
 
-from .. import autograd
 from ..base import numeric_types
+from ..ndarray.dispatch import mode
+from .creation import array
 from .multiarray import ndarray
 
 _NAMES = """allclose alltrue apply_along_axis apply_over_axes argpartition argwhere array_equal array_equiv choose compress corrcoef correlate
@@ -37,10 +38,8 @@ def from_official(value, ctx):
     if isinstance(value, onp.ndarray):
         if value.dtype.kind not in "biuf":
             return value
-        from . import array
         return array(value, ctx=ctx)
     if isinstance(value, onp.bool_):
-        from . import array
         return array(value, dtype="bool", ctx=ctx)
     if isinstance(value, (list, tuple)):
         return _rebuilt(value, [from_official(v, ctx) for v in value])
@@ -63,7 +62,7 @@ def call_official(function, args, kwargs):
     ValueError
         While autograd records, or if the arrays are on several devices.
     """
-    if autograd.is_recording():
+    if mode.recording:
         raise ValueError(f"{getattr(function, '__name__', function)} is computed by NumPy, which autograd can't record; call it outside of "
                          "autograd.record()")
     given = (list(args), list(kwargs.values()))

@@ -9,7 +9,7 @@ from ..base import numeric_types
 from ..context import current_context
 from ..ndarray import NDArray
 from ..ndarray.dispatch import invoke
-from ..ops import numpy as _register  # noqa: F401
+from ..ops import numpy as _register  # noqa: F401  (registers them)
 from ..ops.registry import OPERATORS, get
 from .multiarray import ndarray
 

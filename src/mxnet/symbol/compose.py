@@ -6,6 +6,7 @@ from ..base import MXNetError
 from ..ops.schema import to_string
 from .node import Node
 from .serialization import HIDDEN_KEYS
+from .symbol import Symbol
 
 
 def create(op, inputs, attrs, given_name=None, hint=None, user_attrs=None):
@@ -23,7 +24,6 @@ def create(op, inputs, attrs, given_name=None, hint=None, user_attrs=None):
     user_attrs : dict, optional
         Annotations.
     """
-    from .symbol import Symbol
     strings = {}
     for k, v in attrs.items():
         if v is not None or (k in op.attributes and op.attributes[k].optional):
@@ -107,7 +107,6 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
         If a further keyword is not of the form ``__name__``.
     """
     from ..ops import dtypes
-    from .symbol import Symbol
     if not isinstance(name, str):
         raise TypeError("Expect a string for variable `name`")
     attrs = dict(attribute.current().get(attr) or {})
@@ -141,7 +140,6 @@ def group(symbols, create_fn=None):
     TypeError
         If `symbols` is empty or holds anything else.
     """
-    from .symbol import Symbol
     symbols = list(symbols) if symbols is not None else []
     if not symbols or any(not isinstance(s, Symbol) for s in symbols):
         raise TypeError("Expected a list of symbols as input")

@@ -328,124 +328,15 @@ class Symbol:
                 lines += ["Attrs:"] + [f"\t{k}={v}" for k, v in sorted(node.attrs.items())]
         return "\n".join(lines) + "\n"
 
-    # -- running -----------------------------------------------------------------------------------------------------------
-
-    def bind(self, ctx, args, args_grad=None, grad_req="write", aux_states=None, group2ctx=None, shared_exec=None):
-        """An `Executor` over arrays that the caller provides.
-
-        Parameters
-        ----------
-        ctx : Context
-        args : list or dict of str to NDArray
-            All arguments.
-        args_grad : list or dict of str to NDArray, optional
-            Receive gradients; those left out are not computed.
-        grad_req : str, list or dict
-            ``'write'``, ``'add'`` or ``'null'``.
-        aux_states : list or dict of str to NDArray, optional
-        group2ctx : dict of str to Context, optional
-            Where the nodes annotated with ``ctx_group`` run.
-        shared_exec : Executor, optional
-            One whose memory may be reused; results of the two then must not be needed at once.
-        """
-        from ..binding import bind
-        return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
-
-    def simple_bind(self, ctx, grad_req="write", type_dict=None, stype_dict=None, group2ctx=None, shared_arg_names=None,
-                    shared_exec=None, shared_buffer=None, **kwargs):
-        """An `Executor` with new arrays for everything, their shapes inferred from those given.
-
-        Parameters
-        ----------
-        ctx : Context
-        grad_req : str, list or dict
-            ``'write'``, ``'add'`` or ``'null'``.
-        type_dict : dict of str to type, optional
-            Element types of arguments; float32 where nothing else follows.
-        stype_dict : dict of str to str, optional
-            Storage types of arguments.
-        group2ctx : dict of str to Context, optional
-        shared_arg_names : list of str, optional
-            Arguments to take over from `shared_exec`.
-        shared_exec : Executor, optional
-        shared_buffer : dict of str to NDArray, optional
-            Arrays to use where they are large enough; new ones are added to it.
-        **kwargs : tuple of int
-            The shapes of arguments.
-        """
-        from ..binding import simple_bind
-        return simple_bind(self, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec, shared_buffer, kwargs)
-
-    def eval(self, ctx=None, **kwargs):
-        """Run once with the given arguments; returns the list of outputs."""
-        from ..context import current_context
-        return self.bind(ctx or current_context(), kwargs).forward()
-
-    def get_backend_symbol(self, backend):
-        """The graph as a backend for inference would divide it. See `optimize_for`."""
-        from ..graph import partition
-        return partition(self, backend)
-
-    def optimize_for(self, backend, args=None, aux=None, ctx=None, shape_dict=None, type_dict=None, stype_dict=None, skip_infer=False, **kwargs):
-        """The graph prepared for a backend, such as ``'native'``.
-
-        Parameters
-        ----------
-        backend : str
-            A registered backend.
-        args, aux : list or dict of NDArray, optional
-            Parameters, for backends that compute with them ahead.
-        **kwargs
-            Options of the backend.
-
-        Raises
-        ------
-        MXNetError
-            If there is no such backend.
-        """
-        from ..graph import optimize
-        return optimize(self, backend, args=args, aux=aux, ctx=ctx, shape_dict=shape_dict, type_dict=type_dict, stype_dict=stype_dict,
-                        skip_infer=skip_infer, **kwargs)
-
     def gradient(self, wrt):
         """Not offered, as in MXNet 1.x: bind with ``args_grad`` and call ``backward``."""
         raise MXNetError("Symbol.gradient: a graph's gradient is not available as a Symbol; bind with args_grad and call backward()")
-
-    # -- shapes -----------------------------------------------------------------------------------------------------------
-
-    def reshape(self, *args, **kwargs):
-        """The values in another shape; see ``mx.sym.reshape`` for the special codes."""
-        from .functions import operator_function
-        if len(args) == 1 and isinstance(args[0], (tuple, list)):
-            kwargs["shape"] = tuple(args[0])
-        elif args:
-            kwargs["shape"] = tuple(args)
-        return operator_function("reshape")(self, **kwargs)
-
-    def astype(self, dtype):
-        """The values converted to `dtype`."""
-        from .functions import operator_function
-        return operator_function("cast")(self, dtype=dtype)
-
-    def split_v2(self, *args, **kwargs):
-        """Cut along an axis; see ``mx.sym.split_v2``."""
-        from . import split_v2
-        return split_v2(self, *args, **kwargs)
-
-    @property
-    def T(self):
-        """The values with their axes in reverse order."""
-        from .functions import operator_function
-        return operator_function("transpose")(self)
 
     def as_nd_ndarray(self):
         """This Symbol for ``mx.sym`` functions."""
         return self
 
-    def as_np_ndarray(self):
-        """This Symbol for ``mx.sym.np`` functions."""
-        from .numpy import _Symbol
-        return _Symbol(self._outputs)
+
 
 
 def _visible(attrs):

@@ -3,18 +3,13 @@ import numpy as np
 import torch
 
 from ...base import MXNetError, integer_types
-from ...context import current_context, intern_context
 from ...ops import dtypes
+from ..dense import dense_array, filled, place
 from ..ndarray import NDArray
 from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage
 
 _INDEX = torch.int64
 _KINDS = {"csr": CSRNDArray, "row_sparse": RowSparseNDArray}
-
-
-def _place(ctx):
-    ctx = intern_context(ctx) if ctx is not None else current_context()
-    return ctx, ctx.torch_device
 
 
 def _tensor(source, device, dtype=None):
@@ -47,7 +42,7 @@ def csr_matrix(arg1, shape=None, ctx=None, dtype=None):
     ValueError
         If the parts make no matrix of that shape.
     """
-    ctx, device = _place(ctx)
+    ctx, device = place(ctx)
     want = dtypes.to_torch(dtype) if dtype is not None else None
     if isinstance(arg1, tuple):
         if len(arg1) == 2 and isinstance(arg1[1], tuple) and len(arg1[1]) == 2:
@@ -85,7 +80,7 @@ def row_sparse_array(arg1, shape=None, ctx=None, dtype=None):
     shape, ctx, dtype
         As for `csr_matrix`.
     """
-    ctx, device = _place(ctx)
+    ctx, device = place(ctx)
     if isinstance(arg1, tuple):
         if len(arg1) == 2 and not all(isinstance(x, integer_types) for x in arg1):
             data = _tensor(arg1[0], device, dtypes.to_torch(dtype) if dtype is not None else None)
@@ -110,7 +105,6 @@ def _checked(array):
 
 
 def _converted(source, stype, shape, ctx, dtype):
-    from ..creation import array as dense_array
     if isinstance(source, BaseSparseNDArray):
         result = cast_storage(source.as_in_context(ctx), stype)
         result = result.copyto(ctx) if result is source else result
@@ -138,11 +132,10 @@ def zeros(stype, shape, ctx=None, dtype=None, **kwargs):
     if kwargs:
         raise TypeError(f"zeros got unexpected arguments {sorted(kwargs)}")
     if stype == "default":
-        from ..creation import zeros as dense_zeros
-        return dense_zeros(shape, ctx=ctx, dtype=dtype)
+        return filled(shape, 0, ctx, dtype, {})
     if stype not in _KINDS:
         raise ValueError(f"unknown storage type {stype!r}; expected 'default', 'csr' or 'row_sparse'")
-    return _KINDS[stype]._nothing_stored((shape,) if isinstance(shape, int) else tuple(shape), dtypes.to_torch(dtype), _place(ctx)[0])
+    return _KINDS[stype]._nothing_stored((shape,) if isinstance(shape, int) else tuple(shape), dtypes.to_torch(dtype), place(ctx)[0])
 
 
 def empty(stype, shape, ctx=None, dtype=None):
@@ -155,9 +148,9 @@ def array(source_array, ctx=None, dtype=None):
     if isinstance(source_array, NDArray):
         if not source_array._is_sparse:
             raise ValueError(f"sparse.array: a sparse NDArray or a scipy matrix expected, received {type(source_array)}; call mx.nd.array for that")
-        return _converted(source_array, source_array.stype, None, _place(ctx)[0], dtype)
+        return _converted(source_array, source_array.stype, None, place(ctx)[0], dtype)
     if hasattr(source_array, "tocsr"):
         if getattr(source_array, "format", "csr") != "csr":
             raise ValueError(f"scipy matrices must be csr, received {source_array.format}; call .tocsr() first")
-        return _converted(source_array, "csr", None, _place(ctx)[0], dtype)
+        return _converted(source_array, "csr", None, place(ctx)[0], dtype)
     raise ValueError(f"Unexpected source_array type: {type(source_array)}; dense sources belong to mx.nd.array")

@@ -160,4 +160,5 @@ def csr_from_coordinates(values, rows, columns, shape, ctx):
 
 __all__ = ["cast_storage", "coordinates", "csr_from_coordinates", "densified_call", "invoke_sparse", "kernel", "recorded_as", "refusal"]
 
+dispatch.invoke_sparse = invoke_sparse
 from . import graph_sampling, kernels, products, updates  # noqa: E402,F401  (register their kernels with what stands above)

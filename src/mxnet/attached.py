@@ -1,0 +1,187 @@
+"""Methods of arrays and Symbols whose work is done by modules that stand on these.
+
+`NDArray` and `Symbol` import nothing from above them; what users call on them all the same is attached here, where all of it can be seen.
+The modules behind a method are imported when it is first called.
+"""
+from .ndarray import NDArray
+from .ndarray.ndarray import _share
+from .symbol import Symbol
+
+
+class ArrayMethods:
+    """Attached to `NDArray`."""
+
+    def backward(self, out_grad=None, retain_graph=False, train_mode=True):
+        """Compute the gradients of everything marked that this array was computed from.
+
+        Parameters
+        ----------
+        out_grad : NDArray, optional
+            The gradient of this array itself; ones by default.
+        retain_graph : bool
+            Keep what was recorded, for another backward.
+        """
+        from . import autograd
+        autograd.backward([self], [out_grad], retain_graph, train_mode)
+
+    def attach_grad(self, grad_req="write", stype=None):
+        """Ask for the gradient of this array in every later backward pass.
+
+        The array becomes a variable, detached from what computed it.
+
+        Parameters
+        ----------
+        grad_req : {'write', 'add', 'null'}
+            Overwrite `grad` at each backward, add to it, or leave it alone.
+        stype : str, optional
+            How the gradient is stored; the array's own way by default.
+        """
+        from .ndarray.creation import zeros
+        grad = zeros(self.shape, ctx=self._ctx, dtype=self._data.dtype, stype=stype or self.stype)
+        if type(grad) is not type(self) and type(grad) is NDArray and not self._is_sparse:
+            grad = type(self)._new(grad._data, grad._ctx)
+        self._mark(grad, grad_req)
+
+    def tostype(self, stype):
+        """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
+        if stype == "default":
+            return self
+        if stype == "csr" and self.ndim != 2:
+            raise ValueError(f"only an array of 2 axes can be stored as csr, received shape {self.shape}")
+        from .ndarray.sparse import cast_storage
+        return cast_storage(self, stype)
+
+    def as_np_ndarray(self):
+        """The array as ``mx.np.ndarray``, sharing memory."""
+        from .numpy import ndarray
+        return _share(self, ndarray)
+
+    def __getstate__(self):
+        from .ndarray.serialization import dump_array
+        return {"handle": bytearray(dump_array(self))}
+
+    def __setstate__(self, state):
+        from .ndarray.serialization import restore_array
+        restore_array(self, state["handle"])
+
+
+class SymbolMethods:
+    """Attached to `Symbol`."""
+
+    def bind(self, ctx, args, args_grad=None, grad_req="write", aux_states=None, group2ctx=None, shared_exec=None):
+        """An `Executor` over arrays that the caller provides.
+
+        Parameters
+        ----------
+        ctx : Context
+        args : list or dict of str to NDArray
+            All arguments.
+        args_grad : list or dict of str to NDArray, optional
+            Receive gradients; those left out are not computed.
+        grad_req : str, list or dict
+            ``'write'``, ``'add'`` or ``'null'``.
+        aux_states : list or dict of str to NDArray, optional
+        group2ctx : dict of str to Context, optional
+            Where the nodes annotated with ``ctx_group`` run.
+        shared_exec : Executor, optional
+            One whose memory may be reused; results of the two then must not be needed at once.
+        """
+        from .binding import bind
+        return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
+
+    def simple_bind(self, ctx, grad_req="write", type_dict=None, stype_dict=None, group2ctx=None, shared_arg_names=None,
+                    shared_exec=None, shared_buffer=None, **kwargs):
+        """An `Executor` with new arrays for everything, their shapes inferred from those given.
+
+        Parameters
+        ----------
+        ctx : Context
+        grad_req : str, list or dict
+            ``'write'``, ``'add'`` or ``'null'``.
+        type_dict : dict of str to type, optional
+            Element types of arguments; float32 where nothing else follows.
+        stype_dict : dict of str to str, optional
+            Storage types of arguments.
+        group2ctx : dict of str to Context, optional
+        shared_arg_names : list of str, optional
+            Arguments to take over from `shared_exec`.
+        shared_exec : Executor, optional
+        shared_buffer : dict of str to NDArray, optional
+            Arrays to use where they are large enough; new ones are added to it.
+        **kwargs : tuple of int
+            The shapes of arguments.
+        """
+        from .binding import simple_bind
+        return simple_bind(self, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec, shared_buffer, kwargs)
+
+    def eval(self, ctx=None, **kwargs):
+        """Run once with the given arguments; returns the list of outputs."""
+        from .context import current_context
+        return self.bind(ctx or current_context(), kwargs).forward()
+
+    def get_backend_symbol(self, backend):
+        """The graph as a backend for inference would divide it. See `optimize_for`."""
+        from .graph import partition
+        return partition(self, backend)
+
+    def optimize_for(self, backend, args=None, aux=None, ctx=None, shape_dict=None, type_dict=None, stype_dict=None, skip_infer=False, **kwargs):
+        """The graph prepared for a backend, such as ``'native'``.
+
+        Parameters
+        ----------
+        backend : str
+            A registered backend.
+        args, aux : list or dict of NDArray, optional
+            Parameters, for backends that compute with them ahead.
+        **kwargs
+            Options of the backend.
+
+        Raises
+        ------
+        MXNetError
+            If there is no such backend.
+        """
+        from .graph import optimize
+        return optimize(self, backend, args=args, aux=aux, ctx=ctx, shape_dict=shape_dict, type_dict=type_dict, stype_dict=stype_dict,
+                        skip_infer=skip_infer, **kwargs)
+
+    def reshape(self, *args, **kwargs):
+        """The values in another shape; see ``mx.sym.reshape`` for the special codes."""
+        from .symbol.functions import operator_function
+        if len(args) == 1 and isinstance(args[0], (tuple, list)):
+            kwargs["shape"] = tuple(args[0])
+        elif args:
+            kwargs["shape"] = tuple(args)
+        return operator_function("reshape")(self, **kwargs)
+
+    def astype(self, dtype):
+        """The values converted to `dtype`."""
+        from .symbol.functions import operator_function
+        return operator_function("cast")(self, dtype=dtype)
+
+    def split_v2(self, *args, **kwargs):
+        """Cut along an axis; see ``mx.sym.split_v2``."""
+        from .symbol.creation import split_v2
+        return split_v2(self, *args, **kwargs)
+
+    @property
+    def T(self):
+        """The values with their axes in reverse order."""
+        from .symbol.functions import operator_function
+        return operator_function("transpose")(self)
+
+    def as_np_ndarray(self):
+        """This Symbol for ``mx.sym.np`` functions."""
+        from .symbol.numpy import _Symbol
+        return _Symbol(self._outputs)
+
+def _attach(cls, methods):
+    for name, value in vars(methods).items():
+        if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__", "__firstlineno__", "__static_attributes__"):
+            function = value.fget if isinstance(value, property) else value
+            function.__module__, function.__qualname__ = cls.__module__, f"{cls.__name__}.{name}"
+            setattr(cls, name, value)
+
+
+_attach(NDArray, ArrayMethods)
+_attach(Symbol, SymbolMethods)

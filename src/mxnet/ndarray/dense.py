@@ -1,0 +1,78 @@
+"""Making dense arrays, for the functions of ``mx.nd`` and for sparse arrays, which are made of dense ones."""
+import numpy as np
+import torch
+
+from .. import util
+from ..base import MXNetError
+from ..context import current_context, intern_context
+from ..ops import creation as ops
+from ..ops import dtypes
+from . import dispatch
+from .dispatch import invoke
+from .ndarray import NDArray
+
+
+def place(ctx):
+    ctx = intern_context(ctx) if ctx is not None else current_context()
+    return ctx, ctx.torch_device
+
+
+def sizes(shape):
+    shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(s) for s in shape)
+    least = 0 if util.is_np_shape() else 1
+    if any(s < least for s in shape) or not shape and least:
+        raise MXNetError(f"shape {shape} is not complete: every size must be at least {least}"
+                         + ("" if util.is_np_shape() else "; sizes of 0 and arrays without axes need mx.np_shape()"))
+    return shape
+
+
+def dense_array(source_array, ctx=None, dtype=None):
+    """A new dense array with the values of anything array-like but sparse arrays; see `mx.nd.array`."""
+    context, device = place(ctx)
+    if isinstance(source_array, NDArray):
+        target = dtypes.to_torch(dtype) if dtype is not None else source_array._data.dtype
+        return NDArray._new(source_array._raw().to(device, target, copy=True).contiguous(), context)
+    try:
+        target = dtypes.to_torch("float32" if dtype is None else dtype)
+        if isinstance(source_array, torch.Tensor):
+            return NDArray._new(source_array.detach().to(device, target, copy=True).contiguous(), context)
+        if not isinstance(source_array, np.ndarray):
+            source_array = _from_sequence(source_array)
+        if source_array.dtype == dtypes.BFLOAT16_BITS:
+            t = torch.from_numpy(np.ascontiguousarray(source_array).view(np.uint16)).view(torch.bfloat16)
+        else:
+            source_array = np.ascontiguousarray(source_array) if source_array.ndim else source_array.reshape(())
+            # Torch warns of read-only memory, although all that follows is a copy.
+            t = torch.from_numpy(source_array if source_array.flags.writeable else source_array.copy())
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"source_array must be array like object of numbers and dtype a type that arrays hold: {error}") from None
+    return NDArray._new(t.to(device, target, copy=True).contiguous(), context)
+
+
+def _from_sequence(source):
+    """A numpy array out of nested sequences, which may hold NDArrays."""
+    if isinstance(source, (list, tuple)) and source and isinstance(source[0], NDArray):
+        source = [s.asnumpy() if isinstance(s, NDArray) else s for s in source]
+    values = np.asarray(source)
+    if values.dtype == object:
+        raise TypeError(f"entries of {type(source).__name__} have different lengths or are not numbers")
+    return values if values.dtype != np.longdouble else values.astype(np.float64)
+
+
+def filled(shape, value, ctx, dtype, kwargs):
+    """A new array of one value; `kwargs` may hold ``out``, ``name`` and annotations."""
+    out = kwargs.pop("out", None)
+    kwargs.pop("name", None)
+    unknown = [k for k in kwargs if not (k.startswith("__") and k.endswith("__"))]  # annotations, which Symbols keep, mean nothing here
+    if unknown:
+        raise TypeError(f"got unexpected arguments {sorted(unknown)}")
+    context, device = place(ctx)
+    if dispatch.observer is not None:  # the profiler shows the operator that a graph would call
+        op = {0: ops.zeros, 1: ops.ones}.get(value, ops.full)
+        attrs = {"shape": sizes(shape), "dtype": dtypes.to_torch(dtype), "ctx": str(context)}
+        return invoke(op, (), {**attrs, "value": value} if "value" in op.attributes else attrs, out=out)
+    result = NDArray._new(torch.full(sizes(shape), value, dtype=dtypes.to_torch(dtype), device=device), context)
+    if out is None:
+        return result
+    out[:] = result
+    return out
