@@ -37,10 +37,6 @@ def test_values_of_all_devices_are_added_up(kind):
     assert pulled(store, "a") == full(2)
 
 
-def test_type_names_ignore_case():
-    assert mx.kv.create("Device").type == "device"
-
-
 def test_lists_of_keys_and_repeated_keys():
     store = mx.kv.create()
     store.init([3, 5], [ones(), ones(value=2)])
@@ -210,51 +206,6 @@ def test_errors(call, text):
 def test_compression_errors(params, text):
     with pytest.raises(MXNetError, match=text):
         mx.kv.create("device").set_gradient_compression(params)
-
-
-def test_creation_errors():
-    with pytest.raises(TypeError, match="name must be a string, received 3"):
-        mx.kv.create(3)
-    with pytest.raises(MXNetError, match="unknown type 'dist_sync'; the types of this release are local, .*device, nccl .*teststore"):
-        mx.kv.create("dist_sync")
-    with pytest.raises(ValueError, match="Unknown capability: x"):
-        mx.kv.create().is_capable("x")
-    with pytest.raises(MXNetError, match="'local' lives in one process"):
-        mx.kv.KVStoreServer(mx.kv.create()).run()
-
-
-def test_nccl_needs_cuda():
-    import torch
-    if torch.cuda.is_available():
-        assert mx.kv.create("nccl").type == "nccl"
-    else:
-        with pytest.raises(MXNetError, match="'nccl' needs a GPU"):
-            mx.kv.create("nccl")
-
-
-def test_stores_of_other_makers():
-    @mx.kv.KVStoreBase.register
-    class Mine(mx.kv.KVStoreBase):
-        pass
-
-    try:
-        assert isinstance(mx.kv.create("mine"), Mine)
-        with pytest.warns(UserWarning, match="replaces .*Mine"):
-            mx.kv.KVStoreBase.register(Mine)
-        with pytest.raises(NotImplementedError):
-            mx.kv.create("mine").broadcast(1, ones(), ones())
-    finally:
-        del mx.kv.KVStoreBase.kv_registry["mine"]
-
-
-def test_the_store_for_tests():
-    store = mx.kv.create("teststore")
-    values = [ones(d, i + 1) for i, d in enumerate(DEVICES)]
-    store.pushpull(1, values)
-    assert [v.asnumpy().tolist() for v in values] == [full(6)] * 3
-    assert not store.is_capable("optimizer") and store.type == "teststore"
-    with pytest.raises(NotImplementedError):
-        store.set_optimizer(mx.optimizer.SGD())
 
 
 def test_modules_train_through_the_store_for_tests():

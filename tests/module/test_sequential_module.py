@@ -89,20 +89,3 @@ def test_chain_errors():
         twice.init_params()
     with pytest.raises(MXNetError, match="not bound"):
         mx.mod.SequentialModule().output_shapes  # noqa: B018
-
-
-def test_python_module_errors():
-    module = mx.mod.PythonLossModule()
-    with pytest.raises(MXNetError, match=r"data_shapes must describe \['data'\] in this order, received \['x'\]"):
-        module.bind([("x", (2, 2))])
-    module.bind([("data", (2, 2))], [("softmax_label", (2,))])
-    assert module.output_shapes == [("pyloss_output", (2, 2))] and module.get_params() == ({}, {})
-    module.forward(mx.io.DataBatch([mx.nd.ones((2, 2))], [mx.nd.ones((2,))]))
-    with pytest.raises(NotImplementedError, match="grad_func"):
-        module.backward()
-    with pytest.raises(MXNetError, match="takes no out_grads"):
-        module.backward([mx.nd.ones((2, 2))])
-    with pytest.raises(MXNetError, match="must be callable"):
-        mx.mod.PythonLossModule(grad_func=3)
-    with pytest.raises(MXNetError, match="supports only grad_req='write'"):
-        mx.mod.PythonLossModule().bind([("data", (2, 2))], grad_req="add")
