@@ -31,5 +31,5 @@ def test_file(tmp_path):
 
 
 def test_old_name():
-    with pytest.warns(DeprecationWarning, match="use get_logger"):
+    with pytest.warns(DeprecationWarning, match="the old name of get_logger"):
         assert mx.log.getLogger("mxnet.test.console") is logging.getLogger("mxnet.test.console")

@@ -33,7 +33,7 @@ def test_rates(scheduler, kwargs, updates, expected):
     (lambda: lr_scheduler.CosineScheduler(1.5), "strictly positive, and an integer; received 1.5"),
     (lambda: lr_scheduler.LRScheduler(0.1, warmup_begin_lr=0.2), "warmup_begin_lr must be at most base_lr=0.1, received 0.2"),
     (lambda: lr_scheduler.LRScheduler(0.1, warmup_steps=-1), "Warmup steps has to be positive or 0"),
-    (lambda: lr_scheduler.LRScheduler(0.1, warmup_mode="x"), "linear and constant modes of warmup; received 'x'"),
+    (lambda: lr_scheduler.LRScheduler(0.1, warmup_mode="x"), "warmup_mode must be 'linear' or 'constant', received 'x'"),
     (lambda: lr_scheduler.LRScheduler().get_warmup_lr(0), "update 0 is not within the 0 updates"),
 ])
 def test_wrong_arguments(make, message):

@@ -17,7 +17,7 @@ def network():
 
 
 def feed_forward(**kwargs):
-    with pytest.warns(DeprecationWarning, match="FeedForward has been deprecated. Please use mxnet.mod.Module"):
+    with pytest.warns(DeprecationWarning, match="FeedForward is the interface before mx.mod.Module"):
         return mx.model.FeedForward(network(), **kwargs)
 
 

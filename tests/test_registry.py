@@ -37,7 +37,7 @@ def test_objects_pass():
 
 
 def test_unknown():
-    with pytest.raises(ValueError, match="cat is not registered. Please register with animal.register first; registered are: dog, hound, puppy"):
+    with pytest.raises(ValueError, match="there is no animal named 'cat'; decorate its class with animal.register; registered: dog, hound, puppy"):
         create("cat")
     with pytest.raises(TypeError, match="animal must be a string or a Animal, received 3"):
         create(3)

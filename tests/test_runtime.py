@@ -31,5 +31,5 @@ def test_facts():
 
 
 def test_unknown_feature():
-    with pytest.raises(RuntimeError, match="Feature 'WINGS' is unknown, known features are: \\['CUDA', "):
+    with pytest.raises(RuntimeError, match="There is no feature 'WINGS'; the features are \\['CUDA', "):
         mx.runtime.Features().is_enabled("wings")

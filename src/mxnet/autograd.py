@@ -97,7 +97,7 @@ def _heads(heads, head_grads, what):
     if head_grads is None:
         head_grads = [None] * len(heads)
     if len(head_grads) != len(heads):
-        raise MXNetError(f"{what}: heads and head_grads must be of equal number, received {len(heads)} and {len(head_grads)}")
+        raise MXNetError(f"{what}: a gradient (or None) for each of {len(heads)} heads expected, received {len(head_grads)}")
     tensors, seeds = [], []
     for head, seed in zip(heads, head_grads):
         info = head._autograd

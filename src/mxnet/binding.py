@@ -32,7 +32,7 @@ def _arrange(arrays, names, what, allow_missing=False):
     """Arrays given as a list or dict, in the order of `names`."""
     if isinstance(arrays, (list, tuple)):
         if len(arrays) != len(names):
-            raise ValueError(f"Length of {what} does not match the number of arguments: {len(arrays)} for {len(names)} ({', '.join(names)})")
+            raise ValueError(f"{what}: {len(names)} arrays expected ({', '.join(names)}), received {len(arrays)}")
         arrays = list(arrays)
     elif isinstance(arrays, dict):
         for n in names:

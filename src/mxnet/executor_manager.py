@@ -29,7 +29,7 @@ def _split_input_slice(batch_size, work_load_list):
     for count in counts:
         begin, end = end, min(end + count, batch_size)
         if begin >= end:
-            raise ValueError(f"Too many slices. Some splits are empty: {batch_size} samples, work loads {work_load_list}")
+            raise ValueError(f"a batch of {batch_size} can't be divided among devices with work loads {work_load_list}: one gets nothing")
         slices.append(slice(begin, end))
     return slices
 
@@ -165,7 +165,7 @@ class DataParallelExecutorManager:
     def install_monitor(self, monitor):
         """Let a `Monitor` watch the executors."""
         if self.sym_gen is not None:
-            raise NotImplementedError("Monitoring is not implemented for bucketing; BucketingModule.install_monitor offers it")
+            raise NotImplementedError("with buckets there is no one network to watch; use BucketingModule.install_monitor")
         for executor in self.execgrp.train_execs:
             monitor.install(executor)
 

@@ -125,8 +125,8 @@ class Initializer:
             logging.info("Initialized %s as %s: %s", desc, init, self._print_func(arr))
 
     def _legacy_init(self, name, arr):
-        warnings.warn("Calling initializer with init(str, NDArray) has been deprecated; "
-                      "use init(mx.init.InitDesc(...), NDArray) instead.", DeprecationWarning, stacklevel=3)
+        warnings.warn("init(str, NDArray) is the old form; "
+                      "call init(mx.init.InitDesc(name), array)", DeprecationWarning, stacklevel=3)
         if not isinstance(name, str):
             raise TypeError(f"name must be string, received {name!r}")
         if not isinstance(arr, NDArray):
@@ -260,7 +260,7 @@ class Mixed:
             if pattern.match(name):
                 init(name, arr)
                 return
-        raise ValueError(f'Parameter name {name} did not match any pattern. Consider adding a ".*" pattern at the end with a default Initializer.')
+        raise ValueError(f"no pattern of Mixed fits the parameter {name}; end with '.*' and an initializer for all others")
 
 
 @register

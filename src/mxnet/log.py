@@ -52,5 +52,5 @@ def get_logger(name=None, filename=None, filemode=None, level=WARNING):
 
 def getLogger(name=None, filename=None, filemode=None, level=WARNING):
     """Deprecated name of `get_logger`."""
-    warnings.warn("getLogger is deprecated; use get_logger", DeprecationWarning, stacklevel=2)
+    warnings.warn("getLogger is the old name of get_logger", DeprecationWarning, stacklevel=2)
     return get_logger(name, filename, filemode, level)

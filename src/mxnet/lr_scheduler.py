@@ -35,7 +35,7 @@ class LRScheduler:
         if warmup_begin_lr > base_lr:
             raise ValueError(f"warmup_begin_lr must be at most base_lr={base_lr}, received {warmup_begin_lr}")
         if warmup_mode not in ("linear", "constant"):
-            raise ValueError(f"Supports only linear and constant modes of warmup; received {warmup_mode!r}")
+            raise ValueError(f"warmup_mode must be 'linear' or 'constant', received {warmup_mode!r}")
         self.base_lr = self.warmup_final_lr = base_lr
         self.warmup_steps, self.warmup_begin_lr, self.warmup_mode = warmup_steps, warmup_begin_lr, warmup_mode
 

@@ -233,7 +233,7 @@ class FeedForward:
 
     def __init__(self, symbol, ctx=None, num_epoch=None, epoch_size=None, optimizer="sgd", initializer=Uniform(0.01), numpy_batch_size=128,
                  arg_params=None, aux_params=None, allow_extra_params=False, begin_epoch=0, **kwargs):
-        warnings.warn("mxnet.model.FeedForward has been deprecated. Please use mxnet.mod.Module instead.", DeprecationWarning, stacklevel=2)
+        warnings.warn("FeedForward is the interface before mx.mod.Module, which new programs use", DeprecationWarning, stacklevel=2)
         if not isinstance(symbol, sym.Symbol) and not callable(symbol):
             raise TypeError(f"FeedForward: symbol must be a Symbol or a function from a bucket key to one, received {symbol!r}")
         self.symbol, self.sym_gen = (symbol, None) if isinstance(symbol, sym.Symbol) else (None, symbol)

@@ -94,8 +94,8 @@ def get_create_func(base_class, nickname):
         if not isinstance(name, str):
             raise TypeError(f"{nickname} must be a string or a {base_class.__name__}, received {name!r}")
         if name.lower() not in registry:
-            raise ValueError(f"{name} is not registered. Please register with {nickname}.register first; "
-                             f"registered are: {', '.join(sorted(registry))}")
+            raise ValueError(f"there is no {nickname} named {name!r}; decorate its class with {nickname}.register; "
+                             f"registered: {', '.join(sorted(registry))}")
         return registry[name.lower()](*args, **kwargs)
 
     create.__doc__ = f"Make a {nickname} by name, or by its configuration as a dict or JSON."

@@ -90,5 +90,5 @@ class Features(collections.OrderedDict):
         """
         feature_name = feature_name.upper()
         if feature_name not in self:
-            raise RuntimeError(f"Feature '{feature_name}' is unknown, known features are: {list(self)}")
+            raise RuntimeError(f"There is no feature '{feature_name}'; the features are {list(self)}")
         return self[feature_name].enabled

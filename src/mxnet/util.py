@@ -247,7 +247,7 @@ def _check_ufunc_arguments(name, kwargs):
             raise TypeError(f"{key} is an invalid keyword to function '{name}'")
         if value != _UFUNC_DEFAULTS[key]:
             if np_ufunc_legal_option(key, value):
-                raise NotImplementedError(f"{key}={value} is not implemented yet for operator {name}")
+                raise NotImplementedError(f"{name}: {key} must be left at its default, received {value}")
             raise TypeError(f"{key}={value} not understood for operator {name}")
 
 

@@ -32,7 +32,7 @@ def test_deferred_shapes():
     lazy.initialize()
     lazy.infer_shape(X)
     assert lazy.weight.shape == (2, 3)
-    with pytest.raises(gluon.DeferredInitializationError, match="has not been initialized yet"):
+    with pytest.raises(gluon.DeferredInitializationError, match="has no values yet, because its shape .* is not known"):
         lazy.weight.data()
 
 
@@ -44,7 +44,7 @@ def test_deferred_failure_says_why():
     net = nn.HybridSequential()
     net.add(nn.Dense(2), nn.Conv2D(2, 3))
     net.initialize()
-    with pytest.raises(ValueError, match="Deferred initialization failed because shape cannot be inferred"):
+    with pytest.raises(ValueError, match="the shapes of Parameters don't follow from the inputs"):
         net(X)
 
 
@@ -296,7 +296,7 @@ def test_optimize_for():
     out = net(X).asnumpy()
     net.hybridize(False)
     np.testing.assert_allclose(out, net(X).asnumpy(), rtol=1e-5)
-    with pytest.raises(ValueError, match='Must specify "backend" to optimize_for'):
+    with pytest.raises(ValueError, match="the name of a backend expected, received none"):
         net.optimize_for(X)
     with pytest.raises(mx.MXNetError, match="nope"):
         net.optimize_for(X, backend="nope", clear=True)

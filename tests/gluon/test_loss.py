@@ -104,7 +104,7 @@ def test_errors():
         losses.CTCLoss(layout="CTN")
     with pytest.raises(AssertionError, match="label_layout must be 'NT' or 'TN', received 'N'"):
         losses.CTCLoss(label_layout="N")
-    with pytest.raises(ValueError, match="label_format can only be signed or binary, received other"):
+    with pytest.raises(ValueError, match="label_format must be 'signed' or 'binary', received 'other'"):
         losses.LogisticLoss(label_format="other")
     with pytest.raises(mx.MXNetError, match="weight must be a number, received 'x'"):
         losses._apply_weighting(mx.nd, mx.nd.ones((1,)), weight="x")

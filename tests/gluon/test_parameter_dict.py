@@ -57,16 +57,16 @@ def test_dict_save_and_load(tmp_path):
     assert sorted(mx.nd.load(path)) == ["b", "w"]
     e = ParameterDict("net_")
     e.get("w", shape=(2,))
-    with pytest.raises(AssertionError, match=r"'b' loaded from file: .*x.params is not present in ParameterDict, choices are: 'net_w'"):
+    with pytest.raises(AssertionError, match=r"x.params has 'b', but there is no such Parameter here, only 'net_w'"):
         e.load(path, restore_prefix="net_")
     e.load(path, mx.cpu(1), ignore_extra=True, restore_prefix="net_")
     assert e["net_w"].data().asnumpy().tolist() == [1, 1] and e.list_ctx() == [mx.cpu(1)]
     e.get("more", shape=(1,))
-    with pytest.raises(AssertionError, match="Parameter 'more' is missing in file: .*which contains parameters: 'net_"):
+    with pytest.raises(AssertionError, match="lacks Parameter 'more', it has 'net_"):
         e.load(path, ignore_extra=True, restore_prefix="net_")
     with pytest.raises(AssertionError, match="restore_prefix is 'x_' but Parameters name 'net_w' does not start with"):
         e.load(path, restore_prefix="x_")
-    with pytest.raises(ValueError, match="Prefix 'x_' is to be striped before saving, but Parameter's name 'net_w'"):
+    with pytest.raises(ValueError, match="strip_prefix='x_' does not fit Parameter 'net_w'"):
         d.save(path, strip_prefix="x_")
 
 
@@ -76,7 +76,7 @@ def test_load_dict_takes_checkpoint_names():
     d.get("mean", shape=(1,))
     d.load_dict({"arg:w": mx.nd.array([1]), "aux:mean": mx.nd.array([2])})
     assert (d["w"].data().asscalar(), d["mean"].data().asscalar()) == (1, 2)
-    with pytest.raises(mx.MXNetError, match="Parameter 'x' loaded from param_dict is not present"):
+    with pytest.raises(mx.MXNetError, match="param_dict has 'x', but there is no such Parameter"):
         d.load_dict({"x": mx.nd.array([1])}, allow_missing=True)
 
 

@@ -79,10 +79,10 @@ def test_repr():
 
 def test_wrong_inputs():
     data, hidden, out = parts()
-    with pytest.raises(AssertionError, match="Input symbols must be variable, but <Symbol fc1> is an output of operators"):
+    with pytest.raises(AssertionError, match="inputs must be variables, received <Symbol fc1>, the output of an operator"):
         gluon.SymbolBlock(out, hidden)
     weight = mx.sym.var("w", stype="row_sparse")
-    with pytest.raises(AssertionError, match="Parameter 'w' because its storage type is 'row_sparse'"):
+    with pytest.raises(AssertionError, match="all Parameters must be dense, 'w' is row_sparse"):
         gluon.SymbolBlock(mx.sym.dot(data, weight), data)
 
 
@@ -102,7 +102,7 @@ def test_imports_names_what_is_missing(tmp_path):
     _, _, out = parts()
     out.save(str(tmp_path / "m-symbol.json"))
     mx.nd.save(str(tmp_path / "m.params"), {"arg:fc1_weight": mx.nd.ones((4, 3))})
-    with pytest.raises(AssertionError, match="Parameter 'fc1_bias' is missing in file: .*m.params"):
+    with pytest.raises(AssertionError, match="m.params lacks Parameter 'fc1_bias'"):
         gluon.SymbolBlock.imports(str(tmp_path / "m-symbol.json"), ["data"], str(tmp_path / "m.params"))
     with pytest.raises(mx.MXNetError, match="none-symbol.json"):
         gluon.SymbolBlock.imports(str(tmp_path / "none-symbol.json"), ["data"])

@@ -108,7 +108,7 @@ def test_hook_handle():
     handle = utils.HookHandle()
     handle.attach(hooks, print)
     assert list(hooks.values()) == [print]
-    with pytest.raises(AssertionError, match="cannot be attached twice"):
+    with pytest.raises(AssertionError, match="this handle holds a hook already"):
         handle.attach(hooks, print)
     copy = pickle.loads(pickle.dumps((hooks, handle)))[1]
     with handle:

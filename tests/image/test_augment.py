@@ -87,7 +87,7 @@ def test_errors(image):
         I.Augmenter()(image)
     with pytest.raises(TypeError, match="unexpected keyword arguments for `RandomSizedCropAug`: foo"):
         I.RandomSizedCropAug((2, 3), 0.08, (0.75, 1.5), foo=1)
-    with pytest.warns(DeprecationWarning, match="`min_area` is deprecated"):
+    with pytest.warns(DeprecationWarning, match="`min_area` is the old name of `area`"):
         assert I.RandomSizedCropAug((2, 3), 0.08, (0.75, 1.5), min_area=0.5).area == 0.5
 
 

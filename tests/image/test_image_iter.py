@@ -75,7 +75,7 @@ def test_own_augmenters_and_overriding(folder):
     (dict(imglist=[[0, "0.png"]], dtype="int8"), MXNetError, "int8 label not supported"),
     (dict(imglist=[[0, "0.png"]], last_batch_handle="keep"), MXNetError, "last_batch_handle must be one of"),
     (dict(imglist=[[0, "0.png"]], num_parts=2, part_index=2), MXNetError, "part_index must be from 0 to num_parts - 1"),
-    (dict(imglist=[[0, "0.png"]], data_shape=(1, 4, 4)), ValueError, "expects inputs to have 3 channels"),
+    (dict(imglist=[[0, "0.png"]], data_shape=(1, 4, 4)), ValueError, "data_shape must begin with 3"),
     (dict(imglist=[[0, "0.png"]], data_shape=(4, 4)), ValueError, r"must be \(channels, height, width\), received \(4, 4\)"),
     (dict(imglist=[[0, "0.png"]], rand_crops=1), TypeError, "rand_crops"),
 ])

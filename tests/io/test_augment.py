@@ -91,5 +91,5 @@ def test_parameters_that_do_not_fit(parameters, message):
 
 
 def test_too_small_for_the_crop(image):
-    with pytest.raises(MXNetError, match="smaller than max_crop_size: the image has 10x12 pixels, max_crop_size=11"):
+    with pytest.raises(MXNetError, match="at least max_crop_size=11 expected, received 10x12 pixels"):
         augment(image, max_crop_size=11, min_crop_size=2)

@@ -175,8 +175,8 @@ def test_pulling_into_sparse_arrays_is_ignored_with_a_warning(caplog):
 
 @pytest.mark.parametrize("call, text", [
     (lambda s: s.init(3, ones()), "duplicate init of key 3"),
-    (lambda s: s.init("a", ones()), "Mixed key types are not allowed: this store's keys are int, received 'a'"),
-    (lambda s: s.pull("a", out=ones()), "Mixed key types"),
+    (lambda s: s.init("a", ones()), "all keys of a store have one type, in this one int; received 'a'"),
+    (lambda s: s.pull("a", out=ones()), "all keys of a store have one type"),
     (lambda s: s.push(9, ones()), "key 9 has not been inited"),
     (lambda s: s.pull(9, out=ones()), "key 9 has not been inited"),
     (lambda s: s.pull(3), "pull needs out"),

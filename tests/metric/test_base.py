@@ -21,7 +21,7 @@ def test_create_with_arguments():
     assert metric.create("top_k_acc", top_k=3).name == "top_k_accuracy_3"
     assert metric.create({"metric": "acc", "axis": 2}).axis == metric.create('["acc", {"axis": 2}]').axis == 2
     assert metric.create(json.dumps(metric.Accuracy(axis=3).get_config())).axis == 3
-    with pytest.raises(ValueError, match="nope is not registered. Please register with metric.register first"):
+    with pytest.raises(ValueError, match="there is no metric named 'nope'; decorate its class with metric.register"):
         metric.create("nope")
     with pytest.raises(ValueError, match="Please use Accuracy if top_k is no more than 1; received 1"):
         metric.TopKAccuracy(1)

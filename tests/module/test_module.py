@@ -242,9 +242,9 @@ def test_wrong_names_and_shapes():
         mx.mod.Module(network()).bind([("data", mx.nd.array([10, 10]))])
     with pytest.raises(MXNetError, match="work_load_list needs one entry per context: 2"):
         mx.mod.Module(network(), context=TWO, work_load_list=[1])
-    with pytest.raises(ValueError, match="Too many slices"):
+    with pytest.raises(ValueError, match="can't be divided among devices"):
         mx.mod.Module(network(), context=[mx.cpu(i) for i in range(5)]).bind([("data", (4, 3))], [("softmax_label", (4,))])
-    with pytest.raises(MXNetError, match="same batch size: 4 so far, but 'softmax_label'"):
+    with pytest.raises(MXNetError, match="a batch size of 4 expected, .* received 'softmax_label'"):
         mx.mod.Module(network()).bind([("data", (4, 3))], [("softmax_label", (5,))])
     with pytest.raises(MXNetError, match="inputs_need_grad=True needs for_training=True"):
         mx.mod.Module(network()).bind([("data", (4, 3))], for_training=False, inputs_need_grad=True)

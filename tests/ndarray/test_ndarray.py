@@ -80,7 +80,7 @@ def test_bad_indices(key, error, text):
 def test_bad_assignments():
     with pytest.raises(ValueError, match=r"cannot assign values of shape \(3,\) to a selection of shape \(4,\)"):
         grid()[0] = [1, 2, 3]
-    with pytest.raises(TypeError, match="does not support assignment"):
+    with pytest.raises(TypeError, match="can be assigned to an NDArray, received"):
         grid()[0, 0] = "a"
 
 
@@ -136,7 +136,7 @@ def test_errors_say_what_came():
         nd.no_such_operator
     with pytest.raises(mx.MXNetError, match=r"shape \(2, -1\) is not complete"):
         nd.zeros((2, -1))
-    with pytest.raises(TypeError, match="source_array must be array like"):
+    with pytest.raises(TypeError, match="array: numbers, and a type that arrays hold, expected"):
         nd.array([[1], [1, 2]])
 
 
@@ -233,7 +233,7 @@ def test_what_shares_memory():
 
 
 def test_reshape_to_less_is_refused():
-    with pytest.raises(ValueError, match=r"cannot reshape array of size \d+ into shape \(2, 2\), which has 4 entries"):
+    with pytest.raises(ValueError, match=r"reshape: \d+ entries expected, shape \(2, 2\) has 4"):
         grid().reshape((2, 2))
 
 

@@ -53,7 +53,7 @@ def test_index_errors():
     x = np.arange(3)
     with pytest.raises(IndexError, match="axis 0 has 3 entries, received index"):
         x[3]
-    with pytest.raises(IndexError, match="scalar tensor can only accept"):
+    with pytest.raises(IndexError, match="a scalar has no axes to index, received"):
         np.array(1.0)[0]
     with pytest.raises(IndexError, match="a mask must have the array's shape: axis 0 has 3 entries, 2 in the mask"):
         x[np.array([True, False], dtype="bool")]
@@ -106,7 +106,7 @@ def test_classes_do_not_mix():
         np.sum(legacy)
     with pytest.raises(ValueError, match="as_np_ndarray"):
         np.array(legacy)
-    with pytest.raises(AssertionError, match="must have NDArray type"):
+    with pytest.raises(AssertionError, match="must be an array, received"):
         np.sum([1, 2])
 
 
@@ -142,9 +142,9 @@ def test_methods():
     assert x.reshape(-1).shape == x.flatten().shape == x.reshape((4,)).shape == (4,)
     assert x.astype("int8").dtype == onp.int8 and x.astype("float32", copy=False) is x
     assert x.copy().tolist() == x.tolist() and x.as_in_ctx(mx.cpu()) is x
-    with pytest.raises(AttributeError, match="no attribute exp"):
+    with pytest.raises(AttributeError, match="arrays of mx.np have no method exp"):
         x.exp()
-    with pytest.raises(NotImplementedError, match="order='C'"):
+    with pytest.raises(NotImplementedError, match="order must be 'C', received 'F'"):
         x.copy(order="F")
     with pytest.raises(mx.MXNetError, match="-1 for one to be inferred"):
         x.reshape(-2, 2)
@@ -159,7 +159,7 @@ def test_out_and_ufunc_arguments():
     x, out = np.array([4.0]), np.zeros(1)
     assert np.sqrt(x, out=out) is out and out.item() == 2.0
     assert np.add(x, 1, out=out) is out and out.item() == 5.0
-    with pytest.raises(NotImplementedError, match="where=False"):
+    with pytest.raises(NotImplementedError, match="exp: where must be left at its default, received False"):
         np.exp(x, where=False)
     with pytest.raises(TypeError, match="not understood"):
         np.add(x, x, dtype="abcdefg")

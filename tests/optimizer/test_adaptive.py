@@ -41,5 +41,5 @@ def test_row_sparse_gradients(name, kwargs, stype, expected):
 def test_adagrad_refuses_decay_of_rows():
     opt = mx.optimizer.AdaGrad(wd=0.1)
     weight = mx.nd.ones((2, 2))
-    with pytest.raises(mx.MXNetError, match="wd=0.1"):
+    with pytest.raises(mx.MXNetError, match="wd must be 0 with row_sparse gradients, weight 0 has 0.1"):
         opt.update(0, weight, weight.tostype("row_sparse"), opt.create_state(0, weight))

@@ -61,7 +61,7 @@ def test_scheduler_sets_the_rate():
     assert opt.num_update == 3
     assert weight.asscalar() == -1.75  # 1 + 0.5 + 0.25
     assert opt.learning_rate == 0.25
-    with pytest.raises(UserWarning, match="LRScheduler of the optimizer has already been defined"):
+    with pytest.raises(UserWarning, match="this optimizer has an lr_scheduler"):
         opt.set_learning_rate(0.1)
 
 

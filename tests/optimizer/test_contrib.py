@@ -31,5 +31,5 @@ def test_group_adagrad_refuses_vectors_and_decay():
         opt.create_state(0, mx.nd.ones((3,)))
     opt.wd = 0.1
     weight = mx.nd.ones((2, 2))
-    with pytest.raises(mx.MXNetError, match="Weight decay is not supported"):
+    with pytest.raises(mx.MXNetError, match="GroupAdaGrad: wd must be 0, weight 0 has"):
         opt.update(0, weight, weight, opt.create_state(0, weight))

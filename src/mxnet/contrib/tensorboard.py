@@ -17,7 +17,7 @@ class LogMetricsCallback:
         self.prefix = prefix
         self.summary_writer = _writer(logging_dir)
         if self.summary_writer is None:
-            logging.error("You can install mxboard via `pip install mxboard` (or tensorboard via `pip install tensorboard`).")
+            logging.error("neither mxboard nor tensorboard is installed; `pip install tensorboard` is enough")
 
     def __call__(self, param):
         """Write the metrics of `param.eval_metric` for the epoch `param.epoch`."""

@@ -422,12 +422,12 @@ class Block:
             present = {id(p) for n, p in parameters.items() if n in loaded}  # a shared one may be there under any of its names
             for name, parameter in parameters.items():
                 if id(parameter) not in present:
-                    raise UsageError(f"Parameter '{name}' is missing in file '{filename}', which contains parameters: "
-                                     f"{_brief_print_list(loaded)}. Set allow_missing=True to ignore missing parameters.")
+                    raise UsageError(f"'{filename}' lacks Parameter '{name}', it has {_brief_print_list(loaded)}; "
+                                     "allow_missing=True leaves such Parameters as they are")
         extra = [name for name in loaded if name not in parameters]
         if extra and not ignore_extra:
-            raise ValueError(f"Parameter '{extra[0]}' loaded from file '{filename}' is not present in ParameterDict, which contains "
-                             f"parameters {_brief_print_list(parameters)}. Set ignore_extra=True to ignore.")
+            raise ValueError(f"'{filename}' has '{extra[0]}', the network has no such Parameter, only "
+                             f"{_brief_print_list(parameters)}; ignore_extra=True leaves it out")
         for name in list(loaded):
             array = loaded.pop(name)  # which leaves it to the parameter alone
             if name in parameters:
@@ -443,7 +443,7 @@ class Block:
 
     def load_params(self, filename, ctx=None, allow_missing=False, ignore_extra=False):
         """The old name of `load_parameters`."""
-        warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)
+        warnings.warn("load_params is the old name; call load_parameters", stacklevel=2)
         self.load_parameters(filename, ctx, allow_missing, ignore_extra)
 
     def save(self, prefix):

@@ -161,7 +161,7 @@ class HybridBlock(Block):
             If no backend is named, no input is an array, or the inputs are on several devices.
         """
         if not backend:
-            raise ValueError('Must specify "backend" to optimize_for')
+            raise ValueError("optimize_for: the name of a backend expected, received none; see mxnet.graph.backends")
         self._backend_opts = kwargs or self._backend_opts
         self.hybridize(True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size)
         has_symbol, has_ndarray, contexts, _ = _gather_type_ctx_info([x, *args])
@@ -340,7 +340,7 @@ class HybridBlock(Block):
         try:
             self.infer_shape(*args)
         except Exception as error:
-            raise ValueError(f"Deferred initialization failed because shape cannot be inferred. {error}") from error
+            raise ValueError(f"the shapes of Parameters don't follow from the inputs: {error}") from error
 
     def _infer_attrs(self, infer_fn, attr, *args):
         """Set `attr` of the parameters to what the method `infer_fn` of the graph finds for these inputs."""

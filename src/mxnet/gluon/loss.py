@@ -323,7 +323,7 @@ class LogisticLoss(Loss):
     def __init__(self, weight=None, batch_axis=0, label_format="signed", **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
         if label_format not in ("signed", "binary"):
-            raise ValueError(f"label_format can only be signed or binary, received {label_format}.")
+            raise ValueError(f"label_format must be 'signed' or 'binary', received {label_format!r}")
         self._label_format = label_format
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):

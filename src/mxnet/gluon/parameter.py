@@ -131,8 +131,8 @@ class Parameter:
     def _set_trainer(self, trainer):
         """Remember who updates this parameter; a sparse one can have one trainer only."""
         if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:
-            raise RuntimeError(f"Failed to set the trainer for Parameter '{self.name}' because it was already set: "
-                               f"more than one trainer for a {self._stype} Parameter is not supported")
+            raise RuntimeError(f"Parameter '{self.name}' of storage type {self._stype} has a Trainer already, and can have one only: "
+                               "make a single Trainer for it")
         self._trainer = trainer
 
     # -- values out ----------------------------------------------------------------------------------------------------
@@ -151,8 +151,8 @@ class Parameter:
         if arrays is not None and self._stype == "default" and len(arrays) == 1 and (ctx is None or arrays[0]._ctx is ctx):
             return arrays[0]
         if self._stype != "default":
-            raise RuntimeError(f"Cannot return a copy of Parameter '{self.name}' on ctx {ctx} via data() because its storage type is "
-                               f"{self._stype}. Please use row_sparse_data() instead.")
+            raise RuntimeError(f"data() is for dense Parameters, received '{self.name}' with storage type {self._stype}; call "
+                               "row_sparse_data()")
         return self._check_and_get(arrays, ctx)
 
     def list_data(self):
@@ -197,7 +197,7 @@ class Parameter:
 
     def _checked_grad(self):
         if self._grad is None and self._data is not None:
-            raise RuntimeError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
+            raise RuntimeError(f"Parameter '{self.name}' has no gradient: its grad_req is 'null'")
         return self._grad
 
     def list_ctx(self):
@@ -225,7 +225,7 @@ class Parameter:
             return arrays[index]
         if self._deferred_init:
             raise DeferredInitializationError(
-                f"Parameter '{self.name}' has not been initialized yet because its shape {self.shape} is not known: initialization happens "
+                f"Parameter '{self.name}' has no values yet, because its shape {self.shape} is not known: initialization happens "
                 "when the first batch passes through the network. Pass one before accessing Parameters, or specify in_units, in_channels, "
                 "etc. of the network's layers.")
         raise RuntimeError(f"Parameter '{self.name}' has not been initialized: call initialize() first, on Block.collect_params() rather than on "
@@ -233,9 +233,9 @@ class Parameter:
 
     def _get_row_sparse(self, arrays, ctx, row_id):
         if not isinstance(row_id, ndarray.NDArray):
-            raise TypeError(f"row_id must have NDArray type, but {type(row_id)} is given")
+            raise TypeError(f"row_id must be an NDArray, received {type(row_id)}")
         if not self._trainer:
-            raise RuntimeError(f"Cannot get row_sparse data for Parameter '{self.name}' when no Trainer is created with it.")
+            raise RuntimeError(f"the rows of Parameter '{self.name}' are kept by its Trainer, and it has none: make one first")
         arrays = self._check_and_get(arrays, ctx)
         self._trainer._row_sparse_pull(self, arrays, row_id)
         return arrays
@@ -407,7 +407,7 @@ class Parameter:
             init, _, default_init, data = self._deferred_init
             self._deferred_init = (init, contexts, default_init, data)
         else:
-            raise ValueError(f"Cannot reset context for Parameter '{self.name}' because it has not been initialized.")
+            raise ValueError(f"reset_ctx: Parameter '{self.name}' has not been initialized; call initialize(ctx=...)")
 
     def zero_grad(self):
         """Set the gradients on all contexts to 0, if there are any."""

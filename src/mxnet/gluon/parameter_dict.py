@@ -188,9 +188,8 @@ class ParameterDict:
         arrays = {}
         for parameter in self.values():
             if not parameter.name.startswith(strip_prefix):
-                raise ValueError(f"Prefix '{strip_prefix}' is to be striped before saving, but Parameter's name '{parameter.name}' does "
-                                 f"not start with '{strip_prefix}'. Either your Block shares parameters from other Blocks or child "
-                                 "blocks were created outside of 'with name_scope()'; Block.save_parameters does not depend on names.")
+                raise ValueError(f"strip_prefix={strip_prefix!r} does not fit Parameter '{parameter.name}', which is shared with another Block, or "
+                                 "whose Block was made outside of name_scope(). Block.save_parameters does not depend on names.")
             arrays[parameter.name[len(strip_prefix):]] = parameter._reduce()
         ndarray.save(filename, arrays)
 
@@ -235,12 +234,12 @@ class ParameterDict:
         if not allow_missing:
             for name in self.keys():
                 if name not in loaded:
-                    raise UsageError(f"Parameter '{name[cut:]}' is missing in {source}, which contains parameters: "
+                    raise UsageError(f"{source} lacks Parameter '{name[cut:]}', it has "
                                      f"{_brief_print_list(loaded)}. {_NAMING}")
         extra = [name for name in loaded if name not in self._params]
         if extra and not ignore_extra:
-            raise UsageError(f"Parameter '{extra[0][cut:]}' loaded from {source} is not present in ParameterDict, choices are: "
-                             f"{_brief_print_list(self._params)}. Set ignore_extra to True to ignore. {_NAMING}")
+            raise UsageError(f"{source} has '{extra[0][cut:]}', but there is no such Parameter here, only "
+                             f"{_brief_print_list(self._params)}; ignore_extra=True leaves it out. {_NAMING}")
         for name, array in loaded.items():
             if name in self._params:
                 self._params[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)

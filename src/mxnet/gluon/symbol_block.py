@@ -81,11 +81,11 @@ class SymbolBlock(HybridBlock):
         parts, self._out_format = _flatten(outputs, "output")
         for variable in variables:
             if len(variable.get_internals().list_outputs()) != 1:
-                raise UsageError(f"Input symbols must be variable, but {variable} is an output of operators")
+                raise UsageError(f"SymbolBlock: inputs must be variables, received {variable}, the output of an operator")
         out = symbol.Group(parts) if len(parts) > 1 else parts[0]
         for name, attributes in out.attr_dict().items():
             if attributes.get("__storage_type__") == "1":
-                raise UsageError(f"SymbolBlock doesn't support Parameter '{name}' because its storage type is 'row_sparse'.")
+                raise UsageError(f"SymbolBlock: all Parameters must be dense, '{name}' is row_sparse")
         arguments, aux = out.list_arguments(), out.list_auxiliary_states()
         argument_types, aux_types = _infer_param_types(variables, out, arguments, aux)
         input_names = {variable.name for variable in variables}

@@ -215,7 +215,7 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
         except Exception as error:
             if left == 0:
                 raise
-            print(f"download failed due to {error!r}, retrying, {left} attempt{'s' if left > 1 else ''} left")
+            print(f"{url}: {error!r}; {left} further attempt{'s' if left > 1 else ''}")
 
 
 def _fetch(url, path, verify_ssl, keep):
@@ -283,7 +283,7 @@ class HookHandle:
             If this handle is attached already.
         """
         if self._hooks_dict_ref:
-            raise UsageError("The same handle cannot be attached twice.")
+            raise UsageError("this handle holds a hook already: make another HookHandle")
         self._id = id(hook)
         hooks_dict[self._id] = hook
         self._hooks_dict_ref = weakref.ref(hooks_dict)

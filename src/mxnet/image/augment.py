@@ -140,7 +140,7 @@ class RandomSizedCropAug(Augmenter):
 
     def __init__(self, size, area, ratio, interp=2, **kwargs):
         if "min_area" in kwargs:
-            warnings.warn("`min_area` is deprecated. Please use `area` instead.", DeprecationWarning, stacklevel=2)
+            warnings.warn("`min_area` is the old name of `area`", DeprecationWarning, stacklevel=2)
             area = kwargs.pop("min_area")
         if kwargs:
             raise TypeError(f"unexpected keyword arguments for `RandomSizedCropAug`: {', '.join(kwargs)}")

@@ -400,7 +400,7 @@ class ImageDetIter(ImageIter):
         except MXNetError as error:
             raise MXNetError(f"image {self._sample}: {error}") from None
         if not len(objects):
-            raise MXNetError(f"Encounter sample with no valid label: image {self._sample}")
+            raise MXNetError(f"image {self._sample} has no object with an area")
         return objects
 
     def _check_valid_label(self, label):
@@ -436,9 +436,9 @@ class ImageDetIter(ImageIter):
     def check_label_shape(self, label_shape):
         """Refuse a `label_shape` that the data don't fit into."""
         if len(label_shape) != 2:
-            raise ValueError(f"label_shape should have length 2, received {label_shape}")
+            raise ValueError(f"label_shape must be (objects, width of an object), received {label_shape}")
         if label_shape[0] < self.label_shape[0]:
-            raise ValueError(f"Attempts to reduce label count from {self.label_shape[0]} to {label_shape[0]}, not allowed.")
+            raise ValueError(f"label_shape must leave room for {self.label_shape[0]} objects, received {label_shape[0]}")
         if label_shape[1] != self.label_shape[1]:
             raise ValueError(f"label_shape object width inconsistent: {self.label_shape[1]} vs {label_shape[1]}.")
 

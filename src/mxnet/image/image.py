@@ -229,10 +229,10 @@ def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
         (x, y, width, height) of the window. When ten attempts found none that fits, it is that of `center_crop`.
     """
     if "min_area" in kwargs:
-        warnings.warn("`min_area` is deprecated. Please use `area` instead.", DeprecationWarning, stacklevel=2)
+        warnings.warn("`min_area` is the old name of `area`", DeprecationWarning, stacklevel=2)
         area = kwargs.pop("min_area")
     if kwargs:
-        raise TypeError(f"unexpected keyword arguments for `random_size_crop`: {', '.join(kwargs)}")
+        raise TypeError(f"random_size_crop: received the unknown arguments {', '.join(kwargs)}")
     height, width = src.shape[:2]
     least, most = (area, 1.0) if isinstance(area, numeric_types) else area
     for _ in range(10):

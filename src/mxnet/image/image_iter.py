@@ -275,7 +275,7 @@ class ImageIter(DataIter):
         if len(data_shape) != 3:
             raise ValueError(f"data_shape must be (channels, height, width), received {data_shape}")
         if data_shape[0] != 3:
-            raise ValueError(f"This iterator expects inputs to have 3 channels, received data_shape={data_shape}")
+            raise ValueError(f"data_shape must begin with 3, for the colours, received {data_shape}")
 
     def check_valid_image(self, data):
         """Raise a RuntimeError for an image that is to be skipped."""

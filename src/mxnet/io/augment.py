@@ -185,7 +185,7 @@ class DefaultAugmenter:
     def _crop_square(self, image, rng):
         rows, columns = image.shape[:2]
         require(min(rows, columns) >= self.max_crop_size,
-                f"input image size smaller than max_crop_size: the image has {rows}x{columns} pixels, max_crop_size={self.max_crop_size}")
+                f"an image of at least max_crop_size={self.max_crop_size} expected, received {rows}x{columns} pixels; pass resize")
         side = rng.randint(self.min_crop_size, self.max_crop_size)
         y, x = self._place(rows - side, columns - side, rng)
         return self._cut(image, y, x, side, side, rng)
@@ -208,7 +208,7 @@ class DefaultAugmenter:
             if image.shape[1] < width:
                 image = cv2.resize(image, (width, int(f(width) / f(image.shape[1]) * f(image.shape[0]))), interpolation=method)
         rows, columns = image.shape[:2]
-        require(rows >= height and columns >= width, f"input image size smaller than input shape: {rows}x{columns} and {height}x{width} pixels")
+        require(rows >= height and columns >= width, f"an image of at least {height}x{width} pixels expected, received {rows}x{columns}; pass resize")
         if (rows, columns) == (height, width):
             return image
         y, x = self._place(rows - height, columns - width, rng)

@@ -302,12 +302,12 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
     require(dtype in (None, "float32"), f"ImageDetRecordIter gives float32 arrays, received dtype={dtype}; convert the batches with astype")
     require(batch_size >= 1 and preprocess_threads >= 1, f"ImageDetRecordIter: batch_size and preprocess_threads must be at least 1, received "
                                                          f"{batch_size} and {preprocess_threads}")
-    require(inter_method in (0, 1, 2, 3, 4, 9, 10), f"invalid inter_method: valid value 0,1,2,3,4,9,10, received {inter_method}")
+    require(inter_method in (0, 1, 2, 3, 4, 9, 10), f"ImageDetRecordIter: inter_method must be 0 to 4, 9 or 10, received {inter_method}")
     source = SequentialRecords(path_imgrec, part_index, num_parts, shuffle, seed, shuffle_chunk_size, shuffle_chunk_seed)
     labels = read_labels(path_imglist, label_width if label_width > 0 else None) if path_imglist else None
     widest = max(map(len, labels.values()), default=0) if labels is not None else _widest_label(source, label_width)
     require(label_pad_width <= 0 or widest <= label_pad_width,
-            f"ImageDetRecordIter: label_pad_width: {label_pad_width} smaller than estimated width: {widest}")
+            f"ImageDetRecordIter: label_pad_width must be at least {widest}, the longest label; received {label_pad_width}")
     channels = data_shape[0]
     augmenter = DetectionAugmenter(
         data_shape, _make_croppers(given), resize, rand_crop_prob, crop_emit_mode, emit_overlap_thresh, rand_pad_prob, max_pad_scale,

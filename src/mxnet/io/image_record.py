@@ -276,7 +276,7 @@ def load_mean_image(path, data_shape, batches, verbose):
     from ..ndarray import array, load, save
     if not os.path.exists(path):
         if verbose:
-            logging.info("Cannot find %s: create mean image, this will take some time...", path)
+            logging.info("%s does not exist: computing it from all images", path)
         save(path, {"mean_img": array(batches.mean_image())})
     arrays = load(path)
     arrays = list(arrays.values()) if isinstance(arrays, dict) else arrays

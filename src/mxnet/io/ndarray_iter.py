@@ -27,7 +27,7 @@ def _named_arrays(source, allow_empty, default_name):
         source = ({default_name: source[0]} if len(source) == 1 else
                   {f"_{i}_{default_name}": x for i, x in enumerate(source)})
     if not isinstance(source, dict):
-        raise TypeError("Input must be NDArray, numpy.ndarray, h5py.Dataset, a list of them or a dict with them as values, "
+        raise TypeError("NDArrayIter: an array (NDArray, numpy, h5py), a list or a dict of arrays expected, "
                         f"received {type(source).__name__}")
     if not source and not allow_empty:
         raise MXNetError("NDArrayIter: `data` holds no array")

@@ -177,7 +177,7 @@ class KVStore(KVStoreBase):
             kind = str if isinstance(k, str) else int
             self._key_kind = self._key_kind or kind
             if kind is not self._key_kind:
-                raise MXNetError(f"Mixed key types are not allowed: this store's keys are {self._key_kind.__name__}, received {k!r}")
+                raise MXNetError(f"all keys of a store have one type, in this one {self._key_kind.__name__}; received {k!r}")
         return pairs
 
     def _kept(self, key):

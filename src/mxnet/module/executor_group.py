@@ -191,7 +191,7 @@ class DataParallelExecutorGroup:
                 self.batch_size = size
                 self.slices = _split_input_slice(size, self.workload)
             elif size != self.batch_size:
-                raise MXNetError(f"all inputs must have the same batch size: {self.batch_size} so far, but {d.name!r} has shape {d.shape}")
+                raise MXNetError(f"a batch size of {self.batch_size} expected, as the inputs before have; received {d.name!r} of shape {d.shape}")
         return axes
 
     def bind_exec(self, data_shapes, label_shapes, shared_group=None, reshape=False):

@@ -460,7 +460,7 @@ class Module(BaseModule):
         if sparse_row_id_fn is None:
             return
         if not self._kvstore or not self._update_on_kvstore:
-            warnings.warn("the parameters are not updated in the KVStore, so sparse_row_id_fn is not needed", stacklevel=2)
+            warnings.warn("sparse_row_id_fn has no effect: no kvstore updates the parameters", stacklevel=2)
             return
         row_ids = sparse_row_id_fn(data_batch)
         if not isinstance(row_ids, dict):

@@ -260,7 +260,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None):
         raise ValueError("max_iterations should be specified")
     max_iterations = _to_python(max_iterations, int, "max_iteration")
     if len(loop_vars) == 0:
-        raise ValueError("loop_vars should contain at least one element")
+        raise ValueError("while_loop: at least one of loop_vars expected, received none")
     single = isinstance(loop_vars, NDArray)
     loop_vars = [loop_vars] if single else list(loop_vars)
     steps, structure = [], []

@@ -45,7 +45,7 @@ def dense_array(source_array, ctx=None, dtype=None):
             # Torch warns of read-only memory, although all that follows is a copy.
             t = torch.from_numpy(source_array if source_array.flags.writeable else source_array.copy())
     except (TypeError, ValueError) as error:
-        raise TypeError(f"source_array must be array like object of numbers and dtype a type that arrays hold: {error}") from None
+        raise TypeError(f"array: numbers, and a type that arrays hold, expected: {error}") from None
     return NDArray._new(t.to(device, target, copy=True).contiguous(), context)
 
 

@@ -348,7 +348,7 @@ class NDArray:
             # Torch warns of read-only memory, although what follows only reads it.
             return torch.as_tensor(values if values.flags.writeable else values.copy(), device=t.device).to(t.dtype)
         except (TypeError, ValueError):
-            raise TypeError(f"NDArray does not support assignment with {value!r} of type {type(value)}") from None
+            raise TypeError(f"numbers and arrays can be assigned to an NDArray, received {value!r} of type {type(value)}") from None
 
     def __getitem__(self, key):
         if type(key) is int:
@@ -433,7 +433,7 @@ class NDArray:
             except (RuntimeError, TypeError):
                 count = int(np.prod(shape))
                 if 0 < count < self.size:
-                    raise ValueError(f"cannot reshape array of size {self.size} into shape {tuple(shape)}, which has {count} entries") from None
+                    raise ValueError(f"reshape: {self.size} entries expected, shape {tuple(shape)} has {count}") from None
         if not shape:
             shape = kwargs.get("shape")
             if not shape and shape != ():

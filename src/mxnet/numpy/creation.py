@@ -85,10 +85,10 @@ def meshgrid(*xi, **kwargs):
     """
     unknown = set(kwargs) - {"indexing", "sparse", "copy"}
     if unknown:
-        raise TypeError(f"meshgrid() got an unexpected keyword argument '{sorted(unknown)[0]}'")
+        raise TypeError(f"meshgrid takes indexing, sparse and copy by name, received {sorted(unknown)[0]!r}")
     order = kwargs.get("indexing", "xy")
     if order not in ("xy", "ij"):
-        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', received {order!r}")
     n = len(xi)
     out = [x.reshape((1,) * i + (-1,) + (1,) * (n - i - 1)) for i, x in enumerate(xi)]
     if order == "xy" and n > 1:

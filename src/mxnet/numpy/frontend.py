@@ -101,7 +101,7 @@ def refuse(op, position, x):
     name = op.inputs[min(position, len(op.inputs) - 1)]
     if isinstance(x, NDArray):
         raise TypeError(f"{op.name}: input `{name}` is an mx.nd.NDArray where an mx.np.ndarray is expected; call as_np_ndarray() on it")
-    raise InputTypeError(f"Argument {name} must have NDArray type, but got {x} ({type(x).__name__}); make arrays with mx.np.array(...)")
+    raise InputTypeError(f"{op.name}: input `{name}` must be an array, received {x} ({type(x).__name__}); make arrays with mx.np.array(...)")
 
 
 arrays = Arrays()

@@ -46,7 +46,7 @@ class ndarray(NDArray):  # noqa: N801
     @property
     def context(self):
         """The device that holds the array; MXNet now calls it `ctx`."""
-        warnings.warn("ndarray.context has been renamed to ndarray.ctx", DeprecationWarning, stacklevel=2)
+        warnings.warn("context is the old name; read ctx", DeprecationWarning, stacklevel=2)
         return self._ctx
 
     @property
@@ -166,7 +166,7 @@ class ndarray(NDArray):  # noqa: N801
     def copy(self, order="C"):
         """A new array with the same values on the same device."""
         if order != "C":
-            raise NotImplementedError(f"ndarray.copy only supports order='C', while received {order}")
+            raise NotImplementedError(f"copy: order must be 'C', received {order!r}")
         return self.copyto(self._ctx)
 
     def copyto(self, other):
@@ -188,14 +188,14 @@ class ndarray(NDArray):  # noqa: N801
     def __getitem__(self, key):
         if type(key) is int:
             if not self._data.dim():
-                raise IndexError("scalar tensor can only accept `()` as index")
+                raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
             index = indexing.check_integer(key, 0, self._data.shape[0])
             return self._select(lambda t: t.select(0, index))
         key = _normalized(key)
         if key is Ellipsis or isinstance(key, tuple) and key == ():
             return self
         if not self._data.dim() and not _is_mask(key):
-            raise IndexError("scalar tensor can only accept `()` as index")
+            raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
         if indexing.is_basic(key):
             return self._select(lambda t: indexing.basic_view(t, key))
         where, flips = _torch_key(key, self)
@@ -217,7 +217,7 @@ class ndarray(NDArray):  # noqa: N801
         key = _normalized(key)
         whole = key is Ellipsis or isinstance(key, tuple) and key == ()
         if not self._data.dim() and not whole and not _is_mask(key):
-            raise IndexError("scalar tensor can only accept `()` as index")
+            raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
             refuse_inplace()
         if not self._data.dim() and not _is_mask(key):
@@ -250,9 +250,9 @@ class ndarray(NDArray):  # noqa: N801
         """The array with another shape: sizes, or a tuple of them; one may be -1."""
         order = kwargs.pop("order", "C")
         if kwargs:
-            raise TypeError(f"{next(iter(kwargs))} is an invalid keyword argument for this function")
+            raise TypeError(f"reshape takes order by name only, received {next(iter(kwargs))!r}")
         if order != "C":
-            raise NotImplementedError(f"only supports C-order, while received {order}")
+            raise NotImplementedError(f"reshape: order must be 'C', received {order!r}")
         if not args:
             raise TypeError("reshape() takes exactly 1 argument (0 given)")
         shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
@@ -362,7 +362,7 @@ def _index_tensor(k):
 
 def _unsupported(name):
     def method(self, *args, **kwargs):
-        raise AttributeError(f"mxnet.numpy.ndarray object has no attribute {name}; use the function of mx.np or mx.npx instead")
+        raise AttributeError(f"arrays of mx.np have no method {name}; call the function of mx.np or mx.npx")
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = "Not a method of NumPy arrays: use the function of ``mx.np`` or ``mx.npx``."

@@ -68,7 +68,7 @@ def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
     out = kwargs.get("out")
     if isinstance(out, tuple):
         if len(out) != 1:
-            raise ValueError("The `out` parameter must have exactly one ndarray")
+            raise ValueError(f"`out` must be one array, received {len(out)}")
         kwargs["out"] = out[0]
     own = _ufuncs.get(ufunc.__name__)
     if own is None:

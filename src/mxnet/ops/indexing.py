@@ -198,7 +198,7 @@ def _check_scatter(operator, data, indices, shape):
     index = _position(shape, indices, operator)
     wanted = (*indices.shape[1:], *shape[len(index):])
     if tuple(data.shape) != wanted:
-        raise MXNetError(f"{operator}: invalid data, indices and output shape combination: data must have shape {wanted} for indices "
+        raise MXNetError(f"{operator}: data of shape {wanted} expected for indices "
                          f"of shape {tuple(indices.shape)} and shape={tuple(shape)}, received {tuple(data.shape)}")
     return index
 
@@ -508,7 +508,7 @@ def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional
     (array([3, 1]), array([1., 3., 5.], dtype=float32))
     """
     if (bin_cnt is None) != (range is None) or (bins is None) == (bin_cnt is None):
-        raise MXNetError("histogram: `bin_cnt` and `range` should both or neither be specified, `bins` in the latter case")
+        raise MXNetError("histogram: either `bins`, or `bin_cnt` and `range`, expected, received others")
     values = data.reshape(-1)
     if bins is not None:
         values = values[(values >= bins[0]) & (values <= bins[-1])]

@@ -116,7 +116,7 @@ def khatri_rao(*args):
     out = args[0]
     for matrix in args[1:]:
         if matrix.shape[1] != out.shape[1]:
-            raise MXNetError("khatri_rao: all matrices must have the same number of columns, "
+            raise MXNetError("khatri_rao: matrices with equally many columns expected, "
                              f"received {out.shape[1]} and {matrix.shape[1]}")
         out = (out.unsqueeze(1) * matrix.unsqueeze(0)).reshape(-1, out.shape[1])
     return out.clone() if len(args) == 1 else out
@@ -129,7 +129,7 @@ def _require_square(operator, matrix):
 
 def _multiply(operator, a, b, transpose_a, transpose_b, alpha, axis):
     if a.dim() < 2 or a.dim() != b.dim():
-        raise MXNetError(f"{operator}: A and B must have the same number of axes, at least 2, "
+        raise MXNetError(f"{operator}: A and B with equally many axes, at least 2, expected, "
                          f"received {tuple(a.shape)} and {tuple(b.shape)}")
     axis = normalize_axis(operator, axis, a.dim())
     if axis == a.dim() - 1:

@@ -165,7 +165,7 @@ def norm(data, *, ord: int = 2, axis: Axes = None, out_dtype: Optional[DType] = 
     array([ 5., 10.], dtype=float32)
     """
     if ord not in (1, 2):
-        raise MXNetError(f"norm only supports ord=1 and ord=2, received {ord}")
+        raise MXNetError(f"norm: `ord` must be 1 or 2, received {ord}")
     axes = reduced_axes("norm", axis, False, data.dim())
     dtype = out_dtype or data.dtype
     if not data.is_floating_point():

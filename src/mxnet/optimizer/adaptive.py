@@ -83,7 +83,7 @@ class AdaGrad(Optimizer):
         lr, wd, _ = self._begin(index, weight, grad)
         clip = -1 if self.clip_gradient is None else self.clip_gradient
         if wd and grad.stype == "row_sparse":
-            raise MXNetError(f"AdaGrad: weight decay is not supported for row sparse gradients; weight {index} has wd={wd}, set it to 0")
+            raise MXNetError(f"AdaGrad: wd must be 0 with row_sparse gradients, weight {index} has {wd}")
 
         def step(w, g, history):
             w.copy_(rules.adagrad(w, g, history, lr, self.float_stable_eps, wd, self.rescale_grad, clip))

@@ -169,7 +169,7 @@ class Optimizer:
             If a scheduler sets it.
         """
         if self.lr_scheduler is not None:
-            raise UserWarning("LRScheduler of the optimizer has already been defined: the learning rate is its to set")
+            raise UserWarning("set_learning_rate: this optimizer has an lr_scheduler, which sets the learning rate")
         self.lr = lr
 
     def set_lr_scale(self, args_lrscale):

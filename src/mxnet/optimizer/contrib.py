@@ -40,7 +40,7 @@ class GroupAdaGrad(Optimizer):
         """Update a weight in place; see `Optimizer.update`."""
         lr, wd, _ = self._begin(index, weight, grad)
         if wd:
-            raise MXNetError(f"Weight decay is not supported for GroupAdaGrad; weight {index} has wd={wd}")
+            raise MXNetError(f"GroupAdaGrad: wd must be 0, weight {index} has {wd}")
         clip = -1 if self.clip_gradient is None else self.clip_gradient
 
         def step(w, g, history):

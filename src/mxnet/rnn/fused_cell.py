@@ -81,7 +81,7 @@ class FusedRNNCell(BaseRNNCell):
         return args
 
     def __call__(self, inputs, states):
-        raise NotImplementedError("FusedRNNCell cannot be stepped. Please use unroll")
+        raise NotImplementedError("a FusedRNNCell needs whole sequences: call unroll()")
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
         """Add the layers, for `length` steps, to the network; see `BaseRNNCell.unroll`. ``layout='TNC'`` is faster."""

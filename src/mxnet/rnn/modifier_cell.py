@@ -86,7 +86,7 @@ class SequentialRNNCell(_Container):
         next_states = []
         for cell, mine in self._states_of_each(states):
             if isinstance(cell, BidirectionalCell):
-                raise MXNetError("a stack with a BidirectionalCell cannot be stepped. Please use unroll")
+                raise MXNetError("a stack with a BidirectionalCell needs whole sequences: call unroll()")
             inputs, mine = cell(inputs, mine)
             next_states.extend(mine)
         return inputs, next_states
@@ -122,7 +122,7 @@ class BidirectionalCell(_Container):
         self._adopt(r_cell)
 
     def __call__(self, inputs, states):
-        raise NotImplementedError("Bidirectional cannot be stepped. Please use unroll")
+        raise NotImplementedError("a BidirectionalCell needs whole sequences: call unroll()")
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
         """Add `length` steps in both directions to the network; see `BaseRNNCell.unroll`."""
@@ -229,7 +229,7 @@ class ZoneoutCell(ModifierCell):
     def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
         from .fused_cell import FusedRNNCell
         if isinstance(base_cell, FusedRNNCell):
-            raise MXNetError("FusedRNNCell doesn't support zoneout. Please unfuse first.")
+            raise MXNetError("ZoneoutCell needs a cell that can step, which a FusedRNNCell can't; call unfuse() on it")
         cells = base_cell._cells if isinstance(base_cell, SequentialRNNCell) else [base_cell]
         if any(isinstance(cell, BidirectionalCell) for cell in cells):
             raise MXNetError("ZoneoutCell needs a cell that can step, which a BidirectionalCell can't; wrap the two cells in it")

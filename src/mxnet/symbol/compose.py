@@ -108,7 +108,7 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     """
     from ..ops import dtypes
     if not isinstance(name, str):
-        raise TypeError("Expect a string for variable `name`")
+        raise TypeError(f"the name of a variable must be a string, received {name!r}")
     attrs = dict(attribute.current().get(attr) or {})
     attrs = {(f"__{k}__" if k in HIDDEN_KEYS else k): v for k, v in attrs.items()}
     if shape is not None:

@@ -271,7 +271,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
         raise ValueError("max_iterations should be specified")
     max_iterations = _to_python(max_iterations, int, "max_iteration")
     if len(loop_vars) == 0:
-        raise ValueError("loop_vars should contain at least one element")
+        raise ValueError("while_loop: at least one of loop_vars expected, received none")
     flat, structure = _flatten(loop_vars, Symbol, "loop_vars should be a symbol or a nested list of symbols")
 
     def trace(function, kind):
@@ -308,7 +308,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     position = {id(n): i for i, n in enumerate(body.variables)}
     for i, n in enumerate(_nodes(parameters), 1):
         if id(n) not in position:
-            raise ValueError(f"The {i}-th loop_var doesn't involve into the computation")
+            raise ValueError(f"while_loop: loop_var {i} has no influence on the result; leave it out")
     results = _node("_while_loop", inputs.entries, [condition, body], max_iterations=max_iterations, cond_input_locs=cond_locs,
                     func_input_locs=func_locs, func_var_locs=[position[id(n)] for n in _nodes(parameters)], num_out_data=count,
                     num_outputs=len(body.outputs))
@@ -348,7 +348,7 @@ def cond(pred, then_func, else_func, name="cond"):
     if sizes[0] != 1:
         raise ValueError("pred should always be a single output")
     if sizes[1] != sizes[2]:
-        raise ValueError(f"cond: both branches must have the same number of outputs, received {sizes[1]} and {sizes[2]}")
+        raise ValueError(f"cond: branches with equally many outputs expected, received {sizes[1]} and {sizes[2]}")
     inputs = _Inputs()
     locs = [[inputs.place(origin) for origin in g.origin] for g, _ in graphs]
     results = _node("_cond", inputs.entries, [g for g, _ in graphs], cond_input_locs=locs[0], then_input_locs=locs[1], else_input_locs=locs[2],

@@ -66,9 +66,9 @@ class Symbol:
         if isinstance(index, str):
             found = [i for i, n in enumerate(self.list_outputs()) if n == index]
             if not found:
-                raise ValueError(f"Cannot find output that matches name \"{index}\"")
+                raise ValueError(f"no output is named {index!r}; the outputs are {', '.join(self.list_outputs())}")
             if len(found) > 1:
-                raise ValueError(f"There are multiple outputs with name \"{index}\"")
+                raise ValueError(f"{len(found)} outputs are named {index!r}; choose one by its number, {found}")
             index = found[0]
         if isinstance(index, slice):
             picked = self._outputs[index]
@@ -166,7 +166,7 @@ class Symbol:
         """Set annotations of this node."""
         for key, value in kwargs.items():
             if not isinstance(value, str):
-                raise ValueError("Set Attr only accepts string values")
+                raise ValueError(f"attributes are strings, received {key}={value!r}")
             node = self._single_node()
             node.attrs[f"__{key}__" if key in HIDDEN_KEYS else key] = value
             node._parsed = None
@@ -239,8 +239,8 @@ class Symbol:
             partial = self._infer_shape(True, args, kwargs)
             unknown = [f"{n}: {s}" for n, s in zip(self.list_arguments(), partial[0])
                        if s is None or (not util.is_np_shape() and (not s or 0 in s)) or (util.is_np_shape() and -1 in s)]
-            warnings.warn("Cannot decide shape for the following arguments (0s in shape means unknown dimensions). "
-                          f"Consider providing them as input:\n\t{', '.join(unknown)}", stacklevel=2)
+            warnings.warn("the shapes given leave those of other arguments open (0 stands for an unknown size); give some of these too:"
+                          f"\n\t{', '.join(unknown)}", stacklevel=2)
             return None, None, None
         return result
 

@@ -97,7 +97,7 @@ def checkShapes(a, b):
     """Raise AssertionError unless both have one shape."""
     if a.shape != b.shape:
         raise AssertionError(np.testing.build_err_msg([_numpy(a), _numpy(b)],
-                                                      err_msg=f"a.shape = {a.shape} and b.shape = {b.shape} are not equal"))
+                                                      err_msg=f"arrays of one shape expected, received {a.shape} and {b.shape}"))
 
 
 def almost_equal(a, b, rtol=None, atol=None, equal_nan=False, use_broadcast=True):

@@ -91,6 +91,6 @@ def verify_generator(generator, buckets, probs, nsamples=1000000, nrepeat=5, suc
     results = [chi_square_check(generator, buckets, probs, nsamples) for _ in range(nrepeat)]
     p_values = [p for p, _, _ in results]
     if sum(p > alpha for p in p_values) < nrepeat * success_rate:
-        raise AssertionError(f"Generator test fails, Chi-square p={p_values}, obs_freq={[o.tolist() for _, o, _ in results]}, "
+        raise AssertionError(f"the generator fails the chi-square test: p={p_values}, obs_freq={[o.tolist() for _, o, _ in results]}, "
                              f"expected_freq={results[0][2].tolist()}.\nbuckets={buckets}, probs={probs}")
     return p_values

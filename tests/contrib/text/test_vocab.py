@@ -33,8 +33,8 @@ def test_conversions():
 
 
 @pytest.mark.parametrize("arguments, match", [({"min_freq": 0}, "`min_freq` must be above 0, received 0"),
-                                              ({"reserved_tokens": ["<unk>"]}, "cannot contain `unknown_token`"),
-                                              ({"reserved_tokens": ["x", "x"]}, "duplicate reserved tokens"),
+                                              ({"reserved_tokens": ["<unk>"]}, "'<unk>', which is the unknown token"),
+                                              ({"reserved_tokens": ["x", "x"]}, "must be different from each other"),
                                               ({"counter": {"a": 1}}, "must be an instance of collections.Counter")])
 def test_mistakes(arguments, match):
     with pytest.raises(AssertionError, match=match):

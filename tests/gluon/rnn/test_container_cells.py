@@ -30,7 +30,7 @@ def test_stack(kind):
 def test_bidirectional_cannot_be_stepped():
     cell = rnn.BidirectionalCell(rnn.RNNCell(2, prefix="l_"), rnn.RNNCell(2, prefix="r_"))
     assert repr(cell) == "BidirectionalCell(forward=RNNCell(None -> 2, tanh), backward=RNNCell(None -> 2, tanh))"
-    with pytest.raises(NotImplementedError, match="Please use unroll"):
+    with pytest.raises(NotImplementedError, match="a BidirectionalCell needs whole sequences"):
         cell(mx.nd.ones((1, 2)), [])
     stack = rnn.SequentialRNNCell()
     stack.add(cell)

@@ -141,5 +141,5 @@ def test_errors():
         rnn.LSTM(2, layout="CNT")
     with pytest.raises(AssertionError, match="unknown kind of recurrent layer 'rnn_elu'"):
         rnn.RNN(2, activation="elu")
-    with pytest.raises(AssertionError, match="_unfuse does not support projection layer yet"):
+    with pytest.raises(AssertionError, match="no cells with a projection"):
         rnn.LSTM(2, projection_size=1)._unfuse()

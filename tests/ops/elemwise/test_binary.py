@@ -98,7 +98,7 @@ class TestRefusals:
     def test_shapes_that_do_not_broadcast(self):
         with pytest.raises(MXNetError, match="broadcast_add"):
             mx.nd.broadcast_add(mx.nd.ones((3,)), mx.nd.ones((2,)))
-        with pytest.raises(MXNetError, match=r"could not be broadcast together with shapes \(3,\) \(2,\)|shapes \(3,\) and \(2,\)"):
+        with pytest.raises(MXNetError, match=r"shapes \(3,\) and \(2,\) can't be broadcast"):
             mx.sym.broadcast_add(mx.sym.Variable("x"), mx.sym.Variable("y")).infer_shape(x=(3,), y=(2,))
 
     def test_empty_sum(self):

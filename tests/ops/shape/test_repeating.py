@@ -16,7 +16,7 @@ from mxnet.base import MXNetError
     (lambda: mx.nd.pad(mx.nd.zeros((1, 1, 2, 2)), mode="wrap", pad_width=(0,) * 8), "`mode` must be one of 'constant', 'edge', 'reflect'"),
     (lambda: mx.nd.broadcast_to(mx.nd.zeros((3,)), shape=(2, 3)), "number of axes differs"),
     (lambda: mx.nd.broadcast_to(mx.nd.zeros((3,)), shape=(4,)), r"shape \(3,\) cannot be broadcast to \(4,\)"),
-    (lambda: mx.nd.broadcast_axis(mx.nd.zeros((1, 3)), axis=1, size=2), "broadcasting axis must have size 1"),
+    (lambda: mx.nd.broadcast_axis(mx.nd.zeros((1, 3)), axis=1, size=2), "axes of size 1 expected, received axis 1"),
     (lambda: mx.nd.broadcast_axis(mx.nd.zeros((1, 3)), axis=(0, 1), size=2), "same length"),
     (lambda: mx.nd.broadcast_like(mx.nd.zeros((2, 3)), mx.nd.zeros((5, 6)), lhs_axes=(0,), rhs_axes=(1,)), "must have size 1"),
     (lambda: mx.nd.broadcast_like(mx.nd.zeros((3,)), mx.nd.zeros((5, 3))), "say which axes with lhs_axes and rhs_axes"),

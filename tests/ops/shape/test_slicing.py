@@ -23,9 +23,9 @@ def test_pieces_are_copies(cut):
 
 @pytest.mark.parametrize("call, message", [
     (lambda x: mx.nd.slice(x, begin=(0, 0, 0), end=(1, 1, 1)), "slicing axis exceeds data dimensions: 3 ranges for 2-D data"),
-    (lambda x: mx.nd.slice(x, begin=(0,), end=(1, 1)), "`begin` and `end` must have the same length"),
+    (lambda x: mx.nd.slice(x, begin=(0,), end=(1, 1)), "`begin` and `end` of equal length expected"),
     (lambda x: mx.nd.slice(x, begin=(0,), end=(1,), step=(0,)), "`step` cannot be 0"),
-    (lambda x: mx.nd.slice(x, begin=(0,), end=(1,), step=(1, 1)), "`step` and `begin` must have the same length"),
+    (lambda x: mx.nd.slice(x, begin=(0,), end=(1,), step=(1, 1)), "`step` and `begin` of equal length expected"),
     (lambda x: mx.nd.slice_axis(x, axis=1, begin=1, end=7), "slice_axis: begin=1, end=7 is not a range of axis 1, which has size 4"),
     (lambda x: mx.nd.slice_axis(x, axis=1, begin=2, end=1), "begin=2, end=1 is not a range"),
     (lambda x: mx.nd.slice_axis(x, axis=2, begin=0, end=1), r"`axis` must be in \[-2, 1\]"),

@@ -10,7 +10,7 @@ def zeros(*shape):
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: mx.nd.contrib.MultiBoxPrior(zeros(1, 1, 2, 2), steps=(1, -1)), "must specify both step_y and step_x"),
+    (lambda: mx.nd.contrib.MultiBoxPrior(zeros(1, 1, 2, 2), steps=(1, -1)), "`steps` must be two numbers"),
     (lambda: mx.nd.contrib.MultiBoxTarget(zeros(1, 3, 4), zeros(1, 2, 5), zeros(1, 2, 4)), "number of anchors mismatch: 3 anchors"),
     (lambda: mx.nd.contrib.MultiBoxDetection(zeros(1, 2, 3), zeros(1, 8), zeros(1, 3, 4)), "number of anchors mismatch"),
     (lambda: mx.nd.contrib.MultiBoxPrior(zeros(1, 1, 2, 2), offsets=(2, 0)), r"`offsets` must be 2 numbers from 0 to 1, received \(2.0, 0.0\)"),

@@ -111,7 +111,7 @@ def init_trainer(optimizer_or_trainer):
 
 def _require_trainer(trainer):
     if isinstance(trainer, Optimizer):
-        raise TypeError("AMP is currently only compatible with Gluon Trainer")
+        raise TypeError(f"amp scales losses for a gluon.Trainer, received an optimizer of type {type(trainer).__name__}; make a Trainer with it")
     if not isinstance(trainer, Trainer):
         raise TypeError(f"optimizer_or_trainer should be a Gluon Trainer or an optimizer, instead is {type(trainer)}")
 
@@ -352,7 +352,7 @@ def convert_bucketing_module(bucketing_mod, target_dtype="float16", target_dtype
     if not isinstance(bucketing_mod, BucketingModule):
         raise UsageError(f"module should be an instance of BucketingModule, received {type(bucketing_mod)}")
     if not bucketing_mod._buckets:
-        raise UsageError("Bucketing Module should not be empty: bind it first")
+        raise UsageError("convert_bucketing_module: the module has no buckets yet; call bind() first")
     if not bucketing_mod.params_initialized:
         raise UsageError("convert_bucketing_module: the Module has no parameters yet; call init_params() first")
     arg_params, aux_params = bucketing_mod.get_params()

@@ -151,23 +151,23 @@ class _TokenEmbedding(vocab.Vocabulary):
         if not os.path.isfile(path):
             raise ValueError(f"pretrained_file_path: there is no file {pretrained_file_path!r}; a text file with a token and its vector on each "
                              "line is expected")
-        _log.info("Loading pre-trained token embedding vectors from %s", path)
+        _log.info("reading the vectors of tokens from %s", path)
         unknown, seen, vectors, length = None, set(), [], None
         with open(path, encoding=encoding) as lines:
             for number, line in enumerate(lines, 1):
                 token, *values = line.rstrip().split(elem_delim)
                 if not values:
-                    raise AssertionError(f"At line {number} of the pre-trained text embedding file {path}: no {elem_delim!r} follows the token")
+                    raise AssertionError(f"{path}, line {number}: a token, {elem_delim!r} and numbers expected, received {line.rstrip()!r}")
                 vector = np.array(values, dtype="float32")
                 if token == self.unknown_token and unknown is None:
                     unknown = vector
                 elif token in seen:
-                    warnings.warn(f"At line {number} of the pre-trained token embedding file: a second vector for token {token} is skipped",
+                    warnings.warn(f"{path}, line {number}: skipped, a second vector for token {token}",
                                   stacklevel=2)
                     continue
                 elif len(vector) == 1:
-                    warnings.warn(f"At line {number} of the pre-trained text embedding file: token {token} with 1-dimensional vector {values} "
-                                  "is likely a header and is skipped", stacklevel=2)
+                    warnings.warn(f"{path}, line {number}: skipped, {token} with the one number {values} "
+                                  "looks like a header", stacklevel=2)
                     continue
                 else:
                     length = length or len(vector)

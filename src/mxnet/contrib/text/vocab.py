@@ -38,9 +38,9 @@ class Vocabulary:
             raise AssertionError(f"`min_freq` must be above 0, received {min_freq}")
         reserved = list(reserved_tokens or ())
         if unknown_token in reserved:
-            raise AssertionError(f"`reserved_token` cannot contain `unknown_token` ({unknown_token!r})")
+            raise AssertionError(f"`reserved_tokens` holds {unknown_token!r}, which is the unknown token; leave it out")
         if len(set(reserved)) != len(reserved):
-            raise AssertionError("`reserved_tokens` cannot contain duplicate reserved tokens")
+            raise AssertionError(f"`reserved_tokens` must be different from each other, received {reserved}")
         if counter is not None and not isinstance(counter, collections.Counter):
             raise AssertionError(f"`counter` must be an instance of collections.Counter, received {type(counter).__name__}")
         self._unknown_token = unknown_token

@@ -91,7 +91,7 @@ def get_model_file(name, root=MODELS_DIR):
             return path
         logging.warning("%s is damaged: its content is not what was published. Downloading it again.", path)
     else:
-        logging.info("Model file not found. Downloading to %s.", path)
+        logging.info("downloading the parameters to %s", path)
     os.makedirs(root, exist_ok=True)
     url = _get_repo_file_url("gluon/models", f"{file_name}.zip")
     with tempfile.TemporaryDirectory(dir=root) as folder:

@@ -116,7 +116,7 @@ class BidirectionalCell(HybridRecurrentCell):
         self._output_prefix = output_prefix
 
     def __call__(self, inputs, states):
-        raise NotImplementedError("Bidirectional cannot be stepped. Please use unroll")
+        raise NotImplementedError("a BidirectionalCell needs whole sequences: call unroll()")
 
     def __repr__(self):
         return f"{type(self).__name__}(forward={self._children['l_cell']}, backward={self._children['r_cell']})"

@@ -72,9 +72,9 @@ class _RNNLayer(HybridBlock):
     def _unfuse(self):
         """The cells that do the same, sharing the parameters."""
         if self._projection_size:
-            raise UsageError("_unfuse does not support projection layer yet!")
+            raise UsageError("_unfuse: there are no cells with a projection")
         if self._lstm_state_clip_min or self._lstm_state_clip_max:
-            raise UsageError("_unfuse does not support state clipping yet!")
+            raise UsageError("_unfuse: there are no cells that clip their states")
 
         def cell(prefix, size):
             make = {"lstm": rnn_cell.LSTMCell, "gru": rnn_cell.GRUCell}.get(self._mode, rnn_cell.RNNCell)

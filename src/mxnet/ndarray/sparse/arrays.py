@@ -283,7 +283,7 @@ class CSRNDArray(BaseSparseNDArray):
         if not isinstance(key, slice):
             raise ValueError(f"Undefined behaviour for {key!r}: CSRNDArray supports an integer or a slice of rows")
         if key.step not in (None, 1):
-            raise ValueError("CSRNDArray only supports continuous slicing on axis 0")
+            raise ValueError(f"a csr matrix is sliced in steps of 1, received {key}")
         start, stop, _ = key.indices(rows)
         stop = max(start, stop)
         indptr = self._aux[0][start:stop + 1]

@@ -71,7 +71,7 @@ def _subgraph(op, arrays, attributes):
     for s in sets:
         vertices = s._data.to(torch.int64)
         if len(vertices) > 1 and not bool((vertices.diff() >= 0).all()):
-            raise MXNetError(f"{op.name}: The input vertex list has to be sorted")
+            raise MXNetError(f"{op.name}: vertices in ascending order expected")
         if len(vertices) and (int(vertices[0]) < 0 or int(vertices[-1]) >= graph.shape[0]):
             raise MXNetError(f"{op.name}: a vertex list goes from {int(vertices[0])} to {int(vertices[-1])}, the graph has {graph.shape[0]} vertices")
         number = torch.full((max(graph.shape),), -1)

@@ -116,7 +116,7 @@ def _interval(name, start, stop, axis, kinds):
     if not isinstance(start, NUMBERS) or not isinstance(stop, NUMBERS):
         raise NotImplementedError(f"start and stop only support {kinds}")
     if axis != 0:
-        raise NotImplementedError("the function only support axis 0")
+        raise NotImplementedError(f"axis must be 0, received {axis}")
 
 
 @function()

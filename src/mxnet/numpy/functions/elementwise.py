@@ -145,7 +145,7 @@ def clip(F, a, a_min, a_max, out=None):
     array([0. , 0.5, 1. ])
     """
     if a_min is None and a_max is None:
-        raise ValueError("array_clip: must set either max or min")
+        raise ValueError("clip: a_min or a_max expected, received neither")
     if isinstance(a, NUMBERS):
         return onp.clip(a, a_min, a_max)
     return F.call("_npi_clip", a, a_min=float("-inf") if a_min is None else a_min, a_max=float("inf") if a_max is None else a_max, out=out)

@@ -21,7 +21,7 @@ def take(F, a, indices, axis=None, mode="raise", out=None):
     (array([6., 4.]), array([4., 6.]))
     """
     if mode not in ("wrap", "clip", "raise"):
-        raise NotImplementedError(f"function take does not support mode '{mode}'")
+        raise NotImplementedError(f"take: mode must be 'clip', 'wrap' or 'raise', received {mode!r}")
     if axis is None:
         a, axis = F.call("_npx_reshape", a, newshape=-1), 0
     return F.call("_npi_take", a, indices, axis=axis, mode=mode, out=out)

@@ -15,7 +15,7 @@ def tensordot(F, a, b, axes=2):
     if isinstance(axes, int):
         return F.call("_npi_tensordot_int_axes", a, b, axes=axes)
     if len(axes) != 2:
-        raise ValueError("Axes must consist of two arrays.")
+        raise ValueError(f"tensordot: axes must be a number or a pair of lists, received {axes}")
     first, second = ((x,) if isinstance(x, int) else tuple(x) for x in axes)
     if len(first) != len(second):
         raise ValueError("Axes length mismatch")

@@ -157,7 +157,7 @@ def multinomial(F, n, pvals, size=None, **kwargs):
     if isinstance(pvals, onp.ndarray):
         raise ValueError("numpy ndarray is not supported!")
     if any(isinstance(p, (list, tuple)) for p in pvals):
-        raise ValueError("object too deep for desired array")
+        raise ValueError("multinomial: pvals must be a vector, received nested lists")
     return F.call("_npi_multinomial", n=n, pvals=tuple(pvals), size=_size(size))
 
 

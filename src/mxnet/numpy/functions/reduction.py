@@ -104,7 +104,7 @@ def percentile(F, a, q, axis=None, out=None, overwrite_input=None, interpolation
         If `overwrite_input` is given.
     """
     if overwrite_input is not None:
-        raise NotImplementedError("overwrite_input is not supported yet")
+        raise NotImplementedError(f"percentile: overwrite_input must be None, received {overwrite_input}")
     if isinstance(q, NUMBERS):
         return F.call("_npi_percentile", a, axis=axis, interpolation=interpolation, keepdims=keepdims, q_scalar=q, out=out)
     return F.call("_npi_percentile", a, q, axis=axis, interpolation=interpolation, keepdims=keepdims, out=out)
@@ -147,7 +147,7 @@ def histogram(F, a, bins=10, range=None, normed=None, weights=None, density=None
             raise NotImplementedError(f"{name} is not supported yet...")
     if isinstance(bins, NUMBERS):
         if range is None:
-            raise NotImplementedError("automatic range is not supported yet...")
+            raise NotImplementedError("histogram: range=(low, high) expected with a number of bins, received none")
         return F.call("_npi_histogram", a, bin_cnt=bins, range=range)
     if isinstance(bins, (list, tuple, str)):
         raise NotImplementedError(f"{'string' if isinstance(bins, str) else 'array_like'} bins is not supported yet...")
@@ -158,6 +158,6 @@ def histogram(F, a, bins=10, range=None, normed=None, weights=None, density=None
 def bincount(F, x, weights=None, minlength=0):
     """How often each of 0, 1, 2, ... occurs, or the sums of the weights there."""
     if minlength < 0:
-        raise ValueError("Minlength value should greater than 0")
+        raise ValueError(f"bincount: minlength must be at least 0, received {minlength}")
     inputs = (x,) if weights is None else (x, weights)
     return F.call("_npi_bincount", *inputs, minlength=minlength, has_weights=weights is not None)

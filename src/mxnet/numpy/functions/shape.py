@@ -230,7 +230,7 @@ def pad(F, x, pad_width=None, mode="constant", **kwargs):
 def diff(F, a, n=1, axis=-1, prepend=None, append=None):
     """The differences between neighbours along `axis`, taken `n` times."""
     if prepend is not None or append is not None:
-        raise NotImplementedError("prepend and append options are not supported yet")
+        raise NotImplementedError("diff: prepend and append must be None; concatenate before")
     return F.call("_npi_diff", a, n=n, axis=axis)
 
 

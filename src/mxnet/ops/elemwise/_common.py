@@ -23,7 +23,7 @@ def broadcast_rule(in_shapes, out_shapes, **_):
     out = []
     for a, b in zip((1,) * (n - len(lhs)) + lhs, (1,) * (n - len(rhs)) + rhs):
         if a != b and 1 not in (a, b) and -1 not in (a, b):
-            raise MXNetError(f"operands could not be broadcast together with shapes {lhs} and {rhs}")
+            raise MXNetError(f"shapes {lhs} and {rhs} can't be broadcast: sizes must be equal or 1")
         # A size of 1 gives way to the other, even to an unknown one; an unknown one must become or meet a larger size.
         out.append(b if a == 1 else a if b == 1 else max(a, b))
     return in_shapes, [unify(out_shapes[0], tuple(out))]

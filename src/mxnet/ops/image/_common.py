@@ -8,7 +8,7 @@ from ..random_state import generator
 def require_image(operator, data):
     """Raise a MXNetError unless `data` is (H, W, C)."""
     if data.dim() != 3:
-        raise MXNetError(f"{operator}: the image must have shape (height, width, channels), received {tuple(data.shape)}")
+        raise MXNetError(f"{operator}: an image (H, W, C) expected, received shape {tuple(data.shape)}")
 
 
 def require_colours(operator, data):

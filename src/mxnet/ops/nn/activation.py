@@ -77,7 +77,7 @@ def _slopes_shape(gamma, data):
         if left and left[-1] in (1, data[axis]):
             shape[axis] = left.pop()
     if left:
-        raise MXNetError(f"LeakyReLU: cannot broadcast gamma to data. gamma: {tuple(gamma)}, data: {tuple(data)}")
+        raise MXNetError(f"LeakyReLU: gamma must broadcast to data, received shapes {tuple(gamma)} and {tuple(data)}")
     return tuple(shape)
 
 

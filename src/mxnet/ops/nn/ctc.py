@@ -70,7 +70,7 @@ def _ctc_loss_shape_rule(in_shapes, out_shapes, **_):
         raise MXNetError(f"CTCLoss: data must be (steps, batch, classes) and label (batch, labels), received shapes {data} and {label}")
     assign(in_shapes, 1, (data[1], -1), "CTCLoss's label")
     if label is not None and 0 <= data[0] < label[1]:
-        raise MXNetError(f"CTCLoss: the number of labels, {label[1]}, cannot exceed the sequence length of the data, {data[0]}")
+        raise MXNetError(f"CTCLoss: at most {data[0]} labels, one for each step, expected, received {label[1]}")
     for i in range(2, len(in_shapes)):
         assign(in_shapes, i, (data[1],), "CTCLoss's lengths")
     assign(out_shapes, 0, (data[1],), "CTCLoss's output")

@@ -177,7 +177,7 @@ def _pooling_shape_rule(in_shapes, out_shapes, *, kernel, pool_type, global_pool
         sizes = []
         for size, k, s, p in zip(data[2:], kernel, stride, pad):
             if 0 <= size + 2 * p < k and size >= 0:
-                raise MXNetError(f"{name}: kernel size ({k}) exceeds input ({size} padded to {size + 2 * p})")
+                raise MXNetError(f"{name}: a kernel of at most {size + 2 * p} expected, the padded size of the data; received {k}")
             sizes.append(_output_size(size, k, s, p, pooling_convention) if size >= 0 else -1)
         out = (*data[:2], *sizes)
     assign(out_shapes, 0, shape_to_channels_last(out) if last else out, f"{name}'s output")

@@ -271,7 +271,7 @@ def _integer_pair(name, function, doc, result):
             return lhs.new_empty(torch.broadcast_shapes(lhs.shape, rhs.shape))
         require_one_type(f"_npi_{name}", lhs, rhs)
         if lhs.is_floating_point():
-            raise MXNetError(f"_npi_{name}: only integer and boolean types are supported, received {lhs.dtype}")
+            raise MXNetError(f"_npi_{name}: integers or booleans expected, received {lhs.dtype}")
         return function(lhs, rhs)
 
     fn.__name__ = fn.__qualname__ = name

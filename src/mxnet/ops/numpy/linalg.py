@@ -70,7 +70,7 @@ def matmul(a, b):
     if a.dtype is not b.dtype:
         require_one_type("_npi_matmul", a, b)
     if a.dim() == 0 or b.dim() == 0:
-        raise MXNetError("_npi_matmul: multiplication by scalars is not allowed; use multiply")
+        raise MXNetError("_npi_matmul: arrays with at least one axis expected, received a scalar; use multiply")
     return products.matmul(a, b) if a.dim() == b.dim() == 2 else products.batched(a, b)
 
 

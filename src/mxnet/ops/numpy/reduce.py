@@ -158,7 +158,7 @@ def _extreme(name, function, doc, alias, sample):
             return a.clone()
         sizes = a.shape if axes is None else [a.shape[i] for i in axes]
         if 0 in sizes:
-            raise MXNetError(f"zero-size array to reduction operation {name} which has no identity: the array has shape {tuple(a.shape)}")
+            raise MXNetError(f"{name} of no elements is undefined: the array has shape {tuple(a.shape)}")
         return function(a, axes if axes is not None else (), keepdims)
 
     fn.__name__ = fn.__qualname__ = name

@@ -86,7 +86,7 @@ def _integer(name, function, doc):
         if data.is_meta:
             return torch.empty_like(data)  # shapes are inferred before types are known
         if data.is_floating_point():
-            raise MXNetError(f"_npi_{name}_scalar: only integer and boolean types are supported, received {data.dtype}")
+            raise MXNetError(f"_npi_{name}_scalar: integers or booleans expected, received {data.dtype}")
         if data.dtype is torch.bool:
             return function(data, torch.tensor(bool(scalar), device=data.device))
         return function(data, torch.tensor(wrap_integer(scalar, data.dtype), dtype=data.dtype, device=data.device))

@@ -165,7 +165,7 @@ def broadcast_axis(data, *, axis: Shape = (), size: Shape = ()):
     for a, s in zip(axis, size):
         a = normalize_axis("broadcast_axis", a, data.dim())
         if sizes[a] != 1:
-            raise MXNetError(f"broadcast_axis: broadcasting axis must have size 1, but axis {a} of shape {tuple(data.shape)} has not")
+            raise MXNetError(f"broadcast_axis: axes of size 1 expected, received axis {a} of shape {tuple(data.shape)}")
         sizes[a] = s
     return torch.expand_copy(data, sizes)
 

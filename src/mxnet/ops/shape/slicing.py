@@ -14,9 +14,9 @@ from ..shapes import unify
 def _ranges(operator, begin, end, step, ndim):
     """(begin, end, step) of each leading axis that is sliced."""
     if len(begin) != len(end):
-        raise MXNetError(f"{operator}: `begin` and `end` must have the same length, received {begin} and {end}")
+        raise MXNetError(f"{operator}: `begin` and `end` of equal length expected, received {begin} and {end}")
     if step and len(step) != len(begin):
-        raise MXNetError(f"{operator}: `step` and `begin` must have the same length, received {step} and {begin}")
+        raise MXNetError(f"{operator}: `step` and `begin` of equal length expected, received {step} and {begin}")
     if len(begin) > ndim:
         raise MXNetError(f"{operator}: slicing axis exceeds data dimensions: {len(begin)} ranges for {ndim}-D data")
     steps = tuple(1 if s is None else s for s in step) if step else (1,) * len(begin)

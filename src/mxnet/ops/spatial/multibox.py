@@ -48,7 +48,7 @@ def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), cli
     if len(offsets) != 2 or not 0 <= min(offsets) <= max(offsets) <= 1:
         raise MXNetError(f"MultiBoxPrior: `offsets` must be 2 numbers from 0 to 1, received {offsets}")
     if len(steps) != 2 or steps[0] * steps[1] < 0:
-        raise MXNetError(f"MultiBoxPrior: must specify both step_y and step_x, received steps={steps}")
+        raise MXNetError(f"MultiBoxPrior: `steps` must be two numbers, both positive or both -1, received {steps}")
     height, width = data.shape[2:4]
     step_y, step_x = steps if min(steps) > 0 else (1 / height, 1 / width)
     shapes = [(s, math.sqrt(ratios[0])) for s in sizes] + [(sizes[0], math.sqrt(r)) for r in ratios[1:]]

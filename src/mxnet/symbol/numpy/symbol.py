@@ -44,7 +44,7 @@ class _Symbol(Symbol):
     def reshape(self, *args, order="C"):
         """Another shape: sizes, or a tuple of them; one may be -1."""
         if order != "C":
-            raise NotImplementedError(f"only supports C-order, while received {order}")
+            raise NotImplementedError(f"reshape: order must be 'C', received {order!r}")
         if not args:
             raise TypeError("reshape() takes exactly 1 argument (0 given)")
         shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args

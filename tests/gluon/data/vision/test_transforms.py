@@ -110,9 +110,9 @@ def test_random_apply_draws():
 
 
 def test_rotations_need_float32():
-    with pytest.raises(TypeError, match="only supports float32, received uint8. Consider calling it after ToTensor"):
+    with pytest.raises(TypeError, match="a float32 image expected, received uint8; put ToTensor before"):
         transforms.Rotate(30)(image)
-    with pytest.raises(TypeError, match="only supports float32"):
+    with pytest.raises(TypeError, match="a float32 image expected"):
         transforms.RandomRotation((1, 2))(image)
     assert transforms.RandomRotation((1, 2), rotate_with_proba=0)(image) is image
 

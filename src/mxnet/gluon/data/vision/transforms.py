@@ -129,7 +129,7 @@ class Normalize(HybridBlock):
 
 def _need_float32(x):
     if x.dtype != np.float32:
-        raise TypeError(f"This transformation only supports float32, received {np.dtype(x.dtype).name}. Consider calling it after ToTensor")
+        raise TypeError(f"a float32 image expected, received {np.dtype(x.dtype).name}; put ToTensor before this transform")
 
 
 class Rotate(Block):

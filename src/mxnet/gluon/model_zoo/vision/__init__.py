@@ -52,5 +52,5 @@ def get_model(name, **kwargs):
     """
     if name.lower() not in _models:
         options = "\n\t".join(sorted(_models))
-        raise ValueError(f"Model {name.lower()} is not supported. Available options are\n\t{options}")
+        raise ValueError(f"There is no model {name.lower()!r}; the names are\n\t{options}")
     return _models[name.lower()](**kwargs)
