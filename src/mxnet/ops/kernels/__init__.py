@@ -45,7 +45,8 @@ def function(name, entry, signature):
 def own_heap():
     """Let torch take large tensors from ``heap.cpp``; says whether it does. Done once, where the allocator is ours to tune.
 
-    Tensors made before stay where they are, so this is done at import if the library was compiled before, else with the first kernel.
+    It comes with the first kernel, always: what an import does must not depend on what earlier processes left. Tensors made before stay
+    where they are; of a network's those are its parameters, which no step frees.
     """
     library = load("heap") if memory.kept else None
     if library is None or not library.install():
@@ -116,15 +117,3 @@ def _processor():
     except OSError:
         return platform.processor()
     return "".join(line for line in lines[:40] if line.startswith(("model name", "flags", "Features", "CPU part")))
-
-
-def _is_compiled(name):
-    compiler = _compiler()
-    try:
-        return compiler is not None and _path(_HERE / f"{name}.cpp", compiler)[1]
-    except OSError:
-        return False
-
-
-if _is_compiled("heap"):
-    own_heap()
