@@ -119,9 +119,9 @@ def apply(module):
 
 def _match(mix):
     """What `mix`, the product with the values, ends, and the nodes that belong to it, in order; None where it ends no attention."""
-    kwargs, product = mix.kwargs, _MIXES[operator_of(mix)]
+    mixing, product = attributes_of(mix), _MIXES[operator_of(mix)]
     if calls(mix, batch_dot):
-        if kwargs.get("transpose_a") or kwargs.get("transpose_b"):
+        if mixing["transpose_a"] or mixing["transpose_b"]:
             return None
         node, values = mix.args
     else:
@@ -134,8 +134,10 @@ def _match(mix):
             return None
         inside.append(node)
         node = node.args[0]
-    if dropped is None or not calls(node, softmax) or node.kwargs.get("axis", -1) != -1 or node.kwargs.get("dtype") is not None \
-            or node.kwargs.get("temperature") not in (None, 1):
+    if dropped is None or not calls(node, softmax):
+        return None
+    attributes = attributes_of(node)
+    if attributes["axis"] != -1 or attributes["dtype"] is not None or attributes["temperature"] not in (None, 1):
         return None
     inside.append(node)
     length = node.args[1] if len(node.args) > 1 else None
@@ -163,19 +165,20 @@ def _match(mix):
         inside.append(node)
         node = node.args[0]
     inside.append(node)
-    if any(len(n.users) != 1 for n in inside[1:]) or node.kwargs.get("transpose_a") or kwargs.get("heads") != node.kwargs.get("heads"):
+    scoring = attributes_of(node)
+    if any(len(n.users) != 1 for n in inside[1:]) or scoring.get("transpose_a") or mixing.get("heads") != scoring.get("heads"):
         return None
     value_cast = None
     if calls(values, amp_cast):
         value_cast = values.kwargs["dtype"]
         inside.append(values)
         values = values.args[0]
-    heads = node.kwargs.get("heads")
+    heads = scoring.get("heads")
     sources = (*node.args, values) if heads is None else node.args
     if heads is not None and values is not sources[-1]:
         return None
     order = {n: i for i, n in enumerate(mix.graph.nodes)}
-    plan = _Attention(sources, heads, bool(node.kwargs.get("transpose_b")), scale, cast, value_cast, mask, length, dropped)
+    plan = _Attention(sources, heads, bool(scoring.get("transpose_b")), scale, cast, value_cast, mask, length, dropped)
     return plan, sorted(inside, key=order.__getitem__)
 
 
@@ -194,10 +197,11 @@ def _computes(arithmetic, node, count):
 
 def _dropped(node):
     """The fraction that a Dropout drops, or None for what the blocks cannot do."""
-    p = node.kwargs.get("p", 0.5)
-    if node.kwargs.get("mode", "training") != "training" or node.kwargs.get("axes"):
+    attributes = attributes_of(node)
+    p = attributes["p"]
+    if attributes["mode"] != "training" or attributes["axes"]:
         return None
-    if not node.kwargs.get("training") or p == 0:
+    if not attributes["training"] or p == 0:
         return 0.0
     return p if 0.01 <= p <= 0.99 else None  # beyond, 16 random bits are too coarse
 
