@@ -23,34 +23,6 @@ def test_repr_is_that_of_mxnet():
     assert repr(nd.array([[0, 1], [2, 3]])) == "\n[[0. 1.]\n [2. 3.]]\n<NDArray 2x2 @cpu(0)>"
 
 
-@pytest.mark.parametrize(("key", "expected"), [
-    ((slice(None, None, -1), 0), [8, 4, 0]),
-    ((slice(1, 3), slice(None, None, 2)), [[4, 6], [8, 10]]),
-    (([0, 2],), [[0, 1, 2, 3], [8, 9, 10, 11]]),
-    (([0, 2], [1, 3]), [1, 11]),
-    ((Ellipsis, 1), [1, 5, 9]),
-    ((-1, -1), [11]),
-    ((None, 0), [[0, 1, 2, 3]]),
-    ((1, 2), [6]),
-])
-def test_indexing(key, expected):
-    key = key[0] if len(key) == 1 else key
-    assert grid()[key].asnumpy().tolist() == expected
-
-
-def test_index_arrays_may_be_float():
-    assert grid()[nd.array([0, 2]), nd.array([1, 3])].asnumpy().tolist() == [1, 11]
-
-
-def test_contiguous_selections_share_memory_and_others_do_not():
-    x = grid()
-    x[1:3][:] = 7
-    assert x.asnumpy().tolist() == [[0, 1, 2, 3], [7, 7, 7, 7], [7, 7, 7, 7]]
-    column = x[:, 1]
-    column[:] = 9
-    assert x.asnumpy()[:, 1].tolist() == [1, 7, 7]
-
-
 def test_assignment():
     x = grid()
     x[0, 1:3] = [100, 200]
@@ -62,19 +34,6 @@ def test_assignment():
     assert x.asnumpy()[1].tolist() == [4, 3, 2, 1]
     x[:] = nd.full((3, 4), 2)
     assert (x.asnumpy() == 2).all()
-
-
-@pytest.mark.parametrize(("key", "error", "text"), [
-    (5, IndexError, "axis 0 has 3 entries, received index 5"),
-    ((0, 9), IndexError, "axis 1 has 4 entries, received index 9"),
-    ([7], IndexError, "axis 0 has 3 entries, received index 7"),
-    ((1, 2, 3), IndexError, "too many indices for an array of 2 axes"),
-    (1.5, ValueError, "is indexed by integers, slices, .* received 1.5"),
-    ("a", ValueError, "is indexed by integers, slices, .* received 'a'"),
-])
-def test_bad_indices(key, error, text):
-    with pytest.raises(error, match=text):
-        grid()[key]
 
 
 def test_bad_assignments():
@@ -186,19 +145,6 @@ def test_out_receives_results():
         nd.sqrt(x, out=nd.zeros((3,)))
 
 
-def test_methods_are_the_operators():
-    x = grid()
-    assert x.sum(axis=1).asnumpy().tolist() == [6, 22, 38]
-    assert x.reshape((-1, 6)).shape == (2, 6)
-    assert x.reshape(0, 2, 2).shape == (3, 2, 2)
-    assert x.T.shape == (4, 3)
-    assert x.transpose(1, 0).shape == (4, 3)
-    assert x.expand_dims(0, inplace=True).shape == (1, 3, 4)
-    assert x.astype("int32", copy=False).dtype is np.int32
-    with pytest.raises(TypeError, match="unexpected arguments"):
-        x.reshape((4, 3), order="C")
-
-
 def test_the_callers_grad_mode_is_left_alone():
     x = nd.ones((2,))
     x.attach_grad()
@@ -235,13 +181,6 @@ def test_what_shares_memory():
 def test_reshape_to_less_is_refused():
     with pytest.raises(ValueError, match=r"reshape: \d+ entries expected, shape \(2, 2\) has 4"):
         grid().reshape((2, 2))
-
-
-def test_negative_steps_beside_index_arrays():
-    x = mx.nd.arange(12).reshape((3, 4))
-    assert x[[0, 2], ::-2].asnumpy().tolist() == [[3, 1], [11, 9]]
-    x[::-1, [0, 1]] = mx.nd.array([[10, 11], [20, 21], [30, 31]])
-    assert x.asnumpy().tolist() == [[30, 31, 2, 3], [20, 21, 6, 7], [10, 11, 10, 11]]
 
 
 def test_files_of_empty_arrays_need_the_mode_they_were_saved_in(tmp_path):

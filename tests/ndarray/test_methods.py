@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+import mxnet as mx
+from mxnet import nd
+from mxnet.ndarray import methods
+
+
+def grid():
+    return nd.arange(12).reshape((3, 4))
+
+
+def test_methods_are_the_operators():
+    x = grid()
+    assert x.sum(axis=1).asnumpy().tolist() == [6, 22, 38]
+    assert x.reshape((-1, 6)).shape == (2, 6)
+    assert x.reshape(0, 2, 2).shape == (3, 2, 2)
+    assert x.T.shape == (4, 3)
+    assert x.transpose(1, 0).shape == (4, 3)
+    assert x.expand_dims(0, inplace=True).shape == (1, 3, 4)
+    assert x.astype("int32", copy=False).dtype is np.int32
+    with pytest.raises(TypeError, match="unexpected arguments"):
+        x.reshape((4, 3), order="C")
+
+
+def test_arrays_and_symbols_have_the_same_methods():
+    for name in methods.names():
+        assert callable(getattr(nd.NDArray, name)) and callable(getattr(mx.sym.Symbol, name)), name
+        assert getattr(nd.NDArray, name).__name__ == name and name in getattr(nd.NDArray, name).__doc__
+
+
+def test_transpose_takes_its_axes_in_any_form():
+    x = nd.zeros((1, 2, 3))
+    assert [x.transpose(*a).shape for a in ((), (0, 2, 1), ((0, 2, 1),), ([2, 1, 0],))] == [(3, 2, 1), (1, 3, 2), (1, 3, 2), (3, 2, 1)]
+    assert x.transpose(axes=(1, 0, 2)).shape == (2, 1, 3)
+
+
+def test_inplace_shares_memory_and_means_nothing_for_symbols():
+    x = grid()
+    shared, copied = x.expand_dims(0, inplace=True), x.expand_dims(0)
+    x[:] = 7
+    assert shared.asnumpy().min() == 7 and copied.asnumpy().max() == 11
+    assert mx.sym.var("x").expand_dims(axis=0, inplace=True).infer_shape(x=(2,))[1] == [(1, 2)]
