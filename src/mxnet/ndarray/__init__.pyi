@@ -16,6 +16,7 @@ from . import dense as dense
 from . import dispatch as dispatch
 from ..ndarray.creation import empty as empty
 from ..ndarray.creation import eye as eye
+from . import fast_calls as fast_calls
 from ..ndarray.creation import from_dlpack as from_dlpack
 from ..ndarray.creation import from_numpy as from_numpy
 from ..ndarray.ndarray import from_torch as from_torch

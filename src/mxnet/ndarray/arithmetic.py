@@ -1,13 +1,14 @@
 """Python's operators on arrays (``x + y``, ``2 - x``, ``x += y``, ``x < y``) and their function forms (``mx.nd.add``)."""
 import numbers
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import torch
 
 from ..base import numeric_types
 from ..ops.registry import get
-from . import dispatch
-from .dispatch import in_graph, invoke, mode, refuse_inplace
+from .dispatch import invoke
+from .fast_calls import TORCH, in_place, number, operand
 from .ndarray import NDArray
 
 # name: operator for two arrays, for array and number, for number and array
@@ -31,128 +32,65 @@ BINARY = {
     "logical_xor": ("broadcast_logical_xor", "_logical_xor_scalar", "_logical_xor_scalar"),
 }
 # What two numbers give where an array was expected.
-_PLAIN = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "modulo": np.mod, "power": np.power,
-          "maximum": np.maximum, "minimum": np.minimum, "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater,
-          "greater_equal": np.greater_equal, "lesser": np.less, "lesser_equal": np.less_equal, "logical_and": np.logical_and,
-          "logical_or": np.logical_or, "logical_xor": np.logical_xor}
+_PLAIN: dict[str, Callable] = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "modulo": np.mod, "power": np.power,
+    "maximum": np.maximum, "minimum": np.minimum, "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater,
+    "greater_equal": np.greater_equal, "lesser": np.less, "lesser_equal": np.less_equal, "logical_and": np.logical_and,
+    "logical_or": np.logical_or, "logical_xor": np.logical_xor}
 _METHODS = {"add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__", "modulo": "__mod__",
             "power": "__pow__", "equal": "__eq__", "not_equal": "__ne__", "greater": "__gt__", "greater_equal": "__ge__",
             "lesser": "__lt__", "lesser_equal": "__le__"}
-_BY_CONSTANT = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div"}
-_INPLACE = {"add": "add_", "subtract": "sub_", "multiply": "mul_", "divide": "div_"}
-_FAST_SCALARS = (float, int)
-# Torch takes 1.3 us longer for a Python number than for a tensor without axes; these are those made of numbers seen before.
-_constants: dict = {}
+_NUMBERS = (*numeric_types, numbers.Real)
 
 
-def _constant(value, tensor):
-    """A tensor without axes for a number, of the type of a floating-point tensor; None where the number itself must be used."""
-    key = value, tensor.dtype
-    found = _constants.get(key)
-    if found is None and value and value == value and tensor.dtype.is_floating_point:  # 0.0 == -0.0 and nan != nan: no keys
-        if len(_constants) > 4096:
-            _constants.clear()
-        found = _constants[key] = torch.tensor(value, dtype=tensor.dtype)
-    return found
-
-
-
-def _refuse(value):
+def _refuse(value: Any) -> Any:
     raise TypeError(f"type {type(value)} not supported")
 
 
-def _forward_method(name):
-    """``x <op> other``."""
-    array_op, scalar_op = get(BINARY[name][0]), get(BINARY[name][1])
-    array_fn, scalar_fn = array_op.raw, scalar_op.raw  # the short cuts run only where nothing needs a gradient
-    by_constant = getattr(torch, _BY_CONSTANT[name]) if name in _BY_CONSTANT else None
+def _general(name: str) -> Callable:
+    """``<name>(lhs, rhs)`` over arrays and numbers, whatever they are."""
+    array_op, scalar_op, reflected_op = map(get, BINARY[name])
 
-    def method(self, other):
-        if type(other) is NDArray and type(self) is NDArray:
-            if self._ctx is other._ctx and dispatch.observer is None:
-                x, y = self._data, other._data
-                if self._autograd is None and other._autograd is None:
-                    try:
-                        return NDArray._new(array_fn(x, y), self._ctx)
-                    except Exception:  # the general path explains what is wrong
-                        pass
-            return invoke(array_op, (self, other), {})
-        if type(other) in _FAST_SCALARS and type(self) is NDArray and dispatch.observer is None and self._autograd is None:
-            try:
-                constant = _constant(other, self._data) if by_constant is not None else None
-                if constant is not None:
-                    return NDArray._new(by_constant(self._data, constant), self._ctx)
-                return NDArray._new(scalar_fn(self._data, scalar=other), self._ctx)
-            except Exception:  # the general path explains what is wrong
-                pass
-        if isinstance(other, NDArray):
-            return invoke(array_op, (self, other), {})
-        if isinstance(other, (*numeric_types, numbers.Real)):
-            return invoke(scalar_op, (self,), {"scalar": float(other)})
-        return _refuse(other)
-
-    return method
-
-
-def _reflected_method(name):
-    """``number <op> x``."""
-    array_op, scalar_op = get(BINARY[name][0]), get(BINARY[name][2])
-
-    def method(self, other):
-        if isinstance(other, (*numeric_types, numbers.Real)):
-            return invoke(scalar_op, (self,), {"scalar": float(other)})
-        if isinstance(other, NDArray):
-            return invoke(array_op, (other, self), {})
-        return _refuse(other)
-
-    return method
-
-
-def _inplace_method(name):
-    """``x <op>= other``."""
-    array_op, scalar_op = get(BINARY[name][0]), get(BINARY[name][1])
-    torch_name = _INPLACE.get(name)
-
-    def method(self, other):
-        if mode.recording and in_graph(self):
-            refuse_inplace()
-        if isinstance(other, NDArray):
-            t = self._data
-            if torch_name and type(self) is type(other) is NDArray and t.dtype == other._data.dtype and t.dtype.is_floating_point \
-                    and self._ctx is other._ctx and not other._data.requires_grad and dispatch.observer is None:
-                try:
-                    getattr(self._writable(), torch_name)(other._data)
-                    return self
-                except RuntimeError:  # the general path explains what is wrong
-                    pass
-            return invoke(array_op, (self, other), {}, out=self)
-        if isinstance(other, (*numeric_types, numbers.Real)):
-            return invoke(scalar_op, (self,), {"scalar": float(other)}, out=self)
-        return _refuse(other)
-
-    return method
-
-
-def _function(name):
-    """``mx.nd.<name>(lhs, rhs)`` over arrays and numbers; `power` calls its arguments ``base`` and ``exp``."""
-    array_op, scalar_op, reflected_op = (get(n) for n in BINARY[name])
-
-    def compute(lhs, rhs):
+    def compute(lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
         if isinstance(lhs, NDArray):
             if isinstance(rhs, NDArray):
-                return invoke(array_op, (lhs, rhs), {})
-            if isinstance(rhs, numeric_types):
-                return invoke(scalar_op, (lhs,), {"scalar": float(rhs)})
-        elif isinstance(lhs, numeric_types):
+                return invoke(array_op, (lhs, rhs), {}, out)
+            if isinstance(rhs, _NUMBERS):
+                return invoke(scalar_op, (lhs,), {"scalar": float(rhs)}, out)
+        elif isinstance(lhs, _NUMBERS):
             if isinstance(rhs, NDArray):
                 return invoke(reflected_op, (rhs,), {"scalar": float(lhs)})
-            if isinstance(rhs, numeric_types):
+            if isinstance(rhs, _NUMBERS):
                 return _PLAIN[name](lhs, rhs)
-        return _refuse(rhs if isinstance(lhs, (NDArray, *numeric_types)) else lhs)
+        return _refuse(rhs if isinstance(lhs, (NDArray, *_NUMBERS)) else lhs)
 
-    function = compute
+    return compute
+
+
+def _forward(name: str) -> Callable:
+    """``x <op> other``."""
+    by_tensor = TORCH[name][0] if name in TORCH else None
+    return operand(get(BINARY[name][0]), get(BINARY[name][1]), NDArray, _general(name), by_tensor)
+
+
+def _reflected_method(name: str) -> Callable:
+    """``number <op> x``."""
+    general, (_, forward, reflected) = _general(name), BINARY[name]
+    by_tensor = TORCH[name][0] if name in TORCH and forward == reflected else None
+    return number(get(reflected), NDArray, lambda x, other: general(other, x), by_tensor)
+
+
+def _inplace_method(name: str) -> Callable:
+    """``x <op>= other``."""
+    general = _general(name)
+    return in_place(TORCH[name][1] if name in TORCH else None, NDArray, lambda x, other: general(x, other, x))
+
+
+def _function(name: str) -> Callable:
+    """``mx.nd.<name>(lhs, rhs)``; `power` calls its arguments ``base`` and ``exp``."""
+    function = compute = _forward(name)
     if name == "power":
-        def function(base, exp):
+        def function(base: Any, exp: Any) -> Any:
             return compute(base, exp)
 
     function.__name__ = function.__qualname__ = name
@@ -163,7 +101,7 @@ def _function(name):
 
 
 for _name, _method in _METHODS.items():
-    setattr(NDArray, _method, _forward_method(_name))
+    setattr(NDArray, _method, _forward(_name))
 for _name in ("add", "subtract", "multiply", "divide", "modulo", "power"):
     _suffix = _METHODS[_name].strip("_")
     setattr(NDArray, f"__r{_suffix}__", _reflected_method(_name))

@@ -1,17 +1,20 @@
 """How an operator is called on arrays: unwrap, run, record, wrap.
 
-This is the hot path. What every call pays for is in `invoke` and in the two short cuts of `functions`; anything that only some
-calls need (sparse inputs, `out=`, profiling, errors) branches off.
+This is the hot path. What every call pays for is in `invoke`, and in `fast_calls`, which most calls take instead; anything that only
+some calls need (sparse inputs, `out=`, profiling, errors) branches off.
 """
 import threading
 import time
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import torch
 
 from ..base import MXNetError
-from ..context import current_context, intern_context
+from ..context import Context, current_context, intern_context
 from ..ops import random_state
 from ..ops.dtypes import name_of
+from ..ops.registry import Operator
 from ..ops.schema import to_string
 from . import writes
 
@@ -21,7 +24,7 @@ class Mode(threading.local):
 
     recording = False
     training = False
-    custom_operator = None  # the name of the operator defined in Python that is running, for the profiler
+    custom_operator: str | None = None  # the name of the operator defined in Python that is running, for the profiler
 
 
 mode = Mode()
@@ -30,11 +33,11 @@ mode = Mode()
 class Scope:
     """Sets recording and training for a ``with`` block; None leaves one as it is."""
 
-    def __init__(self, recording, training):
+    def __init__(self, recording: bool | None, training: bool | None):
         self._recording, self._training = recording, training
-        self._outer = []
+        self._outer: list[tuple[bool, bool]] = []
 
-    def __enter__(self):
+    def __enter__(self) -> "Scope":
         self._outer.append((mode.recording, mode.training))
         if self._recording is not None:
             mode.recording = self._recording
@@ -42,13 +45,13 @@ class Scope:
             mode.training = self._training
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         mode.recording, mode.training = self._outer.pop()
 
 
-graph_observer = None  # the same for the operators of graphs
-call_observer = None  # the same for calls that span several operators: call_observer(name, start ns, end ns)
-observer = None  # set by the profiler: observer(operator name, start ns, end ns, tensors, results)
+graph_observer: Callable | None = None  # the same for the operators of graphs
+call_observer: Callable | None = None  # the same for calls that span several operators: call_observer(name, start ns, end ns)
+observer: Callable | None = None  # set by the profiler: observer(operator name, start ns, end ns, tensors, results)
 
 
 class TapeNode:
@@ -56,7 +59,7 @@ class TapeNode:
 
     __slots__ = ("op", "attrs", "inputs", "freed")
 
-    def __init__(self, op, attrs, inputs):
+    def __init__(self, op: Any, attrs: dict[str, Any], inputs: list):
         self.op, self.attrs, self.inputs, self.freed = op, attrs, inputs, False
 
 
@@ -68,7 +71,7 @@ class Recorded:
     grad_req = "null"
     fresh = False
 
-    def __init__(self, node, index):
+    def __init__(self, node: TapeNode, index: int):
         self.node, self.index = node, index
 
 
@@ -83,7 +86,7 @@ class Unrecorded:
     index = 0
 
 
-def entry_of(array):
+def entry_of(array: Any) -> Any:
     """What stands for `array` on the tape; the array gets a mark if it has none."""
     info = array._autograd
     if info is None:
@@ -91,18 +94,30 @@ def entry_of(array):
     return info
 
 
-def in_graph(array):
+def in_graph(array: Any) -> bool:
     """True if a gradient may flow through `array`, so that its values must not be replaced while recording."""
     info = array._autograd
     return info is not None and (info.node is not None or info.grad_req != "null")
 
 
-def refuse_inplace():
+def refuse_inplace() -> NoReturn:
     raise MXNetError("Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with arrays that take part in the computation; "
                      "write into a new array, or do it outside of autograd.record()")
 
 
-def invoke(op, arrays, attrs, out=None, cls=None):
+allocate = object.__new__
+
+
+def wrap(cls: type[Any], tensor: torch.Tensor, ctx: Context) -> Any:
+    """An array of the class `cls` that holds a tensor."""
+    array: Any = allocate(cls)
+    array._data = tensor
+    array._ctx = ctx
+    array._autograd = None
+    return array
+
+
+def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any = None, cls: type[Any] | None = None) -> Any:
     """Call an operator on arrays.
 
     Parameters
@@ -122,7 +137,7 @@ def invoke(op, arrays, attrs, out=None, cls=None):
     """
     cls = cls or NDArray
     ctx = None
-    tensors = []
+    tensors: list[Any] = []
     for a in arrays:
         if a is None:
             tensors.append(None)
@@ -141,8 +156,7 @@ def invoke(op, arrays, attrs, out=None, cls=None):
     if op.wants_training:
         kwargs = {**kwargs, op.wants_training: mode.training}
     if op.wants_device:
-        given = attrs.get("ctx")
-        ctx = ctx or (intern_context(given) if given else out._ctx if type(out) is NDArray else current_context())
+        ctx = ctx or _creation_context(attrs.get("ctx"), out)
         kwargs = {**kwargs, op.wants_device: ctx.torch_device}
         if out is not None and "shape" in op.attributes and "shape" not in kwargs:
             kwargs["shape"] = out.shape
@@ -159,20 +173,29 @@ def invoke(op, arrays, attrs, out=None, cls=None):
         recorded = any(a is not None and in_graph(a) for a in arrays)
     if type(result) is tuple or type(result) is list:
         if len(result) != 1:  # 0 where an operator only writes to its inputs
-            results = [cls._new(t, ctx) for t in result]
+            results = [wrap(cls, t, ctx) for t in result]
             if recorded:
                 node = TapeNode(op, attrs, [entry_of(a) for a in arrays if a is not None])
                 for i, r in enumerate(results):
                     r._autograd = Recorded(node, i)
             return results if out is None else _write_all(out, results)
         result = result[0]
-    array = cls._new(result, ctx)
+    array = wrap(cls, result, ctx)
     if recorded:
         array._autograd = Recorded(TapeNode(op, attrs, [entry_of(a) for a in arrays if a is not None]), 0)
     return array if out is None else _write(out, array)
 
 
-def run(op, fn, tensors, kwargs, ctx):
+def _creation_context(given: Context | str | None, out: Any) -> Context:
+    """Where an operator without inputs computes: with the array that receives the results, or else where its attribute ``ctx`` says."""
+    if isinstance(out, (list, tuple)) and out:
+        out = out[0]
+    if isinstance(out, NDArray):
+        return out._ctx
+    return intern_context(given) if given else current_context()
+
+
+def run(op: Any, fn: Callable | None, tensors: Sequence[Any], kwargs: dict[str, Any], ctx: Context) -> tuple[Any, bool]:
     """The results of a call under the grad mode that this thread's recording asks for, and whether it was recorded.
 
     `fn` is what to call, by default the operator; without its own gradient, which costs a little, where nothing is recorded.
@@ -204,12 +227,12 @@ def run(op, fn, tensors, kwargs, ctx):
             torch._C._set_grad_enabled(not mode.recording)
         if simulated:
             random_state.use_cpu(before)
-    if start:
+    if start and observer is not None:
         observer(op.name, start, time.perf_counter_ns(), tensors, result)
     return result, recorded and mode.recording
 
 
-def explain(op, error, tensors, kwargs):
+def explain(op: Any, error: Exception, tensors: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """What a failed call was: the operator, its inputs and attributes, and what went wrong."""
     inputs = ", ".join(f"{n}: {name_of(t.dtype)}{tuple(t.shape)}" if t is not None else f"{n}: none"
                        for n, t in zip(op.inputs if not op.variadic else [f"input {i}" for i in range(len(tensors))], tensors))
@@ -218,7 +241,7 @@ def explain(op, error, tensors, kwargs):
     return f"{op.name}: {what} [inputs: {inputs or 'none'}; attributes: {attributes or 'none'}]"
 
 
-def _refuse_input(op, arrays):
+def _refuse_input(op: Operator, arrays: Sequence[Any]) -> None:
     for i, a in enumerate(arrays):
         if a is not None and not isinstance(a, NDArray):
             name = op.inputs[min(i, len(op.inputs) - 1)]
@@ -226,12 +249,12 @@ def _refuse_input(op, arrays):
                              "convert with mx.nd.array(...)")
 
 
-def _refuse_mixed_contexts(op, arrays):
+def _refuse_mixed_contexts(op: Operator, arrays: Sequence[Any]) -> NoReturn:
     where = ", ".join(str(a._ctx) for a in arrays if a is not None)
     raise MXNetError(f"{op.name}: all inputs must be on one device, received {where}; move them with x.as_in_context(ctx)")
 
 
-def _write(out, array):
+def _write(out: Any, array: Any) -> Any:
     if isinstance(out, (list, tuple)):
         if len(out) != 1:
             raise MXNetError(f"`out` holds {len(out)} arrays, the operator returns 1")
@@ -251,7 +274,7 @@ def _write(out, array):
     return out
 
 
-def _write_all(out, results):
+def _write_all(out: Any, results: list) -> Any:
     if not isinstance(out, (list, tuple)) or len(out) > len(results):
         raise MXNetError(f"the operator returns {len(results)} arrays; `out` must be a list of as many NDArrays")
     for o, r in zip(out, results):
@@ -259,7 +282,7 @@ def _write_all(out, results):
     return out
 
 
-def kind_of(arrays):
+def kind_of(arrays: Sequence[Any]) -> type[Any]:
     """The class of a legacy operator's results: that of ``mx.np`` where Gluon's layers are run on its arrays."""
     if numpy_array is not None:
         for a in arrays:
@@ -268,12 +291,12 @@ def kind_of(arrays):
     return NDArray
 
 
-invoke_sparse = None  # `invoke` where an array is sparse, from the package for these
-numpy_array = None  # the class of mx.np, once that is imported
+invoke_sparse: Any = None  # `invoke` where an array is sparse, from the package for these
+numpy_array: type[Any] | None = None  # the class of mx.np, once that is imported
 
 
 class _Late:
     """Stands for NDArray until ndarray.py, which needs this module, has defined it."""
 
 
-NDArray = _Late
+NDArray: Any = _Late

@@ -1,18 +1,22 @@
 """From operators to the functions of ``mx.nd``."""
 import builtins
 import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from ..base import MXNetError, _Null
-from ..ops.registry import OPERATORS, get
+from ..ops.registry import OPERATORS, Operator, get
 from . import dispatch
 from .dispatch import invoke, mode
+from .fast_calls import fast
 
-_made = {}
+_made: dict[tuple[str, type | None], Callable] = {}
 
 
-def operator_function(name, cls=None):
+def operator_function(name: str, cls: type | None = None) -> Callable:
     """The function ``mx.nd.<name>``: MXNet's signature, arrays in and out."""
     key = name, cls
     found = _made.get(key)
@@ -21,12 +25,12 @@ def operator_function(name, cls=None):
     return found
 
 
-def replace(name, function):
+def replace(name: str, function: Callable) -> None:
     """Hand out `function` as ``mx.nd.<name>`` from now on; who holds the former one keeps it."""
     _made[name, None] = function
 
 
-def split_arguments(op, args, kwargs, array_type):
+def split_arguments(op: Operator, args: tuple, kwargs: dict[str, Any], array_type: type) -> tuple[list, dict[str, Any]]:
     """Which of a call's arguments are inputs and which attributes.
 
     Returns
@@ -36,6 +40,7 @@ def split_arguments(op, args, kwargs, array_type):
     attributes : dict
         What remains, without those left at ``_Null``.
     """
+    positional: tuple[Any, ...]
     if op.variadic:
         count = 0
         while count < len(args) and isinstance(args[count], array_type):
@@ -60,8 +65,8 @@ def split_arguments(op, args, kwargs, array_type):
             raise MXNetError(f"{op.name}: positional arguments must be arrays, received {rest[0]!r}; give attributes by name")
         positional = ()
     else:
-        n = len(op.inputs)
-        inputs, positional = list(args[:n]), args[n:]
+        most = len(op.inputs)
+        inputs, positional = list(args[:most]), args[most:]
         if kwargs:
             for i, name in enumerate(op.inputs):
                 if name in kwargs:
@@ -89,13 +94,12 @@ def split_arguments(op, args, kwargs, array_type):
     return inputs, kwargs
 
 
-def _make(op, name, cls):
+def _make(op: Operator, name: str, cls: type | None) -> Callable:
     NDArray = dispatch.NDArray
     cls = cls or NDArray
-    fn, n = op.raw, op.num_inputs  # the short cuts below run only where nothing needs a gradient
     required = 0 if op.variadic else sum(1 for i in op.inputs if i not in op.optional_inputs)
 
-    def general(*args, out=None, name=None, **kwargs):
+    def general(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
         inputs, attrs = split_arguments(op, args, kwargs, NDArray)
         if len(inputs) < required:
             needed = op.inputs if op.inputs_rule is None else op.input_names(op.parse(attrs))
@@ -104,83 +108,22 @@ def _make(op, name, cls):
         result = invoke(op, inputs, attrs, out, cls if cls is not NDArray else dispatch.kind_of(inputs))
         return _unshared(result, op) if op.shares_memory and out is None else result
 
-    function = general
-    if op.shares_memory:
-        pass
-    elif op.simple and n == 1:
-        def function(*args, out=None, name=None, **kwargs):
-            if len(args) == 1 and out is None and not kwargs:
-                a = args[0]
-                if type(a) is cls and dispatch.observer is None and a._autograd is None:
-                    try:
-                        return cls._new(fn(a._data), a._ctx)
-                    except Exception:  # the general path explains what is wrong
-                        pass
-            return general(*args, out=out, **kwargs)
-    elif op.simple and n == 2:
-        def function(*args, out=None, name=None, **kwargs):
-            if len(args) == 2 and out is None and not kwargs:
-                a, b = args
-                if type(a) is cls and type(b) is cls and a._ctx is b._ctx and dispatch.observer is None:
-                    x, y = a._data, b._data
-                    if a._autograd is None and b._autograd is None:
-                        try:
-                            return cls._new(fn(x, y), a._ctx)
-                        except Exception:  # the general path explains what is wrong
-                            pass
-            return general(*args, out=out, **kwargs)
-    elif n == 1 and not op.wants_training and not op.wants_device and not op.mutates:
-        parse = op.parse_cached
-
-        def function(*args, out=None, name=None, **kwargs):
-            if len(args) == 1 and out is None and dispatch.observer is None:
-                a = args[0]
-                if type(a) is cls and a._autograd is None and a._ctx.device_id == 0:
-                    try:
-                        result = fn(a._data, **parse(kwargs))
-                        if type(result) is torch.Tensor:
-                            return cls._new(result, a._ctx)
-                    except Exception:  # the general path explains what is wrong
-                        pass
-            return general(*args, out=out, **kwargs)
-    elif not op.variadic and not op.wants_training and not op.wants_device and not op.mutates:
-        parse, input_names = op.parse_cached, frozenset(op.inputs)
-        least = n if op.inputs_rule is not None else required
-
-        def function(*args, out=None, name=None, **kwargs):
-            if out is None and least <= len(args) <= n and dispatch.observer is None and input_names.isdisjoint(kwargs):
-                tensors, ctx = [], None
-                for a in args:
-                    if type(a) is not cls or a._autograd is not None or (ctx is not None and ctx is not a._ctx):
-                        break
-                    ctx = a._ctx
-                    tensors.append(a._data)
-                else:
-                    if ctx is not None and ctx.device_id == 0:
-                        try:
-                            result = fn(*tensors, **parse(kwargs))
-                            if type(result) is torch.Tensor:
-                                return cls._new(result, ctx)
-                            if len(result) > 1:
-                                return [cls._new(r, ctx) for r in result]
-                        except Exception:  # the general path explains what is wrong
-                            pass
-            return general(*args, out=out, **kwargs)
+    function = fast(op, cls, general)
     function.__name__ = function.__qualname__ = name
     function.__module__ = "mxnet.ndarray.op"
     function.__doc__ = op.__doc__
-    function.__signature__ = signature(op)
+    function.__signature__ = signature(op)  # type: ignore[attr-defined]
     return function
 
 
-def call_shared(name, array, *args, **kwargs):
+def call_shared(name: str, array: Any, *args: Any, **kwargs: Any) -> Any:
     """Call an operator of one input so that the result shares the input's memory."""
     op = get(name)
     inputs, attrs = split_arguments(op, (array, *args), kwargs, dispatch.NDArray)
     return invoke(op, inputs, attrs, None, type(array))
 
 
-def _unshared(array, op):
+def _unshared(array: Any, op: Operator) -> Any:
     """The array with memory of its own, recorded as the same call."""
     info = array._autograd
     tensor, _ = dispatch.run(op, torch.clone, (array._data,), {}, array._ctx)
@@ -189,42 +132,27 @@ def _unshared(array, op):
     return copy
 
 
-def signature(op):
+def signature(op: Operator) -> inspect.Signature:
     """What `inspect` and editors show: inputs, then attributes, then ``out`` and ``name``."""
     P = inspect.Parameter
+    kind = P.KEYWORD_ONLY if op.variadic else P.POSITIONAL_OR_KEYWORD
     if op.variadic:
         head = [P(n, P.POSITIONAL_OR_KEYWORD) for n in op.inputs[:-1]] + [P(op.inputs[-1], P.VAR_POSITIONAL)]
-        kind = P.KEYWORD_ONLY
     else:
         head = [P(n, P.POSITIONAL_OR_KEYWORD, default=None) for n in op.inputs]
-        kind = P.POSITIONAL_OR_KEYWORD
     names = dict.fromkeys([*op.attributes, *(["ctx"] if op.wants_device else []), *([op.key_var_num_args] if op.key_var_num_args else [])])
     attributes = [P(n, kind, default=_Null) for n in names]
     tail = [P("out", kind, default=None), P("name", kind, default=None), P("kwargs", P.VAR_KEYWORD)]
     return inspect.Signature(head + attributes + tail)
 
 
-def public_name(name):
-    """Where an operator's name stands in ``mx.nd`` and ``mx.sym``: (sub-namespace or '', name there)."""
-    for prefix, space in _SPACES:
-        if name.startswith(prefix):
-            return space, name[len(prefix):]
-    if name.startswith("_"):
-        return "_internal", name
-    return "", name
-
-
-_SPACES = (("_contrib_", "contrib"), ("_linalg_", "linalg"), ("_sparse_", "sparse"), ("_image_", "image"), ("_random_", "random"))
-
-
-def namespace_lookup(module_name, prefix, make, underscored=False, may_hide_builtins=False):
+def namespace_lookup(module_name: str, prefix: str, make: Callable[[str], Callable], underscored: bool = False,
+                     may_hide_builtins: bool = False) -> tuple[Callable[[str], Callable], Callable[[], list[str]]]:
     """A module ``__getattr__`` that finds operators named ``prefix + name``, and a ``__dir__`` that lists them.
 
     What is found is kept in the module. `may_hide_builtins` says that no code of the module uses Python's own `sum`, `slice`, ...
     """
-    import sys
-
-    def lookup(name):
+    def lookup(name: str) -> Callable:
         if not name.startswith("__"):
             for candidate in (prefix + name, name) if underscored or prefix == "_sparse_" else (prefix + name,):
                 if candidate in OPERATORS and (underscored or not candidate.startswith("_") or prefix):
@@ -234,7 +162,7 @@ def namespace_lookup(module_name, prefix, make, underscored=False, may_hide_buil
                     return function
         raise AttributeError(f"module '{module_name}' has no attribute '{name}'")
 
-    def listing():
+    def listing() -> list[str]:
         module = sys.modules[module_name]
         found = {n[len(prefix):] for n in OPERATORS if n.startswith(prefix) and (underscored or prefix or not n.startswith("_"))}
         return sorted(found | set(module.__dict__))
@@ -242,4 +170,4 @@ def namespace_lookup(module_name, prefix, make, underscored=False, may_hide_buil
     return lookup, listing
 
 
-__all__ = ["mode", "namespace_lookup", "operator_function", "public_name", "signature", "split_arguments"]
+__all__ = ["mode", "namespace_lookup", "operator_function", "signature", "split_arguments"]

@@ -1,4 +1,6 @@
 """The dense array of ``mx.nd``."""
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -8,7 +10,8 @@ from ..context import Context, cpu, current_context, gpu, intern_context
 from ..ops import dtypes
 from ..ops.registry import get as get_operator
 from . import dispatch, indexing, memory_format, writes
-from .dispatch import in_graph, invoke, mode, refuse_inplace
+from .dispatch import in_graph, invoke, mode, refuse_inplace, wrap
+from .fast_calls import eligibility
 
 GRAD_REQS = ("null", "write", "add")
 
@@ -61,6 +64,7 @@ class NDArray:
     __slots__ = ("_data", "_ctx", "_autograd", "__weakref__")
     __array_priority__ = 1000.0
     _is_sparse = False
+    _eligible: Callable[..., bool]  # whether what is asked of an array can be had from its tensor at once, see `fast_calls`
 
     def __init__(self, handle, writable=True):
         # `writable` restrained MXNet's own callbacks; a torch tensor can always be written to, which `writable` says below.
@@ -70,13 +74,7 @@ class NDArray:
             raise TypeError(f"NDArray wraps a torch tensor, received {type(handle).__name__}; build arrays with mx.nd.array(...)")
         self._data, self._ctx, self._autograd = handle, context_of(handle), None
 
-    @classmethod
-    def _new(cls, tensor, ctx):
-        self = cls.__new__(cls)
-        self._data = tensor
-        self._ctx = ctx
-        self._autograd = None
-        return self
+    _new = classmethod(wrap)
 
     # -- what it is --------------------------------------------------------------------------------------------------
 
@@ -352,11 +350,11 @@ class NDArray:
 
     def __getitem__(self, key):
         if type(key) is int:
-            if self._autograd is None and dispatch.observer is None:
+            if self._eligible(self):
                 try:
                     row = self._data[key]
                     if row.dim() and row.is_contiguous():
-                        return self._new(row, self._ctx)
+                        return wrap(type(self), row, self._ctx)
                 except IndexError:  # said below in MXNet's words
                     pass
             size = self._data.shape[0] if self._data.dim() else 0
@@ -383,8 +381,8 @@ class NDArray:
                 v = v.contiguous()
             return v if v.dim() or zero_dim else v.reshape(1)
 
-        if self._autograd is None and dispatch.observer is None:
-            return type(self)._new(select(self._data), self._ctx)
+        if self._eligible(self):
+            return wrap(type(self), select(self._data), self._ctx)
         return self._recorded_call(select, "_basic_indexing", self._ctx)
 
     def _recorded_call(self, fn, name, ctx):
@@ -427,9 +425,9 @@ class NDArray:
             shape = shape[0]
         if not self._is_sparse and not self._data.is_contiguous():
             memory_format.standard(self)
-        if not kwargs and shape and min(shape) > 0 and self._autograd is None and dispatch.observer is None and not self._is_sparse:
-            try:  # no special codes and nothing to record: the short way
-                return self._new(self._data.reshape(shape), self._ctx)
+        if not kwargs and shape and min(shape) > 0 and self._eligible(self):
+            try:  # no special codes
+                return wrap(type(self), self._data.reshape(shape), self._ctx)
             except (RuntimeError, TypeError):
                 count = int(np.prod(shape))
                 if 0 < count < self.size:
@@ -572,6 +570,7 @@ _CAST = get_operator("Cast")
 _RESHAPE = get_operator("Reshape")
 _NEGATIVE = get_operator("negative")
 dispatch.NDArray = NDArray
+NDArray._eligible = staticmethod(eligibility(NDArray))
 py_slice = slice  # programs import it from here, where ``slice`` is an operator in MXNet
 # The numbers of storage types in files and in MXNet's C interface; programs import them from here.
 _STORAGE_TYPE_ID_TO_STR = {-1: "undefined", 0: "default", 1: "row_sparse", 2: "csr"}

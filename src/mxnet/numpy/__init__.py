@@ -29,12 +29,12 @@ bool = bool  # noqa: A001
 globals().update(_fallback.functions())
 for _name, _function in _TABLE[""].items():
     globals()[_name] = _bind(_function, _arrays, _name, __name__)
-for _name in _arithmetic.BINARY:
-    _fast = _arithmetic.binary_function(_name)
-    _slow = globals()[_name]
-    _fast.__name__ = _fast.__qualname__ = _name
-    _fast.__module__, _fast.__doc__, _fast.__signature__ = __name__, _slow.__doc__, _slow.__signature__
-    globals()[_name] = _fast
+for _names, _make in ((_arithmetic.BINARY, _arithmetic.binary_function), (_arithmetic.UNARY, _arithmetic.unary_function)):
+    for _name in _names:
+        _fast, _slow = _make(_name), globals()[_name]
+        _fast.__name__ = _fast.__qualname__ = _name
+        _fast.__module__, _fast.__doc__, _fast.__signature__ = __name__, _slow.__doc__, _slow.__signature__
+        globals()[_name] = _fast
 _protocols.register(_sys.modules[__name__])
 
 __all__ = sorted({*_TABLE[""], *_fallback.functions(), *_creation.__dict__.keys() & {"array", "broadcast_arrays", "empty", "genfromtxt", "meshgrid",

@@ -1,11 +1,13 @@
 """Python's operators on ``mx.np`` arrays, and the methods that are functions of ``mx.np``."""
 import inspect
+from collections.abc import Callable
+from typing import Any
 
-from ..ndarray import dispatch
-from ..ndarray.dispatch import in_graph, mode, refuse_inplace
+from ..ndarray.fast_calls import TORCH, in_place, number, operand
+from ..ndarray.fast_calls import unary as fast_unary
 from ..ops.registry import get
 from .frontend import TABLE, arrays
-from .functions.elementwise import BINARY, binary, unary
+from .functions.elementwise import BINARY, UNARY, binary, unary
 from .multiarray import ndarray
 
 _METHODS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "mod": "mod", "power": "pow", "bitwise_and": "and",
@@ -13,62 +15,50 @@ _METHODS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "trued
 _COMPARISONS = {"equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le"}
 
 
-def _fast_pair(fn, a, b):
-    """The result where nothing is to be recorded or explained, otherwise None."""
-    if type(a) is type(b) is ndarray and a._ctx is b._ctx and dispatch.observer is None:
-        x, y = a._data, b._data
-        if a._autograd is None and b._autograd is None:
-            try:
-                return ndarray._new(fn(x, y), a._ctx)
-            except Exception:  # the general path explains what is wrong
-                return None
-    return None
+def _fast_operand(name: str) -> Callable:
+    """``<name>(x1, x2)``."""
+    pair, right, _, _ = BINARY[name]
+    return operand(get(pair), get(right), ndarray, lambda x1, x2: binary(arrays, name, x1, x2), TORCH[name][0] if name in TORCH else None)
 
 
-def binary_function(name):
+def _reflected(name: str) -> Callable:
+    """``number <op> x``."""
+    _, right, left, _ = BINARY[name]
+    by_tensor = TORCH[name][0] if name in TORCH and left is None else None
+    return number(get(left or right), ndarray, lambda x, other: binary(arrays, name, other, x), by_tensor)
+
+
+def binary_function(name: str) -> Callable:
     """``mx.np.<name>`` of two arrays or numbers."""
-    fn = get(BINARY[name][0]).fn
+    fast = _fast_operand(name)
 
-    def function(x1, x2, out=None, **kwargs):
-        if out is None and not kwargs:
-            result = _fast_pair(fn, x1, x2)
-            if result is not None:
-                return result
-        return binary(arrays, name, x1, x2, out, kwargs)
+    def function(x1: Any, x2: Any, out: ndarray | None = None, **kwargs: Any) -> Any:
+        return binary(arrays, name, x1, x2, out, kwargs) if kwargs or out is not None else fast(x1, x2)
 
     return function
 
 
-def _forward(name):
-    fn, scalar_op = get(BINARY[name][0]).fn, get(BINARY[name][1])
-    scalar_fn = scalar_op.fn
+def unary_function(name: str) -> Callable:
+    """``mx.np.<name>`` of an array or a number."""
+    fast = fast_unary(get(UNARY[name][0]), ndarray, lambda x, out: unary(arrays, name, x))
 
-    def method(self, other):
-        result = _fast_pair(fn, self, other)
-        if result is not None:
-            return result
-        if type(other) in (int, float) and dispatch.observer is None and self._autograd is None and self._data.is_floating_point():
-            return ndarray._new(scalar_fn(self._data, scalar=other), self._ctx)
-        return binary(arrays, name, self, other)
+    def function(x: Any, out: ndarray | None = None, **kwargs: Any) -> Any:
+        return unary(arrays, name, x, out, kwargs) if kwargs or out is not None else fast(x)
 
-    return method
+    return function
 
 
-def _inplace(name):
-    def method(self, other):
-        if mode.recording and in_graph(self):
-            refuse_inplace()
-        return binary(arrays, name, self, other, self)
-
-    return method
+def _inplace(name: str) -> Callable:
+    """``x <op>= other``."""
+    return in_place(TORCH[name][1] if name in TORCH else None, ndarray, lambda x, other: binary(arrays, name, x, other, x))
 
 
 for _name, _suffix in _METHODS.items():
-    setattr(ndarray, f"__{_suffix}__", _forward(_name))
-    setattr(ndarray, f"__r{_suffix}__", lambda self, other, _name=_name: binary(arrays, _name, other, self))
+    setattr(ndarray, f"__{_suffix}__", _fast_operand(_name))
+    setattr(ndarray, f"__r{_suffix}__", _reflected(_name))
     setattr(ndarray, f"__i{_suffix}__", _inplace(_name))
 for _name, _suffix in _COMPARISONS.items():
-    setattr(ndarray, f"__{_suffix}__", _forward(_name))
+    setattr(ndarray, f"__{_suffix}__", _fast_operand(_name))
 ndarray.__matmul__ = lambda self, other: arrays.call("_npi_matmul", self, other)
 ndarray.__rmatmul__ = lambda self, other: arrays.call("_npi_matmul", other, self)
 ndarray.__imatmul__ = lambda self, other: arrays.call("_npi_matmul", self, other, out=self)

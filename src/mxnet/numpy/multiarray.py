@@ -7,7 +7,8 @@ import torch
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context
 from ..ndarray import NDArray, dispatch, indexing
-from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace
+from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, wrap
+from ..ndarray.fast_calls import eligibility
 from ..ndarray.ndarray import _drop_leading, _share
 from ..ops import dtypes
 from ..ops.registry import get
@@ -207,8 +208,8 @@ class ndarray(NDArray):  # noqa: N801
             # MXNet shares memory only where the selection is one run of it; anything else is a copy.
             return v if v.is_contiguous() else v.contiguous()
 
-        if self._autograd is None and dispatch.observer is None:
-            return type(self)._new(select(self._data), self._ctx)
+        if self._eligible(self):
+            return wrap(ndarray, select(self._data), self._ctx)
         return self._recorded_call(select, "_basic_indexing", self._ctx)
 
     def __setitem__(self, key, value):
@@ -378,5 +379,6 @@ for _name in """asscalar reshape_like zeros_like ones_like broadcast_axes broadc
     setattr(ndarray, _name, _unsupported(_name))
 
 dispatch.numpy_array = ndarray
+ndarray._eligible = staticmethod(eligibility(ndarray))
 ndarray.__module__ = "mxnet.numpy"  # where users import it from
 _RESHAPE = get("_np_reshape")

@@ -11,6 +11,7 @@ What only some operators need is registered below the function: ``@clip.gradient
 """
 import inspect
 import warnings
+from collections.abc import Callable
 
 import torch
 
@@ -47,6 +48,12 @@ class Operator(Traits):
     """
 
     quantized = None  # the operator on quantized arrays that stands for this one, see `quantization.form`
+    raw: Callable
+    fn: Callable
+    inputs: tuple[str, ...]
+    optional_inputs: frozenset[str]
+    attributes: dict[str, Attribute]
+    mutates: tuple[str, ...]
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
 
     def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), loss=False,

@@ -34,7 +34,7 @@ def lognormal(F, mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None)
     >>> round(float(mx.np.log(mx.np.random.lognormal(5, 2, size=10000)).mean()))
     5
     """
-    return F.call("_npi_exp", normal(F, mean, sigma, size, dtype, ctx), out=out)
+    return F.call("_npi_exp", normal(F, mean, sigma, size, dtype, ctx, out), out=out)
 
 
 @function("random")

@@ -1,0 +1,200 @@
+"""Fast calls: an operator's function straight on the tensors of arrays, where there is nothing to do but compute.
+
+`eligibility` is the one test of where that is so. The makers below put it in front of `general`, the way of a call that also records,
+observes and switches generators. It explains what is wrong, too: a call whose fast way raises is made once more, the general way.
+
+`mx.nd` and `mx.npx` get their functions from `fast`, by way of `functions`, and arrays most of their methods from those. Python's operators
+and the functions of ``mx.np`` that compute element by element come from `unary`, `number`, `operand` and `in_place`.
+"""
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..ops.registry import Operator
+from . import dispatch
+from .dispatch import allocate, in_graph, mode, refuse_inplace, wrap
+
+_NUMBERS = (float, int)  # not bool, nor numpy's numbers
+# Torch takes 1.3 us longer for a Python number than for a tensor without axes; these are those made of numbers seen before.
+_constants: dict[tuple[float, torch.dtype], Tensor] = {}
+# What Python's operators come down to: torch's function of two tensors, and its method that writes to the first.
+TORCH: dict[str, tuple[Callable, Callable]] = {
+    "add": (torch.add, Tensor.add_), "subtract": (torch.sub, Tensor.sub_),
+    "multiply": (torch.mul, Tensor.mul_), "divide": (torch.div, Tensor.div_)}
+
+
+def eligibility(cls: type[Any], draws: bool = False) -> Callable[[Any], bool]:
+    """The test of who may take a fast call, as a function of an array; several arrays must be on one device, too.
+
+    An array passes where it is of the class `cls` itself (so not sparse), nothing has to be recorded, no profiler observes, and, for an
+    operator that draws, its device needs no switch of generators.
+    """
+    def eligible(array: Any) -> bool:
+        return type(array) is cls and array._autograd is None and dispatch.observer is None
+
+    return eligible if not draws else lambda array: eligible(array) and array._ctx.device_id == 0
+
+
+def fast(op: Operator, cls: type[Any], general: Callable) -> Callable:
+    """`general`, behind the fast call that suits the operator, if there is one."""
+    if op.shares_memory or op.variadic or op.wants_training or op.wants_device or op.mutates or not op.inputs:
+        return general
+    make = unary if op.num_inputs == 1 else binary if op.num_inputs == 2 and op.simple else nary
+    return make(op, cls, general)
+
+
+def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
+    """The function of an operator with one input: ``call(x, **attributes)``."""
+    function, parse, eligible = op.raw, op.parse_cached, eligibility(cls, bool(op.draws))
+
+    def simple(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if len(args) == 1 and out is None and not kwargs:
+            x = args[0]
+            if eligible(x):
+                try:
+                    return wrap(cls, function(x._data), x._ctx)
+                except Exception:  # the general way explains what is wrong
+                    pass
+        return general(*args, out=out, **kwargs)
+
+    def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if len(args) == 1 and out is None:
+            x = args[0]
+            if eligible(x):
+                try:
+                    result = function(x._data, **parse(kwargs)) if kwargs else function(x._data)
+                    if type(result) is Tensor:
+                        return wrap(cls, result, x._ctx)
+                    if len(result) > 1:
+                        return [wrap(cls, r, x._ctx) for r in result]
+                except Exception:  # the general way explains what is wrong
+                    pass
+        return general(*args, out=out, **kwargs)
+
+    return simple if op.simple else call
+
+
+def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
+    """The function of an operator with two inputs and no attributes: ``call(x, y)``."""
+    function, eligible = op.raw, eligibility(cls, bool(op.draws))
+
+    def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if len(args) == 2 and out is None and not kwargs:
+            x, y = args
+            if eligible(x) and eligible(y) and x._ctx is y._ctx:
+                try:
+                    return wrap(cls, function(x._data, y._data), x._ctx)
+                except Exception:  # the general way explains what is wrong
+                    pass
+        return general(*args, out=out, **kwargs)
+
+    return call
+
+
+def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
+    """The function of an operator with any fixed number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
+    function, parse, eligible = op.raw, op.parse_cached, eligibility(cls, bool(op.draws))
+    most = op.num_inputs
+    least = most if op.inputs_rule is not None else max(1, sum(1 for i in op.inputs if i not in op.optional_inputs))
+    by_name = frozenset(op.inputs[least:])  # those that may come by name without having come by position
+
+    def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if out is None and least <= len(args) <= most and (least == most or by_name.isdisjoint(kwargs)):
+            first, tensors = args[0], []
+            for x in args:
+                if not eligible(x) or x._ctx is not first._ctx:
+                    break
+                tensors.append(x._data)
+            else:
+                try:
+                    result = function(*tensors, **parse(kwargs)) if kwargs else function(*tensors)
+                    if type(result) is Tensor:
+                        return wrap(cls, result, first._ctx)
+                    if len(result) > 1:
+                        return [wrap(cls, r, first._ctx) for r in result]
+                except Exception:  # the general way explains what is wrong
+                    pass
+        return general(*args, out=out, **kwargs)
+
+    return call
+
+
+def number(op: Operator, cls: type[Any], general: Callable, by_tensor: Callable | None = None) -> Callable:
+    """``call(x, number)`` of an operator with the attribute ``scalar``.
+
+    `by_tensor` is the function of two tensors that computes the same from a tensor without axes; it may be faster.
+    """
+    function, eligible = op.raw, eligibility(cls, bool(op.draws))
+
+    def call(lhs: Any, rhs: Any) -> Any:
+        if type(rhs) in _NUMBERS and eligible(lhs):
+            try:
+                if by_tensor is not None:
+                    tensor = lhs._data
+                    constant = _constants.get((rhs, tensor.dtype))
+                    if constant is None:
+                        constant = _constant(rhs, tensor)
+                    if constant is not None:
+                        return wrap(cls, by_tensor(tensor, constant), lhs._ctx)
+                return wrap(cls, function(lhs._data, scalar=rhs), lhs._ctx)
+            except Exception:  # the general way explains what is wrong
+                pass
+        return general(lhs, rhs)
+
+    return call
+
+
+def operand(op: Operator, number_op: Operator, cls: type[Any], general: Callable, by_tensor: Callable | None = None) -> Callable:
+    """``call(x, other)``, where `other` may be an array, for `op`, or a number, for `number_op` (see `number`)."""
+    function, eligible = op.raw, eligibility(cls, bool(op.draws))
+    with_number = number(number_op, cls, general, by_tensor)
+
+    def call(lhs: Any, rhs: Any) -> Any:
+        if type(rhs) is not cls:
+            return with_number(lhs, rhs)
+        if eligible(lhs) and eligible(rhs) and lhs._ctx is rhs._ctx:
+            try:
+                result = function(lhs._data, rhs._data)
+                array: Any = allocate(cls)  # `wrap`, without a call: of all calls x + y is the commonest
+                array._data, array._ctx, array._autograd = result, lhs._ctx, None
+                return array
+            except Exception:  # the general way explains what is wrong
+                pass
+        return general(lhs, rhs)
+
+    return call
+
+
+def in_place(function: Callable | None, cls: type[Any], general: Callable) -> Callable:
+    """``call(x, other)`` that writes to `x`; by a function of torch, if there is one, where both have one floating-point type.
+
+    What `x` was recorded as does not matter, since writing goes past torch's version counter; in a graph that is being recorded it may not be.
+    """
+    eligible = eligibility(cls)
+
+    def call(lhs: Any, rhs: Any) -> Any:
+        if mode.recording and in_graph(lhs):
+            refuse_inplace()
+        if function is not None and eligible(rhs) and type(lhs) is cls and lhs._ctx is rhs._ctx:
+            dtype = rhs._data.dtype
+            if dtype is lhs._data.dtype and dtype.is_floating_point:
+                try:
+                    function(lhs._writable(), rhs._data)
+                    return lhs
+                except RuntimeError:  # the general way explains what is wrong
+                    pass
+        return general(lhs, rhs)
+
+    return call
+
+
+def _constant(value: float, tensor: Tensor) -> Tensor | None:
+    """A new tensor without axes for a number, of the type of a floating-point tensor; None where the number itself must be used."""
+    if not value or value != value or not tensor.dtype.is_floating_point:  # 0.0 == -0.0 and nan != nan: no keys
+        return None
+    if len(_constants) > 4096:
+        _constants.clear()
+    constant = _constants[value, tensor.dtype] = torch.tensor(value, dtype=tensor.dtype)
+    return constant
