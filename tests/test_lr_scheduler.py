@@ -26,13 +26,13 @@ def test_rates(scheduler, kwargs, updates, expected):
 @pytest.mark.parametrize("make, message", [
     (lambda: lr_scheduler.FactorScheduler(0), "step must be at least 1, received 0"),
     (lambda: lr_scheduler.FactorScheduler(1, 2.0), "Factor must be no more than 1 to make lr reduce; received 2.0"),
-    (lambda: lr_scheduler.MultiFactorScheduler([3, 2]), r"increasing integer list; received \[3, 2\]"),
+    (lambda: lr_scheduler.MultiFactorScheduler([3, 2]), r"steps must increase, received \[3, 2\]"),
     (lambda: lr_scheduler.MultiFactorScheduler([0, 2]), "first step must be at least 1"),
     (lambda: lr_scheduler.MultiFactorScheduler((1, 2)), r"must be a list of at least one number of updates, received \(1, 2\)"),
-    (lambda: lr_scheduler.PolyScheduler(0), "strictly positive, and an integer; received 0"),
-    (lambda: lr_scheduler.CosineScheduler(1.5), "strictly positive, and an integer; received 1.5"),
+    (lambda: lr_scheduler.PolyScheduler(0), "max_update must be an integer above 0, received 0"),
+    (lambda: lr_scheduler.CosineScheduler(1.5), "max_update must be an integer above 0, received 1.5"),
     (lambda: lr_scheduler.LRScheduler(0.1, warmup_begin_lr=0.2), "warmup_begin_lr must be at most base_lr=0.1, received 0.2"),
-    (lambda: lr_scheduler.LRScheduler(0.1, warmup_steps=-1), "Warmup steps has to be positive or 0"),
+    (lambda: lr_scheduler.LRScheduler(0.1, warmup_steps=-1), "warmup_steps must be an integer of at least 0, received -1"),
     (lambda: lr_scheduler.LRScheduler(0.1, warmup_mode="x"), "warmup_mode must be 'linear' or 'constant', received 'x'"),
     (lambda: lr_scheduler.LRScheduler().get_warmup_lr(0), "update 0 is not within the 0 updates"),
 ])

@@ -376,7 +376,7 @@ class Xavier(Initializer):
     def _init_weight(self, name, arr):
         shape = arr.shape
         if len(shape) < 2:
-            raise ValueError(f"Xavier initializer cannot be applied to vector {name} of shape {shape}. It requires at least 2D.")
+            raise ValueError(f"Xavier: at least two axes expected, received shape {shape} for {name}; give vectors another initializer")
         area = float(np.prod(shape[2:]))
         fan_in, fan_out = shape[1] * area, shape[0] * area
         factors = {"avg": (fan_in + fan_out) / 2.0, "in": fan_in, "out": fan_out}

@@ -31,7 +31,7 @@ class LRScheduler:
 
     def __init__(self, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
         if not isinstance(warmup_steps, int) or warmup_steps < 0:
-            raise ValueError(f"Warmup steps has to be positive or 0, and an integer; received {warmup_steps!r}")
+            raise ValueError(f"warmup_steps must be an integer of at least 0, received {warmup_steps!r}")
         if warmup_begin_lr > base_lr:
             raise ValueError(f"warmup_begin_lr must be at most base_lr={base_lr}, received {warmup_begin_lr}")
         if warmup_mode not in ("linear", "constant"):
@@ -103,7 +103,7 @@ class MultiFactorScheduler(LRScheduler):
         if not isinstance(step, list) or not step:
             raise ValueError(f"MultiFactorScheduler: `step` must be a list of at least one number of updates, received {step!r}")
         if any(b <= a for a, b in zip(step, step[1:])):
-            raise ValueError(f"Schedule step must be an increasing integer list; received {step}")
+            raise ValueError(f"MultiFactorScheduler: steps must increase, received {step}")
         if step[0] < 1:
             raise ValueError(f"MultiFactorScheduler: the first step must be at least 1, received {step}")
         _check_factor(factor)
@@ -126,7 +126,7 @@ class _Decay(LRScheduler):
     def __init__(self, max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if not isinstance(max_update, int) or max_update < 1:
-            raise ValueError(f"maximum number of updates must be strictly positive, and an integer; received {max_update!r}")
+            raise ValueError(f"max_update must be an integer above 0, received {max_update!r}")
         self.base_lr_orig, self.max_update, self.final_lr = base_lr, max_update, final_lr
         self.max_steps = max_update - warmup_steps
 

@@ -43,7 +43,7 @@ def test_out():
 @pytest.mark.parametrize("call, error, message", [
     (lambda: R.uniform(0, mx.nd.ones(2)), ValueError, "either numbers or arrays, received <class 'int'> and"),
     (lambda: R.uniform(mx.nd.ones(2), 1), ValueError, "either numbers or arrays"),
-    (lambda: R.uniform("a"), ValueError, "must be either NDArray or numbers, but got <class 'str'>"),
+    (lambda: R.uniform("a"), ValueError, "either NDArrays or numbers, received <class 'str'>"),
     (lambda: R.randint(mx.nd.ones(2), mx.nd.ones(2)), ValueError, "must be numbers, received arrays"),
     (lambda: R.uniform(dtype="int32"), mx.MXNetError, "`dtype` must be one of 'float16', 'float32', 'float64'"),
     (lambda: R.uniform(0, 1, 3, foo=4), mx.MXNetError, "cannot find argument 'foo'")])

@@ -49,7 +49,7 @@ def test_all_distributions():
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: S.uniform(mx.sym.var("a"), 1), "either numbers or arrays"), (lambda: S.uniform("q"), "must be either Symbol or numbers"),
+    (lambda: S.uniform(mx.sym.var("a"), 1), "either numbers or arrays"), (lambda: S.uniform("q"), "either Symbols or numbers, received"),
     (lambda: S.randint(mx.sym.var("a"), mx.sym.var("a")), "must be numbers, received Symbols")])
 def test_wrong_arguments(call, message):
     with pytest.raises(ValueError, match=message):

@@ -23,7 +23,7 @@ def print_summary(block, inputs):
     def watch(layer):
         from .nn.basic_layers import HybridSequential, Sequential
         if getattr(layer, "_active", False):
-            raise UsageError(f'"{layer.name}" must not be hybridized to print summary; call hybridize(False) before')
+            raise UsageError(f"summary: {layer.name} is hybridized, so that its layers don't run one by one; call hybridize(False) before")
         if not isinstance(layer, (Sequential, HybridSequential)):
             hooks.append(layer.register_forward_hook(record))
 

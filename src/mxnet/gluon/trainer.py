@@ -48,10 +48,10 @@ class Trainer:
         if isinstance(params, (dict, ParameterDict)):
             params = [params[name] for name in sorted(params.keys())]
         if not isinstance(params, (list, tuple)):
-            raise ValueError(f"First argument must be a list or dict of Parameters, got {type(params)}.")
+            raise ValueError(f"Trainer: a list or dict of Parameters expected, received {type(params)}")
         for parameter in params:
             if not isinstance(parameter, Parameter):
-                raise ValueError(f"First argument must be a list or dict of Parameters, got list of {type(parameter)}.")
+                raise ValueError(f"Trainer: a list or dict of Parameters expected, received {type(parameter)} in it")
         self._params = list(params)
         self._param2idx = {parameter.name: i for i, parameter in enumerate(self._params)}
         for parameter in self._params:
@@ -83,7 +83,7 @@ class Trainer:
         parameters = dict(enumerate(self._params))
         if isinstance(optimizer, optim.Optimizer):
             if optimizer_params:
-                raise UsageError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str")
+                raise UsageError("Trainer: optimizer_params are for an optimizer given by name, received one that is made; set them on it")
             self._optimizer = optimizer
             self._optimizer.param_dict = parameters
         else:

@@ -186,7 +186,7 @@ def histogram(a, bins=10, range=None):
     if isinstance(bins, NDArray):
         return invoke(get("_histogram"), (a, bins), {})
     if not isinstance(bins, (int, np.integer)):
-        raise ValueError("bins argument should be either an integer or an NDArray")
+        raise ValueError(f"histogram: bins must be a number of bins or an NDArray of edges, received {type(bins).__name__}")
     if range is None:
         range = (a.min().asscalar(), a.max().asscalar())
         if range[0] == range[1]:

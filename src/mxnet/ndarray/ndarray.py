@@ -183,7 +183,7 @@ class NDArray:
             If the array has not exactly one element.
         """
         if self.size != 1:
-            raise ValueError(f"The current array is not a scalar: it has {self.size} elements")
+            raise ValueError(f"asscalar: an array of one element expected, received {self.size} elements")
         return self.asnumpy().reshape(())[()] if self._data.dtype != torch.bfloat16 else self._raw().float().item()
 
     def as_torch(self):

@@ -33,7 +33,7 @@ def check_parameters(parameters, array_type):
                     raise ValueError("the parameters of a distribution are either numbers or arrays, received "
                                      f"{type(first)} and {type(other)}")
             return kind is array_type
-    raise ValueError(f"Distribution parameters must be either {array_type.__name__} or numbers, but got {type(first)}.")
+    raise ValueError(f"the parameters of a distribution are either {array_type.__name__}s or numbers, received {type(first)}")
 
 
 def _draw(distribution, parameters, shape, dtype, ctx, out, kwargs):

@@ -223,7 +223,7 @@ class ndarray(NDArray):  # noqa: N801
             refuse_inplace()
         if not self._data.dim() and not _is_mask(key):
             if not isinstance(value, (*numeric_types, ndarray, onp.ndarray)) or not isinstance(value, numeric_types) and value.size != 1:
-                raise ValueError("setting an array element with a sequence.")
+                raise ValueError(f"one number expected for an element, received {value!r}")
             value = value.reshape(()) if isinstance(value, (ndarray, onp.ndarray)) else value
         if indexing.is_basic(key):
             return super().__setitem__(key, value)
@@ -255,7 +255,7 @@ class ndarray(NDArray):  # noqa: N801
         if order != "C":
             raise NotImplementedError(f"reshape: order must be 'C', received {order!r}")
         if not args:
-            raise TypeError("reshape() takes exactly 1 argument (0 given)")
+            raise TypeError("reshape: a shape expected, received nothing")
         shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
         return invoke(_RESHAPE, (self,), {"newshape": tuple(shape)}, cls=ndarray)
 

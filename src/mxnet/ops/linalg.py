@@ -138,7 +138,7 @@ def _multiply(operator, a, b, transpose_a, transpose_b, alpha, axis):
     if moved:
         a, b = a.movedim(axis, -2), b.movedim(axis, -2)
     if a.shape[:-2] != b.shape[:-2]:
-        raise MXNetError(f"{operator}: shapes of A and B must be the same except on row and column axes, received {tuple(a.shape)} and "
+        raise MXNetError(f"{operator}: batches of A and B (all axes but the matrix's) must be equal, received {tuple(a.shape)} and "
                          f"{tuple(b.shape)}")
     out = batched(a.mT if transpose_a else a, b.mT if transpose_b else b)
     out = out if alpha == 1 else alpha * out

@@ -346,7 +346,7 @@ def cond(pred, then_func, else_func, name="cond"):
     graphs = [trace(lambda: pred, "pred"), trace(then_func, "then"), trace(else_func, "else")]
     sizes = [len(g.outputs) for g, _ in graphs]
     if sizes[0] != 1:
-        raise ValueError("pred should always be a single output")
+        raise ValueError(f"cond: pred must have one output, received {sizes[0]}")
     if sizes[1] != sizes[2]:
         raise ValueError(f"cond: branches with equally many outputs expected, received {sizes[1]} and {sizes[2]}")
     inputs = _Inputs()

@@ -43,9 +43,9 @@ def histogram(a, bins=10, range=None, **kwargs):
     if isinstance(bins, Symbol):
         return operator_function("_histogram")(data=a, bins=bins, **kwargs)
     if not isinstance(bins, (int, np.integer)):
-        raise ValueError("bins argument should be either an integer or an NDArray")
+        raise ValueError(f"histogram: bins must be a number of bins or a Symbol of edges, received {type(bins).__name__}")
     if range is None:
-        raise ValueError("null range is not supported in symbol mode")
+        raise ValueError("histogram: a number of bins needs range=(low, high), received none: a Symbol has no values to find it from")
     return operator_function("_histogram")(data=a, bin_cnt=int(bins), range=range, **kwargs)
 
 

@@ -252,7 +252,7 @@ class Symbol:
         given = self._by_name(args, kwargs, "shapes")
         for name, shape in given.items():
             if not isinstance(shape, (tuple, list)):
-                raise TypeError(f"Arguments need to be shapes (tuple), but argument {name} is {type(shape)}.")
+                raise TypeError(f"infer_shape: a tuple expected as the shape of {name}, received {type(shape).__name__}")
         shapes, nodes = inference.infer_shapes(self._outputs, {k: inference.from_user(v) for k, v in given.items()})
         aux = auxiliary(nodes)
         variables = [n for n in nodes if n.op is None]

@@ -315,7 +315,7 @@ def check_speed(sym, location=None, ctx=None, N=20, grad_req=None, typ="whole", 
         Shapes by name, for `Symbol.simple_bind`.
     """
     if typ not in ("whole", "forward"):
-        raise ValueError(f'typ can only be "whole" or "forward"; received {typ!r}')
+        raise ValueError(f"typ must be 'whole' or 'forward', received {typ!r}")
     shapes = kwargs if location is None else {name: value.shape for name, value in location.items()}
     executor = sym.simple_bind(grad_req=grad_req or "write", ctx=ctx or default_context(), **shapes)
     if location is None:

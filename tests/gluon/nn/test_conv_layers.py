@@ -36,8 +36,8 @@ def test_repr(layer, text):
 @pytest.mark.parametrize("make,message", [
     (lambda: nn.Conv2D(1, (1, 2, 3)), "kernel_size must be a number or a list of 2 ints"),
     (lambda: nn.Conv2D(1, 3, strides=(1,)), "strides must be a number or a list of 2 ints"),
-    (lambda: nn.Conv1D(1, 3, layout="NWC"), "Only supports 'NCW' layout for now, received 'NWC'"),
-    (lambda: nn.Conv3DTranspose(1, 3, layout="NCHW"), "Only supports 'NCDHW' and 'NDHWC' layout for now"),
+    (lambda: nn.Conv1D(1, 3, layout="NWC"), "layout must be 'NCW', received 'NWC'"),
+    (lambda: nn.Conv3DTranspose(1, 3, layout="NCHW"), "layout must be 'NCDHW' or 'NDHWC', received 'NCHW'"),
     (lambda: nn.Conv2DTranspose(1, 3, output_padding=(1,)), "output_padding must be a number"),
     (lambda: nn.ReflectionPad2D((1, 2)), "padding must be a number or a tuple of 8 ints"),
 ])

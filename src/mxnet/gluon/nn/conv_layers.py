@@ -18,7 +18,7 @@ def _sizes(value, ndim, what):
 
 def _check_layout(layout, allowed):
     if layout not in allowed:
-        raise UsageError(f"Only supports {' and '.join(repr(name) for name in allowed)} layout for now, received {layout!r}")
+        raise UsageError(f"layout must be {' or '.join(repr(name) for name in allowed)}, received {layout!r}")
 
 
 class _Conv(HybridBlock):

@@ -165,7 +165,7 @@ def identity(F, n, dtype=None, ctx=None):
 def indices(F, dimensions, dtype="int32", ctx=None):
     """The indices of a grid: one array of the shape `dimensions` for each axis, stacked."""
     if not isinstance(dimensions, (tuple, list)):
-        raise ValueError("The dimensions must be sequence of ints")
+        raise ValueError(f"indices: dimensions must be a tuple or list of integers, received {dimensions!r}")
     return F.call("_npi_indices", dimensions=tuple(dimensions), dtype=dtype, ctx=F.context(ctx))
 
 

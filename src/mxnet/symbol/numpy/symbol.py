@@ -46,7 +46,7 @@ class _Symbol(Symbol):
         if order != "C":
             raise NotImplementedError(f"reshape: order must be 'C', received {order!r}")
         if not args:
-            raise TypeError("reshape() takes exactly 1 argument (0 given)")
+            raise TypeError("reshape: a shape expected, received nothing")
         shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
         return _frontend().call("_np_reshape", self, newshape=tuple(shape), order=order)
 

@@ -183,7 +183,7 @@ class RandomRotation(Block):
         super().__init__()
         smallest, largest = angle_limits
         if smallest >= largest:
-            raise ValueError(f"`angle_limits` must be an ordered tuple, received {angle_limits}")
+            raise ValueError(f"angle_limits: the smaller angle first, then the larger one, expected; received {angle_limits}")
         if not 0 <= rotate_with_proba <= 1:
             raise ValueError(f"rotate_with_proba must be at least 0 and at most 1, received {rotate_with_proba}")
         self._args = angle_limits, zoom_in, zoom_out
