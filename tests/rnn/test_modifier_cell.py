@@ -39,7 +39,11 @@ def test_modifiers_take_over_their_base_cell():
         mx.rnn.ZoneoutCell(mx.rnn.FusedRNNCell(2))
     stack = mx.rnn.SequentialRNNCell()
     stack.add(mx.rnn.BidirectionalCell(mx.rnn.RNNCell(2, prefix="a"), mx.rnn.RNNCell(2, prefix="b")))
-    with pytest.raises(MXNetError, match="ZoneoutCell needs a cell that can step"):
+    with pytest.raises(MXNetError, match="ZoneoutCell needs a cell that can step, which a BidirectionalCell can't; wrap the two cells in it"):
+        mx.rnn.ZoneoutCell(stack)
+    stack = mx.rnn.SequentialRNNCell()
+    stack.add(mx.rnn.FusedRNNCell(2))
+    with pytest.raises(MXNetError, match="which a FusedRNNCell can't; call unfuse"):
         mx.rnn.ZoneoutCell(stack)
 
 

@@ -10,8 +10,8 @@ from ..symbol.node import topological
 class _Subgraph:
     """A subgraph that takes and returns tensors."""
 
-    def __init__(self, outputs, is_train, device):
-        self.outputs, self.is_train, self.device = outputs, is_train, device
+    def __init__(self, outputs, lower, is_train, device):
+        self.outputs, self.lower, self.is_train, self.device = outputs, lower, is_train, device
         nodes = topological(outputs)
         self.names = [n.name for n in control_flow.variables(nodes)]
         self.open = [n for n in nodes if inference.open_shape(n)]
@@ -25,12 +25,11 @@ class _Subgraph:
         return module(*tensors)
 
     def _lower(self, tensors):
-        from .lower import lower
         shapes = None
         if self.open:
             found, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.names, tensors)})
             shapes = {id(n): found[id(n), 0] for n in self.open}
-        return lower(self.outputs, self.is_train, self.device, source_shapes=shapes).forward
+        return self.lower(self.outputs, self.is_train, self.device, source_shapes=shapes).forward
 
     def empty(self, tensors, count):
         """What `count` stacked results would be, for a loop that never ran: their shapes and types are inferred."""
@@ -39,9 +38,9 @@ class _Subgraph:
         return [torch.zeros((count, *s), dtype=t, device=self.device) for s, t in zip(shapes, types)]
 
 
-def function(node, is_train, device):
-    """The function over tensors that a control-flow node computes."""
-    parts = [_Subgraph(outputs, is_train, device) for outputs in node.subgraphs]
+def function(node, lower, is_train, device):
+    """The function over tensors that a control-flow node computes; `lower` makes modules of its subgraphs."""
+    parts = [_Subgraph(outputs, lower, is_train, device) for outputs in node.subgraphs]
     return _MAKERS[node.op](node.name, node.parsed(), *parts)
 
 

@@ -46,7 +46,7 @@ def lower(outputs, is_train, device, node_devices=None, source_shapes=None):
                 value = graph.call_method("to", (value, place))
             arguments.append(value)
         if node.subgraphs:
-            value = graph.call_function(control_flow.function(node, is_train, place), tuple(arguments))
+            value = graph.call_function(control_flow.function(node, lower, is_train, place), tuple(arguments))
         else:
             attributes = call_attributes(node, is_train, place)
             if source_shapes and id(node) in source_shapes:

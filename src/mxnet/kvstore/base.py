@@ -6,8 +6,15 @@ from ..ndarray import NDArray
 
 __all__ = ["KVStoreBase", "create"]
 
-#: The types that are built in, beside the registered classes.
-LOCAL_TYPES = ("local", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device", "device", "nccl")
+_BUILT_IN: dict = {}  # the types that are no registered class of that name -> the class
+
+
+def built_in(*types):
+    """Register a class that `create` makes for these types, with the type as its argument; a decorator."""
+    def register(klass):
+        _BUILT_IN.update(dict.fromkeys(types, klass))
+        return klass
+    return register
 
 
 class KVStoreBase:
@@ -187,13 +194,12 @@ def create(name="local"):
     name = name.lower()
     if name in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[name]()
-    if name not in LOCAL_TYPES:
-        raise MXNetError(f"kvstore.create: unknown type {name!r}; the types of this release are {', '.join(LOCAL_TYPES)} and the "
+    if name not in _BUILT_IN:
+        raise MXNetError(f"kvstore.create: unknown type {name!r}; the types of this release are {', '.join(_BUILT_IN)} and the "
                          f"registered ones: {', '.join(sorted(KVStoreBase.kv_registry))}")
     if name == "nccl":
         _require_nccl()
-    from .kvstore import KVStore
-    return KVStore(name)
+    return _BUILT_IN[name](name)
 
 
 def _require_nccl():

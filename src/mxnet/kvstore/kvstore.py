@@ -11,7 +11,7 @@ from ..context import cpu
 from ..ndarray import NDArray
 from ..ndarray.sparse import retain
 from . import row_sparse
-from .base import KVStoreBase, check_capability
+from .base import KVStoreBase, built_in, check_capability
 from .compression import make_compression
 
 __all__ = ["KVStore"]
@@ -41,6 +41,7 @@ def _require_stype(key, what, array, stype):
         raise MXNetError(f"row_sparse_pull: {what} of key {key!r} must have storage type {stype!r}, it has {array.stype!r}")
 
 
+@built_in("local", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device", "device", "nccl")
 class KVStore(KVStoreBase):
     """A key-value store within one process; `mxnet.kv.create` makes it.
 

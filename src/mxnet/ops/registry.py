@@ -9,6 +9,7 @@ The function takes and returns torch tensors. Its positional parameters are the 
 
 What only some operators need is registered below the function: ``@clip.gradient``, ``@clip.shape_rule``, ...
 """
+import importlib
 import inspect
 import warnings
 from collections.abc import Callable
@@ -20,6 +21,9 @@ from .schema import Attribute, Device, Training
 from .traits import Traits, reaches_generator
 
 OPERATORS: dict = {}  # every name and alias -> Operator
+
+# Families that are imported when one of their names is asked for, by how these begin: not every program needs them.
+ON_DEMAND = {"_np": "numpy"}
 
 
 class UnknownOperatorError(MXNetError):
@@ -348,9 +352,10 @@ def alias(name, of):
 
 
 def _load(name):
-    """Import the family that is loaded on demand, if `name` belongs to it; whether the name is registered now."""
-    if name.startswith("_np"):
-        from . import numpy  # noqa: F401  (registers them)
+    """Import the family that is loaded on demand, if `name` belongs to one; whether the name is registered now."""
+    for beginning, family in ON_DEMAND.items():
+        if name.startswith(beginning):
+            importlib.import_module(f"{__package__}.{family}")
     return name in OPERATORS
 
 

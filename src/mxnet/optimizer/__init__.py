@@ -4,6 +4,8 @@
     `Optimizer`: learning rates, weight decay, counts, the registry.
 ``updater``
     `Updater`: an optimizer with the states of all weights, as key-value stores and trainers use it.
+``pickles``
+    What is read of pickles: arrays, optimizers and schedulers.
 ``steps``
     The arithmetic, in place on torch tensors.
 ``sgd``, ``adaptive``, ``leader``, ``large_batch``, ``contrib``

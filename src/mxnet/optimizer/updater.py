@@ -1,9 +1,9 @@
 """An optimizer with the states of all weights: what key-value stores and trainers call."""
 import pickle
 
-from .. import _pickle
 from ..base import MXNetError
 from ..ndarray import NDArray
+from . import pickles
 from .base import Optimizer
 
 
@@ -89,7 +89,7 @@ class Updater:
         MXNetError
             If these are no states, or damaged.
         """
-        found = _pickle.loads(states, "the optimizer states")
+        found = pickles.loads(states, "the optimizer states")
         optimizer = self.optimizer
         if isinstance(found, tuple) and len(found) == 2:
             found, optimizer = found

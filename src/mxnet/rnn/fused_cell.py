@@ -31,6 +31,8 @@ class FusedRNNCell(BaseRNNCell):
     params : RNNParams, optional
     """
 
+    _not_stepped = "a FusedRNNCell can't; call unfuse() on it"
+
     def __init__(self, num_hidden, num_layers=1, mode="lstm", bidirectional=False, dropout=0.0, get_next_state=False, forget_bias=1.0,
                  prefix=None, params=None):
         if mode not in GATES:

@@ -115,6 +115,8 @@ class BidirectionalCell(_Container):
         How the names of the outputs begin.
     """
 
+    _not_stepped = "a BidirectionalCell can't; wrap the two cells in it"
+
     def __init__(self, l_cell, r_cell, params=None, output_prefix="bi_"):
         super().__init__(params)
         self._output_prefix = output_prefix
@@ -227,12 +229,9 @@ class ZoneoutCell(ModifierCell):
     """
 
     def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
-        from .fused_cell import FusedRNNCell
-        if isinstance(base_cell, FusedRNNCell):
-            raise MXNetError("ZoneoutCell needs a cell that can step, which a FusedRNNCell can't; call unfuse() on it")
-        cells = base_cell._cells if isinstance(base_cell, SequentialRNNCell) else [base_cell]
-        if any(isinstance(cell, BidirectionalCell) for cell in cells):
-            raise MXNetError("ZoneoutCell needs a cell that can step, which a BidirectionalCell can't; wrap the two cells in it")
+        for cell in base_cell._cells if isinstance(base_cell, SequentialRNNCell) else [base_cell]:
+            if cell._not_stepped is not None:
+                raise MXNetError(f"ZoneoutCell needs a cell that can step, which {cell._not_stepped}")
         super().__init__(base_cell)
         self.zoneout_outputs = zoneout_outputs
         self.zoneout_states = zoneout_states

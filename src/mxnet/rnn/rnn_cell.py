@@ -72,6 +72,8 @@ class BaseRNNCell:
         Variables to share with other cells.
     """
 
+    _not_stepped = None  # why the cell can't take a single step, where that is so, and what to do
+
     def __init__(self, prefix="", params=None):
         self._own_params = params is None
         self._params = RNNParams(prefix) if params is None else params

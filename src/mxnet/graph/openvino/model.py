@@ -1,5 +1,6 @@
 """Building OpenVINO's model of a program."""
 import importlib
+import os
 import pkgutil
 
 import openvino as ov
@@ -8,10 +9,9 @@ from openvino import opset15 as ops
 
 from ...ops.kernels import interleave
 from ..layout import convolves
-from . import __path__ as _folders
 from .conversion import TYPES, Unsupported, convert_node, ints
 
-for _module in pkgutil.walk_packages(_folders, f"{__package__}."):
+for _module in pkgutil.walk_packages([os.path.dirname(__file__)], f"{__package__}."):
     importlib.import_module(_module.name)  # registers its converters
 
 

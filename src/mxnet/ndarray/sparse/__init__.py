@@ -2,6 +2,7 @@
 
 from ..functions import namespace_lookup as _namespace_lookup
 from ..functions import operator_function as _operator_function
+from . import graph_sampling, kernels, products, updates  # register kernels with `dispatch`
 from .arithmetic import add, divide, multiply, subtract
 from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage, retain
 from .creation import array, csr_matrix, empty, row_sparse_array, zeros

@@ -12,7 +12,7 @@ from ...base import MXNetError
 from ...ops.registry import get
 from .. import dispatch
 from ..ndarray import NDArray
-from .arrays import BaseSparseNDArray, CSRNDArray, cast_storage
+from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage
 
 _log = logging.getLogger("mxnet")
 # Torch says of its csr layout that it is in beta; what is used of it here is tested.
@@ -46,6 +46,35 @@ def refusal(name):
     return register
 
 
+class Update:
+    """The rows of a weight that change, not yet written: `out` says where to."""
+
+    _is_sparse = False
+
+    def __init__(self, weight, rows, values):
+        self.weight, self.rows, self.values = weight, rows, values
+
+    def copyto(self, out):
+        """Write to `out`, which is the weight itself as a rule."""
+        if out is not self.weight:
+            self.weight.copyto(out)
+        if out._is_sparse:
+            if isinstance(out, RowSparseNDArray):
+                out._all_rows()[self.rows] = self.values
+                out._refresh_leaf()
+            else:
+                dense = out._dense()
+                dense[self.rows] = self.values
+                out._set_values(dense)
+        else:
+            out._writable()[self.rows] = self.values
+        return out
+
+    def as_array(self):
+        """A new array with the updated weight."""
+        return self.copyto(self.weight.copyto(self.weight.context))
+
+
 def invoke_sparse(op, arrays, attrs, out, cls):
     """Call an operator of which an input is sparse.
 
@@ -65,7 +94,7 @@ def invoke_sparse(op, arrays, attrs, out, cls):
                 result = _recorded(op, arrays, attrs, result, fn in _masked)
             if out is not None:
                 return _write(out, result)
-            return result.as_array() if isinstance(result, updates.Update) else result
+            return result.as_array() if isinstance(result, Update) else result
     return densified_call(op, arrays, attrs, out, cls)
 
 
@@ -158,7 +187,6 @@ def csr_from_coordinates(values, rows, columns, shape, ctx):
     return CSRNDArray._make(values, [indptr, columns], shape, ctx)
 
 
-__all__ = ["cast_storage", "coordinates", "csr_from_coordinates", "densified_call", "invoke_sparse", "kernel", "recorded_as", "refusal"]
+__all__ = ["Update", "cast_storage", "coordinates", "csr_from_coordinates", "densified_call", "invoke_sparse", "kernel", "recorded_as", "refusal"]
 
 dispatch.invoke_sparse = invoke_sparse
-from . import graph_sampling, kernels, products, updates  # noqa: E402,F401  (register their kernels with what stands above)

@@ -2,7 +2,7 @@
 import torch
 
 from .arrays import RowSparseNDArray
-from .dispatch import kernel
+from .dispatch import Update, kernel
 
 
 @kernel("sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update", "_contrib_group_adagrad_update")
@@ -36,32 +36,3 @@ def _every_row(op, arrays, attributes):
         if array._is_sparse:
             array._refresh_leaf()
     return Update(weight, slice(None), new)
-
-
-class Update:
-    """The rows of a weight that change, not yet written: `out` says where to."""
-
-    _is_sparse = False
-
-    def __init__(self, weight, rows, values):
-        self.weight, self.rows, self.values = weight, rows, values
-
-    def copyto(self, out):
-        """Write to `out`, which is the weight itself as a rule."""
-        if out is not self.weight:
-            self.weight.copyto(out)
-        if out._is_sparse:
-            if isinstance(out, RowSparseNDArray):
-                out._all_rows()[self.rows] = self.values
-                out._refresh_leaf()
-            else:
-                dense = out._dense()
-                dense[self.rows] = self.values
-                out._set_values(dense)
-        else:
-            out._writable()[self.rows] = self.values
-        return out
-
-    def as_array(self):
-        """A new array with the updated weight."""
-        return self.copyto(self.weight.copyto(self.weight.context))

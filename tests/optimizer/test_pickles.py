@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mxnet as mx
-from mxnet import _pickle
+from mxnet.optimizer import pickles
 
 
 class Own(mx.lr_scheduler.LRScheduler):
@@ -19,7 +19,7 @@ class Stranger:
 def test_what_is_ours_is_read():
     data = {"a": mx.nd.array([1, 2]), "b": (np.arange(3), 1.5, None, "text"), "c": mx.optimizer.SGD(lr_scheduler=Own()),
             "d": np.float32(2), "e": mx.cpu(1)}
-    found = _pickle.loads(pickle.dumps(data))
+    found = pickles.loads(pickle.dumps(data))
     assert found["a"].asnumpy().tolist() == [1, 2]
     assert found["b"][0].tolist() == [0, 1, 2] and found["b"][1:] == (1.5, None, "text")
     assert found["c"].learning_rate == 7.0
@@ -29,12 +29,12 @@ def test_what_is_ours_is_read():
 @pytest.mark.parametrize("stranger, name", [(Stranger(), "Stranger"), (mx.optimizer.create, "Optimizer.create_optimizer"), (mx.nd.save, "save")])
 def test_strangers_are_refused(stranger, name):
     with pytest.raises(mx.MXNetError, match=f"x.states is refused: it holds .*{name}"):
-        _pickle.loads(pickle.dumps(stranger), "x.states")
+        pickles.loads(pickle.dumps(stranger), "x.states")
 
 
 def test_modules_are_not_imported_for_a_file():
     import sys
     sys.modules.pop("this", None)
     with pytest.raises(mx.MXNetError, match="it holds this.c"):
-        _pickle.loads(b"cthis\nc\n.")
+        pickles.loads(b"cthis\nc\n.")
     assert "this" not in sys.modules

@@ -3,7 +3,11 @@ import io
 import pickle
 import sys
 
-from .base import MXNetError
+from ..base import MXNetError
+from ..context import Context
+from ..lr_scheduler import LRScheduler
+from ..ndarray import NDArray
+from .base import Optimizer
 
 _MODULES = ("mxnet.optimizer", "mxnet.lr_scheduler", "mxnet.ndarray", "mxnet.context", "mxnet.numpy")
 _NAMES = {
@@ -19,10 +23,6 @@ _NAMES = {
 
 def _is_ours(found):
     """Whether a class is an array, an optimizer or a scheduler, or one that the program has derived from these."""
-    from .context import Context
-    from .lr_scheduler import LRScheduler
-    from .ndarray import NDArray
-    from .optimizer import Optimizer
     return isinstance(found, type) and issubclass(found, (NDArray, Optimizer, LRScheduler, Context))
 
 
