@@ -1,4 +1,6 @@
 import logging
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -16,6 +18,13 @@ def rows(values=W):
 
 def matrix():
     return mx.nd.array([[0, 1, 0, 2], [0, 0, 0, 3]]).tostype("csr")
+
+
+def test_the_first_call_on_a_sparse_array_finds_its_kernel():
+    # In a process of its own: this one has imported the kernels.
+    program = "import mxnet as mx; x = mx.nd.array([[0, 3]]).tostype('csr'); print(mx.nd.dot(x, mx.nd.ones((2, 1))).asnumpy().tolist())"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.stdout.strip() == "[[3.0]]", result.stderr
 
 
 def test_the_way_over_dense_is_said_once_for_each_kind(caplog, monkeypatch):
