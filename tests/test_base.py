@@ -59,3 +59,50 @@ def test_properties_of_classes_and_metaclasses():
 
     assert type(Child) is Meta and issubclass(Child, dict)
     assert (Child.double_name, Child.half, Child(a=1)) == ("ChildChild", "Ch", {"a": 1})
+
+
+def test_a_property_of_a_class_can_be_set():
+    class Scale(metaclass=base.ClassPropertyType):
+        _percent = 100
+
+        @base.classproperty
+        def factor(cls):
+            return cls._percent / 100
+
+        @factor.setter
+        def factor(cls, value):
+            cls._percent = 100 * value
+
+        @base.classproperty
+        def fixed(cls):
+            return 1
+
+    Scale.factor = 1.5
+    assert (Scale._percent, Scale.factor, Scale().factor) == (150, 1.5, 1.5)
+    Scale().factor = 2
+    assert Scale._percent == 200
+    for owner in (Scale, Scale()):
+        with pytest.raises(AttributeError, match="has no setter"):
+            owner.fixed = 2
+    Scale.other = 3
+    assert Scale.other == 3
+
+
+def test_the_current_context_is_read_and_set_as_old_programs_do():
+    default, local = mx.Context.default_ctx, mx.Context._default_ctx
+    try:
+        mx.Context.default_ctx = mx.cpu(3)
+        assert mx.current_context() == mx.cpu().default_ctx == local.value == mx.cpu(3)
+        local.value = mx.cpu(2)
+        with mx.Context("cpu", 4) as outer:
+            assert outer._old_ctx == mx.cpu(2) and mx.nd.ones((1,)).context == mx.cpu(4)
+        assert mx.current_context() == mx.cpu(2) and mx.Context("cpu", 4)._old_ctx is None
+    finally:
+        mx.Context.default_ctx = default
+
+
+def test_data_dir(monkeypatch, tmp_path):
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    assert base.data_dir() == str(tmp_path) and base.data_dir_default().endswith(".mxnet")
+    monkeypatch.delenv("MXNET_HOME")
+    assert base.data_dir() == base.data_dir_default()

@@ -3,25 +3,12 @@ import collections
 import threading
 import warnings
 
+from .base import ClassPropertyType, classproperty
+
 __all__ = ["AttrScope", "current"]
 
 
-class _CurrentScope(type):
-    """Gives `AttrScope` the class attribute ``current`` that old programs read and set."""
-
-    @property
-    def current(cls):
-        """The scope in force in this thread. Deprecated: use a ``with`` statement."""
-        warnings.warn("AttrScope.current is deprecated; use `with mx.AttrScope(...):`", DeprecationWarning, stacklevel=2)
-        return current()
-
-    @current.setter
-    def current(cls, scope):
-        warnings.warn("AttrScope.current is deprecated; use `with mx.AttrScope(...):`", DeprecationWarning, stacklevel=2)
-        AttrScope._current.value = scope
-
-
-class AttrScope(metaclass=_CurrentScope):
+class AttrScope(metaclass=ClassPropertyType):
     """Attributes for all Symbols created inside; scopes inside one another add up, the inner one winning.
 
     Parameters
@@ -44,6 +31,17 @@ class AttrScope(metaclass=_CurrentScope):
     """
 
     _current = threading.local()
+
+    @classproperty
+    def current(cls):
+        """The scope in force in this thread. Deprecated: use a ``with`` statement."""
+        warnings.warn("AttrScope.current is deprecated; use `with mx.AttrScope(...):`", DeprecationWarning, stacklevel=3)
+        return current()
+
+    @current.setter
+    def current(cls, scope):
+        warnings.warn("AttrScope.current is deprecated; use `with mx.AttrScope(...):`", DeprecationWarning, stacklevel=4)
+        cls._current.value = scope
     _subgraph_names = collections.defaultdict(int)  # how many subgraphs of loops and branches each name has had
 
     def __init__(self, **kwargs):

@@ -1,5 +1,6 @@
 """What every other module needs: the error types, the type groups clients test against, small helpers."""
 import ctypes
+import os
 
 import numpy as np
 
@@ -120,13 +121,50 @@ def _as_list(obj):
 
 
 class classproperty:
-    """A read-only property of a class."""
+    """A property of a class. A ``setter`` works if `ClassPropertyType` is the class's metaclass.
 
-    def __init__(self, func):
-        self.func = func.__func__ if isinstance(func, (classmethod, staticmethod)) else func
+    Example
+    -------
+    >>> from mxnet import base
+    >>> class Scale(metaclass=base.ClassPropertyType):
+    ...     _percent = 100
+    ...     @base.classproperty
+    ...     def factor(cls):
+    ...         return cls._percent / 100
+    ...     @factor.setter
+    ...     def factor(cls, value):
+    ...         cls._percent = 100 * value
+    >>> Scale.factor = 1.5
+    >>> Scale._percent
+    150.0
+    """
+
+    def __init__(self, fget, fset=None):
+        self.fget = fget.__func__ if isinstance(fget, (classmethod, staticmethod)) else fget
+        self.fset = fset
 
     def __get__(self, instance, owner):
-        return self.func(owner)
+        return self.fget(owner)
+
+    def __set__(self, instance, value):
+        if self.fset is None:
+            raise AttributeError("this property of a class has no setter")
+        self.fset(instance if isinstance(instance, type) else type(instance), value)
+
+    def setter(self, fset):
+        """The same property, which `fset(cls, value)` sets."""
+        return type(self)(self.fget, fset)
+
+
+class ClassPropertyType(type):
+    """The metaclass of classes whose `classproperty` can be set."""
+
+    def __setattr__(cls, name, value):
+        found = cls.__dict__.get(name)
+        if isinstance(found, classproperty):
+            found.__set__(cls, value)
+        else:
+            super().__setattr__(name, value)
 
 
 def with_metaclass(meta, *bases):
@@ -199,7 +237,11 @@ def ctypes2numpy_shared(cptr, shape):
     return np.ctypeslib.as_array(cptr, tuple(shape))
 
 
+def data_dir_default():
+    """Where downloaded data and models are kept unless ``MXNET_HOME`` says otherwise: ``~/.mxnet``."""
+    return os.path.join(os.path.expanduser("~"), ".mxnet")
+
+
 def data_dir():
     """Where downloaded data and models are kept: ``$MXNET_HOME``, else ``~/.mxnet``."""
-    import os
-    return os.environ.get("MXNET_HOME") or os.path.join(os.path.expanduser("~"), ".mxnet")
+    return os.environ.get("MXNET_HOME") or data_dir_default()

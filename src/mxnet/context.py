@@ -4,23 +4,10 @@ import threading
 
 import torch
 
-from .base import MXNetError
-
-_state = threading.local()
+from .base import ClassPropertyType, MXNetError, classproperty
 
 
-class _ContextType(type):
-    @property
-    def default_ctx(cls):
-        """The current context of this thread; setting it changes that."""
-        return current_context()
-
-    @default_ctx.setter
-    def default_ctx(cls, ctx):
-        _state.current = intern_context(ctx)
-
-
-class Context(metaclass=_ContextType):
+class Context(metaclass=ClassPropertyType):
     """A device, by type and number.
 
     Parameters
@@ -41,6 +28,7 @@ class Context(metaclass=_ContextType):
 
     devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
     devstr2type = {name: number for number, name in devtype2str.items()}
+    _default_ctx = threading.local()  # its `value` is the current context of a thread; programs read and set it
 
     def __init__(self, device_type, device_id=0):
         if isinstance(device_type, Context):
@@ -50,6 +38,20 @@ class Context(metaclass=_ContextType):
                 raise MXNetError(f"Context: unknown device type {device_type!r}; expected one of {sorted(self.devstr2type)}")
             self.device_typeid, self.device_id = self.devstr2type[device_type], device_id
         self._outer = []
+
+    @classproperty
+    def default_ctx(cls):
+        """The current context of this thread; setting it changes that."""
+        return current_context()
+
+    @default_ctx.setter
+    def default_ctx(cls, ctx):
+        cls._default_ctx.value = intern_context(ctx)
+
+    @property
+    def _old_ctx(self):
+        """What was current before the innermost ``with`` block that this context was entered by; None outside of any."""
+        return self._outer[-1] if self._outer else None
 
     @property
     def device_type(self):
@@ -77,12 +79,12 @@ class Context(metaclass=_ContextType):
         return Context, (self.device_type, self.device_id)
 
     def __enter__(self):
-        self._outer.append(getattr(_state, "current", None))
-        _state.current = intern_context(self)
+        self._outer.append(current_context())
+        self._default_ctx.value = intern_context(self)
         return self
 
     def __exit__(self, *exc):
-        _state.current = self._outer.pop()
+        self._default_ctx.value = self._outer.pop()
 
     def empty_cache(self):
         """Give memory that the device's allocator holds but no array uses back to the device."""
@@ -159,7 +161,7 @@ def gpu_memory_info(device_id=0):
 
 def current_context():
     """The context that arrays are created on when none is given: that of the innermost ``with ctx:``, else ``cpu(0)``."""
-    return getattr(_state, "current", None) or _default
+    return getattr(_scope, "value", None) or _default
 
 
-_default = _interned(1, 0)
+_default, _scope = _interned(1, 0), Context._default_ctx

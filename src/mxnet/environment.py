@@ -37,11 +37,12 @@ _DISTRIBUTED = "kvstore 'dist_*' types are not part of this release"
 _TEST = "read by mxnet.test_utils"
 
 _BUCKET = "apache-mxnet"
+REPOSITORY = f"https://{_BUCKET}.s3-accelerate.dualstack.amazonaws.com/"
 
 _TABLE = [
     # Where things are
     ("MXNET_HOME", None, True, "the folder for downloaded data and models instead of ~/.mxnet"),
-    ("MXNET_GLUON_REPO", f"https://{_BUCKET}.s3-accelerate.dualstack.amazonaws.com/", True, "where Gluon downloads data and models from"),
+    ("MXNET_GLUON_REPO", REPOSITORY, True, "where Gluon downloads data and models from"),
     ("MXNET_LIBRARY_PATH", None, True, "what libinfo.find_lib_path returns; nothing here loads it"),
     ("MXNET_INCLUDE_PATH", None, True, "what libinfo.find_include_path returns"),
     ("MXNET_CONF_PATH", None, True, "what libinfo.find_conf_path returns"),

@@ -2,24 +2,12 @@
 import threading
 import warnings
 
+from .base import ClassPropertyType, classproperty
+
 __all__ = ["NameManager", "Prefix", "current"]
 
 
-class _CurrentManager(type):
-    """Gives `NameManager` the class attribute ``current`` that old programs read and set."""
-
-    @property
-    def current(cls):
-        """The manager in force in this thread. Deprecated: use a ``with`` statement."""
-        warnings.warn("NameManager.current is deprecated; use `with mx.name.NameManager():`", DeprecationWarning, stacklevel=2)
-        return current()
-
-    @current.setter
-    def current(cls, manager):
-        NameManager._current.value = manager
-
-
-class NameManager(metaclass=_CurrentManager):
+class NameManager(metaclass=ClassPropertyType):
     """Names what has no name by a hint and a running number. Derive from it to name differently.
 
     Example
@@ -31,6 +19,16 @@ class NameManager(metaclass=_CurrentManager):
     """
 
     _current = threading.local()
+
+    @classproperty
+    def current(cls):
+        """The manager in force in this thread. Deprecated: use a ``with`` statement."""
+        warnings.warn("NameManager.current is deprecated; use `with mx.name.NameManager():`", DeprecationWarning, stacklevel=3)
+        return current()
+
+    @current.setter
+    def current(cls, manager):
+        cls._current.value = manager
 
     def __init__(self):
         self._counter = {}

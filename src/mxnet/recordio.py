@@ -481,7 +481,8 @@ id2 : int
     Usually 0.
 """
 IRHeader = HEADER
-_HEADER = struct.Struct("<IfQQ")
+_IR_FORMAT = "IfQQ"
+_HEADER = struct.Struct("<" + _IR_FORMAT)
 
 
 def pack(header, s):

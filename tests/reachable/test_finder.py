@@ -22,9 +22,15 @@ def test_a_path_without_a_file_leads_to_the_real_thing():
     assert DataBatch is mx.io.DataBatch and do_rnn_checkpoint is mx.rnn.do_rnn_checkpoint
     assert mx.io.io is sys.modules["mxnet.io.io"] and mx.numpy.stride_tricks.broadcast_arrays is mx.np.broadcast_arrays
     assert {"DataBatch", "NDArrayIter", "namedtuple"} <= set(dir(mx.io.io))
-    assert dict(inspect.getmembers(mx.rnn.rnn))["rnn_unroll"] is mx.rnn.rnn_unroll
+    assert dict(inspect.getmembers(mx.rnn.rnn_cell))["LSTMCell"] is mx.rnn.LSTMCell
     assert mx.io.io.__doc__ == "Holds nothing of its own: it leads to mxnet.io."
     assert repr(mx.io.io) == "<module 'mxnet.io.io' (leads to mxnet.io)>"
+
+
+def test_a_path_that_only_leads_to_one_module_is_that_module():
+    import mxnet.contrib.ndarray as by_path
+    assert by_path is mx.contrib.ndarray is mx.nd.contrib and mx.rnn.rnn is mx.rnn.checkpoint
+    assert by_path.__name__ == "mxnet.ndarray.contrib" and importlib.import_module("mxnet.contrib.ndarray") is by_path
 
 
 def test_names_that_a_module_only_imports_in_mxnet():
@@ -35,6 +41,20 @@ def test_names_that_a_module_only_imports_in_mxnet():
     assert mx.rnn.rnn_cell.FusedRNNCell is mx.rnn.FusedRNNCell and mx.image.os is os
     assert mx.base.basestring is str and mx.optimizer.optimizer.NDnorm is mx.nd.norm
     assert mx.autograd.check_call is mx.base.check_call
+
+
+def test_numbers_that_stand_for_types():
+    import numpy as np
+    assert mx.nd._DTYPE_NP_TO_MX[np.int8] == 5 and mx.operator._DTYPE_MX_TO_NP[-1] is None and mx.rtc._DTYPE_MX_TO_NP[0] is np.float32
+    assert mx.nd._GRAD_REQ_MAP == {"null": 0, "write": 1, "add": 3}
+    assert mx.nd.sparse._STORAGE_TYPE_STR_TO_ID["csr"] == mx.nd.sparse._STORAGE_TYPE_CSR == 2
+    assert mx.nd.get_indexing_dispatch_code((1,)) == mx.nd.ndarray._NDARRAY_BASIC_INDEXING == 0
+    assert mx.nd.get_indexing_dispatch_code([1, 2]) == mx.nd.ndarray._NDARRAY_ADVANCED_INDEXING == 1
+
+
+def test_a_name_that_stands_for_a_state_follows_it():
+    assert run("from mxnet.contrib import amp; print(amp.amp._amp_initialized, amp.amp._loss_scaler); amp.init(); "
+               "print(amp.amp._amp_initialized, type(amp.amp._loss_scaler).__name__)") == "False None\nTrue LossScaler"
 
 
 def test_nothing_is_put_into_a_module():

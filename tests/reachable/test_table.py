@@ -12,7 +12,8 @@ from mxnet.reachable import finder
 from mxnet.reachable.table import ABSENT, COMMON, NAMES
 
 SOURCES = pathlib.Path(mx.__file__).parent
-OPTIONAL = {"requests", "scipy"}  # extras bring them; the rest of the table leads somewhere everywhere
+# Extras and other packages bring these; the rest of the table leads somewhere everywhere.
+OPTIONAL = {"bokeh", "h5py", "numpy_financial", "requests", "scipy"}
 
 
 @pytest.mark.parametrize("path", NAMES)

@@ -8,6 +8,7 @@ import torch
 from .. import autograd, initializer, ndarray, symbol
 from ..base import MXNetError, mx_real_t
 from ..context import Context, cpu, current_context
+from ..ndarray.ndarray import GRAD_REQS
 from ..ops.dtypes import name_of, to_torch
 from ..util import is_np_array, is_np_shape
 from .utils import UsageError, shape_is_known
@@ -16,7 +17,6 @@ __all__ = ["DeferredInitializationError", "Parameter", "Constant", "ParameterDic
 
 tensor_types = (symbol.Symbol, ndarray.NDArray)
 STYPES = ("default", "row_sparse", "csr")
-GRAD_REQS = ("write", "add", "null")
 
 
 class DeferredInitializationError(MXNetError):

@@ -40,9 +40,9 @@ class BucketingModule(BaseModule):
         _check_input_names(symbol, list(label_names or ()), "label", False)
         _check_input_names(symbol, list(state_names or ()), "state", True)
         _check_input_names(symbol, list(fixed_param_names or ()), "fixed_param", True)
-        self._module_options = {
-            "logger": logger, "context": context, "work_load_list": work_load_list, "fixed_param_names": list(fixed_param_names or ()),
-            "state_names": list(state_names or ()), "group2ctxs": group2ctxs, "compression_params": compression_params}
+        self._context, self._work_load_list = context, work_load_list
+        self._fixed_param_names, self._state_names = list(fixed_param_names or ()), list(state_names or ())
+        self._group2ctxs, self._compression_params = group2ctxs, compression_params
         self._params_dirty = False
         self._monitor = None
         self._grad_req = None
@@ -52,6 +52,12 @@ class BucketingModule(BaseModule):
         self.binded = False
         self._buckets = {}
         self._curr_module = self._curr_bucket_key = None
+
+    @property
+    def _module_options(self):
+        return {"logger": self.logger, "context": self._context, "work_load_list": self._work_load_list,
+                "fixed_param_names": self._fixed_param_names, "state_names": self._state_names, "group2ctxs": self._group2ctxs,
+                "compression_params": self._compression_params}
 
     def _call_sym_gen(self, *args, **kwargs):
         with NameManager():  # so that unnamed operators are called the same in all buckets

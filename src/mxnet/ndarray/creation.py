@@ -237,14 +237,14 @@ def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mea
 def get_indexing_dispatch_code(key):
     """0 for an index of integers and slices, 1 for one that holds arrays, -1 for one that is no index."""
     if indexing.is_basic(key):
-        return 0
+        return indexing.BASIC
     try:
         for k in key if isinstance(key, tuple) else (key,):
             if not indexing.is_basic(k):
                 _index_tensor(k)
     except ValueError:
-        return -1
-    return 1
+        return indexing.UNSUPPORTED
+    return indexing.ADVANCED
 
 
 def indexing_key_expand_implicit_axes(key, shape):

@@ -6,6 +6,8 @@ import torch
 
 from ..base import integer_types
 
+UNSUPPORTED, BASIC, ADVANCED = -1, 0, 1  # the kinds of keys, as `get_indexing_dispatch_code` tells them
+
 
 def is_basic(key):
     """True if the key selects a regular grid: integers, slices, None and Ellipsis only."""

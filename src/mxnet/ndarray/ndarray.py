@@ -13,7 +13,7 @@ from . import dispatch, indexing, memory_format, writes
 from .dispatch import in_graph, invoke, mode, refuse_inplace, wrap
 from .fast_calls import eligibility
 
-GRAD_REQS = ("null", "write", "add")
+GRAD_REQS = {"write": 1, "add": 3, "null": 0}  # with the numbers that MXNet knows them by
 
 
 class Marked:
@@ -445,7 +445,7 @@ class NDArray:
 
     def _mark(self, grad, grad_req):
         if grad_req not in GRAD_REQS:
-            raise KeyError(f"grad_req must be one of {GRAD_REQS}, received {grad_req!r}")
+            raise KeyError(f"grad_req must be one of {tuple(GRAD_REQS)}, received {grad_req!r}")
         self._autograd = Marked(grad, grad_req)
         leaf = self._data.detach()
         if grad_req != "null" and leaf.dtype.is_floating_point:
@@ -573,6 +573,7 @@ dispatch.NDArray = NDArray
 NDArray._eligible = staticmethod(eligibility(NDArray))
 py_slice = slice  # programs import it from here, where ``slice`` is an operator in MXNet
 # The numbers of storage types in files and in MXNet's C interface; programs import them from here.
+_STORAGE_TYPE_UNDEFINED, _STORAGE_TYPE_DEFAULT, _STORAGE_TYPE_ROW_SPARSE, _STORAGE_TYPE_CSR = -1, 0, 1, 2
 _STORAGE_TYPE_ID_TO_STR = {-1: "undefined", 0: "default", 1: "row_sparse", 2: "csr"}
 _STORAGE_TYPE_STR_TO_ID = {name: number for number, name in _STORAGE_TYPE_ID_TO_STR.items()}
 __all__ = ["NDArray", "current_context", "from_torch", "integer_types", "numeric_types"]

@@ -33,7 +33,7 @@ def to_official(value):
     return value, None
 
 
-def from_official(value, ctx):
+def from_official(value, ctx=None):
     """The same with every NumPy array as an ``mx.np`` array on `ctx`."""
     if isinstance(value, onp.ndarray):
         if value.dtype.kind not in "biuf":

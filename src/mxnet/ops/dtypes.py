@@ -18,6 +18,9 @@ NAME_TO_FLAG = {name: flag for name, flag, _ in _TABLE}
 # numpy has no bfloat16: MXNet gives its bits under this structured type.
 BFLOAT16_BITS = np.dtype([("bfloat16", np.uint16)])
 _TORCH_TO_NUMPY = {t: (np.dtype(name).type if name != "bfloat16" else BFLOAT16_BITS) for name, _, t in _TABLE}
+# The numbers of numpy's types, -1 where none is given.
+FLAG_TO_NUMPY = {-1: None, **{flag: _TORCH_TO_NUMPY[t] for _, flag, t in _TABLE}}
+NUMPY_TO_FLAG = {t: flag for flag, t in FLAG_TO_NUMPY.items()}
 _CACHE: dict = {}
 
 

@@ -113,7 +113,7 @@ class _Completing:
 
 
 class _Leading:
-    """The loader of a path that has no file: an empty module that leads on."""
+    """The loader of a path that has no file: the module that has all of its names, or else an empty one that leads on."""
 
     @staticmethod
     def create_module(spec):
@@ -122,6 +122,9 @@ class _Leading:
     @staticmethod
     def exec_module(module):
         names, elsewhere = entry(module.__name__)
+        if len(elsewhere) == 1 and not names:
+            sys.modules[module.__name__] = importlib.import_module(elsewhere[0])
+            return
         complete(module)
         module.__dir__ = lambda: sorted({*vars(module), *names, *(n for m in elsewhere for n in dir(importlib.import_module(m)) if n[:2] != "__")})
 

@@ -6,23 +6,34 @@ thing; what only MXNet's C library could give is left out. How it comes about: `
 
 # Where a name leads that several modules have; any other leads to the module of that name.
 COMMON = {
-    "AttrScope": "mxnet.attribute:AttrScope", "CSRNDArray": "mxnet.ndarray:CSRNDArray", "Context": "mxnet.context:Context",
-    "Features": "mxnet.runtime:Features", "HybridBlock": "mxnet.gluon:HybridBlock", "HybridConcurrent": "mxnet.gluon.contrib.nn:HybridConcurrent",
-    "Lock": "threading:Lock", "NDArray": "mxnet.ndarray:NDArray", "Number": "numbers:Number", "OrderedDict": "collections:OrderedDict",
-    "POINTER": "ctypes:POINTER", "Symbol": "mxnet.symbol:Symbol", "_Null": "mxnet.base:_Null",
-    "_STORAGE_TYPE_STR_TO_ID": "mxnet.ndarray.ndarray:_STORAGE_TYPE_STR_TO_ID", "_as_list": "mxnet.base:_as_list",
-    "_indent": "mxnet.gluon.utils:_indent", "_internal": "mxnet.ndarray._internal", "_load_data": "mxnet.executor_manager:_load_data",
-    "_load_label": "mxnet.executor_manager:_load_label", "_mx_nd_np": "mxnet.numpy", "_mx_np": "mxnet.numpy", "_mx_npx": "mxnet.numpy_extension",
-    "_np": "numpy", "_npi": "mxnet.ndarray.numpy._internal", "_numpy_op_doc": "mxnet._numpy_op_doc", "_os": "os", "_re": "re", "_sys": "sys",
-    "array": "array:array", "base": "mxnet.base", "c_array": "mxnet.base:c_array", "c_array_buf": "mxnet.base:c_array_buf",
-    "c_handle_array": "mxnet.base:c_handle_array", "c_str_array": "mxnet.base:c_str_array", "check_call": "mxnet.base:check_call",
-    "classproperty": "mxnet.base:classproperty", "clip": "mxnet.ndarray:clip", "context": "mxnet.context", "ctx": "mxnet.context",
+    "AttrScope": "mxnet.attribute:AttrScope", "C": "mxnet.contrib.text._constants", "CSRNDArray": "mxnet.ndarray:CSRNDArray",
+    "CachedOp": "mxnet.gluon.cached_op:CachedOp",
+    "Context": "mxnet.context:Context", "Features": "mxnet.runtime:Features", "HybridBlock": "mxnet.gluon:HybridBlock",
+    "HybridConcurrent": "mxnet.gluon.contrib.nn:HybridConcurrent", "Lock": "threading:Lock", "NDArray": "mxnet.ndarray:NDArray",
+    "Number": "numbers:Number", "OrderedDict": "collections:OrderedDict", "POINTER": "ctypes:POINTER", "Symbol": "mxnet.symbol:Symbol",
+    "_DTYPE_MX_TO_NP": "mxnet.ops.dtypes:FLAG_TO_NUMPY", "_DTYPE_NP_TO_MX": "mxnet.ops.dtypes:NUMPY_TO_FLAG",
+    "_GRAD_REQ_MAP": "mxnet.ndarray.ndarray:GRAD_REQS", "_MXClassPropertyMetaClass": "mxnet.base:ClassPropertyType",
+    "_NDARRAY_ADVANCED_INDEXING": "mxnet.ndarray.indexing:ADVANCED", "_NDARRAY_BASIC_INDEXING": "mxnet.ndarray.indexing:BASIC",
+    "_NDARRAY_UNSUPPORTED_INDEXING": "mxnet.ndarray.indexing:UNSUPPORTED", "_NUMPY_ARRAY_FUNCTION_DICT": "mxnet.numpy.protocols:_functions",
+    "_NUMPY_ARRAY_UFUNC_DICT": "mxnet.numpy.protocols:_ufuncs", "_Null": "mxnet.base:_Null",
+    "_STORAGE_TYPE_CSR": "mxnet.ndarray.ndarray:_STORAGE_TYPE_CSR", "_STORAGE_TYPE_DEFAULT": "mxnet.ndarray.ndarray:_STORAGE_TYPE_DEFAULT",
+    "_STORAGE_TYPE_ROW_SPARSE": "mxnet.ndarray.ndarray:_STORAGE_TYPE_ROW_SPARSE",
+    "_STORAGE_TYPE_STR_TO_ID": "mxnet.ndarray.ndarray:_STORAGE_TYPE_STR_TO_ID",
+    "_STORAGE_TYPE_UNDEFINED": "mxnet.ndarray.ndarray:_STORAGE_TYPE_UNDEFINED", "_as_list": "mxnet.base:_as_list",
+    "_get_broadcast_shape": "numpy:broadcast_shapes", "_indent": "mxnet.gluon.utils:_indent", "_init_data": "mxnet.io.ndarray_iter:_named_arrays",
+    "_internal": "mxnet.ndarray._internal", "_load_data": "mxnet.executor_manager:_load_data", "_load_label": "mxnet.executor_manager:_load_label",
+    "_mx_nd_np": "mxnet.numpy", "_mx_np": "mxnet.numpy", "_mx_npx": "mxnet.numpy_extension", "_ndarray_cls": "mxnet.ndarray:NDArray",
+    "_np": "numpy", "_np_ndarray_cls": "mxnet.numpy:ndarray", "_npi": "mxnet.ndarray.numpy._internal", "_numpy_op_doc": "mxnet._numpy_op_doc",
+    "_os": "os", "_re": "re", "_sys": "sys", "array": "array:array", "base": "mxnet.base", "c_array": "mxnet.base:c_array",
+    "c_array_buf": "mxnet.base:c_array_buf", "c_handle_array": "mxnet.base:c_handle_array", "c_str_array": "mxnet.base:c_str_array",
+    "check_call": "mxnet.base:check_call", "clip": "mxnet.ndarray:clip", "context": "mxnet.context", "ctx": "mxnet.context",
     "current_context": "mxnet.context:current_context", "defaultdict": "collections:defaultdict", "finfo": "numpy:finfo",
     "integer_types": "mxnet.base:integer_types", "io": "mxnet.io", "is_np_array": "mxnet.util:is_np_array", "load_json": "mxnet.symbol:load_json",
-    "lstsq": "numpy.linalg:lstsq", "mx": "mxnet", "mx_np": "mxnet.numpy", "mx_real_t": "mxnet.base:mx_real_t",
+    "lstsq": "numpy.linalg:lstsq", "mirr": "numpy_financial:mirr", "mx": "mxnet", "mx_np": "mxnet.numpy", "mx_real_t": "mxnet.base:mx_real_t",
     "namedtuple": "collections:namedtuple", "native_array": "array:array", "nd": "mxnet.ndarray", "ndarray": "mxnet.ndarray", "np": "numpy",
-    "numeric_types": "mxnet.base:numeric_types", "onp": "numpy", "opt": "mxnet.optimizer", "py_slice": "builtins:slice",
-    "py_str": "mxnet.base:py_str", "qr": "numpy.linalg:qr", "recordio": "mxnet.recordio", "set_module": "mxnet.util:set_module",
+    "npv": "numpy_financial:npv", "numeric_types": "mxnet.base:numeric_types", "onp": "numpy", "opt": "mxnet.optimizer",
+    "ppmt": "numpy_financial:ppmt", "pv": "numpy_financial:pv", "py_slice": "builtins:slice", "py_str": "mxnet.base:py_str",
+    "qr": "numpy.linalg:qr", "rate": "numpy_financial:rate", "recordio": "mxnet.recordio", "set_module": "mxnet.util:set_module",
     "spsp": "scipy.sparse", "sqrt": "mxnet.ndarray:sqrt", "square": "mxnet.ndarray:square", "string_types": "mxnet.base:string_types",
     "symbol": "mxnet.symbol", "with_metaclass": "mxnet.base:with_metaclass", "wrap_np_binary_func": "mxnet.util:wrap_np_binary_func",
     "wrap_np_unary_func": "mxnet.util:wrap_np_unary_func", "zeros": "mxnet.ndarray:zeros",
@@ -33,22 +44,34 @@ COMMON = {
 # of its own is made from its line.
 NAMES = {
     "mxnet": "_numpy_op_doc",
+    "mxnet._global_var": "_ndarray_cls _np_ndarray_cls",
     "mxnet.api": "",
-    "mxnet.attribute": "classproperty defaultdict string_types with_metaclass",
-    "mxnet.autograd": "Lock POINTER Symbol array c_array c_array_buf c_handle_array check_call string_types traceback",
-    "mxnet.base": "_np atexit inspect libinfo=mxnet.libinfo os platform re sys builtins: basestring=str long=int",
-    "mxnet.context": "check_call classproperty warnings with_metaclass",
-    "mxnet.contrib.amp.amp": "NDArray array base ndarray np opt symbol symbol_contrib=mxnet.symbol.contrib trainer=mxnet.gluon.trainer",
+    "mxnet.attribute": "_MXClassPropertyMetaClass defaultdict string_types with_metaclass",
+    "mxnet.autograd":
+        "Lock POINTER Symbol _GRAD_REQ_MAP _ndarray_cls array c_array c_array_buf c_handle_array check_call string_types traceback "
+        "mxnet.ndarray.dispatch: _RecordingStateScope=Scope",
+    "mxnet.base":
+        "_MXClassPropertyMetaClass _np atexit inspect libinfo=mxnet.libinfo platform re sys builtins: basestring=str long=int "
+        "mxnet.base: _MXClassPropertyDescriptor=classproperty",
+    "mxnet.context": "_MXClassPropertyMetaClass check_call warnings with_metaclass",
+    "mxnet.contrib.amp.amp":
+        "NDArray _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX array base ndarray np opt symbol symbol_contrib=mxnet.symbol.contrib trainer=mxnet.gluon.trainer "
+        "mxnet.contrib.amp.amp: _amp_initialized=_State.initialized _amp_loss_scale_initialized=_State.scaler_taken _loss_scaler=_State.scaler",
     "mxnet.contrib.amp.loss_scaler": "ag=mxnet.autograd nd mxnet.ndarray: multi_all_finite",
-    "mxnet.contrib.autograd": "array c_array c_array_buf c_handle_array check_call string_types",
+    "mxnet.contrib.autograd": "_GRAD_REQ_MAP array c_array c_array_buf c_handle_array check_call string_types",
     "mxnet.contrib.ndarray": "mxnet.ndarray.contrib: *",
     "mxnet.contrib.svrg_optimization.svrg_module": "mx time",
     "mxnet.contrib.svrg_optimization.svrg_optimizer": "mx",
     "mxnet.contrib.symbol": "mxnet.symbol.contrib: *",
-    "mxnet.contrib.text.embedding": "_mx_np _mx_npx base",
-    "mxnet.engine": "check_call",
+    "mxnet.contrib.text._constants":
+        "mxnet.contrib.text._pretrained: FAST_TEXT_ARCHIVE_SHA1=FASTTEXT_ARCHIVES FAST_TEXT_FILE_SHA1=FASTTEXT_FILES "
+        "GLOVE_PRETRAINED_ARCHIVE_SHA1=GLOVE_FILES GLOVE_PRETRAINED_FILE_SHA1=GLOVE_ARCHIVES mxnet.contrib.text.vocab: UNKNOWN_IDX=UNKNOWN "
+        "mxnet.environment: APACHE_REPO_URL=REPOSITORY",
+    "mxnet.contrib.text.embedding": "C _mx_np _mx_npx base",
+    "mxnet.contrib.text.vocab": "C",
+    "mxnet.engine": "check_call mxnet.engine: _BulkScope=bulk",
     "mxnet.executor":
-        "_load_data _load_label c_array_buf c_handle_array c_str_array check_call copy ndarray py_str array: py_array=array "
+        "_load_data _load_label _ndarray_cls c_array_buf c_handle_array c_str_array check_call copy ndarray py_str array: py_array=array "
         "mxnet.executor_manager: _check_arguments _split_input_slice",
     "mxnet.executor_manager": "np",
     "mxnet.gluon.block":
@@ -61,17 +84,21 @@ NAMES = {
     "mxnet.gluon.contrib.rnn.conv_rnn_cell": "numeric_types math: floor",
     "mxnet.gluon.contrib.rnn.rnn_cell": "_as_list",
     "mxnet.gluon.data.dataloader":
-        "_mx_np io=io nd signal sys threading multiprocessing.pool: ThreadPool mxnet.gluon.data._shared_memory: rebuild_ndarray",
+        "_mx_np io=io nd signal sys threading multiprocessing: Queue SimpleQueue multiprocessing.pool: ThreadPool "
+        "mxnet.gluon.data._shared_memory: rebuild_ndarray rebuild_np_ndarray=rebuild_ndarray reduce_np_ndarray=reduce_ndarray "
+        "mxnet.gluon.data.dataloader: DataLoaderV1=DataLoader",
     "mxnet.gluon.data.dataset": "ndarray",
     "mxnet.gluon.data.vision.datasets": "_mx_np nd",
     "mxnet.gluon.loss": "is_np_array np",
-    "mxnet.gluon.model_zoo.model_store": "uuid",
+    "mxnet.gluon.model_zoo.model_store": "uuid mxnet.environment: apache_repo_url=REPOSITORY",
     "mxnet.gluon.model_zoo.vision.alexnet": "HybridBlock base os",
-    "mxnet.gluon.model_zoo.vision.densenet": "HybridBlock HybridConcurrent base os",
+    "mxnet.gluon.model_zoo.vision.densenet":
+        "HybridBlock HybridConcurrent base os "
+        "mxnet.gluon.model_zoo.vision.densenet: _make_dense_layer=_dense_layer",
     "mxnet.gluon.model_zoo.vision.inception": "HybridBlock base os",
     "mxnet.gluon.model_zoo.vision.mobilenet": "base os",
-    "mxnet.gluon.model_zoo.vision.resnet": "base is_np_array os",
-    "mxnet.gluon.model_zoo.vision.squeezenet": "HybridBlock HybridConcurrent base os",
+    "mxnet.gluon.model_zoo.vision.resnet": "base is_np_array os mxnet.gluon.model_zoo.vision._blocks: _conv3x3=conv3x3",
+    "mxnet.gluon.model_zoo.vision.squeezenet": "HybridBlock HybridConcurrent base os mxnet.gluon.model_zoo.vision.squeezenet: _make_fire_conv=_conv",
     "mxnet.gluon.model_zoo.vision.vgg": "HybridBlock base os",
     "mxnet.gluon.nn.activations": "is_np_array",
     "mxnet.gluon.nn.basic_layers": "_indent is_np_array nd np sym=mxnet.symbol mxnet.gluon.nn.normalization: _BatchNorm",
@@ -87,10 +114,12 @@ NAMES = {
     "mxnet.image.detection": "_mx_np io is_np_array nd mxnet.image: *",
     "mxnet.image.image": "_mx_np _npi cv2 io json logging nd os recordio sys mxnet.image: *",
     "mxnet.initializer": "_mx_np is_np_array ndarray string_types",
-    "mxnet.io.io": "CSRNDArray NDArray logging mx_real_t namedtuple np sys threading mxnet.io: * mxnet.ndarray: array concat tile",
-    "mxnet.io.utils": "CSRNDArray NDArray OrderedDict np mxnet.io: * mxnet.ndarray: array mxnet.ndarray.sparse: sparse_array=array",
+    "mxnet.io": "_init_data",
+    "mxnet.io.io":
+        "CSRNDArray NDArray _init_data _ndarray_cls logging mx_real_t namedtuple np sys threading mxnet.io: * mxnet.ndarray: array concat tile",
+    "mxnet.io.utils": "CSRNDArray NDArray OrderedDict _init_data h5py np mxnet.io: * mxnet.ndarray: array mxnet.ndarray.sparse: sparse_array=array",
     "mxnet.kvstore.base": "array string_types mxnet.profiler: set_kvstore_handle",
-    "mxnet.kvstore.kvstore": "os pickle",
+    "mxnet.kvstore.kvstore": "_ndarray_cls os pickle",
     "mxnet.kvstore.kvstore_server": "logging pickle sys mxnet.kvstore.base: create",
     "mxnet.libinfo": "logging platform",
     "mxnet.library": "check_call sys",
@@ -98,44 +127,54 @@ NAMES = {
     "mxnet.model": "builtins: BASE_ESTIMATOR=object",
     "mxnet.module.base_module": "mxnet.context: cpu",
     "mxnet.module.bucketing_module": "ctx",
-    "mxnet.module.executor_group": "OrderedDict _load_data _load_label ctx mxnet.executor_manager: _load_general",
+    "mxnet.module.executor_group":
+        "OrderedDict _DTYPE_MX_TO_NP _load_data _load_label ctx mxnet.executor_manager: _load_general "
+        "mxnet.module.executor_group: _prepare_group2ctxs=_groups_per_device",
     "mxnet.module.module": "ctx zeros",
-    "mxnet.name": "classproperty with_metaclass",
-    "mxnet.ndarray": "CachedOp=mxnet.gluon.cached_op:CachedOp",
-    "mxnet.ndarray.op": "CachedOp=mxnet.gluon.cached_op:CachedOp",
-    "mxnet.ndarray._internal": "CachedOp=mxnet.gluon.cached_op:CachedOp _Null _os _sys",
+    "mxnet.name": "_MXClassPropertyMetaClass with_metaclass",
+    "mxnet.ndarray": "CachedOp _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _ndarray_cls",
+    "mxnet.ndarray._internal": "CachedOp _Null _os _sys",
+    "mxnet.ndarray.op": "CachedOp",
     "mxnet.ndarray.contrib": "mx ndarray np",
-    "mxnet.ndarray.ndarray": "Features is_np_array mx_real_t native_array operator warnings functools: reduce mxnet.ndarray: *",
+    "mxnet.ndarray.ndarray":
+        "Features _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _NDARRAY_ADVANCED_INDEXING _NDARRAY_BASIC_INDEXING _NDARRAY_UNSUPPORTED_INDEXING "
+        "_get_broadcast_shape is_np_array mx_real_t native_array operator warnings functools: reduce mxnet.ndarray: *",
     "mxnet.ndarray.numpy.linalg": "_mx_nd_np _npi mxnet.numpy.linalg: *",
     "mxnet.ndarray.numpy.random": "_npi np mxnet.numpy.random: *",
     "mxnet.ndarray.numpy_extension.image": "mxnet.numpy_extension.image: *",
     "mxnet.ndarray.numpy_extension.random": "_npi mxnet.numpy_extension.random: *",
     "mxnet.ndarray.random": "_internal",
     "mxnet.ndarray.sparse":
-        "Context _STORAGE_TYPE_STR_TO_ID _internal c_array_buf check_call integer_types mx_real_t native_array np numeric_types op=mxnet.ndarray "
-        "operator py_slice spsp warnings builtins: py_sum=sum mxnet.base: NotSupportedForSparseNDArray",
+        "Context _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _STORAGE_TYPE_CSR _STORAGE_TYPE_DEFAULT _STORAGE_TYPE_ROW_SPARSE _STORAGE_TYPE_STR_TO_ID "
+        "_STORAGE_TYPE_UNDEFINED _internal _ndarray_cls c_array_buf check_call integer_types mx_real_t native_array np numeric_types "
+        "op=mxnet.ndarray operator py_slice spsp warnings builtins: py_sum=sum mxnet.base: NotSupportedForSparseNDArray",
     "mxnet.ndarray.utils":
-        "spsp string_types "
+        "_ndarray_cls spsp string_types "
         "mxnet.ndarray: _array=array _empty_ndarray=empty _zeros_ndarray=zeros * "
         "mxnet.ndarray.sparse: _empty_sparse_ndarray=empty _sparse_array=array _zeros_sparse_ndarray=zeros",
     "mxnet.ndarray_doc": "_re",
+    "mxnet.notebook": "bokeh",
     "mxnet.notebook.callback": "defaultdict",
-    "mxnet.numpy": "finfo",
+    "mxnet.numpy": "finfo mirr npv ppmt pv rate",
     "mxnet.numpy.arrayprint": "onp set_module mxnet.numpy: *",
-    "mxnet.numpy.fallback": "mxnet.numpy: *",
+    "mxnet.numpy.fallback": "mirr npv ppmt pv rate mxnet.numpy: * numpy_financial: pmt",
     "mxnet.numpy.fallback_linalg": "lstsq onp qr mxnet.numpy.linalg: *",
     "mxnet.numpy.function_base": "mxnet.numpy: *",
     "mxnet.numpy.io": "current_context onp mxnet.numpy: *",
     "mxnet.numpy.linalg": "_mx_nd_np fallback_linalg=mxnet.numpy.linalg lstsq qr",
     "mxnet.numpy.multiarray":
-        "_mx_nd_np _mx_np_op=mxnet.numpy _np _npi current_context mx_real_t native_array py_slice set_module wrap_np_binary_func "
-        "wrap_np_unary_func mxnet.autograd: is_recording "
-        "mxnet.ndarray: from_numpy get_indexing_dispatch_code get_oshape_of_gather_nd_op indexing_key_expand_implicit_axes mxnet.numpy: *",
+        "_DTYPE_NP_TO_MX _GRAD_REQ_MAP _NDARRAY_ADVANCED_INDEXING _NDARRAY_BASIC_INDEXING _NDARRAY_UNSUPPORTED_INDEXING "
+        "_NUMPY_ARRAY_FUNCTION_DICT _NUMPY_ARRAY_UFUNC_DICT _mx_nd_np _mx_np_op=mxnet.numpy _np _np_ndarray_cls _npi current_context mirr "
+        "mx_real_t native_array npv ppmt pv py_slice rate set_module wrap_np_binary_func wrap_np_unary_func mxnet.autograd: is_recording "
+        "mxnet.ndarray: from_numpy get_indexing_dispatch_code get_oshape_of_gather_nd_op indexing_key_expand_implicit_axes mxnet.numpy: * "
+        "mxnet.numpy.fallback: _as_mx_np_array=from_official _as_onp_array=to_official",
     "mxnet.numpy.random": "_mx_nd_np",
-    "mxnet.numpy.stride_tricks": "_mx_nd_np mxnet.numpy: *",
+    "mxnet.numpy.stride_tricks": "_get_broadcast_shape _mx_nd_np mxnet.numpy: *",
     "mxnet.numpy.utils": "finfo onp mxnet.numpy: *",
-    "mxnet.numpy_dispatch_protocol": "_np mx_np mxnet.numpy.protocols: _NUMPY_ARRAY_FUNCTION_LIST=FUNCTIONS _NUMPY_ARRAY_UFUNC_LIST=UFUNCS",
-    "mxnet.numpy_extension": "check_call classproperty threading warnings with_metaclass",
+    "mxnet.numpy_dispatch_protocol":
+        "_NUMPY_ARRAY_FUNCTION_DICT _NUMPY_ARRAY_UFUNC_DICT _np mx_np "
+        "mxnet.numpy.protocols: _NUMPY_ARRAY_FUNCTION_LIST=FUNCTIONS _NUMPY_ARRAY_UFUNC_LIST=UFUNCS",
+    "mxnet.numpy_extension": "check_call threading warnings with_metaclass mxnet.base: classproperty",
     "mxnet.numpy_extension.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
     "mxnet.numpy_extension.random": "_mx_nd_npx=mxnet.ndarray.numpy_extension _mx_rand=mxnet.random",
     "mxnet.numpy_extension.utils": "string_types mxnet.numpy: ndarray mxnet.numpy_extension: *",
@@ -144,8 +183,9 @@ NAMES = {
         "mxnet.util: use_np",
     "mxnet.numpy_op_signature": "_numpy_op_doc inspect mx_np mx_npx=mxnet.numpy_extension",
     "mxnet.operator":
-        "Lock POINTER _STORAGE_TYPE_STR_TO_ID array c_array c_array_buf check_call context is_np_array py_str symbol traceback ctypes: pointer "
-        "mxnet.base: ctypes2numpy_shared mxnet.ndarray.ndarray: _STORAGE_TYPE_ID_TO_STR",
+        "Lock POINTER _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _STORAGE_TYPE_CSR _STORAGE_TYPE_DEFAULT _STORAGE_TYPE_ROW_SPARSE _STORAGE_TYPE_STR_TO_ID "
+        "_STORAGE_TYPE_UNDEFINED _ndarray_cls _np_ndarray_cls array c_array c_array_buf check_call context is_np_array py_str symbol traceback "
+        "ctypes: pointer mxnet.base: ctypes2numpy_shared mxnet.ndarray.ndarray: _STORAGE_TYPE_ID_TO_STR",
     "mxnet.optimizer.contrib": "NDArray clip contrib=mxnet.ndarray.contrib sqrt square mxnet.ndarray: mean",
     "mxnet.optimizer.optimizer":
         "NDArray clip is_np_array logging math numpy os pickle sparse=mxnet.ndarray.sparse sqrt square warnings zeros "
@@ -157,14 +197,14 @@ NAMES = {
         "mxnet.ndarray.contrib: multi_lamb_update multi_mp_lamb_update mxnet.ndarray.random: normal",
     "mxnet.profiler": "c_str_array check_call py_str",
     "mxnet.random": "Context check_call",
-    "mxnet.recordio": "check_call cv2 namedtuple multiprocessing: current_process",
+    "mxnet.recordio": "check_call cv2 namedtuple multiprocessing: current_process mxnet.recordio: _IR_SIZE=_HEADER.size",
     "mxnet.registry": "string_types",
     "mxnet.rnn":
         "bisect functools init=mxnet.initializer ndarray np numeric_types random string_types symbol warnings "
         "mxnet.io: DataBatch DataDesc DataIter mxnet.model: load_checkpoint save_checkpoint",
     "mxnet.rnn.rnn": "mxnet.rnn.checkpoint: *",
-    "mxnet.rnn.rnn_cell": "functools numeric_types string_types warnings mxnet.rnn: *",
-    "mxnet.rtc": "array c_array c_array_buf c_str_array check_call string_types",
+    "mxnet.rnn.rnn_cell": "functools numeric_types string_types warnings mxnet.rnn: * mxnet.rnn.rnn_cell: _normalize_sequence=as_steps",
+    "mxnet.rtc": "_DTYPE_MX_TO_NP _DTYPE_NP_TO_MX array c_array c_array_buf c_str_array check_call string_types",
     "mxnet.runtime": "check_call",
     "mxnet.symbol._internal": "AttrScope _Null _os _sys mxnet.name: NameManager",
     "mxnet.symbol.contrib": "check_call symbol",
@@ -177,8 +217,9 @@ NAMES = {
     "mxnet.symbol.numpy_extension.random": "_npi=mxnet.symbol.numpy._internal",
     "mxnet.symbol.random": "_internal=mxnet.symbol._internal numeric_types",
     "mxnet.symbol.symbol":
-        "AttrScope Context NDArray Number _STORAGE_TYPE_STR_TO_ID _numpy=numpy array current_context integer_types numeric_types py_slice "
-        "string_types warnings mxnet.executor: Executor mxnet.symbol: * mxnet.util: is_np_shape",
+        "AttrScope Context NDArray Number _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _STORAGE_TYPE_STR_TO_ID _ndarray_cls _numpy=numpy array "
+        "current_context integer_types numeric_types py_slice string_types warnings mxnet.executor: Executor mxnet.symbol: * "
+        "mxnet.util: is_np_shape",
     "mxnet.symbol_doc": "_re",
     "mxnet.test_utils":
         "_STORAGE_TYPE_STR_TO_ID bz2 errno gzip numbers platform requests ss=scipy.stats struct traceback zipfile "

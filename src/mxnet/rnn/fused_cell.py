@@ -57,6 +57,10 @@ class FusedRNNCell(BaseRNNCell):
         return GATES[self._mode]
 
     @property
+    def _num_gates(self):
+        return len(self._gate_names)
+
+    @property
     def _layers(self) -> tuple[int, int, int]:
         return self._num_hidden, self._num_layers, len(self._directions)
 

@@ -17,7 +17,7 @@ def default_context():
 
 def set_default_context(ctx):
     """Set the device that arrays are created on in this thread when none is given."""
-    context._state.current = context.intern_context(ctx)
+    context.Context.default_ctx = ctx
 
 
 def list_gpus():

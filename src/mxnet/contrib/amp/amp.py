@@ -4,7 +4,7 @@ import logging
 
 import torch
 
-from ...base import MXNetError
+from ...base import MXNetError, classproperty
 from ...context import gpu
 from ...gluon import HybridBlock, SymbolBlock, Trainer
 from ...gluon.utils import UsageError
@@ -29,6 +29,7 @@ class _State:
     installation = None  # while AMP is on
     scaler = None  # what the loss layers of mx.nd use, and the first Trainer
     scaler_taken = False
+    initialized = classproperty(lambda cls: cls.installation is not None)
 
 
 def _low_precision(dtype):

@@ -50,7 +50,7 @@ class RandomSampler(_FixedSampler):
     """
 
     def __init__(self, length):
-        self._indices = range(length)
+        self._length, self._indices = length, range(length)
 
     def __iter__(self):
         # Shuffled in place rather than by np.random.permutation: programs expect the order that MXNet draws from a seed.
@@ -102,20 +102,20 @@ class BatchSampler(Sampler):
         self._sampler = sampler
         self._batch_size = batch_size
         self._last_batch = last_batch
-        self._left = []
+        self._prev = []
 
     def __iter__(self):
-        batch, self._left = self._left, []
+        batch, self._prev = self._prev, []
         for i in self._sampler:
             batch.append(i)
             if len(batch) == self._batch_size:
                 yield batch
                 batch = []
         if self._last_batch == "rollover":
-            self._left = batch
+            self._prev = batch
         elif batch and self._last_batch == "keep":
             yield batch
 
     def __len__(self):
-        whole, rest = divmod(len(self._sampler) + len(self._left), self._batch_size)
+        whole, rest = divmod(len(self._sampler) + len(self._prev), self._batch_size)
         return whole + (1 if rest and self._last_batch == "keep" else 0)

@@ -25,7 +25,7 @@ class _RNNLayer(HybridBlock):
         if mode not in GATES:
             raise UsageError(f"unknown kind of recurrent layer {mode!r}; expected one of {', '.join(GATES)}")
         self._hidden_size, self._num_layers, self._mode, self._layout, self._dropout = hidden_size, num_layers, mode, layout, dropout
-        self._projection_size = projection_size or None
+        self._projection_size, self._gates = projection_size or None, len(GATES[mode])
         self._dir = 2 if bidirectional else 1
         self._input_size, self._dtype, self._use_sequence_length = input_size, dtype, use_sequence_length
         self._i2h_weight_initializer, self._h2h_weight_initializer = i2h_weight_initializer, h2h_weight_initializer
@@ -48,7 +48,7 @@ class _RNNLayer(HybridBlock):
 
     def __repr__(self):
         rows, size = self.l0_i2h_weight.shape
-        parts = [f"{size or None} -> {rows // len(GATES[self._mode])}", self._layout]
+        parts = [f"{size or None} -> {rows // self._gates}", self._layout]
         if self._num_layers != 1:
             parts.append(f"num_layers={self._num_layers}")
         if self._dropout != 0:

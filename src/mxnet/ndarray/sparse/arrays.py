@@ -80,6 +80,9 @@ class BaseSparseNDArray(NDArray):
     def _aux_types(self):
         return [dtypes.to_numpy(a.dtype) for a in self._aux]
 
+    def _aux_type(self, i):
+        return self._aux_types[i]
+
     def _aux_data(self, i):
         return NDArray._new(self._aux[i].clone(), self._ctx)
 
@@ -164,7 +167,7 @@ class BaseSparseNDArray(NDArray):
 
     def _mark(self, grad, grad_req):
         if grad_req not in GRAD_REQS:
-            raise KeyError(f"grad_req must be one of {GRAD_REQS}, received {grad_req!r}")
+            raise KeyError(f"grad_req must be one of {tuple(GRAD_REQS)}, received {grad_req!r}")
         self._autograd = Marked(grad, grad_req)
         self._leaf = None
         if grad_req != "null" and self._values.dtype.is_floating_point:

@@ -18,6 +18,11 @@ class _Symbol(Symbol):
         """The Symbol itself."""
         return self
 
+    @property
+    def num_outputs(self):
+        """How many outputs there are."""
+        return len(self._outputs)
+
     def __getitem__(self, key):
         if len(self._outputs) > 1:
             return super().__getitem__(key)

@@ -3,6 +3,7 @@ import pytest
 
 import mxnet as mx
 from layer_checks import ready
+from mxnet import gluon
 from mxnet.gluon import rnn
 from mxnet.gluon.contrib import rnn as contrib
 
@@ -30,3 +31,48 @@ def test_variational_dropout_keeps_its_masks(share):
     assert cell.drop_states_mask is None
     with pytest.raises(AssertionError, match="drop_states needs a cell that can step"):
         contrib.VariationalDropoutCell(rnn.BidirectionalCell(rnn.RNNCell(2), rnn.RNNCell(2)), drop_states=0.5)
+
+
+def unrolled(layout, valid_length, hybridize):
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.cell = gluon.rnn.LSTMCell(3, input_size=2)
+
+        def hybrid_forward(self, F, x, states, lengths=None):
+            return gluon.contrib.rnn.rnn_cell.dynamic_unroll(self.cell, x, states, layout=layout, valid_length=lengths)
+
+    mx.random.seed(1)
+    net = Net()
+    net.initialize(mx.init.Uniform(1.0))
+    if hybridize:
+        net.hybridize()
+    x = mx.nd.random.uniform(shape=(4, 2, 2))
+    lengths = [mx.nd.array([4, 2])] if valid_length else []
+    out, states = net(x if layout == "TNC" else x.swapaxes(0, 1), net.cell.begin_state(2), *lengths)
+    wanted, wanted_states = net.cell.unroll(4, x, layout="TNC", merge_outputs=True, valid_length=lengths[0] if lengths else None)
+    return (out if layout == "TNC" else out.swapaxes(0, 1)), states, wanted, wanted_states
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+@pytest.mark.parametrize("valid_length", [False, True])
+@pytest.mark.parametrize("layout", ["TNC", "NTC"])
+def test_dynamic_unroll_gives_what_unroll_gives(layout, valid_length, hybridize):
+    out, states, wanted, wanted_states = unrolled(layout, valid_length, hybridize)
+    np.testing.assert_allclose(out.asnumpy(), wanted.asnumpy(), rtol=1e-5)
+    assert len(states) == 2
+    for state, expected in zip(states, wanted_states):
+        np.testing.assert_allclose(state.asnumpy(), expected.asnumpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("what", ["drop_inputs", "drop_outputs"])
+@pytest.mark.parametrize("layout", ["TNC", "NTC"])
+def test_dynamic_unroll_drops_the_same_at_every_step(layout, what):
+    cell = gluon.rnn.RNNCell(8, activation="relu", h2h_weight_initializer="zeros", input_size=8)
+    cell.initialize()
+    cell.i2h_weight.set_data(mx.nd.array(np.eye(8)))
+    with mx.autograd.train_mode():
+        out, _ = gluon.contrib.rnn.rnn_cell.dynamic_unroll(cell, mx.nd.ones((6, 6, 8)), cell.begin_state(6), layout=layout, **{what: 0.5})
+    kept = out.asnumpy() if layout == "TNC" else out.asnumpy().swapaxes(0, 1)
+    assert set(kept.ravel()) == {0.0, 2.0}
+    assert (kept == kept[:1]).all() and not (kept == kept[:, :1]).all()

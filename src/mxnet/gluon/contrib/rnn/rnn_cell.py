@@ -7,6 +7,65 @@ from ...utils import UsageError
 __all__ = ["VariationalDropoutCell", "LSTMPCell"]
 
 
+def dynamic_unroll(cell, inputs, begin_state, drop_inputs=0, drop_outputs=0, layout="TNC", valid_length=None):
+    """Run a cell over a sequence with `foreach`: the graph holds one step, however long the sequence is.
+
+    Parameters
+    ----------
+    cell : RecurrentCell
+    inputs : array or Symbol, or list of these with one for each step
+        Of shape (length, batch_size, ...) for the layout ``'TNC'``, which needs no transposing.
+    begin_state : list of array or Symbol
+    drop_inputs, drop_outputs : float
+        The shares of elements to drop, the same ones at every step.
+    layout : str
+        ``'TNC'`` or ``'NTC'``.
+    valid_length : array or Symbol of shape (batch_size,), optional
+        How long each sequence is; outputs behind that are 0, and states stay what they were.
+
+    Returns
+    -------
+    outputs : array or Symbol
+        In the order of `layout`.
+    states : list of array or Symbol
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> cell = mx.gluon.rnn.RNNCell(3, input_size=2)
+    >>> cell.initialize(mx.init.One())
+    >>> x = mx.nd.ones((4, 2, 2))
+    >>> outputs, states = mx.gluon.contrib.rnn.rnn_cell.dynamic_unroll(cell, x, cell.begin_state(2), valid_length=mx.nd.array([4, 1]))
+    >>> outputs.shape, outputs[:, 1, 0].asnumpy().round(2).tolist()
+    ((4, 2, 3), [0.9599999785423279, 0.0, 0.0, 0.0])
+    """
+    inputs, axis, F, _ = _format_sequence(None, inputs, layout, True)
+    if drop_inputs:
+        inputs = F.Dropout(inputs, p=drop_inputs, axes=(axis,))
+    if axis:
+        inputs = F.swapaxes(inputs, dim1=0, dim2=axis)
+
+    def masked_step(step_input, states):
+        *before, number = states
+        output, after = cell(step_input, before)
+        goes_on = F.broadcast_greater(valid_length, number)
+        return output, [*(F.where(goes_on, new, old) for new, old in zip(after, before)), number + 1]
+
+    if valid_length is None:
+        outputs, states = F.contrib.foreach(cell, inputs, begin_state)
+    else:
+        number = F.zeros_like(F.slice_axis(valid_length, axis=0, begin=0, end=1))  # on the same device
+        outputs, states = F.contrib.foreach(masked_step, inputs, [*begin_state, number])
+        states = states[:-1]
+    if axis:
+        outputs = F.swapaxes(outputs, dim1=0, dim2=axis)
+    if drop_outputs:
+        outputs = F.Dropout(outputs, p=drop_outputs, axes=(axis,))
+    if valid_length is not None:
+        outputs = F.SequenceMask(outputs, sequence_length=valid_length, use_sequence_length=True, axis=axis)
+    return outputs, states
+
+
 class VariationalDropoutCell(ModifierCell):
     """Dropout that drops the same elements at every step of a sequence (arXiv:1512.05287).
 
