@@ -190,6 +190,13 @@ def test_symbols():
     assert sym.contrib.quantized_batch_norm(x, name="b").list_auxiliary_states() == ["b_moving_mean", "b_moving_var"]
 
 
+def test_missing_inputs():
+    with pytest.raises(mx.MXNetError, match=r"_contrib_quantized_act expects 3 inputs \(data, min_data, max_data\), received 1"):
+        C.quantized_act(int8(Q), act_type="relu")
+    with pytest.raises(mx.MXNetError, match="_contrib_quantized_act expects 3 inputs .* received 2"):
+        C.quantized_act(data=int8(Q), max_data=one(1), act_type="relu")
+
+
 @pytest.mark.parametrize("name, attributes, match", [("quantized_act", {"act_type": "tanh"}, "`act_type` must be 'relu', received 'tanh'"),
                                                      ("quantized_pooling", {"pool_type": "sum"}, "`pool_type` must be 'max' or 'avg'")])
 def test_what_is_not_supported(name, attributes, match):

@@ -122,21 +122,29 @@ class _Form:
 
     def callable(self) -> Callable:
         """The function of the operator, over tensors."""
-        @functools.wraps(self.function)
+        function, defaults = self.function, self.defaults
+        fixed = None if self.of.variadic or self.optional else self.arrays({}).items()
+
+        @functools.wraps(function)
         def form(*tensors, **attributes):
-            attributes = {**self.defaults, **attributes}
-            arrays = self.arrays(attributes)
-            given = [t for t in tensors if t is not None]  # what is not in use may hold its place
-            expected = len(arrays) + 2 * sum(types is not None for types in arrays.values())
-            if len(given) != expected:
-                raise MXNetError(f"{self.name} expects {expected} inputs ({', '.join(self.input_names(attributes))}), received {len(given)}")
-            ranges, inputs = iter(given[len(arrays):]), []
-            for (n, types), tensor in zip(arrays.items(), given):
+            attributes = {**defaults, **attributes}
+            arrays = self.arrays(attributes).items() if fixed is None else fixed
+            tensors = [t for t in tensors if t is not None]  # what is not in use may hold its place
+            inputs, count, at = [], len(tensors), len(arrays)
+            for (name, types), tensor in zip(arrays, tensors):
                 if types is not None:
-                    check_types(self.name, types, **{n: tensor})
-                inputs.append(tensor if types is None else Quantized(tensor, next(ranges), next(ranges)))
-            found = self.function(*inputs, **attributes)
-            return tuple(found) if isinstance(found, Quantized) else found
+                    if at + 2 > count:
+                        break
+                    if tensor.dtype not in types:
+                        check_types(self.name, types, **{name: tensor})
+                    tensor = Quantized(tensor, tensors[at], tensors[at + 1])
+                    at += 2
+                inputs.append(tensor)
+            if at != count or len(inputs) != len(arrays):
+                names = self.input_names(attributes)
+                raise MXNetError(f"{self.name} expects {len(names)} inputs ({', '.join(names)}), received {count}")
+            found = function(*inputs, **attributes)
+            return tuple(found) if type(found) is Quantized else found
 
         form.__signature__ = self.signature  # type: ignore[attr-defined]
         return form
