@@ -75,19 +75,27 @@ class BaseConvRNNCell(BaseRNNCell):
         raise NotImplementedError("BaseConvRNNCell is an abstract class; use ConvRNNCell, ConvLSTMCell or ConvGRUCell")
 
 
-class ConvRNNCell(BaseConvRNNCell):
-    """The plain recurrent cell with convolutions; for the parameters see `BaseConvRNNCell`."""
+class _ConvCell(BaseConvRNNCell):
+    """What the cells below have besides: defaults of their parameters."""
+
+    _default_prefix: str
 
     def __init__(self, input_shape, num_hidden, h2h_kernel=(3, 3), h2h_dilate=(1, 1), i2h_kernel=(3, 3), i2h_stride=(1, 1), i2h_pad=(1, 1),
                  i2h_dilate=(1, 1), i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
-                 h2h_bias_initializer="zeros", activation=_leaky, prefix="ConvRNN_", params=None, conv_layout="NCHW"):
+                 h2h_bias_initializer="zeros", activation=_leaky, prefix=None, params=None, conv_layout="NCHW"):
         super().__init__(input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride, i2h_pad, i2h_dilate,
-                         i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, activation, prefix,
-                         params, conv_layout)
+                         i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, activation,
+                         self._default_prefix if prefix is None else prefix, params, conv_layout)
+
+
+class ConvRNNCell(_ConvCell):
+    """The plain recurrent cell with convolutions; for the parameters see `BaseConvRNNCell`."""
+
+    _default_prefix = "ConvRNN_"
 
     @property
     def _gate_names(self):
-        return ("",)
+        return GATES["rnn_tanh"]
 
     def __call__(self, inputs, states):
         name = self._step_name()
@@ -96,17 +104,11 @@ class ConvRNNCell(BaseConvRNNCell):
         return output, [output]
 
 
-class ConvLSTMCell(BaseConvRNNCell):
+class ConvLSTMCell(_ConvCell):
     """The long short-term memory cell with convolutions; for the parameters see `BaseConvRNNCell`."""
 
+    _default_prefix = "ConvLSTM_"
     _states = 2
-
-    def __init__(self, input_shape, num_hidden, h2h_kernel=(3, 3), h2h_dilate=(1, 1), i2h_kernel=(3, 3), i2h_stride=(1, 1), i2h_pad=(1, 1),
-                 i2h_dilate=(1, 1), i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
-                 h2h_bias_initializer="zeros", activation=_leaky, prefix="ConvLSTM_", params=None, conv_layout="NCHW"):
-        super().__init__(input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride, i2h_pad, i2h_dilate,
-                         i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, activation, prefix,
-                         params, conv_layout)
 
     @property
     def _gate_names(self):
@@ -119,15 +121,10 @@ class ConvLSTMCell(BaseConvRNNCell):
         return next_h, [next_h, next_c]
 
 
-class ConvGRUCell(BaseConvRNNCell):
+class ConvGRUCell(_ConvCell):
     """The gated recurrent unit with convolutions; for the parameters see `BaseConvRNNCell`."""
 
-    def __init__(self, input_shape, num_hidden, h2h_kernel=(3, 3), h2h_dilate=(1, 1), i2h_kernel=(3, 3), i2h_stride=(1, 1), i2h_pad=(1, 1),
-                 i2h_dilate=(1, 1), i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
-                 h2h_bias_initializer="zeros", activation=_leaky, prefix="ConvGRU_", params=None, conv_layout="NCHW"):
-        super().__init__(input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride, i2h_pad, i2h_dilate,
-                         i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, activation, prefix,
-                         params, conv_layout)
+    _default_prefix = "ConvGRU_"
 
     @property
     def _gate_names(self):

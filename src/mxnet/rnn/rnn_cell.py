@@ -262,7 +262,7 @@ class RNNCell(_GatedCell):
 
     @property
     def _gate_names(self):
-        return ("",)
+        return GATES["rnn_tanh"]
 
     def __call__(self, inputs, states):
         name = self._step_name()

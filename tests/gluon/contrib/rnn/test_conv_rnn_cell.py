@@ -41,3 +41,15 @@ def test_channels_last_and_errors():
         contrib.Conv1DRNNCell((2, 7), 4, 3, 2)
     with pytest.raises(AssertionError, match="for 2D convolution, i2h_kernel must be a number or a list of 2 ints"):
         contrib.Conv2DGRUCell((2, 7, 7), 4, (3,), 3)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("dims, layout", [(1, "NCW"), (2, "NCHW"), (3, "NCDHW")])
+def test_what_is_left_out_fits_the_number_of_axes(kind, dims, layout):
+    make = getattr(contrib, f"Conv{dims}D{kind}Cell")
+    plain, full = (make((2, *(6,) * dims), 4, 3, (3,) * dims, *more, prefix="c_") for more in (
+        (), ((0,) * dims, (1,) * dims, (1,) * dims, None, None, "zeros", "zeros", layout, "tanh")))
+    shapes = [{name: p.shape for name, p in cell.collect_params().items()} for cell in (plain, full)]
+    assert shapes[0] == shapes[1] and repr(plain) == repr(full) and layout in repr(plain)
+    assert plain.state_info(5) == full.state_info(5) and plain.state_info(5)[0]["shape"] == (5, 4, *(4,) * dims)
+    assert f"tuple of {dims} int" in make.__doc__ and repr(layout) in make.__doc__

@@ -8,15 +8,44 @@ __all__ = ["Conv1DRNNCell", "Conv2DRNNCell", "Conv3DRNNCell", "Conv1DLSTMCell", 
            "Conv2DGRUCell", "Conv3DGRUCell"]
 
 
+_AXES = {1: "one axis", 2: "two axes", 3: "three axes"}
+_LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+def _described(what: str, dims: int) -> str:
+    """The docstring of a cell over `dims` axes."""
+    first = _LAYOUTS[dims]
+    return f"""{what} over {_AXES[dims]}, with convolutions instead of products.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        Of one step of one sample, in the order of `conv_layout` without N.
+    hidden_channels : int
+    i2h_kernel, h2h_kernel : int or tuple of {dims} int
+        The sizes of the convolutions of input and state; those of the state are odd.
+    i2h_pad, i2h_dilate, h2h_dilate : int or tuple of {dims} int
+    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
+    conv_layout : str
+        The axes: {first!r}, which is the default, or 'N{first[2:]}C'.
+    activation : str, block or callable
+    prefix, params
+        As for `Block`.
+    """
+
+
 class _BaseConvRNNCell(HybridRecurrentCell):
     """The base of the convolutional cells."""
 
-    _gate_names = ("",)
+    _dims = 0
+    _gate_names = GATES["rnn_tanh"]
 
-    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate, i2h_weight_initializer,
-                 h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, dims, conv_layout, activation, prefix=None,
-                 params=None):
+    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=0, i2h_dilate=1, h2h_dilate=1, i2h_weight_initializer=None,
+                 h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros", conv_layout=None, activation="tanh",
+                 prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
+        dims = self._dims
+        conv_layout = _LAYOUTS[dims] if conv_layout is None else conv_layout
         self._hidden_channels, self._input_shape, self._conv_layout, self._activation = (hidden_channels, input_shape, conv_layout,
                                                                                          activation)
         self._stride = (1,) * dims
@@ -120,234 +149,45 @@ class _ConvGRUCell(_BaseConvRNNCell):
 
 
 class Conv1DRNNCell(_ConvRNNCell):
-    """A plain recurrent cell over one axis, with convolutions instead of products.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Of one step of one sample, in the order of `conv_layout` without N.
-    hidden_channels : int
-    i2h_kernel, h2h_kernel : int or tuple of 1 int
-        The sizes of the convolutions of input and state; those of the state are odd.
-    i2h_pad, i2h_dilate, h2h_dilate : int or tuple of 1 int
-    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
-    conv_layout : str
-        The axes: 'NCW' or 'NWC'.
-    activation : str, block or callable
-    prefix, params
-        As for `Block`.
-    """
-
-    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=(0,), i2h_dilate=(1,), h2h_dilate=(1,),
-                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros",
-                 conv_layout="NCW", activation="tanh", prefix=None, params=None):
-        super().__init__(input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate, i2h_weight_initializer,
-                         h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 1, conv_layout, activation, prefix, params)
+    __doc__ = _described("A plain recurrent cell", 1)
+    _dims = 1
 
 
 class Conv2DRNNCell(_ConvRNNCell):
-    """A plain recurrent cell over two axes, with convolutions instead of products.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Of one step of one sample, in the order of `conv_layout` without N.
-    hidden_channels : int
-    i2h_kernel, h2h_kernel : int or tuple of 2 int
-        The sizes of the convolutions of input and state; those of the state are odd.
-    i2h_pad, i2h_dilate, h2h_dilate : int or tuple of 2 int
-    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
-    conv_layout : str
-        The axes: 'NCHW' or 'NHWC'.
-    activation : str, block or callable
-    prefix, params
-        As for `Block`.
-    """
-
-    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=(0, 0), i2h_dilate=(1, 1), h2h_dilate=(1, 1),
-                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros",
-                 conv_layout="NCHW", activation="tanh", prefix=None, params=None):
-        super().__init__(input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate, i2h_weight_initializer,
-                         h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 2, conv_layout, activation, prefix, params)
+    __doc__ = _described("A plain recurrent cell", 2)
+    _dims = 2
 
 
 class Conv3DRNNCell(_ConvRNNCell):
-    """A plain recurrent cell over three axes, with convolutions instead of products.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Of one step of one sample, in the order of `conv_layout` without N.
-    hidden_channels : int
-    i2h_kernel, h2h_kernel : int or tuple of 3 int
-        The sizes of the convolutions of input and state; those of the state are odd.
-    i2h_pad, i2h_dilate, h2h_dilate : int or tuple of 3 int
-    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
-    conv_layout : str
-        The axes: 'NCDHW' or 'NDHWC'.
-    activation : str, block or callable
-    prefix, params
-        As for `Block`.
-    """
-
-    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=(0, 0, 0), i2h_dilate=(1, 1, 1), h2h_dilate=(1, 1, 1),
-                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros",
-                 conv_layout="NCDHW", activation="tanh", prefix=None, params=None):
-        super().__init__(input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate, i2h_weight_initializer,
-                         h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 3, conv_layout, activation, prefix, params)
+    __doc__ = _described("A plain recurrent cell", 3)
+    _dims = 3
 
 
 class Conv1DLSTMCell(_ConvLSTMCell):
-    """Long short-term memory over one axis, with convolutions instead of products.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Of one step of one sample, in the order of `conv_layout` without N.
-    hidden_channels : int
-    i2h_kernel, h2h_kernel : int or tuple of 1 int
-        The sizes of the convolutions of input and state; those of the state are odd.
-    i2h_pad, i2h_dilate, h2h_dilate : int or tuple of 1 int
-    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
-    conv_layout : str
-        The axes: 'NCW' or 'NWC'.
-    activation : str, block or callable
-    prefix, params
-        As for `Block`.
-    """
-
-    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=(0,), i2h_dilate=(1,), h2h_dilate=(1,),
-                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros",
-                 conv_layout="NCW", activation="tanh", prefix=None, params=None):
-        super().__init__(input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate, i2h_weight_initializer,
-                         h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 1, conv_layout, activation, prefix, params)
+    __doc__ = _described("Long short-term memory", 1)
+    _dims = 1
 
 
 class Conv2DLSTMCell(_ConvLSTMCell):
-    """Long short-term memory over two axes, with convolutions instead of products.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Of one step of one sample, in the order of `conv_layout` without N.
-    hidden_channels : int
-    i2h_kernel, h2h_kernel : int or tuple of 2 int
-        The sizes of the convolutions of input and state; those of the state are odd.
-    i2h_pad, i2h_dilate, h2h_dilate : int or tuple of 2 int
-    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
-    conv_layout : str
-        The axes: 'NCHW' or 'NHWC'.
-    activation : str, block or callable
-    prefix, params
-        As for `Block`.
-    """
-
-    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=(0, 0), i2h_dilate=(1, 1), h2h_dilate=(1, 1),
-                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros",
-                 conv_layout="NCHW", activation="tanh", prefix=None, params=None):
-        super().__init__(input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate, i2h_weight_initializer,
-                         h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 2, conv_layout, activation, prefix, params)
+    __doc__ = _described("Long short-term memory", 2)
+    _dims = 2
 
 
 class Conv3DLSTMCell(_ConvLSTMCell):
-    """Long short-term memory over three axes, with convolutions instead of products.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Of one step of one sample, in the order of `conv_layout` without N.
-    hidden_channels : int
-    i2h_kernel, h2h_kernel : int or tuple of 3 int
-        The sizes of the convolutions of input and state; those of the state are odd.
-    i2h_pad, i2h_dilate, h2h_dilate : int or tuple of 3 int
-    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
-    conv_layout : str
-        The axes: 'NCDHW' or 'NDHWC'.
-    activation : str, block or callable
-    prefix, params
-        As for `Block`.
-    """
-
-    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=(0, 0, 0), i2h_dilate=(1, 1, 1), h2h_dilate=(1, 1, 1),
-                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros",
-                 conv_layout="NCDHW", activation="tanh", prefix=None, params=None):
-        super().__init__(input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate, i2h_weight_initializer,
-                         h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 3, conv_layout, activation, prefix, params)
+    __doc__ = _described("Long short-term memory", 3)
+    _dims = 3
 
 
 class Conv1DGRUCell(_ConvGRUCell):
-    """A gated recurrent unit over one axis, with convolutions instead of products.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Of one step of one sample, in the order of `conv_layout` without N.
-    hidden_channels : int
-    i2h_kernel, h2h_kernel : int or tuple of 1 int
-        The sizes of the convolutions of input and state; those of the state are odd.
-    i2h_pad, i2h_dilate, h2h_dilate : int or tuple of 1 int
-    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
-    conv_layout : str
-        The axes: 'NCW' or 'NWC'.
-    activation : str, block or callable
-    prefix, params
-        As for `Block`.
-    """
-
-    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=(0,), i2h_dilate=(1,), h2h_dilate=(1,),
-                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros",
-                 conv_layout="NCW", activation="tanh", prefix=None, params=None):
-        super().__init__(input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate, i2h_weight_initializer,
-                         h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 1, conv_layout, activation, prefix, params)
+    __doc__ = _described("A gated recurrent unit", 1)
+    _dims = 1
 
 
 class Conv2DGRUCell(_ConvGRUCell):
-    """A gated recurrent unit over two axes, with convolutions instead of products.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Of one step of one sample, in the order of `conv_layout` without N.
-    hidden_channels : int
-    i2h_kernel, h2h_kernel : int or tuple of 2 int
-        The sizes of the convolutions of input and state; those of the state are odd.
-    i2h_pad, i2h_dilate, h2h_dilate : int or tuple of 2 int
-    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
-    conv_layout : str
-        The axes: 'NCHW' or 'NHWC'.
-    activation : str, block or callable
-    prefix, params
-        As for `Block`.
-    """
-
-    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=(0, 0), i2h_dilate=(1, 1), h2h_dilate=(1, 1),
-                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros",
-                 conv_layout="NCHW", activation="tanh", prefix=None, params=None):
-        super().__init__(input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate, i2h_weight_initializer,
-                         h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 2, conv_layout, activation, prefix, params)
+    __doc__ = _described("A gated recurrent unit", 2)
+    _dims = 2
 
 
 class Conv3DGRUCell(_ConvGRUCell):
-    """A gated recurrent unit over three axes, with convolutions instead of products.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Of one step of one sample, in the order of `conv_layout` without N.
-    hidden_channels : int
-    i2h_kernel, h2h_kernel : int or tuple of 3 int
-        The sizes of the convolutions of input and state; those of the state are odd.
-    i2h_pad, i2h_dilate, h2h_dilate : int or tuple of 3 int
-    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer, optional
-    conv_layout : str
-        The axes: 'NCDHW' or 'NDHWC'.
-    activation : str, block or callable
-    prefix, params
-        As for `Block`.
-    """
-
-    def __init__(self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad=(0, 0, 0), i2h_dilate=(1, 1, 1), h2h_dilate=(1, 1, 1),
-                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros",
-                 conv_layout="NCDHW", activation="tanh", prefix=None, params=None):
-        super().__init__(input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate, i2h_weight_initializer,
-                         h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 3, conv_layout, activation, prefix, params)
+    __doc__ = _described("A gated recurrent unit", 3)
+    _dims = 3
