@@ -99,3 +99,17 @@ def test_damaged_states_are_refused():
             updater_of().set_states(broken)
     with pytest.raises(mx.MXNetError, match="must be a dict"):
         updater_of().set_states(pickle.dumps([1, 2]))
+
+
+@pytest.mark.parametrize("name, kwargs", [("adam", {}), ("sgd", {"momentum": 0.9}), ("nag", {"momentum": 0.9}), ("rmsprop", {}), ("adagrad", {}),
+                                          ("lamb", {}), ("ftrl", {})])
+def test_states_of_another_network_are_refused(name, kwargs):
+    """Torch's fused kernels would have written beside a state that is too small."""
+    small = updater_of(name, **kwargs)
+    small(0, mx.nd.ones((8,)), mx.nd.ones((8,)))
+    updater = updater_of(name, **kwargs)
+    updater.set_states(small.get_states())
+    weight = mx.nd.ones((64,))
+    with pytest.raises(mx.MXNetError, match=r"the loaded optimizer state of weight 0 has shape \(8,\); a weight of shape \(64,\) needs \(64,\)"):
+        updater(0, mx.nd.ones((64,)), weight)
+    assert weight.asnumpy().tolist() == [1] * 64

@@ -64,9 +64,10 @@ def prepared(grad, rescale, clip, weight=None, wd=0):
 
 
 def _fusible(*tensors):
-    """Whether torch's fused kernels can take tensors of one weight: they go by memory, not by strides."""
+    """Whether torch's fused kernels can take tensors of one weight: they go by memory, not by strides, and believe that all have its size."""
     first = tensors[0]
-    return first.dtype in (torch.float32, torch.float64) and all(t.dtype == first.dtype for t in tensors) and memory_format.same(*tensors)
+    return (first.dtype in (torch.float32, torch.float64) and all(t.dtype == first.dtype and t.shape == first.shape for t in tensors)
+            and memory_format.same(*tensors))
 
 
 def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip):

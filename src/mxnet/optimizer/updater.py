@@ -7,6 +7,22 @@ from . import pickles
 from .base import Optimizer
 
 
+def _check_shapes(index, weight, state, made):
+    """Refuse a state that came from a file and has other shapes than one that is made for the weight: updates would write beside it.
+
+    Raises
+    ------
+    MXNetError
+        If an array of the state has another shape.
+    """
+    if isinstance(state, (list, tuple)) and isinstance(made, (list, tuple)):
+        for part, own in zip(state, made):
+            _check_shapes(index, weight, part, own)
+    elif isinstance(state, NDArray) and isinstance(made, NDArray) and state.shape != made.shape:
+        raise MXNetError(f"the loaded optimizer state of weight {index!r} has shape {state.shape}; a weight of shape {weight.shape} needs "
+                         f"{made.shape}. Load the states that were saved with this network")
+
+
 class Updater:
     """Updates weights by their numbers, and keeps the optimizer's states.
 
@@ -54,6 +70,7 @@ class Updater:
                 states[i] = optimizer.create_state_multi_precision(i, w)
                 self.states_synced[i] = True
             elif not self.states_synced[i]:
+                _check_shapes(i, w, states[i], optimizer.create_state_multi_precision(i, w))
                 states[i] = self.sync_state_context(states[i], w.context)
                 self.states_synced[i] = True
         if not self.aggregate_updates:

@@ -67,3 +67,21 @@ def test_a_kernel_is_compiled_once(monkeypatch, tmp_path):
         assert [p.stat().st_mtime_ns for p in (tmp_path / "kernels").iterdir()] == [before]
     finally:
         clear()
+
+
+@pytest.mark.skipif(kernels.load("batch_norm") is None, reason="no C++ compiler")
+@pytest.mark.parametrize("position", range(4))
+@pytest.mark.parametrize("wrong", [torch.ones(1), torch.ones(8), torch.ones(19, dtype=torch.float16), torch.ones(19, dtype=torch.float64),
+                                   torch.ones(1).expand(19), torch.ones(38)[::2]], ids=lambda t: f"{t.dtype}-{t.shape[0]}-{t.stride()[0]}")
+def test_the_kernel_never_reads_what_is_not_one_number_for_each_channel(position, wrong, monkeypatch):
+    """A network whose layers do not fit, or a file's one-element gamma, once read and wrote beside the arrays."""
+    monkeypatch.setattr(fused, "_WORTHWHILE", 0)
+    monkeypatch.setattr(fused._Fused, "apply", lambda *_: pytest.fail("the kernel was called"))
+    x = numbers(2, 19, 3, 3, seed=0).contiguous(memory_format=torch.channels_last)
+    vectors = [torch.ones(19) for _ in range(4)]
+    vectors[position] = wrong
+    try:
+        out = fused.batch_norm(x, *vectors, training=True, fix_gamma=False)
+    except RuntimeError:  # torch's own: the sizes or types do not belong together
+        return
+    assert out.shape == x.shape and out.isfinite().all()

@@ -58,7 +58,7 @@ def test_it_computes_what_torch_computes_in_double_precision(shape, biased, thre
     size, filters, window, stride, pad, dilate = SHAPES[shape]
     arrays = numbers(*size, seed=0), numbers(filters, size[1], *window, seed=1), numbers(filters, seed=2) if biased else None
     attributes = {"kernel": window, "stride": stride, "pad": pad, "dilate": dilate, "num_filter": filters, "no_bias": not biased}
-    assert kernel._suits(*map(last, arrays[:2]))
+    assert kernel._suits(*map(last, arrays[:2]), None)
     found = run(lambda *a: kernel.convolution(*a, **attributes), arrays, torch.float32)
     expected = run(lambda *a: torch.conv2d(*a, stride, pad, dilate), arrays, torch.float64)
     assert found[0].is_contiguous(memory_format=torch.channels_last)
@@ -141,7 +141,7 @@ def test_what_the_kernel_cannot_do_is_left_to_torch(change):
         w = last(w[:, :16])
     else:
         w = last(numbers(32, 32, 12, 12, seed=1))
-    assert not kernel._suits(x, w)
+    assert not kernel._suits(x, w, None)
 
 
 def test_errors_are_those_of_the_operator():
@@ -150,3 +150,18 @@ def test_errors_are_those_of_the_operator():
     net.hybridize()
     with mx.autograd.record(), pytest.raises(mx.MXNetError, match="Convolution.*[Kk]ernel"):
         net(mx.nd.ones((64, 32, 2, 2)))
+
+
+@pytest.mark.parametrize("bias", [torch.ones(1), torch.ones(8), torch.ones(1).expand(16), torch.ones(16, dtype=torch.int32)],
+                         ids=["one", "eight", "one repeated", "integers"])
+def test_the_kernel_never_reads_a_bias_that_is_not_one_number_for_each_filter(bias, monkeypatch):
+    """A one-element bias out of a file once let inference return memory of the heap."""
+    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    monkeypatch.setattr(kernel._Convolution, "apply", lambda *_: pytest.fail("the kernel was called"))
+    data = torch.ones(1, 16, 4, 4).contiguous(memory_format=torch.channels_last)
+    weight = torch.ones(16, 16, 1, 1).contiguous(memory_format=torch.channels_last)
+    try:
+        out = kernel.convolution(data, weight, bias, kernel=(1, 1), num_filter=16)
+    except (RuntimeError, mx.MXNetError):
+        return
+    assert out.unique().tolist() == [17.0]

@@ -41,6 +41,11 @@ def function(name, entry, signature):
     return found
 
 
+def holds_vectors(size, *tensors):
+    """Whether each tensor (None counts as well) has what a kernel reads behind its pointer: `size` numbers in single precision, side by side."""
+    return all(t is None or t.shape == (size,) and t.dtype is torch.float32 and t.is_contiguous() and t.device.type == "cpu" for t in tensors)
+
+
 @functools.cache
 def own_heap():
     """Let torch take large tensors from ``heap.cpp``; says whether it does. Done once, where the allocator is ours to tune.

@@ -2,7 +2,7 @@
 import torch
 
 from ..registry import get
-from . import function
+from . import function, holds_vectors
 
 # Smaller arrays are done before a kernel would have been called (and need no compiler).
 _WORTHWHILE = 1 << 14
@@ -12,7 +12,7 @@ _LAST = torch.channels_last
 
 def batch_norm(data, gamma, beta, moving_mean, moving_var, residual=None, *, relu=False, training=False, **attributes):
     """``relu(BatchNorm(data) + residual)``; without `residual` or `relu`, without that step. `attributes` are those of BatchNorm."""
-    if training and _suits(data, residual, moving_mean):
+    if training and _suits(data, residual, gamma, beta, moving_mean, moving_var):
         gamma = None if attributes.get("fix_gamma", True) else gamma
         if residual is not None:
             residual = residual.contiguous(memory_format=_LAST)
@@ -24,10 +24,10 @@ def batch_norm(data, gamma, beta, moving_mean, moving_var, residual=None, *, rel
     return torch.relu(out) if relu else out
 
 
-def _suits(data, residual, moving_mean):
-    """Whether the kernel can do it: channels last, all of one type, and enough of it."""
+def _suits(data, residual, *per_channel):
+    """Whether the kernel can do it: channels last, all of one type, enough of it, and a number for each channel wherever it reads one."""
     return (data.numel() >= _WORTHWHILE and data.dtype in _SUFFIX and data.dim() == 4 and data.is_contiguous(memory_format=_LAST)
-            and data.device.type == "cpu" and moving_mean.dtype is torch.float32
+            and data.device.type == "cpu" and holds_vectors(data.shape[1], *per_channel)
             and (residual is None or residual.shape == data.shape and residual.dtype is data.dtype)
             and _forward(data.dtype) is not None)
 

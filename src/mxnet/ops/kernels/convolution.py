@@ -24,7 +24,7 @@ def convolution(data, weight, bias=None, **attributes):
     The weights may be in single precision beside data in half precision, as they are before mixed precision casts them.
     """
     stride, pad, dilate = attributes.get("stride") or (1, 1), attributes.get("pad") or (0, 0), attributes.get("dilate") or (1, 1)
-    if _suits(data, weight):
+    if _suits(data, weight, bias):
         sizes = [(size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d in zip(data.shape[2:], weight.shape[2:], stride, pad, dilate)]
         work = weight.numel() * data.shape[0] * sizes[0] * sizes[1]
         if min(sizes) >= 1 and work >= _WORTHWHILE and _kernel("forward", data.dtype) is not None:
@@ -33,11 +33,12 @@ def convolution(data, weight, bias=None, **attributes):
     return get("Convolution").fn(data, weight.to(data.dtype), None if bias is None else bias.to(data.dtype), **attributes)
 
 
-def _suits(data, weight):
-    """Whether the kernel can do it: all channels last, in whole vectors."""
+def _suits(data, weight, bias):
+    """Whether the kernel can do it: all channels last, in whole vectors, and a bias for each filter."""
     return (data.dtype in _SUFFIX and weight.dtype in (torch.float32, data.dtype) and data.device.type == "cpu" and data.dim() == 4
             and data.numel() > 0 and weight.shape[0] % _LANES == weight.shape[1] % _LANES == 0 and weight.shape[1] == data.shape[1]
-            and weight.shape[2] * weight.shape[3] <= _MOST_TAPS
+            and weight.dim() == 4 and weight.shape[2] * weight.shape[3] <= _MOST_TAPS and weight.device.type == "cpu"
+            and (bias is None or bias.shape == weight.shape[:1] and bias.is_contiguous() and bias.is_floating_point() and bias.device.type == "cpu")
             and data.is_contiguous(memory_format=_LAST) and weight.is_contiguous(memory_format=_LAST))
 
 
