@@ -3,15 +3,9 @@ import collections
 import pytest
 
 import mxnet as mx
-from mxnet.contrib.text import utils, vocab
+from mxnet.contrib.text import vocab
 
 COUNTS = collections.Counter({"b": 4, "a": 4, "c": 2, "d": 1, "<unk>": 9})
-
-
-def test_count_tokens():
-    counts = utils.count_tokens_from_str(" Life is great ! \n life is good . \n", to_lower=True)
-    assert counts == {"life": 2, "is": 2, "great": 1, "!": 1, "good": 1, ".": 1}
-    assert utils.count_tokens_from_str("*x*y*\n*x*", r"\*", counter_to_update=collections.Counter(x=1)) == {"x": 3, "y": 1}
 
 
 def test_order_of_tokens():

@@ -38,13 +38,6 @@ def test_shapes_and_types():
     assert np.random.multivariate_normal(np.zeros(2), np.eye(2), size=(3,)).shape == (3, 2)
 
 
-def test_seed():
-    npx.random.seed(3)
-    first = np.random.uniform(size=3).tolist()
-    mx.random.seed(3)
-    assert np.random.uniform(size=3).tolist() == first
-
-
 def test_choice_multinomial_shuffle_bernoulli():
     assert sorted(np.random.choice(5, 5, replace=False).tolist()) == [0, 1, 2, 3, 4]
     assert np.random.choice(np.array([4.0, 5.0]), 3, p=np.array([0.0, 1.0])).tolist() == [5.0, 5.0, 5.0]

@@ -1,0 +1,21 @@
+from mxnet.contrib.amp.lists import derived
+from mxnet.ops import get
+
+
+def test_names_and_aliases_by_precision():
+    low = derived.spellings("float16", "low")
+    assert {"Convolution", "FullyConnected"} <= set(low) and not any(n.startswith("_np") for n in low)
+    assert all(get(n).precision("float16") == "low" for n in low)
+    assert set(derived.spellings("float16", "low", without=("Convolution",), besides=("Mine",))) == set(low) - {"Convolution"} | {"Mine"}
+
+
+def test_operators_that_depend_on_an_attribute_are_listed_apart():
+    found = derived.conditional("float16")
+    assert ("Activation", "act_type", ["softrelu"]) in found
+    everything = derived.spellings("float16", *{get(n).precision("float16") for n, _, _ in found})
+    assert not {n for n, _, _ in found} & set(everything)
+
+
+def test_losses_have_a_label_and_a_scale():
+    found = derived.losses()
+    assert {"SoftmaxOutput", "LinearRegressionOutput"} <= set(found) and "MakeLoss" not in found

@@ -1,0 +1,85 @@
+import io
+
+import numpy as onp
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet import np, npx
+
+
+@pytest.fixture(autouse=True)
+def numpy_semantics():
+    npx.set_np()
+    yield
+    npx.reset_np()
+
+
+@pytest.mark.parametrize("source, dtype, expected", [
+    ([1, 2], "float32", [1, 2]), (3, "float32", 3), (onp.array([1, 2]), "int64", [1, 2]), (onp.float64(1.5), "float32", 1.5),
+    (torch.tensor([1, 2], dtype=torch.int8), "int8", [1, 2]), ([[True, False]], "float32", [[1, 0]]), ((), "float32", [])])
+def test_types_follow_the_source(source, dtype, expected):
+    found = np.array(source)
+    assert type(found) is np.ndarray and found.dtype == dtype and found.tolist() == expected
+    assert np.array(source, dtype="float64").dtype == "float64"
+
+
+def test_arrays_are_copied():
+    x = np.array([1.0, 2.0])
+    y = np.array(x, ctx=mx.cpu(1))
+    y[:] = 7
+    assert x.tolist() == [1, 2] and y.ctx == mx.cpu(1)
+    assert np.array([x, x * 2]).tolist() == [[1, 2], [2, 4]]
+
+
+def test_numbers_that_do_not_fit_wrap_around():
+    assert np.array([300, -1], dtype="uint8").tolist() == [44, 255]
+    assert np.array([1.7, -1.7], dtype="int32").tolist() == [1, -1]
+
+
+def test_what_is_no_array():
+    with pytest.raises(ValueError, match="received an NDArray of mx.nd; call as_np_ndarray"):
+        np.array(mx.nd.ones(2))
+    for source in ([[1], [1, 2]], "abc", [object()]):
+        with pytest.raises(TypeError, match="is not made of numbers of one depth"):
+            np.array(source)
+
+
+def test_shape_and_empty():
+    assert np.shape(np.ones((2, 3))) == (2, 3) and np.shape([[1], [2]]) == (2, 1) and np.shape(5) == ()
+    assert np.empty((2, 0)).shape == (2, 0) and np.empty(3, dtype="int8").dtype == "int8"
+
+
+def test_broadcast_arrays():
+    a, b = np.broadcast_arrays(np.array([1.0, 2.0]), np.array([[5.0], [6.0]]))
+    assert a.tolist() == [[1, 2], [1, 2]] and b.tolist() == [[5, 5], [6, 6]]
+
+
+@pytest.mark.parametrize("options, shapes", [({}, [(3, 2)] * 2), ({"indexing": "ij"}, [(2, 3)] * 2), ({"sparse": True}, [(1, 2), (3, 1)]),
+                                             ({"sparse": True, "indexing": "ij"}, [(2, 1), (1, 3)]), ({"copy": False}, [(3, 2)] * 2)])
+def test_meshgrid(options, shapes):
+    x, y = np.array([1.0, 2.0]), np.array([5.0, 6.0, 7.0])
+    found, expected = np.meshgrid(x, y, **options), onp.meshgrid([1, 2], [5, 6, 7], **options)
+    assert [f.shape for f in found] == shapes and [f.tolist() for f in found] == [e.tolist() for e in expected]
+
+
+def test_mistakes_in_meshgrid():
+    with pytest.raises(TypeError, match="takes indexing, sparse and copy by name, received 'order'"):
+        np.meshgrid(np.ones(1), order="C")
+    with pytest.raises(ValueError, match="indexing must be 'xy' or 'ij', received 'yx'"):
+        np.meshgrid(np.ones(1), indexing="yx")
+
+
+def test_genfromtxt():
+    found = np.genfromtxt(io.StringIO("1,2\n3,4"), delimiter=",", ctx=mx.cpu(1))
+    assert found.tolist() == [[1, 2], [3, 4]] and found.dtype == "float32" and found.ctx == mx.cpu(1)
+    assert np.genfromtxt(io.StringIO("1 2"), dtype="int64").dtype == "int64"
+
+
+def test_set_printoptions():
+    before = onp.get_printoptions()
+    try:
+        np.set_printoptions(precision=2)
+        assert repr(np.array([0.12345])) == "array([0.12])"
+    finally:
+        onp.set_printoptions(**before)
