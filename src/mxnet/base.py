@@ -139,8 +139,8 @@ class classproperty:
     150.0
     """
 
-    def __init__(self, fget, fset=None):
-        self.fget = fget.__func__ if isinstance(fget, (classmethod, staticmethod)) else fget
+    def __init__(self, func, fset=None):
+        self.fget = func.__func__ if isinstance(func, (classmethod, staticmethod)) else func
         self.fset = fset
 
     def __get__(self, instance, owner):

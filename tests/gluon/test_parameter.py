@@ -110,7 +110,7 @@ def test_set_data_and_reset_ctx():
         p.set_data(mx.nd.ones((3,)))
     p.data(mx.cpu(1))[:] = 3
     p.reset_ctx(mx.cpu(2))
-    assert p.list_ctx() == [mx.cpu(2)]
+    assert p.list_ctx() == [mx.cpu(2)] and p._ctx_map == [[], [None, None, 0]]
     assert p.data().asnumpy().tolist() == [2, 2.5]  # the mean
     with pytest.raises(ValueError, match="reset_ctx: Parameter 'v' has not been initialized"):
         Parameter("v", shape=(1,)).reset_ctx(mx.cpu())

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -111,3 +113,12 @@ def test_masks_and_indices_that_do_not_fit():
             indexing.advanced_key(key, (3, 4), torch.device("cpu"), torch.tensor)
     with pytest.raises(IndexError, match="cannot select from axis 0, which has no entries"):
         indexing.advanced_key([0], (0, 4), torch.device("cpu"), torch.tensor)
+
+
+def test_slices_that_select_one_piece_of_memory():
+    pieces = (slice(None), slice(2), slice(1, 2), slice(None, None, 2), slice(None, None, 20), slice(3, None, -2), slice(2, 2))
+    x = np.zeros((4, 3, 5))
+    for key in itertools.product(pieces, repeat=3):
+        assert mx.nd.NDArray._basic_indexing_slice_is_contiguous(key, x.shape) == x[key].flags.c_contiguous, key
+    with pytest.raises(ValueError, match="zip"):
+        mx.nd.NDArray._basic_indexing_slice_is_contiguous((slice(None),), (2, 3))

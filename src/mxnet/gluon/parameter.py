@@ -218,7 +218,8 @@ class Parameter:
                     return arrays[0]
                 ctx = current_context()
             # cpu, cpu_pinned and cpu_shared are one memory; their type numbers are odd.
-            index = self._ctx_map.get((ctx.device_typeid & 1, ctx.device_id))
+            positions = self._ctx_map[ctx.device_typeid & 1]
+            index = positions[ctx.device_id] if ctx.device_id < len(positions) else None
             if index is None:
                 raise RuntimeError(f"Parameter '{self.name}' was not initialized on context {ctx}. "
                                    f"It was only initialized on {self._ctx_list}.")
@@ -311,7 +312,11 @@ class Parameter:
         if not isinstance(data, ndarray.NDArray):
             data = ndarray.array(data, dtype=self.dtype)
         self._ctx_list = list(contexts)
-        self._ctx_map = {(ctx.device_typeid & 1, ctx.device_id): i for i, ctx in enumerate(self._ctx_list)}
+        self._ctx_map = [[], []]  # from type & 1 and number to the position in the list; programs read it
+        for i, ctx in enumerate(self._ctx_list):
+            positions = self._ctx_map[ctx.device_typeid & 1]
+            positions.extend([None] * (ctx.device_id + 1 - len(positions)))
+            positions[ctx.device_id] = i
         data = data.as_np_ndarray() if is_np_array() and self._stype == "default" else data.as_nd_ndarray()
         self._data = [data if own and ctx == data.ctx else data.copyto(ctx) for ctx in self._ctx_list]
         self._init_grad()

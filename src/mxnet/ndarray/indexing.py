@@ -58,6 +58,14 @@ def normalize_slice(s, size):
     return start, stop, step, len(range(start, stop, step))
 
 
+def side_by_side(slices, shape):
+    """Whether slices, one for each axis, select entries that lie next to one another in the memory of an array of that shape."""
+    taken = [normalize_slice(s, size)[2:] for s, size in zip(slices, shape, strict=True)]
+    counts = [count for _, count in taken]
+    first = next((axis for axis, count in enumerate(counts) if count > 1), len(counts))  # behind it everything must be taken, in order
+    return 0 in counts or all(count == 1 or step == 1 for step, count in taken) and counts[first + 1:] == list(shape[first + 1:])
+
+
 def basic_view(tensor, key):
     """The torch view (or, for negative steps, copy) that a basic key selects."""
     out, axis, source_axis = tensor, 0, 0

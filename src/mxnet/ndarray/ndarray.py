@@ -571,7 +571,7 @@ _RESHAPE = get_operator("Reshape")
 _NEGATIVE = get_operator("negative")
 dispatch.NDArray = NDArray
 NDArray._eligible = staticmethod(eligibility(NDArray))
-py_slice = slice  # programs import it from here, where ``slice`` is an operator in MXNet
+NDArray._basic_indexing_slice_is_contiguous = staticmethod(indexing.side_by_side)
 # The numbers of storage types in files and in MXNet's C interface; programs import them from here.
 _STORAGE_TYPE_UNDEFINED, _STORAGE_TYPE_DEFAULT, _STORAGE_TYPE_ROW_SPARSE, _STORAGE_TYPE_CSR = -1, 0, 1, 2
 _STORAGE_TYPE_ID_TO_STR = {-1: "undefined", 0: "default", 1: "row_sparse", 2: "csr"}

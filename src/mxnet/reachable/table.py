@@ -150,16 +150,16 @@ NAMES = {
     "mxnet.ndarray.contrib": "mx ndarray np",
     "mxnet.ndarray.ndarray":
         "Features _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _NDARRAY_ADVANCED_INDEXING _NDARRAY_BASIC_INDEXING _NDARRAY_UNSUPPORTED_INDEXING "
-        "_get_broadcast_shape is_np_array mx_real_t native_array operator warnings functools: reduce mxnet.ndarray: *",
+        "_get_broadcast_shape is_np_array mx_real_t native_array operator py_slice warnings functools: reduce mxnet.ndarray: *",
     "mxnet.ndarray.numpy.linalg": "_mx_nd_np _npi mxnet.numpy.linalg: *",
     "mxnet.ndarray.numpy.random": "_npi np mxnet.numpy.random: *",
     "mxnet.ndarray.numpy_extension.image": "mxnet.numpy_extension.image: *",
     "mxnet.ndarray.numpy_extension.random": "_npi mxnet.numpy_extension.random: *",
     "mxnet.ndarray.random": "_internal",
     "mxnet.ndarray.sparse":
-        "Context _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _STORAGE_TYPE_CSR _STORAGE_TYPE_DEFAULT _STORAGE_TYPE_ROW_SPARSE _STORAGE_TYPE_STR_TO_ID "
-        "_STORAGE_TYPE_UNDEFINED _internal _ndarray_cls c_array_buf check_call integer_types mx_real_t native_array np numeric_types "
-        "op=mxnet.ndarray operator py_slice spsp warnings builtins: py_sum=sum mxnet.base: NotSupportedForSparseNDArray",
+        "Context NDArray _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _STORAGE_TYPE_CSR _STORAGE_TYPE_DEFAULT _STORAGE_TYPE_ROW_SPARSE _STORAGE_TYPE_STR_TO_ID "
+        "_STORAGE_TYPE_UNDEFINED _internal _ndarray_cls c_array_buf check_call current_context integer_types mx_real_t native_array np "
+        "numeric_types op=mxnet.ndarray operator py_slice spsp warnings builtins: py_sum=sum mxnet.base: NotSupportedForSparseNDArray",
     "mxnet.ndarray.utils":
         "_ndarray_cls spsp string_types "
         "mxnet.ndarray: _array=array _empty_ndarray=empty _zeros_ndarray=zeros * "
@@ -259,5 +259,5 @@ ABSENT = {path: f"{path}: {message}" for message, paths in (
     (_ONNX, "mxnet.onnx mxnet.contrib.onnx"),
     (_QUANTIZATION, "mxnet.contrib.quantization mxnet.contrib.quant"),
     (_ESTIMATOR, "mxnet.gluon.contrib.estimator"),
-    (_TEXT, "mxnet.gluon.contrib.data.text"),
+    (_TEXT, "mxnet.gluon.contrib.data.text mxnet.gluon.contrib.data._constants"),
 ) for path in paths.split()}
