@@ -1,13 +1,16 @@
 """The operators that arrays and Symbols also have as methods: those that say so (the trait ``method``)."""
+from collections.abc import Callable
+from typing import Any
+
 from ..ops.registry import OPERATORS
 
 
-def names():
+def names() -> list[str]:
     """The methods' names: each the name or an alias of an operator, which is also that of the function."""
     return [name for name, op in OPERATORS.items() if op.method == name or op.method is True and name == op.name]
 
 
-def attach(cls, function_of, share=None):
+def attach(cls: type, function_of: Callable[[str], Callable], share: Callable | None = None) -> None:
     """Give `cls` the methods.
 
     `function_of(name)` returns the operator's function for that kind of array, ``share(name, array, ...)`` calls one whose result
@@ -17,32 +20,26 @@ def attach(cls, function_of, share=None):
         setattr(cls, name, _method(name, function_of, share))
 
 
-def _method(name, function_of, share):
-    function = None  # made at the first call: making all of them at import would cost time
+def _method(name: str, function_of: Callable[[str], Callable], share: Callable | None) -> Callable:
+    function: Callable | None = None  # made at the first call: making all of them at import would cost time
 
-    def method(self, *args, **kwargs):
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal function
         if function is None:
             function = function_of(name)
         return function(self, *args, **kwargs)
 
-    if OPERATORS[name].shares_memory and OPERATORS[name].num_inputs == 1:
+    def reshaping(self: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
         # `inplace` asks for a result that shares memory; for a Symbol it makes no difference.
-        plain, operator = method, name
+        return share(name, self, *args, **kwargs) if inplace and share is not None else method(self, *args, **kwargs)
 
-        def method(self, *args, inplace=False, **kwargs):
-            if inplace and share is not None:
-                return share(operator, self, *args, **kwargs)
-            return plain(self, *args, **kwargs)
+    def transpose(self: Any, *axes: Any, **kwargs: Any) -> Any:
+        if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
+            axes = tuple(axes[0])
+        return method(self, axes=axes, **kwargs) if axes else method(self, **kwargs)
 
-    elif name == "transpose":
-        plain = method
-
-        def method(self, *axes, **kwargs):
-            if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
-                axes = axes[0]
-            return plain(self, axes=tuple(axes), **kwargs) if axes else plain(self, **kwargs)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"`{name}` of this array; see the function of that name for its arguments."
-    return method
+    reshapes = OPERATORS[name].shares_memory and OPERATORS[name].num_inputs == 1
+    made = reshaping if reshapes else transpose if name == "transpose" else method
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"`{name}` of this array; see the function of that name for its arguments."
+    return made

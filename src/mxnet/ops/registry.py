@@ -13,14 +13,15 @@ import importlib
 import inspect
 import warnings
 from collections.abc import Callable
+from typing import Any, Optional
 
 import torch
 
 from ..base import MXNetError
 from .schema import Attribute, Device, Training
-from .traits import Traits, reaches_generator
+from .traits import Attributes, Traits, reaches_generator
 
-OPERATORS: dict = {}  # every name and alias -> Operator
+OPERATORS: dict[str, "Operator"] = {}  # every name and alias -> Operator
 
 # Families that are imported when one of their names is asked for, by how these begin: not every program needs them.
 ON_DEMAND = {"_np": "numpy"}
@@ -85,7 +86,7 @@ class Operator(Traits):
             raise TypeError(f"operator {name}: `{fn.__name__}` can reach a random generator; say `draws=True` in @op(...), or under which "
                             "attributes it draws")
 
-    def _read_signature(self, fn):
+    def _read_signature(self, fn: Callable) -> None:
         inputs, optional = [], []
         for p in inspect.signature(fn).parameters.values():
             if p.kind is p.KEYWORD_ONLY:
@@ -111,13 +112,13 @@ class Operator(Traits):
         if self.variadic and self.key_var_num_args is None and "num_args" in self.attributes:
             self.key_var_num_args = "num_args"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<operator {self.name}>"
 
-    def __call__(self, *tensors, **attributes):
+    def __call__(self, *tensors: Any, **attributes: Any) -> Any:
         return self.fn(*tensors, **attributes)
 
-    def parse(self, given, partial=False):
+    def parse(self, given: dict[str, Any], partial: bool = False) -> Attributes:
         """Checked attributes, by name, out of raw ones (values or strings).
 
         Attributes that were not given are left to the function's defaults.
@@ -151,7 +152,7 @@ class Operator(Traits):
                     raise MXNetError(f"{self.name}: required argument `{name}` ({attribute.expected}) was not given")
         return parsed
 
-    def parse_cached(self, given):
+    def parse_cached(self, given: dict[str, Any]) -> Attributes:
         """`parse` for the call path: the same attributes are parsed once."""
         key = tuple(given.items())
         try:
@@ -170,11 +171,11 @@ class Operator(Traits):
             pass
         return parsed
 
-    def with_defaults(self, parsed):
+    def with_defaults(self, parsed: Attributes) -> Attributes:
         """All attributes: those parsed, and the defaults of the others."""
         return {n: parsed.get(n, a.default) for n, a in self.attributes.items()}
 
-    def input_names(self, parsed, count=None):
+    def input_names(self, parsed: Attributes, count: Optional[int] = None) -> tuple[str, ...]:
         """The names of the inputs that this use of the operator has.
 
         `count` says how many inputs were given where the operator takes any number.
@@ -186,19 +187,19 @@ class Operator(Traits):
             return fixed + tuple(f"arg{i}" for i in range((count or 0) - len(fixed)))
         return tuple(n for n in self.inputs if n not in self.optional_inputs)
 
-    def mutated_inputs(self, parsed):
+    def mutated_inputs(self, parsed: Attributes) -> tuple[str, ...]:
         """The names of the inputs that a use with these attributes writes to."""
         return self.mutates
 
-    def is_loss(self, parsed):
+    def is_loss(self, parsed: Attributes) -> bool:
         """True for a use as an output layer, whose gradient ignores the incoming one."""
         return self.loss
 
-    def outputs(self, parsed):
+    def outputs(self, parsed: Attributes) -> int:
         """How many outputs a use with these attributes has."""
         return self.num_outputs(self.with_defaults(parsed)) if callable(self.num_outputs) else self.num_outputs
 
-    def list_output_names(self, parsed):
+    def list_output_names(self, parsed: Attributes) -> tuple[str, ...]:
         """The suffixes of the outputs' names: ``output``, or ``output0``, ``output1``, ..., or what the operator calls them."""
         n = self.outputs(parsed)
         if self.output_names is not None:
@@ -208,7 +209,7 @@ class Operator(Traits):
 
     # -- registrations that stand below the function ---------------------------------------------------------------
 
-    def gradient(self, backward):
+    def gradient(self, backward: Callable) -> Callable:
         """Give the operator MXNet's own gradient instead of the derivative of its function.
 
         ``backward(out_grads, inputs, outputs, **attributes)`` returns one gradient (or None) for each input; all are tuples of
@@ -217,7 +218,7 @@ class Operator(Traits):
         self.fn = _with_gradient(self, backward)
         return backward
 
-    def shape_rule(self, rule):
+    def shape_rule(self, rule: Callable) -> Callable:
         """Register shape inference that works from partial knowledge, in both directions.
 
         ``rule(in_shapes, out_shapes, **attributes)`` gets lists of shapes: None where nothing is known, otherwise a tuple with
@@ -227,7 +228,7 @@ class Operator(Traits):
         self.shape_inference = rule
         return rule
 
-    def dtype_rule(self, rule):
+    def dtype_rule(self, rule: Callable) -> Callable:
         """Register type inference: ``rule(in_types, out_types, **attributes)`` over torch types, None where unknown.
 
         Without a rule all unknown inputs and the outputs have the type of the first known input, or `dtype` where the operator
@@ -236,12 +237,12 @@ class Operator(Traits):
         self.dtype_inference = rule
         return rule
 
-    def sizing(self, rule):
+    def sizing(self, rule: Callable) -> Callable:
         """Say which attributes give a source that leaves its size open the shape that its users need: ``rule(shape, attributes)``."""
         self.sized = rule
         return rule
 
-    def gradient_storage_rule(self, rule):
+    def gradient_storage_rule(self, rule: Callable) -> Callable:
         """Say how the gradients of inputs are stored: ``rule(position, in_stypes, attributes)``.
 
         It returns ``'row_sparse'`` where only some rows of the input are needed, ``'default'`` where the gradient is dense whatever the input
@@ -263,7 +264,7 @@ def _same_shape(in_shapes, out_shapes, **_):
     return [shape] * len(in_shapes), [shape] * len(out_shapes)
 
 
-def _with_gradient(operator, backward):
+def _with_gradient(operator: Operator, backward: Callable) -> Callable:
     raw = operator.raw
     mutated = {operator.inputs.index(m) for m in operator.mutates}
 
@@ -299,11 +300,12 @@ def _with_gradient(operator, backward):
         return raw(*tensors, **attributes)
 
     function.__name__ = function.__qualname__ = raw.__name__
-    function.__module__, function.__doc__, function.__wrapped__ = raw.__module__, raw.__doc__, raw
+    function.__module__, function.__doc__ = raw.__module__, raw.__doc__
+    function.__wrapped__ = raw  # type: ignore[attr-defined]
     return function
 
 
-def op(name, **options):
+def op(name: str, **options: Any) -> Callable[[Callable], Operator]:
     """Register the decorated function as the operator `name`. See `Operator` for the options.
 
     ``aliases``
@@ -327,7 +329,7 @@ def op(name, **options):
 
     All others are `Traits`: ``draws``, ``keeps_layout``, ``amp``, ...
     """
-    def register(fn):
+    def register(fn: Callable) -> Operator:
         operator = Operator(name, fn, **options)
         for n in (name, *operator.aliases):
             if n in OPERATORS:
@@ -337,7 +339,7 @@ def op(name, **options):
     return register
 
 
-def alias(name, of):
+def alias(name: str, of: str) -> Operator:
     """Register a further name of a registered operator.
 
     Raises
@@ -351,7 +353,7 @@ def alias(name, of):
     return operator
 
 
-def _load(name):
+def _load(name: str) -> bool:
     """Import the family that is loaded on demand, if `name` belongs to one; whether the name is registered now."""
     for beginning, family in ON_DEMAND.items():
         if name.startswith(beginning):
@@ -359,7 +361,7 @@ def _load(name):
     return name in OPERATORS
 
 
-def get(name):
+def get(name: str) -> Operator:
     """The operator of that name or alias.
 
     Raises
