@@ -35,9 +35,9 @@ def test_bfloat16_passes_through_its_bits():
 
 @pytest.mark.parametrize("source", [[[1], [1, 2]], "abc", object()])
 def test_what_is_no_array(source):
-    with pytest.raises(TypeError, match="source_array must be array like"):
+    with pytest.raises(TypeError, match="array: numbers, and a type that arrays hold, expected"):
         dense_array(source)
-    with pytest.raises(TypeError, match="source_array must be array like"):
+    with pytest.raises(TypeError, match="array: numbers, and a type that arrays hold, expected"):
         dense_array([1], dtype="no type")
 
 
