@@ -1,5 +1,6 @@
 """The dense array of ``mx.nd``."""
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,6 +15,11 @@ from .dispatch import in_graph, invoke, mode, refuse_inplace, wrap
 from .fast_calls import eligibility
 
 GRAD_REQS = {"write": 1, "add": 3, "null": 0}  # with the numbers that MXNet knows them by
+
+if TYPE_CHECKING:
+    from ._attached import Methods as _Methods  # what the class is given later: methods that are operators, Python's arithmetic
+else:
+    _Methods = object
 
 
 class Marked:
@@ -47,7 +53,7 @@ class Marked:
         self.fresh = self.reached = True
 
 
-class NDArray:
+class NDArray(_Methods):
     """An array of numbers on a device.
 
     Arrays come from `mx.nd.array`, `mx.nd.zeros` and the operators. `NDArray(tensor)` wraps a torch tensor without copying.

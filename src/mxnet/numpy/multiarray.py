@@ -1,5 +1,6 @@
 """The array of ``mx.np``."""
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as onp
 import torch
@@ -13,10 +14,15 @@ from ..ndarray.ndarray import _drop_leading, _share
 from ..ops import dtypes
 from ..ops.registry import get
 
+if TYPE_CHECKING:
+    from ._attached import Methods as _Base  # an NDArray, with what the class is given later: methods, Python's arithmetic
+else:
+    _Base = NDArray
+
 __all__ = ["ndarray"]
 
 
-class ndarray(NDArray):  # noqa: N801
+class ndarray(_Base):  # noqa: N801
     """An array with NumPy's semantics: scalars are arrays without axes, comparisons are boolean, types mix.
 
     Arrays come from `mx.np.array`, `mx.np.zeros` and the functions of ``mx.np``; `as_nd_ndarray` gives the same array to ``mx.nd``.

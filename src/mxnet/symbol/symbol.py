@@ -1,4 +1,6 @@
 """The Symbol: a computation that is described first and run later."""
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .. import util
@@ -9,8 +11,13 @@ from . import inference, serialization
 from .node import Node, auxiliary, copy_graph, topological
 from .serialization import HIDDEN_KEYS
 
+if TYPE_CHECKING:
+    from ._attached import Methods as _Methods  # what the class is given later: methods that are operators, Python's arithmetic
+else:
+    _Methods = object
 
-class Symbol:
+
+class Symbol(_Methods):
     """One or more outputs of a graph of operators.
 
     Symbols come from `mx.sym.var` and the operators of ``mx.sym``.

@@ -1,8 +1,15 @@
 """The Symbol of ``mx.sym.np``."""
+from typing import TYPE_CHECKING
+
 from ..symbol import Symbol
 
+if TYPE_CHECKING:
+    from ._attached import Methods as _Base  # a Symbol, with what the class is given later: methods, Python's arithmetic
+else:
+    _Base = Symbol
 
-class _Symbol(Symbol):
+
+class _Symbol(_Base):
     """A Symbol with NumPy's semantics: its operators and methods are those of ``mx.np`` arrays.
 
     ``s.as_np_ndarray()`` makes one of a Symbol, ``s.as_nd_ndarray()`` goes back; both share the graph.
