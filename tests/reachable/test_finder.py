@@ -57,6 +57,17 @@ def test_a_name_that_stands_for_a_state_follows_it():
                "print(amp.amp._amp_initialized, type(amp.amp._loss_scaler).__name__)") == "False None\nTrue LossScaler"
 
 
+@pytest.mark.parametrize("module, own, public", [
+    ("mxnet.gluon.block", "Block", mx.gluon), ("mxnet.gluon.parameter", "Parameter", mx.gluon),
+    ("mxnet.gluon.rnn.rnn_cell", "LSTMCell", mx.gluon.rnn)])
+def test_classes_that_stand_above_the_module_where_programs_find_them(module, own, public):
+    names = importlib.import_module(module).__all__
+    imported = {}
+    exec(f"from {module} import *", imported)
+    assert {n: imported[n] for n in names} == {n: getattr(public, n) for n in names}
+    assert imported[own].__module__ == module and len(set(names) - set(vars(importlib.import_module(module)))) >= 1
+
+
 def test_nothing_is_put_into_a_module():
     assert mx.nd.sparse.py_sum is sum and mx.numpy.multiarray.abs is mx.np.abs
     assert not {"py_sum", "warnings"} & set(vars(mx.nd.sparse)) and "abs" not in vars(mx.numpy.multiarray)
@@ -84,7 +95,8 @@ def test_pickles_that_name_the_old_path_load():
     for path, name, real in (
         ("mxnet.io.io", "DataBatch", mx.io.DataBatch), ("mxnet.ndarray.utils", "array", mx.nd.array),
         ("mxnet.image.image", "ResizeAug", mx.image.ResizeAug), ("mxnet.gluon.nn.conv_layers", "MaxPool2D", mx.gluon.nn.MaxPool2D),
-        ("mxnet.symbol.numpy._symbol", "_Symbol", mx.sym.np._Symbol),
+        ("mxnet.symbol.numpy._symbol", "_Symbol", mx.sym.np._Symbol), ("mxnet.gluon.block", "HybridBlock", mx.gluon.HybridBlock),
+        ("mxnet.gluon.parameter", "ParameterDict", mx.gluon.ParameterDict), ("mxnet.gluon.rnn.rnn_cell", "ZoneoutCell", mx.gluon.rnn.ZoneoutCell),
     ):
         assert pickle.loads(f"c{path}\n{name}\n.".encode()) is real
     desc = mx.io.DataDesc("x", (2, 3))

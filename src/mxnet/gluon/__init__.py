@@ -1,7 +1,10 @@
 """Gluon: networks as objects that run step by step, or as graphs after `hybridize`."""
 # ruff: noqa: I001  the block modules come first: all else stands on them
-from .block import Block, HybridBlock, SymbolBlock
-from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict, tensor_types
+from .block import Block
+from .hybrid_block import HybridBlock
+from .symbol_block import SymbolBlock
+from .parameter import Constant, DeferredInitializationError, Parameter, tensor_types
+from .parameter_dict import ParameterDict
 from .trainer import Trainer
 from . import loss, nn, rnn, utils
 

@@ -3,14 +3,23 @@ import re
 import threading
 import warnings
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 from .. import initializer, ndarray
 from .. import name as naming
 from ..base import MXNetError
 from ..ndarray import NDArray
 from ..symbol import Symbol
-from .parameter import Parameter, ParameterDict
+from .parameter import Parameter
+from .parameter_dict import ParameterDict
+from .structure import load_structure, save_structure
+from .summary import print_summary
 from .utils import HookHandle, UsageError, _brief_print_list, _indent
+
+if TYPE_CHECKING:
+    # Stand above this module; programs find them here too: `reachable` leads to them.
+    from .hybrid_block import HybridBlock
+    from .symbol_block import SymbolBlock
 
 __all__ = ["Block", "HybridBlock", "SymbolBlock"]
 
@@ -177,6 +186,8 @@ class Block:
     >>> net(mx.nd.ones((3, 5))).shape
     (3, 2)
     """
+
+    _has_row = True  # in the table that `summary` prints
 
     def __init__(self, prefix=None, params=None):
         self._prefix, self._params = _BlockScope.create(prefix, params, self._alias())
@@ -365,7 +376,6 @@ class Block:
         UsageError
             If the network is hybridized.
         """
-        from .summary import print_summary
         print_summary(self, inputs)
 
     # -- files -----------------------------------------------------------------------------------------------------------
@@ -448,7 +458,6 @@ class Block:
 
     def save(self, prefix):
         """Write structure and parameters, to ``<prefix>-model.json`` and ``<prefix>-model.params``, for `load`."""
-        from .structure import save_structure
         save_structure(self, f"{prefix}-model.json")
         self.save_parameters(f"{prefix}-model.params")
 
@@ -457,7 +466,6 @@ class Block:
 
         Names come back as they were, and hybridized blocks with the graphs they had.
         """
-        from .structure import load_structure
         load_structure(self, f"{prefix}-model.json")
         self.load_parameters(f"{prefix}-model.params")
 
@@ -465,7 +473,3 @@ class Block:
 def _list_blocks(blocks):
     """The lines of a block's repr that show its children."""
     return "\n".join(f"  ({key}): {_indent(repr(block), 2)}" for key, block in blocks.items())
-
-
-from .hybrid_block import HybridBlock  # noqa: E402  needs Block
-from .symbol_block import SymbolBlock  # noqa: E402

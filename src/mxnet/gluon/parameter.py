@@ -1,6 +1,7 @@
 """The weights of gluon blocks: one array, and one gradient, for each device."""
 import mmap
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,6 +13,10 @@ from ..ndarray.ndarray import GRAD_REQS
 from ..ops.dtypes import name_of, to_torch
 from ..util import is_np_array, is_np_shape
 from .utils import UsageError, shape_is_known
+
+if TYPE_CHECKING:
+    # Stands above this module; programs find it here too: `reachable` leads to it.
+    from .parameter_dict import ParameterDict
 
 __all__ = ["DeferredInitializationError", "Parameter", "Constant", "ParameterDict", "tensor_types"]
 
@@ -486,8 +491,6 @@ class Constant(Parameter):
         if req != "null":
             warnings.warn(f"Constant {self.name} has no gradient: its grad_req stays 'null', received {req!r}", stacklevel=2)
 
-
-from .parameter_dict import ParameterDict  # noqa: E402  needs the classes above
 
 _PAGES = 1 << 16  # bytes from which on zeros get pages of their own
 

@@ -21,10 +21,9 @@ def print_summary(block, inputs):
         rows.append((f"{type(layer).__name__}-{len(rows)}", _shapes(outputs), total, trainable, shared))
 
     def watch(layer):
-        from .nn.basic_layers import HybridSequential, Sequential
         if getattr(layer, "_active", False):
             raise UsageError(f"summary: {layer.name} is hybridized, so that its layers don't run one by one; call hybridize(False) before")
-        if not isinstance(layer, (Sequential, HybridSequential)):
+        if layer._has_row:
             hooks.append(layer.register_forward_hook(record))
 
     try:

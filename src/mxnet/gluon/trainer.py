@@ -1,7 +1,8 @@
 """`Trainer`: lets an optimizer update parameters, on one device or many."""
 from .. import files
 from .. import optimizer as optim
-from .parameter import Parameter, ParameterDict
+from .parameter import Parameter
+from .parameter_dict import ParameterDict
 from .utils import UsageError
 
 __all__ = ["Trainer"]

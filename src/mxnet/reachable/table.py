@@ -76,7 +76,8 @@ NAMES = {
     "mxnet.executor_manager": "np",
     "mxnet.gluon.block":
         "_mx_np _mx_npx _name=mxnet.name copy defaultdict is_np_array json load_json mx_real_t np np_symbol=mxnet.symbol.numpy symbol "
-        "mxnet.gluon.parameter: DeferredInitializationError mxnet.gluon.symbol_block: _common_prefix _infer_param_types "
+        "mxnet.gluon.hybrid_block: HybridBlock mxnet.gluon.parameter: DeferredInitializationError "
+        "mxnet.gluon.symbol_block: SymbolBlock _common_prefix _infer_param_types "
         "mxnet.util: np_array np_shape",
     "mxnet.gluon.contrib.cnn.conv_layers": "numeric_types symbol",
     "mxnet.gluon.contrib.data.sampler": "sampler=mxnet.gluon.data.sampler",
@@ -103,10 +104,14 @@ NAMES = {
     "mxnet.gluon.nn.activations": "is_np_array",
     "mxnet.gluon.nn.basic_layers": "_indent is_np_array nd np sym=mxnet.symbol mxnet.gluon.nn.normalization: _BatchNorm",
     "mxnet.gluon.nn.conv_layers": "is_np_array symbol mxnet.gluon.nn.pooling_layers: *",
-    "mxnet.gluon.parameter": "OrderedDict _indent _mx_np context defaultdict mxnet.gluon.utils: _brief_print_list",
+    "mxnet.gluon.parameter":
+        "OrderedDict _indent _mx_np context defaultdict mxnet.gluon.parameter_dict: ParameterDict "
+        "mxnet.gluon.utils: _brief_print_list",
     "mxnet.gluon.rnn.rnn_cell":
         "_as_list _indent numeric_types symbol mxnet.gluon.parameter: tensor_types "
-        "mxnet.gluon.rnn.container_cells: _cells_begin_state _cells_state_info mxnet.gluon.rnn.sequences: _reverse_sequences",
+        "mxnet.gluon.rnn.container_cells: BidirectionalCell HybridSequentialRNNCell SequentialRNNCell "
+        "_cells_begin_state _cells_state_info mxnet.gluon.rnn.modifier_cells: DropoutCell ModifierCell ResidualCell ZoneoutCell "
+        "mxnet.gluon.rnn.sequences: _reverse_sequences",
     "mxnet.gluon.rnn.rnn_layer": "is_np_array",
     "mxnet.gluon.trainer": "opt mxnet.kvstore.kvstore: KVStore mxnet.model: _create_kvstore _create_sparse_kvstore",
     "mxnet.gluon.utils": "_mx_np is_np_array np requests sys uuid",

@@ -1,6 +1,6 @@
 """Activation layers."""
 from ... import initializer
-from ..block import HybridBlock
+from ..hybrid_block import HybridBlock
 from ..utils import UsageError
 
 __all__ = ["Activation", "LeakyReLU", "PReLU", "ELU", "SELU", "Swish", "GELU"]

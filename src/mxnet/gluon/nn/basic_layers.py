@@ -2,7 +2,8 @@
 import warnings
 
 from ... import ndarray, symbol
-from ..block import Block, HybridBlock, _list_blocks
+from ..block import Block, _list_blocks
+from ..hybrid_block import HybridBlock
 from ..utils import UsageError
 from .activations import Activation
 from .normalization import BatchNorm, BatchNormReLU, GroupNorm, InstanceNorm, LayerNorm
@@ -13,6 +14,8 @@ __all__ = ["Sequential", "HybridSequential", "Dense", "Dropout", "Embedding", "B
 
 class _Stack:
     """What `Sequential` and `HybridSequential` share: children in a row."""
+
+    _has_row = False
 
     def add(self, *blocks):
         """Append blocks."""

@@ -1,6 +1,6 @@
 """Convolution layers."""
 from ...base import numeric_types
-from ..block import HybridBlock
+from ..hybrid_block import HybridBlock
 from ..utils import UsageError
 from .activations import Activation
 

@@ -1,5 +1,5 @@
 """Normalization layers."""
-from ..block import HybridBlock
+from ..hybrid_block import HybridBlock
 
 __all__ = ["BatchNorm", "BatchNormReLU", "InstanceNorm", "LayerNorm", "GroupNorm"]
 

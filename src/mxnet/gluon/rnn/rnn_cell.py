@@ -1,11 +1,19 @@
 """Recurrent cells: one step of a recurrent network each, and how steps make a sequence."""
+from typing import TYPE_CHECKING
+
 from ... import ndarray
 from ...base import string_types
 from ...ops.nn.rnn_layout import GATES
-from ..block import Block, HybridBlock
+from ..block import Block
+from ..hybrid_block import HybridBlock
 from ..nn import LeakyReLU
 from ..utils import UsageError
 from .sequences import _format_sequence, _get_begin_state, _mask_sequence_variable_length
+
+if TYPE_CHECKING:
+    # Stand above this module; programs find them here too: `reachable` leads to them.
+    from .container_cells import BidirectionalCell, HybridSequentialRNNCell, SequentialRNNCell
+    from .modifier_cells import DropoutCell, ModifierCell, ResidualCell, ZoneoutCell
 
 __all__ = ["RecurrentCell", "HybridRecurrentCell", "RNNCell", "LSTMCell", "GRUCell", "SequentialRNNCell", "HybridSequentialRNNCell",
            "DropoutCell", "ModifierCell", "ZoneoutCell", "ResidualCell", "BidirectionalCell"]
@@ -299,7 +307,3 @@ class GRUCell(_GatedCell):
         output = F.elemwise_add(F.elemwise_mul(kept, new, name=prefix + "mul1"),
                                 F.elemwise_mul(update, state, name=prefix + "mul20"), name=prefix + "out")
         return output, [output]
-
-
-from .container_cells import BidirectionalCell, HybridSequentialRNNCell, SequentialRNNCell  # noqa: E402  need the bases above
-from .modifier_cells import DropoutCell, ModifierCell, ResidualCell, ZoneoutCell  # noqa: E402

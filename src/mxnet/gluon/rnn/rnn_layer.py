@@ -6,7 +6,9 @@ from ...ops.nn.rnn_layout import GATES, layout_of
 from ..hybrid_block import HybridBlock
 from ..parameter import tensor_types
 from ..utils import UsageError
-from . import rnn_cell
+from .container_cells import BidirectionalCell, HybridSequentialRNNCell
+from .modifier_cells import DropoutCell
+from .rnn_cell import GRUCell, LSTMCell, RNNCell
 
 __all__ = ["RNN", "LSTM", "GRU"]
 
@@ -77,20 +79,20 @@ class _RNNLayer(HybridBlock):
             raise UsageError("_unfuse: there are no cells that clip their states")
 
         def cell(prefix, size):
-            make = {"lstm": rnn_cell.LSTMCell, "gru": rnn_cell.GRUCell}.get(self._mode, rnn_cell.RNNCell)
-            extra = {"activation": self._mode[len("rnn_"):]} if make is rnn_cell.RNNCell else {}
+            make = {"lstm": LSTMCell, "gru": GRUCell}.get(self._mode, RNNCell)
+            extra = {"activation": self._mode[len("rnn_"):]} if make is RNNCell else {}
             return make(self._hidden_size, input_size=size, prefix=prefix, i2h_weight_initializer=self._i2h_weight_initializer,
                         h2h_weight_initializer=self._h2h_weight_initializer, i2h_bias_initializer=self._i2h_bias_initializer,
                         h2h_bias_initializer=self._h2h_bias_initializer, **extra)
 
-        stack = rnn_cell.HybridSequentialRNNCell(prefix=self.prefix, params=self.params)
+        stack = HybridSequentialRNNCell(prefix=self.prefix, params=self.params)
         with stack.name_scope():
             size = self._input_size
             for i in range(self._num_layers):
                 cells = [cell(f"{d}{i}_", size) for d in self._directions()]
-                stack.add(cells[0] if self._dir == 1 else rnn_cell.BidirectionalCell(*cells))
+                stack.add(cells[0] if self._dir == 1 else BidirectionalCell(*cells))
                 if self._dropout > 0 and i != self._num_layers - 1:
-                    stack.add(rnn_cell.DropoutCell(self._dropout))
+                    stack.add(DropoutCell(self._dropout))
                 size = self._hidden_size * self._dir
         return stack
 

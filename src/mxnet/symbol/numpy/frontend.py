@@ -5,13 +5,12 @@ from ...ops.registry import get
 from ..compose import create
 from ..functions import operator_function
 from ..symbol import Symbol
-from .symbol import _Symbol
 
 
 class Symbols:
     """As `mxnet.numpy.frontend.Arrays`, for Symbols."""
 
-    kind = _Symbol
+    kind: type = Symbol  # of results: `symbol` puts its own class here
 
     def is_array(self, x):
         """Whether `x` is a Symbol."""
@@ -28,7 +27,7 @@ class Symbols:
         hint = name.removeprefix("_npi_").removeprefix("_np_").removeprefix("_npx_").lstrip("_").lower()
         made = create(op, list(inputs), {k: v for k, v in attrs.items() if v is not None}, None, hint)
         entries = made._outputs
-        return _Symbol(entries) if len(entries) == 1 else [_Symbol([e]) for e in entries]
+        return self.kind(entries) if len(entries) == 1 else [self.kind([e]) for e in entries]
 
     def call_scalar(self, name, x, scalar, out=None):
         """The result of an operator on a Symbol and a number."""
@@ -63,7 +62,7 @@ def npx_function(operator):
 
     def call(*args, **kwargs):
         entries = function(*args, **kwargs)._outputs
-        return _Symbol(entries) if len(entries) == 1 else [_Symbol([e]) for e in entries]
+        return symbols.kind(entries) if len(entries) == 1 else [symbols.kind([e]) for e in entries]
 
     call.__name__ = call.__qualname__ = operator.removeprefix("_npx_")
     call.__doc__, call.__signature__ = function.__doc__, function.__signature__

@@ -1,12 +1,18 @@
 """The Symbol of ``mx.sym.np``."""
 from typing import TYPE_CHECKING
 
+from ...numpy import functions as _functions  # noqa: F401  (fills the table)
+from ...numpy.frontend import TABLE
+from ...numpy.functions.elementwise import binary
 from ..symbol import Symbol
+from .frontend import symbols
 
 if TYPE_CHECKING:
     from ._attached import Methods as _Base  # a Symbol, with what the class is given later: methods, Python's arithmetic
 else:
     _Base = Symbol
+
+_FUNCTIONS = TABLE[""]
 
 
 class _Symbol(_Base):
@@ -60,7 +66,7 @@ class _Symbol(_Base):
         if not args:
             raise TypeError("reshape: a shape expected, received nothing")
         shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-        return _frontend().call("_np_reshape", self, newshape=tuple(shape), order=order)
+        return symbols.call("_np_reshape", self, newshape=tuple(shape), order=order)
 
     def flatten(self, order="C"):
         """The elements in one axis."""
@@ -70,39 +76,30 @@ class _Symbol(_Base):
         """The axes in another order, by default reversed."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = axes[0] or ()
-        return _frontend().call("_np_transpose", self, axes=tuple(axes) or "None")
+        return symbols.call("_np_transpose", self, axes=tuple(axes) or "None")
 
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
         """The values converted to `dtype`."""
         if order not in (None, "K", "C") or casting != "unsafe" or not subok:
             raise ValueError("astype supports order 'K' or 'C', casting 'unsafe' and subok True only")
-        return _frontend().call("_npi_cast", self, dtype=dtype)
+        return symbols.call("_npi_cast", self, dtype=dtype)
 
     def copy(self, order="C"):
         """A copy."""
         if order != "C":
             raise NotImplementedError(f"only order='C' is supported, received {order}")
-        return _frontend().call("_np_copy", self)
+        return symbols.call("_np_copy", self)
 
     def clip(self, min=None, max=None, out=None):
         """Values limited to the range from `min` to `max`."""
-        return _table()["clip"](_frontend(), self, min, max, out)
+        return _FUNCTIONS["clip"](symbols, self, min, max, out)
 
 
-def _frontend():
-    from .frontend import symbols
-    return symbols
-
-
-def _table():
-    from ...numpy import functions  # noqa: F401  (fills the table)
-    from ...numpy.frontend import TABLE
-    return TABLE[""]
+symbols.kind = _Symbol
 
 
 def _sliced(symbol, key):
     """A Symbol's entries along its axes: slices and integers, one for each leading axis."""
-    F = _frontend()
     keys = key if isinstance(key, tuple) else (key,)
     if any(not isinstance(k, (int, slice)) or isinstance(k, bool) for k in keys):
         raise TypeError(f"a Symbol can be indexed with integers and slices only, received {key!r}; use np.take, np.expand_dims or npx.gather_nd")
@@ -118,17 +115,16 @@ def _sliced(symbol, key):
             end.append(k + 1 if k != -1 else None)
             step.append(None)
             codes.append(-3)
-    out = F.call("_npi_slice", symbol, begin=tuple(begin), end=tuple(end), step=tuple(step))
-    return F.call("_npx_reshape", out, newshape=(*codes, -4)) if -3 in codes else out
+    out = symbols.call("_npi_slice", symbol, begin=tuple(begin), end=tuple(end), step=tuple(step))
+    return symbols.call("_npx_reshape", out, newshape=(*codes, -4)) if -3 in codes else out
 
 
 def _binary_method(name, reflected=False):
     def method(self, other):
-        from ...numpy.functions.elementwise import binary
         if isinstance(other, Symbol) and not isinstance(other, _Symbol):
             raise TypeError("a Symbol of mx.sym and one of mx.sym.np do not mix; call as_np_ndarray() or as_nd_ndarray() on one")
         pair = (other, self) if reflected else (self, other)
-        return binary(_frontend(), name, *pair)
+        return binary(symbols, name, *pair)
 
     return method
 
@@ -141,14 +137,14 @@ for _name, _suffix in {"equal": "eq", "not_equal": "ne", "greater": "gt", "great
     setattr(_Symbol, f"__{_suffix}__", _binary_method(_name))
 _Symbol.__hash__ = Symbol.__hash__
 _Symbol.__neg__ = lambda self: self * -1.0
-_Symbol.__abs__ = lambda self: _frontend().call("_npi_abs", self)
-_Symbol.__invert__ = lambda self: _frontend().call("_npi_bitwise_not", self)
-_Symbol.__matmul__ = lambda self, other: _frontend().call("_npi_matmul", self, other)
+_Symbol.__abs__ = lambda self: symbols.call("_npi_abs", self)
+_Symbol.__invert__ = lambda self: symbols.call("_npi_bitwise_not", self)
+_Symbol.__matmul__ = lambda self, other: symbols.call("_npi_matmul", self, other)
 
 
 def _method(name):
     def method(self, *args, **kwargs):
-        return _table()[name](_frontend(), self, *args, **kwargs)
+        return _FUNCTIONS[name](symbols, self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"``mx.sym.np.{name}`` of this Symbol."
@@ -158,7 +154,7 @@ def _method(name):
 def _reduction(name, *parameters):
     def method(self, *args, **kwargs):
         kwargs.update(zip(parameters, args))
-        return _table()[name](_frontend(), self, **kwargs)
+        return _FUNCTIONS[name](symbols, self, **kwargs)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"``mx.sym.np.{name}`` of this Symbol, with the arguments {', '.join(parameters)}."

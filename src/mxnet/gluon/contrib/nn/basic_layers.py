@@ -3,7 +3,8 @@ import warnings
 
 from .... import ndarray
 from ....context import num_gpus
-from ...block import Block, HybridBlock
+from ...block import Block
+from ...hybrid_block import HybridBlock
 from ...nn import BatchNorm, HybridSequential, Sequential
 from ...utils import UsageError
 

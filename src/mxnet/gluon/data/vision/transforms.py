@@ -9,7 +9,8 @@ import numpy as np
 from .... import image
 from ....base import numeric_types
 from ....util import is_np_array
-from ...block import Block, HybridBlock
+from ...block import Block
+from ...hybrid_block import HybridBlock
 from ...nn import HybridSequential, Sequential
 
 

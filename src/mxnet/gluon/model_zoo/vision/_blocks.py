@@ -1,8 +1,8 @@
 """What the networks of the zoo are made of."""
 from ....util import is_np_array
 from ... import nn
-from ...block import HybridBlock
 from ...contrib.nn import HybridConcurrent
+from ...hybrid_block import HybridBlock
 
 
 class Classifier(HybridBlock):

@@ -1,7 +1,7 @@
 """MobileNet (Howard et al., arXiv:1704.04861) and MobileNet v2 (Sandler et al., arXiv:1801.04381)."""
 from ....context import cpu
 from ... import nn
-from ...block import HybridBlock
+from ...hybrid_block import HybridBlock
 from ..model_store import MODELS_DIR, load_pretrained
 from ._blocks import Classifier, chain, named, relu
 

@@ -1,7 +1,7 @@
 """ResNet v1 (He et al., arXiv:1512.03385) and v2 (He et al., arXiv:1603.05027)."""
 from ....context import cpu
 from ... import nn
-from ...block import HybridBlock
+from ...hybrid_block import HybridBlock
 from ...utils import UsageError
 from ..model_store import MODELS_DIR, load_pretrained
 from ._blocks import Classifier, activate, chain, conv3x3, named, relu
