@@ -137,3 +137,10 @@ def test_the_middle_edge_of_a_symmetric_histogram_is_zero():
 def test_scatter_nd_refuses_an_index_outside_of_the_shape():
     with pytest.raises(IndexError, match="scatter_nd: index 5 is out of bounds for dimension 0 with size 2"):
         mx.nd.scatter_nd(mx.nd.ones((1,)), mx.nd.array([[5]]), shape=(2,))
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (2, -3), (-1, -1), ()])
+def test_unravel_index_needs_sizes(shape):
+    with pytest.raises(MXNetError, match="must have a size of at least 1 for every axis but the first, received"):
+        mx.nd.unravel_index(mx.nd.array([5]), shape=shape)
+    assert mx.nd.unravel_index(mx.nd.array([5]), shape=(-1, 3)).asnumpy().tolist() == [[1.0], [2.0]]

@@ -364,8 +364,8 @@ def unravel_index(data, *, shape: Shape):
     array([[0., 1.],
            [2., 0.]], dtype=float32)
     """
-    if not shape:
-        raise MXNetError("unravel_index: `shape` must not be empty")
+    if not shape or any(size is None or size < 1 for size in shape[1:]):
+        raise MXNetError(f"unravel_index: `shape` must have a size of at least 1 for every axis but the first, received {shape}")
     rest, rows = data.long(), []
     for size in shape[:0:-1]:
         quotient = torch.div(rest, size, rounding_mode="trunc")

@@ -199,3 +199,14 @@ def test_the_gradient_of_a_rest_is_that_of_mxnet_also_by_zero():
         y = mx.nd.broadcast_mod(a, b)
     y.backward(mx.nd.array([1, 2, 3]))
     assert a.grad.asnumpy().tolist() == [1, 2, 3] and b.grad.asnumpy().tolist() == [-2, float("-inf"), -6]
+
+
+@pytest.mark.parametrize("dtype, smallest", [("int32", -2 ** 31), ("int64", -2 ** 63)])
+def test_the_smallest_integer_divided_by_minus_one_wraps_around(dtype, smallest):
+    """The processor's own division ends the process; MXNet's did."""
+    x, y = mx.nd.array(np.array([smallest, 7, smallest], dtype), dtype=dtype), mx.nd.array([-1, -1, 2], dtype=dtype)
+    expected = [smallest, -7, smallest // 2]
+    assert (x / y).asnumpy().tolist() == mx.nd.elemwise_div(x, y).asnumpy().tolist() == mx.nd.broadcast_div(x, y).asnumpy().tolist() == expected
+    assert (x / -1).asnumpy().tolist() == [smallest, -7, smallest]
+    assert (smallest / mx.nd.array([-1, 2], dtype=dtype)).asnumpy().tolist() == [smallest, smallest // 2]
+    assert (x % y).asnumpy().tolist() == [0, 0, 0]

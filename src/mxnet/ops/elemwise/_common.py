@@ -37,6 +37,16 @@ def truth(function, data, other):
     return function(data.detach(), other.detach() if isinstance(other, torch.Tensor) else other, out=data.new_empty(0))
 
 
+def divide_integers(lhs, rhs):
+    """The quotient truncated towards zero; one of both may be a number. A quotient by -1 is the negative, which wraps around for the
+    smallest integer: the processor's own division would end the process there.
+    """
+    negated = rhs == -1
+    if not isinstance(rhs, torch.Tensor):
+        return torch.neg(lhs) if negated else torch.div(lhs, rhs, rounding_mode="trunc")
+    return torch.where(negated, -lhs, torch.div(lhs, rhs.masked_fill(negated, 1), rounding_mode="trunc"))
+
+
 def wrap_integer(value, dtype):
     """A number as the integer that C's conversion to `dtype` gives: truncated towards zero, then wrapped around."""
     value = int(value)

@@ -9,7 +9,7 @@ from ..quantization.arithmetic import INT8, Quantized, calibrated, levels, limit
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import get, op
 from ..shapes import known, unify
-from ._common import broadcast_rule, refuse_shapes, refuse_types
+from ._common import broadcast_rule, divide_integers, refuse_shapes, refuse_types
 
 
 def elementwise_pair(function, doc, elementwise, broadcast, broadcast_sample, sample=None, same_shape_only=None, **traits):
@@ -55,7 +55,7 @@ def _sum_to(gradient, like):
 def _divide(lhs, rhs):
     if lhs.is_floating_point():
         return torch.div(lhs, rhs)
-    return torch.div(lhs, rhs, rounding_mode="trunc")
+    return divide_integers(lhs, rhs)
 
 
 def _modulo(lhs, rhs):

@@ -3,7 +3,7 @@ import torch
 
 from ..integers import convert
 from ..registry import op
-from ._common import truth, wrap_integer
+from ._common import divide_integers, truth, wrap_integer
 
 
 def _scalar(function, doc, name, *aliases, **traits):
@@ -42,11 +42,11 @@ def _like(data, scalar):
 
 
 def _divide(data, scalar):
-    return torch.div(data, scalar, rounding_mode=None if data.is_floating_point() else "trunc")
+    return torch.div(data, scalar) if data.is_floating_point() else divide_integers(data, scalar)
 
 
 def _divided_by(data, scalar):
-    return torch.div(_like(data, scalar), data, rounding_mode=None if data.is_floating_point() else "trunc")
+    return torch.div(_like(data, scalar), data) if data.is_floating_point() else divide_integers(_like(data, scalar), data)
 
 
 def _modulo(data, scalar):
