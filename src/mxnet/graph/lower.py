@@ -1,6 +1,4 @@
 """From a Symbol to a `torch.fx.GraphModule`: the form that passes and backends work on."""
-import keyword
-
 import torch
 from torch import fx
 
@@ -30,12 +28,14 @@ def lower(outputs, is_train, device, node_devices=None, source_shapes=None):
         holds the Symbol's node under ``"node"``.
     """
     graph = fx.Graph()
-    values, places = {}, {}
+    values, places, count = {}, {}, 0
     for node in topological(outputs):
         place = (node_devices or {}).get(node.attrs.get("__ctx_group__"), device)
         places[id(node)] = place
         if node.op is None:
-            value = graph.placeholder(_identifier(node.name))
+            # A number: a user's names may be alike as identifiers (`a.b`, `a_b`), or shadow what generated code names (`torch`, `inf`).
+            value = graph.placeholder(f"variable_{count}")
+            count += 1
             value.meta["node"] = node
             values[id(node), 0] = value
             continue
@@ -96,10 +96,3 @@ def _device_of(text, device):
 def _item(value, index):
     # An operator with one visible output may return a bare tensor although its node lists more.
     return value[index] if isinstance(value, (tuple, list)) else value
-
-
-def _identifier(name):
-    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
-    return f"{text}_" if keyword.iskeyword(text) or not text else text
-
-
