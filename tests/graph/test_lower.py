@@ -62,7 +62,8 @@ def test_groups_run_on_their_devices():
     assert [(n.target, n.args[0].meta["node"].name, n.args[1]) for n in moves] == [("to", "far", CPU)]
 
 
-NAMES = ["a.b", "a_b", "a:0", "a/0", "é", "ü", "0x", "inf", "nan", "device", "torch", "self", "class", "variable_1", "input", "def f():", "a b", "'", "\\", "\n"]
+NAMES = ["a.b", "a_b", "a:0", "a/0", "é", "ü", "0x", "inf", "nan", "device", "torch", "self", "class",
+         "variable_1", "input", "def f():", "a b", "'", "\\", "\n"]
 
 
 @pytest.mark.parametrize("training", [False, True])
