@@ -1,7 +1,5 @@
 """Sums of row_sparse arrays."""
-import torch
-
-from ..ndarray.sparse import RowSparseNDArray
+from ..ndarray.sparse.arrays import RowSparseNDArray, summed_rows
 
 
 def add(arrays):
@@ -9,7 +7,5 @@ def add(arrays):
     first = arrays[0]
     if len(arrays) == 1:
         return first
-    rows = torch.cat([a._values for a in arrays])
-    numbers, position = torch.unique(torch.cat([a._aux[0] for a in arrays]), return_inverse=True)
-    total = rows.new_zeros((len(numbers), *rows.shape[1:])).index_add_(0, position, rows)
+    numbers, total = summed_rows([a._aux[0] for a in arrays], [a._values for a in arrays])
     return RowSparseNDArray._make(total, [numbers], first.shape, first.context)

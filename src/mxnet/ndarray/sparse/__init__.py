@@ -1,18 +1,20 @@
 """``mx.nd.sparse``: compressed rows (csr), and tensors of which few rows are stored (row_sparse)."""
+import importlib as _importlib
 
 from .. import dispatch as _dispatch
 from ..functions import namespace_lookup as _namespace_lookup
 from ..functions import operator_function as _operator_function
-from . import graph_sampling, kernels, products, updates  # register kernels with `dispatch`
 from .arithmetic import add, divide, multiply, subtract
 from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage, retain
 from .creation import array, csr_matrix, empty, row_sparse_array, zeros
 
 
 def _first_call(op, arrays, attrs, out, cls):
-    """Import the kernels at the first call of an operator on a sparse array; `dispatch` then calls them directly."""
-    from .dispatch import invoke_sparse
-    return invoke_sparse(op, arrays, attrs, out, cls)
+    """Import the kernels when an operator first gets a sparse array. They register with `sparse.dispatch`, which is called from then on."""
+    for module in ("graph_sampling", "kernels", "products", "updates"):
+        _importlib.import_module(f"{__name__}.{module}")
+    _dispatch.invoke_sparse = _importlib.import_module(f"{__name__}.dispatch").invoke_sparse
+    return _dispatch.invoke_sparse(op, arrays, attrs, out, cls)
 
 
 _dispatch.invoke_sparse = _first_call

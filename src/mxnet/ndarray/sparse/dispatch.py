@@ -188,5 +188,3 @@ def csr_from_coordinates(values, rows, columns, shape, ctx):
 
 
 __all__ = ["Update", "cast_storage", "coordinates", "csr_from_coordinates", "densified_call", "invoke_sparse", "kernel", "recorded_as", "refusal"]
-
-dispatch.invoke_sparse = invoke_sparse
