@@ -33,8 +33,9 @@ def package(front, array):
     """``mx.nd`` or ``mx.sym``: what is written by hand, then the operators."""
     name = f"mxnet.{front}"
     module, stub = importlib.import_module(name), Stub(name)
-    for lazy in ("numpy", "numpy_extension"):  # imported on demand: their lines must not depend on what ran before
-        importlib.import_module(f"{name}.{lazy}")
+    for lazy in ("np", "npx", "numpy", "numpy_extension"):  # imported on demand: their lines must not depend on what ran before
+        package, _, module_name = getattr(module, lazy).__name__.rpartition(".")
+        stub.uses(package, module_name, lazy)
     stub.uses(f"{name}.{front}", array)
     for key, value in sorted(vars(module).items()):
         if key.startswith("_") and key != "_internal":

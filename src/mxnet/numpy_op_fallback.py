@@ -20,7 +20,7 @@ def register(op_name, imperative=True, symbolic=True):
         If the name is taken there.
     """
     def offer(prop):
-        from .ndarray.numpy import _internal as arrays
+        from .numpy import _internal as arrays
         from .symbol.numpy import _internal as symbols
         places = [m for m, wanted in ((arrays, imperative), (symbols, symbolic)) if wanted]
         for module in places:

@@ -68,6 +68,13 @@ def test_classes_that_stand_above_the_module_where_programs_find_them(module, ow
     assert imported[own].__module__ == module and len(set(names) - set(vars(importlib.import_module(module)))) >= 1
 
 
+def test_a_second_name_of_a_package_is_one_of_its_modules_too():
+    assert run("import mxnet.ndarray.numpy.random as first, mxnet as mx; import mxnet.ndarray.numpy_extension.image as second; "
+               "print(mx.nd.np is mx.nd.numpy is mx.np, first is mx.np.random, mx.nd.npx is mx.npx, second is mx.npx.image)") == "True True True True"
+    with pytest.raises(ModuleNotFoundError, match="No module named 'mxnet.ndarray.numpy.nothing'"):
+        importlib.import_module("mxnet.ndarray.numpy.nothing")
+
+
 def test_nothing_is_put_into_a_module():
     assert mx.nd.sparse.py_sum is sum and mx.numpy.multiarray.abs is mx.np.abs
     assert not {"py_sum", "warnings"} & set(vars(mx.nd.sparse)) and "abs" not in vars(mx.numpy.multiarray)

@@ -17,12 +17,14 @@ from . import linalg as linalg
 from . import memory_format as memory_format
 from . import methods as methods
 from . import ndarray as ndarray
-from . import numpy as numpy
-from . import numpy_extension as numpy_extension
 from . import random as random
 from . import serialization as serialization
 from . import sparse as sparse
 from . import writes as writes
+from .. import numpy as np
+from .. import numpy as numpy
+from .. import numpy_extension as npx
+from .. import numpy_extension as numpy_extension
 from ..base import MXNetError as MXNetError
 from ..context import Context as Context
 from .creation import arange as arange

@@ -10,11 +10,11 @@ import sys as _sys
 
 from numpy import bool_, e, float16, float32, float64, inf, int8, int32, int64, nan, newaxis, pi, uint8
 
+from . import _internal, linalg, random
 from . import arithmetic as _arithmetic
 from . import creation as _creation
 from . import fallback as _fallback
 from . import functions as _functions
-from . import linalg, random
 from . import protocols as _protocols
 from .creation import array, broadcast_arrays, empty, genfromtxt, meshgrid, set_printoptions, shape
 from .frontend import TABLE as _TABLE

@@ -6,6 +6,7 @@ from the module's own code.
 """
 import functools
 import importlib
+import importlib.util
 import sys
 import types
 from importlib.machinery import ModuleSpec, PathFinder
@@ -129,6 +130,20 @@ class _Leading:
         module.__dir__ = lambda: sorted({*vars(module), *names, *(n for m in elsewhere for n in dir(importlib.import_module(m)) if n[:2] != "__")})
 
 
+class _Same:
+    """The loader of a module that has another name already."""
+
+    def __init__(self, real):
+        self._real = real
+
+    @staticmethod
+    def create_module(spec):
+        return types.ModuleType(spec.name)
+
+    def exec_module(self, module):
+        sys.modules[module.__name__] = importlib.import_module(self._real)
+
+
 class Finder:
     """Finds the modules of the table; everything else is left to the finders behind it."""
 
@@ -145,6 +160,10 @@ class Finder:
             return None
         if fullname in ABSENT:
             raise MissingFeature(ABSENT[fullname], name=fullname)
+        parent, _, name = fullname.rpartition(".")
+        real = getattr(sys.modules.get(parent), "__name__", parent)
+        if real != parent:  # another name of a package, which has all of its modules
+            return ModuleSpec(fullname, _Same(f"{real}.{name}")) if importlib.util.find_spec(f"{real}.{name}") else None
         if fullname not in _LACKING:
             return None
         spec = PathFinder.find_spec(fullname, path, target)

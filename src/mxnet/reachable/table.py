@@ -23,7 +23,7 @@ COMMON = {
     "_get_broadcast_shape": "numpy:broadcast_shapes", "_indent": "mxnet.gluon.utils:_indent", "_init_data": "mxnet.io.ndarray_iter:_named_arrays",
     "_internal": "mxnet.ndarray._internal", "_load_data": "mxnet.executor_manager:_load_data", "_load_label": "mxnet.executor_manager:_load_label",
     "_mx_nd_np": "mxnet.numpy", "_mx_np": "mxnet.numpy", "_mx_npx": "mxnet.numpy_extension", "_ndarray_cls": "mxnet.ndarray:NDArray",
-    "_np": "numpy", "_np_ndarray_cls": "mxnet.numpy:ndarray", "_npi": "mxnet.ndarray.numpy._internal", "_numpy_op_doc": "mxnet._numpy_op_doc",
+    "_np": "numpy", "_np_ndarray_cls": "mxnet.numpy:ndarray", "_npi": "mxnet.numpy._internal", "_numpy_op_doc": "mxnet._numpy_op_doc",
     "_os": "os", "_re": "re", "_sys": "sys", "array": "array:array", "base": "mxnet.base", "c_array": "mxnet.base:c_array",
     "c_array_buf": "mxnet.base:c_array_buf", "c_handle_array": "mxnet.base:c_handle_array", "c_str_array": "mxnet.base:c_str_array",
     "check_call": "mxnet.base:check_call", "clip": "mxnet.ndarray:clip", "context": "mxnet.context", "ctx": "mxnet.context",
@@ -144,10 +144,8 @@ NAMES = {
     "mxnet.ndarray.ndarray":
         "Features _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _NDARRAY_ADVANCED_INDEXING _NDARRAY_BASIC_INDEXING _NDARRAY_UNSUPPORTED_INDEXING "
         "_get_broadcast_shape is_np_array mx_real_t native_array operator py_slice warnings functools: reduce mxnet.ndarray: *",
-    "mxnet.ndarray.numpy.linalg": "_mx_nd_np _npi mxnet.numpy.linalg: *",
-    "mxnet.ndarray.numpy.random": "_npi np mxnet.numpy.random: *",
-    "mxnet.ndarray.numpy_extension.image": "mxnet.numpy_extension.image: *",
-    "mxnet.ndarray.numpy_extension.random": "_npi mxnet.numpy_extension.random: *",
+    "mxnet.ndarray.numpy": "mxnet.numpy: *",
+    "mxnet.ndarray.numpy_extension": "mxnet.numpy_extension: *",
     "mxnet.ndarray.random": "_internal",
     "mxnet.ndarray.sparse":
         "Context NDArray _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _STORAGE_TYPE_CSR _STORAGE_TYPE_DEFAULT _STORAGE_TYPE_ROW_SPARSE _STORAGE_TYPE_STR_TO_ID "
@@ -166,14 +164,14 @@ NAMES = {
     "mxnet.numpy.fallback_linalg": "lstsq onp qr mxnet.numpy.linalg: *",
     "mxnet.numpy.function_base": "mxnet.numpy: *",
     "mxnet.numpy.io": "current_context onp mxnet.numpy: *",
-    "mxnet.numpy.linalg": "_mx_nd_np fallback_linalg=mxnet.numpy.linalg lstsq qr",
+    "mxnet.numpy.linalg": "_mx_nd_np _npi fallback_linalg=mxnet.numpy.linalg lstsq qr",
     "mxnet.numpy.multiarray":
         "_DTYPE_NP_TO_MX _GRAD_REQ_MAP _NDARRAY_ADVANCED_INDEXING _NDARRAY_BASIC_INDEXING _NDARRAY_UNSUPPORTED_INDEXING "
         "_NUMPY_ARRAY_FUNCTION_DICT _NUMPY_ARRAY_UFUNC_DICT _mx_nd_np _mx_np_op=mxnet.numpy _np _np_ndarray_cls _npi current_context mirr "
         "mx_real_t native_array npv ppmt pv py_slice rate set_module wrap_np_binary_func wrap_np_unary_func mxnet.autograd: is_recording "
         "mxnet.ndarray: from_numpy get_indexing_dispatch_code get_oshape_of_gather_nd_op indexing_key_expand_implicit_axes mxnet.numpy: * "
         "mxnet.numpy.fallback: _as_mx_np_array=from_official _as_onp_array=to_official",
-    "mxnet.numpy.random": "_mx_nd_np",
+    "mxnet.numpy.random": "_mx_nd_np _npi np",
     "mxnet.numpy.stride_tricks": "_get_broadcast_shape _mx_nd_np mxnet.numpy: *",
     "mxnet.numpy.utils": "finfo onp mxnet.numpy: *",
     "mxnet.numpy_dispatch_protocol":
@@ -181,10 +179,10 @@ NAMES = {
         "mxnet.numpy.protocols: _NUMPY_ARRAY_FUNCTION_LIST=FUNCTIONS _NUMPY_ARRAY_UFUNC_LIST=UFUNCS",
     "mxnet.numpy_extension": "check_call threading warnings with_metaclass mxnet.base: classproperty",
     "mxnet.numpy_extension.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
-    "mxnet.numpy_extension.random": "_mx_nd_npx=mxnet.ndarray.numpy_extension _mx_rand=mxnet.random",
+    "mxnet.numpy_extension.random": "_mx_nd_npx=mxnet.numpy_extension _mx_rand=mxnet.random",
     "mxnet.numpy_extension.utils": "string_types mxnet.numpy: ndarray mxnet.numpy_extension: *",
     "mxnet.numpy_op_fallback":
-        "_mx_np _nd_npi=mxnet.ndarray.numpy._internal _sym_npi=mxnet.symbol.numpy._internal ast np distutils.version: StrictVersion "
+        "_mx_np _nd_npi=mxnet.numpy._internal _sym_npi=mxnet.symbol.numpy._internal ast np distutils.version: StrictVersion "
         "mxnet.util: use_np",
     "mxnet.numpy_op_signature": "_numpy_op_doc inspect mx_np mx_npx=mxnet.numpy_extension",
     "mxnet.operator":

@@ -15,7 +15,9 @@ from . import image as image
 from . import inference as inference
 from . import linalg as linalg
 from . import node as node
+from . import numpy as np
 from . import numpy as numpy
+from . import numpy_extension as npx
 from . import numpy_extension as numpy_extension
 from . import random as random
 from . import serialization as serialization

@@ -1,8 +1,8 @@
 """The operators of ``mx.np`` under their internal names: ``_internal.boolean_mask`` is the operator ``_npi_boolean_mask``."""
-from ...numpy.multiarray import ndarray as _ndarray
-from ...ops import numpy as _register  # noqa: F401  (registers them)
-from ...ops.registry import OPERATORS as _OPERATORS
-from ..functions import operator_function as _operator_function
+from ..ndarray.functions import operator_function as _operator_function
+from ..ops import numpy as _register  # noqa: F401  (registers them)
+from ..ops.registry import OPERATORS as _OPERATORS
+from .multiarray import ndarray as _ndarray
 
 
 def __getattr__(name):
