@@ -80,6 +80,11 @@ def test_nothing_is_put_into_a_module():
     assert not {"py_sum", "warnings"} & set(vars(mx.nd.sparse)) and "abs" not in vars(mx.numpy.multiarray)
 
 
+def test_modules_that_are_read_at_every_step_need_no_lookup():
+    for module, name in ((mx.autograd, "Symbol"), (mx.np, "finfo"), (mx.np, "stride_tricks")):
+        assert "__getattr__" not in vars(module) and name in vars(module)
+
+
 def test_a_module_keeps_its_own_lookup_and_its_own_words():
     assert mx.th.sys is sys and mx.th.cumsum(mx.nd.array([1, 2]), dim=0).asnumpy().tolist() == [1, 3]
     with pytest.raises(AttributeError, match="torch has no such function"):

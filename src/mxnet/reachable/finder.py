@@ -2,8 +2,9 @@
 
 A path without a file of its own becomes a module that leads on; a module with a file gets what it lacks from the table, after its own names
 and its own ``__getattr__``. Nothing is imported before it is asked for, and nothing is put into a module: a ``sum`` in it would hide Python's
-from the module's own code.
+from the module's own code. Two modules that are read all the time are the exception.
 """
+import contextlib
 import functools
 import importlib
 import importlib.util
@@ -11,7 +12,7 @@ import sys
 import types
 from importlib.machinery import ModuleSpec, PathFinder
 
-from .table import ABSENT, BRINGS, COMMON, NAMES
+from .table import ABSENT, BRINGS, COMMON, NAMES, OFTEN_READ
 
 _MISSING = object()
 # Modules that lack something: those of the table, and those that a path of the table lies in.
@@ -91,6 +92,14 @@ def lookup(path, own, name):
 
 def complete(module):
     """Give a module what the table has for it, behind what it has itself."""
+    if module.__name__ in OFTEN_READ:
+        for name, target in entry(module.__name__)[0].items():
+            with contextlib.suppress(ImportError):
+                vars(module).setdefault(name, _follow(target))
+        for path in NAMES:
+            if path.rpartition(".")[0] == module.__name__:
+                importlib.import_module(path)
+        return
     module.__getattr__ = functools.partial(lookup, module.__name__, module.__dict__.get("__getattr__"))
 
 
