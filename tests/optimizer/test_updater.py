@@ -113,3 +113,17 @@ def test_states_of_another_network_are_refused(name, kwargs):
     with pytest.raises(mx.MXNetError, match=r"the loaded optimizer state of weight 0 has shape \(8,\); a weight of shape \(64,\) needs \(64,\)"):
         updater(0, mx.nd.ones((64,)), weight)
     assert weight.asnumpy().tolist() == [1] * 64
+
+
+@pytest.mark.parametrize("state, message", [(None, "has NoneType where an array is needed"), (3, "has int where an array is needed"),
+                                            (mx.nd.ones((2,), dtype="int32"), "is int32; a weight of type float32 needs float32"),
+                                            ((mx.nd.ones((2,)),), "has tuple where an array")])
+def test_states_that_are_built_in_another_way_are_refused(state, message):
+    updater = updater_of(momentum=0.9)
+    updater.set_states(pickle.dumps({0: state}))
+    with pytest.raises(mx.MXNetError, match=f"optimizer state of weight 0 {message}"):
+        updater(0, mx.nd.ones((2,)), mx.nd.ones((2,)))
+    updater = updater_of("adam")
+    updater.set_states(pickle.dumps({0: (mx.nd.ones((2,)),)}))
+    with pytest.raises(mx.MXNetError, match="has 1 parts, the optimizer keeps 2"):
+        updater(0, mx.nd.ones((2,)), mx.nd.ones((2,)))

@@ -5,7 +5,7 @@
 ``updater``
     `Updater`: an optimizer with the states of all weights, as key-value stores and trainers use it.
 ``pickles``
-    What is read of pickles: arrays, optimizers and schedulers.
+    What is read of pickles: arrays, optimizers and schedulers; ``numpy_pickles``: NumPy's arrays among these.
 ``steps``
     The arithmetic, in place on torch tensors.
 ``sgd``, ``adaptive``, ``leader``, ``large_batch``, ``contrib``

@@ -1,23 +1,103 @@
-"""Pickles of our own, read safely: arrays, optimizers and schedulers, and nothing else."""
+"""Pickles of our own and of MXNet, read safely: arrays, optimizers and schedulers, and nothing else.
+
+Python's unpickler calls what a file names with what the file holds, and NumPy's reconstructors are not made for strangers: they take pointers
+out of bytes. So the file is run by `_Machine`, which knows a few names, builds what these stand for itself, and keeps account of what the file
+makes it build: a file cannot ask for more than a few times its own size.
+"""
+import importlib
 import io
+import numbers
 import pickle
+import pickletools
 import sys
+from collections import OrderedDict
+
+import numpy as np
 
 from ..base import MXNetError
 from ..context import Context
 from ..lr_scheduler import LRScheduler
 from ..ndarray import NDArray
+from . import numpy_pickles
 from .base import Optimizer
+from .numpy_pickles import PENDING
 
 _MODULES = ("mxnet.optimizer", "mxnet.lr_scheduler", "mxnet.ndarray", "mxnet.context", "mxnet.numpy")
-_NAMES = {
-    ("builtins", "bytearray"), ("builtins", "object"), ("builtins", "set"), ("builtins", "complex"),
-    ("copyreg", "_reconstructor"), ("copy_reg", "_reconstructor"), ("_codecs", "encode"),
-    ("collections", "OrderedDict"),
-    *((module, name) for module in ("numpy", "numpy.core.multiarray", "numpy._core.multiarray", "numpy.core.numeric", "numpy._core.numeric")
-      for name in ("ndarray", "dtype", "_reconstruct", "_frombuffer", "scalar")),
-    *(("numpy", name) for name in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-                                   "bool_")),
+# Bytes and entries that a file may make us build, for each of its own bytes and on top: arrays exist as bytes and as values.
+_PER_BYTE, _EXTRA = 4, 1 << 16
+_MAX_HEIGHT = 32  # of lists in lists
+_MAX_INTEGER = 1 << 63
+
+
+def _plain(value):
+    return value is None or isinstance(value, (str, bytes, int, float, np.number))
+
+
+class _Function:
+    """What a name in a file stands for: a function of ours, called with the machine and the file's arguments."""
+
+    def __init__(self, name, call):
+        self.name, self.call = name, call
+
+
+def _bytearray(machine, raw=b"", encoding="latin-1", *_):
+    if isinstance(raw, str):  # as Python 2 and early protocols hold bytes
+        raw = raw.encode(encoding if encoding in ("latin-1", "latin1") else "ascii")
+    if not isinstance(raw, (bytes, bytearray)):
+        raise ValueError("a bytearray is made of bytes")
+    machine.charge(len(raw))
+    return bytearray(raw)
+
+
+def _bytes(machine, *given):
+    if given:
+        raise ValueError("only empty bytes are made so")
+    return b""
+
+
+def _encode(machine, text, encoding="latin1", *_):
+    if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
+        raise ValueError("bytes are kept as text in latin1")
+    machine.charge(len(text))
+    return text.encode("latin1")
+
+
+def _collection(kind):
+    def make(machine, items=(), *more):
+        if more or not isinstance(items, (list, tuple)):
+            raise ValueError(f"a {kind.__name__} is made of a list")
+        machine.charge(len(items))
+        return kind(machine.key(i) for i in items)
+    return make
+
+
+def _ordered_dict(machine, *given):
+    if given:
+        raise ValueError("an OrderedDict starts empty")
+    return OrderedDict()
+
+
+def _complex(machine, real, imaginary):
+    if not all(isinstance(part, (int, float)) for part in (real, imaginary)):
+        raise ValueError("a complex number is made of two numbers")
+    return complex(real, imaginary)
+
+
+def _reconstructor(machine, cls, base=None, state=None):
+    if base is not object or state is not None:
+        raise ValueError("an object starts empty")
+    return machine.new(cls)
+
+
+_KNOWN = {
+    **{(module, name): _Function(name, call) for module in ("builtins", "__builtin__") for name, call in {
+        "bytearray": _bytearray, "bytes": _bytes, "set": _collection(set), "frozenset": _collection(frozenset), "complex": _complex}.items()},
+    **{(module, "object"): object for module in ("builtins", "__builtin__")},
+    **{(module, "_reconstructor"): _Function("_reconstructor", _reconstructor) for module in ("copyreg", "copy_reg")},
+    ("_codecs", "encode"): _Function("encode", _encode),
+    ("collections", "OrderedDict"): _Function("OrderedDict", _ordered_dict),
+    **{(module, name): _Function(name, call) for module in numpy_pickles.MODULES for name, call in numpy_pickles.FUNCTIONS.items()},
+    **{("numpy", name): getattr(np, name) for name in numpy_pickles.SCALARS},
 }
 
 
@@ -26,23 +106,320 @@ def _is_ours(found):
     return isinstance(found, type) and issubclass(found, (NDArray, Optimizer, LRScheduler, Context))
 
 
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file, what):
-        super().__init__(file)
-        self._what = what
+def _lookup(what, module, name):
+    """What a name in a file stands for."""
+    known = _KNOWN.get((module, name))
+    if known is not None:
+        return known
+    found = sys.modules.get(module)
+    if any(module == m or module.startswith(m + ".") for m in _MODULES):
+        try:
+            found = importlib.import_module(module)
+        except ImportError:
+            found = None
+    # A class of the program itself, such as its own optimizer, is found too. Nothing else is imported on behalf of a file.
+    found = getattr(found, name, None)
+    if not _is_ours(found):
+        raise MXNetError(f"{what} is refused: it holds {module}.{name}, and only arrays, optimizers and learning rate schedulers are "
+                         "read (a class of your own must be defined, and derived from these, before the file is read)")
+    return found
 
-    def find_class(self, module, name):
-        if (module, name) in _NAMES:
-            return super().find_class(module, name)
-        if module.startswith(_MODULES):
-            found = super().find_class(module, name)
+
+def _is_built_in(cls):
+    return cls.__module__ == "mxnet" or cls.__module__.startswith("mxnet.")
+
+
+class _Machine:
+    """Runs the instructions of a pickle."""
+
+    def __init__(self, data, what):
+        self.stream, self.what = io.BytesIO(data), what
+        self.stack, self.marks, self.memo = [], [], {}
+        self.unfinished = 0  # arrays that wait for their state
+        self.left = _PER_BYTE * len(data) + _EXTRA
+
+    def charge(self, count):
+        """Take note of `count` bytes or entries that the file makes us build."""
+        self.left -= count
+        if self.left < 0:
+            raise ValueError("it asks for more memory than a file of its length can hold")
+
+    def key(self, value):
+        """`value`, which is to be hashed: only what hashes fast and runs no code of its own."""
+        parts = value if isinstance(value, tuple) else (value,)
+        self.charge(len(parts))
+        if not all(_plain(p) for p in parts):
+            raise ValueError(f"{type(value).__name__} stands where a name or number should")
+        return value
+
+    def run(self):
+        """The object."""
+        for opcode, argument, _ in pickletools.genops(self.stream):
+            if opcode.name == "STOP":
+                if len(self.stack) != 1 or self.marks or self.unfinished:
+                    raise ValueError("it ends before its object is complete")
+                return self.stack.pop()
+            action = _ACTIONS.get(opcode.name)
+            if action is None:
+                raise ValueError(f"instruction {opcode.name} is not one that arrays and optimizers need")
+            action(self, argument)
+        raise ValueError("it has no end")
+
+    def push(self, value):
+        if isinstance(value, int) and not -_MAX_INTEGER <= value < 2 * _MAX_INTEGER:
+            raise ValueError("an integer has more than 64 bits")
+        self.stack.append(value)
+
+    def pop_mark(self):
+        """What was pushed since the last mark."""
+        start = self.marks.pop()
+        items = self.stack[start:]
+        del self.stack[start:]
+        return items
+
+    def top(self, kind):
+        if self.marks and len(self.stack) <= self.marks[-1] or not isinstance(self.stack[-1], kind):
+            raise ValueError(f"a {kind.__name__} should stand here")
+        return self.stack[-1]
+
+    def get(self, number):
+        value = self.memo[int(number)]
+        if isinstance(value, PENDING):
+            value = value.result
+            if value is None:
+                raise ValueError("an array is used before it is complete")
+        self.push(value)
+
+    def set_items(self, items):
+        if len(items) % 2:
+            raise ValueError("a key has no value")
+        into = self.top(dict)
+        for key, value in zip(items[::2], items[1::2]):
+            into[self.key(key)] = value
+
+    def new(self, cls):
+        """An empty object of one of our classes."""
+        if cls is Context:
+            return Context("cpu")
+        if not _is_ours(cls):
+            raise ValueError(f"{cls!r} is no class of arrays, optimizers or schedulers")
+        # Never a constructor of ours with arguments of the file.
+        return cls(None) if issubclass(cls, NDArray) else cls.__new__(cls)
+
+    def call(self, function, arguments):
+        """REDUCE: the result of a function of the file's."""
+        if not isinstance(arguments, tuple):
+            raise ValueError("arguments are a tuple")
+        if isinstance(function, _Function):
+            result = function.call(self, *arguments)
+            self.unfinished += isinstance(result, PENDING)
+            return result
+        if not _is_ours(function):
+            raise ValueError(f"{getattr(function, '__name__', type(function).__name__)} is not called on behalf of a file")
+        if issubclass(function, NDArray) and arguments == (None,):
+            return self.new(function)
+        if function is Context and len(arguments) <= 2 and all(_plain(a) for a in arguments):
+            return Context(*arguments)
+        if _is_built_in(function):
+            raise ValueError(f"{function.__name__} is called with arguments that pickles of it do not have")
+        return function(*arguments)  # a class of the program, pickled in a way of its own
+
+    def build(self, state):
+        """BUILD: give the object on top its state."""
+        made = self.stack[-1]
+        if isinstance(made, PENDING):
+            self.unfinished -= made.result is None
+            self.stack[-1] = made.finish(self, state)
+            return
+        if not _is_ours(type(made)):
+            raise ValueError(f"a {type(made).__name__} has no state")
+        if isinstance(made, NDArray):
+            self._fill(made, state)
+            return
+        slots = None
+        if isinstance(state, tuple) and len(state) == 2:
+            state, slots = state
+        own = getattr(type(made), "__setstate__", None)
+        if own is not None and not _is_built_in(type(made)) and not (isinstance(made, Optimizer) and own is Optimizer.__setstate__):
+            own(made, state if slots is None else (state, slots))
+            return
+        if not isinstance(state, dict) or slots:
+            raise ValueError(f"the state of a {type(made).__name__} is a dict")
+        self.charge(len(state))
+        for name in state:
+            if not isinstance(name, str) or name.startswith("__") or callable(getattr(type(made), name, None)):
+                raise ValueError(f"{name!r} is no attribute that a {type(made).__name__} may have in a file")
+        if isinstance(made, Context):
+            self.stack[-1].__init__(Context.devtype2str[state["device_typeid"]], self.key(state["device_id"]))
+        elif isinstance(made, Optimizer):
+            made.__setstate__(dict(state))
+            _check_optimizer(made)
         else:
-            # A class of the program itself, such as its own optimizer. Nothing is imported on behalf of a file.
-            found = getattr(sys.modules.get(module), name, None)
-        if not _is_ours(found):
-            raise MXNetError(f"{self._what} is refused: it holds {module}.{name}, and only arrays, optimizers and learning rate schedulers are "
-                             "read (a class of your own must be defined, and derived from these, before the file is read)")
-        return found
+            vars(made).update(state)
+            _check_fields(made, _SCHEDULER)
+
+    def _fill(self, array, state):
+        """The values of an NDArray."""
+        own = getattr(type(array), "__setstate__", None)
+        if own is not NDArray.__setstate__ and not _is_built_in(type(array)):
+            own(array, state)
+            return
+        handle = state.get("handle") if isinstance(state, dict) else None
+        if not isinstance(handle, (bytes, bytearray)):
+            raise ValueError("the state of an array is a dict whose `handle` has its bytes")
+        self.charge(len(handle))
+        array.__setstate__({"handle": handle})
+
+
+_NUMBER, _COUNT = (numbers.Real, np.bool_), numbers.Integral
+_OPTIMIZER = {"rescale_grad": _NUMBER, "lr": (*_NUMBER, type(None)), "wd": _NUMBER, "clip_gradient": (*_NUMBER, type(None)), "num_update": _COUNT,
+              "begin_num_update": _COUNT, "aggregate_num": _COUNT, "multi_precision": (*_NUMBER, np.bool_), "lr_mult": dict, "wd_mult": dict,
+              "idx2name": dict, "_all_index_update_counts": dict, "_index_update_count": dict, "lr_scheduler": (LRScheduler, type(None)),
+              "sym_info": (tuple, list)}
+_SCHEDULER = {"base_lr": _NUMBER, "warmup_steps": _NUMBER, "warmup_begin_lr": _NUMBER, "warmup_final_lr": _NUMBER, "warmup_mode": str}
+
+
+def _check_fields(made, fields):
+    for name, kind in fields.items():
+        if not isinstance(getattr(made, name, ...), kind):
+            raise ValueError(f"the {type(made).__name__}'s `{name}` is missing or of another type: {getattr(made, name, None)!r:.80}")
+
+
+def _check_optimizer(made):
+    _check_fields(made, _OPTIMIZER)
+    counts = (made._index_update_count, *made._all_index_update_counts.values())
+    if not all(isinstance(c, dict) and all(isinstance(n, _COUNT) for n in c.values()) for c in counts):
+        raise ValueError(f"the {type(made).__name__}'s numbers of updates are none")
+    if not all(isinstance(v, _NUMBER) for table in (made.lr_mult, made.wd_mult) for v in table.values()):
+        raise ValueError(f"the {type(made).__name__}'s multipliers are no numbers")
+    if _is_built_in(type(made)):
+        # What is a number, and what is not, in an optimizer that was just made, is so in this one.
+        for name, value in vars(type(made)()).items():
+            if name in vars(made) and isinstance(value, _NUMBER) and not isinstance(getattr(made, name), (*_NUMBER, type(None))):
+                raise ValueError(f"the {type(made).__name__}'s `{name}` is no number: {getattr(made, name)!r:.80}")
+
+
+def _check_heights(root, most):
+    """Refuse lists that hold themselves, or unfold to more than `most` entries: whoever walks over them would not come back."""
+    sizes, pending, height = {}, [(root, False)], 0
+    alive = set()  # the containers that are being unfolded, from the root down
+    while pending:
+        value, done = pending.pop()
+        children = (value if isinstance(value, (list, tuple, set, frozenset)) else value.values() if isinstance(value, dict)
+                    else vars(value).values() if isinstance(value, (Optimizer, LRScheduler)) else None)
+        if children is None:
+            continue
+        if done:
+            alive.discard(id(value))
+            sizes[id(value)] = 1 + sum(sizes.get(id(c), 1) for c in children)
+            if sizes[id(value)] > most:
+                raise ValueError("its lists unfold to more than a file of its length can hold")
+        elif id(value) in alive:
+            raise ValueError("it holds a list that holds itself")
+        elif id(value) not in sizes:
+            alive.add(id(value))
+            height = len(alive)
+            if height > _MAX_HEIGHT:
+                raise ValueError(f"its lists are nested more than {_MAX_HEIGHT} deep")
+            pending.append((value, True))
+            pending.extend((c, False) for c in children)
+
+
+def _nothing(machine, argument):
+    pass
+
+
+def _tuple_of(count):
+    def act(machine, _):
+        if len(machine.stack) - (machine.marks[-1] if machine.marks else 0) < count:
+            raise ValueError("a tuple lacks items")
+        items = machine.stack[-count:]
+        machine.stack[-count:] = [tuple(items)]
+    return act
+
+
+def _push(machine, value):
+    machine.push(value)
+
+
+def _append(machine, _):
+    value = machine.stack.pop()
+    machine.top(list).append(value)
+
+
+def _set_item(machine, _):
+    value, key = machine.stack.pop(), machine.stack.pop()
+    machine.set_items([key, value])
+
+
+def _add_items(machine, _):
+    items = machine.pop_mark()
+    machine.top(set).update(machine.key(i) for i in items)
+
+
+def _dict(machine, _):
+    items = machine.pop_mark()
+    machine.push({})
+    machine.set_items(items)
+
+
+def _duplicate(machine, _):
+    if isinstance(machine.top(object), PENDING):
+        raise ValueError("an array is used before it is complete")
+    machine.push(machine.stack[-1])
+
+
+def _put(machine, number):
+    machine.memo[len(machine.memo) if number is None else int(number)] = machine.top(object)
+
+
+def _stack_global(machine, _):
+    name, module = machine.stack.pop(), machine.stack.pop()
+    if not isinstance(name, str) or not isinstance(module, str):
+        raise ValueError("a name is a text")
+    machine.push(_lookup(machine.what, module, name))
+
+
+def _reduce(machine, _):
+    arguments, function = machine.stack.pop(), machine.stack.pop()
+    machine.push(machine.call(function, arguments))
+
+
+def _new_object(machine, _):
+    arguments, cls = machine.stack.pop(), machine.stack.pop()
+    if arguments != ():
+        raise ValueError("an object starts empty")
+    machine.push(machine.new(cls))
+
+
+def _build(machine, _):
+    state = machine.stack.pop()
+    machine.build(state)
+
+
+_ACTIONS = {
+    **dict.fromkeys(("PROTO", "FRAME"), _nothing),
+    **dict.fromkeys(("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "UNICODE", "BINUNICODE",
+                     "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8", "STRING", "BINSTRING",
+                     "SHORT_BINSTRING"), _push),
+    "NONE": lambda m, _: m.push(None), "NEWTRUE": lambda m, _: m.push(True), "NEWFALSE": lambda m, _: m.push(False),
+    "EMPTY_LIST": lambda m, _: m.push([]), "EMPTY_TUPLE": lambda m, _: m.push(()), "EMPTY_DICT": lambda m, _: m.push({}),
+    "EMPTY_SET": lambda m, _: m.push(set()),
+    "MARK": lambda m, _: m.marks.append(len(m.stack)), "POP_MARK": lambda m, _: m.pop_mark(), "POP": lambda m, _: m.stack.pop(),
+    "DUP": _duplicate, "TUPLE": lambda m, _: m.push(tuple(m.pop_mark())), "TUPLE1": _tuple_of(1), "TUPLE2": _tuple_of(2), "TUPLE3": _tuple_of(3),
+    "LIST": lambda m, _: m.push(m.pop_mark()), "DICT": _dict, "FROZENSET": lambda m, _: m.push(frozenset(m.key(i) for i in m.pop_mark())),
+    "APPEND": _append, "APPENDS": lambda m, _: _extend(m), "SETITEM": _set_item, "SETITEMS": lambda m, _: m.set_items(m.pop_mark()),
+    "ADDITEMS": _add_items,
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda m, number: m.get(number)),
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), _put),
+    "GLOBAL": lambda m, names: m.push(_lookup(m.what, *names.split(" ", 1))), "STACK_GLOBAL": _stack_global,
+    "REDUCE": _reduce, "NEWOBJ": _new_object, "BUILD": _build,
+}
+
+
+def _extend(machine):
+    items = machine.pop_mark()
+    machine.top(list).extend(items)
 
 
 def loads(data, what="the pickled data"):
@@ -57,13 +434,25 @@ def loads(data, what="the pickled data"):
     Raises
     ------
     MXNetError
-        If it is damaged, or holds anything but arrays, optimizers, schedulers and plain Python values.
+        If it is damaged, asks for more memory than a file of its length can, or holds anything but arrays, optimizers, schedulers and plain
+        Python values.
     """
-    stream = io.BytesIO(data)
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise MXNetError(f"{what} must be bytes, received {type(data).__name__}")
+    machine = _Machine(bytes(data), what)
     try:
-        return _Unpickler(stream, what).load()
-    except MXNetError:
-        raise
+        found = machine.run()
+        _check_heights(found, _PER_BYTE * len(data) + _EXTRA)
+    except MXNetError as error:
+        if str(error).startswith(what):
+            raise
+        raise MXNetError(f"{what} can't be read near byte {machine.stream.tell()} of {len(data)}: {error}") from error
     except Exception as error:
         # A damaged pickle may raise nearly anything.
-        raise MXNetError(f"{what} can't be read near byte {stream.tell()} of {len(data)}: {error or type(error).__name__}") from error
+        raise MXNetError(f"{what} can't be read near byte {machine.stream.tell()} of {len(data)}: {error or type(error).__name__}") from error
+    return found
+
+
+def dumps(value):
+    """The pickle of a value."""
+    return pickle.dumps(value)

@@ -1,6 +1,4 @@
 """An optimizer with the states of all weights: what key-value stores and trainers call."""
-import pickle
-
 from ..base import MXNetError
 from ..ndarray import NDArray
 from . import pickles
@@ -8,19 +6,28 @@ from .base import Optimizer
 
 
 def _check_shapes(index, weight, state, made):
-    """Refuse a state that came from a file and has other shapes than one that is made for the weight: updates would write beside it.
+    """Refuse a state that came from a file and is built in another way than one that is made for the weight: updates would write beside it.
 
     Raises
     ------
     MXNetError
-        If an array of the state has another shape.
+        If an array of the state has another shape, or there are others or none where the optimizer needs arrays.
     """
-    if isinstance(state, (list, tuple)) and isinstance(made, (list, tuple)):
+    if isinstance(made, (list, tuple)):
+        if not isinstance(state, (list, tuple)) or len(state) != len(made):
+            raise MXNetError(f"the loaded optimizer state of weight {index!r} has {len(state) if isinstance(state, (list, tuple)) else 1} parts, "
+                             f"the optimizer keeps {len(made)}. Load the states of the same optimizer")
         for part, own in zip(state, made):
             _check_shapes(index, weight, part, own)
+    elif isinstance(made, NDArray) and not isinstance(state, NDArray):
+        raise MXNetError(f"the loaded optimizer state of weight {index!r} has {type(state).__name__} where an array is needed. "
+                         "Load the states of the same optimizer")
     elif isinstance(state, NDArray) and isinstance(made, NDArray) and state.shape != made.shape:
         raise MXNetError(f"the loaded optimizer state of weight {index!r} has shape {state.shape}; a weight of shape {weight.shape} needs "
                          f"{made.shape}. Load the states that were saved with this network")
+    elif isinstance(state, NDArray) and isinstance(made, NDArray) and state.dtype != made.dtype:
+        raise MXNetError(f"the loaded optimizer state of weight {index!r} is {state.dtype.__name__}; a weight of type {weight.dtype.__name__} needs "
+                         f"{made.dtype.__name__}. Load the states that were saved with this network, and cast it afterwards")
 
 
 class Updater:
@@ -119,7 +126,7 @@ class Updater:
 
     def get_states(self, dump_optimizer=False):
         """The states as bytes, to be saved; with the optimizer itself if `dump_optimizer`."""
-        return pickle.dumps((self.states, self.optimizer) if dump_optimizer else self.states)
+        return pickles.dumps((self.states, self.optimizer) if dump_optimizer else self.states)
 
 
 def get_updater(optimizer):

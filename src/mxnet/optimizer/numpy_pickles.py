@@ -1,0 +1,82 @@
+"""NumPy's arrays in pickles, rebuilt by ourselves out of the name of a type, a shape and bytes of exactly the length that these need."""
+import math
+
+import numpy as np
+
+SCALARS = ("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
+MODULES = ("numpy", "numpy.core.multiarray", "numpy._core.multiarray", "numpy.core.numeric", "numpy._core.numeric")
+_TYPES = {name: np.dtype(name) for name in ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")}
+_MAX_AXES = 32
+
+
+def _rebuilt(machine, dtype, shape, raw, order="C"):
+    """The array."""
+    if not isinstance(dtype, np.dtype) or dtype not in _TYPES.values() and dtype.newbyteorder() not in _TYPES.values():
+        raise ValueError("an array has no type of numbers")
+    if not isinstance(shape, tuple) or len(shape) > _MAX_AXES or not all(type(s) is int and s >= 0 for s in shape):
+        raise ValueError("an array's shape is a tuple of sizes")
+    if isinstance(raw, str):  # as early protocols hold bytes
+        raw = raw.encode("latin1")
+    if not isinstance(raw, (bytes, bytearray)) or len(raw) != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"an array of shape {shape} and type {dtype} does not have the bytes that it needs")
+    machine.charge(len(raw))
+    if dtype.kind == "b":  # any other byte than 0 and 1 is no bool
+        return (np.frombuffer(raw, np.uint8) != 0).reshape(shape, order=order)
+    return np.frombuffer(raw, dtype).reshape(shape, order=order).copy(order)
+
+
+class _Type:
+    """A type before its state, which says the order of its bytes."""
+
+    def __init__(self, dtype):
+        self.dtype, self.result = dtype, None
+
+    def finish(self, machine, state):
+        if not isinstance(state, tuple) or len(state) < 5 or state[1] not in ("<", ">", "|", "=") or any(s is not None for s in state[2:5]):
+            raise ValueError("a type of numbers has a state that only others have")
+        self.result = self.dtype.newbyteorder(">") if state[1] == ">" else self.dtype
+        return self.result
+
+
+class _Empty:
+    """An array before its state, which holds everything."""
+
+    result = None
+
+    def finish(self, machine, state):
+        if not isinstance(state, tuple) or len(state) not in (4, 5):
+            raise ValueError("the state of an array is a tuple")
+        shape, dtype, columns_first, raw = state[-4:]
+        self.result = _rebuilt(machine, dtype, shape, raw, "F" if columns_first is True or columns_first == 1 else "C")
+        return self.result
+
+
+PENDING = (_Type, _Empty)
+
+
+def _dtype(machine, name, *_):
+    dtype = _TYPES.get(name.decode("latin1") if isinstance(name, bytes) else name) if isinstance(name, (str, bytes)) else None
+    if dtype is None:
+        raise ValueError(f"{name!r:.40} is no type of numbers")
+    return _Type(dtype)
+
+
+def _reconstruct(machine, cls, *_):
+    if getattr(cls, "name", None) != "ndarray":
+        raise ValueError("an array of NumPy's is an ndarray")
+    return _Empty()
+
+
+def _frombuffer(machine, raw, dtype, shape, order="C", *_):
+    return _rebuilt(machine, dtype, shape, raw, "F" if order == "F" else "C")
+
+
+def _scalar(machine, dtype, raw):
+    return _rebuilt(machine, dtype, (), raw)[()]
+
+
+def _ndarray(machine, *_):
+    raise ValueError("numpy.ndarray is not called on behalf of a file")
+
+
+FUNCTIONS = {"dtype": _dtype, "_reconstruct": _reconstruct, "_frombuffer": _frombuffer, "scalar": _scalar, "ndarray": _ndarray}
