@@ -112,7 +112,7 @@ NAMES = {
         "mxnet.gluon.rnn.container_cells: BidirectionalCell HybridSequentialRNNCell SequentialRNNCell "
         "_cells_begin_state _cells_state_info mxnet.gluon.rnn.modifier_cells: DropoutCell ModifierCell ResidualCell ZoneoutCell "
         "mxnet.gluon.rnn.sequences: _reverse_sequences",
-    "mxnet.gluon.rnn.rnn_layer": "is_np_array",
+    "mxnet.gluon.rnn.rnn_layer": "is_np_array rnn_cell=mxnet.gluon.rnn.rnn_cell",
     "mxnet.gluon.trainer": "opt mxnet.kvstore.kvstore: KVStore mxnet.model: _create_kvstore _create_sparse_kvstore",
     "mxnet.gluon.utils": "_mx_np is_np_array np requests sys uuid",
     "mxnet.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
@@ -179,7 +179,7 @@ NAMES = {
         "mxnet.numpy.protocols: _NUMPY_ARRAY_FUNCTION_LIST=FUNCTIONS _NUMPY_ARRAY_UFUNC_LIST=UFUNCS",
     "mxnet.numpy_extension": "check_call threading warnings with_metaclass mxnet.base: classproperty",
     "mxnet.numpy_extension.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
-    "mxnet.numpy_extension.random": "_mx_nd_npx=mxnet.numpy_extension _mx_rand=mxnet.random",
+    "mxnet.numpy_extension.random": "_mx_nd_npx=mxnet.numpy_extension _mx_rand=mxnet.random _npi",
     "mxnet.numpy_extension.utils": "string_types mxnet.numpy: ndarray mxnet.numpy_extension: *",
     "mxnet.numpy_op_fallback":
         "_mx_np _nd_npi=mxnet.numpy._internal _sym_npi=mxnet.symbol.numpy._internal ast np distutils.version: StrictVersion "
