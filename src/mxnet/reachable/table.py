@@ -21,8 +21,9 @@ COMMON = {
     "_STORAGE_TYPE_STR_TO_ID": "mxnet.ndarray.ndarray:_STORAGE_TYPE_STR_TO_ID",
     "_STORAGE_TYPE_UNDEFINED": "mxnet.ndarray.ndarray:_STORAGE_TYPE_UNDEFINED", "_as_list": "mxnet.base:_as_list",
     "_get_broadcast_shape": "numpy:broadcast_shapes", "_indent": "mxnet.gluon.utils:_indent", "_init_data": "mxnet.io.ndarray_iter:_named_arrays",
-    "_internal": "mxnet.ndarray._internal", "_load_data": "mxnet.executor_manager:_load_data", "_load_label": "mxnet.executor_manager:_load_label",
-    "_mx_nd_np": "mxnet.numpy", "_mx_np": "mxnet.numpy", "_mx_npx": "mxnet.numpy_extension", "_ndarray_cls": "mxnet.ndarray:NDArray",
+    "_internal": "mxnet.ndarray._internal", "_load_data": "mxnet.legacy.executor_manager:_load_data",
+    "_load_label": "mxnet.legacy.executor_manager:_load_label", "_mx_nd_np": "mxnet.numpy", "_mx_np": "mxnet.numpy",
+    "_mx_npx": "mxnet.numpy_extension", "_ndarray_cls": "mxnet.ndarray:NDArray",
     "_np": "numpy", "_np_ndarray_cls": "mxnet.numpy:ndarray", "_npi": "mxnet.numpy._internal", "_numpy_op_doc": "mxnet._numpy_op_doc",
     "_os": "os", "_re": "re", "_sys": "sys", "array": "array:array", "base": "mxnet.base", "c_array": "mxnet.base:c_array",
     "c_array_buf": "mxnet.base:c_array_buf", "c_handle_array": "mxnet.base:c_handle_array", "c_str_array": "mxnet.base:c_str_array",
@@ -72,8 +73,8 @@ NAMES = {
     "mxnet.engine": "check_call mxnet.engine: _BulkScope=bulk",
     "mxnet.executor":
         "_load_data _load_label _ndarray_cls c_array_buf c_handle_array c_str_array check_call copy ndarray py_str array: py_array=array "
-        "mxnet.executor_manager: _check_arguments _split_input_slice",
-    "mxnet.executor_manager": "np",
+        "mxnet.legacy.executor_manager: _check_arguments _split_input_slice",
+    "mxnet.executor_manager": "logging mx_real_t nd np mxnet.context: cpu mxnet.legacy.executor_manager: *",
     "mxnet.gluon.block":
         "_mx_np _mx_npx _name=mxnet.name copy defaultdict is_np_array json load_json mx_real_t np np_symbol=mxnet.symbol.numpy symbol "
         "mxnet.gluon.hybrid_block: HybridBlock mxnet.gluon.parameter: DeferredInitializationError "
@@ -113,7 +114,9 @@ NAMES = {
         "_cells_begin_state _cells_state_info mxnet.gluon.rnn.modifier_cells: DropoutCell ModifierCell ResidualCell ZoneoutCell "
         "mxnet.gluon.rnn.sequences: _reverse_sequences",
     "mxnet.gluon.rnn.rnn_layer": "is_np_array rnn_cell=mxnet.gluon.rnn.rnn_cell",
-    "mxnet.gluon.trainer": "opt mxnet.kvstore.kvstore: KVStore mxnet.model: _create_kvstore _create_sparse_kvstore",
+    "mxnet.gluon.trainer":
+        "opt mxnet.kvstore.kvstore: KVStore mxnet.kvstore.updates: "
+        "_create_kvstore=create_kvstore _create_sparse_kvstore=create_sparse_kvstore",
     "mxnet.gluon.utils": "_mx_np is_np_array np requests sys uuid",
     "mxnet.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
     "mxnet.image.detection": "_mx_np io is_np_array nd mxnet.image: *",
@@ -129,13 +132,22 @@ NAMES = {
     "mxnet.libinfo": "logging platform",
     "mxnet.library": "check_call sys",
     "mxnet.metric": "OrderedDict math ndarray numeric_types numpy registry=mxnet.registry string_types mxnet.metric.base: _create",
-    "mxnet.model": "builtins: BASE_ESTIMATOR=object",
+    "mxnet.model":
+        "Context io kvs=mxnet.kvstore logging metric=mxnet.metric mx_real_t namedtuple nd np opt os sym=mxnet.symbol time warnings "
+        "builtins: BASE_ESTIMATOR=object mxnet.context: cpu mxnet.initializer: Uniform mxnet.io: DataDesc "
+        "mxnet.kvstore.updates: _create_kvstore=create_kvstore _create_sparse_kvstore=create_sparse_kvstore "
+        "_initialize_kvstore=initialize_kvstore _update_params=update_params _update_params_on_kvstore=update_params_on_kvstore "
+        "_update_params_on_kvstore_nccl=update_params_on_kvstore_nccl mxnet.legacy.executor_manager: DataParallelExecutorManager "
+        "_check_arguments _load_data mxnet.legacy.feedforward: SKLEARN_INSTALLED _multiple_callbacks _train_multi_device "
+        "mxnet.optimizer: get_updater",
     "mxnet.module.base_module": "mxnet.context: cpu",
     "mxnet.module.bucketing_module": "ctx",
     "mxnet.module.executor_group":
-        "OrderedDict _DTYPE_MX_TO_NP _load_data _load_label ctx mxnet.executor_manager: _load_general "
+        "OrderedDict _DTYPE_MX_TO_NP _load_data _load_label ctx mxnet.legacy.executor_manager: _load_general "
         "mxnet.module.executor_group: _prepare_group2ctxs=_groups_per_device",
-    "mxnet.module.module": "ctx zeros",
+    "mxnet.module.module":
+        "ctx zeros mxnet.kvstore.updates: _create_kvstore=create_kvstore _initialize_kvstore=initialize_kvstore "
+        "_update_params=update_params _update_params_on_kvstore=update_params_on_kvstore",
     "mxnet.name": "_MXClassPropertyMetaClass with_metaclass",
     "mxnet.ndarray": "CachedOp _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _ndarray_cls",
     "mxnet.ndarray._internal": "CachedOp _Null _os _sys",
