@@ -5,14 +5,19 @@ from typing import Any, Literal, TypeAlias, TypedDict, overload
 import numpy as _numpy
 
 from . import arithmetic as arithmetic
+from . import arrayprint as arrayprint
 from . import creation as creation
 from . import fallback as fallback
+from . import fallback_linalg as fallback_linalg
 from . import frontend as frontend
 from . import functions as functions
+from . import io as io
 from . import linalg as linalg
 from . import multiarray as multiarray
 from . import protocols as protocols
 from . import random as random
+from . import stride_tricks as stride_tricks
+from . import utils as utils
 from ..context import Context as Context
 from .creation import array as array
 from .creation import broadcast_arrays as broadcast_arrays
@@ -24,6 +29,7 @@ from .creation import shape as shape
 from .multiarray import ndarray as ndarray
 from builtins import bool as bool
 from numpy import bool_ as bool_
+from numpy import finfo as finfo
 from numpy import float16 as float16
 from numpy import float32 as float32
 from numpy import float64 as float64
