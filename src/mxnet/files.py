@@ -1,10 +1,20 @@
 """Reading and writing whole files: local ones through the system, ``s3://`` and the like through fsspec (extra ``remote``)."""
 import contextlib
+import errno
 import io
 import os
+import stat
 import tempfile
+import zlib
 
 from .base import MXNetError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_UNFINISHED = ".unfinished"  # how the names of files end that are being written
 
 
 def is_remote(path):
@@ -26,12 +36,12 @@ def _fsspec(path):
 
 
 @contextlib.contextmanager
-def _reported(path):
-    """Say which file could not be read."""
+def _reported(path, action="read"):
+    """Say which file could not be read or written."""
     try:
         yield
     except OSError as error:
-        raise MXNetError(f"cannot read {path}: {error.strerror or error}") from error
+        raise MXNetError(f"cannot {action} {path}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager
@@ -77,6 +87,10 @@ def read_text(path):
 def atomic_write(path):
     """A binary file to write; it takes the place of `path` when the block ends without an error, and leaves no trace otherwise.
 
+    The new file has the mode and the owner of the one that it replaces; a symbolic link stays, and what it leads to is replaced. What is no
+    regular file (a device, a pipe), has an owner whom we can't give to another file, or stands in a folder that takes no new files is written
+    where it is. What writers of this name left behind when they were killed is removed.
+
     Raises
     ------
     MXNetError
@@ -88,27 +102,128 @@ def atomic_write(path):
             yield f
         return
     path = _local(path)
-    folder = os.path.dirname(os.path.abspath(path))
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
+        target, before = _target(path)
+        made = None if before is not None and not stat.S_ISREG(before.st_mode) else _temporary(target, before)
+        f = open(path, "wb") if made is None else os.fdopen(made[0], "wb")
     except OSError as error:
         raise MXNetError(f"cannot write {path}: {error.strerror or error}") from error
+    if made is None:
+        with _reported(path, "write"), f:
+            yield f
+        return
+    handle, temporary = made
+    lock = os.dup(handle)  # holds the lock until the file has its name
     try:
-        with os.fdopen(handle, "wb") as f:
+        with f:
             yield f
             f.flush()
             os.fsync(f.fileno())
-        # mkstemp makes files only the owner can read; give it what open() would have.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError):
             raise MXNetError(f"cannot write {path}: {error.strerror or error}") from error
         raise
+    finally:
+        os.close(lock)
+
+
+def _target(path):
+    """The file that `path` leads to, and its status; None if there is none yet."""
+    try:
+        before = os.stat(path)
+    except FileNotFoundError:
+        return os.path.realpath(path), None  # maybe where a link leads to
+    if stat.S_ISDIR(before.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return os.path.realpath(path), before
+
+
+def _temporary(target, before):
+    """A new file beside `target`, locked, as (descriptor, path); None if `target` must be written in place."""
+    folder, name = os.path.split(target)
+    # The name may be as long as names can be.
+    prefix = os.fsdecode(b".%b.%08x." % (os.fsencode(name)[:100], zlib.crc32(os.fsencode(name))))
+    if before is not None:
+        try:
+            if not os.path.samestat(os.stat(target), before):
+                return None
+        except FileNotFoundError:  # open, and deleted: /dev/stdout may lead to such a file
+            return None
+        if not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    _remove_stale(folder, prefix)
+    while True:
+        try:
+            handle, temporary = tempfile.mkstemp(prefix=prefix, suffix=_UNFINISHED, dir=folder)
+        except PermissionError:
+            if before is None:
+                raise
+            return None
+        try:
+            if not (_lock(handle) and os.path.exists(temporary)):  # another writer took it for a stale one
+                os.close(handle)
+                continue
+            if _adopt(handle, before):
+                return handle, temporary
+        except BaseException:
+            os.close(handle)
+            os.unlink(temporary)
+            raise
+        os.close(handle)
+        os.unlink(temporary)
+        return None
+
+
+def _adopt(handle, before):
+    """Give a new file the owner and mode of the one that it will replace, or else what open() would have given; False if we may not."""
+    if before is None:
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    else:
+        mode, now = stat.S_IMODE(before.st_mode), os.fstat(handle)
+        if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+            try:
+                os.fchown(handle, before.st_uid, before.st_gid)
+            except OSError:
+                return False
+    if hasattr(os, "fchmod"):
+        os.fchmod(handle, mode)
+    return True
+
+
+def _lock(handle):
+    """Lock a file; False if another has the lock. Where files can't be locked it succeeds."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _remove_stale(folder, prefix):
+    """Remove the files of writers that were killed: those that nobody has locked."""
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder or "."):
+            if not (name.startswith(prefix) and name.endswith(_UNFINISHED)):
+                continue
+            with contextlib.suppress(OSError):
+                left = os.path.join(folder, name)
+                handle = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(left)
+                finally:
+                    os.close(handle)
 
 
 def write_bytes(path, content):
