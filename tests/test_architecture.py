@@ -14,6 +14,7 @@ BY_NAME = {
     "graph/openvino/model.py": "all converters, where openvino is installed",
     "notebook/callback.py": "packages for tables and charts, which the program may lack",
     "ops/registry.py": "families of operators that not every program needs",
+    "optimizer/pickles.py": "the modules of MXNet that a file of optimizer states names",
     "reachable/finder.py": "what a name of the table leads to",
 }
 
