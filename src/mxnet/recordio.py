@@ -13,6 +13,8 @@ import os
 import stat
 import struct
 import threading
+from collections.abc import Callable, Iterator
+from typing import IO, Any
 
 import numpy as np
 
@@ -31,15 +33,15 @@ _ZEROS = b"\0\0\0"
 _PIECE = 1 << 20
 
 
-def _aligned(length):
+def _aligned(length: int) -> int:
     return (length + 3) & ~3
 
 
-def _part(kind, payload):
+def _part(kind: int, payload: bytes) -> bytes:
     return b"".join((MAGIC, struct.pack("<I", kind << _LENGTH_BITS | len(payload)), payload, _ZEROS[:-len(payload) % 4]))
 
 
-def _cuts(payload):
+def _cuts(payload: bytes) -> Iterator[int]:
     """Where the magic number stands in `payload` at a multiple of 4."""
     at = payload.find(MAGIC)
     while at >= 0:
@@ -49,7 +51,7 @@ def _cuts(payload):
         at = payload.find(MAGIC, at + 1)
 
 
-def encode_record(payload):
+def encode_record(payload: bytes | bytearray | memoryview) -> bytes:
     """The bytes that stand for a record in a file.
 
     Raises
@@ -69,7 +71,7 @@ def encode_record(payload):
     return b"".join(_part(kind, payload[start:end]) for kind, start, end in zip(kinds, starts, ends, strict=True))
 
 
-def read_record(read, offset, name):
+def read_record(read: Callable[[int, int], bytes], offset: int, name: str) -> tuple[bytes | None, int]:
     """Read the record at `offset`.
 
     Parameters
@@ -92,7 +94,7 @@ def read_record(read, offset, name):
     MXNetError
         If there is no complete record; the text names the file and the offset.
     """
-    pieces = []
+    pieces: list[bytes] = []
     start = offset
     while True:
         head = read(offset, _PART.size)
@@ -120,7 +122,7 @@ def read_record(read, offset, name):
             return b"".join(pieces[:-1]), offset
 
 
-def open_stream(uri, mode):
+def open_stream(uri: str | os.PathLike[str], mode: str) -> IO[bytes]:
     """Open a local file, or one that fsspec reaches, for reading or writing bytes."""
     try:
         if is_remote(uri):
@@ -137,22 +139,19 @@ def open_stream(uri, mode):
 class RecordReader:
     """Reads a RecordIO stream and never asks for more bytes than the file holds."""
 
-    def __init__(self, uri):
+    def __init__(self, uri: str | os.PathLike[str]) -> None:
         self.uri = str(uri)
         self.stream = open_stream(uri, "rb")
         self.offset = 0
         self._position = 0
         self._regular = not is_remote(uri) and stat.S_ISREG(os.fstat(self.stream.fileno()).st_mode)
-        self._size = self._stat()
+        self._size = os.fstat(self.stream.fileno()).st_size if self._regular else None  # not known of pipes and remote files
 
-    def _stat(self):
-        return os.fstat(self.stream.fileno()).st_size if self._regular else None
-
-    def read_at(self, offset, length):
+    def read_at(self, offset: int, length: int) -> bytes:
         """The bytes from `offset` on, fewer at the end of the file."""
-        if self._regular and offset + length > self._size:
+        if self._size is not None and offset + length > self._size:
             # Somebody may still be appending.
-            self._size = self._stat()
+            self._size = os.fstat(self.stream.fileno()).st_size
             length = max(0, min(length, self._size - offset))
         try:
             if offset != self._position:
@@ -164,7 +163,7 @@ class RecordReader:
         self._position += len(data)
         return data
 
-    def _read_pieces(self, length):
+    def _read_pieces(self, length: int) -> bytes:
         pieces = []
         while length:
             piece = self.stream.read(min(length, _PIECE))
@@ -174,12 +173,12 @@ class RecordReader:
             length -= len(piece)
         return b"".join(pieces)
 
-    def next(self):
+    def next(self) -> bytes | None:
         """The record at `offset`, or None at the end; `offset` moves on."""
         payload, self.offset = read_record(self.read_at, self.offset, self.uri)
         return payload
 
-    def close(self):
+    def close(self) -> None:
         """Close the file."""
         self.stream.close()
 
@@ -211,15 +210,15 @@ class MXRecordIO:
     b'record_0'
     """
 
-    def __init__(self, uri, flag):
+    def __init__(self, uri: str | os.PathLike[str], flag: str) -> None:
         self.uri = os.fspath(uri)
         self.flag = flag
-        self.pid = None
+        self.pid: int | None = None
         self.is_open = False
         self._lock = threading.RLock()
         self.open()
 
-    def open(self):
+    def open(self) -> None:
         """Open the file; done by the constructor."""
         if self.flag == "w":
             self._writer, self._end = open_stream(self.uri, "wb"), 0
@@ -231,17 +230,17 @@ class MXRecordIO:
         self.pid = os.getpid()
         self.is_open = True
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "is_open", False):
             self.close()
 
-    def __enter__(self):
+    def __enter__(self) -> "MXRecordIO":
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         if self.is_open and self.writable:
             raise MXNetError(f"a MXRecordIO that writes cannot be pickled ({self.uri}): its copy would empty the file; close it first")
         state = self.__dict__.copy()
@@ -249,14 +248,14 @@ class MXRecordIO:
             state.pop(name, None)
         return state
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ = state
         self._lock = threading.RLock()
         was_open, self.is_open = self.is_open, False
         if was_open:
             self.open()
 
-    def _check_pid(self, allow_reset=False):
+    def _check_pid(self, allow_reset: bool = False) -> None:
         """In a forked process the file's position is shared with the parent: reopen it, or refuse."""
         if self.pid == os.getpid():
             return
@@ -264,14 +263,14 @@ class MXRecordIO:
             raise RuntimeError(f"Forbidden operation in multiple processes: {self.uri} was opened in process {self.pid}; open it in this one")
         self.reset()
 
-    def _require(self, writable):
+    def _require(self, writable: bool) -> None:
         if not self.is_open:
             raise MXNetError(f"{self.uri} is closed; call reset() to open it again")
         if self.writable != writable:
             raise MXNetError(f"{self.uri} is open for {'writing' if self.writable else 'reading'}; "
                              f"open it with flag '{'w' if writable else 'r'}' for this")
 
-    def close(self):
+    def close(self) -> None:
         """Close the file. What was written is complete then."""
         if not self.is_open:
             return
@@ -287,17 +286,17 @@ class MXRecordIO:
                 raise MXNetError(f"cannot write {self.uri}: {error.strerror or error}") from error
         self.pid = None
 
-    def _forget_buffer(self):
+    def _forget_buffer(self) -> None:
         """In a forked process: what waits in the buffer is the parent's to write."""
         with contextlib.suppress(OSError), open(os.devnull, "wb") as null:
             os.dup2(null.fileno(), self._writer.fileno())
 
-    def reset(self):
+    def reset(self) -> None:
         """Go back to the first record; a file being written is emptied."""
         self.close()
         self.open()
 
-    def write(self, buf):
+    def write(self, buf: bytes | bytearray | memoryview) -> None:
         """Append a record.
 
         Parameters
@@ -317,7 +316,7 @@ class MXRecordIO:
                 raise MXNetError(f"cannot write {self.uri}: {error.strerror or error}") from error
             self._end += len(encoded)
 
-    def read(self):
+    def read(self) -> bytes | None:
         """The next record as bytes, or None after the last one.
 
         Raises
@@ -364,15 +363,15 @@ class MXIndexedRecordIO(MXRecordIO):
     b'record_3'
     """
 
-    def __init__(self, idx_path, uri, flag, key_type=int):
+    def __init__(self, idx_path: str | os.PathLike[str], uri: str | os.PathLike[str], flag: str, key_type: Callable[[Any], Any] = int) -> None:
         self.idx_path = os.fspath(idx_path)
-        self.idx = {}
-        self.keys = []
+        self.idx: dict[Any, int] = {}
+        self.keys: list[Any] = []
         self.key_type = key_type
-        self.fidx = None
+        self.fidx: IO[bytes] | None = None  # the index that is written
         super().__init__(uri, flag)
 
-    def open(self):
+    def open(self) -> None:
         """Open both files; reading, the index is loaded."""
         super().open()
         self.idx = {}
@@ -388,7 +387,7 @@ class MXIndexedRecordIO(MXRecordIO):
             super().close()
             raise
 
-    def close(self):
+    def close(self) -> None:
         """Close both files."""
         if not self.is_open:
             return
@@ -401,10 +400,10 @@ class MXIndexedRecordIO(MXRecordIO):
             self.fidx.close()
             self.fidx = None
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "fidx": None}
 
-    def seek(self, idx):
+    def seek(self, idx: Any) -> None:
         """Make the record with key `idx` the one that `read` returns next."""
         self._require(writable=False)
         self._check_pid(allow_reset=True)
@@ -412,12 +411,12 @@ class MXIndexedRecordIO(MXRecordIO):
             raise KeyError(f"{self.idx_path} has no record with key {idx!r}")
         self._reader.offset = self.idx[idx]
 
-    def tell(self):
+    def tell(self) -> int:
         """The offset at which the next record will be written, in bytes."""
         self._require(writable=True)
         return self._end
 
-    def read_idx(self, idx):
+    def read_idx(self, idx: Any) -> bytes:
         """The record with key `idx`, as bytes."""
         with self._lock:
             self.seek(idx)
@@ -426,9 +425,11 @@ class MXIndexedRecordIO(MXRecordIO):
             raise MXNetError(f"{self.uri} ends before offset {self.idx[idx]}, where {self.idx_path} places the record with key {idx!r}")
         return payload
 
-    def write_idx(self, idx, buf):
+    def write_idx(self, idx: Any, buf: bytes | bytearray | memoryview) -> None:
         """Append a record under the key `idx`."""
         self._require(writable=True)
+        if self.fidx is None:
+            raise MXNetError(f"{self.idx_path} is closed; call reset() to open it again")
         key = self.key_type(idx)
         with self._lock:
             offset = self.tell()
@@ -438,7 +439,7 @@ class MXIndexedRecordIO(MXRecordIO):
             self.keys.append(key)
 
 
-def read_index(path, key_type=int):
+def read_index(path: str | os.PathLike[str], key_type: Callable[[Any], Any] = int) -> list[tuple[Any, int]]:
     """The (key, offset) pairs of an index file, in its order.
 
     Raises
@@ -485,7 +486,7 @@ _IR_FORMAT = "IfQQ"
 _HEADER = struct.Struct("<" + _IR_FORMAT)
 
 
-def pack(header, s):
+def pack(header: HEADER, s: bytes) -> bytes:
     """Put a header before a byte string.
 
     Parameters
@@ -508,7 +509,7 @@ def pack(header, s):
     return b"".join((_HEADER.pack(label.size, 0, header.id, header.id2), label.tobytes(), s))
 
 
-def unpack(s):
+def unpack(s: Any) -> tuple[HEADER, Any]:
     """Take the header from a packed record.
 
     Returns
@@ -533,7 +534,7 @@ def unpack(s):
     return header._replace(label=np.frombuffer(s, "<f4", header.flag, _HEADER.size).copy()), s[end:]
 
 
-def unpack_img(s, iscolor=-1):
+def unpack_img(s: bytes, iscolor: int = -1) -> tuple[HEADER, np.ndarray | None]:
     """Take the header from a packed record and decode the image that follows.
 
     Parameters
@@ -548,18 +549,13 @@ def unpack_img(s, iscolor=-1):
     header : IRHeader
     img : numpy.ndarray or None
         uint8, (height, width, 3) in BGR order or (height, width); None if what follows is no image.
-
-    Raises
-    ------
-    MXNetError
-        If the record is shorter than its header says, or the image has more pixels than ``MXNET_IMAGE_MAX_PIXELS``.
     """
-    from .image_header import decode
+    import cv2
     header, s = unpack(s)
-    return header, decode(np.frombuffer(s, np.uint8), iscolor, "the image of a record")
+    return header, cv2.imdecode(np.frombuffer(s, np.uint8), iscolor) if s else None
 
 
-def pack_img(header, img, quality=95, img_fmt=".jpg"):
+def pack_img(header: HEADER, img: np.ndarray, quality: int = 95, img_fmt: str = ".jpg") -> bytes:
     """Encode an image and put a header before it.
 
     Parameters
@@ -581,7 +577,7 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
     options = {".jpg": [cv2.IMWRITE_JPEG_QUALITY, quality], ".jpeg": [cv2.IMWRITE_JPEG_QUALITY, quality],
                ".png": [cv2.IMWRITE_PNG_COMPRESSION, min(quality, 9)]}
     try:
-        encoded, buf = cv2.imencode(img_fmt, img, options.get(img_fmt.lower()))
+        encoded, buf = cv2.imencode(img_fmt, img, options.get(img_fmt.lower(), []))
     except cv2.error as error:
         raise MXNetError(f"cannot encode the image as {img_fmt}: {error.err or error}") from error
     if not encoded:

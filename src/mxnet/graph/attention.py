@@ -285,7 +285,8 @@ class _Blocks(torch.autograd.Function):
 
 def _forward(plan, mask, length, seed, sources):
     queries, keys, values = plan.split(*sources)
-    keep, found = _keeping(plan.p, seed), {}
+    keep = _keeping(plan.p, seed)
+    found: dict[int, list[torch.Tensor]] = {}
     for heads, _, block in _blocks(plan, queries, keys, values, mask, length):
         kept = keep(block.weights)
         weights = block.weights if kept is None else block.weights * kept

@@ -83,11 +83,16 @@ def prepare(module, device, fuse=True):
 _TENSOR_CORES = {torch.float16: (7, 0), torch.bfloat16: (8, 0), torch.float32: (8, 0)}
 
 
+def tf32_allowed():
+    """Whether convolutions in float32 may round their inputs to TF32."""
+    return torch.backends.cudnn.conv.fp32_precision == "tf32"  # type: ignore[attr-defined]  # torch makes `conv` at run time
+
+
 def wants_channels_last(data):
     """Whether convolutions of such data run faster with their channels last: on GPUs those on tensor cores, on CPUs all."""
     if data.device.type != "cuda":
         return True
-    if data.dtype not in _TENSOR_CORES or data.dtype is torch.float32 and torch.backends.cudnn.conv.fp32_precision != "tf32":
+    if data.dtype not in _TENSOR_CORES or data.dtype is torch.float32 and not tf32_allowed():
         return False
     return torch.cuda.get_device_capability(data.device) >= _TENSOR_CORES[data.dtype]
 

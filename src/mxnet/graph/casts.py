@@ -1,11 +1,14 @@
 """The pass for mixed precision: casts of what has that type already go, so that the passes behind it see what belongs together."""
+from typing import Any
+
 from ..ops.elemwise.unary import amp_cast, amp_multicast
 from .program import operator_of
 
 
 def apply(module):
     """Rewrite the graph; returns what was done, as lines of a report."""
-    types, count = {}, 0
+    types: dict[Any, Any] = {}
+    count = 0
     for node in list(module.graph.nodes):
         op = operator_of(node)
         if node.op != "call_function" or op is None:

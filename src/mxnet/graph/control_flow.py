@@ -1,4 +1,7 @@
 """How loops and branches of a graph run: their subgraphs, lowered like any graph, under Python's own ``for``, ``while`` and ``if``."""
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 from .. import util
@@ -81,7 +84,7 @@ def _while_loop(name, attributes, condition, body):
 
     def while_loop(*inputs):
         values = list(inputs)
-        rows = []
+        rows: list[list[torch.Tensor]] = []
         while len(rows) < limit and bool(_scalar(name, condition([values[p] for p in cond_places])[0])):
             results = body([values[p] for p in places])
             rows.append(results[:n_out])
@@ -126,4 +129,4 @@ def _fresh(results, inputs):
     return results if len(results) != 1 else results[0]
 
 
-_MAKERS = {control_flow.FOREACH: _foreach, control_flow.WHILE_LOOP: _while_loop, control_flow.COND: _cond}
+_MAKERS: dict[Any, Callable] = {control_flow.FOREACH: _foreach, control_flow.WHILE_LOOP: _while_loop, control_flow.COND: _cond}

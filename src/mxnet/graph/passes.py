@@ -1,5 +1,6 @@
 """Passes over a graph: each a function from outputs to outputs that leaves its input as it is."""
 import os
+from typing import Any
 
 from ..ops.elemwise.unary import identity
 from ..symbol.node import Node, topological
@@ -14,7 +15,9 @@ def eliminate_common_expressions(outputs):
     if os.environ.get("MXNET_ELIMINATE_COMMON_EXPR", "1") == "0":
         return outputs
     nodes = topological(outputs)
-    kept, by_content, replaced = {}, {}, False
+    kept: dict[int, Node] = {}
+    by_content: dict[Any, Node] = {}
+    replaced = False
     for node in nodes:
         inputs = [(kept[id(n)], i) for n, i in node.inputs]
         if node.op is None or _has_an_identity(node.op):

@@ -118,7 +118,8 @@ class Program:
 
 def copied(module):
     """A module of its own with the same graph."""
-    graph, nodes = fx.Graph(), {}
+    graph = fx.Graph()
+    nodes: dict[fx.Node, fx.Node] = {}
     graph.output(graph.graph_copy(module.graph, nodes))
     return fx.GraphModule(module, graph)
 

@@ -1,6 +1,7 @@
 """Running a graph some of whose arrays are sparse: operator by operator, so that each finds its inputs stored as they are."""
 import logging
 import os
+from typing import Any
 
 import torch
 
@@ -44,7 +45,8 @@ def run(outputs, inputs, ctx, observe=None):
     observe : callable, optional
         Called as ``observe(node, tensors)`` for every variable and operator.
     """
-    values, variables = {}, iter(inputs)
+    values: dict[tuple[int, int], Any] = {}
+    variables = iter(inputs)
     for node in topological(outputs):
         if node.op is None:
             results = [next(variables)]

@@ -4,12 +4,13 @@ A graph becomes a `torch.export` program with its weights as constants, of which
 """
 import importlib.util
 import threading
+import typing
 
 import torch
 
 from ..base import MXNetError
 from . import division
-from .backends import Unavailable, mark
+from .backends import Unavailable, mark, tf32_allowed
 from .cuda_graph import random_in_inference
 from .program import changes
 
@@ -97,7 +98,7 @@ def _settings(precision="float32", **options):
     """What `torch_tensorrt.dynamo.compile` calls these options."""
     if str(precision) not in _PRECISIONS:
         raise MXNetError(f"backend 'tensorrt': `precision` must be one of {', '.join(_PRECISIONS)}, received {precision!r}")
-    settings = {"disable_tf32": torch.backends.cudnn.conv.fp32_precision != "tf32"}
+    settings: dict[str, typing.Any] = {"disable_tf32": not tf32_allowed()}
     if _PRECISIONS[str(precision)] is not None:
         settings.update(enable_autocast=True, autocast_low_precision_type=_PRECISIONS[str(precision)])
     for name, value in options.items():

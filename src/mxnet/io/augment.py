@@ -5,6 +5,7 @@ comes from a `random.Random` that the caller gives, so that an image can be augm
 """
 import dataclasses
 import math
+from random import Random
 from typing import Optional
 
 import numpy as np
@@ -18,13 +19,13 @@ _PCA = np.array(EIGENVECTORS, np.float32) * np.array(EIGENVALUES, np.float32)
 _NO_LIMIT = 1e10
 
 
-def resize_image(image, height, width, method, rng):
+def resize_image(image: np.ndarray, height: int, width: int, method: int, rng: Random) -> np.ndarray:
     """`image` resized by MXNet's `inter_method`."""
     import cv2
     return cv2.resize(image, (width, height), interpolation=interpolation(method, image.shape[:2], (height, width), rng))
 
 
-def shift_hls(image, hue, lightness, saturation):
+def shift_hls(image: np.ndarray, hue: int, lightness: int, saturation: int) -> np.ndarray:
     """Add to the channels of a colour image in the HLS colour space."""
     import cv2
     hls = cv2.cvtColor(image, cv2.COLOR_BGR2HLS).astype(np.int16)
@@ -33,12 +34,12 @@ def shift_hls(image, hue, lightness, saturation):
     return cv2.cvtColor(hls.astype(np.uint8), cv2.COLOR_HLS2BGR)
 
 
-def _apply_table(image, table):
+def _apply_table(image: np.ndarray, table: np.ndarray) -> np.ndarray:
     import cv2
     return cv2.LUT(image, table)
 
 
-def _linear(image, factor, offset=0.0):
+def _linear(image: np.ndarray, factor: float, offset: float = 0.0) -> np.ndarray:
     """``image * factor + offset``, rounded and clipped to 0 and 255."""
     values = np.arange(256, dtype=np.float32) * np.float32(factor) + np.float32(offset)
     return _apply_table(image, np.clip(np.rint(values), 0, 255).astype(np.uint8))
@@ -77,7 +78,7 @@ class DefaultAugmenter:
     pad: int = 0
     rotate_list: tuple = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.min_aspect_ratio is None:
             self._aspect = (1 - self.max_aspect_ratio, 1 + self.max_aspect_ratio)
         else:
@@ -91,7 +92,7 @@ class DefaultAugmenter:
         self._hls = bool(self.random_h or self.random_s or self.random_l)
         self._check()
 
-    def _check(self):
+    def _check(self) -> None:
         methods = (1, 2, 3, 4, 9, 10) if self._affine else (0, 1, 2, 3, 4, 9, 10)
         require(self.inter_method in methods, f"invalid inter_method: valid values are {methods}"
                                               f"{' together with rotation, shear or scaling' if self._affine else ''}, received {self.inter_method}")
@@ -110,16 +111,16 @@ class DefaultAugmenter:
                                              f"received data_shape={self.data_shape}")
 
     @property
-    def is_random(self):
+    def is_random(self) -> bool:
         """Whether an image may come out differently each time."""
         return bool(self._affine or self.rand_crop or self.random_resized_crop or self.max_crop_size != -1 or self._colour or self._hls
                     or self.pca_noise > 0 or self.inter_method == 10)
 
-    def __call__(self, image, rng):
+    def __call__(self, image: np.ndarray, rng: Random) -> np.ndarray:
         """`image`, augmented, with the height and width of `data_shape`."""
         import cv2
         if self.resize != -1:
-            image = resize_image(image, *shorter_side(*image.shape[:2], self.resize), self.inter_method, rng)
+            image = resize_image(image, *shorter_side(image.shape[0], image.shape[1], self.resize), self.inter_method, rng)
         if self._affine:
             image = self._transform(image, rng)
         if self.pad > 0:
@@ -143,7 +144,7 @@ class DefaultAugmenter:
             image = _apply_table(image, table.reshape(1, 256, 3))
         return image
 
-    def _transform(self, image, rng):
+    def _transform(self, image: np.ndarray, rng: Random) -> np.ndarray:
         import cv2
         shear = rng.random() * self.max_shear_ratio * 2 - self.max_shear_ratio
         angle = rng.randint(-self.max_rotate_angle, self.max_rotate_angle)
@@ -167,7 +168,7 @@ class DefaultAugmenter:
         return cv2.warpAffine(image, matrix.astype(np.float32), size, borderMode=cv2.BORDER_CONSTANT, borderValue=self._fill,
                               flags=interpolation(self.inter_method, image.shape[:2], size[::-1], rng))
 
-    def _crop_area(self, image, rng):
+    def _crop_area(self, image: np.ndarray, rng: Random) -> np.ndarray | None:
         """A random part of the image of random area and aspect ratio, resized; None if ten attempts found none that fits."""
         if self.max_random_area == self.min_random_area == 1 and self._aspect == (1, 1):
             return None
@@ -182,7 +183,7 @@ class DefaultAugmenter:
                 return self._cut(image, rng.randint(0, rows - height), rng.randint(0, columns - width), height, width, rng)
         return None
 
-    def _crop_square(self, image, rng):
+    def _crop_square(self, image: np.ndarray, rng: Random) -> np.ndarray:
         rows, columns = image.shape[:2]
         require(min(rows, columns) >= self.max_crop_size,
                 f"an image of at least max_crop_size={self.max_crop_size} expected, received {rows}x{columns} pixels; pass resize")
@@ -190,13 +191,13 @@ class DefaultAugmenter:
         y, x = self._place(rows - side, columns - side, rng)
         return self._cut(image, y, x, side, side, rng)
 
-    def _cut(self, image, y, x, height, width, rng):
-        return resize_image(image[y:y + height, x:x + width], *self.data_shape[1:], self.inter_method, rng)
+    def _cut(self, image: np.ndarray, y: int, x: int, height: int, width: int, rng: Random) -> np.ndarray:
+        return resize_image(image[y:y + height, x:x + width], self.data_shape[1], self.data_shape[2], self.inter_method, rng)
 
-    def _place(self, y, x, rng):
+    def _place(self, y: int, x: int, rng: Random) -> tuple[int, int]:
         return (rng.randint(0, y), rng.randint(0, x)) if self.rand_crop else (y // 2, x // 2)
 
-    def _crop(self, image, rng):
+    def _crop(self, image: np.ndarray, rng: Random) -> np.ndarray:
         """A part of the size of `data_shape`; a smaller image is enlarged first."""
         import cv2
         height, width = self.data_shape[1:]
@@ -214,7 +215,7 @@ class DefaultAugmenter:
         y, x = self._place(rows - height, columns - width, rng)
         return image[y:y + height, x:x + width]
 
-    def _jitter(self, image, rng):
+    def _jitter(self, image: np.ndarray, rng: Random) -> np.ndarray:
         import cv2
         brightness, contrast, saturation = (1 + rng.uniform(-limit, limit) for limit in (self.brightness, self.contrast, self.saturation))
         steps = [0, 1, 2]

@@ -3,6 +3,8 @@ import collections
 import os
 import threading
 import weakref
+from collections.abc import Iterator
+from typing import Any
 
 from ..base import MXNetError
 
@@ -10,20 +12,20 @@ _END = object()
 
 
 class _Failure:
-    def __init__(self, error):
+    def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
 class _Channel:
     """A queue that holds so many items at most and can be closed from both ends without anybody waiting for ever."""
 
-    def __init__(self, capacity):
+    def __init__(self, capacity: int) -> None:
         self._capacity = max(1, capacity)
-        self._items = collections.deque()
+        self._items: collections.deque[Any] = collections.deque()
         self._changed = threading.Condition()
         self.closed = False
 
-    def put(self, item):
+    def put(self, item: Any) -> bool:
         """Add an item when there is room; False if the channel was closed instead."""
         with self._changed:
             self._changed.wait_for(lambda: self.closed or len(self._items) < self._capacity)
@@ -33,7 +35,7 @@ class _Channel:
             self._changed.notify_all()
             return True
 
-    def get(self):
+    def get(self) -> Any:
         """The next item when there is one; `_END` if the channel was closed."""
         with self._changed:
             self._changed.wait_for(lambda: self.closed or self._items)
@@ -43,14 +45,14 @@ class _Channel:
             self._changed.notify_all()
             return item
 
-    def close(self):
+    def close(self) -> None:
         with self._changed:
             self.closed = True
             self._items.clear()
             self._changed.notify_all()
 
 
-def _fill(channel, items):
+def _fill(channel: _Channel, items: Iterator[Any]) -> None:
     """What the thread does. It holds no reference to the Background, so that this can be collected while the thread waits."""
     try:
         for item in items:
@@ -66,7 +68,7 @@ def _fill(channel, items):
             close()
 
 
-def _stop(channel, thread, pid):
+def _stop(channel: _Channel, thread: threading.Thread, pid: int) -> None:
     if pid != os.getpid():
         # A forked process has not the thread, and may have the channel's lock in the state in which the thread held it.
         return
@@ -88,17 +90,17 @@ class Background:
     ahead : int
     """
 
-    def __init__(self, items, ahead):
+    def __init__(self, items: Iterator[Any], ahead: int) -> None:
         self._channel = _Channel(ahead)
         self._pid = os.getpid()
         thread = threading.Thread(target=_fill, args=(self._channel, items), daemon=True, name="mxnet-io")
         thread.start()
         self._finalizer = weakref.finalize(self, _stop, self._channel, thread, self._pid)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         if self._pid != os.getpid():
             raise MXNetError(f"this data iterator reads ahead in a thread of process {self._pid}, which process {os.getpid()} has not; "
                              "create the iterator in the process that uses it, or call its reset()")
@@ -111,6 +113,6 @@ class Background:
             raise item.error
         return item
 
-    def close(self):
+    def close(self) -> None:
         """Stop the thread and wait for it."""
         self._finalizer()

@@ -1,5 +1,9 @@
 """What every data iterator gives: batches, their description, and the class that all iterators derive from."""
 import collections
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..base import mx_real_t
 
@@ -26,29 +30,32 @@ class DataDesc(collections.namedtuple("DataDesc", ["name", "shape"])):
     DataDesc[data,(32, 3, 28, 28),uint8,NCHW]
     """
 
-    def __new__(cls, name, shape, dtype=mx_real_t, layout="NCHW"):
+    dtype: Any
+    layout: str | None
+
+    def __new__(cls, name: str, shape: tuple[int, ...], dtype: Any = mx_real_t, layout: str | None = "NCHW") -> "DataDesc":
         self = super().__new__(cls, name, shape)
         self.dtype, self.layout = dtype, layout
         return self
 
-    def __getnewargs__(self):
+    def __getnewargs__(self) -> tuple[Any, ...]:
         return self.name, self.shape, self.dtype, self.layout
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
 
     @staticmethod
-    def get_batch_axis(layout):
+    def get_batch_axis(layout: str | None) -> int:
         """The axis of a layout that counts examples; 0 for None, -1 if there is none."""
         return 0 if layout is None else layout.find("N")
 
     @staticmethod
-    def get_list(shapes, types):
+    def get_list(shapes: Iterable[tuple[str, tuple[int, ...]]], types: Iterable[tuple[str, Any]] | None) -> list["DataDesc"]:
         """Descriptions out of (name, shape) pairs and, if `types` is not None, (name, type) pairs."""
         if types is None:
             return [DataDesc(name, shape) for name, shape in shapes]
-        types = dict(types)
-        return [DataDesc(name, shape, types[name]) for name, shape in shapes]
+        type_of = dict(types)
+        return [DataDesc(name, shape, type_of[name]) for name, shape in shapes]
 
 
 class DataBatch:
@@ -73,14 +80,15 @@ class DataBatch:
         If `data` or `label` is no list.
     """
 
-    def __init__(self, data, label=None, pad=None, index=None, bucket_key=None, provide_data=None, provide_label=None):
+    def __init__(self, data: list[Any], label: list[Any] | None = None, pad: int | None = None, index: np.ndarray | None = None,
+                 bucket_key: Any = None, provide_data: list[DataDesc] | None = None, provide_label: list[DataDesc] | None = None) -> None:
         for name, value in (("data", data), ("label", label)):
             if value is not None and not isinstance(value, (list, tuple)):
                 raise TypeError(f"{name} must be a list of NDArrays, received {type(value).__name__}; write [x] for one array")
         self.data, self.label, self.pad, self.index = data, label, pad, index
         self.bucket_key, self.provide_data, self.provide_label = bucket_key, provide_data, provide_label
 
-    def __str__(self):
+    def __str__(self) -> str:
         labels = [label.shape for label in self.label] if self.label else None
         return f"{type(self).__name__}: data shapes: {[d.shape for d in self.data or ()]} label shapes: {labels}"
 
@@ -96,19 +104,25 @@ class DataIter:
     batch_size : int
     """
 
-    def __init__(self, batch_size=0):
+    if TYPE_CHECKING:  # what a subclass gives; an attribute will do
+        @property
+        def provide_data(self) -> list[DataDesc]: ...
+        @property
+        def provide_label(self) -> list[DataDesc]: ...
+
+    def __init__(self, batch_size: int = 0) -> None:
         self.batch_size = batch_size
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> DataBatch:
         return self.next()
 
-    def reset(self):
+    def reset(self) -> None:
         """Go to the beginning of the data."""
 
-    def next(self):
+    def next(self) -> DataBatch:
         """The next batch.
 
         Raises
@@ -120,18 +134,18 @@ class DataIter:
             raise StopIteration
         return DataBatch(data=self.getdata(), label=self.getlabel(), pad=self.getpad(), index=self.getindex())
 
-    def iter_next(self):
+    def iter_next(self) -> Any:
         """Move to the next batch; whether there is one."""
 
-    def getdata(self):
+    def getdata(self) -> Any:
         """The data of the current batch, a list of NDArray."""
 
-    def getlabel(self):
+    def getlabel(self) -> Any:
         """The labels of the current batch, a list of NDArray."""
 
-    def getindex(self):
+    def getindex(self) -> np.ndarray | None:
         """The numbers of the examples of the current batch, or None."""
         return None
 
-    def getpad(self):
+    def getpad(self) -> int | None:
         """How many examples of the current batch only fill it up."""

@@ -1,7 +1,7 @@
 """`ImageDetRecordIter`: batches of images with boxes of objects out of RecordIO files."""
 import dataclasses
 import random
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from ..recordio import unpack
 from .augment import resize_image, shift_hls
 from .boxes import areas, areas_within, split_label
 from .image_record import Decoder, ImageBatches, Normalizer, load_mean_image, read_labels, usable_threads
-from .native import Dtype, LoaderContext, native_iterator, require
+from .native import BatchSource, Dtype, LoaderContext, native_iterator, require
 from .record_source import SequentialRecords
 
 __all__ = ["ImageDetRecordIter"]
@@ -22,7 +22,7 @@ __all__ = ["ImageDetRecordIter"]
 _LEAST_PAD = 1.05
 
 
-def _project(objects, window):
+def _project(objects: np.ndarray, window: tuple[float, ...]) -> np.ndarray:
     """Objects as seen through the window (left, top, right, bottom)."""
     left, top, right, bottom = window
     size = np.array([right - left, bottom - top], np.float32)
@@ -43,7 +43,7 @@ class Cropper:
     object_coverage: tuple
     trials: int
 
-    def window(self, image_ratio, rng):
+    def window(self, image_ratio: float, rng: random.Random) -> tuple[float, ...]:
         """A random window (left, top, right, bottom)."""
         scale = rng.uniform(*self.scale) + 1e-12
         least = max(self.aspect_ratio[0] / image_ratio, scale * scale)
@@ -53,7 +53,7 @@ class Cropper:
         left, top = rng.uniform(0, 1 - width), rng.uniform(0, 1 - height)
         return left, top, left + width, top + height
 
-    def accepts(self, window, boxes):
+    def accepts(self, window: tuple[float, ...], boxes: np.ndarray) -> bool:
         """Whether some box meets all the constraints."""
         left, top, right, bottom = window
         common, area, own = areas_within(boxes, window), (right - left) * (bottom - top), areas(boxes)
@@ -62,7 +62,7 @@ class Cropper:
                                      (self.object_coverage, common / own)):
             if least > 0 or most < 1:
                 good &= (value >= least) & (value <= most)
-        return good.any()
+        return bool(good.any())
 
 
 @dataclasses.dataclass
@@ -88,10 +88,10 @@ class DetectionAugmenter:
 
     is_random = True
 
-    def __call__(self, image, objects, rng):
+    def __call__(self, image: np.ndarray, objects: np.ndarray, rng: random.Random) -> tuple[np.ndarray, np.ndarray]:
         import cv2
         if self.resize != -1:
-            image = resize_image(image, *shorter_side(*image.shape[:2], self.resize), self.inter_method, rng)
+            image = resize_image(image, *shorter_side(image.shape[0], image.shape[1], self.resize), self.inter_method, rng)
         if any(prob > 0 for prob in self.hls_probs) or self.random_contrast_prob > 0:
             image = self._change_colours(image, rng)
         if self.rand_mirror_prob > 0 and rng.random() < self.rand_mirror_prob:
@@ -104,7 +104,7 @@ class DetectionAugmenter:
             image, objects = self._crop(image, objects, rng)
         return self._fit(image, rng), objects
 
-    def _change_colours(self, image, rng):
+    def _change_colours(self, image: np.ndarray, rng: random.Random) -> np.ndarray:
         changes = [int(rng.uniform(-1, 1) * limit) for limit in self.hls]
         contrast = rng.uniform(-1, 1) * self.max_random_contrast
         changes = [change if rng.random() < prob else 0 for change, prob in zip(changes, self.hls_probs, strict=True)]
@@ -115,7 +115,7 @@ class DetectionAugmenter:
             image = np.clip(np.rint(image * np.float32(1 + contrast)), 0, 255).astype(np.uint8)
         return image
 
-    def _pad(self, image, objects, rng):
+    def _pad(self, image: np.ndarray, objects: np.ndarray, rng: random.Random) -> tuple[np.ndarray, np.ndarray]:
         import cv2
         scale = rng.uniform(1, self.max_pad_scale)
         if scale < _LEAST_PAD:
@@ -126,7 +126,7 @@ class DetectionAugmenter:
                                    cv2.BORDER_CONSTANT, value=(self.fill_value,) * 4)
         return image, _project(objects, (-left, -top, scale - left, scale - top))
 
-    def _crop(self, image, objects, rng):
+    def _crop(self, image: np.ndarray, objects: np.ndarray, rng: random.Random) -> tuple[np.ndarray, np.ndarray]:
         rows, columns = image.shape[:2]
         for cropper in rng.sample(self.croppers, len(self.croppers)):
             for _ in range(cropper.trials):
@@ -138,7 +138,7 @@ class DetectionAugmenter:
                     return image[top:top + height, left:left + width], kept
         return image, objects
 
-    def _kept(self, cropper, window, objects):
+    def _kept(self, cropper: "Cropper", window: tuple[float, ...], objects: np.ndarray) -> np.ndarray | None:
         """The objects that remain in the window, or None if it does not show enough."""
         if not len(objects):
             return objects
@@ -153,7 +153,7 @@ class DetectionAugmenter:
             inside = areas_within(boxes, window) / areas(boxes) > self.emit_overlap_thresh
         return _project(objects[inside], window) if inside.any() else None
 
-    def _fit(self, image, rng):
+    def _fit(self, image: np.ndarray, rng: random.Random) -> np.ndarray:
         rows, columns = image.shape[:2]
         height, width = self.data_shape[1:]
         if self.resize_mode != "force":
@@ -170,7 +170,7 @@ class DetectionBatches(ImageBatches):
 
     label_pad_value: float = -1.0
 
-    def _labels_of(self, header):
+    def _labels_of(self, header: Any) -> Any:
         """The raw label of an image."""
         if self.labels is not None:
             require(header.id in self.labels, f"fail to find imagelabel for id {header.id} in path_imglist")
@@ -178,7 +178,7 @@ class DetectionBatches(ImageBatches):
         require(header.flag > 0, f"image {header.id} has a single number as its label: detection needs an array of labels for each image")
         return header.label
 
-    def _fill_one(self, place, payload, i, number, arrays):
+    def _fill_one(self, place: str, payload: bytes, i: int, number: int, arrays: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         import cv2
         data, label, index = arrays
         try:
@@ -200,7 +200,7 @@ class DetectionBatches(ImageBatches):
             raise MXNetError(f"{place}: {getattr(error, 'err', None) or error}") from error
 
 
-def _widest_label(source, label_width):
+def _widest_label(source: Any, label_width: int) -> int:
     widest = 0
     for place, payload in source.records(0):
         header, _ = unpack(memoryview(payload))
@@ -211,17 +211,17 @@ def _widest_label(source, label_width):
     return widest
 
 
-def _per_cropper(name, values, count):
+def _per_cropper(name: str, values: tuple[float, ...], count: int) -> Any:
     require(len(values) in (1, count), f"ImageDetRecordIter: # of parameters/crop_samplers mismatch: {name} has {len(values)} values, "
                                        f"num_crop_sampler is {count}")
     return values * count if len(values) == 1 else values
 
 
-def _make_croppers(given):
+def _make_croppers(given: dict[str, Any]) -> list["Cropper"]:
     count = given["num_crop_sampler"]
     if count <= 0:
         return []
-    ranges = {}
+    ranges: dict[str, list[tuple[float, float]]] = {}
     for what in ("crop_scales", "crop_aspect_ratios", "crop_overlaps", "crop_sample_coverages", "crop_object_coverages"):
         least, most = (_per_cropper(f"{end}_{what}", given[f"{end}_{what}"], count) for end in ("min", "max"))
         for low, high in zip(least, most, strict=True):
@@ -230,7 +230,8 @@ def _make_croppers(given):
     require(all(0 <= low < high <= 1 for low, high in ranges["crop_scales"]),
             f"ImageDetRecordIter: crop scales must be from 0 to 1 and ascend, received {ranges['crop_scales']}")
     trials = _per_cropper("max_crop_trials", given["max_crop_trials"], count)
-    return [Cropper(*(values[i] for values in ranges.values()), trials[i]) for i in range(count)]
+    scales, ratios, overlaps, samples, objects = ranges.values()
+    return [Cropper(*fields) for fields in zip(scales, ratios, overlaps, samples, objects, trials, strict=True)]
 
 
 @native_iterator
@@ -250,7 +251,7 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
                        rand_mirror_prob: float = 0.0, fill_value: int = 127, inter_method: int = 1,
                        resize_mode: Literal["force", "shrink", "fit"] = "force", mean_img: str = "", mean_r: float = 0.0, mean_g: float = 0.0,
                        mean_b: float = 0.0, mean_a: float = 0.0, std_r: float = 0.0, std_g: float = 0.0, std_b: float = 0.0, std_a: float = 0.0,
-                       scale: float = 1.0):
+                       scale: float = 1.0) -> BatchSource:
     """Batches of images with boxes of objects out of RecordIO files, packed with ``im2rec --pack-label``.
 
     The label of an image is ``header width, object width, ..., objects``, an object ``class, left, top, right, bottom, ...`` with

@@ -2,24 +2,25 @@
 import collections
 import concurrent.futures
 import dataclasses
+import inspect
 import itertools
 import logging
 import os
 import random
 import warnings
-from typing import Optional
+from collections.abc import Callable, Iterator
+from typing import Any, Optional
 
 import numpy as np
 import torch
 
 from ..base import MXNetError
-from ..image_header import decode, require_decodable
 from ..ops.image.geometry import shorter_side
 from ..ops.schema import Shape
 from ..recordio import unpack
 from .augment import DefaultAugmenter
 from .image_list import read_image_list
-from .native import BatchSource, Dtype, LoaderContext, native_iterator, require
+from .native import BatchSource, Dtype, LoaderContext, MXDataIter, native_iterator, require
 from .record_source import IndexedRecords, SequentialRecords
 
 __all__ = ["ImageRecordInt8Iter", "ImageRecordIter", "ImageRecordIter_v1", "ImageRecordUInt8Iter", "ImageRecordUInt8Iter_v1"]
@@ -40,11 +41,11 @@ class Decoder:
     times faster.
     """
 
-    def __init__(self, channels, scaled_to=0):
+    def __init__(self, channels: int, scaled_to: int = 0) -> None:
         require(channels in (1, 3, 4), f"Invalid output shape: data_shape must have 1, 3 or 4 channels, received {channels}")
         self.channels, self.scaled_to = channels, scaled_to
 
-    def __call__(self, buffer):
+    def __call__(self, buffer: np.ndarray) -> np.ndarray:
         """The image in a uint8 array of file content.
 
         Raises
@@ -53,19 +54,19 @@ class Decoder:
             If there is none, or it has not the channels.
         """
         import cv2
-        require_decodable(buffer, f"{buffer.size} bytes")
         if self.scaled_to and buffer[:2].tobytes() == b"\xff\xd8" and self.channels != 4:
             image = self._scaled(buffer)
             if image is not None:
                 return image
-        image = decode(buffer, {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[self.channels], f"{buffer.size} bytes")
-        require(image is not None, f"{buffer.size} bytes that are no image")
+        image = cv2.imdecode(buffer, {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[self.channels]) if buffer.size else None
+        if image is None:
+            raise MXNetError(f"{buffer.size} bytes that are no image")
         if self.channels == 4:
             channels = image.shape[2] if image.ndim == 3 else 1
             require(channels == 4, f"Invalid image: Expected 4 channels, got {channels}")
         return image
 
-    def _scaled(self, buffer):
+    def _scaled(self, buffer: np.ndarray) -> np.ndarray | None:
         import simplejpeg
         try:
             height, width = simplejpeg.decode_jpeg_header(buffer, strict=False)[:2]
@@ -97,22 +98,22 @@ class Normalizer:
     max_random_illumination: float
     mean_image: Optional[np.ndarray] = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         # OpenCV has blue first, the output red.
         self._channel_of = (0,) if self.channels == 1 else (2, 1, 0, 3)[:self.channels]
         self._varying = self.dtype == "float32" and bool(self.max_random_contrast or self.max_random_illumination)
-        self._tables = None if self._varying or self.dtype == "uint8" else self._make_tables(1.0, 0.0)
+        self._tables = [] if self._varying or self.dtype == "uint8" else self._make_tables(1.0, 0.0)
 
     @property
-    def is_random(self):
+    def is_random(self) -> bool:
         """Whether an image may come out differently each time."""
         return self.rand_mirror or self._varying
 
-    def _factors(self, contrast, illumination):
+    def _factors(self, contrast: float, illumination: float) -> list[tuple[np.floating, np.floating]]:
         f = np.float32
         return [(f(contrast * self.scale) / f(std), f(illumination * self.scale) / f(std)) for std in self.std[:self.channels]]
 
-    def _make_tables(self, contrast, illumination):
+    def _make_tables(self, contrast: float, illumination: float) -> list[np.ndarray]:
         """For each channel the output for each of the 256 values of a pixel."""
         values = np.arange(256, dtype=np.float32)
         if self.dtype == "int8":
@@ -122,7 +123,7 @@ class Normalizer:
         return [((values - np.float32(mean)) * factor + offset).astype(np.float32)
                 for mean, (factor, offset) in zip(self.mean, self._factors(contrast, illumination), strict=False)]
 
-    def __call__(self, image, out, rng):
+    def __call__(self, image: np.ndarray, out: np.ndarray, rng: random.Random) -> None:
         """Write `image` into `out`, (channels, height, width)."""
         import cv2
         mirrored = (self.rand_mirror and rng.random() < 0.5) or self.mirror
@@ -131,13 +132,13 @@ class Normalizer:
             contrast = 1 + rng.uniform(-self.max_random_contrast, self.max_random_contrast)
             illumination = rng.uniform(-self.max_random_illumination, self.max_random_illumination)
         if self.mean_image is not None and self.dtype != "uint8":
-            self._subtract_mean_image(image, out, contrast, illumination)
+            self._subtract_mean_image(image, self.mean_image, out, contrast, illumination)
             if mirrored:
                 out[:] = out[:, :, ::-1].copy()
             return
         if mirrored:
             image = cv2.flip(image, 1)
-        planes = [image] if image.ndim == 2 else cv2.split(image)
+        planes: Any = [image] if image.ndim == 2 else cv2.split(image)
         if self.dtype == "uint8":
             for channel, source in enumerate(self._channel_of):
                 out[channel] = planes[source]
@@ -149,12 +150,12 @@ class Normalizer:
             else:
                 np.take(tables[channel], planes[source], out=out[channel], mode="clip")
 
-    def _subtract_mean_image(self, image, out, contrast, illumination):
+    def _subtract_mean_image(self, image: np.ndarray, mean: np.ndarray, out: np.ndarray, contrast: float, illumination: float) -> None:
         planes = image[None] if image.ndim == 2 else image.transpose(2, 0, 1)[list(self._channel_of)]
         if self.dtype == "int8":
-            np.clip(planes.astype(np.int16) - np.rint(self.mean_image), -128, 127, out=out, casting="unsafe")
+            np.clip(planes.astype(np.int16) - np.rint(mean), -128, 127, out=out, casting="unsafe")
             return
-        np.subtract(planes, self.mean_image, out=out)
+        np.subtract(planes, mean, out=out)
         for channel, (factor, offset) in enumerate(self._factors(contrast, illumination)):
             out[channel] *= factor
             out[channel] += offset
@@ -164,7 +165,7 @@ class Normalizer:
 class ImageBatches(BatchSource):
     """Batches of decoded images; see `ImageRecordIter` for the parameters."""
 
-    source: object
+    source: IndexedRecords | SequentialRecords
     decode: Decoder
     augmenters: list
     normalize: Normalizer
@@ -178,16 +179,16 @@ class ImageBatches(BatchSource):
     pinned: bool
     prefetch_buffer: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self._random = self.normalize.is_random or any(augmenter.is_random for augmenter in self.augmenters)
 
-    def epoch(self, state):
+    def epoch(self, state: Any) -> Iterator[tuple[Any, ...]]:
         """See `BatchSource.epoch`; the state is the number of the pass over the data and how many of its records are used up."""
         number, used = state or (0, 0)
         records = itertools.islice(self.source.records(number), used, None)
         pool = concurrent.futures.ThreadPoolExecutor(self.threads, thread_name_prefix="mxnet-decode")
         # While the images of a batch are decoded, those of the next one are handed out already, so that no thread idles.
-        waiting = collections.deque()
+        waiting: collections.deque[tuple[Any, ...]] = collections.deque()
         try:
             for batch in self._grouped(records, number):
                 waiting.append(self._submit(pool, *batch))
@@ -198,7 +199,7 @@ class ImageBatches(BatchSource):
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _grouped(self, records, number):
+    def _grouped(self, records: Iterator[Any], number: int) -> Iterator[tuple[Any, ...]]:
         """Yield (records, pass, pad, state after it) of each batch."""
         while True:
             batch = list(itertools.islice(records, self.batch_size))
@@ -213,7 +214,7 @@ class ImageBatches(BatchSource):
                 return
             yield batch, number, pad, (number + 1, 0)
 
-    def _submit(self, pool, records, number, pad, state):
+    def _submit(self, pool: concurrent.futures.ThreadPoolExecutor, records: Any, number: int, pad: int, state: Any) -> tuple[Any, ...]:
         create = torch.zeros if len(records) < self.batch_size else torch.empty
         data = create((self.batch_size, *self.data_shape), dtype=_TORCH[self.normalize.dtype], pin_memory=self.pinned)
         label = create((self.batch_size, self.label_width), dtype=torch.float32, pin_memory=self.pinned)
@@ -225,17 +226,18 @@ class ImageBatches(BatchSource):
         return data, label, pad, index, state, futures
 
     @staticmethod
-    def _finish(data, label, pad, index, state, futures):
+    def _finish(data: torch.Tensor, label: torch.Tensor, pad: int, index: np.ndarray, state: Any,
+                futures: list[concurrent.futures.Future[None]]) -> tuple[Any, ...]:
         for future in futures:
             future.result()
         return data, label[:, 0] if label.shape[1] == 1 else label, pad, index, state
 
-    def _fill(self, records, positions, number, arrays):
+    def _fill(self, records: Any, positions: Any, number: int, arrays: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         for i in positions:
             place, payload = records[i]
             self._fill_one(place, payload, i, number, arrays)
 
-    def _fill_one(self, place, payload, i, number, arrays):
+    def _fill_one(self, place: str, payload: Any, i: int, number: int, arrays: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         import cv2
         data, label, index = arrays
         try:
@@ -243,7 +245,7 @@ class ImageBatches(BatchSource):
             index[i] = header.id
             label[i] = self._labels_of(header)
             # Each image has its own generator: which thread decodes it makes no difference.
-            rng = random.Random(f"{self.seed} {number} {place}") if self._random else None
+            rng: Any = random.Random(f"{self.seed} {number} {place}") if self._random else None
             image = self.decode(np.frombuffer(content, np.uint8))
             for augment in self.augmenters:
                 image = augment(image, rng)
@@ -251,7 +253,7 @@ class ImageBatches(BatchSource):
         except (MXNetError, cv2.error) as error:
             raise MXNetError(f"{place}: {getattr(error, 'err', None) or error}") from error
 
-    def _labels_of(self, header):
+    def _labels_of(self, header: Any) -> Any:
         if self.labels is not None:
             require(header.id in self.labels, f"fail to find imagelabel for id {header.id} in path_imglist")
             return self.labels[header.id]
@@ -261,7 +263,7 @@ class ImageBatches(BatchSource):
                 "labels as path_imglist")
         return header.label
 
-    def mean_image(self):
+    def mean_image(self) -> np.ndarray:
         """The mean of all images, after augmentation, as float32 (channels, height, width)."""
         plain = dataclasses.replace(self, round_batch=False, normalize=Normalizer(
             "float32", self.data_shape[0], (0,) * 4, (1,) * 4, 1.0, False, False, 0.0, 0.0))
@@ -273,7 +275,7 @@ class ImageBatches(BatchSource):
         return (total / count).float().numpy()
 
 
-def load_mean_image(path, data_shape, batches, verbose):
+def load_mean_image(path: str, data_shape: tuple[int, ...], batches: "ImageBatches", verbose: bool) -> np.ndarray:
     """The mean image in a file, which is made if it does not exist."""
     from ..ndarray import array, load, save
     if not os.path.exists(path):
@@ -288,14 +290,14 @@ def load_mean_image(path, data_shape, batches, verbose):
     return mean
 
 
-def usable_threads(asked):
+def usable_threads(asked: int) -> int:
     try:
         return max(1, min(asked, len(os.sched_getaffinity(0))))
     except AttributeError:
         return max(1, min(asked, os.cpu_count() or 1))
 
 
-def _parse_angles(value):
+def _parse_angles(value: str) -> tuple[int, ...]:
     """MXNet takes ``rotate_list`` as text, numbers separated by commas."""
     try:
         return tuple(int(angle) for angle in value.strip("()[] ").split(",") if angle.strip())
@@ -309,15 +311,15 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
                     device_id: int = 0, shuffle_chunk_size: int = 0, shuffle_chunk_seed: int = 0, seed_aug: Optional[int] = None,
                     shuffle: bool = False, seed: int = 0, batch_size: int, round_batch: bool = True, prefetch_buffer: int = 4,
                     ctx: LoaderContext = "gpu", dtype: Dtype = None, resize: int = -1, rand_crop: bool = False, random_resized_crop: bool = False,
-                    max_rotate_angle: int = 0, max_aspect_ratio: float = 0.0, min_aspect_ratio: Optional[float] = None,
-                    max_shear_ratio: float = 0.0, max_crop_size: int = -1, min_crop_size: int = -1, max_random_scale: float = 1.0,
-                    min_random_scale: float = 1.0, max_random_area: float = 1.0, min_random_area: float = 1.0, max_img_size: float = 1e10,
-                    min_img_size: float = 0.0, brightness: float = 0.0, contrast: float = 0.0, saturation: float = 0.0, pca_noise: float = 0.0,
-                    random_h: int = 0, random_s: int = 0, random_l: int = 0, rotate: int = -1, fill_value: int = 255, inter_method: int = 1,
-                    pad: int = 0, mirror: bool = False, rand_mirror: bool = False, mean_img: str = "", mean_r: float = 0.0, mean_g: float = 0.0,
+                    max_rotate_angle: int = 0, max_aspect_ratio: float = 0.0, min_aspect_ratio: Optional[float] = None, max_shear_ratio: float = 0.0,
+                    max_crop_size: int = -1, min_crop_size: int = -1, max_random_scale: float = 1.0, min_random_scale: float = 1.0,
+                    max_random_area: float = 1.0, min_random_area: float = 1.0, max_img_size: float = 1e10, min_img_size: float = 0.0,
+                    brightness: float = 0.0, contrast: float = 0.0, saturation: float = 0.0, pca_noise: float = 0.0, random_h: int = 0,
+                    random_s: int = 0, random_l: int = 0, rotate: int = -1, fill_value: int = 255, inter_method: int = 1, pad: int = 0,
+                    mirror: bool = False, rand_mirror: bool = False, mean_img: str = "", mean_r: float = 0.0, mean_g: float = 0.0,
                     mean_b: float = 0.0, mean_a: float = 0.0, std_r: float = 1.0, std_g: float = 1.0, std_b: float = 1.0, std_a: float = 1.0,
                     scale: float = 1.0, max_random_contrast: float = 0.0, max_random_illumination: float = 0.0, rotate_list: str = "",
-                    scaled_decode: bool = False):
+                    scaled_decode: bool = False) -> BatchSource:
     """Batches of images out of RecordIO files, as im2rec makes them: decoded, augmented and normalized by several threads.
 
     Images go through these steps, each of which is skipped unless asked for: resize the shorter side; rotate, shear, scale;
@@ -435,7 +437,7 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
     require(all(std[:data_shape[0]]), f"ImageRecordIter: std_r, std_g, std_b and std_a must not be 0, received {std}")
     _warn_ignored(dtype, given)
     if path_imgidx:
-        source = IndexedRecords(path_imgrec, path_imgidx, part_index, num_parts, shuffle, seed)
+        source: IndexedRecords | SequentialRecords = IndexedRecords(path_imgrec, path_imgidx, part_index, num_parts, shuffle, seed)
     else:
         source = SequentialRecords(path_imgrec, part_index, num_parts, shuffle, seed, shuffle_chunk_size, shuffle_chunk_seed)
     fields = {field.name for field in dataclasses.fields(DefaultAugmenter)}
@@ -455,7 +457,7 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
     return batches
 
 
-def _warn_ignored(dtype, given):
+def _warn_ignored(dtype: str, given: dict[str, Any]) -> None:
     """Say which normalization the output type leaves out, as MXNet does without saying."""
     unused = {"float32": (), "int8": ("std_r", "std_g", "std_b", "std_a", "scale", "max_random_contrast", "max_random_illumination")}.get(
         dtype, ("mean_img", "mean_r", "mean_g", "mean_b", "mean_a", "std_r", "std_g", "std_b", "std_a", "scale", "max_random_contrast",
@@ -465,13 +467,13 @@ def _warn_ignored(dtype, given):
         warnings.warn(f"ImageRecordIter with dtype={dtype} does not apply {', '.join(named)}", stacklevel=5)
 
 
-def _of_type(name, dtype):
-    def create(*args, **kwargs):
+def _of_type(name: str, dtype: str | None) -> Callable[..., MXDataIter]:
+    def create(*args: Any, **kwargs: Any) -> MXDataIter:
         return ImageRecordIter(*args, **(kwargs if dtype is None else {**kwargs, "dtype": dtype}))
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = "`ImageRecordIter`" + (f" with ``dtype='{dtype}'``" if dtype else "") + ", under an old name."
-    create.__signature__ = ImageRecordIter.__signature__
+    vars(create)["__signature__"] = inspect.signature(ImageRecordIter)
     return create
 
 

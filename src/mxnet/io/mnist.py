@@ -1,6 +1,8 @@
 """The MNIST data set in its own file format."""
 import gzip
 import struct
+from collections.abc import Iterator
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -15,7 +17,7 @@ __all__ = ["MNISTIter"]
 _PIECE = 1 << 20
 
 
-def _read_at_most(stream, length):
+def _read_at_most(stream: IO[bytes], length: int) -> bytes:
     pieces = []
     while length:
         piece = stream.read(min(length, _PIECE))
@@ -26,7 +28,7 @@ def _read_at_most(stream, length):
     return b"".join(pieces)
 
 
-def read_idx(path, ndim):
+def read_idx(path: str, ndim: int) -> np.ndarray:
     """The array in an idx file of unsigned bytes, which may be compressed with gzip.
 
     Parameters
@@ -44,7 +46,7 @@ def read_idx(path, ndim):
         with open_stream(path, "rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
-            stream = gzip.GzipFile(fileobj=raw) if packed else raw
+            stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
             head = stream.read(4 + 4 * ndim)
             require(len(head) == 4 + 4 * ndim and head[:4] == bytes((0, 0, 8, ndim)),
                     f"{path}: invalid mnist format: expected an idx file of unsigned bytes with {ndim} axes, which starts with "
@@ -59,10 +61,10 @@ def read_idx(path, ndim):
 
 
 class _Arrays(BatchSource):
-    def __init__(self, data, label, batch_size):
+    def __init__(self, data: torch.Tensor, label: torch.Tensor, batch_size: int) -> None:
         self.data, self.label, self.batch_size = data, label, batch_size
 
-    def epoch(self, state):
+    def epoch(self, state: Any) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(self.data) - self.batch_size + 1, self.batch_size):
             stop = start + self.batch_size
             index = np.arange(start, stop, dtype=np.uint64)
@@ -70,9 +72,9 @@ class _Arrays(BatchSource):
 
 
 @native_iterator
-def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train-labels-idx1-ubyte", batch_size: int = 128,
-              shuffle: bool = True, flat: bool = False, seed: int = 0, silent: bool = False, num_parts: int = 1, part_index: int = 0,
-              prefetch_buffer: int = 4, ctx: LoaderContext = "gpu", dtype: Dtype = None):
+def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train-labels-idx1-ubyte", batch_size: int = 128, shuffle: bool = True,
+              flat: bool = False, seed: int = 0, silent: bool = False, num_parts: int = 1, part_index: int = 0, prefetch_buffer: int = 4,
+              ctx: LoaderContext = "gpu", dtype: Dtype = None) -> BatchSource:
     """Batches of MNIST images, with values from 0 to 255/256.
 
     A rest of fewer than `batch_size` images is left out. All images are held in memory, so that `prefetch_buffer` and `ctx` make
@@ -115,9 +117,9 @@ def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train
         order = np.random.RandomState(seed % 2**32).permutation(len(images))
         images, labels = images[order], labels[order]
     data = torch.from_numpy(images * np.float32(1 / 256)).reshape(len(images), *((-1,) if flat else (1, *images.shape[1:])))
-    labels = torch.from_numpy(labels.astype(np.float32))
+    numbers = torch.from_numpy(labels.astype(np.float32))
     if not silent:
         logging.info("MNISTIter: load %d images, shuffle=%d, shape=%s", len(images), shuffle, (batch_size, *data.shape[1:]))
     if dtype is not None:
-        data, labels = data.to(dtypes.to_torch(dtype)), labels.to(dtypes.to_torch(dtype))
-    return _Arrays(data, labels, batch_size)
+        data, numbers = data.to(dtypes.to_torch(dtype)), numbers.to(dtypes.to_torch(dtype))
+    return _Arrays(data, numbers, batch_size)

@@ -9,8 +9,10 @@ import inspect
 import logging
 import os
 import warnings
-from typing import Literal, Optional
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, Optional
 
+import numpy as np
 import torch
 
 from ..base import MXNetError
@@ -37,7 +39,7 @@ class BatchSource:
 
     prefetch_buffer = 0
 
-    def epoch(self, state):
+    def epoch(self, state: Any) -> Iterator[tuple[Any, ...]]:
         """Yield (data, label, pad, index, state after it) for each batch of an epoch, data and label tensors or NDArrays.
 
         `state` is None at first, then what came with the last batch that was taken; a source whose epochs do not all start at
@@ -58,51 +60,55 @@ class MXDataIter(DataIter):
         What a Module calls the inputs.
     """
 
-    def __init__(self, handle, data_name="data", label_name="softmax_label", **_):
+    provide_data: list[DataDesc]
+    provide_label: list[DataDesc]
+
+    def __init__(self, handle: BatchSource, data_name: str = "data", label_name: str = "softmax_label", **_: Any) -> None:
         super().__init__()
         self.handle = handle
         self._debug_skip_load = False
         self._at_begin = True
-        self._state = None
-        self._batch = None
+        self._state: Any = None
+        self._batch: Any = None  # the current one
+        self.first_batch: DataBatch | None
         self._start()
         try:
-            self.first_batch = self._take()
+            self.first_batch = first = self._take()
         except StopIteration:
             self.close()
             raise MXNetError("the data hold no batch: there are no examples, or fewer than a batch needs") from None
-        data, label = self.first_batch.data[0], self.first_batch.label[0]
+        data, label = first.data[0], first.label[0]  # type: ignore[index]  # these iterators always have labels
         self.provide_data = [DataDesc(data_name, data.shape, data.dtype)]
         self.provide_label = [DataDesc(label_name, label.shape, label.dtype)]
         self.batch_size = data.shape[0]
 
-    def _start(self):
+    def _start(self) -> None:
         epoch = self.handle.epoch(self._state)
-        self._batches = Background(epoch, self.handle.prefetch_buffer) if self.handle.prefetch_buffer else epoch
+        self._batches: Any = Background(epoch, self.handle.prefetch_buffer) if self.handle.prefetch_buffer else epoch
 
-    def close(self):
+    def close(self) -> None:
         """Stop reading ahead. `reset` starts again."""
         self._batches.close()
 
-    def debug_skip_load(self):
+    def debug_skip_load(self) -> None:
         """Give the current batch for ever instead of loading others: shows how fast a network is without its data."""
         self._debug_skip_load = True
         logging.info("debug_skip_load: from now on every batch is the current one")
 
-    def reset(self):
+    def reset(self) -> None:
         """Start the next epoch."""
         self._at_begin = True
         self.first_batch = None
         self.close()
         self._start()
 
-    def _take(self):
+    def _take(self) -> DataBatch:
         data, label, pad, index, state = next(self._batches)
         self._state = state
         self._batch = DataBatch(data=[_as_ndarray(data)], label=[_as_ndarray(label)], pad=pad, index=index)
         return self._batch
 
-    def next(self):
+    def next(self) -> DataBatch:
         """The next batch."""
         if self._debug_skip_load and not self._at_begin:
             return self._batch
@@ -112,7 +118,7 @@ class MXDataIter(DataIter):
             return batch
         return self._take()
 
-    def iter_next(self):
+    def iter_next(self) -> bool:
         """Move to the next batch; whether there is one."""
         try:
             self.next()
@@ -120,28 +126,28 @@ class MXDataIter(DataIter):
             return False
         return True
 
-    def getdata(self):
+    def getdata(self) -> Any:
         """The data of the current batch, an NDArray."""
         return self._batch.data[0]
 
-    def getlabel(self):
+    def getlabel(self) -> Any:
         """The labels of the current batch, an NDArray."""
         return self._batch.label[0]
 
-    def getindex(self):
+    def getindex(self) -> np.ndarray | None:
         """The numbers of the examples of the current batch, an array of uint64, or None."""
         return self._batch.index
 
-    def getpad(self):
+    def getpad(self) -> int | None:
         """How many examples of the current batch only fill it up."""
         return self._batch.pad
 
 
-def _as_ndarray(values):
+def _as_ndarray(values: Any) -> Any:
     return NDArray._new(values, cpu(0)) if isinstance(values, torch.Tensor) else values
 
 
-def native_iterator(function):
+def native_iterator(function: Callable[..., BatchSource]) -> Callable[..., MXDataIter]:
     """Make an iterator out of a function that returns a BatchSource.
 
     The result takes keyword arguments, also as strings such as ``"(3, 224, 224)"``, and returns an MXDataIter. An argument that
@@ -153,20 +159,21 @@ def native_iterator(function):
                   for p in parameters}
 
     @functools.wraps(function)
-    def create(*args, **kwargs):
+    def create(*args: Any, **kwargs: Any) -> Any:
         if args:
             raise TypeError(f"{name} can only accept keyword arguments, received {len(args)} positional; write for instance batch_size=32")
         names = {key: kwargs.pop(key) for key in ("data_name", "label_name") if key in kwargs}
         return MXDataIter(function(**_parse(name, attributes, kwargs)), **names)
 
-    create.__signature__ = inspect.Signature(
+    signature = inspect.Signature(
         [*parameters, *(inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default)
                         for key, default in (("data_name", "data"), ("label_name", "softmax_label"))),
          inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)], return_annotation=MXDataIter)
+    vars(create)["__signature__"] = signature
     return create
 
 
-def _parse(name, attributes, given):
+def _parse(name: str, attributes: dict[str, Attribute], given: dict[str, Any]) -> dict[str, Any]:
     values = {}
     for key, value in given.items():
         attribute = attributes.get(key)
@@ -185,13 +192,13 @@ def _parse(name, attributes, given):
     return values
 
 
-def require(condition, message):
+def require(condition: object, message: str) -> None:
     """Raise an MXNetError with `message` unless the condition holds."""
     if not condition:
         raise MXNetError(message)
 
 
-def files_of(uri):
+def files_of(uri: str) -> list[tuple[str, int]]:
     """The files that a path names: itself, those of a folder, or several separated by semicolons; (path, size) pairs.
 
     Raises
@@ -218,14 +225,14 @@ def files_of(uri):
     return found
 
 
-def _remote_files(path):
+def _remote_files(path: str) -> list[tuple[str, int]]:
     from ..recordio import open_stream
     with open_stream(path, "rb") as stream:
         size = stream.seek(0, os.SEEK_END)
     return [(path, size)]
 
 
-def part_of(total, part_index, num_parts, alignment=1):
+def part_of(total: int, part_index: int, num_parts: int, alignment: int = 1) -> tuple[int, int]:
     """The range of a part when `total` is cut into `num_parts`, each but the last a multiple of `alignment` long."""
     require(num_parts > 0 and 0 <= part_index < num_parts,
             f"part_index must be from 0 to num_parts - 1, received part_index={part_index} and num_parts={num_parts}")

@@ -1,4 +1,6 @@
 """Batches out of arrays in memory."""
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -12,12 +14,12 @@ __all__ = ["NDArrayIter"]
 _HANDLINGS = ("pad", "discard", "roll_over")
 
 
-def _is_h5py(x):
+def _is_h5py(x: Any) -> bool:
     # Asking the type's module spares the import of h5py.
     return type(x).__module__.partition(".")[0] == "h5py"
 
 
-def _named_arrays(source, allow_empty, default_name):
+def _named_arrays(source: Any, allow_empty: bool, default_name: str) -> list[tuple[str, Any]]:
     """(name, array) pairs out of an array, a list or a dict of them, sorted by name."""
     if source is None:
         source = []
@@ -40,11 +42,6 @@ def _named_arrays(source, allow_empty, default_name):
                 raise TypeError(f"Invalid type '{type(x)}' for {name}, should be NDArray, numpy.ndarray or h5py.Dataset: {error}") from None
         pairs.append((name, x))
     return pairs
-
-
-def _has_instance(data, dtype):
-    """Whether any array of the (name, array) pairs is of the type `dtype`."""
-    return any(isinstance(x, dtype) for _, x in data)
 
 
 class NDArrayIter(DataIter):
@@ -86,8 +83,8 @@ class NDArrayIter(DataIter):
     [4. 0.] [40.  0.] 1
     """
 
-    def __init__(self, data, label=None, batch_size=1, shuffle=False, last_batch_handle="pad", data_name="data",
-                 label_name="softmax_label", layout="NCHW"):
+    def __init__(self, data: Any, label: Any = None, batch_size: int = 1, shuffle: bool = False, last_batch_handle: str = "pad",
+                 data_name: str = "data", label_name: str = "softmax_label", layout: str = "NCHW") -> None:
         super().__init__(batch_size)
         if last_batch_handle not in _HANDLINGS:
             raise MXNetError(f"NDArrayIter: last_batch_handle must be one of {_HANDLINGS}, received {last_batch_handle!r}")
@@ -101,7 +98,7 @@ class NDArrayIter(DataIter):
         self.shuffle = shuffle
         self.data_list = [x for _, x in self.data + self.label]
         self.num_source = len(self.data_list)
-        if last_batch_handle != "discard" and _has_instance(self.data + self.label, CSRNDArray):
+        if last_batch_handle != "discard" and any(isinstance(x, CSRNDArray) for x in self.data_list):
             raise NotImplementedError(f"NDArrayIter: csr arrays need last_batch_handle='discard', received {last_batch_handle!r}")
         self.num_data = self._count_examples()
         self.idx = np.arange(self.num_data)
@@ -110,7 +107,7 @@ class NDArrayIter(DataIter):
         self.cursor = -batch_size
         self.reset()
 
-    def _count_examples(self):
+    def _count_examples(self) -> int:
         """The number of examples of the first array, which no other may lack."""
         for name, x in self.data + self.label:
             if self._axis < 0 or self._axis >= len(x.shape):
@@ -122,33 +119,33 @@ class NDArrayIter(DataIter):
                 raise MXNetError(f"NDArrayIter: {name} has {x.shape[self._axis]} examples and {self.data[0][0]} has {count}")
         return count
 
-    def _describe(self, pairs):
+    def _describe(self, pairs: list[tuple[str, Any]]) -> list[DataDesc]:
         axis = self._axis
         return [DataDesc(name, (*x.shape[:axis], self.batch_size, *x.shape[axis + 1:]), x.dtype, layout=self.layout) for name, x in pairs]
 
     @property
-    def provide_data(self):
+    def provide_data(self) -> list[DataDesc]:
         """Name, shape and type of the data arrays of a batch."""
         return self._describe(self.data)
 
     @property
-    def provide_label(self):
+    def provide_label(self) -> list[DataDesc]:
         """Name, shape and type of the label arrays of a batch."""
         return self._describe(self.label)
 
-    def _reorder(self):
+    def _reorder(self) -> None:
         if self.shuffle:
             np.random.shuffle(self.idx)
             # Shuffling the shuffled gives the order that MXNet has for the same seed, epoch by epoch.
             self._order = self._order[self.idx]
 
-    def hard_reset(self):
+    def hard_reset(self) -> None:
         """Go to the beginning and forget what would roll over."""
         self._rest = self.idx[:0]
         self._reorder()
         self.cursor = -self.batch_size
 
-    def reset(self):
+    def reset(self) -> None:
         """Go to the beginning of the next epoch."""
         positions = self._positions() if 0 <= self.cursor < self.num_data or -self.batch_size < self.cursor < 0 else self.idx[:0]
         incomplete = self.last_batch_handle == "roll_over" and 0 < len(positions) < self.batch_size
@@ -156,18 +153,18 @@ class NDArrayIter(DataIter):
         self._reorder()
         self.cursor = -self.batch_size - len(self._rest)
 
-    def iter_next(self):
+    def iter_next(self) -> bool:
         """Move to the next batch; whether there is any example left."""
         self.cursor += self.batch_size
         return self.cursor < self.num_data
 
-    def next(self):
+    def next(self) -> DataBatch:
         """The next batch."""
         if not self.iter_next() or len(self._positions()) < self.batch_size:
             raise StopIteration
         return DataBatch(data=self.getdata(), label=self.getlabel(), pad=self.getpad(), index=None)
 
-    def _positions(self):
+    def _positions(self) -> np.ndarray:
         """Which examples are in the current batch."""
         start, stop = self.cursor, self.cursor + self.batch_size
         if start >= self.num_data:
@@ -178,12 +175,12 @@ class NDArrayIter(DataIter):
             return np.concatenate([self._order[start:], np.resize(self._order, stop - self.num_data)])
         return self._order[start:stop]
 
-    def _pick(self, pairs):
+    def _pick(self, pairs: list[tuple[str, Any]]) -> list[NDArray]:
         positions = self._positions()
         in_order = not self.shuffle and self.cursor >= 0 and self.cursor + len(positions) <= self.num_data
         return [self._pick_from(x, positions, in_order) for _, x in pairs]
 
-    def _pick_from(self, x, positions, in_order):
+    def _pick_from(self, x: Any, positions: np.ndarray, in_order: bool) -> NDArray:
         if _is_h5py(x):
             # h5py wants each index once and in increasing order.
             unique, inverse = np.unique(positions, return_inverse=True)
@@ -200,15 +197,15 @@ class NDArrayIter(DataIter):
             values = values.index_select(self._axis, torch.from_numpy(positions).to(values.device))
         return type(x)._new(values, x._ctx)
 
-    def getdata(self):
+    def getdata(self) -> Any:
         """The data arrays of the current batch."""
         return self._pick(self.data)
 
-    def getlabel(self):
+    def getlabel(self) -> Any:
         """The label arrays of the current batch."""
         return self._pick(self.label)
 
-    def getpad(self):
+    def getpad(self) -> int | None:
         """How many examples fill the last batch up, or were rolled over into the first."""
         if self.last_batch_handle == "pad":
             return max(0, self.cursor + self.batch_size - self.num_data)

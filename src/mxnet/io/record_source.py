@@ -1,6 +1,7 @@
 """Reading the records of RecordIO files in the order of an epoch: parts for several workers, and shuffling."""
 import math
 import random
+from collections.abc import Iterator
 
 from ..base import MXNetError
 from ..recordio import MAGIC, RecordReader, read_index
@@ -11,7 +12,7 @@ _CHUNK = 64 << 20
 _SCAN = 1 << 16
 
 
-def _next_head(reader, offset):
+def _next_head(reader: RecordReader, offset: int) -> int:
     """The offset of the first record that starts at or after `offset`, a multiple of 4; the end of the file if there is none."""
     while True:
         block = reader.read_at(offset, _SCAN + 4)
@@ -45,7 +46,7 @@ class SequentialRecords:
         Of the order of the chunks.
     """
 
-    def __init__(self, uri, part_index, num_parts, shuffle, seed, chunk_size, chunk_seed):
+    def __init__(self, uri: str, part_index: int, num_parts: int, shuffle: bool, seed: int, chunk_size: int, chunk_seed: int) -> None:
         self.files = files_of(uri)
         self.part_index, self.num_parts = part_index, num_parts
         self.shuffle, self.seed, self.chunk_seed = shuffle, seed, chunk_seed
@@ -58,7 +59,7 @@ class SequentialRecords:
             self.pieces = max(1, math.ceil(self.total * 1.1 / (num_parts * (chunk_size << 20))))
             self.buffer = chunk_size << 20
 
-    def records(self, number):
+    def records(self, number: int) -> Iterator[tuple[str, bytes]]:
         """Yield (place, payload) of each record in pass `number`; the place names file and offset."""
         pieces = list(range(self.part_index * self.pieces, (self.part_index + 1) * self.pieces))
         if self.shuffle:
@@ -67,7 +68,7 @@ class SequentialRecords:
             records = self._piece(piece)
             yield from self._shuffled(records, number) if self.shuffle else records
 
-    def _shuffled(self, records, number):
+    def _shuffled(self, records: Iterator[tuple[str, bytes]], number: int) -> Iterator[tuple[str, bytes]]:
         rng = random.Random(f"{self.seed} {number}")
         waiting, size = [], 0
         for record in records:
@@ -80,7 +81,7 @@ class SequentialRecords:
         rng.shuffle(waiting)
         yield from waiting
 
-    def _piece(self, piece):
+    def _piece(self, piece: int) -> Iterator[tuple[str, bytes]]:
         begin, end = part_of(self.total, piece, self.num_parts * self.pieces, alignment=4)
         start = 0
         for path, size in self.files:
@@ -115,7 +116,7 @@ class IndexedRecords:
     seed : int
     """
 
-    def __init__(self, path, index_path, part_index, num_parts, shuffle, seed):
+    def __init__(self, path: str, index_path: str, part_index: int, num_parts: int, shuffle: bool, seed: int) -> None:
         files = files_of(path)
         require(len(files) == 1, f"an index belongs to one RecordIO file, {path!r} names {len(files)}")
         self.path, size = files[0]
@@ -127,7 +128,7 @@ class IndexedRecords:
                              "the file is truncated, or the index belongs to another")
         self.shuffle, self.seed = shuffle, seed
 
-    def records(self, number):
+    def records(self, number: int) -> Iterator[tuple[str, bytes]]:
         """Yield (place, payload) of each record in pass `number`; the place names file and offset."""
         offsets = self.offsets
         if self.shuffle:
@@ -138,7 +139,8 @@ class IndexedRecords:
             for offset in offsets:
                 reader.offset = offset
                 payload = reader.next()
-                require(payload is not None, f"{self.path} ends at offset {offset}, where its index places a record")
+                if payload is None:
+                    raise MXNetError(f"{self.path} ends at offset {offset}, where its index places a record")
                 yield f"{self.path}, the record at offset {offset}", payload
         finally:
             reader.close()

@@ -1,13 +1,15 @@
 """Iterators over text files: comma-separated values, and the sparse LibSVM format."""
 import contextlib
 import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
 
 from ..base import MXNetError
 from ..context import cpu
-from ..ndarray.sparse import csr_matrix
+from ..ndarray.sparse import CSRNDArray, csr_matrix
 from ..ops import dtypes
 from ..ops.schema import Shape
 from ..recordio import open_stream
@@ -19,7 +21,7 @@ __all__ = ["CSVIter", "LibSVMIter"]
 _LINES = 4096
 
 
-def numbered_lines(uri, part_index=0, num_parts=1):
+def numbered_lines(uri: str, part_index: int = 0, num_parts: int = 1) -> Iterator[tuple[str, str, bytes]]:
     """(file, line number or offset, text) of the lines of a part that are not empty.
 
     The parts are cut by size: a line belongs to the part in which the line before it ends, as dmlc-core cuts text.
@@ -50,15 +52,16 @@ def numbered_lines(uri, part_index=0, num_parts=1):
 class _Rows(BatchSource):
     """Batches out of single examples, going on at the beginning of the data to fill the last one."""
 
-    def __init__(self, examples, collate, batch_size, round_batch, prefetch_buffer):
+    def __init__(self, examples: Callable[[], Iterator[Any]], collate: Callable[[list[Any]], tuple[Any, Any]], batch_size: int, round_batch: bool,
+                 prefetch_buffer: int) -> None:
         self.examples, self.collate = examples, collate
         self.batch_size, self.round_batch = batch_size, round_batch
         self.prefetch_buffer = prefetch_buffer
 
-    def epoch(self, state):
+    def epoch(self, state: Any) -> Iterator[tuple[Any, ...]]:
         # What the last batch of an epoch took from the beginning is left out of the next one.
         examples = itertools.islice(enumerate(self.examples()), state or 0, None)
-        previous = []
+        previous: list[Any] = []
         while True:
             batch = list(itertools.islice(examples, self.batch_size))
             if not batch:
@@ -79,12 +82,12 @@ class _Rows(BatchSource):
             previous = batch
 
 
-def _csv_rows(uri, width, dtype, what):
+def _csv_rows(uri: str, width: int, dtype: Any, what: str) -> Iterator[np.ndarray]:
     """The rows of CSV files, as arrays of `width` numbers."""
     lines = numbered_lines(uri)
     while block := list(itertools.islice(lines, _LINES)):
         try:
-            rows = np.loadtxt([line for _, _, line in block], delimiter=",", dtype=dtype, ndmin=2, comments=None, encoding="utf-8")
+            rows: Any = np.loadtxt([line for _, _, line in block], delimiter=",", dtype=dtype, ndmin=2, comments=None, encoding="utf-8")
         except (ValueError, OverflowError):
             rows = [_csv_row(*line, dtype, width, what) for line in block]
         if len(rows) != len(block) or rows[0].shape != (width,):
@@ -92,7 +95,7 @@ def _csv_rows(uri, width, dtype, what):
         yield from rows
 
 
-def _csv_row(path, place, line, dtype, width, what):
+def _csv_row(path: str, place: str, line: bytes, dtype: Any, width: int, what: str) -> np.ndarray:
     """One row by itself, to say which is wrong."""
     fields = line.decode("utf-8", "replace").strip().split(",")
     require(len(fields) == width, f"{path}, {place}: {what} asks for {width} numbers, the row has {len(fields)}")
@@ -104,8 +107,8 @@ def _csv_row(path, place, line, dtype, width, what):
 
 
 @native_iterator
-def CSVIter(*, data_csv: str, data_shape: Shape, label_csv: str = "NULL", label_shape: Shape = (1,), batch_size: int,
-            round_batch: bool = True, prefetch_buffer: int = 4, ctx: LoaderContext = "gpu", dtype: Dtype = None):
+def CSVIter(*, data_csv: str, data_shape: Shape, label_csv: str = "NULL", label_shape: Shape = (1,), batch_size: int, round_batch: bool = True,
+            prefetch_buffer: int = 4, ctx: LoaderContext = "gpu", dtype: Dtype = None) -> BatchSource:
     """Batches out of CSV files, one example a row.
 
     Parameters
@@ -160,7 +163,7 @@ def CSVIter(*, data_csv: str, data_shape: Shape, label_csv: str = "NULL", label_
     return _Rows(examples, collate, batch_size, round_batch, max(1, prefetch_buffer))
 
 
-def _libsvm_row(path, place, line, width):
+def _libsvm_row(path: str, place: str, line: bytes, width: int) -> tuple[float, np.ndarray, np.ndarray]:
     """(label, columns, values) of a line ``label column:value column:value ...``."""
     fields = line.split(b"#", 1)[0].split()
     try:
@@ -178,7 +181,7 @@ def _libsvm_row(path, place, line, width):
     return label, columns, values
 
 
-def _csr(rows, width):
+def _csr(rows: Any, width: int) -> CSRNDArray:
     """A CSR array out of (columns, values) pairs."""
     indptr = np.concatenate([[0], np.cumsum([len(columns) for columns, _ in rows])]).astype(np.int64)
     return csr_matrix((np.concatenate([values for _, values in rows]), np.concatenate([columns for columns, _ in rows]), indptr),
@@ -188,7 +191,7 @@ def _csr(rows, width):
 @native_iterator
 def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL", label_shape: Shape = (1,), num_parts: int = 1,
                part_index: int = 0, batch_size: int, round_batch: bool = True, prefetch_buffer: int = 4, ctx: LoaderContext = "gpu",
-               dtype: Dtype = None):
+               dtype: Dtype = None) -> BatchSource:
     """Batches of sparse examples (``csr``) out of LibSVM files, in which columns count from 0 and ascend.
 
     Parameters
@@ -229,12 +232,13 @@ def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL
     else:
         require(label_shape == (1,), f"LibSVMIter: label_shape is expected to be (1,) when label_libsvm is NULL, received {label_shape}")
 
-    def rows(uri, width):
+    def rows(uri: str, width: int) -> Any:
         return (_libsvm_row(*line, width) for line in numbered_lines(uri, part_index, num_parts))
 
     def examples():
         with contextlib.closing(rows(data_libsvm, data_shape[0])) as data:
-            labels = rows(label_libsvm, label_shape[0]) if sparse_labels else None
+            labels = rows(label_libsvm, label_shape[0]) if sparse_labels else iter(())
+            label: Any
             for label, *entries in data:
                 if sparse_labels:
                     label = next(labels, None)

@@ -1,4 +1,9 @@
 """Iterators around other iterators."""
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
 from ..base import MXNetError
 from .background import Background
 from .base import DataBatch, DataDesc, DataIter
@@ -9,27 +14,27 @@ __all__ = ["PrefetchingIter", "ResizeIter"]
 class _CurrentBatch(DataIter):
     """An iterator whose current batch is at hand."""
 
-    current_batch = None
+    current_batch: Any = None
 
-    def next(self):
+    def next(self) -> DataBatch:
         """The next batch."""
         if not self.iter_next():
             raise StopIteration
         return self.current_batch
 
-    def getpad(self):
+    def getpad(self) -> int | None:
         """How many examples of the current batch only fill it up."""
         return self.current_batch.pad
 
-    def getindex(self):
+    def getindex(self) -> np.ndarray | None:
         """The numbers of the examples of the current batch."""
         return self.current_batch.index
 
-    def getlabel(self):
+    def getlabel(self) -> Any:
         """The labels of the current batch."""
         return self.current_batch.label
 
-    def getdata(self):
+    def getdata(self) -> Any:
         """The data of the current batch."""
         return self.current_batch.data
 
@@ -54,20 +59,23 @@ class ResizeIter(_CurrentBatch):
     2
     """
 
-    def __init__(self, data_iter, size, reset_internal=True):
+    provide_data: list[DataDesc]
+    provide_label: list[DataDesc]
+
+    def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True) -> None:
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal, self.cur = data_iter, size, reset_internal, 0
         self.provide_data, self.provide_label = data_iter.provide_data, data_iter.provide_label
         if hasattr(data_iter, "default_bucket_key"):
             self.default_bucket_key = data_iter.default_bucket_key
 
-    def reset(self):
+    def reset(self) -> None:
         """Start the next epoch."""
         if self.reset_internal:
             self.data_iter.reset()
         self.cur = 0
 
-    def iter_next(self):
+    def iter_next(self) -> bool:
         """Move to the next batch; whether there is one."""
         if self.cur >= self.size:
             return False
@@ -82,14 +90,14 @@ class ResizeIter(_CurrentBatch):
         return True
 
 
-def _next_batch(data_iter):
+def _next_batch(data_iter: DataIter) -> DataBatch | None:
     try:
         return data_iter.next()
     except StopIteration:
         return None
 
 
-def _batches(data_iter):
+def _batches(data_iter: DataIter) -> Iterator[DataBatch]:
     while (batch := _next_batch(data_iter)) is not None:
         yield batch
 
@@ -119,7 +127,8 @@ class PrefetchingIter(_CurrentBatch):
     [DataDesc[data_1,(25, 10),<class 'numpy.float32'>,NCHW], DataDesc[data_2,(25, 10),<class 'numpy.float32'>,NCHW]]
     """
 
-    def __init__(self, iters, rename_data=None, rename_label=None):
+    def __init__(self, iters: DataIter | list[DataIter], rename_data: list[dict[str, Any]] | None = None,
+                 rename_label: list[dict[str, Any]] | None = None) -> None:
         super().__init__()
         self.iters = list(iters) if isinstance(iters, (list, tuple)) else [iters]
         self.n_iter = len(self.iters)
@@ -129,10 +138,10 @@ class PrefetchingIter(_CurrentBatch):
         self.batch_size = self.provide_data[0][1][0]
         self._start()
 
-    def _start(self):
+    def _start(self) -> None:
         self._fetching = [Background(_batches(inner), ahead=1) for inner in self.iters]
 
-    def _describe(self, kind, renames):
+    def _describe(self, kind: str, renames: list[dict[str, str]] | None) -> list[DataDesc]:
         joined = []
         for i, inner in enumerate(self.iters):
             for desc in getattr(inner, kind):
@@ -143,16 +152,16 @@ class PrefetchingIter(_CurrentBatch):
         return joined
 
     @property
-    def provide_data(self):
+    def provide_data(self) -> list[DataDesc]:
         """Name, shape and type of the data arrays of a batch."""
         return self._describe("provide_data", self.rename_data)
 
     @property
-    def provide_label(self):
+    def provide_label(self) -> list[DataDesc]:
         """Name, shape and type of the label arrays of a batch."""
         return self._describe("provide_label", self.rename_label)
 
-    def reset(self):
+    def reset(self) -> None:
         """Reset the iterators and start to fetch again."""
         for fetching in self._fetching:
             fetching.close()
@@ -160,9 +169,9 @@ class PrefetchingIter(_CurrentBatch):
             inner.reset()
         self._start()
 
-    def iter_next(self):
+    def iter_next(self) -> bool:
         """Move to the next batch; whether there is one."""
-        batches = [next(fetching, None) for fetching in self._fetching]
+        batches: list[Any] = [next(fetching, None) for fetching in self._fetching]
         ended = [batch is None for batch in batches]
         if all(ended):
             return False

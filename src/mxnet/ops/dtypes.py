@@ -36,6 +36,7 @@ def to_torch(dtype):
         return _CACHE[dtype]
     except (KeyError, TypeError):
         pass
+    found: torch.dtype | None
     if isinstance(dtype, torch.dtype):
         found = dtype
     elif isinstance(dtype, str) and dtype in NAME_TO_TORCH:

@@ -468,11 +468,11 @@ def index_array(data, *, axes: Axes = None):
     >>> mx.nd.contrib.index_array(mx.nd.zeros((2, 2)), axes=(1,)).asnumpy().tolist()
     [[[0], [1]], [[0], [1]]]
     """
-    axes = range(data.dim()) if axes is None else (axes,) if isinstance(axes, int) else axes
-    if not axes:
+    chosen = range(data.dim()) if axes is None else (axes,) if isinstance(axes, int) else axes
+    if not chosen:
         return torch.empty((*data.shape, 0), dtype=torch.int64, device=data.device)
     grids = []
-    for a in axes:
+    for a in chosen:
         a = normalize_axis("index_array", a, data.dim(), "axes")
         view = (1,) * a + (-1,) + (1,) * (data.dim() - a - 1)
         grids.append(torch.arange(data.shape[a], device=data.device).reshape(view).expand(data.shape))
@@ -507,13 +507,15 @@ def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional
     >>> counts.asnumpy(), edges.asnumpy()
     (array([3, 1]), array([1., 3., 5.], dtype=float32))
     """
-    if (bin_cnt is None) != (range is None) or (bins is None) == (bin_cnt is None):
+    if bins is not None and (bin_cnt is not None or range is not None):
         raise MXNetError("histogram: either `bins`, or `bin_cnt` and `range`, expected, received others")
     values = data.reshape(-1)
     if bins is not None:
         values = values[(values >= bins[0]) & (values <= bins[-1])]
         # Ranks by the inner edges only: below the second edge is bin 0, from the last but one on is the last bin.
         return torch.bincount(torch.bucketize(values, bins[1:-1].contiguous(), right=True), minlength=bins.shape[0] - 1), bins.clone()
+    if bin_cnt is None or range is None:
+        raise MXNetError("histogram: either `bins`, or `bin_cnt` and `range`, expected, received others")
     if bin_cnt < 1:
         raise MXNetError(f"histogram: `bin_cnt` must be at least 1, received {bin_cnt}")
     low, high = range if range[0] != range[1] else (range[0] - 0.5, range[1] + 0.5)

@@ -14,6 +14,8 @@ _plain_functions = torch._C.DisableTorchFunctionSubclass
 class RecordedIntegers(torch.Tensor):
     """An integer tensor that takes part in a recorded computation through its `shadow`."""
 
+    shadow: torch.Tensor
+
     @staticmethod
     def wrap(values, shadow):
         """The tensor `values`, recorded as the float64 tensor `shadow`."""

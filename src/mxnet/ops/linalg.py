@@ -49,7 +49,7 @@ def _dot_shape(lhs, rhs, transpose_a, transpose_b):
 def _(in_shapes, out_shapes, *, transpose_a, transpose_b, forward_stype):
     out = out_shapes[0]
     if in_shapes[0] is not None and in_shapes[1] is not None:
-        out = unify(out, _dot_shape(*in_shapes, transpose_a, transpose_b))
+        out = unify(out, _dot_shape(in_shapes[0], in_shapes[1], transpose_a, transpose_b))
     return in_shapes, [out]
 
 

@@ -18,16 +18,13 @@ from typing import Any, Optional
 import torch
 
 from ..base import MXNetError
-from .schema import MAX_COUNT, Attribute, Device, Training
+from .schema import Attribute, Device, Training
 from .traits import Attributes, Traits, reaches_generator
 
 OPERATORS: dict[str, "Operator"] = {}  # every name and alias -> Operator
 
 # Families that are imported when one of their names is asked for, by how these begin: not every program needs them.
 ON_DEMAND = {"_np": "numpy"}
-
-
-MAX_OUTPUTS = 4 * MAX_COUNT  # the sampling of graphs returns up to four arrays for each that it gets
 
 
 class UnknownOperatorError(MXNetError):
@@ -55,7 +52,7 @@ class Operator(Traits):
         Inputs that a call writes to. A Symbol lists them as auxiliary states, unless `updates` is set.
     """
 
-    quantized = None  # the operator on quantized arrays that stands for this one, see `quantization.form`
+    quantized: "Operator | None" = None  # the operator on quantized arrays that stands for this one, see `quantization.form`
     raw: Callable
     fn: Callable
     inputs: tuple[str, ...]
@@ -71,7 +68,7 @@ class Operator(Traits):
         self.num_outputs, self.output_names, self.inputs_rule = num_outputs, output_names, inputs_rule
         self.mutates, self.loss, self.no_gradient = tuple(mutates), loss, no_gradient
         self.same_shape = same_shape
-        self.shape_inference = _same_shape if same_shape else None
+        self.shape_inference: Callable | None = _same_shape if same_shape else None
         self.dtype_inference = self.sized = self.gradient_storage = None
         self.initial, self.shares_memory = initial or {}, shares_memory
         self.key_var_num_args = key_var_num_args
@@ -199,19 +196,8 @@ class Operator(Traits):
         return self.loss
 
     def outputs(self, parsed: Attributes) -> int:
-        """How many outputs a use with these attributes has.
-
-        Raises
-        ------
-        MXNetError
-            If these are more than `MAX_OUTPUTS`.
-        """
-        if not callable(self.num_outputs):
-            return self.num_outputs
-        count = self.num_outputs(self.with_defaults(parsed))
-        if count > MAX_OUTPUTS:
-            raise MXNetError(f"{self.name}: {count} outputs asked for, at most {MAX_OUTPUTS} are possible")
-        return count
+        """How many outputs a use with these attributes has."""
+        return self.num_outputs(self.with_defaults(parsed)) if callable(self.num_outputs) else self.num_outputs
 
     def list_output_names(self, parsed: Attributes) -> tuple[str, ...]:
         """The suffixes of the outputs' names: ``output``, or ``output0``, ``output1``, ..., or what the operator calls them."""

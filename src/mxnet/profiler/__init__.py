@@ -16,6 +16,8 @@ import contextlib
 import os
 import threading
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 from ..base import MXNetError
 from .objects import Counter, Domain, Event, Frame, Marker, Task
@@ -26,17 +28,17 @@ _FLAGS = {"profile_symbolic": "symbolic", "profile_imperative": "imperative", "p
 _VALUES = {"filename": ("filename", str), "gpu_memory_profile_filename_prefix": ("gpu_memory_prefix", str),
            "continuous_dump": ("continuous_dump", bool), "dump_period": ("dump_period", float), "aggregate_stats": ("aggregate_stats", bool)}
 _PROCESSES = ("worker", "server")
-_dumper = None
+_dumper: threading.Event | None = None
 profiler_kvstore_handle = None
 
 
-def set_kvstore_handle(handle):
+def set_kvstore_handle(handle: Any) -> None:
     """Name the kvstore whose servers ``profile_process='server'`` means."""
     global profiler_kvstore_handle
     profiler_kvstore_handle = handle
 
 
-def set_config(**kwargs):
+def set_config(**kwargs: Any) -> None:
     """Say what to profile.
 
     Parameters
@@ -82,25 +84,25 @@ def set_config(**kwargs):
     recorder.update()
 
 
-def _truth(value):
+def _truth(value: object) -> bool:
     return value.lower() in ("1", "true") if isinstance(value, str) else bool(value)
 
 
-def _worker(process):
+def _worker(process: str) -> None:
     if process not in _PROCESSES:
         raise MXNetError(f"profile_process must be one of {_PROCESSES}, received {process!r}")
     if process == "server":
         raise MXNetError("profile_process='server' needs a distributed kvstore with servers, and this process has none")
 
 
-def profiler_set_config(mode="symbolic", filename="profile.json"):
+def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
     """The old form of `set_config`: `mode` is ``'symbolic'``, ``'imperative'``, ``'api'``, ``'memory'`` or ``'all'``."""
     warnings.warn("profiler_set_config() is the old form; call profiler.set_config()", DeprecationWarning, stacklevel=2)
     # Only sums are new since then; the table costs little and a program of that time expects no setting for it.
     set_config(**{f"profile_{mode}": True, "filename": filename, "aggregate_stats": True})
 
 
-def set_state(state="stop", profile_process="worker"):
+def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     """``'run'`` starts profiling, ``'stop'`` ends it."""
     global _dumper
     _worker(profile_process)
@@ -116,18 +118,18 @@ def set_state(state="stop", profile_process="worker"):
         _dumper = None
 
 
-def _dump_periodically(stop):
+def _dump_periodically(stop: threading.Event) -> None:
     while not stop.wait(recorder.settings.dump_period):
         recorder.write_trace()
 
 
-def profiler_set_state(state="stop"):
+def profiler_set_state(state: str = "stop") -> None:
     """The old name of `set_state`."""
     warnings.warn("profiler_set_state() is the old name; call profiler.set_state()", DeprecationWarning, stacklevel=2)
     set_state(state)
 
 
-def dump(finished=True, profile_process="worker"):
+def dump(finished: bool = True, profile_process: str = "worker") -> None:
     """Write the trace to the configured file.
 
     Parameters
@@ -147,13 +149,13 @@ def dump(finished=True, profile_process="worker"):
                 f.write(f"gpu/{i},{torch.cuda.memory_allocated(i)},{torch.cuda.memory_reserved(i)},{torch.cuda.max_memory_allocated(i)}\n")
 
 
-def dump_profile():
+def dump_profile() -> None:
     """The old name of `dump`."""
     warnings.warn("dump_profile() is the old name; call profiler.dump()", DeprecationWarning, stacklevel=2)
     dump(True)
 
 
-def dumps(reset=False, format="table", sort_by="total", ascending=False):
+def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:
     """The sums of what was profiled, as text.
 
     Parameters
@@ -177,14 +179,14 @@ def dumps(reset=False, format="table", sort_by="total", ascending=False):
     return format_table(tables) if format == "table" else format_json(tables)
 
 
-def pause(profile_process="worker"):
+def pause(profile_process: str = "worker") -> None:
     """Leave out what follows, until `resume`."""
     _worker(profile_process)
     recorder.paused = True
     recorder.update()
 
 
-def resume(profile_process="worker"):
+def resume(profile_process: str = "worker") -> None:
     """Go on after `pause`."""
     _worker(profile_process)
     recorder.paused = False
@@ -192,7 +194,7 @@ def resume(profile_process="worker"):
 
 
 @contextlib.contextmanager
-def scope(name):
+def scope(name: str) -> Iterator[Event]:
     """A ``with`` block that stands in the profile as an event of that name."""
     event = Event(name)
     event.start()
@@ -202,7 +204,7 @@ def scope(name):
         event.stop()
 
 
-def autostart():
+def autostart() -> None:
     """What ``MXNET_PROFILER_AUTOSTART=1`` asks for: profile the whole program into ``profile.json``."""
     set_config(profile_all=True, aggregate_stats=True)
     set_state("run")

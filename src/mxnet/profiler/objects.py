@@ -1,11 +1,15 @@
 """What programs put into a profile themselves: domains, tasks, frames, events, counters and markers."""
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from ..base import MXNetError
 
+if TYPE_CHECKING:
+    from .recorder import Recorder
 
-def _recorder():
+
+def _recorder() -> "Recorder":
     from . import recorder
     return recorder
 
@@ -21,25 +25,25 @@ class Domain:
     >>> task.start(); task.stop()
     """
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
-    def new_task(self, name):
+    def new_task(self, name: str) -> "Task":
         """A `Task` in this domain."""
         return Task(self, name)
 
-    def new_frame(self, name):
+    def new_frame(self, name: str) -> "Frame":
         """A `Frame` in this domain."""
         return Frame(self, name)
 
-    def new_counter(self, name, value=None):
+    def new_counter(self, name: str, value: float | None = None) -> "Counter":
         """A `Counter` in this domain."""
         return Counter(self, name, value)
 
-    def new_marker(self, name):
+    def new_marker(self, name: str) -> "Marker":
         """A `Marker` in this domain."""
         return Marker(self, name)
 
@@ -47,18 +51,18 @@ class Domain:
 class _Span:
     """An interval between `start` and `stop`."""
 
-    def __init__(self, domain, name):
+    def __init__(self, domain: "Domain | str", name: str) -> None:
         self.name, self.domain = name, domain
-        self._start = None
+        self._start: int | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
-    def start(self):
+    def start(self) -> None:
         """Begin."""
         self._start = time.perf_counter_ns()
 
-    def stop(self):
+    def stop(self) -> None:
         """End; a span that was not started is left out of the profile."""
         recorder = _recorder()
         if self._start is not None and recorder.active:
@@ -77,7 +81,7 @@ class Frame(_Span):
 class Event(_Span):
     """An interval of one thread's time, without a domain."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         super().__init__("event", name)
 
 
@@ -92,16 +96,17 @@ class Counter:
     >>> counter.decrement(1)
     """
 
-    def __init__(self, domain, name, value=None):
+    def __init__(self, domain: Domain | str, name: str, value: float | None = None) -> None:
         self.name, self.domain = name, domain
-        self._value, self._lock = 0, threading.Lock()
+        self._value: float = 0
+        self._lock = threading.Lock()
         if value is not None:
             self.set_value(value)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
-    def _change(self, delta=0, value=None):
+    def _change(self, delta: float = 0, value: float | None = None) -> "Counter":
         with self._lock:
             self._value = self._value + delta if value is None else value
             now = self._value
@@ -110,22 +115,22 @@ class Counter:
             recorder.add("C", self.name, str(self.domain), time.perf_counter_ns(), now)
         return self
 
-    def set_value(self, value):
+    def set_value(self, value: float) -> None:
         """Set the number."""
         self._change(value=value)
 
-    def increment(self, delta=1):
+    def increment(self, delta: float = 1) -> None:
         """Add to the number."""
         self._change(delta)
 
-    def decrement(self, delta=1):
+    def decrement(self, delta: float = 1) -> None:
         """Subtract from the number."""
         self._change(-delta)
 
-    def __iadd__(self, delta):
+    def __iadd__(self, delta: float) -> "Counter":
         return self._change(delta)
 
-    def __isub__(self, delta):
+    def __isub__(self, delta: float) -> "Counter":
         return self._change(-delta)
 
 
@@ -134,10 +139,10 @@ class Marker:
 
     _SCOPES = {"global": "g", "process": "p", "thread": "t", "task": "t", "marker": "t"}
 
-    def __init__(self, domain, name):
+    def __init__(self, domain: Domain | str, name: str) -> None:
         self.name, self.domain = name, domain
 
-    def mark(self, scope="process"):
+    def mark(self, scope: str = "process") -> None:
         """Record the moment, for ``'global'``, ``'process'``, ``'thread'``, ``'task'`` or ``'marker'``."""
         if scope not in self._SCOPES:
             raise MXNetError(f"Marker.mark: scope must be one of {', '.join(self._SCOPES)}, received {scope!r}")

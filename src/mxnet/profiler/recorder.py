@@ -4,6 +4,7 @@ import json
 import os
 import threading
 import time
+from typing import Any
 
 import torch
 
@@ -15,6 +16,8 @@ from ..operator import custom_function
 # One row of the trace: (phase, name, category, start ns, duration ns or value, thread)
 Event = collections.namedtuple("Event", "phase name category start value thread")
 _SORT_KEYS = {"total": "Total", "avg": "Avg", "min": "Min", "max": "Max", "count": "Count"}
+# Kind of number ("Time" or "Memory") -> category -> name -> column -> number.
+Tables = dict[str, dict[str, dict[str, dict[str, Any]]]]
 MEMORY = "Device Storage"
 CUSTOM = "Custom Operator"
 
@@ -33,27 +36,27 @@ class Settings:
 class Recorder:
     """Collects events while it is running and not paused."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.settings = Settings()
         self.running = self.paused = False
         self._lock = threading.Lock()
-        self._events = []
-        self._sums = collections.OrderedDict()  # (category, name) -> [count, total, least, most]
+        self._events: list[Event] = []
+        self._sums: dict[tuple[str, str], list[Any]] = {}  # (category, name) -> [count, total, least, most]
         self._origin = time.time_ns() - time.perf_counter_ns()
 
     @property
-    def active(self):
+    def active(self) -> bool:
         """True while events are taken."""
         return self.running and not self.paused
 
-    def update(self):
+    def update(self) -> None:
         """Hook into the operator calls, or out of them: a call pays nothing while nothing is recorded."""
         on, wanted = self.active, self.settings
         dispatch.observer = self.operator if on and wanted.imperative else None
         dispatch.graph_observer = self.operator if on and wanted.symbolic else None
         dispatch.call_observer = self.call if on and wanted.api else None
 
-    def add(self, phase, name, category, start, value, aggregate=True):
+    def add(self, phase: str, name: str, category: str, start: int, value: Any, aggregate: bool = True) -> None:
         """Record one event; times in ns of `time.perf_counter_ns`."""
         event = Event(phase, name, category, start, value, threading.get_ident())
         with self._lock:
@@ -67,7 +70,7 @@ class Recorder:
                     row[1] = row[1] + value if phase == "X" else value
                     row[2], row[3] = min(row[2], value), max(row[3], value)
 
-    def operator(self, name, start, end, inputs, result):
+    def operator(self, name: str, start: int, end: int, inputs: Any, result: Any) -> None:
         """The observer of operator calls (see ``ndarray.dispatch.observer``)."""
         first = result[0] if isinstance(result, (tuple, list)) and result else result
         if isinstance(first, torch.Tensor):
@@ -84,11 +87,11 @@ class Recorder:
         if self.settings.memory:
             self._sample_memory(first)
 
-    def call(self, name, start, end):
+    def call(self, name: str, start: int, end: int) -> None:
         """The observer of calls that span several operators."""
         self.add("X", name, "API", start, end - start)
 
-    def _time_backward(self, grad_fn, name):
+    def _time_backward(self, grad_fn: Any, name: str) -> None:
         started = []
 
         def before(_):
@@ -102,7 +105,7 @@ class Recorder:
         grad_fn.register_prehook(before)
         grad_fn.register_hook(after)
 
-    def _sample_memory(self, tensor):
+    def _sample_memory(self, tensor: Any) -> None:
         now = time.perf_counter_ns()
         if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
             device = tensor.device.index or 0
@@ -114,7 +117,7 @@ class Recorder:
 
     # -- output ------------------------------------------------------------------------------------------------------------
 
-    def write_trace(self):
+    def write_trace(self) -> None:
         """Write all events as a Chrome trace: whole or not at all."""
         with self._lock:
             events = list(self._events)
@@ -134,13 +137,13 @@ class Recorder:
         text = '{\n"traceEvents": [\n' + ",\n".join(map(json.dumps, rows)) + '\n],\n"displayTimeUnit": "ms"\n}\n'
         files.write_bytes(self.settings.filename, text.encode())
 
-    def statistics(self, sort_by, ascending):
+    def statistics(self, sort_by: str, ascending: bool) -> Tables:
         """Sums by category and name: times in ms, memory in kB."""
         if sort_by not in _SORT_KEYS:
             raise MXNetError(f"dumps: sort_by must be one of {', '.join(_SORT_KEYS)}, received {sort_by!r}")
         with self._lock:
             rows = {k: list(v) for k, v in self._sums.items()}
-        tables = {"Time": collections.OrderedDict(), "Memory": collections.OrderedDict()}
+        tables: Tables = {"Time": {}, "Memory": {}}
         for (category, name), (count, total, least, most) in rows.items():
             memory = category == MEMORY
             counter = not memory and category != "operator" and (category, name) in self._counters()
@@ -153,19 +156,20 @@ class Recorder:
         key = _SORT_KEYS[sort_by]
         for kind in tables.values():
             for category in kind:
-                kind[category] = dict(sorted(kind[category].items(), key=lambda item: item[1].get(key, item[1]["Max"]), reverse=not ascending))
+                kind[category] = dict(sorted(kind[category].items(), key=lambda item: item[1][key if key in item[1] else "Max"],
+                                             reverse=not ascending))
         return tables
 
-    def _counters(self):
+    def _counters(self) -> set[tuple[str, str]]:
         return {(e.category, e.name) for e in self._events if e.phase == "C"}
 
-    def reset_statistics(self):
+    def reset_statistics(self) -> None:
         """Forget the sums; the trace stays."""
         with self._lock:
             self._sums.clear()
 
 
-def _resident_kilobytes():
+def _resident_kilobytes() -> float | None:
     try:
         with open("/proc/self/statm") as f:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1000
@@ -173,7 +177,7 @@ def _resident_kilobytes():
         return None
 
 
-def format_table(tables):
+def format_table(tables: Tables) -> str:
     """The statistics as text, in MXNet's columns."""
     lines = ["", "Profile Statistics:", "\tNote the difference in units for different entries."]
     for kind, heads in (("Memory", ("Total Count", "Min Use  (kB)", "Max Use  (kB)", "Avg Use  (kB)")),
@@ -189,6 +193,6 @@ def format_table(tables):
     return "\n".join(lines) + "\n"
 
 
-def format_json(tables):
+def format_json(tables: Tables) -> str:
     """The statistics as JSON text, in MXNet's form."""
     return json.dumps({**tables, "Unit": {"Time": "ms", "Memory": "kB"}}, indent=4)

@@ -79,7 +79,7 @@ class OpenVINO:
         built, refused = build(program)
         if not refused:
             program.note("openvino: the whole graph")
-            return Compiled(*built, program, config)
+            return Compiled(built[0], built[1], program, config)
         from .. import division
         for node, reason in refused.items():
             program.note(f"native: {node.name} ({reason})")
@@ -88,7 +88,7 @@ class OpenVINO:
             built, missed = build(piece)
             if missed:
                 raise MXNetError(f"openvino: {'; '.join(missed.values())}")
-            compiled = Compiled(*built, piece, config)
+            compiled = Compiled(built[0], built[1], piece, config)
             division.replace(program, name, piece, compiled)
             program.note(f"openvino: {name}, {sum(n.op == 'call_function' for n in piece.graph.nodes)} operators")
         program.module.recompile()

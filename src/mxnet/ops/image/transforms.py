@@ -78,8 +78,8 @@ def normalize(data, *, mean: Floats = (0.0, 0.0, 0.0, 0.0), std: Floats = (1.0, 
             raise MXNetError(f"image.normalize: invalid {name}: it must have 1 or {channels} elements for shape {tuple(data.shape)}, "
                              f"received {value}")
     pixels = data if data.is_floating_point() else data.float()
-    mean, std = (torch.tensor(v, dtype=pixels.dtype, device=data.device).reshape(-1, 1, 1) for v in (mean, std))
-    out = (pixels - mean) / std
+    shift, scale = (torch.tensor(v, dtype=pixels.dtype, device=data.device).reshape(-1, 1, 1) for v in (mean, std))
+    out = (pixels - shift) / scale
     return out if out.dtype is data.dtype else convert(convert(out, torch.int64), data.dtype)
 
 

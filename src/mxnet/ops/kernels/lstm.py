@@ -1,5 +1,6 @@
 """LSTM layers in single precision on a CPU, with their gradients: large products for the whole sequence, and `lstm.cpp` from step to step."""
 import ctypes
+from typing import Any
 
 import torch
 
@@ -20,7 +21,7 @@ def suits(data, states, cells):
 
 def run(data, states, cells, num_layers, directions):
     """The output (T, N, directions * size) of the layers over `data` (T, N, C), and the last states."""
-    last = [], []
+    last: tuple[list[torch.Tensor], list[torch.Tensor]] = [], []
     for layer in range(num_layers):
         outputs = []
         for direction in range(directions):
@@ -36,16 +37,16 @@ def run(data, states, cells, num_layers, directions):
 def _run_layer(*arguments):
     if torch.is_grad_enabled() and any(t.requires_grad for t in arguments[:-1]):
         return _Layer.apply(*arguments)
-    return _forward(*arguments, keep=False)[0]
+    return _forward(*arguments)[0]
 
 
 def _kernel(entry):
     return function("lstm", entry, {"forward": "pppppppi", "backward": "pppppppppppi"}[entry])
 
 
-def _forward(data, w_input, w_state, b_input, b_state, hidden, cell, reverse, keep):
+def _forward(data, w_input, w_state, b_input, b_state, hidden, cell, reverse, keep=False):
     """Output, last hidden and cell state; and what the backward pass needs: the gates, all hidden states with the first one, all cell states."""
-    length, batch, size = *data.shape[:2], hidden.shape[1]
+    (length, batch), size = data.shape[:2], hidden.shape[1]
     rows, bias = data.reshape(length * batch, -1), b_input + b_state
     gates = dense.forward(rows, w_input, bias)
     w_state, cell = w_state.contiguous(), cell.contiguous()
@@ -95,7 +96,7 @@ def _differentiable(inputs, reverse, heads, wanted):
     """The gradients as what can be differentiated again: those of the same layer made of torch's operators."""
     data, w_input, w_state, b_input, b_state, hidden, cell = inputs
     with torch.enable_grad():
-        out = [None] * len(data)
+        out: list[Any] = [None] * len(data)
         for t in (reversed(range(len(data))) if reverse else range(len(data))):
             gates = torch._C._nn.linear(data[t], w_input, b_input) + torch._C._nn.linear(hidden, w_state, b_state)
             enters, forgets, candidate, leaves = gates.chunk(4, 1)

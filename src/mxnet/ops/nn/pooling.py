@@ -1,5 +1,6 @@
 """Pooling over one to three spatial axes, with MXNet's ways of rounding."""
 import math
+from collections.abc import Callable
 from typing import Literal, Optional
 
 import torch
@@ -14,7 +15,7 @@ from ._common import assign, channels_last, shape_to_channels_first, shape_to_ch
 
 _functional = torch.nn.functional
 _MAX = {1: torch.max_pool1d, 2: torch.max_pool2d, 3: torch.max_pool3d}
-_AVERAGE = {1: torch.avg_pool1d, 2: torch._C._nn.avg_pool2d, 3: torch._C._nn.avg_pool3d}
+_AVERAGE: dict[int, Callable] = {1: torch.avg_pool1d, 2: torch._C._nn.avg_pool2d, 3: torch._C._nn.avg_pool3d}
 _Layout = Optional[Literal["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"]]
 
 

@@ -1,6 +1,6 @@
 """Recurrent layers over whole sequences, with MXNet's packed parameters."""
 import warnings
-from typing import Literal, Optional
+from typing import Any, Literal, Optional
 
 import torch
 
@@ -13,7 +13,7 @@ from ..schema import Fraction, Training
 from ._common import assign, same_type
 from .rnn_layout import layout_of
 
-_FUSED = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.rnn_tanh, "lstm": torch._VF.lstm, "gru": torch._VF.gru}
+_FUSED: dict[str, Any] = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.rnn_tanh, "lstm": torch._VF.lstm, "gru": torch._VF.gru}
 
 
 def _input_names(attributes):
@@ -66,7 +66,7 @@ def _clipped_lstm_cell(data, hidden, carry, cell, clip, order):
     """One direction of one LSTM layer, step by step, with its cell state clipped after each step."""
     low, high, stop_nan = clip
     from_input = torch._C._nn.linear(data, cell[0], cell[2])
-    outputs = [None] * data.shape[0]
+    outputs: list[Any] = [None] * data.shape[0]
     for t in order:
         gates = from_input[t] + torch._C._nn.linear(hidden, cell[1], cell[3])
         in_gate, forget, candidate, out_gate = gates.chunk(4, 1)
@@ -127,18 +127,18 @@ def _run_clipped_lengths(data, states, cells, num_layers, directions, clip, leng
     lengths = lengths.to(data.device, torch.int64).clamp(0, data.shape[0])
     valid = (torch.arange(data.shape[0], device=data.device).unsqueeze(1) < lengths).unsqueeze(2)
     last = (lengths - 1).clamp(min=0).view(1, -1, 1)
-    hiddens, carries = [], []
+    hiddens: list[torch.Tensor] = []
+    carries: list[torch.Tensor] = []
     for layer in range(num_layers):
         outputs = []
         for d in range(directions):
             i = layer * directions + d
-            hidden, carry, steps, kept = states[0][i], states[1][i], [], []
+            hidden, carry, rows = states[0][i], states[1][i], []
             inputs = _reverse_sequences(data, lengths) if d else data
             for t in range(data.shape[0]):
                 _, hidden, carry = _clipped_lstm_cell(inputs[t:t + 1], hidden, carry, cells[i], clip, (0,))
-                steps.append(hidden)
-                kept.append(carry)
-            steps, kept = torch.stack(steps), torch.stack(kept)
+                rows.append((hidden, carry))
+            steps, kept = map(torch.stack, zip(*rows))
             empty = (lengths == 0).unsqueeze(1)
             for values, before, found in ((steps, states[0][i], hiddens), (kept, states[1][i], carries)):
                 found.append(torch.where(empty, before, values.gather(0, last.expand(1, *values.shape[1:])).squeeze(0)))

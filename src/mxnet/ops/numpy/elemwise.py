@@ -19,7 +19,7 @@ def _unary(name, of=None, aliases=()):
         return legacy(x)
 
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = legacy.__doc__.replace("mx.nd.", "mx.np.")
+    fn.__doc__ = (legacy.__doc__ or "").replace("mx.nd.", "mx.np.")
     return op(f"_npi_{name}", aliases=aliases, same_shape=True)(fn)
 
 

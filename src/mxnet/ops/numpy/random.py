@@ -107,7 +107,8 @@ def _two_parameters(name, first, second, compute, doc, batch=False, check=None):
                      dtype: _Real = "float32", device: Device = None):
             return fn(_parameters((input1, input2), {"low": low, "high": high}, device), size, dtype, device)
     else:
-        def operator(input1=None, input2=None, *, loc: Optional[float] = 0.0, scale: Optional[float] = 1.0, size: Optional[Shape] = None,
+        def operator(  # type: ignore[misc]  # a signature is what the schema is read from, and this is another
+                     input1=None, input2=None, *, loc: Optional[float] = 0.0, scale: Optional[float] = 1.0, size: Optional[Shape] = None,
                      dtype: _Real = "float32", device: Device = None):
             return fn(_parameters((input1, input2), {"loc": loc, "scale": scale}, device), size, dtype, device)
     operator.__name__ = operator.__qualname__ = name
@@ -311,7 +312,7 @@ def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[
         count *= s
     if not replace and count > population:
         raise MXNetError(f"choice: cannot take {count} different ones out of {population} when replace=False")
-    if device.type == "meta":
+    if device is not None and device.type == "meta":
         return torch.empty(sizes, dtype=torch.int64, device=device)
     source = generator(device)
     if weights is not None:

@@ -24,7 +24,7 @@ def _register(name, fn, doc, **traits):
     fn.__name__ = fn.__qualname__ = f"{name}_scalar"
     fn.__doc__ = doc
     operator = op(f"_npi_{name}_scalar", same_shape=True, **traits)(fn)
-    operator.dtype_rule(get("_plus_scalar").dtype_inference)
+    operator.dtype_inference = get("_plus_scalar").dtype_inference
     return operator
 
 

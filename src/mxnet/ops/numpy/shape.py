@@ -223,7 +223,7 @@ def rot90(data, *, k: int = 1, axes: Optional[Shape] = (0, 1)):
     array([[2., 4.],
            [1., 3.]])
     """
-    return torch.rot90(data, k, axes).contiguous()
+    return torch.rot90(data, k, (0, 1) if axes is None else axes).contiguous()
 
 
 @op("_npi_broadcast_to")

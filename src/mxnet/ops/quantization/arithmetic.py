@@ -58,8 +58,11 @@ def store(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 def calibrated(low: Optional[float], high: Optional[float], like: torch.Tensor) -> Optional[tuple[torch.Tensor, torch.Tensor]]:
     """A calibrated range as two arrays, on the device of `like`; None where it was not given."""
-    if low is None or high is None:
-        return None
+    return None if low is None or high is None else as_arrays(low, high, like)
+
+
+def as_arrays(low: float, high: float, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A range as two arrays, on the device of `like`."""
     return like.new_tensor([low], dtype=torch.float32), like.new_tensor([high], dtype=torch.float32)
 
 

@@ -33,10 +33,10 @@ def _divergence(hist: np.ndarray, first: int, last: int, bins: int) -> float:
     filled = np.bincount(level, inner != 0, bins)
     mean = np.bincount(level, inner, bins) / np.maximum(filled, 1)
     q = np.where((p != 0) & (filled[level] > 0), mean[level], 0).astype(np.float32)
-    p, q = _smoothed(p), _smoothed(q)
-    if p is None or q is None:
+    smooth_p, smooth_q = _smoothed(p), _smoothed(q)
+    if smooth_p is None or smooth_q is None:
         return np.inf
-    p, q = p / p.sum(), q / q.sum()
+    p, q = smooth_p / smooth_p.sum(), smooth_q / smooth_q.sum()
     return float((p * np.log(p / q)).sum())
 
 

@@ -5,7 +5,7 @@ from typing import Literal, Optional
 import torch
 
 from ..registry import Operator, op
-from .arithmetic import EIGHT_BITS, INT8, UINT8, Quantized, calibrated, check_types, levels, limit_of, store
+from .arithmetic import EIGHT_BITS, INT8, UINT8, Quantized, as_arrays, calibrated, check_types, levels, limit_of, store
 
 OutType = Literal["auto", "int8", "uint8"]
 Three = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -81,7 +81,7 @@ def quantize_v2(data: torch.Tensor, *, out_type: OutType = "int8", min_calib_ran
     if data.dtype in EIGHT_BITS:
         top = levels(data.dtype)
         given = calibrated(min_calib_range, max_calib_range, data)
-        return data.clone(), *(given or calibrated(0 if data.dtype == torch.uint8 else -top, top, data))
+        return data.clone(), *(given or as_arrays(0 if data.dtype == torch.uint8 else -top, top, data))
     low, high = _range(data, min_calib_range, max_calib_range)
     limit = limit_of(low, high)
     if _chosen(out_type, min_calib_range, max_calib_range) == torch.uint8:
@@ -108,9 +108,9 @@ def quantize_asym(data: torch.Tensor, *, min_calib_range: Optional[float] = None
     """
     check_types("_contrib_quantize_asym", (torch.float32, *EIGHT_BITS), data=data)
     if data.dtype == torch.uint8:
-        return data.clone(), *calibrated(1, 0, data)
+        return data.clone(), *as_arrays(1, 0, data)
     if data.dtype == torch.int8:
-        return (data.to(torch.int16) + 128).to(torch.uint8), *calibrated(1, 128, data)
+        return (data.to(torch.int16) + 128).to(torch.uint8), *as_arrays(1, 128, data)
     low, high = _range(data, min_calib_range, max_calib_range)
     scale = 255 / (high - low)
     shift = 255 - high * scale

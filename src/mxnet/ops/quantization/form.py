@@ -85,7 +85,7 @@ class _Form:
 
     def _inputs(self) -> list[inspect.Parameter]:
         if self.of.variadic:
-            return [inspect.Parameter(*self.allowed, inspect.Parameter.VAR_POSITIONAL)]
+            return [inspect.Parameter(next(iter(self.allowed)), inspect.Parameter.VAR_POSITIONAL)]
         ranged = [n for n, types in self.allowed.items() if types]
         names = [*self.allowed, *(end.format(n) for n in ranged for end in self.ends)]
         first = next((i for i, n in enumerate(names) if n in self.optional), len(names))
@@ -126,10 +126,10 @@ class _Form:
         fixed = None if self.of.variadic or self.optional else self.arrays({}).items()
 
         @functools.wraps(function)
-        def form(*tensors, **attributes):
+        def form(*given, **attributes):
             attributes = {**defaults, **attributes}
             arrays = self.arrays(attributes).items() if fixed is None else fixed
-            tensors = [t for t in tensors if t is not None]  # what is not in use may hold its place
+            tensors = [t for t in given if t is not None]  # what is not in use may hold its place
             inputs, count, at = [], len(tensors), len(arrays)
             for (name, types), tensor in zip(arrays, tensors):
                 if types is not None:

@@ -231,8 +231,8 @@ def random_randint(*, low: int, high: int, shape: Optional[Shape] = None, dtype:
     [5, 6, 7]
     """
     _require("_random_randint", low < high, "`low` must be below `high`", low=low, high=high)
-    dtype = dtypes.NAME_TO_TORCH[dtype or "int32"]
-    return torch.randint(low, high, (1,) if shape is None else shape, generator=generator(device), dtype=dtype, device=device)
+    kind = dtypes.NAME_TO_TORCH[dtype or "int32"]
+    return torch.randint(low, high, (1,) if shape is None else shape, generator=generator(device), dtype=kind, device=device)
 
 
 random_randint.shape_rule(stated_shape_rule)
@@ -534,7 +534,7 @@ def sample_unique_zipfian(*, range_max: int, shape: Optional[Shape] = None, devi
     rows, k = shape
     if k > range_max:
         raise MXNetError(f"_sample_unique_zipfian: {k} different classes cannot be drawn out of {range_max}")
-    if device.type == "meta":
+    if device is not None and device.type == "meta":
         return torch.empty(shape, dtype=torch.int64, device=device), torch.empty((rows,), dtype=torch.int64, device=device)
     drawn = [_unique_classes(range_max, k, device) for _ in range(rows)]
     classes = torch.tensor([c for c, _ in drawn], dtype=torch.int64, device=device).reshape(shape)
@@ -542,7 +542,8 @@ def sample_unique_zipfian(*, range_max: int, shape: Optional[Shape] = None, devi
 
 
 def _unique_classes(range_max, k, device):
-    seen, tries = {}, 0
+    seen: dict[int, None] = {}
+    tries = 0
     while len(seen) < k:
         u = torch.empty(2 * k, dtype=torch.float64, device=device).uniform_(generator=generator(device))
         for c in (torch.exp(u * math.log(range_max + 1)).long() - 1).clamp_(0, range_max - 1).tolist():

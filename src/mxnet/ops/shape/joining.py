@@ -38,7 +38,7 @@ def concat(*data, dim: int = 1):
 
 
 def _concat_rule(in_shapes, out_shapes, *, dim):
-    common, axis, total = None, None, 0
+    common, axis = None, 0
     for shape in (*in_shapes, out_shapes[0]):
         if shape is not None and len(shape) > 0:
             axis = normalize_axis("Concat", dim, len(shape), "dim")

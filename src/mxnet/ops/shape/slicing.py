@@ -1,4 +1,5 @@
 """Operators that take or replace a block: slice, slice_axis, slice_like, _slice_assign, SliceChannel, _split_v2, Crop."""
+from collections.abc import Callable
 from typing import Optional
 
 import torch
@@ -9,6 +10,11 @@ from ..axes import normalize_axis, require_ndim
 from ..registry import op
 from ..schema import Shape
 from ..shapes import unify
+
+# Torch says of these that they return nothing.
+_unbind_copy: Callable = torch.unbind_copy
+_split_copy: Callable = torch.split_copy
+_split_with_sizes_copy: Callable = torch.split_with_sizes_copy
 
 
 def _ranges(operator, begin, end, step, ndim):
@@ -52,7 +58,7 @@ def slice_(data, *, begin: Shape, end: Shape, step: Optional[Shape] = ()):
 
 
 @slice_.shape_rule
-def _(in_shapes, out_shapes, *, begin, end, step):
+def _slice_rule(in_shapes, out_shapes, *, begin, end, step):
     data, out = in_shapes[0], out_shapes[0]
     if data is not None:
         sizes = list(data)
@@ -79,7 +85,7 @@ def _(in_shapes, out_shapes, *, begin, end, step):
     lhs = unify(in_shapes[0], out_shapes[0])
     rhs = in_shapes[1]
     if lhs is not None:
-        rhs = unify(rhs, slice_.shape_inference([lhs], [None], begin=begin, end=end, step=step)[1][0])
+        rhs = unify(rhs, _slice_rule([lhs], [None], begin=begin, end=end, step=step)[1][0])
     return [lhs, rhs], [lhs]
 
 
@@ -204,7 +210,7 @@ def slice_channel(data, *, num_outputs: int, axis: int = 1, squeeze_axis: bool =
     [[1.0, 3.0], [2.0, 4.0]]
     """
     axis, piece = _piece(data.shape, num_outputs, axis, squeeze_axis)
-    return _one_or_all(torch.unbind_copy(data, axis) if squeeze_axis else torch.split_copy(data, piece, axis))
+    return _one_or_all(_unbind_copy(data, axis) if squeeze_axis else _split_copy(data, piece, axis))
 
 
 def _piece(shape, num_outputs, axis, squeeze_axis):
@@ -253,7 +259,7 @@ def split_v2(data, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False,
     """
     axis = normalize_axis("_split_v2", axis, data.dim())
     sizes = _piece_sizes(data.shape[axis], indices, sections, squeeze_axis)
-    pieces = torch.unbind_copy(data, axis) if squeeze_axis else torch.split_with_sizes_copy(data, sizes, axis)
+    pieces = _unbind_copy(data, axis) if squeeze_axis else _split_with_sizes_copy(data, sizes, axis)
     return _one_or_all(pieces)
 
 

@@ -79,9 +79,9 @@ def _propose(operator, cls_prob, bbox_pred, im_info, before, after, threshold, m
         for p, d, info in zip(probabilities, deltas, infos)])
     number = np.broadcast_to(np.arange(len(found), dtype=np.float32)[:, None, None], (*found.shape[:2], 1))
     rois = np.concatenate([number, found[..., :4]], -1).reshape(-1, 5)
-    rois, scores = (torch.from_numpy(np.ascontiguousarray(a)).to(cls_prob.device, cls_prob.dtype)
-                    for a in (rois, found[..., 4].reshape(-1, 1)))
-    return (rois, scores) if output_score else rois
+    regions, scores = (torch.from_numpy(np.ascontiguousarray(a)).to(cls_prob.device, cls_prob.dtype)
+                       for a in (rois, found[..., 4].reshape(-1, 1)))
+    return (regions, scores) if output_score else regions
 
 
 def _num_outputs(attributes):

@@ -103,7 +103,8 @@ def _pool_largest(data, images, rows, columns):
     shape = data.shape[1], rows[0].shape[1], columns[0].shape[1]
     out = []
     # One region after another: their sizes differ, and all at once would need R copies of a feature map.
-    for image, (y, y_inside), (x, x_inside) in zip(images.cpu().tolist(), _positions(*rows, data.shape[2]), _positions(*columns, data.shape[3])):
+    ys, xs = _positions(rows[0], rows[1], data.shape[2]), _positions(columns[0], columns[1], data.shape[3])
+    for image, (y, y_inside), (x, x_inside) in zip(images.cpu().tolist(), ys, xs):
         if not 0 <= image < data.shape[0]:
             out.append(data.new_zeros(shape))
             continue

@@ -305,8 +305,8 @@ def adaptive_avg_pooling(data, *, output_size: Shape = ()):
              [11.5]]]], dtype=float32)
     """
     require_ndim("AdaptiveAvgPooling2D", data, 4)
-    size = output_size if len(output_size) == 2 else output_size[:1] * 2 or (1, 1)
-    return F.adaptive_avg_pool2d(data, size)
+    height, width = output_size if len(output_size) == 2 else output_size[:1] * 2 or (1, 1)
+    return F.adaptive_avg_pool2d(data, (height, width))
 
 
 def _per_axis(operator, name, value, ndim, default):

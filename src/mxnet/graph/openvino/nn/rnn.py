@@ -29,7 +29,7 @@ def rnn(call, data, parameters, state, cell=None):
         of_layer = slice(layer * directions, (layer + 1) * directions)
         owned = [[parts[i] for i in positions] for positions in layout.cells[of_layer]]
         w, r = (np.stack([_ordered(of_cell[k], gates, size) for of_cell in owned]) for k in (0, 1))
-        b = np.stack([_bias(call, *of_cell[2:], gates, size) for of_cell in owned])
+        b = np.stack([_bias(call, of_cell[2], of_cell[3], gates, size) for of_cell in owned])
         initial = [call.transpose(ops.strided_slice(s, ints([of_layer.start]), ints([of_layer.stop]), ints([1]), [0], [0]).output(0), (1, 0, 2))
                    for s in ((state, cell) if cell is not None else (state,))]
         # OpenVINO's sequences have the batch first; between two transposes like these they run in the order of time, without any.

@@ -18,7 +18,10 @@ def slice_(call, data):
         if step < 1:
             call.refuse("a negative step")
         start, stop, _ = slice(begin, end, step).indices(call.shape[axis])
-        starts.append(start), stops.append(stop), steps.append(step), axes.append(axis)
+        starts.append(start)
+        stops.append(stop)
+        steps.append(step)
+        axes.append(axis)
     return strided(call, data, starts, stops, steps, axes)
 
 
