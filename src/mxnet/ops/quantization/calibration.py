@@ -21,7 +21,7 @@ def _smoothed(distribution: np.ndarray, eps: np.float32 = _LEAST) -> Optional[np
 
 
 def _divergence(hist: np.ndarray, first: int, last: int, bins: int) -> float:
-    """How much is lost, as a Kullback-Leibler divergence, if what is outside of the histogram's bins [first, last) is cut off and the
+    """How much is lost, as a Kullback-Leibler divergence, if what is outside of the histogram's bins [first, last) is clipped off and the
     rest quantized to `bins` levels."""
     inner = hist[first:last].astype(np.int64)
     inner[0] = 0
@@ -42,7 +42,7 @@ def _divergence(hist: np.ndarray, first: int, last: int, bins: int) -> float:
 
 @op("_contrib_calibrate_entropy", num_outputs=2, output_names=("threshold", "divergence"), no_gradient=True, amp=None)
 def calibrate_entropy(hist: torch.Tensor, hist_edges: torch.Tensor, *, num_quantized_bins: int = 255) -> tuple[torch.Tensor, torch.Tensor]:
-    """The threshold at which to cut off values so that quantizing the rest loses least information, and that loss.
+    """The threshold at which to clip values so that quantizing the rest loses least information, and that loss.
 
     `hist` (n,) is a histogram around 0, `hist_edges` (n + 1,) the edges of its bins.
 

@@ -17,7 +17,7 @@ def dynamic_unroll(cell, inputs, begin_state, drop_inputs=0, drop_outputs=0, lay
         Of shape (length, batch_size, ...) for the layout ``'TNC'``, which needs no transposing.
     begin_state : list of array or Symbol
     drop_inputs, drop_outputs : float
-        The shares of elements to drop, the same ones at every step.
+        The fractions of elements to drop, the same elements at every step.
     layout : str
         ``'TNC'`` or ``'NTC'``.
     valid_length : array or Symbol of shape (batch_size,), optional
@@ -35,7 +35,8 @@ def dynamic_unroll(cell, inputs, begin_state, drop_inputs=0, drop_outputs=0, lay
     >>> cell = mx.gluon.rnn.RNNCell(3, input_size=2)
     >>> cell.initialize(mx.init.One())
     >>> x = mx.nd.ones((4, 2, 2))
-    >>> outputs, states = mx.gluon.contrib.rnn.rnn_cell.dynamic_unroll(cell, x, cell.begin_state(2), valid_length=mx.nd.array([4, 1]))
+    >>> unroll = mx.gluon.contrib.rnn.rnn_cell.dynamic_unroll
+    >>> outputs, states = unroll(cell, x, cell.begin_state(2), valid_length=mx.nd.array([4, 1]))
     >>> outputs.shape, outputs[:, 1, 0].asnumpy().round(2).tolist()
     ((4, 2, 3), [0.9599999785423279, 0.0, 0.0, 0.0])
     """
