@@ -11,7 +11,7 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	$(RUN) -m ruff check .
-	$(VENV)/bin/lint-imports
+	$(VENV)/bin/lint-imports --no-cache
 	$(RUN) -m mypy
 	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2
 

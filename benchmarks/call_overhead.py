@@ -22,6 +22,11 @@ _MX = "import mxnet as mx\nfrom mxnet import nd\nx, y = nd.ones((2, 2)), nd.ones
 _TORCH = "import torch\nx, y = torch.ones(2, 2), torch.ones(2, 2)\n"
 
 
+def program(call):
+    """A program that prints the microseconds that a call takes."""
+    return _MX + _REPEAT.format(n=50000, call=call)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     peers.add_arguments(parser)

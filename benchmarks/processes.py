@@ -12,9 +12,9 @@ import rows
 ANSWER_LIMIT = 900  # seconds for one answer; torch.compile of a deep network takes minutes
 
 
-def environment(python):
-    """A worker's environment: this folder's modules; and this checkout's package, except for MXNet, whose package has the same name."""
-    own = [os.path.join(os.path.dirname(rows.HERE), "src")] if python == sys.executable else []
+def environment(python, sources=os.path.join(os.path.dirname(rows.HERE), "src")):
+    """A worker's environment: this folder's modules; and the package in `sources`, except for MXNet, whose package has the same name."""
+    own = [sources] if python == sys.executable else []
     return {**os.environ, "PYTHONPATH": os.pathsep.join([rows.HERE, os.path.join(rows.HERE, "workers"), *own])}
 
 
@@ -25,8 +25,8 @@ class Failed(Exception):
 class Process:
     """One peer's process. `ask` sends a request and waits for the answer, so only one process computes at a time."""
 
-    def __init__(self, command, cold):
-        env = environment(command[0])
+    def __init__(self, command, cold, **options):
+        env = environment(command[0], **options)
         if cold:  # a first call that finds the compiled code of an earlier run is none
             env["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
         self.log = tempfile.TemporaryFile("w+")

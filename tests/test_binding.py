@@ -15,7 +15,7 @@ def test_arrays_by_position_and_by_name():
 
 
 @pytest.mark.parametrize("given, error, text", [
-    ([nd.ones(1)], ValueError, r"args .*1 for 2 \(x, y\)"), ({"x": nd.ones(1)}, ValueError, "`y` is missing in `args`"),
+    ([nd.ones(1)], ValueError, r"args: 2 arrays expected \(x, y\), received 1"), ({"x": nd.ones(1)}, ValueError, "`y` is missing in `args`"),
     ("xy", TypeError, "args: .*received str"), ([nd.ones(1), np.ones(1)], TypeError, "args: NDArrays expected, received an entry of type ndarray")])
 def test_arrays_that_do_not_fit(given, error, text):
     with pytest.raises(error, match=text):

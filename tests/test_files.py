@@ -1,6 +1,10 @@
 """Files are written whole or not at all, and errors name them."""
 import os
+import signal
 import stat
+import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -72,3 +76,178 @@ def test_without_fsspec_the_package_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
     with pytest.raises(MXNetError, match=r"s3://bucket/a: .* needs fsspec; install it with: pip install 'remex\[remote\]'"):
         files.read_bytes("s3://bucket/a")
+
+
+# -- what is replaced, and how ---------------------------------------------------------------------------------------
+
+def test_mode_and_owner_stay(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"before")
+    path.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 2345)
+    files.write_bytes(path, b"after")
+    found = path.stat()
+    assert path.read_bytes() == b"after" and stat.S_IMODE(found.st_mode) == 0o600
+    assert os.geteuid() != 0 or (found.st_uid, found.st_gid) == (1234, 2345)
+
+
+def test_a_file_whose_owner_cannot_be_kept_is_written_in_place(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    path.write_bytes(b"before, and longer")
+    number = path.stat().st_ino
+    real = os.fstat
+
+    def of_another(handle):
+        found = list(real(handle))
+        found[4] += 1
+        return os.stat_result(found)
+
+    def refuse(*args):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(files.os, "fstat", of_another)
+    monkeypatch.setattr(files.os, "fchown", refuse)
+    files.write_bytes(path, b"after")
+    assert path.read_bytes() == b"after" and path.stat().st_ino == number and os.listdir(tmp_path) == ["a"]
+
+
+def test_a_folder_that_takes_no_new_files_keeps_the_old_one_writable(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    path.write_bytes(b"before")
+
+    def refuse(**kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(files.tempfile, "mkstemp", refuse)
+    files.write_bytes(path, b"after")
+    assert path.read_bytes() == b"after"
+    with pytest.raises(MXNetError, match="cannot write .*/b: Permission denied"):
+        files.write_bytes(tmp_path / "b", b"after")
+
+
+def test_links_stay(tmp_path):
+    (tmp_path / "folder").mkdir()
+    target, link, second = tmp_path / "folder" / "target", tmp_path / "link", tmp_path / "second"
+    target.write_bytes(b"before")
+    target.chmod(0o640)
+    link.symlink_to("folder/target")
+    second.symlink_to("link")
+    files.write_bytes(second, b"after")
+    assert second.is_symlink() and link.is_symlink() and not target.is_symlink()
+    assert target.read_bytes() == b"after" and stat.S_IMODE(target.stat().st_mode) == 0o640
+    dangling = tmp_path / "dangling"
+    dangling.symlink_to("folder/new")
+    files.write_bytes(dangling, b"new")
+    assert dangling.is_symlink() and (tmp_path / "folder" / "new").read_bytes() == b"new"
+
+
+def test_devices_are_written_to():
+    before = os.stat("/dev/null")
+    files.write_bytes("/dev/null", b"gone")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode) and os.stat("/dev/null").st_ino == before.st_ino
+    if os.path.exists("/dev/full"):
+        with pytest.raises(MXNetError, match="cannot write /dev/full: No space left on device"):
+            files.write_bytes("/dev/full", b"x")
+
+
+def test_pipes_are_written_to(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        files.write_bytes(path, b"through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_an_open_file_that_was_deleted_is_written_to(tmp_path):
+    with open(tmp_path / "a", "w+b") as f:
+        os.unlink(tmp_path / "a")
+        files.write_bytes(f"/proc/self/fd/{f.fileno()}", b"through")
+        assert f.read() == b"through"
+    assert os.listdir(tmp_path) == []
+
+
+def test_folders_and_files_of_others_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(MXNetError, match="cannot write .*: Is a directory"):
+        files.write_bytes(tmp_path, b"x")
+    path = tmp_path / "a"
+    path.write_bytes(b"before")
+    monkeypatch.setattr(files.os, "access", lambda path, mode: False)  # root may write to all
+    with pytest.raises(MXNetError, match="cannot write .*/a: Permission denied"):
+        files.write_bytes(path, b"after")
+    assert path.read_bytes() == b"before"
+
+
+def test_names_may_be_as_long_as_the_system_allows(tmp_path):
+    for name in ("x" * 255, "ü" * 127):
+        files.write_bytes(tmp_path / name, b"x")
+        assert (tmp_path / name).read_bytes() == b"x"
+
+
+# -- writers that are killed -----------------------------------------------------------------------------------------
+
+_WRITER = """
+import sys
+from mxnet import files
+with files.atomic_write(sys.argv[1]) as f:
+    f.write(b"half")
+    f.flush()
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+def _writer(path):
+    process = subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"writing\n"
+    return process
+
+
+def _end(process, kill):
+    if kill:
+        process.kill()
+    process.communicate()
+    assert process.returncode == (-signal.SIGKILL if kill else 0)
+
+
+def test_what_killed_writers_left_is_removed_by_the_next_one_and_only_that(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"before")
+    others = [tmp_path / ".a.bak", tmp_path / ".a.00000000.x.unfinished"]
+    for other in others:
+        other.write_bytes(b"another's")
+    killed, alive, of_another_name = _writer(path), _writer(path), _writer(tmp_path / "a.b")
+    try:
+        _end(killed, kill=True)
+        _end(of_another_name, kill=True)
+        assert path.read_bytes() == b"before" and len(os.listdir(tmp_path)) == 6
+        files.write_bytes(path, b"after")
+        assert path.read_bytes() == b"after" and len(os.listdir(tmp_path)) == 5
+    finally:
+        _end(alive, kill=False)
+    assert path.read_bytes() == b"half" and len(os.listdir(tmp_path)) == 4
+    files.write_bytes(tmp_path / "a.b", b"b")
+    assert sorted(os.listdir(tmp_path)) == sorted(["a", "a.b", *(o.name for o in others)])
+
+
+def test_writers_in_threads_do_not_remove_each_others_files(tmp_path):
+    path = tmp_path / "a"
+    errors = []
+
+    def write(content):
+        try:
+            for _ in range(50):
+                files.write_bytes(path, content)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=write, args=(bytes([i]) * 1000,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and os.listdir(tmp_path) == ["a"] and len(set(path.read_bytes())) == 1

@@ -46,8 +46,8 @@ from .util import (is_np_array, is_np_shape, np_array, np_shape, set_np_shape, u
 # What most programs need only a part of is imported when it is first asked for.
 _LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "th": "torch", "viz": "visualization", "img": "image", "init": "initializer",
          "np": "numpy", "npx": "numpy_extension", "np_symbol": "symbol.numpy"}
-_SUBMODULES = {"callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "executor_manager", "gluon", "graph",
-               "image", "initializer", "io", "kvstore", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module",
+_SUBMODULES = {"callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "gluon", "graph",
+               "image", "initializer", "io", "kvstore", "legacy", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module",
                "monitor", "ndarray_doc", "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_fallback",
                "numpy_op_signature", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime", "symbol_doc",
                "test_utils", "tools", "torch", "visualization"}

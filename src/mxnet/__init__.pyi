@@ -14,7 +14,6 @@ from . import engine as engine
 from . import environment as environment
 from . import error as error
 from . import executor as executor
-from . import executor_manager as executor_manager
 from . import gluon as gluon
 from . import graph as graph
 from . import image as image
@@ -24,6 +23,7 @@ from . import initializer as initializer
 from . import io as io
 from . import kvstore as kv
 from . import kvstore as kvstore
+from . import legacy as legacy
 from . import libinfo as libinfo
 from . import library as library
 from . import log as log

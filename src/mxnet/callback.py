@@ -2,10 +2,14 @@
 import logging
 import math
 import time
+from collections import namedtuple
 
 from .checkpoint import save_checkpoint
 
-__all__ = ["LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric", "module_checkpoint"]
+__all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric", "module_checkpoint"]
+
+BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
+BatchEndParam.__doc__ = "What batch-end callbacks receive: epoch, batch number, training metric, and the local variables of the loop."
 
 
 def _every(period, save):

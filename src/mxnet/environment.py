@@ -59,6 +59,7 @@ _TABLE = [
     ("MXNET_ENABLE_OPERATOR_TUNING", "1", False, "torch decides from which size on an operator uses several threads"),
     ("MXNET_USE_NUM_CORES_OPERATOR_TUNING", "0", False, "torch decides from which size on an operator uses several threads"),
     # Memory
+    ("MXNET_IMAGE_MAX_PIXELS", "134217728", True, "images of more pixels are refused by their header (MXNet has no such variable)"),
     ("MXNET_CPU_MEM_POOL_TYPE", "Naive", True, "Unpooled: the C allocator gives memory back to the system at once"),
     ("MXNET_GPU_MEM_POOL_TYPE", "Naive", True, "Unpooled: torch's caching of GPU memory is off; Round: sizes are rounded up"),
     ("MXNET_GPU_MEM_POOL_RESERVE", "5", False, "torch takes what it needs; torch.cuda.set_per_process_memory_fraction limits it"),

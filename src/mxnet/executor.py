@@ -62,7 +62,7 @@ class Executor:
         if given and not self._sparse:
             sparse_run.announce_dense("a graph with loops or branches, or on several devices,")
         self._leaves, self._heads, self._random_state = None, None, None
-        self._monitor, self._monitor_all, self._watcher = None, False, None
+        self._monitor_callback, self._monitor_all, self._watcher = None, False, None
         self._outputs = None
         self._output_memory = handle.get("outputs")  # only where they share another executor's
         self._arg_dict = self._grad_dict = self._aux_dict = None
@@ -123,7 +123,7 @@ class Executor:
     def _run(self, is_train: bool, differentiate: bool) -> list:
         """The outputs; with `differentiate` also keeps what `backward` needs."""
         arrays = [(self.aux_arrays if is_aux else self.arg_arrays)[i] for is_aux, i in self._places]
-        self._watcher = self._monitor and _Watcher(self._monitor, self._monitor_all, self._ctx)
+        self._watcher = self._monitor_callback and _Watcher(self._monitor_callback, self._monitor_all, self._ctx)
         wanted = [(k, i) for k, (is_aux, i) in enumerate(self._places) if not is_aux and self._reqs[i] != "null"] if differentiate else []
         if self._sparse:
             leaves = self._sparse_leaves(arrays, wanted)
@@ -347,7 +347,7 @@ class Executor:
                    else nd.zeros(s, ctx=a.context, dtype=a.dtype) for a, s in zip(self.outputs, out_shapes)]
         reshaped = Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": self._reqs, "session": self._session, "outputs": outputs},
                             self._symbol, self._ctx, self._grad_req, self._group2ctx)
-        reshaped.set_monitor_callback(self._monitor, self._monitor_all)
+        reshaped.set_monitor_callback(self._monitor_callback, self._monitor_all)
         return reshaped
 
     # -- looking inside ------------------------------------------------------------------------------------------------------
@@ -357,7 +357,7 @@ class Executor:
 
         Gradients are called ``<operator>_backward_output<i>``. With `monitor_all` the inputs of operators are told in `forward` too.
         """
-        self._monitor, self._monitor_all = callback, monitor_all
+        self._monitor_callback, self._monitor_all = callback, monitor_all
 
     def get_optimized_symbol(self):
         """The graph as it runs, after common expressions were merged."""

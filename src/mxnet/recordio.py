@@ -549,10 +549,15 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[HEADER, np.ndarray | None]:
     header : IRHeader
     img : numpy.ndarray or None
         uint8, (height, width, 3) in BGR order or (height, width); None if what follows is no image.
+
+    Raises
+    ------
+    MXNetError
+        If the record is shorter than its header says, or the image has more pixels than ``MXNET_IMAGE_MAX_PIXELS``.
     """
-    import cv2
+    from .image_header import decode
     header, s = unpack(s)
-    return header, cv2.imdecode(np.frombuffer(s, np.uint8), iscolor) if s else None
+    return header, decode(np.frombuffer(s, np.uint8), iscolor, "the image of a record")
 
 
 def pack_img(header: HEADER, img: np.ndarray, quality: int = 95, img_fmt: str = ".jpg") -> bytes:

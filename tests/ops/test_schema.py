@@ -3,7 +3,10 @@ from typing import Annotated, Optional
 
 import pytest
 
-from mxnet.ops.schema import AtLeast1, Attribute, Between, Fraction
+import mxnet as mx
+from mxnet import MXNetError
+from mxnet.ops.registry import get
+from mxnet.ops.schema import COUNTS, MAX_COUNT, AtLeast1, Attribute, Between, Fraction
 
 
 @pytest.mark.parametrize("annotation, expected, good, bad", [
@@ -18,3 +21,37 @@ def test_bounds(annotation, expected, good, bad):
     for value in bad:
         with pytest.raises(ValueError):
             attribute.parse(value)
+
+
+@pytest.mark.parametrize("name", sorted(COUNTS))
+def test_counts_have_an_end(name):
+    for annotation in (int, AtLeast1, Optional[int]):
+        attribute = Attribute("operator", name, annotation, None, True)
+        assert attribute.parse("65536") == MAX_COUNT and attribute.expected.endswith("65536")
+        with pytest.raises(ValueError):
+            attribute.parse(10**12)
+
+
+@pytest.mark.parametrize("operator, attributes", [("SliceChannel", {"num_outputs": "1000000000000"}),
+                                                  ("_split_v2", {"sections": 10**12, "indices": ()}),
+                                                  ("amp_multicast", {"num_outputs": 10**12}), ("multi_sgd_update", {"num_weights": "70000"}),
+                                                  ("_contrib_quantized_concat", {"num_args": "1000000000000"})])
+def test_operators_refuse_endless_lists(operator, attributes):
+    name, = (n for n in attributes if n in COUNTS)
+    with pytest.raises(MXNetError, match=f"{operator}: `{name}` must be an integer up to 65536.*, received"):
+        get(operator).parse(attributes, partial=True)
+
+
+def test_calls_and_files_refuse_them():
+    with pytest.raises(MXNetError, match="`num_outputs` must be an integer up to 65536"):
+        mx.nd.split(mx.nd.ones((2, 2)), num_outputs=10**12)
+    with pytest.raises(MXNetError, match="`num_outputs` must be an integer up to 65536"):
+        mx.sym.split(mx.sym.var("x"), num_outputs=10**12)
+    text = mx.sym.split(mx.sym.var("x"), num_outputs=2, name="cut").tojson()
+    with pytest.raises(MXNetError, match="node 'cut': SliceChannel: `num_outputs` must be an integer up to 65536"):
+        mx.sym.load_json(text.replace('"num_outputs": "2"', '"num_outputs": "1000000000000"'))
+
+
+def test_an_operator_has_no_endless_outputs():
+    with pytest.raises(MXNetError, match=r"amp_multicast: 262145 outputs asked for, at most 262144 are possible"):
+        get("amp_multicast").outputs({"num_outputs": (1 << 18) + 1})

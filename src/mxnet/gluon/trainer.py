@@ -100,17 +100,17 @@ class Trainer:
         self._params_to_init = list(self._params)
 
     def _init_kvstore(self):
-        from ..model import _create_kvstore, _create_sparse_kvstore
+        from ..kvstore.updates import create_kvstore, create_sparse_kvstore
         wanted = self._kvstore_params["update_on_kvstore"]
         kind = self._kvstore_params["kvstore"]
         if self._contains_sparse_weight:
             if wanted is False:
                 raise ValueError("Trainer: sparse weights are updated by the kvstore; leave out update_on_kvstore=False")
-            kvstore, on_kvstore = _create_sparse_kvstore(kind)
+            kvstore, on_kvstore = create_sparse_kvstore(kind)
             self._distributed = "dist" in kvstore.type
         else:
             arrays = {parameter.name: parameter.data(self._contexts[0]) for parameter in self._params}
-            kvstore, on_kvstore = _create_kvstore(kind, len(self._contexts), arrays)
+            kvstore, on_kvstore = create_kvstore(kind, len(self._contexts), arrays)
             self._distributed = bool(kvstore) and "dist" in kvstore.type
             choose = self._choose_for_sparse_grad if self._contains_sparse_grad else self._choose_for_dense
             on_kvstore = choose(kvstore, on_kvstore, wanted)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from ..base import MXNetError
+from ..image_header import decode, require_decodable
 from ..ops.image.geometry import shorter_side
 from ..ops.schema import Shape
 from ..recordio import unpack
@@ -54,11 +55,12 @@ class Decoder:
             If there is none, or it has not the channels.
         """
         import cv2
+        require_decodable(buffer, f"{buffer.size} bytes")
         if self.scaled_to and buffer[:2].tobytes() == b"\xff\xd8" and self.channels != 4:
             image = self._scaled(buffer)
             if image is not None:
                 return image
-        image = cv2.imdecode(buffer, {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[self.channels]) if buffer.size else None
+        image = decode(buffer, {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[self.channels], f"{buffer.size} bytes")
         if image is None:
             raise MXNetError(f"{buffer.size} bytes that are no image")
         if self.channels == 4:

@@ -44,6 +44,11 @@ def _named_arrays(source: Any, allow_empty: bool, default_name: str) -> list[tup
     return pairs
 
 
+def _has_instance(data, dtype):
+    """Whether any array of the (name, array) pairs is of the type `dtype`."""
+    return any(isinstance(x, dtype) for _, x in data)
+
+
 class NDArrayIter(DataIter):
     """Batches out of arrays: NDArray, numpy.ndarray, CSRNDArray, scipy.sparse.csr_matrix or h5py.Dataset.
 
@@ -98,7 +103,7 @@ class NDArrayIter(DataIter):
         self.shuffle = shuffle
         self.data_list = [x for _, x in self.data + self.label]
         self.num_source = len(self.data_list)
-        if last_batch_handle != "discard" and any(isinstance(x, CSRNDArray) for x in self.data_list):
+        if last_batch_handle != "discard" and _has_instance(self.data + self.label, CSRNDArray):
             raise NotImplementedError(f"NDArrayIter: csr arrays need last_batch_handle='discard', received {last_batch_handle!r}")
         self.num_data = self._count_examples()
         self.idx = np.arange(self.num_data)

@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import metric, ndarray
 from ..base import MXNetError, _as_list
+from ..callback import BatchEndParam
 from ..checkpoint import read_params, write_params
 from ..initializer import Uniform
 from ..io import DataBatch, DataDesc, DataIter
-from ..model import BatchEndParam
 
 _PARAMETER_ENDINGS = ("_weight", "_bias", "_gamma", "_beta")
 

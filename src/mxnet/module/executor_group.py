@@ -1,18 +1,42 @@
 """The executors of one network on several devices, each with its share of every batch."""
 import ctypes
 import logging
+from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
 
 from .. import ndarray as nd
 from ..base import MXNetError
-from ..context import Context
-from ..executor_manager import _split_input_slice, write_mean
+from ..context import Context, cpu
 from ..io import DataDesc
 from ..ops.dtypes import FLAG_TO_NAME
 
 _FEW_BYTES = 64 << 20
+
+
+def _split_input_slice(batch_size: int, work_load_list: Sequence[float]) -> list[slice]:
+    """Divide the samples of a batch among devices, in proportion to their work loads.
+
+    Returns
+    -------
+    list of slice
+
+    Raises
+    ------
+    ValueError
+        If there are more devices than samples, so that one would get none.
+    """
+    total = sum(work_load_list)
+    counts = [round(load * batch_size / total) for load in work_load_list]
+    counts[-1] += max(0, batch_size - sum(counts))
+    slices, end = [], 0
+    for count in counts:
+        begin, end = end, min(end + count, batch_size)
+        if begin >= end:
+            raise ValueError(f"a batch of {batch_size} can't be divided among devices with work loads {work_load_list}: one gets nothing")
+        slices.append(slice(begin, end))
+    return slices
 
 
 def _copy(name, source, target):
@@ -73,6 +97,16 @@ def _merge(per_device, axis):
     if len(per_device) == 1 or axis < 0:
         return first
     return nd.concat(*[array.as_in_context(first.context) for array in per_device], dim=axis)
+
+
+def _write_mean(arrays, target):
+    """Write the mean of the devices' arrays into `target`, converted to its type."""
+    mean = arrays[0]
+    if len(arrays) > 1:
+        mean = sum((a.as_in_context(cpu()) for a in arrays[1:]), arrays[0].copyto(cpu())) / len(arrays)
+    if mean.dtype != target.dtype:
+        mean = mean.astype(target.dtype)
+    mean.copyto(target)
 
 
 def _groups_per_device(group2ctxs, count):
@@ -277,12 +311,17 @@ class DataParallelExecutorGroup:
         """Write the parameters, averaged over the devices, into the arrays of two dicts."""
         for names, arrays, targets in ((self.param_names, self.param_arrays, arg_params), (self.aux_names, self.aux_arrays, aux_params)):
             for name, per_device in zip(names, arrays):
-                write_mean(per_device, targets[name])
+                _write_mean(per_device, targets[name])
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------
 
     def forward(self, data_batch, is_train=None):
         """Give each device its share of a batch (or a list of batches, one per device), and run all."""
+        self.load_data_batch(data_batch)
+        self.run(is_train)
+
+    def load_data_batch(self, data_batch):
+        """Give each device its share of a batch, or its own of a list of batches."""
         if isinstance(data_batch, list):
             _load_parts(self.data_names, [part.data for part in data_batch], self.data_arrays)
             if self.label_arrays is not None and data_batch[0].label:
@@ -292,6 +331,9 @@ class DataParallelExecutorGroup:
             label = getattr(data_batch, "label", None)
             if self.label_arrays is not None and label:
                 _load(self.label_names, label, self.label_arrays, self.label_layouts)
+
+    def run(self, is_train=None):
+        """Run all devices forward on what they were given; by default as in training where the group was bound for that."""
         if is_train is None:
             is_train = self.for_training
         for executor in self.execs:

@@ -10,7 +10,7 @@ from ..checkpoint import load_checkpoint, load_optimizer_states, params_file, sa
 from ..context import Context, cpu
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
-from ..model import _create_kvstore, _initialize_kvstore, _update_params, _update_params_on_kvstore
+from ..kvstore.updates import create_kvstore, initialize_kvstore, update_params, update_params_on_kvstore
 from .base_module import BaseModule, _check_input_names, _parse_data_desc
 from .executor_group import DataParallelExecutorGroup
 
@@ -330,7 +330,7 @@ class Module(BaseModule):
         if self._params_dirty:
             self._sync_params_from_devices()
         num_devices = len(self._context)
-        kvstore, update_on_kvstore = _create_kvstore(kvstore, num_devices, self._arg_params)
+        kvstore, update_on_kvstore = create_kvstore(kvstore, num_devices, self._arg_params)
         batch_size = self._exec_group.batch_size
         if kvstore and "dist" in kvstore.type and "_sync" in kvstore.type:
             batch_size *= kvstore.num_workers
@@ -347,8 +347,8 @@ class Module(BaseModule):
         if update_on_kvstore:
             kvstore.set_optimizer(self._optimizer)
         if kvstore:
-            _initialize_kvstore(kvstore=kvstore, param_arrays=self._exec_group.param_arrays, arg_params=self._arg_params,
-                                param_names=self._param_names, update_on_kvstore=update_on_kvstore)
+            initialize_kvstore(kvstore=kvstore, param_arrays=self._exec_group.param_arrays, arg_params=self._arg_params,
+                               param_names=self._param_names, update_on_kvstore=update_on_kvstore)
         self.optimizer_initialized = True
 
         if self._preload_opt_states is not None:
@@ -420,10 +420,10 @@ class Module(BaseModule):
         self._params_dirty = True
         group = self._exec_group
         if self._update_on_kvstore:
-            _update_params_on_kvstore(group.param_arrays, group.grad_arrays, self._kvstore, group.param_names)
+            update_params_on_kvstore(group.param_arrays, group.grad_arrays, self._kvstore, group.param_names)
         else:
-            _update_params(group.param_arrays, group.grad_arrays, updater=self._updater, num_device=len(self._context),
-                           kvstore=self._kvstore, param_names=group.param_names)
+            update_params(group.param_arrays, group.grad_arrays, updater=self._updater, num_device=len(self._context),
+                          kvstore=self._kvstore, param_names=group.param_names)
 
     def get_outputs(self, merge_multi_context=True):
         """The outputs of the last `forward`: an array each, or without merging a list of each device's."""

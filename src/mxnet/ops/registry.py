@@ -18,13 +18,16 @@ from typing import Any, Optional
 import torch
 
 from ..base import MXNetError
-from .schema import Attribute, Device, Training
+from .schema import MAX_COUNT, Attribute, Device, Training
 from .traits import Attributes, Traits, reaches_generator
 
 OPERATORS: dict[str, "Operator"] = {}  # every name and alias -> Operator
 
 # Families that are imported when one of their names is asked for, by how these begin: not every program needs them.
 ON_DEMAND = {"_np": "numpy"}
+
+
+MAX_OUTPUTS = 4 * MAX_COUNT  # the sampling of graphs returns up to four arrays for each that it gets
 
 
 class UnknownOperatorError(MXNetError):
@@ -196,8 +199,19 @@ class Operator(Traits):
         return self.loss
 
     def outputs(self, parsed: Attributes) -> int:
-        """How many outputs a use with these attributes has."""
-        return self.num_outputs(self.with_defaults(parsed)) if callable(self.num_outputs) else self.num_outputs
+        """How many outputs a use with these attributes has.
+
+        Raises
+        ------
+        MXNetError
+            If these are more than `MAX_OUTPUTS`.
+        """
+        if not callable(self.num_outputs):
+            return self.num_outputs
+        count = self.num_outputs(self.with_defaults(parsed))
+        if count > MAX_OUTPUTS:
+            raise MXNetError(f"{self.name}: {count} outputs asked for, at most {MAX_OUTPUTS} are possible")
+        return count
 
     def list_output_names(self, parsed: Attributes) -> tuple[str, ...]:
         """The suffixes of the outputs' names: ``output``, or ``output0``, ``output1``, ..., or what the operator calls them."""

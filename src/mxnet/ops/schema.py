@@ -135,6 +135,12 @@ _PARSERS = {int: (_to_int, "an integer"), float: (_to_float, "a number"), bool: 
             Axes: (_to_axes, "an integer, a tuple of integers or None"), DType: (_to_dtype, "the name of a data type")}
 
 
+# Attributes that say how many inputs, outputs or layers there are. Lists of that length are made of them, so that a file's must have an end: one
+# input takes over 10 bytes of a file, and MXNet's own programs stay below a thousand.
+COUNTS = frozenset({"num_args", "num_arrays", "num_layers", "num_out_data", "num_outputs", "num_tensors", "num_weights", "sections"})
+MAX_COUNT = 1 << 16
+
+
 class Attribute:
     """One attribute of an operator: its name, default, and how a value is checked.
 
@@ -168,6 +174,8 @@ class Attribute:
         else:
             raise TypeError(f"operator {operator}: attribute `{name}` has the annotation {annotation!r}, which no file format can "
                             f"hold; use one of int, float, bool, str, Shape, Floats, Axes, DType, Literal, or Optional of these")
+        if name in COUNTS and self.kind is int:
+            self.bounds = Between(self.bounds and self.bounds.low, MAX_COUNT)
         if self.bounds is not None:
             low, high = self.bounds
             self.expected += f" of at least {low}" if high is None else f" up to {high}" if low is None else f" from {low} to {high}"
@@ -222,5 +230,5 @@ def to_string(value):
     return str(value)
 
 
-__all__ = ["AtLeast0", "AtLeast1", "Attribute", "Axes", "Between", "DType", "Device", "Floats", "Fraction", "Literal", "Optional", "Shape",
-           "Training", "to_string"]
+__all__ = ["AtLeast0", "AtLeast1", "Attribute", "Axes", "Between", "DType", "Device", "Floats", "Fraction", "Literal", "MAX_COUNT", "Optional",
+           "Shape", "Training", "to_string"]

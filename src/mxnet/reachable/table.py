@@ -7,11 +7,10 @@ thing; what only MXNet's C library could give is left out. How it comes about: `
 # Where a name leads that several modules have; any other leads to the module of that name.
 COMMON = {
     "AttrScope": "mxnet.attribute:AttrScope", "C": "mxnet.contrib.text._constants", "CSRNDArray": "mxnet.ndarray:CSRNDArray",
-    "CachedOp": "mxnet.gluon.cached_op:CachedOp",
-    "Context": "mxnet.context:Context", "Features": "mxnet.runtime:Features", "HybridBlock": "mxnet.gluon:HybridBlock",
-    "HybridConcurrent": "mxnet.gluon.contrib.nn:HybridConcurrent", "Lock": "threading:Lock", "NDArray": "mxnet.ndarray:NDArray",
-    "Number": "numbers:Number", "OrderedDict": "collections:OrderedDict", "POINTER": "ctypes:POINTER", "Symbol": "mxnet.symbol:Symbol",
-    "_DTYPE_MX_TO_NP": "mxnet.ops.dtypes:FLAG_TO_NUMPY", "_DTYPE_NP_TO_MX": "mxnet.ops.dtypes:NUMPY_TO_FLAG",
+    "CachedOp": "mxnet.gluon.cached_op:CachedOp", "Context": "mxnet.context:Context", "Features": "mxnet.runtime:Features",
+    "HybridBlock": "mxnet.gluon:HybridBlock", "HybridConcurrent": "mxnet.gluon.contrib.nn:HybridConcurrent", "Lock": "threading:Lock",
+    "NDArray": "mxnet.ndarray:NDArray", "Number": "numbers:Number", "OrderedDict": "collections:OrderedDict", "POINTER": "ctypes:POINTER",
+    "Symbol": "mxnet.symbol:Symbol", "_DTYPE_MX_TO_NP": "mxnet.ops.dtypes:FLAG_TO_NUMPY", "_DTYPE_NP_TO_MX": "mxnet.ops.dtypes:NUMPY_TO_FLAG",
     "_GRAD_REQ_MAP": "mxnet.ndarray.ndarray:GRAD_REQS", "_MXClassPropertyMetaClass": "mxnet.base:ClassPropertyType",
     "_NDARRAY_ADVANCED_INDEXING": "mxnet.ndarray.indexing:ADVANCED", "_NDARRAY_BASIC_INDEXING": "mxnet.ndarray.indexing:BASIC",
     "_NDARRAY_UNSUPPORTED_INDEXING": "mxnet.ndarray.indexing:UNSUPPORTED", "_NUMPY_ARRAY_FUNCTION_DICT": "mxnet.numpy.protocols:_functions",
@@ -20,11 +19,12 @@ COMMON = {
     "_STORAGE_TYPE_ROW_SPARSE": "mxnet.ndarray.ndarray:_STORAGE_TYPE_ROW_SPARSE",
     "_STORAGE_TYPE_STR_TO_ID": "mxnet.ndarray.ndarray:_STORAGE_TYPE_STR_TO_ID",
     "_STORAGE_TYPE_UNDEFINED": "mxnet.ndarray.ndarray:_STORAGE_TYPE_UNDEFINED", "_as_list": "mxnet.base:_as_list",
-    "_get_broadcast_shape": "numpy:broadcast_shapes", "_indent": "mxnet.gluon.utils:_indent", "_init_data": "mxnet.io.ndarray_iter:_named_arrays",
-    "_internal": "mxnet.ndarray._internal", "_load_data": "mxnet.executor_manager:_load_data", "_load_label": "mxnet.executor_manager:_load_label",
+    "_get_broadcast_shape": "numpy:broadcast_shapes", "_has_instance": "mxnet.io.ndarray_iter:_has_instance",
+    "_indent": "mxnet.gluon.utils:_indent", "_init_data": "mxnet.io.ndarray_iter:_named_arrays", "_internal": "mxnet.ndarray._internal",
+    "_load_data": "mxnet.legacy.executor_manager:_load_data", "_load_label": "mxnet.legacy.executor_manager:_load_label",
     "_mx_nd_np": "mxnet.numpy", "_mx_np": "mxnet.numpy", "_mx_npx": "mxnet.numpy_extension", "_ndarray_cls": "mxnet.ndarray:NDArray",
-    "_np": "numpy", "_np_ndarray_cls": "mxnet.numpy:ndarray", "_npi": "mxnet.numpy._internal", "_numpy_op_doc": "mxnet._numpy_op_doc",
-    "_os": "os", "_re": "re", "_sys": "sys", "array": "array:array", "base": "mxnet.base", "c_array": "mxnet.base:c_array",
+    "_np": "numpy", "_np_ndarray_cls": "mxnet.numpy:ndarray", "_npi": "mxnet.numpy._internal", "_numpy_op_doc": "mxnet._numpy_op_doc", "_os": "os",
+    "_re": "re", "_sys": "sys", "array": "array:array", "base": "mxnet.base", "c_array": "mxnet.base:c_array",
     "c_array_buf": "mxnet.base:c_array_buf", "c_handle_array": "mxnet.base:c_handle_array", "c_str_array": "mxnet.base:c_str_array",
     "check_call": "mxnet.base:check_call", "clip": "mxnet.ndarray:clip", "context": "mxnet.context", "ctx": "mxnet.context",
     "current_context": "mxnet.context:current_context", "defaultdict": "collections:defaultdict", "finfo": "numpy:finfo",
@@ -72,13 +72,12 @@ NAMES = {
     "mxnet.engine": "check_call mxnet.engine: _BulkScope=bulk",
     "mxnet.executor":
         "_load_data _load_label _ndarray_cls c_array_buf c_handle_array c_str_array check_call copy ndarray py_str array: py_array=array "
-        "mxnet.executor_manager: _check_arguments _split_input_slice",
-    "mxnet.executor_manager": "np",
+        "mxnet.legacy.executor_manager: _check_arguments _split_input_slice",
+    "mxnet.executor_manager": "logging mx_real_t nd np mxnet.context: cpu mxnet.legacy.executor_manager: *",
     "mxnet.gluon.block":
         "_mx_np _mx_npx _name=mxnet.name copy defaultdict is_np_array json load_json mx_real_t np np_symbol=mxnet.symbol.numpy symbol "
         "mxnet.gluon.hybrid_block: HybridBlock mxnet.gluon.parameter: DeferredInitializationError "
-        "mxnet.gluon.symbol_block: SymbolBlock _common_prefix _infer_param_types "
-        "mxnet.util: np_array np_shape",
+        "mxnet.gluon.symbol_block: SymbolBlock _common_prefix _infer_param_types mxnet.util: np_array np_shape",
     "mxnet.gluon.contrib.cnn.conv_layers": "numeric_types symbol",
     "mxnet.gluon.contrib.data.sampler": "sampler=mxnet.gluon.data.sampler",
     "mxnet.gluon.contrib.nn.basic_layers": "context nd",
@@ -105,47 +104,60 @@ NAMES = {
     "mxnet.gluon.nn.basic_layers": "_indent is_np_array nd np sym=mxnet.symbol mxnet.gluon.nn.normalization: _BatchNorm",
     "mxnet.gluon.nn.conv_layers": "is_np_array symbol mxnet.gluon.nn.pooling_layers: *",
     "mxnet.gluon.parameter":
-        "OrderedDict _indent _mx_np context defaultdict mxnet.gluon.parameter_dict: ParameterDict "
-        "mxnet.gluon.utils: _brief_print_list",
+        "OrderedDict _indent _mx_np context defaultdict mxnet.gluon.parameter_dict: ParameterDict mxnet.gluon.utils: _brief_print_list",
     "mxnet.gluon.rnn.rnn_cell":
         "_as_list _indent numeric_types symbol mxnet.gluon.parameter: tensor_types "
-        "mxnet.gluon.rnn.container_cells: BidirectionalCell HybridSequentialRNNCell SequentialRNNCell "
-        "_cells_begin_state _cells_state_info mxnet.gluon.rnn.modifier_cells: DropoutCell ModifierCell ResidualCell ZoneoutCell "
-        "mxnet.gluon.rnn.sequences: _reverse_sequences",
-    "mxnet.gluon.rnn.rnn_layer": "is_np_array",
-    "mxnet.gluon.trainer": "opt mxnet.kvstore.kvstore: KVStore mxnet.model: _create_kvstore _create_sparse_kvstore",
+        "mxnet.gluon.rnn.container_cells: BidirectionalCell HybridSequentialRNNCell SequentialRNNCell _cells_begin_state _cells_state_info "
+        "mxnet.gluon.rnn.modifier_cells: DropoutCell ModifierCell ResidualCell ZoneoutCell mxnet.gluon.rnn.sequences: _reverse_sequences",
+    "mxnet.gluon.rnn.rnn_layer": "is_np_array rnn_cell=mxnet.gluon.rnn.rnn_cell",
+    "mxnet.gluon.trainer":
+        "opt mxnet.kvstore.kvstore: KVStore "
+        "mxnet.kvstore.updates: _create_kvstore=create_kvstore _create_sparse_kvstore=create_sparse_kvstore",
     "mxnet.gluon.utils": "_mx_np is_np_array np requests sys uuid",
     "mxnet.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
     "mxnet.image.detection": "_mx_np io is_np_array nd mxnet.image: *",
     "mxnet.image.image": "_mx_np _npi cv2 io json logging nd os recordio sys mxnet.image: *",
     "mxnet.initializer": "_mx_np is_np_array ndarray string_types",
-    "mxnet.io": "_init_data",
+    "mxnet.io": "_has_instance _init_data",
     "mxnet.io.io":
-        "CSRNDArray NDArray _init_data _ndarray_cls logging mx_real_t namedtuple np sys threading mxnet.io: * mxnet.ndarray: array concat tile",
-    "mxnet.io.utils": "CSRNDArray NDArray OrderedDict _init_data h5py np mxnet.io: * mxnet.ndarray: array mxnet.ndarray.sparse: sparse_array=array",
+        "CSRNDArray NDArray _has_instance _init_data _ndarray_cls logging mx_real_t namedtuple np sys threading mxnet.io: * "
+        "mxnet.ndarray: array concat tile",
+    "mxnet.io.utils":
+        "CSRNDArray NDArray OrderedDict _has_instance _init_data h5py np mxnet.io: * mxnet.ndarray: array "
+        "mxnet.ndarray.sparse: sparse_array=array",
     "mxnet.kvstore.base": "array string_types mxnet.profiler: set_kvstore_handle",
     "mxnet.kvstore.kvstore": "_ndarray_cls os pickle",
     "mxnet.kvstore.kvstore_server": "logging pickle sys mxnet.kvstore.base: create",
     "mxnet.libinfo": "logging platform",
     "mxnet.library": "check_call sys",
     "mxnet.metric": "OrderedDict math ndarray numeric_types numpy registry=mxnet.registry string_types mxnet.metric.base: _create",
-    "mxnet.model": "builtins: BASE_ESTIMATOR=object",
+    "mxnet.model":
+        "Context io kvs=mxnet.kvstore logging metric=mxnet.metric mx_real_t namedtuple nd np opt os sym=mxnet.symbol time warnings "
+        "builtins: BASE_ESTIMATOR=object mxnet.context: cpu mxnet.initializer: Uniform mxnet.io: DataDesc "
+        "mxnet.kvstore.updates: _create_kvstore=create_kvstore _create_sparse_kvstore=create_sparse_kvstore "
+        "_initialize_kvstore=initialize_kvstore _update_params=update_params _update_params_on_kvstore=update_params_on_kvstore "
+        "_update_params_on_kvstore_nccl=update_params_on_kvstore_nccl "
+        "mxnet.legacy.executor_manager: DataParallelExecutorManager _check_arguments _load_data "
+        "mxnet.legacy.feedforward: SKLEARN_INSTALLED _multiple_callbacks _train_multi_device mxnet.optimizer: get_updater",
     "mxnet.module.base_module": "mxnet.context: cpu",
     "mxnet.module.bucketing_module": "ctx",
     "mxnet.module.executor_group":
-        "OrderedDict _DTYPE_MX_TO_NP _load_data _load_label ctx mxnet.executor_manager: _load_general "
+        "OrderedDict _DTYPE_MX_TO_NP _load_data _load_label ctx mxnet.legacy.executor_manager: _load_general "
         "mxnet.module.executor_group: _prepare_group2ctxs=_groups_per_device",
-    "mxnet.module.module": "ctx zeros",
+    "mxnet.module.module":
+        "ctx zeros "
+        "mxnet.kvstore.updates: _create_kvstore=create_kvstore _initialize_kvstore=initialize_kvstore _update_params=update_params "
+        "_update_params_on_kvstore=update_params_on_kvstore",
     "mxnet.name": "_MXClassPropertyMetaClass with_metaclass",
     "mxnet.ndarray": "CachedOp _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _ndarray_cls",
     "mxnet.ndarray._internal": "CachedOp _Null _os _sys",
-    "mxnet.ndarray.op": "CachedOp",
     "mxnet.ndarray.contrib": "mx ndarray np",
     "mxnet.ndarray.ndarray":
         "Features _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _NDARRAY_ADVANCED_INDEXING _NDARRAY_BASIC_INDEXING _NDARRAY_UNSUPPORTED_INDEXING "
         "_get_broadcast_shape is_np_array mx_real_t native_array operator py_slice warnings functools: reduce mxnet.ndarray: *",
     "mxnet.ndarray.numpy": "mxnet.numpy: *",
     "mxnet.ndarray.numpy_extension": "mxnet.numpy_extension: *",
+    "mxnet.ndarray.op": "CachedOp",
     "mxnet.ndarray.random": "_internal",
     "mxnet.ndarray.sparse":
         "Context NDArray _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _STORAGE_TYPE_CSR _STORAGE_TYPE_DEFAULT _STORAGE_TYPE_ROW_SPARSE _STORAGE_TYPE_STR_TO_ID "
@@ -179,11 +191,10 @@ NAMES = {
         "mxnet.numpy.protocols: _NUMPY_ARRAY_FUNCTION_LIST=FUNCTIONS _NUMPY_ARRAY_UFUNC_LIST=UFUNCS",
     "mxnet.numpy_extension": "check_call threading warnings with_metaclass mxnet.base: classproperty",
     "mxnet.numpy_extension.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
-    "mxnet.numpy_extension.random": "_mx_nd_npx=mxnet.numpy_extension _mx_rand=mxnet.random",
+    "mxnet.numpy_extension.random": "_mx_nd_npx=mxnet.numpy_extension _mx_rand=mxnet.random _npi",
     "mxnet.numpy_extension.utils": "string_types mxnet.numpy: ndarray mxnet.numpy_extension: *",
     "mxnet.numpy_op_fallback":
-        "_mx_np _nd_npi=mxnet.numpy._internal _sym_npi=mxnet.symbol.numpy._internal ast np distutils.version: StrictVersion "
-        "mxnet.util: use_np",
+        "_mx_np _nd_npi=mxnet.numpy._internal _sym_npi=mxnet.symbol.numpy._internal ast np distutils.version: StrictVersion mxnet.util: use_np",
     "mxnet.numpy_op_signature": "_numpy_op_doc inspect mx_np mx_npx=mxnet.numpy_extension",
     "mxnet.operator":
         "Lock POINTER _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _STORAGE_TYPE_CSR _STORAGE_TYPE_DEFAULT _STORAGE_TYPE_ROW_SPARSE _STORAGE_TYPE_STR_TO_ID "

@@ -78,14 +78,3 @@ def test_bad_files(tmp_path):
             embedding.CustomEmbedding(str(file))
     with pytest.raises(ValueError, match="pretrained_file_path: there is no file"):
         embedding.CustomEmbedding(str(tmp_path / "nothing"))
-
-
-def test_published_files():
-    assert len(embedding.get_pretrained_file_names("fasttext")) == 327 and len(embedding.get_pretrained_file_names("glove")) == 10
-    assert set(embedding.get_pretrained_file_names()) >= {"fasttext", "glove"}
-    assert embedding.GloVe._get_download_file_name("glove.6B.50d.txt") == "glove.6B.zip"
-    assert embedding.FastText._get_pretrained_file_url("wiki.simple.vec").endswith("gluon/embeddings/fasttext/wiki.simple.zip")
-    with pytest.raises(KeyError, match="Cannot find `embedding_name` nothing"):
-        embedding.get_pretrained_file_names("nothing")
-    with pytest.raises(KeyError, match="Cannot find pretrained file x for token embedding glove"):
-        embedding.create("glove", pretrained_file_name="x")

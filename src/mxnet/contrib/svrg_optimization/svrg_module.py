@@ -4,7 +4,7 @@ import logging
 from ... import ndarray as nd
 from ...base import MXNetError
 from ...context import cpu
-from ...model import _create_kvstore
+from ...kvstore.updates import create_kvstore
 from ...module import Module
 from .svrg_optimizer import FULL, _SVRGOptimizer
 
@@ -67,7 +67,7 @@ class SVRGModule(Module):
         arg_params, _ = self.get_params()
         self._param_dict = [{name: nd.zeros(arg_params[name].shape, ctx=ctx, dtype=arg_params[name].dtype) for name in names}
                             for ctx in self._context]
-        kvstore, update_on_kvstore = _create_kvstore(kvstore, len(self._context), arg_params)
+        kvstore, update_on_kvstore = create_kvstore(kvstore, len(self._context), arg_params)
         optimizer = self._create_optimizer(optimizer, kvstore, update_on_kvstore, dict(optimizer_params))
         super().init_optimizer(kvstore=kvstore, optimizer=optimizer, force_init=force_init)
         if self._kvstore:

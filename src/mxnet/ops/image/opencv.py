@@ -2,6 +2,7 @@
 import torch
 
 from ...base import MXNetError
+from ...image_header import decode
 from ..registry import op
 from ..schema import AtLeast0, Device, Floats
 from ..shapes import unify
@@ -24,7 +25,7 @@ def cv2_resize(image, height, width, interp, operator):
 
 def _decode(encoded, flag, to_rgb, what):
     import cv2
-    image = cv2.imdecode(encoded, cv2.IMREAD_COLOR if flag else cv2.IMREAD_GRAYSCALE) if encoded.size else None
+    image = decode(encoded, cv2.IMREAD_COLOR if flag else cv2.IMREAD_GRAYSCALE, what)
     if image is None:
         raise MXNetError(f"Decoding failed. Invalid image file: {what} is not an image that OpenCV reads")
     if flag and to_rgb:
@@ -41,7 +42,7 @@ def cvimdecode(buf, *, flag: AtLeast0 = 1, to_rgb: bool = True):
     Raises
     ------
     MXNetError
-        If `buf` is not of type uint8, or holds no image that OpenCV reads.
+        If `buf` is not of type uint8, or holds no image that OpenCV reads, or one of more than ``MXNET_IMAGE_MAX_PIXELS`` pixels.
 
     Example
     -------

@@ -1,37 +1,19 @@
 """Executors of one network on several devices, as `FeedForward` uses them. New programs use `Module`."""
 import logging
+from collections.abc import Sequence
 from operator import attrgetter
+from typing import Any
 
-from . import ndarray as nd
-from .base import MXNetError, mx_real_t
-from .context import cpu
-from .io import DataDesc
+from .. import ndarray as nd
+from ..base import MXNetError, mx_real_t
+from ..context import Context
+from ..io import DataBatch, DataDesc
+from ..metric import EvalMetric
+from ..module import executor_group
+from ..module.executor_group import _split_input_slice
+from ..symbol import Symbol
 
 __all__ = ["DataParallelExecutorGroup", "DataParallelExecutorManager"]
-
-
-def _split_input_slice(batch_size, work_load_list):
-    """Divide the samples of a batch among devices, in proportion to their work loads.
-
-    Returns
-    -------
-    list of slice
-
-    Raises
-    ------
-    ValueError
-        If there are more devices than samples, so that one would get none.
-    """
-    total = sum(work_load_list)
-    counts = [round(load * batch_size / total) for load in work_load_list]
-    counts[-1] += max(0, batch_size - sum(counts))
-    slices, end = [], 0
-    for count in counts:
-        begin, end = end, min(end + count, batch_size)
-        if begin >= end:
-            raise ValueError(f"a batch of {batch_size} can't be divided among devices with work loads {work_load_list}: one gets nothing")
-        slices.append(slice(begin, end))
-    return slices
 
 
 def _check_arguments(symbol):
@@ -64,7 +46,7 @@ def _load_label(batch, targets):
 
 
 class DataParallelExecutorGroup:
-    """An executor of one network per device.
+    """An executor of one network per device: the group that modules use, by the interface that it had before them.
 
     Parameters
     ----------
@@ -74,56 +56,42 @@ class DataParallelExecutorGroup:
     slices : list of slice
         Which samples of a batch each device takes.
     train_data : DataIter or DataBatch
-        Tells names and shapes.
+        Tells names and shapes; samples lie along the first axis.
     shared_group : DataParallelExecutorGroup, optional
         Whose parameters and memory to share.
     """
 
-    def __init__(self, sym, arg_names, param_names, ctx, slices, train_data, shared_group=None):
+    def __init__(self, sym: Symbol, arg_names: Sequence[str], param_names: Sequence[str], ctx: Sequence[Context], slices: Sequence[slice],
+                 train_data: Any, shared_group: "DataParallelExecutorGroup | None" = None):
         _check_arguments(sym)
-        inputs = list(train_data.provide_data) + list(train_data.provide_label)
-        types = {d[0]: d.dtype if isinstance(d, DataDesc) else mx_real_t for d in inputs}
-        self.slices = slices
-        self.shared_data_arrays = shared_group.shared_data_arrays if shared_group else [{} for _ in ctx]
-        self.data_names = [d[0] for d in train_data.provide_data]
-        self.label_names = [d[0] for d in train_data.provide_label]
-        self.aux_names = sym.list_auxiliary_states()
+        data, label = ([DataDesc(d[0], d[1], d.dtype if isinstance(d, DataDesc) else mx_real_t) for d in described]
+                       for described in (train_data.provide_data, train_data.provide_label))
+        inputs = {d.name for d in data + label}
         self.param_idx = [i for i, name in enumerate(arg_names) if name in param_names]
         self.param_names = [arg_names[i] for i in self.param_idx]
-        grad_req = {name: "null" if name in types else "write" for name in sym.list_arguments()}
-        self.train_execs = []
-        for i, context in enumerate(ctx):
-            count = slices[i].stop - slices[i].start
-            self.train_execs.append(sym.simple_bind(
-                context, grad_req=grad_req, type_dict=types, shared_arg_names=self.param_names,
-                shared_exec=shared_group.train_execs[i] if shared_group else None, shared_buffer=self.shared_data_arrays[i],
-                **{d[0]: (count, *d[1][1:]) for d in inputs}))
-        self.data_arrays = self._inputs(self.data_names)
-        self.label_arrays = self._inputs(self.label_names)
-        self.param_arrays = [[e.arg_arrays[i] for e in self.train_execs] for i in self.param_idx]
-        self.grad_arrays = [[e.grad_arrays[i] for e in self.train_execs] for i in self.param_idx]
-        self.aux_arrays = [[e.aux_arrays[i] for e in self.train_execs] for i in range(len(self.aux_names))]
+        self._group: executor_group.DataParallelExecutorGroup = executor_group.DataParallelExecutorGroup(
+            sym, ctx, [part.stop - part.start for part in slices], data, label, self.param_names, for_training=True, inputs_need_grad=False,
+            shared_group=shared_group and shared_group._group, grad_req={n: "null" if n in inputs else "write" for n in sym.list_arguments()})
+        group = self._group
+        self.train_execs, self.slices, self.shared_data_arrays = group.execs, group.slices, group.shared_data_arrays
+        self.data_names, self.label_names, self.aux_names = group.data_names, group.label_names, group.aux_names
+        self.data_arrays, self.label_arrays = group.data_arrays, group.label_arrays
+        self.param_arrays, self.grad_arrays, self.aux_arrays = group.param_arrays, group.grad_arrays, group.aux_arrays
 
-    def _inputs(self, names):
-        return [[(part, e.arg_dict[name]) for part, e in zip(self.slices, self.train_execs)] for name in names]
-
-    def load_data_batch(self, data_batch):
+    def load_data_batch(self, data_batch: DataBatch) -> None:
         """Give each device its share of a batch."""
-        _load_data(data_batch, self.data_arrays)
-        _load_label(data_batch, self.label_arrays)
+        self._group.load_data_batch(data_batch)
 
-    def forward(self, is_train=False):
+    def forward(self, is_train: bool = False) -> None:
         """Run all devices forward."""
-        for executor in self.train_execs:
-            executor.forward(is_train=is_train)
+        self._group.run(is_train)
 
-    def backward(self):
+    def backward(self) -> None:
         """Compute gradients on all devices."""
-        for executor in self.train_execs:
-            executor.backward()
+        self._group.backward()
 
-    def update_metric(self, metric, labels, pre_sliced=False):
-        """Give each device's outputs, with its share of the labels, to a metric."""
+    def update_metric(self, metric: EvalMetric, labels: Sequence, pre_sliced: bool = False) -> None:
+        """Give each device's outputs, with its share of the labels, to a metric; unlike in a module by position, not by name."""
         for i, (executor, part) in enumerate(zip(self.train_execs, self.slices)):
             metric.update(labels[i] if pre_sliced else [label[part] for label in labels], executor.outputs)
 
@@ -166,19 +134,15 @@ class DataParallelExecutorManager:
         """Let a `Monitor` watch the executors."""
         if self.sym_gen is not None:
             raise NotImplementedError("with buckets there is no one network to watch; use BucketingModule.install_monitor")
-        for executor in self.execgrp.train_execs:
-            monitor.install(executor)
+        self.execgrp._group.install_monitor(monitor)
 
     def set_params(self, arg_params, aux_params):
         """Copy parameters to all devices."""
-        for executor in self.execgrp.train_execs:
-            executor.copy_params_from(arg_params, aux_params)
+        self.execgrp._group.set_params(arg_params, aux_params)
 
     def copy_to(self, arg_params, aux_params):
         """Write the parameters, averaged over the devices, into the arrays of two dicts."""
-        for names, arrays, targets in ((self.param_names, self.param_arrays, arg_params), (self.aux_names, self.aux_arrays, aux_params)):
-            for name, per_device in zip(names, arrays):
-                write_mean(per_device, targets[name])
+        self.execgrp._group.get_params(arg_params, aux_params)
 
     param_arrays = property(attrgetter("execgrp.param_arrays"), doc="Per parameter, the array on each device.")
     grad_arrays = property(attrgetter("execgrp.grad_arrays"), doc="Per parameter, the gradient on each device.")
@@ -206,13 +170,3 @@ class DataParallelExecutorManager:
     def forward(self, is_train=False):
         """Run the current group forward."""
         self.curr_execgrp.forward(is_train=is_train)
-
-
-def write_mean(arrays, target):
-    """Write the mean of the devices' arrays into `target`, converted to its type."""
-    mean = arrays[0]
-    if len(arrays) > 1:
-        mean = sum((a.as_in_context(cpu()) for a in arrays[1:]), arrays[0].copyto(cpu())) / len(arrays)
-    if mean.dtype != target.dtype:
-        mean = mean.astype(target.dtype)
-    mean.copyto(target)

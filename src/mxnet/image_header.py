@@ -1,0 +1,102 @@
+"""The size of an image as the header of its file says it: what is too large is refused before memory is taken for its pixels."""
+import re
+import struct
+
+from . import environment
+from .base import MXNetError
+
+_PNM = re.compile(rb"P[1-7](?:\s|#[^\n]*\n)+(?:WIDTH\s+)?(\d+)(?:\s|#[^\n]*\n)+(?:HEIGHT\s+)?(\d+)")
+_JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_TIFF_TYPES = {1: "B", 3: "H", 4: "I", 16: "Q"}
+
+
+def _jpeg(content):
+    at = 2
+    while at + 9 <= len(content):
+        if content[at] != 0xFF:
+            at += 1
+            continue
+        marker = content[at + 1]
+        if marker in _JPEG_FRAMES:
+            return struct.unpack_from(">HH", content, at + 5)
+        # Neither fill bytes nor markers that stand alone have a length.
+        at += 1 if marker == 0xFF else 2 if marker in (0, 1) or 0xD0 <= marker <= 0xD8 else 2 + struct.unpack_from(">H", content, at + 2)[0]
+    return None
+
+
+def _webp(content):
+    kind = content[12:16]
+    if kind == b"VP8X":
+        return tuple(1 + int.from_bytes(content[i:i + 3], "little") for i in (24, 27))
+    if kind == b"VP8L":
+        bits = int.from_bytes(content[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    return tuple(n & 0x3FFF for n in struct.unpack_from("<HH", content, 26))
+
+
+def _tiff(content):
+    order = "<" if content[:2] == b"II" else ">"
+    start, = struct.unpack_from(order + "I", content, 4)
+    count, = struct.unpack_from(order + "H", content, start)
+    found = {}
+    for i in range(count):
+        tag, kind = struct.unpack_from(order + "HH", content, start + 2 + 12 * i)
+        if tag in (256, 257) and kind in _TIFF_TYPES:
+            found[tag], = struct.unpack_from(order + _TIFF_TYPES[kind], content, start + 10 + 12 * i)
+    return (found[256], found[257]) if len(found) == 2 else None
+
+
+def size_of(content):
+    """Two sizes in pixels, in either order, of the image whose file has the given bytes; None if the header does not tell."""
+    whole = memoryview(content).cast("B")
+    content = bytes(whole[:4096])
+    try:
+        if content.startswith(b"\x89PNG"):
+            return struct.unpack_from(">II", content, 16)
+        if content.startswith(b"\xff\xd8"):
+            return _jpeg(whole)
+        if content.startswith((b"GIF87a", b"GIF89a")):
+            return struct.unpack_from("<HH", content, 6)
+        if content.startswith(b"BM"):
+            return tuple(map(abs, struct.unpack_from("<ii" if content[14] >= 40 else "<HH", content, 18)))
+        if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+            return _webp(content)
+        if content.startswith((b"II*\0", b"MM\0*")):
+            return _tiff(whole)
+        found = _PNM.match(content)
+        return tuple(int(n) for n in found.groups()) if found else None
+    except (struct.error, IndexError, ValueError):
+        return None
+
+
+def require_decodable(content, what):
+    """Refuse the bytes of an image file whose header announces more pixels than ``MXNET_IMAGE_MAX_PIXELS``.
+
+    Raises
+    ------
+    MXNetError
+        If it does; the text begins with `what`.
+    """
+    size = size_of(content)
+    limit = environment.get_int("MXNET_IMAGE_MAX_PIXELS")
+    if size is not None and size[0] * size[1] > limit:
+        raise MXNetError(f"{what}: an image of {size[0]} x {size[1]} pixels is larger than {limit} pixels; if it is meant to be, set the environment "
+                         "variable MXNET_IMAGE_MAX_PIXELS")
+
+
+def decode(content, flags, what):
+    """The image in a uint8 array of file content as OpenCV gives it, or None if it finds none.
+
+    Raises
+    ------
+    MXNetError
+        If it is too large, or OpenCV fails.
+    """
+    import cv2
+    if not content.size:
+        return None
+    require_decodable(content, what)
+    try:
+        return cv2.imdecode(content, flags)
+    except cv2.error as error:
+        raise MXNetError(f"{what}: OpenCV can't decode it: {error.err or error}") from error

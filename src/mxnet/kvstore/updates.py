@@ -1,0 +1,111 @@
+"""How training uses a store: which one it takes, the parameters' first values, and their updates."""
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from .. import environment
+from ..base import MXNetError
+from ..ndarray import NDArray
+from .base import KVStoreBase, create
+from .kvstore import KVStore
+
+# A weight of more elements than this is updated on each device instead of once on the CPU by a 'local' store.
+_BIG_WEIGHT = 16 * 1024 * 1024
+
+# Per parameter, the array on each device.
+PerDevice = Sequence[Sequence[NDArray]]
+
+
+def create_kvstore(kvstore: str | KVStoreBase | None, num_device: int, arg_params: Mapping[str, NDArray]) -> tuple[KVStoreBase | None, bool]:
+    """The store that `kvstore` asks for (None if one device needs none), and whether it runs the optimizer.
+
+    ``MXNET_UPDATE_ON_KVSTORE=0`` keeps the optimizer out of the store.
+    """
+    update_on_kvstore = environment.get_bool("MXNET_UPDATE_ON_KVSTORE")
+    if kvstore is None or isinstance(kvstore, KVStoreBase):
+        store = kvstore
+    elif not isinstance(kvstore, str):
+        raise TypeError(f"kvstore must be KVStore, str or None, received {kvstore!r}")
+    elif num_device == 1 and "dist" not in kvstore:
+        store = None
+    else:
+        store = create(kvstore)
+        if kvstore == "local" and max((value.size for value in arg_params.values()), default=0) > _BIG_WEIGHT:
+            update_on_kvstore = False
+    if store is None:
+        return None, False
+    return store, update_on_kvstore and store.is_capable(KVStoreBase.OPTIMIZER)
+
+
+def create_sparse_kvstore(kvstore: str | KVStore) -> tuple[KVStoreBase, bool]:
+    """The store for parameters that are row_sparse; it always runs the optimizer."""
+    if isinstance(kvstore, KVStore):
+        store = kvstore
+    elif isinstance(kvstore, str):
+        store = create(kvstore)
+    else:
+        raise TypeError(f"row_sparse parameters need a KVStore or the name of one, received {kvstore!r}")
+    if not store.is_capable(KVStoreBase.OPTIMIZER):
+        raise MXNetError(f"row_sparse parameters need a kvstore that runs the optimizer; {store.type!r} does not: use 'local' or 'device'")
+    return store, True
+
+
+def initialize_kvstore(kvstore: KVStoreBase, param_arrays: PerDevice, arg_params: Mapping[str, NDArray], param_names: Sequence[str],
+                       update_on_kvstore: bool) -> None:
+    """Give the store all parameters; if it runs the optimizer, the devices get its values."""
+    for name, on_devices in zip(param_names, param_arrays):
+        value = arg_params[name]
+        # `init` is not part of the interface of stores (KVStoreBase), only of the built-in one.
+        if (update_on_kvstore and value.stype == "default") or not hasattr(kvstore, "init"):
+            kvstore.broadcast(name, value, out=on_devices)
+        else:
+            kvstore.init(name, value)
+
+
+def _with_gradient(param_arrays: PerDevice, grad_arrays: PerDevice) -> Iterator[tuple[int, Sequence[NDArray], Sequence[NDArray]]]:
+    """``(index, arrays, gradients)`` of each parameter that has a gradient."""
+    for index, (arrays, gradients) in enumerate(zip(param_arrays, grad_arrays)):
+        if gradients[0] is not None:
+            yield index, arrays, gradients
+
+
+def _exchange(kvstore: KVStoreBase, name: str, gradients: Sequence[NDArray], arrays: Sequence[NDArray], out: Sequence[NDArray] | None,
+              priority: int) -> None:
+    """Push gradients and pull into `out`."""
+    if gradients[0].stype == "default" and arrays[0].stype == "default":
+        kvstore.pushpull(name, gradients, out=out, priority=priority)
+    else:
+        kvstore.push(name, gradients, priority=priority)
+        kvstore.pull(name, out=gradients if out is None else out, priority=priority)
+
+
+def update_params_on_kvstore(param_arrays: PerDevice, grad_arrays: PerDevice, kvstore: KVStoreBase, param_names: Sequence[str]) -> None:
+    """Let the store update the parameters, and fetch them."""
+    for index, arrays, gradients in _with_gradient(param_arrays, grad_arrays):
+        _exchange(kvstore, param_names[index], gradients, arrays, arrays, -index)
+
+
+def update_params_on_kvstore_nccl(param_arrays: PerDevice, grad_arrays: PerDevice, kvstore: KVStoreBase, param_names: Sequence[str]) -> None:
+    """As `update_params_on_kvstore`, ``MXNET_UPDATE_AGGREGATION_SIZE`` parameters at a time."""
+    items = list(_with_gradient(param_arrays, grad_arrays))
+    step = environment.get_int("MXNET_UPDATE_AGGREGATION_SIZE") or 16
+    for start in range(0, len(items), step):
+        indices, arrays, gradients = zip(*items[start:start + step])
+        kvstore.pushpull([param_names[i] for i in indices], list(gradients), out=list(arrays), priority=-start)
+
+
+def update_params(param_arrays: PerDevice, grad_arrays: PerDevice, updater: Callable[[list, list, list], object], num_device: int,
+                  kvstore: KVStoreBase | None = None, param_names: Sequence[str] = ()) -> None:
+    """Update the parameters on each device, after the store, if any, has added up the gradients.
+
+    The updater receives all parameters of a device in one call, so that it can update many at a time.
+    """
+    updates: list[tuple[list, list, list]] = [([], [], []) for _ in range(num_device)]
+    for index, arrays, gradients in _with_gradient(param_arrays, grad_arrays):
+        if kvstore:
+            _exchange(kvstore, param_names[index], gradients, arrays, None, -index)
+        for k, (indices, grads, weights) in enumerate(updates):
+            indices.append(index * num_device + k)
+            grads.append(gradients[k])
+            weights.append(arrays[k])
+    for indices, grads, weights in updates:
+        if indices:
+            updater(indices, grads, weights)
