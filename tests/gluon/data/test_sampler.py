@@ -40,7 +40,7 @@ def test_length_counts_what_rolled_over():
 
 
 def test_batch_sampler_refuses_other_last_batch():
-    with pytest.raises(ValueError, match="last_batch must be one of 'keep', 'discard', or 'rollover', but got drop"):
+    with pytest.raises(ValueError, match="last_batch must be 'keep', 'discard' or 'rollover', received 'drop'"):
         BatchSampler(SequentialSampler(3), 2, "drop")
 
 

@@ -1,4 +1,6 @@
 """Samplers: in which order the elements of a dataset come, and how batches are made of them."""
+import itertools
+
 import numpy as np
 
 __all__ = ["Sampler", "SequentialSampler", "RandomSampler", "FilterSampler", "BatchSampler"]
@@ -98,23 +100,17 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler, batch_size, last_batch="keep"):
         if last_batch not in LAST_BATCH:
-            raise ValueError(f"last_batch must be one of 'keep', 'discard', or 'rollover', but got {last_batch}")
-        self._sampler = sampler
-        self._batch_size = batch_size
-        self._last_batch = last_batch
-        self._prev = []
+            raise ValueError(f"last_batch must be 'keep', 'discard' or 'rollover', received {last_batch!r}")
+        self._sampler, self._batch_size, self._last_batch = sampler, batch_size, last_batch
+        self._prev = []  # what rolled over from the epoch before
 
     def __iter__(self):
-        batch, self._prev = self._prev, []
-        for i in self._sampler:
-            batch.append(i)
-            if len(batch) == self._batch_size:
+        indices, self._prev = itertools.chain(self._prev, self._sampler), []
+        while batch := list(itertools.islice(indices, self._batch_size)):
+            if len(batch) == self._batch_size or self._last_batch == "keep":
                 yield batch
-                batch = []
-        if self._last_batch == "rollover":
-            self._prev = batch
-        elif batch and self._last_batch == "keep":
-            yield batch
+            elif self._last_batch == "rollover":
+                self._prev = batch
 
     def __len__(self):
         whole, rest = divmod(len(self._sampler) + len(self._prev), self._batch_size)
