@@ -51,6 +51,9 @@ def test_open_sizes_are_given():
     source = next(n for n in symbol._nodes() if n.name.startswith("_zeros") or n.op is not None and not n.inputs)
     module = lower(symbol._outputs, False, CPU, source_shapes={id(source): (3, 2)})
     assert module(torch.ones(3, 2))[0].tolist() == [[1, 1]] * 3
+    symbol = mx.sym.arange(1, step=2, infer_range=True, name="a") + mx.sym.var("x")
+    source = next(n for n in symbol._nodes() if n.name == "a")
+    assert lower(symbol._outputs, False, CPU, source_shapes={id(source): (3,)})(torch.zeros(3))[0].tolist() == [1, 3, 5]
 
 
 def test_groups_run_on_their_devices():

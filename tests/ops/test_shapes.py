@@ -12,7 +12,7 @@ def test_what_two_partial_shapes_say_together(a, b, expected):
 
 
 @pytest.mark.parametrize("a, b, text", [((2,), (2, 2), r"\(2,\) and \(2, 2\): 1 axes against 2"), ((2, 3), (2, 4), "differ in size"),
-                                        ((0,), (1,), "differ in size")])
+                                        ((0,), (1,), "differ in size"), ((2, 0), (2, 3), "differ in size")])
 def test_contradictions(a, b, text):
     with pytest.raises(MXNetError, match=text):
         unify(a, b)

@@ -94,9 +94,9 @@ def test_without_statistics_only_the_trace_is_kept(recorder):
 def test_the_backward_of_an_operator_has_a_name_of_its_own(recorder):
     recorder.running = True
     x = torch.ones(2, requires_grad=True)
-    recorder.operator("exp", 0, MS, (x,), x.exp())
-    recorder.call("step", 0, MS)
-    assert [(e.name, e.category) for e in recorder._events] == [("exp", "operator"), ("step", "API")]
+    recorder.operator("exp", 5, 5 + MS, (x,), x.exp())
+    recorder.call("step", 7, 7 + 2 * MS)
+    assert [(e.name, e.category, e.start, e.value) for e in recorder._events] == [("exp", "operator", 5, MS), ("step", "API", 7, 2 * MS)]
     y = x.exp()
     recorder.operator("exp", 0, MS, (x,), y)
     y.sum().backward()

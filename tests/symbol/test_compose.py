@@ -60,6 +60,11 @@ def test_what_is_missing_becomes_a_variable():
     assert mx.sym.LeakyReLU(act_type="prelu", name="p").attr_dict()["p_gamma"]["__init__"] == '["Constant", {"value": 0.25}]'
 
 
+def test_an_optional_input_given_by_name_stands():
+    x, b = mx.sym.var("x"), mx.sym.var("b")
+    assert mx.sym.FullyConnected(data=x, bias=b, num_hidden=2, no_bias=True, name="fc").list_arguments() == ["x", "fc_weight", "b"]
+
+
 def test_inputs_that_do_not_fit():
     x, y = mx.sym.var("x"), mx.sym.var("y")
     op = get("FullyConnected")
