@@ -1,3 +1,4 @@
+import gc
 import os
 import subprocess
 import sys
@@ -37,3 +38,16 @@ print(held - resident() > 200 << 20)
     if not os.path.exists("/proc/self/statm") or memory._libc() is None:
         pytest.skip("needs Linux and glibc")
     assert run(code).stdout.strip() == "True"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_rests_for_a_while_and_is_then_as_before(enabled):
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with pytest.raises(KeyError), memory.without_collection():
+            assert not gc.isenabled()
+            raise KeyError
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()

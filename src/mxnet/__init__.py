@@ -32,16 +32,17 @@ from . import memory as _memory  # noqa: E402
 _memory.configure()
 _environment.configure()
 
-from .base import MXNetError  # noqa: E402
-from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus  # noqa: E402
-from .libinfo import __version__  # noqa: E402
-from . import attribute, autograd, base, context, name, ndarray, operator, random, symbol, util  # noqa: E402
-from . import ndarray as nd  # noqa: E402
-from . import random as rnd  # noqa: E402
-from . import symbol as sym  # noqa: E402
-from . import attached as _attached  # noqa: E402,F401  (registers methods whose work is done above arrays and Symbols)
-from .attribute import AttrScope  # noqa: E402
-from .util import (is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape)  # noqa: E402
+with _memory.without_collection():
+    from .base import MXNetError
+    from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
+    from .libinfo import __version__
+    from . import attribute, autograd, base, context, name, ndarray, operator, random, symbol, util
+    from . import ndarray as nd
+    from . import random as rnd
+    from . import symbol as sym
+    from . import attached as _attached  # noqa: F401  (registers methods whose work is done above arrays and Symbols)
+    from .attribute import AttrScope
+    from .util import (is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape)
 
 # What most programs need only a part of is imported when it is first asked for.
 _LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "th": "torch", "viz": "visualization", "img": "image", "init": "initializer",

@@ -5,7 +5,9 @@ costs half of a network's time (``benchmarks/`` shows it). Told to keep its memo
 leaves it as it is; `trim` gives back what is free. Large tensors have a heap
 of their own besides (``ops/kernels/heap.cpp``), where it can be compiled.
 """
+import contextlib
 import ctypes
+import gc
 import os
 import sys
 
@@ -34,6 +36,18 @@ def configure():
     if choice == _UNPOOLED or library is None:
         return
     kept = bool(library.mallopt(_M_MMAP_MAX, 0) and library.mallopt(_M_TRIM_THRESHOLD, _KEEP))
+
+
+@contextlib.contextmanager
+def without_collection():
+    """Let Python's collector rest: what an import makes is there to stay, and to look for rubbish among all of torch's objects takes longer."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def trim():

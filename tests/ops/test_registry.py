@@ -1,4 +1,6 @@
 """How an operator is made of a function, and what it then says about its uses."""
+import inspect
+
 import pytest
 import torch
 
@@ -220,3 +222,15 @@ def test_names_that_nobody_registered():
 
 def test_the_operators_of_numpy_are_loaded_when_asked_for():
     assert get("_npi_add").name == "_npi_add" and registry._load("_npi_add") and not registry._load("_npi_nothing")
+
+
+def test_signatures_are_read_as_inspect_reads_them():
+    def function(a, b=None, /, c=2, *rest, d: int, e: float = 1.0, **others):
+        """Has every kind of parameter."""
+
+    for fn in [function, *(o.raw for o in OPERATORS.values())]:
+        expected = [(p.name, p.default, p.annotation, p.kind) for p in inspect.signature(fn).parameters.values()]
+        found = [(p.name, p.default, p.annotation, p.kind) for p in registry._parameters(fn)]
+        if fn is function:  # that an input may not be given by name is of no interest
+            expected = [(n, d, a, max(k, inspect.Parameter.POSITIONAL_OR_KEYWORD)) for n, d, a, k in expected]
+        assert found == expected, fn
