@@ -9,6 +9,7 @@ from .executor import Executor
 from .ndarray import NDArray
 from .ndarray.ndarray import GRAD_REQS
 from .ops import dtypes
+from .symbol.node import topological
 
 
 def _requests(symbol, grad_req, arg_names):
@@ -134,7 +135,6 @@ def _from_buffer(buffer, name, shape, dtype, ctx):
 
 def _refuse_missing_gradients(symbol, reqs):
     """MXNet refuses to bind for gradients through an operator that has none; so does this."""
-    from .symbol.node import topological
     needs = set()
     nodes = topological(symbol._outputs)
     for node in nodes:

@@ -4,6 +4,7 @@ import threading
 
 import torch
 
+from . import memory
 from .base import ClassPropertyType, MXNetError, classproperty
 
 
@@ -91,7 +92,6 @@ class Context(metaclass=ClassPropertyType):
         if self.device_type == "gpu":
             torch.cuda.empty_cache()
         else:
-            from . import memory
             memory.trim()
 
 

@@ -13,6 +13,7 @@ from .graph.session import Session, Watcher
 from .ndarray import NDArray
 from .ndarray.ndarray import Marked
 from .ops import integers, random_state
+from .symbol import inference
 
 _data = operator.attrgetter("_data")
 
@@ -404,7 +405,6 @@ class _Watcher(Watcher):
 
 def planned_bytes(symbol, shapes, reqs):
     """How many bytes of intermediate results live at once at most, in float32: all that a gradient may need, and others until their last use."""
-    from .symbol import inference
     found, nodes = inference.infer_shapes(symbol._outputs, {k: inference.from_user(v) for k, v in shapes.items()})
     last_use = {}
     for position, node in enumerate(nodes):

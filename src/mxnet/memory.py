@@ -11,6 +11,8 @@ import gc
 import os
 import sys
 
+from .base import MXNetError
+
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # glibc's malloc.h
 _KEEP = -1  # never give free memory at the top of the heap back
 _POOLED, _UNPOOLED = ("Naive", "Round"), "Unpooled"
@@ -30,7 +32,6 @@ def configure():
     global kept
     choice = os.environ.get("MXNET_CPU_MEM_POOL_TYPE", "Naive")
     if choice not in (*_POOLED, _UNPOOLED):
-        from .base import MXNetError
         raise MXNetError(f"MXNET_CPU_MEM_POOL_TYPE must be one of {', '.join((*_POOLED, _UNPOOLED))}, received {choice!r}")
     library = _libc()
     if choice == _UNPOOLED or library is None:

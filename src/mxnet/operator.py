@@ -19,7 +19,7 @@ from .ndarray.dispatch import mode
 from .ndarray.ndarray import context_of
 from .ops import dtypes, schema
 from .ops.registry import OPERATORS, Operator, get
-from .symbol import inference
+from .symbol import functions, inference
 
 _props = {}
 
@@ -377,7 +377,6 @@ class PythonOp:
 
     def _symbol(self, hint, args, kwargs, unpack, pack):
         """A Symbol of the operator ``Custom``. `unpack` makes what this object works on of arrays, `pack` writes it back to them."""
-        from .symbol import functions
         if self._op_type is None:
             self._op_type = f"_python_op{next(_python_ops)}"
             register(self._op_type)(_prop_class(self, unpack, pack))

@@ -20,6 +20,7 @@ import numpy as np
 
 from .base import MXNetError
 from .files import is_remote
+from .image_header import decode
 
 __all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]
 
@@ -555,7 +556,6 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[HEADER, np.ndarray | None]:
     MXNetError
         If the record is shorter than its header says, or the image has more pixels than ``MXNET_IMAGE_MAX_PIXELS``.
     """
-    from .image_header import decode
     header, s = unpack(s)
     return header, decode(np.frombuffer(s, np.uint8), iscolor, "the image of a record")
 

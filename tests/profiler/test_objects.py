@@ -24,7 +24,7 @@ def recorded(monkeypatch):
             found.append((phase, name, category, value, aggregate))
 
     found.recorder = Recorder()
-    monkeypatch.setattr(objects, "_recorder", lambda: found.recorder)
+    monkeypatch.setattr(objects, "recorder", found.recorder)
     return found
 
 

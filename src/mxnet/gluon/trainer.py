@@ -1,6 +1,8 @@
 """`Trainer`: lets an optimizer update parameters, on one device or many."""
 from .. import files
 from .. import optimizer as optim
+from ..kvstore import KVStore
+from ..kvstore.updates import create_kvstore, create_sparse_kvstore
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
 from .utils import UsageError
@@ -100,7 +102,6 @@ class Trainer:
         self._params_to_init = list(self._params)
 
     def _init_kvstore(self):
-        from ..kvstore.updates import create_kvstore, create_sparse_kvstore
         wanted = self._kvstore_params["update_on_kvstore"]
         kind = self._kvstore_params["kvstore"]
         if self._contains_sparse_weight:
@@ -128,7 +129,6 @@ class Trainer:
         """Whether the kvstore updates dense weights by sparse gradients: in one process each device does it faster."""
         if wanted is False and self._distributed:
             raise ValueError(f"Trainer: a kvstore of type {kvstore.type} updates by sparse gradients itself; leave out update_on_kvstore=False")
-        from ..kvstore import KVStore
         if kvstore is not None and not isinstance(kvstore, KVStore):
             raise ValueError(f"Trainer: sparse gradients of several devices need a KVStore, received {type(kvstore)}")
         return self._distributed if wanted is None else wanted

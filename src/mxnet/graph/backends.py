@@ -29,6 +29,8 @@ import torch
 
 from .. import environment
 from ..base import MXNetError
+from . import attention, casts, fusion, layout
+from .layout import channels_last
 
 _log = logging.getLogger(__name__)
 _backends: dict = {}
@@ -59,7 +61,6 @@ def prepare(module, device, fuse=True):
     """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`."""
     if device.type not in ("cpu", "cuda") or not environment.get_bool("MXNET_USE_FUSION"):
         return []
-    from . import attention, casts, fusion, layout
     report = casts.apply(module)
     ordered = layout.apply(module)
     report += ordered
@@ -98,7 +99,6 @@ def wants_channels_last(data):
 
 
 def _channels_last_for_tensor_cores(data):
-    from .layout import channels_last
     return channels_last(data) if wants_channels_last(data) else data
 
 

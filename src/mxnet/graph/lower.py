@@ -2,6 +2,7 @@
 import torch
 from torch import fx
 
+from ..context import parse_context
 from ..symbol.node import topological
 from . import control_flow
 
@@ -88,7 +89,6 @@ def call_attributes(node, is_train, device):
 
 def _device_of(text, device):
     """A node may name a device type of its own; ``cpu`` on a graph bound to another device means that device's host."""
-    from ..context import parse_context
     ctx = parse_context(text)
     return device if ctx.device_type == device.type else ctx.torch_device
 

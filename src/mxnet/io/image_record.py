@@ -16,6 +16,7 @@ import torch
 
 from ..base import MXNetError
 from ..image_header import decode, require_decodable
+from ..ndarray import array, load, save
 from ..ops.image.geometry import shorter_side
 from ..ops.schema import Shape
 from ..recordio import unpack
@@ -279,7 +280,6 @@ class ImageBatches(BatchSource):
 
 def load_mean_image(path: str, data_shape: tuple[int, ...], batches: "ImageBatches", verbose: bool) -> np.ndarray:
     """The mean image in a file, which is made if it does not exist."""
-    from ..ndarray import array, load, save
     if not os.path.exists(path):
         if verbose:
             logging.info("%s does not exist: computing it from all images", path)

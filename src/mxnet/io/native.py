@@ -17,8 +17,10 @@ import torch
 
 from ..base import MXNetError
 from ..context import cpu
+from ..files import is_remote
 from ..ndarray import NDArray
 from ..ops.schema import Attribute
+from ..recordio import open_stream
 from .background import Background
 from .base import DataBatch, DataDesc, DataIter
 
@@ -206,7 +208,6 @@ def files_of(uri: str) -> list[tuple[str, int]]:
     MXNetError
         If there is none.
     """
-    from ..files import is_remote
     found = []
     for path in filter(None, os.fspath(uri).split(";")):
         if is_remote(path):
@@ -226,7 +227,6 @@ def files_of(uri: str) -> list[tuple[str, int]]:
 
 
 def _remote_files(path: str) -> list[tuple[str, int]]:
-    from ..recordio import open_stream
     with open_stream(path, "rb") as stream:
         size = stream.seek(0, os.SEEK_END)
     return [(path, size)]

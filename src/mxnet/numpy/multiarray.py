@@ -6,7 +6,7 @@ import numpy as onp
 import torch
 
 from ..base import MXNetError, integer_types, numeric_types
-from ..context import Context
+from ..context import Context, cpu
 from ..ndarray import NDArray, dispatch, indexing
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, wrap
 from ..ndarray.fast_calls import eligibility
@@ -311,7 +311,6 @@ def _normalized(key):
 
 
 def _cpu():
-    from ..context import cpu
     return cpu(0)
 
 

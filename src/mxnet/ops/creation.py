@@ -3,6 +3,7 @@ import math
 
 import torch
 
+from .. import util
 from ..base import MXNetError
 from . import dtypes
 from .axes import normalize_axis
@@ -16,7 +17,6 @@ def stated_shape(shape):
 
     ``mx.rnn`` cells begin with ``zeros(shape=(0, 200))`` and leave the batch size to whatever consumes the state.
     """
-    from .. import util
     if util.is_np_shape():
         return shape
     return tuple(n if n > 0 else -1 for n in shape) or None

@@ -6,6 +6,7 @@ from typing import Literal, Optional
 
 import torch
 
+from .. import util
 from ..base import MXNetError
 from .axes import normalize_axis
 from .products import batched, matmul
@@ -422,7 +423,6 @@ def sumlogdiag(A):
 
 
 def _at_least_1d(tensor):
-    from .. import util
     return tensor.reshape(1) if tensor.dim() == 0 and not util.is_np_shape() else tensor
 
 

@@ -20,6 +20,7 @@ import torch
 
 from ..base import MXNetError
 from .schema import MAX_COUNT, Attribute, Device, Training
+from .shapes import unify
 from .traits import Attributes, Traits, reaches_generator
 
 OPERATORS: dict[str, "Operator"] = {}  # every name and alias -> Operator
@@ -302,7 +303,6 @@ def _parameters(fn: Callable) -> Iterable:
 
 
 def _same_shape(in_shapes, out_shapes, **_):
-    from .shapes import unify
     shape = None
     for s in (*in_shapes, *out_shapes):
         shape = unify(shape, s)

@@ -21,9 +21,8 @@ from typing import Any
 
 from ..base import MXNetError
 from .objects import Counter, Domain, Event, Frame, Marker, Task
-from .recorder import Recorder, format_json, format_table
+from .recorder import Recorder, format_json, format_table, recorder
 
-recorder = Recorder()
 _FLAGS = {"profile_symbolic": "symbolic", "profile_imperative": "imperative", "profile_memory": "memory", "profile_api": "api"}
 _VALUES = {"filename": ("filename", str), "gpu_memory_profile_filename_prefix": ("gpu_memory_prefix", str),
            "continuous_dump": ("continuous_dump", bool), "dump_period": ("dump_period", float), "aggregate_stats": ("aggregate_stats", bool)}

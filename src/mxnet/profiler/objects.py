@@ -1,17 +1,9 @@
 """What programs put into a profile themselves: domains, tasks, frames, events, counters and markers."""
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from ..base import MXNetError
-
-if TYPE_CHECKING:
-    from .recorder import Recorder
-
-
-def _recorder() -> "Recorder":
-    from . import recorder
-    return recorder
+from .recorder import recorder
 
 
 class Domain:
@@ -64,7 +56,6 @@ class _Span:
 
     def stop(self) -> None:
         """End; a span that was not started is left out of the profile."""
-        recorder = _recorder()
         if self._start is not None and recorder.active:
             recorder.add("X", self.name, str(self.domain), self._start, time.perf_counter_ns() - self._start)
         self._start = None
@@ -110,7 +101,6 @@ class Counter:
         with self._lock:
             self._value = self._value + delta if value is None else value
             now = self._value
-        recorder = _recorder()
         if recorder.active:
             recorder.add("C", self.name, str(self.domain), time.perf_counter_ns(), now)
         return self
@@ -146,6 +136,5 @@ class Marker:
         """Record the moment, for ``'global'``, ``'process'``, ``'thread'``, ``'task'`` or ``'marker'``."""
         if scope not in self._SCOPES:
             raise MXNetError(f"Marker.mark: scope must be one of {', '.join(self._SCOPES)}, received {scope!r}")
-        recorder = _recorder()
         if recorder.active:
             recorder.add("i", self.name, f"{self.domain},instant_marker", time.perf_counter_ns(), self._SCOPES[scope], aggregate=False)

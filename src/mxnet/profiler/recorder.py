@@ -196,3 +196,6 @@ def format_table(tables: Tables) -> str:
 def format_json(tables: Tables) -> str:
     """The statistics as JSON text, in MXNet's form."""
     return json.dumps({**tables, "Unit": {"Time": "ms", "Memory": "kB"}}, indent=4)
+
+
+recorder = Recorder()  # the one that programs start and stop

@@ -3,6 +3,7 @@ import json
 
 from .. import attribute, name
 from ..base import MXNetError
+from ..ops import dtypes
 from ..ops.schema import to_string
 from .node import Node
 from .serialization import HIDDEN_KEYS
@@ -106,7 +107,6 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     ValueError
         If a further keyword is not of the form ``__name__``.
     """
-    from ..ops import dtypes
     if not isinstance(name, str):
         raise TypeError(f"the name of a variable must be a string, received {name!r}")
     attrs = dict(attribute.current().get(attr) or {})

@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import util
+from .. import files, util
 from ..base import MXNetError, NotImplementedForSymbol
 from ..ops import dtypes
 from ..ops.shapes import known
@@ -316,7 +316,6 @@ class Symbol(_Methods):
         """Write the JSON text to a file, whole or not at all."""
         if not isinstance(fname, str):
             raise TypeError("fname need to be string")
-        from .. import files
         files.write_bytes(fname, self.tojson(remove_amp_cast).encode())
 
     def debug_str(self):

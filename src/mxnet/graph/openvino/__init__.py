@@ -9,6 +9,7 @@ import torch
 
 from ...base import MXNetError
 from ...ops.kernels.interleave import interleave
+from .. import division
 from ..backends import Unavailable
 from ..distribution import distribute
 from .threads import rest
@@ -80,7 +81,6 @@ class OpenVINO:
         if not refused:
             program.note("openvino: the whole graph")
             return Compiled(built[0], built[1], program, config)
-        from .. import division
         for node, reason in refused.items():
             program.note(f"native: {node.name} ({reason})")
         pieces = division.divide(program, lambda node: node not in refused, division.worthwhile)

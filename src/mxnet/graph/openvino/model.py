@@ -9,6 +9,7 @@ from openvino import opset15 as ops
 
 from ...ops.kernels import interleave
 from ..layout import convolves
+from ..lower import _item
 from .conversion import TYPES, Unsupported, convert_node, ints
 
 for _module in pkgutil.walk_packages([os.path.dirname(__file__)], f"{__package__}."):
@@ -72,7 +73,6 @@ def images(program, node):
 
 
 def _convert(program, node, value, converted, refused, parameter):
-    from ..lower import _item
     if node.target is _item:
         source, index = node.args
         if source in converted:

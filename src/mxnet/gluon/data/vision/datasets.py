@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from .... import base, image, recordio
+from .... import base, image, ndarray, recordio
 from ....base import MXNetError
 from ....io.image_list import read_image_list
 from ....util import is_np_array
@@ -25,7 +25,6 @@ def _array(values):
     if is_np_array():
         from .... import numpy as mx_np
         return mx_np.array(values, dtype=values.dtype)
-    from .... import ndarray
     return ndarray.array(values, dtype=values.dtype)
 
 
