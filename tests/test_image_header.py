@@ -34,11 +34,11 @@ def test_damaged_headers_say_nothing(content):
     require_decodable(content, "x")
 
 
-def large_png(width, height):
+def large_png(width, height, extra=1 << 18):
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-            + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b""))
+            + chunk(b"IDAT", zlib.compress(bytes(1000)) + bytes(extra)) + chunk(b"IEND", b""))
 
 
 def test_large_images_are_refused_before_they_are_decoded(tmp_path, monkeypatch):
@@ -62,3 +62,17 @@ def test_large_images_are_refused_before_they_are_decoded(tmp_path, monkeypatch)
         mx.image.imdecode(small)
     monkeypatch.setenv("MXNET_IMAGE_MAX_PIXELS", "35")
     assert mx.image.imdecode(small).shape == (5, 7, 3)
+
+
+def test_few_bytes_hold_few_pixels():
+    for content in (large_png(8000, 8000, 0), b"\xff\xd8\xff\xc0" + struct.pack(">HBHHB", 17, 8, 8000, 8000, 3) + bytes(100)):
+        with pytest.raises(mx.MXNetError, match=f"{len(content)} bytes can't hold an image of 8000 x 8000 pixels"):
+            mx.image.imdecode(content)
+
+
+def test_chunks_of_a_png_end_within_the_file():
+    content = bytearray(cv2.imencode(".png", IMAGE)[1].tobytes())
+    at = content.index(b"IDAT")
+    content[at - 4:at] = b"\x7f\xff\xff\xff"
+    with pytest.raises(mx.MXNetError, match="a chunk of 2147483647 bytes ends behind the file's"):
+        mx.image.imdecode(bytes(content))

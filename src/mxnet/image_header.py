@@ -69,8 +69,23 @@ def size_of(content):
         return None
 
 
+# What compression can do at most: deflate makes 1032 bytes of one, each of 8 pixels; a block of 64 or 256 pixels of a JPEG takes a bit.
+_PIXELS_PER_BYTE = {b"\x89P": 8 * 1032, b"\xff\xd8": 2048}
+_SMALL = 1 << 24
+
+
+def _require_chunks(content, what):
+    """Refuse a PNG whose chunks are far longer than its file: OpenCV takes memory for all of a chunk before it reads that."""
+    at = 8
+    while at + 8 <= len(content):
+        length, = struct.unpack_from(">I", content, at)
+        at += 12 + length
+        if length > _SMALL and at > len(content):
+            raise MXNetError(f"{what}: a chunk of {length} bytes ends behind the file's {len(content)} bytes; the file is damaged or truncated")
+
+
 def require_decodable(content, what):
-    """Refuse the bytes of an image file whose header announces more pixels than ``MXNET_IMAGE_MAX_PIXELS``.
+    """Refuse the bytes of an image file whose header announces more pixels than ``MXNET_IMAGE_MAX_PIXELS``, or than so few bytes can hold.
 
     Raises
     ------
@@ -79,7 +94,15 @@ def require_decodable(content, what):
     """
     size = size_of(content)
     limit = environment.get_int("MXNET_IMAGE_MAX_PIXELS")
-    if size is not None and size[0] * size[1] > limit:
+    if size is None:
+        return
+    content = memoryview(content).cast("B")
+    start, length = bytes(content[:2]), len(content)
+    if start == b"\x89P":
+        _require_chunks(content, what)
+    if size[0] * size[1] > max(_SMALL, length * _PIXELS_PER_BYTE.get(start, limit)):
+        raise MXNetError(f"{what}: {length} bytes can't hold an image of {size[0]} x {size[1]} pixels; the file is damaged or truncated")
+    if size[0] * size[1] > limit:
         raise MXNetError(f"{what}: an image of {size[0]} x {size[1]} pixels is larger than {limit} pixels; if it is meant to be, set the environment "
                          "variable MXNET_IMAGE_MAX_PIXELS")
 

@@ -460,7 +460,7 @@ def read_index(path: str | os.PathLike[str], key_type: Callable[[Any], Any] = in
             continue
         try:
             key, offset = key_type(fields[0]), int(fields[1])
-            if offset < 0:
+            if not 0 <= offset < 1 << 63:
                 raise ValueError(offset)
         except (ValueError, IndexError):
             raise MXNetError(f"{path}, line {number}: expected a key, a tab and an offset in bytes, found {line[:80]!r}") from None

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -144,3 +145,37 @@ def test_argmax_over_all_axes_before_0_9_5():
         return mx.sym.load_json(text).attr("axis")
 
     assert axis(900) is None and axis(10901) == "-1"
+
+
+def _loop():
+    return mx.sym.contrib.foreach(lambda row, s: (row + s, row * s), mx.sym.var("rows"), mx.sym.var("state"))[0].tojson()
+
+
+@pytest.mark.parametrize("pattern, put, match", [
+    (r'"num_outputs": "\d+"', '"num_outputs": "5"', "_foreach: num_outputs=5 does not fit graphs of .2. outputs"),
+    (r'"num_out_data": "\d+"', '"num_out_data": "-7"', "num_out_data=-7 do not fit 1 states"),
+    (r'"in_data_locs": "[^"]*"', '"in_data_locs": "(9,)"', "_foreach: "),
+    (r'"subgraphs": \[', '"subgraphs": [7, ', "expected an object, received int"),
+])
+def test_loops_whose_graphs_do_not_fit(pattern, put, match):
+    assert len(mx.sym.load_json(_loop()).list_outputs()) == 1
+    text, count = re.subn(pattern, put, _loop(), count=1)
+    assert count == 1
+    with pytest.raises(mx.MXNetError, match=match):
+        mx.sym.load_json(text)
+
+
+def test_outputs_and_numbers_that_no_graph_has():
+    text = mx.sym.split(mx.sym.var("x"), num_outputs=2, name="cut").tojson()
+    for bad, match in (("[[0, -5, 0]]", "uses output -5 of 'x'"), ("[[0, 1e999, 0]]", "node 1 is malformed"),
+                       ("[[1.5, 0, 0]]", "has input 1.5, which does not")):
+        with pytest.raises(mx.MXNetError, match=match):
+            mx.sym.load_json(text.replace('"inputs": [[0, 0, 0]]', f'"inputs": {bad}'))
+    with pytest.raises(mx.MXNetError, match="not a valid Symbol: head .* refers to no node"):
+        mx.sym.load_json(text.replace('"heads": [[1, ', '"heads": [[1e999, '))
+    with pytest.raises(mx.MXNetError, match="the operator's name is 5"):
+        mx.sym.load_json(text.replace('"op": "SliceChannel"', '"op": 5'))
+    with pytest.raises(mx.MXNetError, match="not a valid Symbol"):
+        mx.sym.load_json('{"nodes": ' + "[" * 100_000)
+    with pytest.raises(mx.MXNetError, match="variable 'x': a shape is a tuple of sizes, received '.0, 1.5.'"):
+        mx.sym.load_json(mx.sym.relu(mx.sym.var("x", shape=(0, 3))).tojson().replace("(0, 3)", "(0, 1.5)")).infer_shape_partial()

@@ -35,6 +35,7 @@ def split_label(raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         If the label has another form.
     """
     require(raw.size >= 7, f"a detection label needs a header of 2 numbers and objects of 5 or more, received {raw.size} numbers")
+    require(np.isfinite(raw[:2]).all(), f"a detection label's widths of header and objects must be numbers, received {raw[0]} and {raw[1]}")
     header, width = int(raw[0]), int(raw[1])
     require(header >= 2 and width >= 5 and header <= raw.size and (raw.size - header) % width == 0,
             f"a detection label of {raw.size} numbers does not fit its own header width {header} and object width {width}")

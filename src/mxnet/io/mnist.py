@@ -1,6 +1,7 @@
 """The MNIST data set in its own file format."""
 import gzip
 import struct
+import zlib
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -54,7 +55,7 @@ def read_idx(path: str, ndim: int) -> np.ndarray:
             shape = struct.unpack(f">{ndim}I", head[4:])
             length = int(np.prod(shape, dtype=object))
             content = _read_at_most(stream, length)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise MXNetError(f"{path}: cannot be decompressed: {error}") from error
     require(len(content) == length, f"{path}: truncated: shape {shape} needs {length} bytes after the header, the file has {len(content)}")
     return np.frombuffer(content, np.uint8).reshape(shape)

@@ -171,7 +171,7 @@ def _libsvm_row(path: str, place: str, line: bytes, width: int) -> tuple[float, 
         pairs = [field.partition(b":") for field in fields[1:] if not field.startswith(b"qid:")]
         columns = np.array([int(column) for column, _, _ in pairs], np.int64)
         values = np.array([float(value) if colon else 1.0 for _, colon, value in pairs], np.float32)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise MXNetError(f"{path}, {place}: expected a label and column:value pairs, "
                          f"found {line[:80].decode('utf-8', 'replace').strip()!r}") from None
     if len(columns):

@@ -13,6 +13,7 @@ A file is a header, a list of arrays and a list of names. Numbers are little-end
 Files are hostile: every length is checked against the bytes that are left before anything is allocated.
 """
 import io
+import math
 import struct
 
 import torch
@@ -72,10 +73,13 @@ class _Reader:
         return dtypes.NAME_TO_TORCH[dtypes.FLAG_TO_NAME[flag]]
 
     def values(self, shape, dtype, what):
-        count = 1
-        for s in shape:
-            count *= s
+        if shape is None:
+            self.fail(f"{what} have no shape")
+        count = math.prod(shape)
         self.require(count * dtype.itemsize, what)
+        # Beside a size of 0 others are not bounded by the file; torch counts with 64 bits.
+        if not count and math.prod(s for s in shape if s) * dtype.itemsize >= 1 << 63:
+            self.fail(f"{what} have the shape {shape}")
         tensor = torch.empty(shape, dtype=dtype)
         if count:
             if self.file.readinto(tensor.view(-1).view(torch.uint8).numpy()) < count * dtype.itemsize:
@@ -104,6 +108,8 @@ def _read_array(r, name):
     _skip_context(r, what)
     dtype = r.dtype(what)
     aux = [(r.dtype(f"the indices of {what}"), r.shape(f"the indices of {what}")) for _ in range(aux_count)]
+    if math.prod(shape) >= 1 << 63:
+        r.fail(f"{what} has the shape {shape}")
     values = r.values(storage_shape if aux_count else shape, dtype, f"the values of {what}")
     indices = [r.values(s, t, f"the indices of {what}") for t, s in aux]
     if stype == _DEFAULT:

@@ -38,6 +38,33 @@ class ControlFlow(Operator):
         return tuple(f"arg{i}" for i in range(count or 0))
 
 
+    def check(self, parsed, count):
+        """Refuse a node of a file whose graphs do not fit its attributes and its `count` inputs.
+
+        Raises
+        ------
+        MXNetError
+            If they do not.
+        """
+        graphs, outputs = parsed["subgraphs"], parsed["num_outputs"]
+        try:
+            places = self.input_locs(parsed)
+        except ValueError:
+            raise MXNetError(f"{self.name}: the attributes name no input for some variables of the graph") from None
+        for graph, locs in zip(graphs, places):
+            if len(variables(topological(graph))) != len(locs) or not all(0 <= i < count for i in locs):
+                raise MXNetError(f"{self.name}: a graph's {len(variables(topological(graph)))} variables and the inputs {tuple(locs)} do not fit; "
+                                 f"the node has {count} inputs")
+        sizes = [len(graph) for graph in graphs]
+        if sizes != [1] * (len(graphs) > 1) + [outputs] * (len(graphs) - (len(graphs) > 1)):
+            raise MXNetError(f"{self.name}: num_outputs={outputs} does not fit graphs of {sizes} outputs")
+        if "num_out_data" in parsed:
+            states = parsed["func_var_locs"] if "func_var_locs" in parsed else parsed["in_state_locs"]
+            if not 0 <= parsed["num_out_data"] == outputs - len(states) or not all(
+                    0 <= i < len(parsed["func_input_locs"]) for i in parsed.get("func_var_locs", ())):
+                raise MXNetError(f"{self.name}: num_outputs={outputs} and num_out_data={parsed['num_out_data']} do not fit {len(states)} states")
+
+
 def variables(nodes):
     """The variables among the nodes of a graph, in order."""
     return [n for n in nodes if n.op is None]

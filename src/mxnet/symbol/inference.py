@@ -47,7 +47,10 @@ def infer_shapes(outputs, given, results=None):
         if node.op is None:
             shape = given.get(node.name)
             if shape is None and "__shape__" in node.attrs:
-                shape = from_user(_to_shape(node.attrs["__shape__"]))
+                try:
+                    shape = from_user(_to_shape(node.attrs["__shape__"]))
+                except (ValueError, TypeError, OverflowError):
+                    raise MXNetError(f"variable '{node.name}': a shape is a tuple of sizes, received {node.attrs['__shape__']!r:.80}") from None
             shapes[id(node), 0] = shape
         else:
             for i in range(node.num_outputs()):

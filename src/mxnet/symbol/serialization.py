@@ -75,6 +75,13 @@ def load(text, source="JSON"):
         raise MXNetError(f"{source}: not a valid Symbol: {what}")
 
     try:
+        return _load(text, source, fail)
+    except RecursionError:
+        fail("it is nested too deeply")
+
+
+def _load(text, source, fail):
+    try:
         graph = json.loads(text)
     except (ValueError, RecursionError) as error:
         fail(f"not JSON: {error}")
@@ -97,22 +104,25 @@ def _read_graph(graph, version, translate, source, fail):
     for i, row in enumerate(graph["nodes"]):
         try:
             op_name, name, inputs = row["op"], row["name"], row.get("inputs", [])
+            if not isinstance(op_name, str):
+                raise TypeError(f"the operator's name is {op_name!r:.40}")
             attrs = {}
             for field in ("param", "attr", "attrs"):
                 attrs.update({str(k): v if isinstance(v, str) else str(v) for k, v in (row.get(field) or {}).items()})
             entries = [(nodes[e[0]], int(e[1])) if 0 <= e[0] < i else fail(f"node {i} ('{name}') has input {e[0]}, which does not come before it")
                        for e in inputs]
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            inner = list(row.get("subgraphs") or ())
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
             fail(f"node {i} is malformed ({type(error).__name__}: {error})")
         if translate and "__shape__" in attrs:
             attrs["__shape__"] = re.sub(r"\b0\b", "-1", attrs["__shape__"])
-        subgraphs = [_read_graph(g, version, translate, f"{source}: node '{name}'", fail) for g in row.get("subgraphs") or ()]
+        subgraphs = [_read_graph(g, version, translate, f"{source}: node '{name}'", fail) for g in inner]
         nodes.append(_make_node(op_name, str(name), attrs, entries, version, source, subgraphs))
     heads = []
     for e in graph["heads"]:
         try:
             node, index = nodes[e[0]], int(e[1]) if len(e) > 1 else 0
-        except (TypeError, IndexError, ValueError):
+        except (TypeError, IndexError, KeyError, ValueError, OverflowError):
             fail(f"head {e} refers to no node")
         if not 0 <= index < node.num_outputs():
             fail(f"head {e} asks for output {index} of '{node.name}', which has {node.num_outputs()}")
@@ -123,7 +133,7 @@ def _read_graph(graph, version, translate, source, fail):
 def _version(graph):
     try:
         return int(graph["attrs"]["mxnet_version"][1])
-    except (KeyError, TypeError, IndexError, ValueError):
+    except (KeyError, TypeError, IndexError, ValueError, OverflowError):
         return 800
 
 
@@ -143,6 +153,8 @@ def _make_node(op_name, name, attrs, entries, version, source, subgraphs=()):
     if len(subgraphs) != getattr(op, "subgraphs", 0):
         raise MXNetError(f"{source}: node '{name}': {op.name} has {getattr(op, 'subgraphs', 0)} subgraphs, the file holds {len(subgraphs)}")
     node = Node(op, name, {**own, **rest}, entries, subgraphs)
+    if subgraphs:
+        _checked(source, name, lambda: op.check(node.parsed(), len(entries)))
     unknown = [k for k in rest if not (k.startswith("__") and k.endswith("__")) and k not in HIDDEN_KEYS
                and k != op.key_var_num_args and not (k == "ctx" and op.wants_device)]
     if unknown and version >= VERSION:
@@ -153,13 +165,20 @@ def _make_node(op_name, name, attrs, entries, version, source, subgraphs=()):
     except MXNetError as error:
         raise MXNetError(f"{source}: node '{name}': {error}") from None
     for child, index in entries:
-        if index >= child.num_outputs():
+        if not 0 <= index < child.num_outputs():
             raise MXNetError(f"{source}: node '{name}' uses output {index} of '{child.name}', which has {child.num_outputs()}")
     if version < 900 and not op.variadic:
         # Before 0.9 auxiliary states were not stored.
         for missing in wanted[len(entries):]:
             node.inputs.append((Node(None, f"{name}_{missing}", dict(attrs)), 0))
     return node
+
+
+def _checked(source, name, check):
+    try:
+        check()
+    except MXNetError as error:
+        raise MXNetError(f"{source}: node '{name}': {error}") from None
 
 
 def _hide(attrs):
