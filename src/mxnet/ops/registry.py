@@ -94,20 +94,20 @@ class Operator(Traits):
     def _read_signature(self, fn: Callable) -> None:
         inputs, optional = [], []
         for p in _parameters(fn):
-            if p.kind is p.KEYWORD_ONLY:
+            if p.kind is _P.KEYWORD_ONLY:
                 if p.annotation is Training:
                     self.wants_training = p.name
                 elif p.annotation is Device:
                     self.wants_device = p.name
-                elif p.annotation is p.empty:
+                elif p.annotation is _P.empty:
                     raise TypeError(f"operator {self.name}{inspect.signature(fn)}: attribute `{p.name}` needs an annotation")
                 else:
-                    required = p.default is p.empty
+                    required = p.default is _P.empty
                     self.attributes[p.name] = Attribute(self.name, p.name, p.annotation, None if required else p.default, required)
-            elif p.kind is p.VAR_POSITIONAL:
+            elif p.kind is _P.VAR_POSITIONAL:
                 self.variadic = True
                 inputs.append(p.name)
-            elif p.kind is p.VAR_KEYWORD:
+            elif p.kind is _P.VAR_KEYWORD:
                 raise TypeError(f"operator {self.name}{inspect.signature(fn)}: `**{p.name}` says nothing about its attributes")
             else:
                 inputs.append(p.name)
@@ -273,32 +273,33 @@ _IGNORED = frozenset({"cudnn_tune", "cudnn_off", "workspace", "__profiler_scope_
 
 
 class _Parameter(NamedTuple):
-    """What `inspect.Parameter` tells, in a tenth of the time: hundreds of signatures are read at import."""
+    """What `inspect.Parameter` tells of a parameter, in a tenth of the time: hundreds of signatures are read at import."""
 
     name: str
     kind: Any
     default: Any
     annotation: Any
 
-    POSITIONAL_OR_KEYWORD, KEYWORD_ONLY = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    VAR_POSITIONAL, VAR_KEYWORD, empty = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD, inspect.Parameter.empty
+
+_P = inspect.Parameter
 
 
 def _parameters(fn: Callable) -> Iterable:
     """The parameters of a function, in order."""
     if type(fn) is not types.FunctionType or hasattr(fn, "__wrapped__") or hasattr(fn, "__signature__"):
         return inspect.signature(fn).parameters.values()
-    code, empty = fn.__code__, inspect.Parameter.empty
-    names, annotations, defaults = code.co_varnames, fn.__annotations__, fn.__defaults__ or ()
-    first, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
-    given = [empty] * (first - len(defaults)) + list(defaults)
-    found = [_Parameter(n, _Parameter.POSITIONAL_OR_KEYWORD, d, annotations.get(n, empty)) for n, d in zip(names[:first], given)]
+    code, annotations, defaults = fn.__code__, fn.__annotations__, fn.__defaults__ or ()
+    names, first, last = code.co_varnames, code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    given = [_P.empty] * (first - len(defaults)) + list(defaults)
+    found = [_Parameter(n, _P.POSITIONAL_OR_KEYWORD, d, annotations.get(n, _P.empty)) for n, d in zip(names[:first], given)]
     if code.co_flags & inspect.CO_VARARGS:
-        found.append(_Parameter(names[last], _Parameter.VAR_POSITIONAL, empty, empty))
+        found.append(_Parameter(names[last], _P.VAR_POSITIONAL, _P.empty, _P.empty))
+        last += 1
     by_name = fn.__kwdefaults__ or {}
-    found += [_Parameter(n, _Parameter.KEYWORD_ONLY, by_name.get(n, empty), annotations.get(n, empty)) for n in names[first:last]]
+    found += [_Parameter(n, _P.KEYWORD_ONLY, by_name.get(n, _P.empty), annotations.get(n, _P.empty))
+              for n in names[first:first + code.co_kwonlyargcount]]
     if code.co_flags & inspect.CO_VARKEYWORDS:
-        found.append(_Parameter(names[last + bool(code.co_flags & inspect.CO_VARARGS)], _Parameter.VAR_KEYWORD, empty, empty))
+        found.append(_Parameter(names[last], _P.VAR_KEYWORD, _P.empty, _P.empty))
     return found
 
 
