@@ -28,12 +28,16 @@ class Stub:
     """
 
     def __init__(self, package):
-        self.package, self.imports, self.lines, self.names = package, {}, [], set()
+        self.package, self.imports, self.lines, self.names, self.renamed = package, {}, [], set(), {}
 
     def uses(self, module, name, as_name=None):
         """Import `name` of `module` under `as_name`, which is returned."""
         as_name = as_name or name
-        self.imports[as_name] = f"from {self._relative(module)} import {name} as {as_name}"
+        if as_name == name:
+            self.imports[name] = f"from {self._relative(module)} import {name} as {name}"
+        else:  # a stub exports what it imports under its own name only
+            self.imports[as_name] = f"from {self._relative(module)} import {name} as _{as_name}"
+            self.renamed[as_name] = f"{as_name} = _{as_name}"
         return as_name
 
     def exports(self, line, name):
@@ -61,7 +65,8 @@ class Stub:
         heads = ["from collections.abc import Callable, Iterator, Mapping, Sequence",
                  "from typing import Any, Literal, TypeAlias, TypedDict, overload"]
         heads += [line for word, line in _IMPORTS.items() if word in used]
-        return "\n".join([HEAD, RELAXED, *heads, "", *sorted(self.imports.values()), "", *aliases, "", *self.lines]) + "\n"
+        return "\n".join([HEAD, RELAXED, *heads, "", *sorted(self.imports.values()), "", *aliases,
+                          *sorted(self.renamed.values()), "", *self.lines]) + "\n"
 
 
 # What a method of NumPy's kind cannot be: `==` of the type that `object` says, methods of `mx.np` arrays that take what those of `mx.nd` take.

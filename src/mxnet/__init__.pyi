@@ -16,12 +16,12 @@ from . import error as error
 from . import executor as executor
 from . import gluon as gluon
 from . import graph as graph
+from . import image as _img
 from . import image as image
-from . import image as img
-from . import initializer as init
+from . import initializer as _init
 from . import initializer as initializer
 from . import io as io
-from . import kvstore as kv
+from . import kvstore as _kv
 from . import kvstore as kvstore
 from . import legacy as legacy
 from . import libinfo as libinfo
@@ -31,42 +31,42 @@ from . import lr_scheduler as lr_scheduler
 from . import memory as memory
 from . import metric as metric
 from . import model as model
-from . import module as mod
+from . import module as _mod
 from . import module as module
-from . import monitor as mon
+from . import monitor as _mon
 from . import monitor as monitor
 from . import name as name
-from . import ndarray as nd
+from . import ndarray as _nd
 from . import ndarray as ndarray
 from . import ndarray_doc as ndarray_doc
 from . import notebook as notebook
-from . import numpy as np
+from . import numpy as _np
 from . import numpy as numpy
 from . import numpy_dispatch_protocol as numpy_dispatch_protocol
-from . import numpy_extension as npx
+from . import numpy_extension as _npx
 from . import numpy_extension as numpy_extension
 from . import numpy_op_fallback as numpy_op_fallback
 from . import numpy_op_signature as numpy_op_signature
 from . import operator as operator
 from . import optimizer as optimizer
 from . import profiler as profiler
+from . import random as _rnd
 from . import random as random
-from . import random as rnd
 from . import recordio as recordio
 from . import registry as registry
 from . import rnn as rnn
 from . import rtc as rtc
 from . import runtime as runtime
-from . import symbol as sym
+from . import symbol as _sym
 from . import symbol as symbol
 from . import symbol_doc as symbol_doc
 from . import test_utils as test_utils
 from . import tools as tools
-from . import torch as th
+from . import torch as _th
 from . import torch as torch
 from . import util as util
+from . import visualization as _viz
 from . import visualization as visualization
-from . import visualization as viz
 from .attribute import AttrScope as AttrScope
 from .base import MXNetError as MXNetError
 from .context import Context as Context
@@ -76,7 +76,7 @@ from .context import current_context as current_context
 from .context import gpu as gpu
 from .context import gpu_memory_info as gpu_memory_info
 from .context import num_gpus as num_gpus
-from .symbol import numpy as np_symbol
+from .symbol import numpy as _np_symbol
 from .util import is_np_array as is_np_array
 from .util import is_np_shape as is_np_shape
 from .util import np_array as np_array
@@ -86,5 +86,18 @@ from .util import use_np as use_np
 from .util import use_np_array as use_np_array
 from .util import use_np_shape as use_np_shape
 
+img = _img
+init = _init
+kv = _kv
+mod = _mod
+mon = _mon
+nd = _nd
+np = _np
+np_symbol = _np_symbol
+npx = _npx
+rnd = _rnd
+sym = _sym
+th = _th
+viz = _viz
 
 __version__: str

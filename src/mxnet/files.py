@@ -6,6 +6,8 @@ import os
 import stat
 import tempfile
 import zlib
+from collections.abc import Iterator
+from typing import IO, Any
 
 from .base import MXNetError
 
@@ -17,17 +19,17 @@ except ImportError:  # Windows
 _UNFINISHED = ".unfinished"  # how the names of files end that are being written
 
 
-def is_remote(path):
+def is_remote(path: str | os.PathLike[str]) -> bool:
     """True if the path names a file system other than the local one."""
     return "://" in str(path) and not str(path).startswith("file://")
 
 
-def _local(path):
+def _local(path: str | os.PathLike[str]) -> str:
     path = os.fspath(path)
     return path[len("file://"):] if path.startswith("file://") else path
 
 
-def _fsspec(path):
+def _fsspec(path: str | os.PathLike[str]) -> Any:
     try:
         import fsspec
     except ImportError:
@@ -36,7 +38,7 @@ def _fsspec(path):
 
 
 @contextlib.contextmanager
-def _reported(path, action="read"):
+def _reported(path: str | os.PathLike[str], action: str = "read") -> Iterator[None]:
     """Say which file could not be read or written."""
     try:
         yield
@@ -45,7 +47,7 @@ def _reported(path, action="read"):
 
 
 @contextlib.contextmanager
-def reading(path):
+def reading(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], int]]:
     """A file to read from, and its size in bytes: a local one a piece at a time, a remote one (or a pipe) from memory.
 
     Raises
@@ -63,7 +65,7 @@ def reading(path):
         yield f, os.fstat(f.fileno()).st_size
 
 
-def read_bytes(path):
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The content of a file.
 
     Raises
@@ -75,7 +77,7 @@ def read_bytes(path):
         return f.read()
 
 
-def read_text(path):
+def read_text(path: str | os.PathLike[str]) -> str:
     """The content of a UTF-8 file; errors as in `read_bytes`."""
     try:
         return read_bytes(path).decode("utf-8")
@@ -84,7 +86,7 @@ def read_text(path):
 
 
 @contextlib.contextmanager
-def atomic_write(path):
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file to write; it takes the place of `path` when the block ends without an error, and leaves no trace otherwise.
 
     The new file has the mode and the owner of the one that it replaces; a symbolic link stays, and what it leads to is replaced. What is no
@@ -130,7 +132,7 @@ def atomic_write(path):
         os.close(lock)
 
 
-def _target(path):
+def _target(path: str) -> tuple[str, os.stat_result | None]:
     """The file that `path` leads to, and its status; None if there is none yet."""
     try:
         before = os.stat(path)
@@ -141,7 +143,7 @@ def _target(path):
     return os.path.realpath(path), before
 
 
-def _temporary(target, before):
+def _temporary(target: str, before: os.stat_result | None) -> tuple[int, str] | None:
     """A new file beside `target`, locked, as (descriptor, path); None if `target` must be written in place."""
     folder, name = os.path.split(target)
     # The name may be as long as names can be.
@@ -177,7 +179,7 @@ def _temporary(target, before):
         return None
 
 
-def _adopt(handle, before):
+def _adopt(handle: int, before: os.stat_result | None) -> bool:
     """Give a new file the owner and mode of the one that it will replace, or else what open() would have given; False if we may not."""
     if before is None:
         mask = os.umask(0)
@@ -195,7 +197,7 @@ def _adopt(handle, before):
     return True
 
 
-def _lock(handle):
+def _lock(handle: int) -> bool:
     """Lock a file; False if another has the lock. Where files can't be locked it succeeds."""
     if fcntl is None:
         return True
@@ -208,7 +210,7 @@ def _lock(handle):
     return True
 
 
-def _remove_stale(folder, prefix):
+def _remove_stale(folder: str, prefix: str) -> None:
     """Remove the files of writers that were killed: those that nobody has locked."""
     if fcntl is None:
         return
@@ -226,7 +228,7 @@ def _remove_stale(folder, prefix):
                     os.close(handle)
 
 
-def write_bytes(path, content):
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file whole or not at all."""
     with atomic_write(path) as f:
         f.write(content)

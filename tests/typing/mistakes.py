@@ -18,11 +18,14 @@ def arrays(x: mx.nd.NDArray) -> None:
 
 def networks(x: mx.nd.NDArray) -> None:
     net = nn.HybridSequential()
+    net.add(nn.Dense("10"))  # wrong: a number is expected
     nn.Conv2D(8)  # wrong: kernel_size is missing
     net.initialise()  # wrong: misspelt
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
     trainer.step()  # wrong: batch_size is missing
     gluon.loss.L3Loss()  # wrong: misspelt
+    gluon.data.DataLoader([x], batch_size="4")  # wrong: a number is expected
+    gluon.dat.DataLoader([x])  # wrong: misspelt
 
 
 def symbols() -> None:

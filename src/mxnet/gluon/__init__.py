@@ -1,5 +1,7 @@
 """Gluon: networks as objects that run step by step, or as graphs after `hybridize`."""
 # ruff: noqa: I001  the block modules come first: all else stands on them
+from typing import TYPE_CHECKING
+
 from .block import Block
 from .hybrid_block import HybridBlock
 from .symbol_block import SymbolBlock
@@ -12,8 +14,13 @@ __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "P
            "loss", "nn", "rnn", "tensor_types", "utils"]
 
 
-def __getattr__(name):
-    if name in ("contrib", "data", "model_zoo"):
-        import importlib
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from . import contrib as contrib
+    from . import data as data
+    from . import model_zoo as model_zoo
+else:
+    def __getattr__(name):
+        if name in ("contrib", "data", "model_zoo"):
+            import importlib
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,9 +1,12 @@
 """`Block`: what all layers and networks are."""
+from __future__ import annotations
+
 import re
 import threading
 import warnings
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from .. import initializer, ndarray
 from .. import name as naming
@@ -17,6 +20,10 @@ from .summary import print_summary
 from .utils import HookHandle, UsageError, _brief_print_list, _indent
 
 if TYPE_CHECKING:
+    from ..context import Context
+    from ..initializer import Initializer
+
+if TYPE_CHECKING:
     # Stand above this module; programs find them here too: `reachable` leads to them.
     from .hybrid_block import HybridBlock
     from .symbol_block import SymbolBlock
@@ -25,10 +32,10 @@ __all__ = ["Block", "HybridBlock", "SymbolBlock"]
 
 
 class _Current(threading.local):
-    value = None  # the innermost scope
+    value: _BlockScope | None = None  # the innermost scope
 
-    def __init__(self):
-        self.outer = []
+    def __init__(self) -> None:
+        self.outer: list[Any] = []
 
 
 class _BlockScope:
@@ -36,12 +43,12 @@ class _BlockScope:
 
     _current = _Current()
 
-    def __init__(self, block):
+    def __init__(self, block: Block) -> None:
         self._block = block
-        self._counter = {}
+        self._counter: dict[str, int] = {}
 
     @staticmethod
-    def create(prefix, params, hint):
+    def create(prefix: str | None, params: ParameterDict | None, hint: str) -> tuple[str, ParameterDict]:
         """The full prefix of a new block, and its parameters."""
         scope = _BlockScope._current.value
         if scope is None:
@@ -59,7 +66,7 @@ class _BlockScope:
             params = ParameterDict(params.prefix, params)
         return scope._block.prefix + prefix, params
 
-    def __enter__(self):
+    def __enter__(self) -> _BlockScope:
         if not self._block._empty_prefix:
             current, manager = self._current, naming.Prefix(self._block.prefix)
             current.outer.append((current.value, manager))
@@ -67,13 +74,13 @@ class _BlockScope:
             manager.__enter__()
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         if not self._block._empty_prefix:
             self._current.value, manager = self._current.outer.pop()
             manager.__exit__(*exc)
 
 
-def _gather_type_ctx_info(args):
+def _gather_type_ctx_info(args: Any) -> tuple[bool, bool, set[Context], Context | None]:
     """What a nested list of arguments holds.
 
     Returns
@@ -97,7 +104,7 @@ def _gather_type_ctx_info(args):
     return has_symbol, has_ndarray, contexts, first
 
 
-def _flatten(args, inout_str):
+def _flatten(args: Any, inout_str: str):
     """A flat list out of a nested one, and how to undo it with `_regroup`.
 
     The format is 0 for an array or Symbol, n for a Symbol of n outputs, -1 for None, a list of these for a list.
@@ -125,7 +132,7 @@ def _flatten(args, inout_str):
     return flat, formats
 
 
-def _regroup(args, fmt):
+def _regroup(args: Any, fmt: Any):
     """The nested list that `_flatten` gave the flat list `args` and the format `fmt` for.
 
     Raises
@@ -138,7 +145,7 @@ def _regroup(args, fmt):
     return _take(args, 0, fmt)[0]
 
 
-def _take(args, position, fmt):
+def _take(args: Any, position: int, fmt: Any):
     """What `fmt` describes in `args` from `position` on, and the position after it."""
     if not isinstance(fmt, int):
         group = []
@@ -189,18 +196,20 @@ class Block:
 
     _has_row = True  # in the table that `summary` prints
 
-    def __init__(self, prefix=None, params=None):
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         self._prefix, self._params = _BlockScope.create(prefix, params, self._alias())
         self._name, self._empty_prefix = self._prefix.removesuffix("_"), prefix == ""
         self._scope = _BlockScope(self)
-        self._reg_params = {}
-        self._children, self._forward_hooks, self._forward_pre_hooks = OrderedDict(), OrderedDict(), OrderedDict()
+        self._reg_params: dict[str, Parameter] = {}
+        self._children: dict[str, Any] = OrderedDict()
+        self._forward_hooks: dict[int, Callable[..., Any]] = OrderedDict()
+        self._forward_pre_hooks: dict[int, Callable[..., Any]] = OrderedDict()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         blocks = {key: value for key, value in self.__dict__.items() if isinstance(value, Block)}
         return f"{type(self).__name__}(\n{_list_blocks(blocks)}\n)"
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         existing = self.__dict__.get(name)
         if isinstance(existing, (Parameter, Block)) and not isinstance(value, type(existing)):
             raise TypeError(f"Changing attribute type for {name} from {type(existing)} to {type(value)} is not allowed.")
@@ -213,31 +222,31 @@ class Block:
             self.register_child(value, name)
         super().__setattr__(name, value)
 
-    def _alias(self):
+    def _alias(self) -> str:
         return type(self).__name__.lower()
 
     # -- names and parameters ------------------------------------------------------------------------------------------
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The prefix without the underscore at its end."""
         return self._name
 
     @property
-    def params(self):
+    def params(self) -> ParameterDict:
         """The block's own parameters, without those of its children."""
         return self._params
 
     @property
-    def prefix(self):
+    def prefix(self) -> str:
         """What the names of the block's parameters begin with."""
         return self._prefix
 
-    def name_scope(self):
+    def name_scope(self) -> _BlockScope:
         """To be entered by ``with`` while making children, so that they get this block's prefix."""
         return self._scope
 
-    def collect_params(self, select=None):
+    def collect_params(self, select: str | None = None) -> ParameterDict:
         """The parameters of this block and all below it.
 
         Parameters
@@ -257,11 +266,11 @@ class Block:
             found.update(child.collect_params(select=select))
         return found
 
-    def _check_container_with_block(self):
+    def _check_container_with_block(self) -> None:
         """Warn of blocks in lists and dictionaries: nobody would find their parameters."""
         children = {id(child) for child in self._children.values()}
 
-        def holds_unregistered(value):
+        def holds_unregistered(value: Any) -> Any:
             if isinstance(value, Block):
                 return id(value) not in children
             if isinstance(value, (list, tuple)):
@@ -273,7 +282,7 @@ class Block:
                 warnings.warn(f"{type(self).__name__}.{key} is a {type(value).__name__} with unregistered Blocks: their Parameters are left out. "
                               "Call register_child() for each of them, or keep them in an nn.Sequential or nn.HybridSequential.", stacklevel=3)
 
-    def _collect_params_with_prefix(self, prefix=""):
+    def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
         """The parameters by where they are (``features.0.weight``), which does not depend on prefixes."""
         if prefix:
             prefix += "."
@@ -282,18 +291,19 @@ class Block:
             found.update(child._collect_params_with_prefix(prefix + name))
         return found
 
-    def register_child(self, block, name=None):
+    def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a child. What is assigned to an attribute becomes one by itself."""
         self._children[str(len(self._children)) if name is None else name] = block
 
-    def apply(self, fn):
+    def apply(self, fn: Callable[[Any], Any]) -> Block:
         """Call ``fn(block)`` on all blocks, children first; returns this block."""
         for child in self._children.values():
             child.apply(fn)
         fn(self)
         return self
 
-    def initialize(self, init=initializer.Uniform(), ctx=None, verbose=False, force_reinit=False):
+    def initialize(self, init: Initializer | str | Callable[..., Any] = initializer.Uniform(), ctx: Context | list[Context] | None = None,
+                   verbose: bool = False, force_reinit: bool = False) -> None:
         """Initialize all parameters.
 
         Parameters
@@ -309,21 +319,21 @@ class Block:
         """
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
-    def cast(self, dtype):
+    def cast(self, dtype: Any) -> None:
         """Convert all parameters to another type."""
         for child in self._children.values():
             child.cast(dtype)
         for parameter in self.params.values():
             parameter.cast(dtype)
 
-    def hybridize(self, active=True, **kwargs):
+    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
         """Hybridize the children that are HybridBlocks; see `HybridBlock.hybridize`."""
         for child in self._children.values():
             child.hybridize(active, **kwargs)
 
     # -- calling ---------------------------------------------------------------------------------------------------------
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Any:
         if self._forward_pre_hooks:
             for hook in list(self._forward_pre_hooks.values()):
                 hook(self, args)
@@ -333,11 +343,11 @@ class Block:
                 hook(self, args, out)
         return out
 
-    def forward(self, *args):
+    def forward(self, *args: Any) -> Any:
         """Compute the outputs; a subclass must define this."""
         raise NotImplementedError(f"{type(self).__name__} must define forward(self, *args)")
 
-    def register_forward_pre_hook(self, hook):
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call ``hook(block, inputs)`` before every `forward`.
 
         Returns
@@ -349,13 +359,13 @@ class Block:
         handle.attach(self._forward_pre_hooks, hook)
         return handle
 
-    def register_forward_hook(self, hook):
+    def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call ``hook(block, inputs, output)`` after every `forward`; returns a handle that takes it off again."""
         handle = HookHandle()
         handle.attach(self._forward_hooks, hook)
         return handle
 
-    def register_op_hook(self, callback, monitor_all=False):
+    def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
         """Call ``callback(name, operator, handle)`` for each operator's outputs in hybridized children.
 
         Parameters
@@ -368,7 +378,7 @@ class Block:
         for child in self._children.values():
             child.register_op_hook(callback, monitor_all)
 
-    def summary(self, *inputs):
+    def summary(self, *inputs: Any) -> None:
         """Print a table of the layers with their output shapes and numbers of parameters, found by passing `inputs` through.
 
         Raises
@@ -380,7 +390,7 @@ class Block:
 
     # -- files -----------------------------------------------------------------------------------------------------------
 
-    def save_parameters(self, filename, deduplicate=False):
+    def save_parameters(self, filename: str, deduplicate: bool = False) -> None:
         """Write all parameters, for `load_parameters` of the same structure.
 
         Parameters
@@ -395,7 +405,8 @@ class Block:
             parameters = {n: parameters[n] for n in last.values()}
         ndarray.save(filename, {name: parameter._reduce() for name, parameter in parameters.items()})
 
-    def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False, cast_dtype=False, dtype_source="current"):
+    def load_parameters(self, filename: str, ctx: Context | list[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
+                        cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Read what `save_parameters`, or an older version of it, wrote.
 
         Parameters
@@ -443,7 +454,7 @@ class Block:
             if name in parameters:
                 parameters[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source, own=True)
 
-    def save_params(self, filename):
+    def save_params(self, filename: str) -> None:
         """The old form of `save_parameters`, by the parameters' names instead of their places."""
         warnings.warn("save_params is deprecated: call save_parameters, or export for a file that SymbolBlock can load", stacklevel=2)
         try:
@@ -451,17 +462,18 @@ class Block:
         except ValueError as error:
             raise ValueError(f"{error}\nsave_parameters does not depend on prefixes: call it in place of save_params") from None
 
-    def load_params(self, filename, ctx=None, allow_missing=False, ignore_extra=False):
+    def load_params(self, filename: str, ctx: Context | list[Context] | None = None, allow_missing: bool = False,
+                    ignore_extra: bool = False) -> None:
         """The old name of `load_parameters`."""
         warnings.warn("load_params is the old name; call load_parameters", stacklevel=2)
         self.load_parameters(filename, ctx, allow_missing, ignore_extra)
 
-    def save(self, prefix):
+    def save(self, prefix: str) -> None:
         """Write structure and parameters, to ``<prefix>-model.json`` and ``<prefix>-model.params``, for `load`."""
         save_structure(self, f"{prefix}-model.json")
         self.save_parameters(f"{prefix}-model.params")
 
-    def load(self, prefix):
+    def load(self, prefix: str) -> None:
         """Read what `save` wrote, into a network that was built in the same order.
 
         Names come back as they were, and hybridized blocks with the graphs they had.
@@ -470,6 +482,6 @@ class Block:
         self.load_parameters(f"{prefix}-model.params")
 
 
-def _list_blocks(blocks):
+def _list_blocks(blocks: dict[str, Any]) -> str:
     """The lines of a block's repr that show its children."""
     return "\n".join(f"  ({key}): {_indent(repr(block), 2)}" for key, block in blocks.items())

@@ -53,7 +53,7 @@ class CachedOp:
     name = "_CachedOp"  # what a profile and a recorded computation show
 
     def __init__(self, sym: Symbol, flags: Mapping[str, object] | Sequence[tuple[str, object]] = (), thread_safe: bool = False, *,
-                 backend: str | None = None, options: Mapping | None = None):
+                 backend: str | None = None, options: Mapping | None = None) -> None:
         self.flags: dict = dict(flags)
         unknown = set(self.flags) - _FLAGS
         if unknown:
@@ -68,10 +68,10 @@ class CachedOp:
         self._hook: Callable | None = None
         self._hook_inputs = False
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return _restore, (self.symbol, self.flags, self.thread_safe, self.backend, self.options)
 
-    def __call__(self, *args: NDArray, out: NDArray | Sequence[NDArray] | None = None, default_ctx: Context | None = None):
+    def __call__(self, *args: NDArray, out: NDArray | Sequence[NDArray] | None = None, default_ctx: Context | None = None) -> Any:
         """Run the graph.
 
         Parameters
@@ -180,5 +180,5 @@ def _write(out: NDArray | Sequence[NDArray], outputs: Sequence[NDArray]):
     return out
 
 
-def _restore(symbol, flags, thread_safe, backend, options):
+def _restore(symbol: Any, flags: Any, thread_safe: bool, backend: str | None, options: dict[str, Any] | None):
     return CachedOp(symbol, flags, thread_safe, backend=backend, options=options)

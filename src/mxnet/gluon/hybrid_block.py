@@ -1,7 +1,11 @@
 """`HybridBlock`: a block that runs on arrays step by step, or as a graph that was traced once."""
+from __future__ import annotations
+
 import operator
 import threading
 import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from .. import ndarray, symbol
 from ..context import current_context
@@ -12,6 +16,11 @@ from .cached_op import CachedOp
 from .parameter import DeferredInitializationError, Parameter
 from .utils import UsageError
 
+if TYPE_CHECKING:
+    from ..context import Context
+    from ..symbol import Symbol
+    from .parameter_dict import ParameterDict
+
 # Tracing is rare and changes the block; calling a traced block is neither.
 _tracing = threading.RLock()
 _lists, _first = operator.attrgetter("_data"), operator.itemgetter(0)
@@ -20,14 +29,14 @@ _lists, _first = operator.attrgetter("_data"), operator.itemgetter(0)
 class _Gathered:
     """What a traced block's graph gets: the arguments, and the arrays of hundreds of parameters, which come faster all at once."""
 
-    def __init__(self, inputs):
+    def __init__(self, inputs: Any) -> None:
         self.inputs = inputs
         self.places = [(k, i) for k, (is_arg, i) in enumerate(inputs) if is_arg]
         self.parameters = [p for is_arg, p in inputs if not is_arg]
         # A kind of Parameter of the user's may give what it likes.
         self.plain = all(type(p).data is Parameter.data and p._stype == "default" for p in self.parameters)
 
-    def with_data(self, data):
+    def with_data(self, data: Any) -> Any:
         """All inputs of the graph."""
         lists = list(map(_lists, self.parameters))
         if self.plain and None not in lists and set(map(len, lists)) <= {1}:
@@ -67,24 +76,27 @@ class HybridBlock(Block):
     (3, 4)
     """
 
-    def __init__(self, prefix=None, params=None):
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
-        self._cached_graph = ()  # (input variables, outputs) once traced
-        self._cached_op = None
-        self._cached_op_args = []  # for each input of the graph: (True, number of the argument) or (False, Parameter)
-        self._in_format = self._out_format = None
+        self._cached_graph: Any = ()  # (input variables, outputs) once traced
+        self._cached_op: Any = None
+        self._cached_op_args: list[tuple[bool, Any]] = []  # for each input of the graph: (True, number of the argument) or (False, Parameter)
+        self._in_format: Any = None
+        self._out_format: Any = None
         self._active = False
-        self._flags = []
-        self._gathered = None
-        self._backend, self._backend_opts = None, {}
-        self._callback, self._monitor_all = None, False
+        self._flags: list[tuple[str, Any]] = []
+        self._gathered: _Gathered | None = None
+        self._backend: str | None = None
+        self._backend_opts: dict[str, Any] = {}
+        self._callback: Callable[..., Any] | None = None
+        self._monitor_all = False
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if isinstance(value, HybridBlock):
             self._clear_cached_op()
 
-    def register_child(self, block, name=None):
+    def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a child.
 
         Raises
@@ -98,20 +110,20 @@ class HybridBlock(Block):
         super().register_child(block, name)
         self._clear_cached_op()
 
-    def cast(self, dtype):
+    def cast(self, dtype: Any) -> None:
         """Convert all parameters to another type."""
         self._clear_cached_op()
         super().cast(dtype)
 
-    def _clear_cached_op(self):
+    def _clear_cached_op(self) -> None:
         self._cached_op = self._gathered = None
         self._cached_graph = ()
         self._cached_op_args = []
 
     # -- switching ---------------------------------------------------------------------------------------------------------
 
-    def hybridize(self, active=True, backend=None, clear=True, static_alloc=False, static_shape=False, inline_limit=2,
-                  forward_bulk_size=None, backward_bulk_size=None, **kwargs):
+    def hybridize(self, active: bool = True, backend: str | None = None, clear: bool = True, static_alloc: bool = False, static_shape: bool = False,
+                  inline_limit: int | None = 2, forward_bulk_size: int | None = None, backward_bulk_size: int | None = None, **kwargs: Any) -> None:
         """Run as a traced graph from now on, or no longer; so do all children.
 
         Parameters
@@ -142,8 +154,9 @@ class HybridBlock(Block):
         super().hybridize(active, static_alloc=static_alloc, static_shape=static_shape, inline_limit=inline_limit,
                           forward_bulk_size=forward_bulk_size, backward_bulk_size=backward_bulk_size)
 
-    def optimize_for(self, x, *args, backend=None, clear=False, static_alloc=False, static_shape=False, inline_limit=2,
-                     forward_bulk_size=None, backward_bulk_size=None, **kwargs):
+    def optimize_for(self, x: NDArray | Symbol, *args: Any, backend: str | None = None, clear: bool = False, static_alloc: bool = False,
+                     static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None, backward_bulk_size: int | None = None,
+                     **kwargs: Any) -> None:
         """Trace the block and prepare it for a backend, without running it.
 
         Parameters
@@ -174,7 +187,7 @@ class HybridBlock(Block):
 
     # -- running ---------------------------------------------------------------------------------------------------------
 
-    def forward(self, x, *args):
+    def forward(self, x: Any, *args: Any) -> Any:
         """Compute the outputs: eagerly, through the traced graph, or as Symbols if the inputs are Symbols.
 
         Raises
@@ -202,7 +215,7 @@ class HybridBlock(Block):
         with ctx:
             return self._call_cached_op(x, *args) if self._active else self._call_eagerly(ctx, x, *args)
 
-    def hybrid_forward(self, F, x, *args, **kwargs):
+    def hybrid_forward(self, F: Any, x: NDArray | Symbol, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs with the operators of `F`; a subclass must define this.
 
         Parameters
@@ -215,7 +228,7 @@ class HybridBlock(Block):
         """
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward(self, F, x, *args, **parameters)")
 
-    def _call_eagerly(self, ctx, *args):
+    def _call_eagerly(self, ctx: Context | None, *args: Any):
         try:
             parameters = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
         except DeferredInitializationError:
@@ -229,7 +242,7 @@ class HybridBlock(Block):
             require_np(_flatten(out, "output")[0])
         return out
 
-    def _call_cached_op(self, *args):
+    def _call_cached_op(self, *args: Any):
         op, inputs = self._cached_op, self._cached_op_args
         if op is None:
             with _tracing:
@@ -248,7 +261,7 @@ class HybridBlock(Block):
         out = op(*gathered.with_data(flat))
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
-    def _check_format(self, fmt):
+    def _check_format(self, fmt: Any) -> None:
         """Accept another structure of the arguments if the two differ only by None at the end."""
         traced, shared = self._in_format, min(len(self._in_format), len(fmt))
         if len(fmt) == len(traced) or fmt[:shared] != traced[:shared] or any(f != -1 for f in (*fmt[shared:], *traced[shared:])):
@@ -256,7 +269,7 @@ class HybridBlock(Block):
 
     # -- tracing ---------------------------------------------------------------------------------------------------------
 
-    def _get_graph(self, *args):
+    def _get_graph(self, *args: Any) -> Any:
         """The traced graph: its input variables and its outputs."""
         if not self._cached_graph:
             with _tracing:
@@ -277,7 +290,7 @@ class HybridBlock(Block):
                 self._cached_graph = [v for v in variables if v is not None], symbol.Group(out)
         return self._cached_graph
 
-    def _build_cache(self, *args):
+    def _build_cache(self, *args: Any) -> None:
         """Make the CachedOp: trace, finish deferred initialization, prepare for the backend."""
         variables, out = self._get_graph(*args)
         arrays = [arg for arg in _flatten(args, "input")[0] if arg is not None]
@@ -311,7 +324,7 @@ class HybridBlock(Block):
         flags = [("data_indices", roles[0]), ("param_indices", roles[1]), *self._flags]
         self._cached_op = CachedOp(out, flags, backend=self._backend, options=self._backend_opts if self._backend else None)
 
-    def _partition(self, variables, out, arrays, positions, parameters):
+    def _partition(self, variables: Any, out: Any, arrays: Any, positions: dict[str, int], parameters: Any):
         """The graph prepared for the backend; parameters that the backend made are added to `parameters`."""
         values, shapes = {}, {}
         for name in out.list_inputs():
@@ -336,13 +349,13 @@ class HybridBlock(Block):
                 parameters[name]._load_init(value, value.context)
         return out
 
-    def _deferred_infer_shape(self, *args):
+    def _deferred_infer_shape(self, *args: Any) -> None:
         try:
             self.infer_shape(*args)
         except Exception as error:
             raise ValueError(f"the shapes of Parameters don't follow from the inputs: {error}") from error
 
-    def _infer_attrs(self, infer_fn, attr, *args):
+    def _infer_attrs(self, infer_fn: str, attr: str, *args: Any) -> None:
         """Set `attr` of the parameters to what the method `infer_fn` of the graph finds for these inputs."""
         variables, out = self._get_graph(*args)
         arrays = [arg for arg in _flatten(args, "input")[0] if arg is not None]
@@ -357,15 +370,15 @@ class HybridBlock(Block):
             if parameter.name in found:
                 setattr(parameter, attr, found[parameter.name])
 
-    def infer_shape(self, *args):
+    def infer_shape(self, *args: Any) -> None:
         """Set the shapes of the parameters to what these inputs need."""
         self._infer_attrs("infer_shape", "shape", *args)
 
-    def infer_type(self, *args):
+    def infer_type(self, *args: Any) -> None:
         """Set the types of the parameters to what these inputs need."""
         self._infer_attrs("infer_type", "dtype", *args)
 
-    def explain(self):
+    def explain(self) -> str:
         """What the passes and backends made of the traced graph: what was fused and laid out, and who runs which part.
 
         Returns
@@ -393,7 +406,7 @@ class HybridBlock(Block):
 
     # -- files and hooks ---------------------------------------------------------------------------------------------------
 
-    def export(self, path, epoch=0, remove_amp_cast=True):
+    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> None:
         """Write ``<path>-symbol.json`` and ``<path>-<epoch, four digits>.params``, for `SymbolBlock.imports`, `Module` and others.
 
         A single input is called ``data``, several ``data0``, ``data1``, ....
@@ -413,7 +426,7 @@ class HybridBlock(Block):
         out.save(f"{path}-symbol.json", remove_amp_cast=remove_amp_cast)
         ndarray.save(f"{path}-{epoch:04d}.params", arrays)
 
-    def register_op_hook(self, callback, monitor_all=False):
+    def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
         """Call ``callback(name, operator, handle)`` for each operator's outputs when the traced graph runs.
 
         Parameters
@@ -428,7 +441,7 @@ class HybridBlock(Block):
             child._callback, child._monitor_all = callback, monitor_all
 
 
-def require_np(outputs):
+def require_np(outputs: Any) -> None:
     """Raise a TypeError unless all outputs are ``mx.np`` arrays or Symbols of ``mx.sym.np``."""
     for out in outputs:
         if out is not None and type(out) in (NDArray, symbol.Symbol):
@@ -436,5 +449,5 @@ def require_np(outputs):
                             f"received {type(out)}: call as_np_ndarray() on it")
 
 
-def _several_contexts(contexts):
+def _several_contexts(contexts: Any) -> str:
     return f"A hybridized block runs on one context, received inputs on {contexts}; move them with as_in_context()"

@@ -1,5 +1,6 @@
 """Losses: blocks that compare predictions with labels, giving one number for each sample."""
 import math
+from typing import Any
 
 from .. import ndarray
 from ..base import numeric_types
@@ -11,7 +12,7 @@ __all__ = ["Loss", "L2Loss", "L1Loss", "SigmoidBinaryCrossEntropyLoss", "Sigmoid
            "CosineEmbeddingLoss", "SDMLLoss"]
 
 
-def _apply_weighting(F, loss, weight=None, sample_weight=None):
+def _apply_weighting(F: Any, loss: Any, weight: Any = None, sample_weight: Any = None):
     """`loss` times `sample_weight`, which is broadcast, times the number `weight`; each only if given.
 
     Raises
@@ -26,7 +27,7 @@ def _apply_weighting(F, loss, weight=None, sample_weight=None):
     return loss if weight is None else loss * weight
 
 
-def _reshape_like(F, x, y):
+def _reshape_like(F: Any, x: Any, y):
     """`x` in the shape of `y`."""
     return x.reshape(y.shape) if F is ndarray else F.reshape_like(x, y)
 
@@ -49,15 +50,15 @@ class Loss(HybridBlock):
     of shape (64, 10), one of shape (64, 1) weighs the samples.
     """
 
-    def __init__(self, weight, batch_axis, **kwargs):
+    def __init__(self, weight: float | None, batch_axis: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._weight = weight
+        self._weight: Any = weight
         self._batch_axis = batch_axis
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
-    def _weighted_mean(self, F, loss, sample_weight, weight=None):
+    def _weighted_mean(self, F: Any, loss: Any, sample_weight: Any, weight: Any = None):
         loss = _apply_weighting(F, loss, self._weight if weight is None else weight, sample_weight)
         return F.mean(loss, axis=self._batch_axis, exclude=True)
 
@@ -77,10 +78,10 @@ class L2Loss(Loss):
     array([2.5], dtype=float32)
     """
 
-    def __init__(self, weight=1., batch_axis=0, **kwargs):
+    def __init__(self, weight: Any = 1., batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
 
-    def hybrid_forward(self, F, pred, label, sample_weight=None):
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """The loss of each sample; `label` has as many elements as `pred`."""
         return self._weighted_mean(F, F.square(_reshape_like(F, label, pred) - pred), sample_weight, self._weight / 2)
 
@@ -94,15 +95,15 @@ class L1Loss(Loss):
         As for `Loss`.
     """
 
-    def __init__(self, weight=None, batch_axis=0, **kwargs):
+    def __init__(self, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
 
-    def hybrid_forward(self, F, pred, label, sample_weight=None):
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """The loss of each sample; `label` has as many elements as `pred`."""
         return self._weighted_mean(F, F.abs(_reshape_like(F, label, pred) - pred), sample_weight)
 
 
-def _softplus_of_minus_abs(F, x):
+def _softplus_of_minus_abs(F: Any, x: Any):
     # log(1 + exp(-|x|)) never overflows; what the losses below lack to it is linear.
     return F.Activation(-F.abs(x), act_type="softrelu")
 
@@ -118,11 +119,11 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         As for `Loss`.
     """
 
-    def __init__(self, from_sigmoid=False, weight=None, batch_axis=0, **kwargs):
+    def __init__(self, from_sigmoid: bool = False, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._from_sigmoid = from_sigmoid
 
-    def hybrid_forward(self, F, pred, label, sample_weight=None, pos_weight=None):
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None, pos_weight: Any = None) -> Any:
         """The loss of each sample; `label` in [0, 1], `pos_weight` broadcast (for classes: (1, classes))."""
         label = _reshape_like(F, label, pred)
         if self._from_sigmoid:
@@ -163,11 +164,12 @@ class SoftmaxCrossEntropyLoss(Loss):
     array([0.6931, 0.    ], dtype=float32)
     """
 
-    def __init__(self, axis=-1, sparse_label=True, from_logits=False, weight=None, batch_axis=0, **kwargs):
+    def __init__(self, axis: int = -1, sparse_label: bool = True, from_logits: bool = False, weight: Any = None, batch_axis: int = 0,
+                 **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._axis, self._sparse_label, self._from_logits = axis, sparse_label, from_logits
 
-    def hybrid_forward(self, F, pred, label, sample_weight=None):
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """The loss of each sample."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
@@ -194,11 +196,11 @@ class KLDivLoss(Loss):
         As for `Loss`.
     """
 
-    def __init__(self, from_logits=True, axis=-1, weight=None, batch_axis=0, **kwargs):
+    def __init__(self, from_logits: bool = True, axis: int = -1, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._from_logits, self._axis = from_logits, axis
 
-    def hybrid_forward(self, F, pred, label, sample_weight=None):
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """The loss of each sample; `label` holds probabilities."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
@@ -224,7 +226,7 @@ class CTCLoss(Loss):
         If a layout is another one.
     """
 
-    def __init__(self, layout="NTC", label_layout="NT", weight=None, **kwargs):
+    def __init__(self, layout: str = "NTC", label_layout: str = "NT", weight: Any = None, **kwargs: Any) -> None:
         if layout not in ("NTC", "TNC"):
             raise UsageError(f"CTCLoss: layout must be 'NTC' or 'TNC', received {layout!r}")
         if label_layout not in ("NT", "TN"):
@@ -232,7 +234,7 @@ class CTCLoss(Loss):
         self._layout, self._label_layout = layout, label_layout
         super().__init__(weight, label_layout.find("N"), **kwargs)
 
-    def hybrid_forward(self, F, pred, label, pred_lengths=None, label_lengths=None, sample_weight=None):
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, pred_lengths: Any = None, label_lengths: Any = None, sample_weight: Any = None) -> Any:
         """The loss of each sample; `pred` before softmax, the lengths of shape (batch,)."""
         if self._layout == "NTC":
             pred = F.swapaxes(pred, dim1=0, dim2=1)
@@ -255,11 +257,11 @@ class HuberLoss(Loss):
         As for `Loss`.
     """
 
-    def __init__(self, rho=1, weight=None, batch_axis=0, **kwargs):
+    def __init__(self, rho: float = 1, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._rho = rho
 
-    def hybrid_forward(self, F, pred, label, sample_weight=None):
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """The loss of each sample; `label` has as many elements as `pred`."""
         error = F.abs(_reshape_like(F, label, pred) - pred)
         loss = F.where(error > self._rho, error - 0.5 * self._rho, (0.5 / self._rho) * F.square(error))
@@ -276,11 +278,11 @@ class HingeLoss(Loss):
         As for `Loss`.
     """
 
-    def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
+    def __init__(self, margin: float = 1, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F, pred, label, sample_weight=None):
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """The loss of each sample; `label` has as many elements as `pred`."""
         return self._weighted_mean(F, F.relu(self._margin - pred * _reshape_like(F, label, pred)), sample_weight)
 
@@ -295,11 +297,11 @@ class SquaredHingeLoss(Loss):
         As for `Loss`.
     """
 
-    def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
+    def __init__(self, margin: float = 1, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F, pred, label, sample_weight=None):
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """The loss of each sample; `label` has as many elements as `pred`."""
         return self._weighted_mean(F, F.square(F.relu(self._margin - pred * _reshape_like(F, label, pred))), sample_weight)
 
@@ -320,13 +322,13 @@ class LogisticLoss(Loss):
         If `label_format` is another one.
     """
 
-    def __init__(self, weight=None, batch_axis=0, label_format="signed", **kwargs):
+    def __init__(self, weight: Any = None, batch_axis: int = 0, label_format: str = "signed", **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         if label_format not in ("signed", "binary"):
             raise ValueError(f"label_format must be 'signed' or 'binary', received {label_format!r}")
         self._label_format = label_format
 
-    def hybrid_forward(self, F, pred, label, sample_weight=None):
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """The loss of each sample; `label` has as many elements as `pred`."""
         label = _reshape_like(F, label, pred)
         if self._label_format == "signed":
@@ -344,11 +346,11 @@ class TripletLoss(Loss):
         As for `Loss`.
     """
 
-    def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
+    def __init__(self, margin: float = 1, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F, pred, positive, negative):
+    def hybrid_forward(self, F: Any, pred: Any, positive: Any, negative: Any) -> Any:
         """The loss of each sample."""
         positive, negative = _reshape_like(F, positive, pred), _reshape_like(F, negative, pred)
         distance = F.sum(F.square(positive - pred) - F.square(negative - pred), axis=self._batch_axis, exclude=True)
@@ -368,11 +370,11 @@ class PoissonNLLLoss(Loss):
         Add Stirling's approximation of log(target!) for targets above 1.
     """
 
-    def __init__(self, weight=None, from_logits=True, batch_axis=0, compute_full=False, **kwargs):
+    def __init__(self, weight: Any = None, from_logits: bool = True, batch_axis: int = 0, compute_full: bool = False, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._from_logits, self._compute_full = from_logits, compute_full
 
-    def hybrid_forward(self, F, pred, target, sample_weight=None, epsilon=1e-08):
+    def hybrid_forward(self, F: Any, pred: Any, target: Any, sample_weight: Any = None, epsilon: Any = 1e-08) -> Any:
         """The loss, of shape (1,); `epsilon` keeps the logarithm finite."""
         target = _reshape_like(F, target, pred)
         loss = F.exp(pred) - target * pred if self._from_logits else pred - target * F.log(pred + epsilon)
@@ -392,11 +394,11 @@ class CosineEmbeddingLoss(Loss):
     margin : float
     """
 
-    def __init__(self, weight=None, batch_axis=0, margin=0, **kwargs):
+    def __init__(self, weight: Any = None, batch_axis: int = 0, margin: float = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F, input1, input2, label, sample_weight=None):
+    def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: Any = None) -> Any:
         """The loss of each sample, of shape (batch, 1); `label` of shape (batch,)."""
         input1 = _reshape_like(F, input1, input2)
         label = label.reshape((-1, 1))
@@ -405,7 +407,7 @@ class CosineEmbeddingLoss(Loss):
         unlike = F.relu((label == -1) * (cosine - self._margin))
         return _apply_weighting(F, alike + unlike, self._weight, sample_weight)
 
-    def _cosine_similarity(self, F, x, y, axis=-1):
+    def _cosine_similarity(self, F: Any, x: Any, y, axis: int = -1):
         norms = F.norm(x, axis=axis).reshape((-1, 1)) * F.norm(y, axis=axis).reshape((-1, 1))
         return F.sum(x * y, axis=axis).reshape((-1, 1)) / F.maximum(norms, 1e-12)
 
@@ -421,12 +423,12 @@ class SDMLLoss(Loss):
         As for `Loss`.
     """
 
-    def __init__(self, smoothing_parameter=0.3, weight=1., batch_axis=0, **kwargs):
+    def __init__(self, smoothing_parameter: float = 0.3, weight: Any = 1., batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self.kl_loss = KLDivLoss(from_logits=True)
         self.smoothing_parameter = smoothing_parameter
 
-    def _compute_distances(self, x1, x2):
+    def _compute_distances(self, x1: Any, x2: Any):
         """The squared distances between all rows of both batches."""
         if x1.shape != x2.shape:
             raise UsageError(f"SDMLLoss: both batches must have one shape, received {x1.shape} and {x2.shape}")
@@ -434,12 +436,12 @@ class SDMLLoss(Loss):
         shape = (rows, rows, size)
         return ((x1.expand_dims(1).broadcast_to(shape) - x2.expand_dims(0).broadcast_to(shape)) ** 2).sum(axis=2)
 
-    def _compute_labels(self, F, batch_size):
+    def _compute_labels(self, F: Any, batch_size: int):
         """The identity matrix, smoothed."""
         same = F.eye(batch_size)
         return same * (1 - self.smoothing_parameter) + (1 - same) * self.smoothing_parameter / (batch_size - 1)
 
-    def hybrid_forward(self, F, x1, x2):
+    def hybrid_forward(self, F: Any, x1: Any, x2: Any) -> Any:
         """The loss of each row; both inputs of shape (batch, size). Needs their shapes, so it cannot be hybridized."""
         labels = self._compute_labels(F, x1.shape[0])
         distances = self._compute_distances(x1, x2)

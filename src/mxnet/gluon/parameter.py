@@ -1,7 +1,9 @@
 """The weights of gluon blocks: one array, and one gradient, for each device."""
+from __future__ import annotations
+
 import mmap
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,6 +15,10 @@ from ..ndarray.ndarray import GRAD_REQS
 from ..ops.dtypes import name_of, to_torch
 from ..util import is_np_array, is_np_shape
 from .utils import UsageError, shape_is_known
+
+if TYPE_CHECKING:
+    from ..initializer import Initializer
+    from ..ndarray import NDArray
 
 if TYPE_CHECKING:
     # Stands above this module; programs find it here too: `reachable` leads to it.
@@ -63,39 +69,42 @@ class Parameter:
     np.float32(4.0)
     """
 
-    def __init__(self, name, grad_req="write", shape=None, dtype=mx_real_t, lr_mult=1.0, wd_mult=1.0, init=None,
-                 allow_deferred_init=False, differentiable=True, stype="default", grad_stype="default"):
+    def __init__(self, name: str, grad_req: str = "write", shape: Any = None, dtype: str | type = mx_real_t, lr_mult: float = 1.0,
+                 wd_mult: float = 1.0, init: str | Initializer | None = None, allow_deferred_init: bool = False, differentiable: bool = True,
+                 stype: str = "default", grad_stype: str = "default") -> None:
         for what, value in (("grad_stype", grad_stype), ("stype", stype)):
             if value not in STYPES:
                 raise UsageError(f"{what} for Parameter '{name}' must be one of {', '.join(STYPES)}, but got {value!r}")
         self.name = name
-        self._data = self._grad = None  # lists, one array for each context
-        self._ctx_list = self._ctx_map = None
-        self._var = None
-        self._trainer = None
-        self._deferred_init = ()  # (init, contexts, default_init, data) while initialization waits for the shape
+        self._data: Any = None  # a list, one array for each context
+        self._grad: Any = None  # the same
+        self._ctx_list: Any = None
+        self._ctx_map: Any = None
+        self._var: Any = None
+        self._trainer: Any = None
+        self._deferred_init: Any = ()  # (init, contexts, default_init, data) while initialization waits for the shape
         self._allow_deferred_init = allow_deferred_init
         self._differentiable = differentiable
         self._shape = (shape,) if isinstance(shape, int) else shape
         self._dtype = dtype
         self._stype, self._grad_stype = stype, grad_stype
-        self._grad_req = None
+        self._grad_req = ""
         self.grad_req = grad_req
         self.lr_mult, self.wd_mult = lr_mult, wd_mult
         self.init = init
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
 
     # -- attributes ----------------------------------------------------------------------------------------------------
 
     @property
-    def grad_req(self):
+    def grad_req(self) -> str:
         """How a backward pass treats the gradient: ``'write'``, ``'add'`` or ``'null'``."""
         return self._grad_req
 
     @grad_req.setter
-    def grad_req(self, req):
+    def grad_req(self, req: str) -> None:
         if req not in GRAD_REQS:
             raise UsageError(f"grad_req must be one of {', '.join(GRAD_REQS)}, but got {req!r}")
         if not self._differentiable:
@@ -110,7 +119,7 @@ class Parameter:
             self._init_grad()
 
     @property
-    def shape(self):
+    def shape(self) -> Any:
         """The sizes, of which unknown ones are 0, or -1 with NumPy shapes."""
         if self._shape is not None and is_np_shape():
             # No parameter is of size 0, so a 0 says that nobody has set the size.
@@ -118,22 +127,22 @@ class Parameter:
         return self._shape
 
     @shape.setter
-    def shape(self, new_shape):
+    def shape(self, new_shape: tuple[int, ...]) -> None:
         old = self._shape
         if old is not None and (len(old) != len(new_shape) or any(o not in (-1, 0, n) for o, n in zip(old, new_shape))):
             raise UsageError(f"Parameter '{self.name}': expected shape {new_shape} is incompatible with given shape {old}")
         self._shape = new_shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         """The type of the values; setting it casts them."""
         return self._dtype
 
     @dtype.setter
-    def dtype(self, dtype):
+    def dtype(self, dtype: Any) -> None:
         self.cast(dtype)
 
-    def _set_trainer(self, trainer):
+    def _set_trainer(self, trainer: Any) -> None:
         """Remember who updates this parameter; a sparse one can have one trainer only."""
         if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:
             raise RuntimeError(f"Parameter '{self.name}' of storage type {self._stype} has a Trainer already, and can have one only: "
@@ -142,7 +151,7 @@ class Parameter:
 
     # -- values out ----------------------------------------------------------------------------------------------------
 
-    def data(self, ctx=None):
+    def data(self, ctx: Context | None = None) -> NDArray:
         """The array on `ctx`; by default the only one there is, or that on the current context.
 
         Raises
@@ -160,14 +169,14 @@ class Parameter:
                                "row_sparse_data()")
         return self._check_and_get(arrays, ctx)
 
-    def list_data(self):
+    def list_data(self) -> list[NDArray]:
         """The arrays on all contexts, in the order of `list_ctx`; errors as in `data`."""
         if self._stype != "default":
             raise RuntimeError(f"list_data() is for dense Parameters, received '{self.name}' with storage type {self._stype}; call "
                                "list_row_sparse_data()")
         return self._check_and_get(self._data, list)
 
-    def row_sparse_data(self, row_id):
+    def row_sparse_data(self, row_id: NDArray) -> NDArray:
         """Of a row_sparse parameter, the rows that `row_id` names, on the context of `row_id`.
 
         Raises
@@ -179,14 +188,14 @@ class Parameter:
             raise RuntimeError(f"row_sparse_data() is for row_sparse Parameters, received '{self.name}' with storage type {self._stype}; call data()")
         return self._get_row_sparse(self._data, row_id.ctx, row_id)
 
-    def list_row_sparse_data(self, row_id):
+    def list_row_sparse_data(self, row_id: NDArray) -> list[NDArray]:
         """`row_sparse_data` on all contexts, in the order of `list_ctx`."""
         if self._stype != "row_sparse":
             raise RuntimeError(f"list_row_sparse_data() is for row_sparse Parameters, received '{self.name}' with storage type {self._stype}; call "
                                "list_data()")
         return self._get_row_sparse(self._data, list, row_id)
 
-    def grad(self, ctx=None):
+    def grad(self, ctx: Context | None = None) -> NDArray:
         """The gradient on `ctx`, chosen as in `data`.
 
         Raises
@@ -196,7 +205,7 @@ class Parameter:
         """
         return self._check_and_get(self._checked_grad(), ctx)
 
-    def list_grad(self):
+    def list_grad(self) -> list[NDArray]:
         """The gradients on all contexts, in the order of `list_ctx`; errors as in `grad`."""
         return self._check_and_get(self._checked_grad(), list)
 
@@ -205,7 +214,7 @@ class Parameter:
             raise RuntimeError(f"Parameter '{self.name}' has no gradient: its grad_req is 'null'")
         return self._grad
 
-    def list_ctx(self):
+    def list_ctx(self) -> list[Context]:
         """The contexts this parameter is, or will be, initialized on."""
         if self._data is not None:
             return self._ctx_list
@@ -213,7 +222,7 @@ class Parameter:
             return self._deferred_init[1]
         raise RuntimeError(f"Parameter '{self.name}' has not been initialized")
 
-    def _check_and_get(self, arrays, ctx):
+    def _check_and_get(self, arrays: Any, ctx: Any) -> Any:
         """The one of `arrays` on `ctx`, or all for ``list``."""
         if arrays is not None:
             if ctx is list:
@@ -237,7 +246,7 @@ class Parameter:
         raise RuntimeError(f"Parameter '{self.name}' has not been initialized: call initialize() first, on Block.collect_params() rather than on "
                            "Block.params, which leaves out the Parameters of child Blocks (the Trainer takes the former too)")
 
-    def _get_row_sparse(self, arrays, ctx, row_id):
+    def _get_row_sparse(self, arrays: Any, ctx: Any, row_id: NDArray) -> Any:
         if not isinstance(row_id, ndarray.NDArray):
             raise TypeError(f"row_id must be an NDArray, received {type(row_id)}")
         if not self._trainer:
@@ -246,7 +255,7 @@ class Parameter:
         self._trainer._row_sparse_pull(self, arrays, row_id)
         return arrays
 
-    def _reduce(self):
+    def _reduce(self) -> NDArray:
         """The mean over the contexts, on the CPU."""
         if self._stype == "default":
             arrays = [array.copyto(cpu()) for array in self.list_data()]
@@ -256,7 +265,7 @@ class Parameter:
         self._trainer._row_sparse_pull(self, data, rows, full_idx=True)
         return data
 
-    def var(self):
+    def var(self) -> Any:
         """The Symbol that stands for this parameter."""
         if self._var is None:
             self._var = symbol.var(self.name, shape=self.shape, dtype=self.dtype, lr_mult=self.lr_mult, wd_mult=self.wd_mult,
@@ -265,7 +274,8 @@ class Parameter:
 
     # -- values in -------------------------------------------------------------------------------------------------------
 
-    def initialize(self, init=None, ctx=None, default_init=initializer.Uniform(), force_reinit=False):
+    def initialize(self, init: str | Initializer | None = None, ctx: Context | list[Context] | None = None,
+                   default_init: str | Initializer = initializer.Uniform(), force_reinit: bool = False) -> None:
         """Create the arrays and fill them.
 
         Parameters
@@ -297,7 +307,7 @@ class Parameter:
         if shape_is_known(self.shape):
             self._finish_deferred_init()
 
-    def _finish_deferred_init(self):
+    def _finish_deferred_init(self) -> None:
         """Do what `initialize` put off, now that the shape is known."""
         if not self._deferred_init:
             return
@@ -312,7 +322,7 @@ class Parameter:
                 initializer.create(default_init)(initializer.InitDesc(self.name, {"__init__": init}), data)
             self._init_impl(data, contexts)
 
-    def _init_impl(self, data, contexts, own=False):
+    def _init_impl(self, data: Any, contexts: Any, own: bool = False) -> None:
         """Copy `data` to every context, or keep it if it is the parameter's `own` already."""
         if not isinstance(data, ndarray.NDArray):
             data = ndarray.array(data, dtype=self.dtype)
@@ -326,7 +336,7 @@ class Parameter:
         self._data = [data if own and ctx == data.ctx else data.copyto(ctx) for ctx in self._ctx_list]
         self._init_grad()
 
-    def _init_grad(self):
+    def _init_grad(self) -> None:
         if self.grad_req == "null":
             self._grad = None
             return
@@ -336,7 +346,8 @@ class Parameter:
             self._grad = [array.as_np_ndarray() for array in self._grad]
         autograd.mark_variables(self._data, self._grad, self.grad_req)
 
-    def _load_init(self, data, ctx, cast_dtype=False, dtype_source="current", own=False):
+    def _load_init(self, data: NDArray, ctx: Context | list[Context] | None, cast_dtype: bool = False, dtype_source: str = "current",
+                   own: bool = False) -> None:
         """Initialize with, or overwrite by, loaded values.
 
         Parameters
@@ -379,7 +390,7 @@ class Parameter:
             self._init_impl(data, self._deferred_init[1] if self._deferred_init else contexts or [cpu()], own)
         self._deferred_init = ()
 
-    def set_data(self, data):
+    def set_data(self, data: Any) -> None:
         """Set the values on all contexts.
 
         Raises
@@ -400,7 +411,7 @@ class Parameter:
         for array in self._data:
             array[:] = data
 
-    def reset_ctx(self, ctx):
+    def reset_ctx(self, ctx: Context | list[Context] | None) -> None:
         """Move the parameter to other contexts.
 
         Raises
@@ -419,12 +430,12 @@ class Parameter:
         else:
             raise ValueError(f"reset_ctx: Parameter '{self.name}' has not been initialized; call initialize(ctx=...)")
 
-    def zero_grad(self):
+    def zero_grad(self) -> None:
         """Set the gradients on all contexts to 0, if there are any."""
         for gradient in self._grad or ():
             gradient[:] = 0
 
-    def cast(self, dtype):
+    def cast(self, dtype: Any) -> None:
         """Convert values and gradients to another type."""
         self._dtype = dtype
         self._var = None
@@ -437,7 +448,7 @@ class Parameter:
                 autograd.mark_variables(self._data, self._grad, self.grad_req)
 
 
-def _contexts(ctx):
+def _contexts(ctx: Context | list[Context] | None):
     """A list of contexts out of none (the current one), one, or several."""
     if ctx is None:
         return [current_context()]
@@ -467,13 +478,13 @@ class Constant(Parameter):
     array([[2., 3.]], dtype=float32)
     """
 
-    def __init__(self, name, value):
+    def __init__(self, name: str, value: NDArray | Any) -> None:
         if not isinstance(value, ndarray.NDArray):
             value = ndarray.array(value)
         self.value = value
 
         class Init(initializer.Initializer):
-            def _init_weight(self, _, array):
+            def _init_weight(self, _, array: Any) -> None:
                 array[:] = value
 
         # By a registered name, so that the Symbol of a large constant carries the name and not the values.
@@ -482,12 +493,12 @@ class Constant(Parameter):
         super().__init__(name, grad_req="null", shape=value.shape, dtype=value.dtype, init=init)
 
     @property
-    def grad_req(self):
+    def grad_req(self) -> str:
         """Always ``'null'``."""
         return "null"
 
     @grad_req.setter
-    def grad_req(self, req):
+    def grad_req(self, req: str) -> None:
         if req != "null":
             warnings.warn(f"Constant {self.name} has no gradient: its grad_req stays 'null', received {req!r}", stacklevel=2)
 
@@ -495,7 +506,7 @@ class Constant(Parameter):
 _PAGES = 1 << 16  # bytes from which on zeros get pages of their own
 
 
-def _untouched_zeros(array):
+def _untouched_zeros(array: Any) -> Any:
     """Zeros of an array's shape and type. On a CPU they take no memory until they are written to: who only scores never does."""
     tensor = array._data
     if tensor.device.type != "cpu":
@@ -506,4 +517,5 @@ def _untouched_zeros(array):
     # Not from the C allocator, which hands out what was used before.
     memory = torch.from_numpy(np.frombuffer(mmap.mmap(-1, size), np.uint8))
     # No view of the bytes: the first gradient takes its place.
-    return type(array)._new(torch.empty(0, dtype=tensor.dtype).set_(memory.untyped_storage(), 0, tensor.shape), array._ctx)
+    return type(array)._new(torch.empty(0, dtype=tensor.dtype).set_(
+        memory.untyped_storage(), 0, tuple(tensor.shape)), array._ctx)  # type: ignore[call-overload]  # torch knows it as a storage

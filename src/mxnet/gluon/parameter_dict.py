@@ -1,10 +1,18 @@
 """`ParameterDict`: the parameters of a block or of a whole network, by name."""
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .. import initializer, ndarray
 from ..ops.dtypes import to_torch
 from .parameter import Constant, Parameter
 from .utils import UsageError, _brief_print_list
+
+if TYPE_CHECKING:
+    from ..context import Context
 
 _NAMING = "The names match only if both networks were made with the same prefix."
 
@@ -20,48 +28,48 @@ class ParameterDict:
         Where `get` looks before it creates one; this is how blocks share weights.
     """
 
-    def __init__(self, prefix="", shared=None):
+    def __init__(self, prefix: str = "", shared: ParameterDict | None = None) -> None:
         self._prefix = prefix
-        self._params = {}
+        self._params: dict[str, Parameter] = {}
         self._shared = shared
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         head = self._prefix + " " if self._prefix else ""
         return f"{head}(\n" + "\n".join(f"  {parameter}" for parameter in self.values()) + "\n)"
 
     @property
-    def prefix(self):
+    def prefix(self) -> str:
         """What stands before the names of the parameters that `get` creates."""
         return self._prefix
 
-    def keys(self):
+    def keys(self) -> KeysView[str]:
         """The names."""
         return self._params.keys()
 
-    def values(self):
+    def values(self) -> ValuesView[Parameter]:
         """The parameters."""
         return self._params.values()
 
-    def items(self):
+    def items(self) -> ItemsView[str, Parameter]:
         """Pairs of name and parameter."""
         return self._params.items()
 
-    def __contains__(self, key):
+    def __contains__(self, key: Any) -> bool:
         return key in self._params
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._params)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Parameter:
         return self._params[key]
 
-    def _get_impl(self, name):
+    def _get_impl(self, name: str) -> Parameter | None:
         found = self._params.get(name)
         if found is None and self._shared is not None and name in self._shared._params:
             found = self._params[name] = self._shared._params[name]
         return found
 
-    def get(self, name, **kwargs):
+    def get(self, name: str, **kwargs: Any) -> Parameter:
         """The parameter ``prefix + name``: from this dictionary, from the shared one, or new.
 
         Parameters
@@ -96,7 +104,7 @@ class ParameterDict:
                                  f"{existing}, requested {value}")
         return parameter
 
-    def get_constant(self, name, value=None):
+    def get_constant(self, name: str, value: Any = None) -> Any:
         """The constant ``prefix + name``, found as `get` does or made of `value`.
 
         Raises
@@ -120,7 +128,7 @@ class ParameterDict:
                 raise UsageError(f"Constant '{name}' already exists but its value doesn't match new value")
         return parameter
 
-    def update(self, other):
+    def update(self, other: Any) -> None:
         """Take over all parameters of `other`.
 
         Raises
@@ -135,29 +143,30 @@ class ParameterDict:
                                  f"{own[name]} and {parameter}; give the blocks different prefixes")
         own.update(other.items())
 
-    def initialize(self, init=initializer.Uniform(), ctx=None, verbose=False, force_reinit=False):
+    def initialize(self, init: Any = initializer.Uniform(), ctx: Context | list[Context] | None = None, verbose: bool = False,
+                   force_reinit: bool = False) -> None:
         """Initialize all parameters; `init` serves those that have none of their own. See `Parameter.initialize`."""
         if verbose:
             init.set_verbosity(verbose=verbose)
         for parameter in self.values():
             parameter.initialize(None, ctx, init, force_reinit=force_reinit)
 
-    def zero_grad(self):
+    def zero_grad(self) -> None:
         """Set all gradients to 0."""
         for parameter in self.values():
             if parameter.grad_req != "null":
                 parameter.zero_grad()
 
-    def reset_ctx(self, ctx):
+    def reset_ctx(self, ctx: Context | list[Context] | None) -> None:
         """Move all parameters to another context, or list of contexts."""
         for parameter in self.values():
             parameter.reset_ctx(ctx)
 
-    def list_ctx(self):
+    def list_ctx(self) -> list[Context]:
         """All contexts that parameters are initialized on."""
         return list({ctx: None for parameter in self.values() for ctx in parameter.list_ctx()})
 
-    def setattr(self, name, value):
+    def setattr(self, name: str, value: Any) -> None:
         """Set an attribute of all parameters.
 
         Example
@@ -171,7 +180,7 @@ class ParameterDict:
         for parameter in self.values():
             setattr(parameter, name, value)
 
-    def save(self, filename, strip_prefix=""):
+    def save(self, filename: str, strip_prefix: str = "") -> None:
         """Write all parameters to a file.
 
         Parameters
@@ -193,8 +202,8 @@ class ParameterDict:
             arrays[parameter.name[len(strip_prefix):]] = parameter._reduce()
         ndarray.save(filename, arrays)
 
-    def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", cast_dtype=False,
-             dtype_source="current"):
+    def load(self, filename: str, ctx: Context | list[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
+             restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Read parameters from a file; see `load_dict`."""
         for name in self.keys() if restore_prefix else ():
             if not name.startswith(restore_prefix):
@@ -202,8 +211,8 @@ class ParameterDict:
                                  f"'{restore_prefix}'; were child blocks created outside of 'with name_scope()'?")
         self.load_dict(ndarray.load(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source)
 
-    def load_dict(self, param_dict, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", filename=None,
-                  cast_dtype=False, dtype_source="current"):
+    def load_dict(self, param_dict: Any, ctx: Context | list[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
+                  restore_prefix: str = "", filename: str | None = None, cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Take values from a dictionary of arrays.
 
         Parameters

@@ -1,12 +1,18 @@
 """The JSON file of `Block.save`: names, children and traced graphs of a tree of blocks."""
+from __future__ import annotations
+
 import json
+from typing import TYPE_CHECKING, Any
 
 from .. import files
 from ..base import MXNetError
 from ..symbol import load_json
 
+if TYPE_CHECKING:
+    from .block import Block
 
-def _walk(block, visit, counter=None):
+
+def _walk(block: Block, visit: Any, counter: Any = None):
     """Call ``visit(block, key)`` for a tree, parents first; returns nested results. Keys are those of MXNet: class and number."""
     counter = counter if counter is not None else [0]
     key = f"{type(block).__name__.lower()}{counter[0]}"
@@ -18,9 +24,9 @@ def _walk(block, visit, counter=None):
     return key, {**visit(block), **entry}
 
 
-def save_structure(block, path):
+def save_structure(block: Block, path: str) -> None:
     """Write the structure of `block` to a JSON file."""
-    def describe(b):
+    def describe(b: Any) -> Any:
         entry = {"orig_name": b.name}
         if hasattr(b, "_cached_graph"):
             entry["hybridized"] = bool(b._cached_graph)
@@ -33,7 +39,7 @@ def save_structure(block, path):
     files.write_bytes(path, json.dumps(dict([_walk(block, describe)])).encode())
 
 
-def load_structure(block, path):
+def load_structure(block: Block, path: str) -> None:
     """Give `block` the names and graphs that `save_structure` wrote.
 
     Raises
@@ -50,7 +56,7 @@ def load_structure(block, path):
         raise MXNetError(f"{path} tells of another structure than that of {type(block).__name__} {block.name}: {error!r}") from None
 
 
-def _restore(block, counter, entries, renamed):
+def _restore(block: Any, counter: Any, entries: Any, renamed: Any) -> None:
     entry = entries[f"{type(block).__name__.lower()}{counter[0]}"]
     block._name = entry["orig_name"]
     if entry.get("hybridized"):

@@ -1,15 +1,22 @@
 """The table that `Block.summary` prints."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..ndarray import NDArray
 from .utils import UsageError
+
+if TYPE_CHECKING:
+    from .block import Block
 
 _LINE = "{:>20}  {:>42} {:>15}"
 
 
-def print_summary(block, inputs):
+def print_summary(block: Block, inputs: Any) -> None:
     """Pass `inputs` through `block` and print one row for each layer that ran."""
     rows, seen, hooks = [("Input", _shapes(inputs), 0, 0, 0)], set(), []
 
-    def record(layer, _, outputs):
+    def record(layer: Any, _, outputs: Any) -> None:
         total = trainable = shared = 0
         for parameter in layer.params.values():
             size = parameter.data().size
@@ -20,7 +27,7 @@ def print_summary(block, inputs):
             seen.add(id(parameter))
         rows.append((f"{type(layer).__name__}-{len(rows)}", _shapes(outputs), total, trainable, shared))
 
-    def watch(layer):
+    def watch(layer: Any) -> None:
         if getattr(layer, "_active", False):
             raise UsageError(f"summary: {layer.name} is hybridized, so that its layers don't run one by one; call hybridize(False) before")
         if layer._has_row:
@@ -32,7 +39,7 @@ def print_summary(block, inputs):
     finally:
         for hook in hooks:
             hook.detach()
-    total, trainable, shared = (sum(row[i] for row in rows) for i in (2, 3, 4))
+    total, trainable, shared = (sum(int(row[i]) for row in rows) for i in (2, 3, 4))
     print("-" * 80)
     print(_LINE.format("Layer (type)", "Output Shape", "Param #"))
     print("=" * 80)
@@ -48,7 +55,7 @@ def print_summary(block, inputs):
     print("-" * 80)
 
 
-def _shapes(arrays):
+def _shapes(arrays: Any):
     """The shapes in a nested list of arrays, as text; without the outermost brackets of a list."""
     def shape(item):
         if isinstance(item, (list, tuple)):

@@ -1,5 +1,8 @@
 """`SymbolBlock`: a block out of a Symbol, such as an exported network or a part of one."""
+from __future__ import annotations
+
 import copy
+from typing import TYPE_CHECKING, Any
 
 from .. import symbol
 from ..base import MXNetError, mx_real_t
@@ -9,6 +12,9 @@ from .block import _flatten, _regroup
 from .hybrid_block import HybridBlock
 from .parameter import ParameterDict
 from .utils import UsageError
+
+if TYPE_CHECKING:
+    from ..context import Context
 
 
 class SymbolBlock(HybridBlock):
@@ -41,7 +47,8 @@ class SymbolBlock(HybridBlock):
     """
 
     @staticmethod
-    def imports(symbol_file, input_names, param_file=None, ctx=None, allow_missing=False, ignore_extra=False):
+    def imports(symbol_file: str, input_names: str | list[str], param_file: str | None = None, ctx: Context | list[Context] | None = None,
+                allow_missing: bool = False, ignore_extra: bool = False) -> SymbolBlock:
         """A block out of the files of `HybridBlock.export` or `Module.save_checkpoint`.
 
         Parameters
@@ -69,7 +76,7 @@ class SymbolBlock(HybridBlock):
             block.collect_params().load(param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved")
         return block
 
-    def __init__(self, outputs, inputs, params=None):
+    def __init__(self, outputs: Symbol | list[Symbol], inputs: Symbol | list[Symbol], params: ParameterDict | None = None) -> None:
         super().__init__(prefix=None, params=None)
         self._prefix = ""
         self._params = ParameterDict("", params)
@@ -99,11 +106,11 @@ class SymbolBlock(HybridBlock):
         cut = len(_common_prefix(list(self._params.keys())))
         self._reg_params = {name[cut:]: parameter for name, parameter in self._params.items()}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         inputs, out = self._cached_graph
         return f"{type(self).__name__}(\n{out} : {len(inputs)} -> {len(out.list_outputs())}\n)"
 
-    def forward(self, x, *args):
+    def forward(self, x: Any, *args: Any) -> Any:
         """Compute the outputs, of arrays or of Symbols.
 
         Raises
@@ -116,24 +123,24 @@ class SymbolBlock(HybridBlock):
                 return self._call_cached_op(x, *args)
         if not isinstance(x, Symbol):
             raise UsageError(f"SymbolBlock takes NDArrays or Symbols, received {type(x)}")
-        args, fmt = _flatten([x, *args], "input")
+        given, fmt = _flatten([x, *args], "input")
         if fmt != self._in_format:
             raise UsageError(f"Invalid input format: the block was made for {self._in_format}, received {fmt}")
         inputs, out = self._cached_graph
         out = copy.copy(out)
-        out._compose(**{variable.name: arg for variable, arg in zip(inputs, args)})
+        out._compose(**{variable.name: arg for variable, arg in zip(inputs, given)})
         return _regroup(list(out), self._out_format)
 
-    def hybrid_forward(self, F, x, *args, **kwargs):
+    def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """Not used: the Symbol is the computation."""
         raise NotImplementedError("a SymbolBlock computes its Symbol; call the block")
 
-    def _clear_cached_op(self):
+    def _clear_cached_op(self) -> None:
         graph = self._cached_graph
         super()._clear_cached_op()
         self._cached_graph = graph
 
-    def cast(self, dtype):
+    def cast(self, dtype: Any) -> None:
         """Convert all parameters to another type; those of batch normalization stay float32 where others become float16."""
         super().cast(dtype)
         if str(getattr(dtype, "__name__", dtype)) != "float16":
@@ -147,7 +154,7 @@ class SymbolBlock(HybridBlock):
                         for sibling in siblings:
                             self.params.get(sibling).cast("float32")
 
-    def reset_ctx(self, ctx):
+    def reset_ctx(self, ctx: Context | list[Context] | None) -> None:
         """Move all parameters to another context, or list of contexts, with those a backend has added."""
         parameters = self.collect_params()
         for is_arg, parameter in self._cached_op_args:
@@ -156,7 +163,7 @@ class SymbolBlock(HybridBlock):
         parameters.reset_ctx(ctx)
 
 
-def _common_prefix(names):
+def _common_prefix(names: Any):
     """The longest beginning that all names share."""
     if not names:
         return ""
@@ -167,7 +174,8 @@ def _common_prefix(names):
     return first
 
 
-def _infer_param_types(in_params, out_params, arg_params, aux_params, default_dtype=mx_real_t):
+def _infer_param_types(in_params: Any, out_params: Any, arg_params: dict[str, NDArray], aux_params: dict[str, NDArray],
+                       default_dtype: Any = mx_real_t):
     """The types of the arguments and auxiliary states of a Symbol, as far as its inputs settle them; else `default_dtype`."""
     arguments = aux = None
     types = {variable.name: (variable.infer_type()[0] or [None])[0] for variable in in_params}

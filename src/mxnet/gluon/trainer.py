@@ -1,4 +1,8 @@
 """`Trainer`: lets an optimizer update parameters, on one device or many."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .. import files
 from .. import optimizer as optim
 from ..kvstore import KVStore
@@ -6,6 +10,10 @@ from ..kvstore.updates import create_kvstore, create_sparse_kvstore
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
 from .utils import UsageError
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
+    from ..optimizer import Optimizer
 
 __all__ = ["Trainer"]
 
@@ -47,7 +55,9 @@ class Trainer:
     np.float32(0.0)
     """
 
-    def __init__(self, params, optimizer, optimizer_params=None, kvstore="device", compression_params=None, update_on_kvstore=None):
+    def __init__(self, params: ParameterDict | dict[str, Parameter] | list[Parameter] | tuple[Parameter, ...], optimizer: str | Optimizer,
+                 optimizer_params: dict[str, Any] | None = None, kvstore: Any = "device", compression_params: dict[str, Any] | None = None,
+                 update_on_kvstore: bool | None = None) -> None:
         if isinstance(params, (dict, ParameterDict)):
             params = [params[name] for name in sorted(params.keys())]
         if not isinstance(params, (list, tuple)):
@@ -66,7 +76,7 @@ class Trainer:
         self._init_optimizer(optimizer, optimizer_params or {})
         self._scale = self._optimizer.rescale_grad
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
-        self._kvstore = None
+        self._kvstore: Any = None
         self._reset_kvstore()
 
     # -- setting up ------------------------------------------------------------------------------------------------------
@@ -81,7 +91,7 @@ class Trainer:
             contexts = own
         return contexts
 
-    def _init_optimizer(self, optimizer, optimizer_params):
+    def _init_optimizer(self, optimizer: Any, optimizer_params: dict[str, Any] | None) -> None:
         # The parameters themselves, not copies: a later change of lr_mult must take effect.
         parameters = dict(enumerate(self._params))
         if isinstance(optimizer, optim.Optimizer):
@@ -90,20 +100,23 @@ class Trainer:
             self._optimizer = optimizer
             self._optimizer.param_dict = parameters
         else:
-            self._optimizer = optim.create(optimizer, param_dict=parameters, **optimizer_params)
+            self._optimizer = optim.create(optimizer, param_dict=parameters, **(optimizer_params or {}))
         self._updaters = [optim.get_updater(self._optimizer) for _ in self._contexts or ()]
 
-    def _reset_kvstore(self):
+    def _reset_kvstore(self) -> None:
         """Forget the kvstore; the next step makes a new one from the parameters' values."""
         if self._kvstore and "dist" in self._kvstore.type:
             raise RuntimeError("Cannot reset distributed KVStore.")
-        self._kvstore = self._distributed = self._update_on_kvstore = None
+        self._kvstore = None
+        self._distributed: bool | None = None
+        self._update_on_kvstore: bool | None = None
         self._kv_initialized = False
         self._params_to_init = list(self._params)
 
-    def _init_kvstore(self):
+    def _init_kvstore(self) -> None:
         wanted = self._kvstore_params["update_on_kvstore"]
         kind = self._kvstore_params["kvstore"]
+        kvstore: Any
         if self._contains_sparse_weight:
             if wanted is False:
                 raise ValueError("Trainer: sparse weights are updated by the kvstore; leave out update_on_kvstore=False")
@@ -125,7 +138,7 @@ class Trainer:
         self._update_on_kvstore = on_kvstore if kvstore else None
         self._kv_initialized = True
 
-    def _choose_for_sparse_grad(self, kvstore, _, wanted):
+    def _choose_for_sparse_grad(self, kvstore: Any, _: Any, wanted: bool | None) -> Any:
         """Whether the kvstore updates dense weights by sparse gradients: in one process each device does it faster."""
         if wanted is False and self._distributed:
             raise ValueError(f"Trainer: a kvstore of type {kvstore.type} updates by sparse gradients itself; leave out update_on_kvstore=False")
@@ -133,7 +146,7 @@ class Trainer:
             raise ValueError(f"Trainer: sparse gradients of several devices need a KVStore, received {type(kvstore)}")
         return self._distributed if wanted is None else wanted
 
-    def _choose_for_dense(self, kvstore, on_kvstore, wanted):
+    def _choose_for_dense(self, kvstore: Any, on_kvstore: bool, wanted: bool | None) -> bool:
         """Whether the kvstore updates dense weights by dense gradients."""
         if self._distributed and "async" in kvstore.type:
             if wanted is False:
@@ -147,9 +160,9 @@ class Trainer:
             on_kvstore = False
         return on_kvstore
 
-    def _init_params(self):
+    def _init_params(self) -> None:
         """Hand the weights to the kvstore, except those whose shape is not known yet."""
-        waiting = []
+        waiting: list[Parameter] = []
         for parameter in self._params_to_init if self._kvstore else ():
             if parameter._deferred_init:
                 waiting.append(parameter)
@@ -161,7 +174,7 @@ class Trainer:
                 self._kvstore.broadcast(index, arrays[0], arrays)
         self._params_to_init = waiting
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         if not self._kv_initialized:
             self._init_kvstore()
         if self._params_to_init:
@@ -170,16 +183,16 @@ class Trainer:
     # -- the optimizer -----------------------------------------------------------------------------------------------------
 
     @property
-    def learning_rate(self):
+    def learning_rate(self) -> float:
         """The optimizer's learning rate at present."""
         return self._optimizer.learning_rate
 
     @property
-    def optimizer(self):
+    def optimizer(self) -> Optimizer:
         """The optimizer."""
         return self._optimizer
 
-    def set_learning_rate(self, lr):
+    def set_learning_rate(self, lr: float) -> None:
         """Set the optimizer's learning rate.
 
         Raises
@@ -191,7 +204,7 @@ class Trainer:
 
     # -- a step --------------------------------------------------------------------------------------------------------------
 
-    def step(self, batch_size, ignore_stale_grad=False):
+    def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """Add up gradients over devices and update the parameters. To be called after `backward`, outside of `record`.
 
         Parameters
@@ -211,7 +224,7 @@ class Trainer:
         self._allreduce_grads()
         self._update(ignore_stale_grad)
 
-    def allreduce_grads(self):
+    def allreduce_grads(self) -> None:
         """The first half of `step`: add up gradients over devices, so that they can be looked at or clipped before `update`.
 
         Raises
@@ -223,7 +236,7 @@ class Trainer:
         self._refuse_on_kvstore("allreduce_grads")
         self._allreduce_grads()
 
-    def update(self, batch_size, ignore_stale_grad=False):
+    def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """The second half of `step`: update the parameters by what `allreduce_grads` left.
 
         Raises
@@ -236,17 +249,17 @@ class Trainer:
         self._check_and_rescale_grad(self._scale / batch_size)
         self._update(ignore_stale_grad)
 
-    def _refuse_on_kvstore(self, what):
+    def _refuse_on_kvstore(self, what) -> None:
         if self._kvstore and self._update_on_kvstore:
             raise UsageError(f"{what}() is for weights that the Trainer updates, here the kvstore does: make it with update_on_kvstore=False")
 
-    def _check_and_rescale_grad(self, scale):
+    def _check_and_rescale_grad(self, scale: Any) -> None:
         if self._update_on_kvstore and self._distributed and self._kv_initialized and self._optimizer.rescale_grad != scale:
             raise UserWarning("step: a distributed kvstore that updates weights keeps the first batch_size, received another one; make the Trainer "
                               "with update_on_kvstore=False for batches of several sizes")
         self._optimizer.rescale_grad = scale
 
-    def _allreduce_grads(self):
+    def _allreduce_grads(self) -> None:
         store = self._kvstore
         if not store:
             return
@@ -261,12 +274,12 @@ class Trainer:
             if parameter._stype == "default":  # rows of sparse weights are pulled where they are used
                 store.pull(i, parameter.list_data() if self._update_on_kvstore else grads, priority=-i, ignore_sparse=self._distributed)
 
-    def _update(self, ignore_stale_grad=False):
+    def _update(self, ignore_stale_grad: bool = False) -> None:
         scaler = getattr(self, "_amp_loss_scaler", None)
         if scaler is not None and scaler.has_overflow(self._params):
             return
         on_kvstore = self._kvstore and self._update_on_kvstore
-        batches = [([], [], []) for _ in self._updaters]
+        batches: list[tuple[list[Any], list[Any], list[Any]]] = [([], [], []) for _ in self._updaters]
         for i, parameter in enumerate(self._params):
             if parameter.grad_req == "null":
                 continue
@@ -290,7 +303,7 @@ class Trainer:
             if indices:
                 updater(indices, gradients, weights)
 
-    def _row_sparse_pull(self, parameter, out, row_id, full_idx=False):
+    def _row_sparse_pull(self, parameter: Parameter, out: Any, row_id: NDArray, full_idx: bool = False) -> None:
         """Bring rows of a sparse weight from the kvstore; all of them for `full_idx`."""
         self._prepare()
         i = self._param2idx[parameter.name]
@@ -303,7 +316,7 @@ class Trainer:
 
     # -- files -----------------------------------------------------------------------------------------------------------------
 
-    def save_states(self, fname):
+    def save_states(self, fname: str) -> None:
         """Write the optimizer and its states, such as momentum, without `lr_mult` and `wd_mult` of the parameters.
 
         Raises
@@ -320,7 +333,7 @@ class Trainer:
                              f"{', '.join(p.name for p in self._params_to_init)}; pass a batch through the network first")
         self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
 
-    def load_states(self, fname):
+    def load_states(self, fname: str) -> None:
         """Read what `save_states` wrote; `lr_mult` and `wd_mult` stay those of the parameters."""
         self._prepare()
         if self._update_on_kvstore:

@@ -1,4 +1,6 @@
 """Helpers of gluon: splitting batches over devices, clipping gradients, downloading files."""
+from __future__ import annotations
+
 import collections
 import contextlib
 import hashlib
@@ -7,10 +9,16 @@ import os
 import tempfile
 import warnings
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from .. import environment, ndarray
 from ..base import MXNetError
 from ..util import is_np_shape
+
+if TYPE_CHECKING:
+    from ..context import Context
+    from ..ndarray import NDArray
 
 __all__ = ["split_data", "split_and_load", "clip_global_norm", "check_sha1", "download", "replace_file"]
 
@@ -22,7 +30,7 @@ class UsageError(MXNetError, AssertionError):
     """
 
 
-def split_data(data, num_slice, batch_axis=0, even_split=True):
+def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[Any]:
     """Cut an array into `num_slice` slices along `batch_axis`, usually one for each device.
 
     Parameters
@@ -60,7 +68,7 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
     return [ndarray.slice_axis(data, axis=batch_axis, begin=begin, end=end) for begin, end in zip(begins, ends)]
 
 
-def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
+def split_and_load(data: NDArray | Any, ctx_list: list[Context], batch_axis: int = 0, even_split: bool = True) -> list[Any]:
     """Split `data` into one slice for each context and move each there; see `split_data`.
 
     Parameters
@@ -80,7 +88,7 @@ def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
     return [s.as_in_context(ctx) for s, ctx in zip(slices, ctx_list)]
 
 
-def clip_global_norm(arrays, max_norm, check_isfinite=True):
+def clip_global_norm(arrays: list[Any], max_norm: float, check_isfinite: bool = True) -> Any:
     """Scale arrays in place so that the 2-norm of all of them together is at most `max_norm`.
 
     Parameters
@@ -118,7 +126,7 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
     squares = [ndarray.dot(x, x).reshape((1,)).as_in_context(ctx) for x in flat]
     total = ndarray.sqrt(ndarray.add_n(*squares))
     value = float(total.asscalar()) if check_isfinite else None
-    if check_isfinite and not math.isfinite(value):
+    if value is not None and not math.isfinite(value):
         warnings.warn(f"clip_global_norm: the norm is {value} (nan or inf), and so are the arrays after clipping", UserWarning, stacklevel=2)
     scale = ndarray.minimum(max_norm / (total + 1e-8), 1.0)
     for array in arrays:
@@ -129,7 +137,7 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
     return value if check_isfinite else total
 
 
-def check_sha1(filename, sha1_hash):
+def check_sha1(filename: str, sha1_hash: str) -> bool:
     """True if the content of the file has that SHA-1, given as hexadecimal digits."""
     digest = hashlib.sha1(usedforsecurity=False)
     with open(filename, "rb") as f:
@@ -138,7 +146,7 @@ def check_sha1(filename, sha1_hash):
     return digest.hexdigest() == sha1_hash
 
 
-def replace_file(src, dst):
+def replace_file(src: str, dst: str) -> None:
     """Move `src` to `dst` in one step, over what may be there; `src` is removed if that fails.
 
     Raises
@@ -154,7 +162,8 @@ def replace_file(src, dst):
         raise OSError(f"cannot move the downloaded file {src} to {dst} ({error}); retry the download") from error
 
 
-def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_ssl=True):
+def download(url: str, path: str | None = None, overwrite: bool = False, sha1_hash: str | None = None, retries: int = 5,
+             verify_ssl: bool = True) -> str:
     """Download a file. It appears under its name only when it is complete.
 
     Parameters
@@ -216,9 +225,10 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
             if left == 0:
                 raise
             print(f"{url}: {error!r}; {left} further attempt{'s' if left > 1 else ''}")
+    raise AssertionError("the last attempt returns or raises")
 
 
-def _fetch(url, path, verify_ssl, keep):
+def _fetch(url: str, path: str, verify_ssl, keep: Any) -> None:
     """One attempt to download; `keep` says whether the file is still wanted when it is there."""
     import requests
 
@@ -249,17 +259,17 @@ def _get_repo_url():
     return url if url.endswith("/") else url + "/"
 
 
-def _get_repo_file_url(namespace, filename):
+def _get_repo_file_url(namespace: str, filename: str) -> str:
     """The address of a file in that repository."""
     return f"{_get_repo_url()}{namespace}/{filename}"
 
 
-def _indent(text, spaces):
+def _indent(text: str, spaces: int):
     """`text` with all lines but the first moved right."""
     return text.replace("\n", "\n" + " " * spaces)
 
 
-def _brief_print_list(items, limit=7):
+def _brief_print_list(items, limit: int = 7):
     """The items, quoted; the middle is left out of long lists."""
     items = [f"'{item}'" for item in items]
     if len(items) > limit:
@@ -270,11 +280,11 @@ def _brief_print_list(items, limit=7):
 class HookHandle:
     """Keeps a hook attached: `detach` takes it off, and so does leaving a ``with`` block."""
 
-    def __init__(self):
-        self._hooks_dict_ref = None
-        self._id = None
+    def __init__(self) -> None:
+        self._hooks_dict_ref: Callable[[], dict[int, Any] | None] | None = None
+        self._id = 0
 
-    def attach(self, hooks_dict, hook):
+    def attach(self, hooks_dict: dict[int, Any], hook: Callable[..., Any]) -> None:
         """Add `hook` to the hooks of a block.
 
         Raises
@@ -288,27 +298,27 @@ class HookHandle:
         hooks_dict[self._id] = hook
         self._hooks_dict_ref = weakref.ref(hooks_dict)
 
-    def detach(self):
+    def detach(self) -> None:
         """Take the hook off; nothing happens if it is off already."""
-        hooks = self._hooks_dict_ref()
+        hooks = self._hooks_dict_ref() if self._hooks_dict_ref is not None else None
         if hooks is not None:
             hooks.pop(self._id, None)
 
-    def __getstate__(self):
-        return self._hooks_dict_ref(), self._id
+    def __getstate__(self) -> tuple[dict[int, Any] | None, int]:
+        return self._hooks_dict_ref() if self._hooks_dict_ref is not None else None, self._id
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         hooks, self._id = state
         self._hooks_dict_ref = weakref.ref(collections.OrderedDict() if hooks is None else hooks)
 
-    def __enter__(self):
+    def __enter__(self) -> HookHandle:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         self.detach()
 
 
-def shape_is_known(shape):
+def shape_is_known(shape: Any) -> bool:
     """True if no size of the shape is unknown: 0, or -1 where NumPy shapes are on.
 
     Raises

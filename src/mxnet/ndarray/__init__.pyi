@@ -21,9 +21,9 @@ from . import random as random
 from . import serialization as serialization
 from . import sparse as sparse
 from . import writes as writes
-from .. import numpy as np
+from .. import numpy as _np
 from .. import numpy as numpy
-from .. import numpy_extension as npx
+from .. import numpy_extension as _npx
 from .. import numpy_extension as numpy_extension
 from ..base import MXNetError as MXNetError
 from ..context import Context as Context
@@ -61,6 +61,8 @@ _DType: TypeAlias = str | type | _numpy.dtype[Any]
 _Number: TypeAlias = float | _numpy.number[Any] | _numpy.bool_
 _Sizes: TypeAlias = int | Sequence[int | None]
 _Context: TypeAlias = Context | str
+np = _np
+npx = _npx
 
 _internal: Any
 def add(lhs: NDArray | _Number, rhs: NDArray | _Number) -> NDArray: ...

@@ -15,9 +15,9 @@ from . import image as image
 from . import inference as inference
 from . import linalg as linalg
 from . import node as node
-from . import numpy as np
+from . import numpy as _np
 from . import numpy as numpy
-from . import numpy_extension as npx
+from . import numpy_extension as _npx
 from . import numpy_extension as numpy_extension
 from . import random as random
 from . import serialization as serialization
@@ -25,8 +25,8 @@ from . import symbol as symbol
 from ..base import MXNetError as MXNetError
 from ..context import Context as Context
 from .compose import create as create
-from .compose import group as Group
-from .compose import var as Variable
+from .compose import group as _Group
+from .compose import var as _Variable
 from .compose import var as var
 from .creation import arange as arange
 from .creation import eye as eye
@@ -45,6 +45,10 @@ _Number: TypeAlias = float | _numpy.number[Any] | _numpy.bool_
 _Sizes: TypeAlias = int | Sequence[int | None]
 _Context: TypeAlias = Context | str
 _Annotations = TypedDict("_Annotations", {"ctx_group": str, "lr_mult": Any, "wd_mult": Any, "force_mirroring": Any, "mirror_stage": Any, "profiler_scope": str, "__profiler_scope__": str, "__layout__": str, "__ctx_group__": str, "__lr_mult__": Any, "__wd_mult__": Any, "__init__": str, "__shape__": Any, "__dtype__": Any, "__storage_type__": Any, "__force_mirroring__": Any}, total=False)  # what any node may carry
+Group = _Group
+Variable = _Variable
+np = _np
+npx = _npx
 
 _internal: Any
 def hypot(left: Symbol | _Number, right: Symbol | _Number) -> Symbol: ...

@@ -1,10 +1,16 @@
 """Blocks that may still change."""
 import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 _PARTS = ("cnn", "data", "nn", "rnn")
 
-
-def __getattr__(name):
-    if name in _PARTS:
-        return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if _TYPE_CHECKING:
+    from . import cnn as cnn
+    from . import data as data
+    from . import nn as nn
+    from . import rnn as rnn
+else:
+    def __getattr__(name):
+        if name in _PARTS:
+            return _importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

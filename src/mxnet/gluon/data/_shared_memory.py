@@ -13,6 +13,8 @@ import os
 import pickle
 import tempfile
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +49,7 @@ class Memory:
         The descriptor. It may be closed afterwards.
     """
 
-    def __init__(self, fd):
+    def __init__(self, fd: int) -> None:
         self.size = os.fstat(fd).st_size
         flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
         address = _libc().mmap(None, self.size, mmap.PROT_READ | mmap.PROT_WRITE, flags, fd, 0)
@@ -57,20 +59,20 @@ class Memory:
         self.address = address
         weakref.finalize(self, _libc().munmap, address, self.size).atexit = False
 
-    def tensor(self, offset=0, on_release=None):
+    def tensor(self, offset: int = 0, on_release: Callable[[], Any] | None = None) -> Any:
         """The memory from `offset` on as a uint8 tensor. `on_release` is called when no tensor made of it is left."""
         buffer = (ctypes.c_ubyte * (self.size - offset)).from_address(self.address + offset)
         weakref.finalize(buffer, _released, self, on_release, os.getpid()).atexit = False
         return torch.frombuffer(buffer, dtype=torch.uint8)
 
 
-def _released(memory, callback, pid):
+def _released(memory: Any, callback: Callable[..., Any] | None, pid: int) -> None:
     """Called when a tensor is gone; `memory` is an argument so that it lives until then."""
-    if callback and os.getpid() == pid:  # a fork has the tensor, too, but it isn't the fork's to give back
+    if callback is not None and os.getpid() == pid:  # a fork has the tensor, too, but it isn't the fork's to give back
         callback()
 
 
-def _anonymous_file(size):
+def _anonymous_file(size: Any):
     """The descriptor of a new file without a name."""
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("mxnet")
@@ -89,7 +91,7 @@ class _Segment:
     Each is written by one process only, so they need no lock.
     """
 
-    def __init__(self, number, capacity):
+    def __init__(self, number, capacity) -> None:
         self.number, self.capacity = number, capacity
         self.fd = _anonymous_file(_ALIGN + capacity)
         self.memory = Memory(self.fd)
@@ -97,31 +99,31 @@ class _Segment:
         self.held, self.known, self.last_use = 0, False, 0
 
     @property
-    def free(self):
+    def free(self) -> Any:
         return not self.held and self.counters[0] == self.counters[1]
 
-    def tensor(self):
+    def tensor(self) -> Any:
         """Its content, which is held until the tensor is gone."""
         self.held += 1
         return self.memory.tensor(_ALIGN, self._let_go)
 
-    def _let_go(self):
+    def _let_go(self) -> None:
         self.held -= 1
 
 
-def _counters(memory):
+def _counters(memory: Any):
     return memory.tensor()[:16].view(torch.int64).numpy()
 
 
 class Supply:
     """The memory that a worker puts into its messages."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._numbers = itertools.count()
-        self._segments = {}  # by the address of their content
+        self._segments: dict[int, _Segment] = {}  # by the address of their content
         self._messages = 0
 
-    def tensor(self, size):
+    def tensor(self, size: Any) -> Any:
         """A uint8 tensor of `size` bytes."""
         for segment in self._segments.values():
             if size <= segment.capacity <= 2 * size and segment.free:
@@ -132,11 +134,11 @@ class Supply:
         segment.last_use = self._messages
         return segment.tensor()[:size]
 
-    def segment(self, tensor):
+    def segment(self, tensor: torch.Tensor) -> Any:
         """The segment that a tensor is in, or None."""
         return self._segments.get(tensor.untyped_storage().data_ptr())
 
-    def send(self, segments):
+    def send(self, segments) -> Any:
         """Count segments as sent. Returns what the receiver must know of them: number, and whether it is new; numbers of those that are
         gone; and the descriptors of the new ones."""
         self._messages += 1
@@ -158,10 +160,10 @@ class Supply:
 class Received:
     """The memory that one worker's messages came in."""
 
-    def __init__(self):
-        self._memories = {}
+    def __init__(self) -> None:
+        self._memories: dict[int, Any] = {}
 
-    def tensors(self, used, gone, descriptors):
+    def tensors(self, used, gone, descriptors: Any) -> Any:
         """The contents of the segments of a message, see `Supply.send`. The descriptors are closed."""
         descriptors = list(descriptors)
         try:
@@ -177,7 +179,7 @@ class Received:
                 os.close(fd)
 
     @staticmethod
-    def _content(memory):
+    def _content(memory: Any):
         counters = _counters(memory)
 
         def let_go():
@@ -189,13 +191,13 @@ class Received:
 _supply = None
 
 
-def enable():
+def enable() -> None:
     """Put the large arrays of messages into shared memory from now on; for worker processes."""
     global _supply
     _supply = Supply()
 
 
-def empty(shape, dtype):
+def empty(shape: Any, dtype: Any) -> Any:
     """A new tensor of a torch dtype; in a worker it is in shared memory, unless it is too small for that to pay."""
     size = torch.Size(shape).numel() * dtype.itemsize
     return _supply.tensor(size).view(dtype).view(*shape) if _supply and size >= INLINE else torch.empty(tuple(shape), dtype=dtype)
@@ -203,15 +205,15 @@ def empty(shape, dtype):
 
 # -- messages ------------------------------------------------------------------------------------------------------------
 
-def _flat_bytes(tensor):
+def _flat_bytes(tensor: torch.Tensor):
     return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
 
 
-def _from_bytes(content, dtype, shape):
+def _from_bytes(content, dtype: Any, shape: Any):
     return torch.frombuffer(bytearray(content), dtype=dtype).view(shape) if content else torch.empty(shape, dtype=dtype)
 
 
-def _cut(memory, offset, dtype, shape):
+def _cut(memory: Any, offset, dtype: Any, shape: Any):
     """The tensor at a place in a memory."""
     return memory[offset:offset + torch.Size(shape).numel() * dtype.itemsize].view(dtype).view(shape)
 
@@ -219,13 +221,14 @@ def _cut(memory, offset, dtype, shape):
 class _Packer(pickle.Pickler):
     """Pickles an object; its large arrays go to shared memory, and `inherited` objects are known to the receiver by their number."""
 
-    def __init__(self, stream, inherited):
+    def __init__(self, stream, inherited: Any) -> None:
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
         self._inherited = {id(obj): i for i, obj in enumerate(inherited) if obj is not None}
-        self.segments = []  # that arrays are in already
-        self.loose, self.loose_size = [], 0  # other large contents, which get a segment in common
+        self.segments: list[Any] = []  # that arrays are in already
+        self.loose_size = 0
+        self.loose: list[tuple[int, Any]] = []  # other large contents, which get a segment in common
 
-    def persistent_id(self, obj):
+    def persistent_id(self, obj: Any) -> Any:
         if id(obj) in self._inherited:
             return ("inherited", self._inherited[id(obj)])
         if isinstance(obj, NDArray) and not obj._is_sparse:
@@ -236,7 +239,7 @@ class _Packer(pickle.Pickler):
             return None
         return ("array", type(obj), dtypes.name_of(tensor.dtype), tuple(tensor.shape), self._place(tensor))
 
-    def _place(self, tensor):
+    def _place(self, tensor: torch.Tensor):
         """The content of an array, or where it is: (number of the segment, offset)."""
         segment = _supply.segment(tensor) if _supply and tensor.is_contiguous() else None
         if segment is not None:
@@ -246,16 +249,16 @@ class _Packer(pickle.Pickler):
         content = _flat_bytes(tensor)
         return self.put(content) if _supply and content.numel() >= INLINE else content.numpy().tobytes()
 
-    def put(self, content):
+    def put(self, content) -> Any:
         """Reserve a place in the common segment, which comes last."""
         offset = self.loose_size
         self.loose.append((offset, content))
         self.loose_size += -(-content.numel() // _ALIGN) * _ALIGN
         return -1, offset
 
-    def finish(self):
+    def finish(self) -> Any:
         """Fill the common segment; all segments of the message."""
-        if self.loose:
+        if self.loose and _supply is not None:
             memory = _supply.tensor(self.loose_size)
             for offset, content in self.loose:
                 memory[offset:offset + content.numel()] = content
@@ -264,11 +267,11 @@ class _Packer(pickle.Pickler):
 
 
 class _Unpacker(pickle.Unpickler):
-    def __init__(self, stream, memories, inherited):
+    def __init__(self, stream, memories, inherited: Any) -> None:
         super().__init__(stream)
         self._memories, self._inherited = memories, inherited
 
-    def persistent_load(self, pid):
+    def persistent_load(self, pid) -> Any:
         kind, *rest = pid
         if kind == "inherited":
             return self._inherited[rest[0]]
@@ -278,12 +281,12 @@ class _Unpacker(pickle.Unpickler):
         return tensor.numpy() if cls is np.ndarray else cls._new(tensor, SHARED)
 
 
-def pack(obj, inherited=()):
+def pack(obj: Any, inherited: Any = ()) -> Any:
     """An object as a message: its bytes, and the descriptors that go with them."""
     stream = io.BytesIO()
     packer = _Packer(stream, inherited)
     packer.dump(obj)
-    content = stream.getvalue()
+    content: Any = stream.getvalue()
     if not _supply:
         return pickle.dumps((content, [], [])), []
     if len(content) >= INLINE:
@@ -293,7 +296,7 @@ def pack(obj, inherited=()):
     return pickle.dumps((content, used, gone)), descriptors
 
 
-def unpack(message, descriptors=(), received=None, inherited=()):
+def unpack(message, descriptors: Any = (), received=None, inherited: Any = ()) -> Any:
     """The object of a message; `received` is the sender's `Received`, if it is a worker."""
     content, used, gone = pickle.loads(message)
     memories = received.tensors(used, gone, descriptors) if received else []
@@ -305,7 +308,7 @@ def unpack(message, descriptors=(), received=None, inherited=()):
 
 # -- arrays in messages of multiprocessing's own pools and queues --------------------------------------------------------
 
-def rebuild_ndarray(cls, handle, dtype, shape):
+def rebuild_ndarray(cls, handle, dtype: Any, shape: Any) -> Any:
     """The array that `reduce_ndarray` took apart."""
     dtype = dtypes.to_torch(dtype)
     if isinstance(handle, bytes):
@@ -317,7 +320,7 @@ def rebuild_ndarray(cls, handle, dtype, shape):
         os.close(fd)
 
 
-def reduce_ndarray(array):
+def reduce_ndarray(array: Any) -> Any:
     """Take an array apart for multiprocessing's pickler: its memory as a descriptor, or its content if it is small."""
     from multiprocessing.reduction import DupFd
 

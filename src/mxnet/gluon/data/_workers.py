@@ -1,4 +1,6 @@
 """Worker processes that compute batches."""
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import itertools
@@ -16,6 +18,8 @@ import time
 import traceback
 import warnings
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +30,7 @@ from . import _shared_memory
 
 _HEADER = struct.Struct("<QQI")  # number of the task, bytes and descriptors of the message
 _DESCRIPTORS_AT_ONCE = 200  # the system takes at most 253
-_pools = weakref.WeakSet()
+_pools: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class WorkerTimeout(MXNetError, multiprocessing.TimeoutError):
@@ -36,22 +40,22 @@ class WorkerTimeout(MXNetError, multiprocessing.TimeoutError):
 class RemoteTraceback(Exception):
     """The traceback of an error in a worker, shown above the error itself."""
 
-    def __init__(self, text):
+    def __init__(self, text: str) -> None:
         super().__init__(text)
         self.text = text
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f'\n"""\n{self.text}"""'
 
 
-def _send(sock, task, message, descriptors):
+def _send(sock: Any, task: Any, message, descriptors: Any) -> None:
     sock.sendall(_HEADER.pack(task, len(message), len(descriptors)))
     sock.sendall(message)
     for i in range(0, len(descriptors), _DESCRIPTORS_AT_ONCE):
         socket.send_fds(sock, [b"d"], descriptors[i:i + _DESCRIPTORS_AT_ONCE])
 
 
-def _read(sock, length):
+def _read(sock: Any, length: int):
     content = bytearray(length)
     view = memoryview(content)
     while view:
@@ -62,11 +66,11 @@ def _read(sock, length):
     return content
 
 
-def _receive(sock):
+def _receive(sock: Any):
     """The number of a task, a message and its descriptors; EOFError if the other side is gone."""
     task, length, count = _HEADER.unpack(_read(sock, _HEADER.size))
     message = bytes(_read(sock, length))
-    descriptors = []
+    descriptors: list[int] = []
     while len(descriptors) < count:
         data, some, _, _ = socket.recv_fds(sock, 1, min(count - len(descriptors), _DESCRIPTORS_AT_ONCE))
         if not data:
@@ -77,18 +81,18 @@ def _receive(sock):
 
 # -- in the worker -------------------------------------------------------------------------------------------------------
 
-def _digest(state):
+def _digest(state: Any):
     return int.from_bytes(hashlib.blake2b(state, digest_size=6).digest(), "little")
 
 
 def _entropy():
     """A number from the state of each random generator (numpy's, Python's and ours), which it leaves as it is."""
-    _, keys, position, *_ = np.random.get_state()
+    _, keys, position, *_ = np.random.get_state(legacy=True)
     ours = random_state.generator(torch.device("cpu")).get_state().numpy()
-    return _digest(keys.tobytes()) + position, _digest(repr(random.getstate()).encode()), _digest(ours.tobytes())
+    return _digest(np.asarray(keys).tobytes()) + position, _digest(repr(random.getstate()).encode()), _digest(ours.tobytes())
 
 
-def _seed(entropy, task):
+def _seed(entropy: Any, task: Any) -> None:
     """Give each task random numbers of its own, the same whichever worker has it and however many there are."""
     for_numpy, for_python, for_arrays = entropy
     np.random.seed([for_numpy & 0xffffffff, for_numpy >> 32, task & 0xffffffff])
@@ -96,7 +100,7 @@ def _seed(entropy, task):
     random_state.generator(torch.device("cpu")).manual_seed(for_arrays + task)
 
 
-def _run(function, arguments):
+def _run(function, arguments: Any):
     """(True, the result) or (False, (the error, its traceback)), as a message."""
     try:
         return _shared_memory.pack((True, function(*arguments)))
@@ -109,7 +113,7 @@ def _run(function, arguments):
         return _shared_memory.pack((False, (error, trace)))
 
 
-def _serve(sock, inherited, entropy, initializer):
+def _serve(sock: Any, inherited: Any, entropy: Any, initializer) -> None:
     """Compute until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -136,16 +140,16 @@ def _serve(sock, inherited, entropy, initializer):
 class Result:
     """What a task will give."""
 
-    def __init__(self, pool):
+    def __init__(self, pool) -> None:
         self._pool = pool
-        self._answer = None
+        self._answer: Any = None
 
-    def ready(self):
+    def ready(self) -> bool:
         """True if `get` would not wait."""
         self._pool._collect(0)
         return self._answer is not None
 
-    def get(self, timeout=None):
+    def get(self, timeout: float | None = None) -> Any:
         """The result; what the task raised is raised here.
 
         Parameters
@@ -169,9 +173,10 @@ class Result:
 
 
 class _Worker:
-    def __init__(self, process, sock):
+    def __init__(self, process, sock: Any) -> None:
         self.process, self.sock = process, sock
-        self.tasks, self.received = set(), _shared_memory.Received()
+        self.tasks: set[int] = set()
+        self.received = _shared_memory.Received()
 
 
 class WorkerPool:
@@ -186,10 +191,10 @@ class WorkerPool:
         Called in each worker first.
     """
 
-    def __init__(self, num_workers, inherited=(), initializer=None):
+    def __init__(self, num_workers: int, inherited: tuple[Any, ...] = (), initializer: Callable[..., Any] | None = None) -> None:
         self._inherited = inherited
         self._numbers = itertools.count()
-        self._results = weakref.WeakValueDictionary()  # nobody waits for a result that was dropped
+        self._results: weakref.WeakValueDictionary[int, Result] = weakref.WeakValueDictionary()  # nobody waits for a result that was dropped
         self._lock = threading.RLock()
         self._workers = []
         self._closed = False
@@ -207,7 +212,7 @@ class WorkerPool:
             theirs.close()
         self._finalizer = weakref.finalize(self, _terminate, self._workers, os.getpid())
 
-    def apply_async(self, function, arguments=()):
+    def apply_async(self, function, arguments: Any = ()) -> Any:
         """Run a function in a worker; a `Result`.
 
         Raises
@@ -229,7 +234,7 @@ class WorkerPool:
                 self._bury(worker)
             return result
 
-    def _wait(self, result, timeout):
+    def _wait(self, result, timeout: float) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._lock:
             while result._answer is None:
@@ -240,7 +245,7 @@ class WorkerPool:
                     raise WorkerTimeout(f"no batch within {timeout} seconds; raise the DataLoader's `timeout`, speed up the transforms, or "
                                         "use more workers")
 
-    def _collect(self, timeout):
+    def _collect(self, timeout: float) -> int:
         """Take the messages that are there, waiting up to `timeout` seconds for the first; how many there were."""
         with self._lock:
             by_descriptor = {worker.sock.fileno(): worker for worker in self._workers}
@@ -252,7 +257,7 @@ class WorkerPool:
                 self._take(by_descriptor[fd])
             return len(events)
 
-    def _take(self, worker):
+    def _take(self, worker: Any) -> None:
         try:
             task, message, descriptors = _receive(worker.sock)
         except (EOFError, ConnectionError):
@@ -265,12 +270,12 @@ class WorkerPool:
             answer = False, (MXNetError(f"what the DataLoader's worker sent cannot be read: {error}"), traceback.format_exc())
         self._deliver(task, answer)
 
-    def _deliver(self, task, answer):
+    def _deliver(self, task: Any, answer) -> None:
         result = self._results.pop(task, None)
         if result is not None:
             result._answer = answer
 
-    def _bury(self, worker):
+    def _bury(self, worker: Any) -> None:
         """A worker is gone; so are its tasks."""
         self._workers.remove(worker)
         worker.sock.close()
@@ -281,18 +286,18 @@ class WorkerPool:
         for task in worker.tasks:
             self._deliver(task, (False, (MXNetError(f"DataLoader worker (pid {worker.process.pid}) {how}{hint}"), None)))
 
-    def _close_sockets(self):
+    def _close_sockets(self) -> None:
         for worker in self._workers:
             worker.sock.close()
 
-    def terminate(self):
+    def terminate(self) -> None:
         """End the workers at once."""
         with self._lock:
             self._closed = True
             self._finalizer()
 
 
-def _terminate(workers, pid):
+def _terminate(workers, pid) -> None:
     if os.getpid() != pid:
         return  # a forked process has the pool but not the workers
     for worker in workers:

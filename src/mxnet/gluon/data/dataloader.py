@@ -1,9 +1,13 @@
 """`DataLoader`: batches of a dataset, made in this process, in threads or in worker processes."""
+from __future__ import annotations
+
 import functools
 import multiprocessing
 import os
 import pickle
+from collections.abc import Callable, Iterator
 from multiprocessing.reduction import ForkingPickler
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,12 +22,17 @@ from . import sampler as _sampler
 from ._shared_memory import reduce_ndarray
 from ._workers import WorkerPool, WorkerTimeout
 
+if TYPE_CHECKING:
+    from ...context import Context
+    from .dataset import Dataset
+    from .sampler import Sampler
+
 __all__ = ["DataLoader"]
 
 # Pools and queues of multiprocessing pass arrays through shared memory, too.
 ForkingPickler.register(NDArray, reduce_ndarray)
 
-_worker_dataset = None  # in workers: the dataset they read
+_worker_dataset: Any = None  # in workers: the dataset they read
 
 
 # -- from samples to a batch ---------------------------------------------------------------------------------------------
@@ -35,7 +44,7 @@ def _array_class():
     return NDArray
 
 
-def _batchify(data, recurse, allocate, ctx):
+def _batchify(data: Any, recurse: Any, allocate: Any, ctx: Any) -> Any:
     """Stack samples. `allocate(shape, dtype)` gives the tensor to stack into, or None for a new one."""
     first = data[0]
     if isinstance(first, NDArray):
@@ -59,7 +68,7 @@ def _batchify(data, recurse, allocate, ctx):
     return _array_class()._new(tensor if out is None else out.copy_(tensor), ctx or context.current_context())
 
 
-def default_batchify_fn(data):
+def default_batchify_fn(data: list[Any]) -> Any:
     """Make a batch of samples.
 
     Parameters
@@ -76,12 +85,12 @@ def default_batchify_fn(data):
     return _batchify(data, default_batchify_fn, lambda shape, dtype: None, None)
 
 
-def default_mp_batchify_fn(data):
+def default_mp_batchify_fn(data: Any) -> Any:
     """Make a batch of samples in memory that other processes can have; see `default_batchify_fn`."""
     return _batchify(data, default_mp_batchify_fn, _shared_memory.empty, _shared_memory.SHARED)
 
 
-def _as_in_context(data, ctx):
+def _as_in_context(data: Any, ctx: Context) -> Any:
     """A batch on another context; things that aren't arrays stay as they are."""
     if isinstance(data, NDArray):
         if ctx.device_type == "cpu_pinned" and torch.cuda.is_available() and not data._is_sparse:
@@ -94,19 +103,19 @@ def _as_in_context(data, ctx):
 
 # -- in workers ----------------------------------------------------------------------------------------------------------
 
-def _thread_worker_initializer(active_shape, active_array):
+def _thread_worker_initializer(active_shape: bool, active_array: bool) -> None:
     """Give a thread the NumPy semantics of the one that started it."""
     set_np(shape=active_shape, array=active_array)
 
 
-def _worker_initializer(dataset, active_shape, active_array):
+def _worker_initializer(dataset: Any, active_shape: bool, active_array: bool) -> None:
     """Make `dataset` known in a worker of a ``multiprocessing.Pool``."""
     global _worker_dataset
     _worker_dataset = dataset
     set_np(shape=active_shape, array=active_array)
 
 
-def _worker_fn(samples, batchify_fn, dataset=None):
+def _worker_fn(samples: Any, batchify_fn: Callable[..., Any], dataset: Any = None) -> Any:
     """The batch of the samples with these indices; the dataset is the worker's own unless it is given."""
     dataset = _worker_dataset if dataset is None else dataset
     return batchify_fn([dataset[i] for i in samples])
@@ -138,8 +147,9 @@ class _MultiWorkerIter:
         Seconds to wait for a batch.
     """
 
-    def __init__(self, worker_pool, batchify_fn, batch_sampler, pin_memory=False, pin_device_id=0, worker_fn=_worker_fn, prefetch=0,
-                 dataset=None, data_loader=None, timeout=120):
+    def __init__(self, worker_pool, batchify_fn: Callable[..., Any], batch_sampler: Sampler, pin_memory: bool = False, pin_device_id: int = 0,
+                 worker_fn: Callable[..., Any] = _worker_fn, prefetch: int = 0, dataset: Dataset | None = None,
+                 data_loader: DataLoader | None = None, timeout: float = 120) -> None:
         self._worker_pool = worker_pool
         self._batchify_fn = batchify_fn
         self._batch_sampler = batch_sampler
@@ -149,19 +159,19 @@ class _MultiWorkerIter:
         self._dataset = dataset
         self._data_loader = data_loader
         self._timeout = timeout
-        self._data_buffer = {}
+        self._data_buffer: dict[int, Any] = {}
         self._rcvd_idx = self._sent_idx = 0
         self._iter = iter(batch_sampler)
         for _ in range(prefetch):
             self._push_next()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._batch_sampler)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def _push_next(self):
+    def _push_next(self) -> None:
         """Ask a worker for the next batch, if there is one."""
         samples = next(self._iter, None)
         if samples is not None:
@@ -169,7 +179,7 @@ class _MultiWorkerIter:
             self._data_buffer[self._sent_idx] = self._worker_pool.apply_async(self._worker_fn, arguments)
             self._sent_idx += 1
 
-    def __next__(self):
+    def __next__(self) -> Any:
         self._push_next()
         if self._rcvd_idx == self._sent_idx:
             raise StopIteration
@@ -236,8 +246,10 @@ class DataLoader:
     [((2, 2), (2,)), ((1, 2), (1,))]
     """
 
-    def __init__(self, dataset, batch_size=None, shuffle=False, sampler=None, last_batch=None, batch_sampler=None, batchify_fn=None,
-                 num_workers=0, pin_memory=False, pin_device_id=0, prefetch=None, thread_pool=False, timeout=120, auto_reload=False):
+    def __init__(self, dataset: Any, batch_size: int | None = None, shuffle: bool = False, sampler: Any = None, last_batch: str | None = None,
+                 batch_sampler: Any = None, batchify_fn: Callable[..., Any] | None = None, num_workers: int = 0, pin_memory: bool = False,
+                 pin_device_id: int = 0, prefetch: int | None = None, thread_pool: bool = False, timeout: float = 120,
+                 auto_reload: bool = False) -> None:
         if timeout <= 0:
             raise UsageError(f"timeout must be positive, given {timeout}")
         self._batch_sampler = _make_batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
@@ -249,8 +261,8 @@ class DataLoader:
         self._prefetch = max(0, 2 * self._num_workers if prefetch is None else int(prefetch))
         self._thread_pool = thread_pool or not hasattr(os, "fork")
         self._batchify_fn = batchify_fn or (default_mp_batchify_fn if self._num_workers else default_batchify_fn)
-        self._worker_pool = self._make_pool() if self._num_workers else None
-        self._iter = None
+        self._worker_pool: Any = self._make_pool() if self._num_workers else None
+        self._iter: Any = None
         self.auto_reload = auto_reload
         if auto_reload:
             self.refresh()
@@ -262,7 +274,7 @@ class DataLoader:
         return WorkerPool(self._num_workers, inherited=(self._dataset, self._batchify_fn),
                           initializer=functools.partial(_worker_initializer, self._dataset, is_np_shape(), is_np_array()))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if self._iter is None:
             self.refresh()
         batches, self._iter = self._iter, None
@@ -270,30 +282,30 @@ class DataLoader:
         if self._iter is None and self.auto_reload:
             self.refresh()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._batch_sampler)
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_worker_pool", None) is not None:
             self._worker_pool.terminate()
 
-    def refresh(self):
+    def refresh(self) -> None:
         """Begin a new epoch, for the next iteration over the loader."""
         self._iter = self._batches() if not self._num_workers else _MultiWorkerIter(
             self._worker_pool, self._batchify_fn, self._batch_sampler, pin_memory=self._pin_memory, pin_device_id=self._pin_device_id,
             prefetch=self._prefetch, dataset=self._dataset, data_loader=self, timeout=self._timeout)
 
-    def clean(self):
+    def clean(self) -> None:
         """Drop what was prepared for the next epoch."""
         self._iter = None
 
-    def _batches(self):
+    def _batches(self) -> Iterator[Any]:
         for samples in self._batch_sampler:
             batch = self._batchify_fn([self._dataset[i] for i in samples])
             yield _as_in_context(batch, context.cpu_pinned(self._pin_device_id)) if self._pin_memory else batch
 
 
-def _make_batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler):
+def _make_batch_sampler(dataset: Any, batch_size: int | None, shuffle, sampler: Any, last_batch, batch_sampler):
     """The sampler of batches that `DataLoader`'s arguments describe."""
     if batch_sampler is not None:
         if batch_size is not None or shuffle or sampler is not None or last_batch is not None:

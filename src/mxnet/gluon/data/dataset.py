@@ -1,5 +1,7 @@
 """Datasets: anything with a length and elements by index, and what they can be made of."""
 import os
+from collections.abc import Callable
+from typing import Any
 
 from ... import recordio
 from ...ndarray import NDArray
@@ -15,17 +17,17 @@ class Dataset:
     Arrays and lists serve as datasets as they are.
     """
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int) -> Any:
         raise NotImplementedError
 
-    def __len__(self):
+    def __len__(self) -> int:
         raise NotImplementedError
 
-    def filter(self, fn):
+    def filter(self, fn: Callable[[Any], Any]) -> "Dataset":
         """The elements for which `fn` is true, as a dataset. All elements are looked at now."""
         return _SampledDataset(self, FilterSampler(fn, self))
 
-    def shard(self, num_shards, index):
+    def shard(self, num_shards: int, index: int) -> "Dataset":
         """One of `num_shards` parts, of sizes that differ by at most 1, as a dataset. Shard before you shuffle.
 
         Raises
@@ -47,12 +49,12 @@ class Dataset:
         start = size * index + min(index, larger)
         return _SampledDataset(self, SequentialSampler(size + (index < larger), start))
 
-    def take(self, count):
+    def take(self, count: int | None) -> "Dataset":
         """The first `count` elements as a dataset; all of them if there are fewer or `count` is None."""
         count = len(self) if count is None else min(count, len(self))
         return _SampledDataset(self, SequentialSampler(count))
 
-    def sample(self, sampler):
+    def sample(self, sampler: Any) -> "Dataset":
         """The elements that a sampler chooses, as a dataset.
 
         Raises
@@ -64,7 +66,7 @@ class Dataset:
             raise TypeError(f"Invalid sampler type: {type(sampler)}. Expected gluon.data.Sampler instead.")
         return _SampledDataset(self, sampler)
 
-    def transform(self, fn, lazy=True):
+    def transform(self, fn: Callable[..., Any], lazy: bool = True) -> "Dataset":
         """A dataset of what `fn` makes of the elements.
 
         Parameters
@@ -77,7 +79,7 @@ class Dataset:
         lazily = _LazyTransformDataset(self, fn)
         return lazily if lazy else SimpleDataset([lazily[i] for i in range(len(lazily))])
 
-    def transform_first(self, fn, lazy=True):
+    def transform_first(self, fn: Callable[[Any], Any], lazy: bool = True) -> "Dataset":
         """A dataset whose elements' first part, usually the data before a label, went through `fn`; see `transform`.
 
         Example
@@ -97,22 +99,22 @@ class SimpleDataset(Dataset):
     data : list or array
     """
 
-    def __init__(self, data):
+    def __init__(self, data: list[Any] | Any) -> None:
         self._data = data
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int) -> Any:
         return self._data[idx]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._data)
 
 
 class _LazyTransformDataset(SimpleDataset):
-    def __init__(self, data, fn):
+    def __init__(self, data: Any, fn: Callable[[Any], Any]) -> None:
         super().__init__(data)
         self._fn = fn
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int) -> Any:
         item = super().__getitem__(idx)
         return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
 
@@ -120,22 +122,22 @@ class _LazyTransformDataset(SimpleDataset):
 class _TransformFirstClosure:
     """An object rather than a nested function, so that it can be pickled."""
 
-    def __init__(self, fn):
+    def __init__(self, fn: Callable[[Any], Any]) -> None:
         self._fn = fn
 
-    def __call__(self, x, *rest):
+    def __call__(self, x: Any, *rest: Any) -> Any:
         return (self._fn(x), *rest) if rest else self._fn(x)
 
 
 class _SampledDataset(Dataset):
-    def __init__(self, dataset, sampler):
+    def __init__(self, dataset: Any, sampler: Any) -> None:
         self._dataset = dataset
         self._indices = list(sampler)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._indices)
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int) -> Any:
         return self._dataset[self._indices[idx]]
 
 
@@ -153,7 +155,7 @@ class ArrayDataset(Dataset):
         If there are none, or their lengths differ.
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any) -> None:
         if not args:
             raise UsageError("Needs at least 1 arrays")
         self._length = len(args[0])
@@ -164,12 +166,12 @@ class ArrayDataset(Dataset):
         # Labels come as numpy scalars, which are made much faster than arrays.
         self._data = [data.asnumpy() if isinstance(data, NDArray) and data.ndim == 1 else data for data in args]
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int) -> Any:
         if len(self._data) == 1:
             return self._data[0][idx]
         return tuple(data[idx] for data in self._data)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._length
 
 
@@ -187,34 +189,35 @@ class RecordFileDataset(Dataset):
         If a file is missing or damaged; the text names it.
     """
 
-    def __init__(self, filename):
+    def __init__(self, filename: str) -> None:
         self.filename = filename
         self.idx_file = os.path.splitext(filename)[0] + ".idx"
         self._record = recordio.MXIndexedRecordIO(self.idx_file, self.filename, "r")
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._record.keys)
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int) -> Any:
         return self._record.read_idx(self._record.keys[idx])
 
 
 class _DownloadedDataset(Dataset):
     """The base of published datasets: all data in memory, read from files in a folder by ``_get_data``."""
 
-    def __init__(self, root, transform):
+    def __init__(self, root: str, transform: Callable[..., Any] | None) -> None:
         self._transform = transform
-        self._data = self._label = None
+        self._data: Any = None
+        self._label: Any = None
         self._root = os.path.expanduser(root)
         os.makedirs(self._root, exist_ok=True)
         self._get_data()
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int) -> Any:
         sample = self._data[idx], self._label[idx]
         return self._transform(*sample) if self._transform is not None else sample
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._label)
 
-    def _get_data(self):
+    def _get_data(self) -> None:
         raise NotImplementedError

@@ -1,5 +1,9 @@
 """Samplers: in which order the elements of a dataset come, and how batches are made of them."""
+from __future__ import annotations
+
 import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,22 +15,22 @@ LAST_BATCH = ("keep", "discard", "rollover")
 class Sampler:
     """The base of samplers. A subclass has ``__iter__``, which gives indices, and ``__len__``."""
 
-    def __len__(self):
+    def __len__(self) -> int:
         raise NotImplementedError
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
 
 
 class _FixedSampler(Sampler):
     """The same indices in every epoch."""
 
-    _indices = ()
+    _indices: Sequence[int] = ()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._indices)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._indices)
 
 
@@ -39,7 +43,7 @@ class SequentialSampler(_FixedSampler):
     start : int
     """
 
-    def __init__(self, length, start=0):
+    def __init__(self, length: int, start: int = 0) -> None:
         self._indices = range(start, start + length)
 
 
@@ -51,10 +55,10 @@ class RandomSampler(_FixedSampler):
     length : int
     """
 
-    def __init__(self, length):
+    def __init__(self, length: int) -> None:
         self._length, self._indices = length, range(length)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         # Shuffled in place rather than by np.random.permutation: programs expect the order that MXNet draws from a seed.
         order = np.arange(len(self))
         np.random.shuffle(order)
@@ -71,7 +75,7 @@ class FilterSampler(_FixedSampler):
     dataset : Dataset
     """
 
-    def __init__(self, fn, dataset):
+    def __init__(self, fn: Callable[..., Any], dataset: Any) -> None:
         self._indices = [i for i, sample in enumerate(dataset) if fn(sample)]
 
 
@@ -98,13 +102,13 @@ class BatchSampler(Sampler):
     [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, sampler, batch_size, last_batch="keep"):
+    def __init__(self, sampler: Sampler, batch_size: int, last_batch: str = "keep") -> None:
         if last_batch not in LAST_BATCH:
             raise ValueError(f"last_batch must be 'keep', 'discard' or 'rollover', received {last_batch!r}")
         self._sampler, self._batch_size, self._last_batch = sampler, batch_size, last_batch
-        self._prev = []  # what rolled over from the epoch before
+        self._prev: list[int] = []  # what rolled over from the epoch before
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         indices, self._prev = itertools.chain(self._prev, self._sampler), []
         while batch := list(itertools.islice(indices, self._batch_size)):
             if len(batch) == self._batch_size or self._last_batch == "keep":
@@ -112,6 +116,6 @@ class BatchSampler(Sampler):
             elif self._last_batch == "rollover":
                 self._prev = batch
 
-    def __len__(self):
+    def __len__(self) -> int:
         whole, rest = divmod(len(self._sampler) + len(self._prev), self._batch_size)
         return whole + (1 if rest and self._last_batch == "keep" else 0)

@@ -1,7 +1,14 @@
 """Activation layers."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ... import initializer
 from ..hybrid_block import HybridBlock
 from ..utils import UsageError
+
+if TYPE_CHECKING:
+    from ...initializer import Initializer
 
 __all__ = ["Activation", "LeakyReLU", "PReLU", "ELU", "SELU", "Swish", "GELU"]
 
@@ -16,18 +23,18 @@ class Activation(HybridBlock):
         As for `Block`.
     """
 
-    def __init__(self, activation, **kwargs):
+    def __init__(self, activation: str, **kwargs: Any) -> None:
         self._act_type = activation
         super().__init__(**kwargs)
 
-    def _alias(self):
+    def _alias(self) -> str:
         return self._act_type
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of every element."""
         return F.Activation(x, act_type=self._act_type, name="fwd")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self._act_type})"
 
 
@@ -47,17 +54,17 @@ class LeakyReLU(HybridBlock):
         If `alpha` is negative.
     """
 
-    def __init__(self, alpha, **kwargs):
+    def __init__(self, alpha: float, **kwargs: Any) -> None:
         if alpha < 0:
             raise UsageError(f"LeakyReLU: alpha must be at least 0, received {alpha}")
         super().__init__(**kwargs)
         self._alpha = alpha
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of every element."""
         return F.LeakyReLU(x, act_type="leaky", slope=self._alpha, name="fwd")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self._alpha})"
 
 
@@ -73,12 +80,12 @@ class PReLU(HybridBlock):
         As for `Block`.
     """
 
-    def __init__(self, alpha_initializer=initializer.Constant(0.25), in_channels=1, **kwargs):
+    def __init__(self, alpha_initializer: Initializer = initializer.Constant(0.25), in_channels: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         with self.name_scope():
             self.alpha = self.params.get("alpha", shape=(in_channels,), init=alpha_initializer)
 
-    def hybrid_forward(self, F, x, alpha):
+    def hybrid_forward(self, F: Any, x: Any, alpha) -> Any:
         """The activation of every element."""
         return F.LeakyReLU(x, gamma=alpha, act_type="prelu", name="fwd")
 
@@ -93,11 +100,11 @@ class ELU(HybridBlock):
         As for `Block`.
     """
 
-    def __init__(self, alpha=1.0, **kwargs):
+    def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._alpha = alpha
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of every element."""
         return F.LeakyReLU(x, act_type="elu", slope=self._alpha)
 
@@ -111,7 +118,7 @@ class SELU(HybridBlock):
         As for `Block`.
     """
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of every element."""
         return F.LeakyReLU(x, act_type="selu", name="fwd")
 
@@ -125,7 +132,7 @@ class GELU(HybridBlock):
         As for `Block`.
     """
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of every element."""
         return F.LeakyReLU(x, act_type="gelu", name="fwd")
 
@@ -140,10 +147,10 @@ class Swish(HybridBlock):
         As for `Block`.
     """
 
-    def __init__(self, beta=1.0, **kwargs):
+    def __init__(self, beta: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._beta = beta
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of every element."""
         return x * F.sigmoid(self._beta * x, name="fwd")

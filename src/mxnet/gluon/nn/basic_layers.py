@@ -1,5 +1,9 @@
 """Containers and the basic layers."""
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ... import ndarray, symbol
 from ..block import Block, _list_blocks
@@ -8,24 +12,28 @@ from ..utils import UsageError
 from .activations import Activation
 from .normalization import BatchNorm, BatchNormReLU, GroupNorm, InstanceNorm, LayerNorm
 
+if TYPE_CHECKING:
+    from ...initializer import Initializer
+    from ..parameter_dict import ParameterDict
+
 __all__ = ["Sequential", "HybridSequential", "Dense", "Dropout", "Embedding", "BatchNorm", "BatchNormReLU", "InstanceNorm", "LayerNorm",
            "GroupNorm", "Flatten", "Lambda", "HybridLambda"]
 
 
-class _Stack:
+class _Stack(Block):
     """What `Sequential` and `HybridSequential` share: children in a row."""
 
     _has_row = False
 
-    def add(self, *blocks):
+    def add(self, *blocks: Block) -> None:
         """Append blocks."""
         for block in blocks:
             self.register_child(block)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(\n{_list_blocks(self._children)}\n)"
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: int | slice) -> Any:
         found = list(self._children.values())[key]
         if not isinstance(found, list):
             return found
@@ -34,10 +42,10 @@ class _Stack:
             part.add(*found)
         return part
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._children)
 
-    def _chain(self, x):
+    def _chain(self, x: Any):
         for block in self._children.values():
             x = block(x)
         return x
@@ -61,14 +69,14 @@ class Sequential(_Stack, Block):
     (2, Dense(None -> 2, linear))
     """
 
-    def __init__(self, prefix=None, params=None):
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         """The output of the last block."""
         return self._chain(x)
 
-    def hybridize(self, active=True, **kwargs):
+    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
         """Hybridize the children that are HybridBlocks; see `HybridBlock.hybridize`."""
         if self._children and all(isinstance(child, HybridBlock) for child in self._children.values()):
             warnings.warn(f"Sequential '{self.prefix}' has only HybridBlocks: as a HybridSequential it runs faster, as one graph", stacklevel=2)
@@ -84,10 +92,10 @@ class HybridSequential(_Stack, HybridBlock):
         As for `Block`.
     """
 
-    def __init__(self, prefix=None, params=None):
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The output of the last block."""
         return self._chain(x)
 
@@ -121,8 +129,9 @@ class Dense(HybridBlock):
     ((4, 2), (2, 15))
     """
 
-    def __init__(self, units, activation=None, use_bias=True, flatten=True, dtype="float32", weight_initializer=None,
-                 bias_initializer="zeros", in_units=0, **kwargs):
+    def __init__(self, units: int, activation: str | None = None, use_bias: bool = True, flatten: bool = True, dtype: str | type = "float32",
+                 weight_initializer: str | Initializer | None = None, bias_initializer: str | Initializer | None = "zeros", in_units: int = 0,
+                 **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._units, self._in_units, self._flatten = units, in_units, flatten
         with self.name_scope():
@@ -131,12 +140,12 @@ class Dense(HybridBlock):
                                         allow_deferred_init=True) if use_bias else None
             self.act = Activation(activation, prefix=f"{activation}_") if activation is not None else None
 
-    def hybrid_forward(self, F, x, weight, bias=None):
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         """The outputs, of shape (batch, units), or (..., units) without `flatten`."""
         out = F.FullyConnected(x, weight, bias, no_bias=bias is None, num_hidden=self._units, flatten=self._flatten, name="fwd")
         return self.act(out) if self.act is not None else out
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         units, in_units = self.weight.shape
         return f"{type(self).__name__}({in_units or None} -> {units}, {self.act or 'linear'})"
 
@@ -154,15 +163,15 @@ class Dropout(HybridBlock):
         As for `Block`.
     """
 
-    def __init__(self, rate, axes=(), **kwargs):
+    def __init__(self, rate: float, axes: tuple[int, ...] = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._rate, self._axes = rate, axes
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """An array of the same shape."""
         return F.Dropout(x, p=self._rate, axes=self._axes, name="fwd", cudnn_off=False) if self._rate > 0 else F.identity(x)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(p = {self._rate}, axes={self._axes})"
 
 
@@ -183,17 +192,18 @@ class Embedding(HybridBlock):
         As for `Block`.
     """
 
-    def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, sparse_grad=False, **kwargs):
+    def __init__(self, input_dim: int, output_dim: int, dtype: str | type = "float32", weight_initializer: str | Initializer | None = None,
+                 sparse_grad: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": dtype, "sparse_grad": sparse_grad}
         self.weight = self.params.get("weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype,
                                       allow_deferred_init=True, grad_stype="row_sparse" if sparse_grad else "default")
 
-    def hybrid_forward(self, F, x, weight):
+    def hybrid_forward(self, F: Any, x: Any, weight: Any) -> Any:
         """The vectors, of shape (*x.shape, output_dim)."""
         return F.Embedding(x, weight, name="fwd", **self._kwargs)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self._kwargs['input_dim']} -> {self._kwargs['output_dim']}, {self._kwargs['dtype']})"
 
 
@@ -206,11 +216,11 @@ class Flatten(HybridBlock):
         As for `Block`.
     """
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """An array of two axes."""
         return F.flatten(x)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return type(self).__name__
 
 
@@ -237,7 +247,7 @@ class Lambda(Block):
     np.float32(2.0)
     """
 
-    def __init__(self, function, prefix=None):
+    def __init__(self, function: str | Callable[..., Any], prefix: str | None = None) -> None:
         super().__init__(prefix=prefix)
         if isinstance(function, str):
             if not hasattr(ndarray, function):
@@ -245,13 +255,13 @@ class Lambda(Block):
             function = getattr(ndarray, function)
         elif not callable(function):
             raise ValueError(f"Unrecognized function in lambda: {function} of type {type(function)}")
-        self._func_impl = function
+        self._func_impl: Any = function
 
-    def forward(self, *args):
+    def forward(self, *args: Any) -> Any:
         """What the function returns."""
         return self._func_impl(*args)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self._func_impl.__name__})"
 
 
@@ -272,7 +282,7 @@ class HybridLambda(HybridBlock):
         If `function` is neither.
     """
 
-    def __init__(self, function, prefix=None):
+    def __init__(self, function: str | Callable[..., Any], prefix: str | None = None) -> None:
         super().__init__(prefix=prefix)
         if isinstance(function, str):
             if not (hasattr(ndarray, function) and hasattr(symbol, function)):
@@ -283,9 +293,9 @@ class HybridLambda(HybridBlock):
         else:
             raise ValueError(f"Unrecognized function in lambda: {function} of type {type(function)}")
 
-    def hybrid_forward(self, F, x, *args):
+    def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
         """What the function returns."""
         return self._func(F, x, *args)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self._func_name})"

@@ -1,13 +1,21 @@
 """Convolution layers."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ...base import numeric_types
 from ..hybrid_block import HybridBlock
 from ..utils import UsageError
 from .activations import Activation
 
+if TYPE_CHECKING:
+    from ...initializer import Initializer
+    from ..parameter_dict import ParameterDict
+
 __all__ = ["Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose", "ReflectionPad2D"]
 
 
-def _sizes(value, ndim, what):
+def _sizes(value: Any, ndim: int, what):
     """A number for each of `ndim` axes."""
     if isinstance(value, numeric_types):
         return (value,) * ndim
@@ -16,7 +24,7 @@ def _sizes(value, ndim, what):
     return value
 
 
-def _check_layout(layout, allowed):
+def _check_layout(layout: str, allowed) -> None:
     if layout not in allowed:
         raise UsageError(f"layout must be {' or '.join(repr(name) for name in allowed)}, received {layout!r}")
 
@@ -32,14 +40,18 @@ class _Conv(HybridBlock):
         Added to the size of the output of a deconvolution.
     """
 
-    def __init__(self, channels, kernel_size, strides, padding, dilation, groups, layout, in_channels=0, activation=None, use_bias=True,
-                 weight_initializer=None, bias_initializer="zeros", op_name="Convolution", adj=None, prefix=None, params=None):
+    out_pad: tuple[int, ...]
+
+    def __init__(self, channels: int, kernel_size: Any, strides: Any, padding: Any, dilation: Any, groups: int, layout: str, in_channels: int = 0,
+                 activation: str | None = None, use_bias: bool = True, weight_initializer: Initializer | str | None = None,
+                 bias_initializer: Initializer | str | None = "zeros", op_name: str = "Convolution", adj: tuple[int, ...] | None = None,
+                 prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         ndim = len(kernel_size)
         self._channels, self._in_channels, self._op_name = channels, in_channels, op_name
-        self._kwargs = {"kernel": kernel_size, "stride": _sizes(strides, ndim, "strides"), "dilate": _sizes(dilation, ndim, "dilation"),
-                        "pad": _sizes(padding, ndim, "padding"), "num_filter": channels, "num_group": groups, "no_bias": not use_bias,
-                        "layout": layout}
+        self._kwargs: dict[str, Any] = {
+            "kernel": kernel_size, "stride": _sizes(strides, ndim, "strides"), "dilate": _sizes(dilation, ndim, "dilation"),
+            "pad": _sizes(padding, ndim, "padding"), "num_filter": channels, "num_group": groups, "no_bias": not use_bias, "layout": layout}
         if adj is not None:
             self._kwargs["adj"] = adj
         transposed = op_name.lower() == "deconvolution"
@@ -50,16 +62,16 @@ class _Conv(HybridBlock):
             self.bias = self.params.get("bias", shape=(channels,), init=bias_initializer, allow_deferred_init=True) if use_bias else None
             self.act = Activation(activation, prefix=f"{activation}_") if activation is not None else None
 
-    def _alias(self):
+    def _alias(self) -> str:
         return "conv"
 
-    def hybrid_forward(self, F, x, weight, bias=None):
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         """The convolved array, in the layout of the input."""
         inputs = (x, weight) if bias is None else (x, weight, bias)
         out = getattr(F, self._op_name)(*inputs, name="fwd", **self._kwargs)
         return self.act(out) if self.act is not None else out
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         options, ndim, shape = self._kwargs, len(self._kwargs["kernel"]), self.weight.shape
         parts = [f"{shape[1] or None} -> {shape[0]}", f"kernel_size={options['kernel']}", f"stride={options['stride']}"]
         if options["pad"] != (0,) * ndim:
@@ -98,8 +110,10 @@ class Conv1D(_Conv):
         As for `Block`.
     """
 
-    def __init__(self, channels, kernel_size, strides=1, padding=0, dilation=1, groups=1, layout="NCW",
-                 activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0, **kwargs):
+    def __init__(self, channels: int, kernel_size: int | tuple[int], strides: int | tuple[int] = 1, padding: int | tuple[int] = 0,
+                 dilation: int | tuple[int] = 1, groups: int = 1, layout: str = "NCW", activation: str | None = None, use_bias: bool = True,
+                 weight_initializer: str | Initializer | None = None, bias_initializer: str | Initializer | None = "zeros", in_channels: int = 0,
+                 **kwargs: Any) -> None:
         _check_layout(layout, ("NCW",))
         super().__init__(channels, _sizes(kernel_size, 1, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
                          activation, use_bias, weight_initializer, bias_initializer, kwargs.pop("op_name", "Convolution"), **kwargs)
@@ -134,8 +148,10 @@ class Conv2D(_Conv):
     ((1, 8, 10, 10), (8, 3, 3, 3))
     """
 
-    def __init__(self, channels, kernel_size, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, layout="NCHW",
-                 activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0, **kwargs):
+    def __init__(self, channels: int, kernel_size: int | tuple[int, int], strides: int | tuple[int, int] = (1, 1),
+                 padding: int | tuple[int, int] = (0, 0), dilation: int | tuple[int, int] = (1, 1), groups: int = 1, layout: str = "NCHW",
+                 activation: str | None = None, use_bias: bool = True, weight_initializer: str | Initializer | None = None,
+                 bias_initializer: str | Initializer | None = "zeros", in_channels: int = 0, **kwargs: Any) -> None:
         _check_layout(layout, ("NCHW", "NHWC"))
         super().__init__(channels, _sizes(kernel_size, 2, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
                          activation, use_bias, weight_initializer, bias_initializer, kwargs.pop("op_name", "Convolution"), **kwargs)
@@ -162,8 +178,10 @@ class Conv3D(_Conv):
         As for `Block`.
     """
 
-    def __init__(self, channels, kernel_size, strides=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1, layout="NCDHW",
-                 activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0, **kwargs):
+    def __init__(self, channels: int, kernel_size: int | tuple[int, int, int], strides: int | tuple[int, int, int] = (1, 1, 1),
+                 padding: int | tuple[int, int, int] = (0, 0, 0), dilation: int | tuple[int, int, int] = (1, 1, 1), groups: int = 1,
+                 layout: str = "NCDHW", activation: str | None = None, use_bias: bool = True, weight_initializer: str | Initializer | None = None,
+                 bias_initializer: str | Initializer | None = "zeros", in_channels: int = 0, **kwargs: Any) -> None:
         _check_layout(layout, ("NCDHW", "NDHWC"))
         super().__init__(channels, _sizes(kernel_size, 3, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
                          activation, use_bias, weight_initializer, bias_initializer, kwargs.pop("op_name", "Convolution"), **kwargs)
@@ -192,9 +210,10 @@ class Conv1DTranspose(_Conv):
         As for `Block`.
     """
 
-    def __init__(self, channels, kernel_size, strides=1, padding=0, output_padding=0, dilation=1, groups=1,
-                 layout="NCW", activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0,
-                 **kwargs):
+    def __init__(self, channels: int, kernel_size: int | tuple[int], strides: int | tuple[int] = 1, padding: int | tuple[int] = 0,
+                 output_padding: int | tuple[int] = 0, dilation: int | tuple[int] = 1, groups: int = 1, layout: str = "NCW",
+                 activation: str | None = None, use_bias: bool = True, weight_initializer: str | Initializer | None = None,
+                 bias_initializer: str | Initializer | None = "zeros", in_channels: int = 0, **kwargs: Any) -> None:
         _check_layout(layout, ("NCW",))
         self.outpad = _sizes(output_padding, 1, "output_padding")
         super().__init__(channels, _sizes(kernel_size, 1, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
@@ -225,9 +244,11 @@ class Conv2DTranspose(_Conv):
         As for `Block`.
     """
 
-    def __init__(self, channels, kernel_size, strides=(1, 1), padding=(0, 0), output_padding=(0, 0), dilation=(1, 1), groups=1,
-                 layout="NCHW", activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0,
-                 **kwargs):
+    def __init__(self, channels: int, kernel_size: int | tuple[int, int], strides: int | tuple[int, int] = (1, 1),
+                 padding: int | tuple[int, int] = (0, 0), output_padding: int | tuple[int, int] = (0, 0), dilation: int | tuple[int, int] = (1, 1),
+                 groups: int = 1, layout: str = "NCHW", activation: str | None = None, use_bias: bool = True,
+                 weight_initializer: str | Initializer | None = None, bias_initializer: str | Initializer | None = "zeros", in_channels: int = 0,
+                 **kwargs: Any) -> None:
         _check_layout(layout, ("NCHW", "NHWC"))
         self.outpad = _sizes(output_padding, 2, "output_padding")
         super().__init__(channels, _sizes(kernel_size, 2, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
@@ -258,9 +279,11 @@ class Conv3DTranspose(_Conv):
         As for `Block`.
     """
 
-    def __init__(self, channels, kernel_size, strides=(1, 1, 1), padding=(0, 0, 0), output_padding=(0, 0, 0), dilation=(1, 1, 1), groups=1,
-                 layout="NCDHW", activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0,
-                 **kwargs):
+    def __init__(self, channels: int, kernel_size: int | tuple[int, int, int], strides: int | tuple[int, int, int] = (1, 1, 1),
+                 padding: int | tuple[int, int, int] = (0, 0, 0), output_padding: int | tuple[int, int, int] = (0, 0, 0),
+                 dilation: int | tuple[int, int, int] = (1, 1, 1), groups: int = 1, layout: str = "NCDHW", activation: str | None = None,
+                 use_bias: bool = True, weight_initializer: str | Initializer | None = None, bias_initializer: str | Initializer | None = "zeros",
+                 in_channels: int = 0, **kwargs: Any) -> None:
         _check_layout(layout, ("NCDHW", "NDHWC"))
         self.outpad = _sizes(output_padding, 3, "output_padding")
         super().__init__(channels, _sizes(kernel_size, 3, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
@@ -284,7 +307,7 @@ class ReflectionPad2D(HybridBlock):
         If `padding` is neither.
     """
 
-    def __init__(self, padding=0, **kwargs):
+    def __init__(self, padding: int | tuple[int, ...] = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if isinstance(padding, numeric_types):
             padding = (0,) * 4 + (padding,) * 4
@@ -292,6 +315,6 @@ class ReflectionPad2D(HybridBlock):
             raise UsageError(f"padding must be a number or a tuple of 8 ints, received {padding!r}")
         self._padding = padding
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The larger array."""
         return F.pad(x, mode="reflect", pad_width=self._padding)

@@ -1,10 +1,19 @@
 """Normalization layers."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..hybrid_block import HybridBlock
+
+if TYPE_CHECKING:
+    from ...initializer import Initializer
+    from ..parameter import Parameter
+    from ..parameter_dict import ParameterDict
 
 __all__ = ["BatchNorm", "BatchNormReLU", "InstanceNorm", "LayerNorm", "GroupNorm"]
 
 
-def _options(kwargs):
+def _options(kwargs: dict[str, Any]) -> str:
     """A layer's options as its repr shows them."""
     return ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
 
@@ -12,20 +21,26 @@ def _options(kwargs):
 class _Normalization(HybridBlock):
     """The base of the layers: a factor `gamma` and an offset `beta`, with a number for each channel."""
 
-    def _scale_and_offset(self, size, gamma_initializer, beta_initializer, scale, center, fixed=False):
+    _kwargs: dict[str, Any]
+    gamma: Parameter
+    beta: Parameter
+
+    def _scale_and_offset(self, size: int, gamma_initializer: str | Initializer, beta_initializer: str | Initializer, scale: bool, center: bool,
+                          fixed: bool = False) -> None:
         """Make `gamma` and `beta`. Where one is not asked for its gradient is off, for good if `fixed`."""
         for name, init, learned in (("gamma", gamma_initializer, scale), ("beta", beta_initializer, center)):
             setattr(self, name, self.params.get(name, grad_req="write" if learned else "null", shape=(size,), init=init,
                                                 allow_deferred_init=True, differentiable=learned or not fixed))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({_options(self._kwargs)}, in_channels={self.gamma.shape[0]})"
 
 
 class _BatchNorm(_Normalization):
-    def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, fuse_relu=False,
-                 beta_initializer="zeros", gamma_initializer="ones", running_mean_initializer="zeros",
-                 running_variance_initializer="ones", in_channels=0, **kwargs):
+    def __init__(self, axis: int = 1, momentum: float = 0.9, epsilon: Any = 1e-5, center: bool = True, scale: Any = True,
+                 use_global_stats: bool = False, fuse_relu: bool = False, beta_initializer: str | Initializer = "zeros",
+                 gamma_initializer: str | Initializer = "ones", running_mean_initializer: str | Initializer = "zeros",
+                 running_variance_initializer: str | Initializer = "ones", in_channels: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"axis": axis, "eps": epsilon, "momentum": momentum, "fix_gamma": not scale, "use_global_stats": use_global_stats}
         self.fuse_relu = fuse_relu
@@ -37,16 +52,16 @@ class _BatchNorm(_Normalization):
         self.running_var = self.params.get("running_var", grad_req="null", shape=(in_channels,), init=running_variance_initializer,
                                            allow_deferred_init=True, differentiable=False)
 
-    def cast(self, dtype):
+    def cast(self, dtype: Any) -> None:
         """Convert all parameters to another type; to float32 where float16 is asked for, which is not accurate enough."""
         super().cast("float32" if str(getattr(dtype, "__name__", dtype)) == "float16" else dtype)
 
-    def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
+    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any) -> Any:
         """The normalized array."""
         normalize = F.contrib.BatchNormWithReLU if self.fuse_relu else F.BatchNorm
         return normalize(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({_options(self._kwargs)}, in_channels={self.gamma.shape[0] or None})"
 
 
@@ -72,8 +87,10 @@ class BatchNorm(_BatchNorm):
         As for `Block`.
     """
 
-    def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, beta_initializer="zeros",
-                 gamma_initializer="ones", running_mean_initializer="zeros", running_variance_initializer="ones", in_channels=0, **kwargs):
+    def __init__(self, axis: int = 1, momentum: float = 0.9, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
+                 use_global_stats: bool = False, beta_initializer: str | Initializer = "zeros", gamma_initializer: str | Initializer = "ones",
+                 running_mean_initializer: str | Initializer = "zeros", running_variance_initializer: str | Initializer = "ones",
+                 in_channels: int = 0, **kwargs: Any) -> None:
         super().__init__(axis, momentum, epsilon, center, scale, use_global_stats, False, beta_initializer, gamma_initializer,
                          running_mean_initializer, running_variance_initializer, in_channels, **kwargs)
 
@@ -88,8 +105,9 @@ running_variance_initializer, in_channels, prefix, params
         As for `BatchNorm`.
     """
 
-    def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, beta_initializer="zeros",
-                 gamma_initializer="ones", running_mean_initializer="zeros", running_variance_initializer="ones", in_channels=0, **kwargs):
+    def __init__(self, axis: int = 1, momentum: float = 0.9, epsilon: Any = 1e-5, center: bool = True, scale: Any = True,
+                 use_global_stats: bool = False, beta_initializer: str = "zeros", gamma_initializer: str = "ones",
+                 running_mean_initializer: str = "zeros", running_variance_initializer: str = "ones", in_channels: int = 0, **kwargs: Any) -> None:
         super().__init__(axis, momentum, epsilon, center, scale, use_global_stats, True, beta_initializer, gamma_initializer,
                          running_mean_initializer, running_variance_initializer, in_channels, **kwargs)
 
@@ -112,14 +130,14 @@ class InstanceNorm(_Normalization):
         As for `Block`.
     """
 
-    def __init__(self, axis=1, epsilon=1e-5, center=True, scale=False, beta_initializer="zeros", gamma_initializer="ones", in_channels=0,
-                 **kwargs):
+    def __init__(self, axis: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = False, beta_initializer: str | Initializer = "zeros",
+                 gamma_initializer: str | Initializer = "ones", in_channels: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
         self._axis, self._epsilon = axis, epsilon
         self._scale_and_offset(in_channels, gamma_initializer, beta_initializer, scale, center)
 
-    def hybrid_forward(self, F, x, gamma, beta):
+    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any) -> Any:
         """The normalized array."""
         if self._axis == 1:
             return F.InstanceNorm(x, gamma, beta, name="fwd", eps=self._epsilon)
@@ -144,14 +162,15 @@ class LayerNorm(_Normalization):
         As for `Block`.
     """
 
-    def __init__(self, axis=-1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros", gamma_initializer="ones", in_channels=0,
-                 prefix=None, params=None):
+    def __init__(self, axis: int = -1, epsilon: float = 1e-5, center: bool = True, scale: bool = True, beta_initializer: str | Initializer = "zeros",
+                 gamma_initializer: str | Initializer = "ones", in_channels: int = 0, prefix: str | None = None,
+                 params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
         self._axis, self._epsilon, self._center, self._scale = axis, epsilon, center, scale
         self._scale_and_offset(in_channels, gamma_initializer, beta_initializer, scale, center)
 
-    def hybrid_forward(self, F, data, gamma, beta):
+    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
         """The normalized array."""
         return F.LayerNorm(data, gamma=gamma, beta=beta, axis=self._axis, eps=self._epsilon)
 
@@ -171,16 +190,17 @@ class GroupNorm(_Normalization):
         As for `Block`.
     """
 
-    def __init__(self, num_groups=1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros", gamma_initializer="ones",
-                 prefix=None, params=None):
+    def __init__(self, num_groups: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
+                 beta_initializer: str | Initializer = "zeros", gamma_initializer: str | Initializer = "ones", prefix: str | None = None,
+                 params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._kwargs = {"eps": epsilon, "num_groups": num_groups, "center": center, "scale": scale}
         self._num_groups, self._epsilon, self._center, self._scale = num_groups, epsilon, center, scale
         self._scale_and_offset(num_groups, gamma_initializer, beta_initializer, scale, center)
 
-    def hybrid_forward(self, F, data, gamma, beta):
+    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
         """The normalized array."""
         return F.GroupNorm(data, gamma=gamma, beta=beta, num_groups=self._num_groups, eps=self._epsilon)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({_options(self._kwargs)})"

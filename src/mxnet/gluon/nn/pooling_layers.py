@@ -1,4 +1,6 @@
 """Pooling layers."""
+from typing import Any
+
 from ...base import numeric_types
 from ..hybrid_block import HybridBlock
 from ..utils import UsageError
@@ -13,7 +15,7 @@ _LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 class _Pooling(HybridBlock):
     """The base of the pooling layers."""
 
-    def __init__(self, pool_size, strides, padding, ceil_mode, global_pool, pool_type, layout, count_include_pad=None, **kwargs):
+    def __init__(self, pool_size, strides, padding, ceil_mode, global_pool, pool_type, layout: str, count_include_pad=None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         ndim = len(pool_size)
         if layout not in _LAYOUTS[ndim]:
@@ -25,14 +27,14 @@ class _Pooling(HybridBlock):
         if count_include_pad is not None:
             self._kwargs["count_include_pad"] = count_include_pad
 
-    def _alias(self):
+    def _alias(self) -> str:
         return "pool"
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The pooled array, in the layout of the input."""
         return F.Pooling(x, name="fwd", **self._kwargs)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         options = self._kwargs
         return (f"{type(self).__name__}(size={options['kernel']}, stride={options['stride']}, padding={options['pad']}, "
                 f"ceil_mode={options['pooling_convention'] == 'full'}, global_pool={options['global_pool']}, "
@@ -56,7 +58,8 @@ class MaxPool1D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, pool_size=2, strides=None, padding=0, layout="NCW", ceil_mode=False, **kwargs):
+    def __init__(self, pool_size: int | tuple[int] = 2, strides: int | tuple[int] | None = None, padding: int | tuple[int] = 0, layout: str = "NCW",
+                 ceil_mode: bool = False, **kwargs: Any) -> None:
         super().__init__(_sizes(pool_size, 1, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
@@ -77,7 +80,8 @@ class MaxPool2D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, pool_size=(2, 2), strides=None, padding=0, layout="NCHW", ceil_mode=False, **kwargs):
+    def __init__(self, pool_size: int | tuple[int, int] = (2, 2), strides: int | tuple[int, int] | None = None, padding: int | tuple[int, int] = 0,
+                 layout: str = "NCHW", ceil_mode: bool = False, **kwargs: Any) -> None:
         super().__init__(_sizes(pool_size, 2, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
@@ -98,7 +102,8 @@ class MaxPool3D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, pool_size=(2, 2, 2), strides=None, padding=0, ceil_mode=False, layout="NCDHW", **kwargs):
+    def __init__(self, pool_size: int | tuple[int, int, int] = (2, 2, 2), strides: int | tuple[int, int, int] | None = None,
+                 padding: int | tuple[int, int, int] = 0, ceil_mode: bool = False, layout: str = "NCDHW", **kwargs: Any) -> None:
         super().__init__(_sizes(pool_size, 3, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
@@ -121,7 +126,8 @@ class AvgPool1D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, pool_size=2, strides=None, padding=0, layout="NCW", ceil_mode=False, count_include_pad=True, **kwargs):
+    def __init__(self, pool_size: int | tuple[int] = 2, strides: int | tuple[int] | None = None, padding: int | tuple[int] = 0, layout: str = "NCW",
+                 ceil_mode: bool = False, count_include_pad: bool = True, **kwargs: Any) -> None:
         super().__init__(_sizes(pool_size, 1, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
 
 
@@ -144,7 +150,8 @@ class AvgPool2D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, pool_size=(2, 2), strides=None, padding=0, ceil_mode=False, layout="NCHW", count_include_pad=True, **kwargs):
+    def __init__(self, pool_size: int | tuple[int, int] = (2, 2), strides: int | tuple[int, int] | None = None, padding: int | tuple[int, int] = 0,
+                 ceil_mode: bool = False, layout: str = "NCHW", count_include_pad: bool = True, **kwargs: Any) -> None:
         super().__init__(_sizes(pool_size, 2, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
 
 
@@ -167,7 +174,9 @@ class AvgPool3D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, pool_size=(2, 2, 2), strides=None, padding=0, ceil_mode=False, layout="NCDHW", count_include_pad=True, **kwargs):
+    def __init__(self, pool_size: int | tuple[int, int, int] = (2, 2, 2), strides: int | tuple[int, int, int] | None = None,
+                 padding: int | tuple[int, int, int] = 0, ceil_mode: bool = False, layout: str = "NCDHW", count_include_pad: bool = True,
+                 **kwargs: Any) -> None:
         super().__init__(_sizes(pool_size, 3, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
 
 
@@ -181,7 +190,7 @@ class GlobalMaxPool1D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, layout="NCW", **kwargs):
+    def __init__(self, layout: str = "NCW", **kwargs: Any) -> None:
         super().__init__((1,), None, 0, True, True, "max", layout, **kwargs)
 
 
@@ -195,7 +204,7 @@ class GlobalMaxPool2D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, layout="NCHW", **kwargs):
+    def __init__(self, layout: str = "NCHW", **kwargs: Any) -> None:
         super().__init__((1, 1), None, 0, True, True, "max", layout, **kwargs)
 
 
@@ -209,7 +218,7 @@ class GlobalMaxPool3D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, layout="NCDHW", **kwargs):
+    def __init__(self, layout: str = "NCDHW", **kwargs: Any) -> None:
         super().__init__((1, 1, 1), None, 0, True, True, "max", layout, **kwargs)
 
 
@@ -223,7 +232,7 @@ class GlobalAvgPool1D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, layout="NCW", **kwargs):
+    def __init__(self, layout: str = "NCW", **kwargs: Any) -> None:
         super().__init__((1,), None, 0, True, True, "avg", layout, **kwargs)
 
 
@@ -237,7 +246,7 @@ class GlobalAvgPool2D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, layout="NCHW", **kwargs):
+    def __init__(self, layout: str = "NCHW", **kwargs: Any) -> None:
         super().__init__((1, 1), None, 0, True, True, "avg", layout, **kwargs)
 
 
@@ -251,5 +260,5 @@ class GlobalAvgPool3D(_Pooling):
         As for `Block`.
     """
 
-    def __init__(self, layout="NCDHW", **kwargs):
+    def __init__(self, layout: str = "NCDHW", **kwargs: Any) -> None:
         super().__init__((1, 1, 1), None, 0, True, True, "avg", layout, **kwargs)

@@ -1,39 +1,42 @@
 """Cells made of cells: one behind the other, or one in each direction."""
+from collections.abc import Iterator
+from typing import Any
+
 from ..parameter import tensor_types
 from ..utils import UsageError, _indent
 from .rnn_cell import HybridRecurrentCell, RecurrentCell
 from .sequences import _format_sequence, _get_begin_state, _mask_sequence_variable_length, _reverse_sequences
 
 
-def _cells_state_info(cells, batch_size):
+def _cells_state_info(cells: Any, batch_size: int):
     return [info for cell in cells for info in cell.state_info(batch_size)]
 
 
-def _cells_begin_state(cells, **kwargs):
+def _cells_begin_state(cells: Any, **kwargs: Any):
     return [state for cell in cells for state in cell.begin_state(**kwargs)]
 
 
-class _CellStack:
+class _CellStack(RecurrentCell):
     """What `SequentialRNNCell` and `HybridSequentialRNNCell` share."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rows = "\n".join(f"({name}): {_indent(repr(cell), 2)}" for name, cell in self._children.items())
         return f"{type(self).__name__}(\n{rows}\n)"
 
-    def add(self, cell):
+    def add(self, cell: RecurrentCell) -> None:
         """Append a cell."""
         self.register_child(cell)
 
-    def state_info(self, batch_size=0):
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """The shapes of the states of all cells."""
         return _cells_state_info(self._children.values(), batch_size)
 
-    def begin_state(self, **kwargs):
+    def begin_state(self, **kwargs: Any) -> list[Any]:  # type: ignore[override]  # all by name, as in MXNet
         """The states of all cells to start with; see `RecurrentCell.begin_state`."""
         self._refuse_if_modified()
         return _cells_begin_state(self._children.values(), **kwargs)
 
-    def _split_states(self, states):
+    def _split_states(self, states: Any) -> Iterator[Any]:
         """Each cell with its part of the states."""
         position = 0
         for cell in self._children.values():
@@ -41,7 +44,7 @@ class _CellStack:
             yield cell, states[position:position + count]
             position += count
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Any, states: Any) -> Any:
         self._counter += 1
         if any(isinstance(cell, BidirectionalCell) for cell in self._children.values()):
             raise UsageError(f"{type(self).__name__} cannot be stepped with a BidirectionalCell inside: use unroll")
@@ -51,7 +54,8 @@ class _CellStack:
             next_states += own
         return inputs, next_states
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
+               valid_length: Any = None) -> tuple[Any, list[Any]]:
         """Run each cell over the outputs of the one before; see `RecurrentCell.unroll`."""
         self.reset()
         inputs, _, F, batch_size = _format_sequence(length, inputs, layout, None)
@@ -63,10 +67,10 @@ class _CellStack:
             next_states += own
         return inputs, next_states
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: int) -> Any:
         return self._children[str(i)]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._children)
 
 
@@ -79,7 +83,7 @@ class SequentialRNNCell(_CellStack, RecurrentCell):
         As for `Block`.
     """
 
-    def hybrid_forward(self, *args, **kwargs):
+    def hybrid_forward(self, *args: Any, **kwargs: Any) -> Any:
         """Not used: the cells are called one by one."""
         raise NotImplementedError("a SequentialRNNCell cannot be hybridized; use HybridSequentialRNNCell")
 
@@ -93,7 +97,7 @@ class HybridSequentialRNNCell(_CellStack, HybridRecurrentCell):
         As for `Block`.
     """
 
-    def hybrid_forward(self, F, inputs, states):
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """The output of the last cell and the new states of all."""
         return self(inputs, states)
 
@@ -109,28 +113,29 @@ class BidirectionalCell(HybridRecurrentCell):
         Begins the names of the outputs.
     """
 
-    def __init__(self, l_cell, r_cell, output_prefix="bi_"):
+    def __init__(self, l_cell: RecurrentCell, r_cell: RecurrentCell, output_prefix: str = "bi_") -> None:
         super().__init__(prefix="", params=None)
         self.register_child(l_cell, "l_cell")
         self.register_child(r_cell, "r_cell")
         self._output_prefix = output_prefix
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Any, states: Any) -> Any:
         raise NotImplementedError("a BidirectionalCell needs whole sequences: call unroll()")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(forward={self._children['l_cell']}, backward={self._children['r_cell']})"
 
-    def state_info(self, batch_size=0):
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """The shapes of the states of both cells."""
         return _cells_state_info(self._children.values(), batch_size)
 
-    def begin_state(self, **kwargs):
+    def begin_state(self, **kwargs: Any) -> list[Any]:  # type: ignore[override]  # all by name, as in MXNet
         """The states of both cells to start with; see `RecurrentCell.begin_state`."""
         self._refuse_if_modified()
         return _cells_begin_state(self._children.values(), **kwargs)
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
+               valid_length: Any = None) -> tuple[Any, list[Any]]:
         """Run both cells over a sequence; see `RecurrentCell.unroll`."""
         self.reset()
         inputs, axis, F, batch_size = _format_sequence(length, inputs, layout, False)

@@ -1,4 +1,9 @@
 """Cells that change what another cell does."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from ... import symbol
 from ...base import numeric_types
 from ..parameter import tensor_types
@@ -6,6 +11,10 @@ from ..utils import UsageError
 from .container_cells import BidirectionalCell, SequentialRNNCell
 from .rnn_cell import HybridRecurrentCell
 from .sequences import _format_sequence, _mask_sequence_variable_length
+
+if TYPE_CHECKING:
+    from ..parameter_dict import ParameterDict
+    from .rnn_cell import RecurrentCell
 
 
 class DropoutCell(HybridRecurrentCell):
@@ -26,29 +35,30 @@ class DropoutCell(HybridRecurrentCell):
         If `rate` is no number.
     """
 
-    def __init__(self, rate, axes=(), prefix=None, params=None):
+    def __init__(self, rate: float, axes: tuple[int, ...] = (), prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix, params)
         if not isinstance(rate, numeric_types):
             raise UsageError(f"rate must be a number, received {rate!r}")
         self._rate, self._axes = rate, axes
 
-    def _alias(self):
+    def _alias(self) -> str:
         return "dropout"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(rate={self._rate}, axes={self._axes})"
 
-    def state_info(self, batch_size=0):
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """There is no state."""
         return []
 
-    def hybrid_forward(self, F, inputs, states):
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """The inputs with elements dropped, and the states as they are."""
         if self._rate > 0:
             inputs = F.Dropout(data=inputs, p=self._rate, axes=self._axes, name=f"t{self._counter}_fwd")
         return inputs, states
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
+               valid_length: Any = None) -> tuple[Any, list[Any]]:
         """Drop elements of a sequence, all at once if it is one array; see `RecurrentCell.unroll`."""
         self.reset()
         inputs, _, F, _ = _format_sequence(length, inputs, layout, merge_outputs)
@@ -70,7 +80,7 @@ class ModifierCell(HybridRecurrentCell):
         If `base_cell` is wrapped already.
     """
 
-    def __init__(self, base_cell):
+    def __init__(self, base_cell: RecurrentCell) -> None:
         if base_cell._modified:
             raise UsageError(f"{type(self).__name__}: {base_cell.name} is inside of another modifier cell already; wrap that one")
         base_cell._modified = True
@@ -78,18 +88,18 @@ class ModifierCell(HybridRecurrentCell):
         self.base_cell = base_cell
 
     @property
-    def params(self):
+    def params(self) -> ParameterDict:
         """The parameters of the cell that is wrapped."""
         return self.base_cell.params
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_cell})"
 
-    def state_info(self, batch_size=0):
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """The shapes of the states of the cell that is wrapped."""
         return self.base_cell.state_info(batch_size)
 
-    def begin_state(self, func=symbol.zeros, **kwargs):
+    def begin_state(self, func: Callable[..., Any] = symbol.zeros, **kwargs: Any) -> list[Any]:  # type: ignore[override]  # MXNet's own order
         """The states to start with; see `RecurrentCell.begin_state`."""
         self._refuse_if_modified()
         self.base_cell._modified = False
@@ -98,7 +108,7 @@ class ModifierCell(HybridRecurrentCell):
         finally:
             self.base_cell._modified = True
 
-    def hybrid_forward(self, F, inputs, states):
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """The output and the new states of one step; a subclass must define this."""
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward(self, F, inputs, states)")
 
@@ -118,7 +128,7 @@ class ZoneoutCell(ModifierCell):
         If `base_cell` is, or holds, a BidirectionalCell.
     """
 
-    def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
+    def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
         holds = isinstance(base_cell, SequentialRNNCell) and any(isinstance(c, BidirectionalCell) for c in base_cell._children.values())
         if holds or isinstance(base_cell, BidirectionalCell):
             raise UsageError("ZoneoutCell needs a cell that can step, which a BidirectionalCell can't; wrap the two cells in it")
@@ -126,18 +136,18 @@ class ZoneoutCell(ModifierCell):
         self.zoneout_outputs, self.zoneout_states = zoneout_outputs, zoneout_states
         self._prev_output = None
 
-    def _alias(self):
+    def _alias(self) -> str:
         return "zoneout"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(p_out={self.zoneout_outputs}, p_state={self.zoneout_states}, {self.base_cell})"
 
-    def reset(self):
+    def reset(self) -> None:
         """Forget the last output too."""
         super().reset()
         self._prev_output = None
 
-    def hybrid_forward(self, F, inputs, states):
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """The output and the new states."""
         def mix(share, new, old):
             return F.where(F.Dropout(F.ones_like(new), p=share), new, old) if share else new
@@ -156,15 +166,16 @@ class ResidualCell(ModifierCell):
     base_cell : RecurrentCell
     """
 
-    def __init__(self, base_cell):
+    def __init__(self, base_cell: RecurrentCell) -> None:
         super().__init__(base_cell)
 
-    def hybrid_forward(self, F, inputs, states):
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """The output and the new states."""
         output, states = self.base_cell(inputs, states)
         return F.elemwise_add(output, inputs, name=f"t{self._counter}_fwd"), states
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
+               valid_length: Any = None) -> tuple[Any, list[Any]]:
         """Run the cell over a sequence and add the inputs; see `RecurrentCell.unroll`."""
         self.reset()
         self.base_cell._modified = False

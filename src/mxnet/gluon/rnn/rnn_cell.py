@@ -1,5 +1,8 @@
 """Recurrent cells: one step of a recurrent network each, and how steps make a sequence."""
-from typing import TYPE_CHECKING
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ... import ndarray
 from ...base import string_types
@@ -9,6 +12,13 @@ from ..hybrid_block import HybridBlock
 from ..nn import LeakyReLU
 from ..utils import UsageError
 from .sequences import _format_sequence, _get_begin_state, _mask_sequence_variable_length
+
+if TYPE_CHECKING:
+    from ...initializer import Initializer
+    from ...ndarray import NDArray
+    from ...symbol import Symbol
+    from ..parameter import Parameter
+    from ..parameter_dict import ParameterDict
 
 if TYPE_CHECKING:
     # Stand above this module; programs find them here too: `reachable` leads to them.
@@ -32,26 +42,28 @@ class RecurrentCell(Block):
         As for `Block`.
     """
 
-    def __init__(self, prefix=None, params=None):
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._modified = False
         self.reset()
 
-    def __repr__(self):
+    i2h_weight: Parameter
+
+    def __repr__(self) -> str:
         out_size, in_size = self.i2h_weight.shape
         return f"{type(self).__name__}({in_size or None} -> {out_size})"
 
-    def reset(self):
+    def reset(self) -> None:
         """Forget the steps counted so far; they only number names."""
         self._init_counter = self._counter = -1
         for cell in self._children.values():
             cell.reset()
 
-    def state_info(self, batch_size=0):
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """For each state a dictionary with its ``shape`` and ``__layout__``; a subclass must define this."""
         raise NotImplementedError(f"{type(self).__name__} must define state_info(self, batch_size)")
 
-    def begin_state(self, batch_size=0, func=ndarray.zeros, **kwargs):
+    def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: Any) -> list[Any]:
         """The states to start with.
 
         Parameters
@@ -74,11 +86,12 @@ class RecurrentCell(Block):
             states.append(func(name=f"{self._prefix}begin_state_{self._init_counter}", **{**(info or {}), **kwargs}))
         return states
 
-    def _refuse_if_modified(self):
+    def _refuse_if_modified(self) -> None:
         if self._modified:
             raise UsageError(f"{self.name} is inside of a modifier cell (ZoneoutCell, ResidualCell, ...): call that one")
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+    def unroll(self, length: int, inputs: Any, begin_state: list[Any] | None = None, layout: str = "NTC", merge_outputs: bool | None = None,
+               valid_length: NDArray | Symbol | None = None) -> tuple[Any, list[Any]]:
         """Run the cell over a sequence.
 
         Parameters
@@ -115,7 +128,7 @@ class RecurrentCell(Block):
             outputs = _mask_sequence_variable_length(F, outputs, length, valid_length, axis, True)
         return _format_sequence(length, outputs, layout, merge_outputs)[0], states
 
-    def _get_activation(self, F, inputs, activation, **kwargs):
+    def _get_activation(self, F: Any, inputs: Any, activation: Any, **kwargs: Any) -> Any:
         """Apply an activation, which is a name, a block or a function."""
         if isinstance(activation, string_types):
             if activation in _PLAIN_ACTIVATIONS:
@@ -125,7 +138,7 @@ class RecurrentCell(Block):
             return F.LeakyReLU(inputs, act_type="leaky", slope=activation._alpha, **kwargs)
         return activation(inputs, **kwargs)
 
-    def forward(self, inputs, states):
+    def forward(self, inputs: Any, states: Any) -> Any:
         """The output and the new states of one step."""
         self._counter += 1
         return super().forward(inputs, states)
@@ -140,10 +153,10 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
         As for `Block`.
     """
 
-    def __init__(self, prefix=None, params=None):
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def hybrid_forward(self, F, x, *args, **kwargs):
+    def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The output and the new states of one step; a subclass must define this."""
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward(self, F, inputs, states, **parameters)")
 
@@ -154,7 +167,7 @@ class _GatedCell(HybridRecurrentCell):
     _gates = 1
 
     def _make_parameters(self, hidden_size, input_size, i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
-                         h2h_bias_initializer):
+                         h2h_bias_initializer) -> None:
         self._hidden_size, self._input_size = hidden_size, input_size
         rows = self._gates * hidden_size
         for name, shape, init in (("i2h_weight", (rows, input_size), i2h_weight_initializer),
@@ -163,11 +176,11 @@ class _GatedCell(HybridRecurrentCell):
                                   ("h2h_bias", (rows,), h2h_bias_initializer)):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
 
-    def state_info(self, batch_size=0):
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """The shape of the hidden state."""
         return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"}]
 
-    def _project(self, F, prefix, inputs, state, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
+    def _project(self, F: Any, prefix: str, inputs: Any, state: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any):
         """What input and state contribute to the gates."""
         rows = self._gates * self._hidden_size
         return (F.FullyConnected(data=inputs, weight=i2h_weight, bias=i2h_bias, num_hidden=rows, name=prefix + "i2h"),
@@ -198,20 +211,22 @@ class RNNCell(_GatedCell):
     ((2, 3, 4), (2, 4))
     """
 
-    def __init__(self, hidden_size, activation="tanh", i2h_weight_initializer=None, h2h_weight_initializer=None,
-                 i2h_bias_initializer="zeros", h2h_bias_initializer="zeros", input_size=0, prefix=None, params=None):
+    def __init__(self, hidden_size: int, activation: Any = "tanh", i2h_weight_initializer: str | Initializer | None = None,
+                 h2h_weight_initializer: str | Initializer | None = None, i2h_bias_initializer: str | Initializer | None = "zeros",
+                 h2h_bias_initializer: str | Initializer | None = "zeros", input_size: int = 0, prefix: str | None = None,
+                 params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._activation = activation
         self._make_parameters(hidden_size, input_size, i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                               h2h_bias_initializer)
 
-    def _alias(self):
+    def _alias(self) -> str:
         return "rnn"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, {self._activation})"
 
-    def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any) -> Any:
         """The output and the new state."""
         prefix = f"t{self._counter}_"
         i2h, h2h = self._project(F, prefix, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
@@ -236,21 +251,23 @@ class LSTMCell(_GatedCell):
 
     _gates = len(GATES["lstm"])
 
-    def __init__(self, hidden_size, i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
-                 h2h_bias_initializer="zeros", input_size=0, prefix=None, params=None, activation="tanh", recurrent_activation="sigmoid"):
+    def __init__(self, hidden_size: int, i2h_weight_initializer: str | Initializer | None = None,
+                 h2h_weight_initializer: str | Initializer | None = None, i2h_bias_initializer: str | Initializer | None = "zeros",
+                 h2h_bias_initializer: str | Initializer | None = "zeros", input_size: int = 0, prefix: str | None = None,
+                 params: ParameterDict | None = None, activation: Any = "tanh", recurrent_activation: Any = "sigmoid") -> None:
         super().__init__(prefix=prefix, params=params)
         self._activation, self._recurrent_activation = activation, recurrent_activation
         self._make_parameters(hidden_size, input_size, i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                               h2h_bias_initializer)
 
-    def _alias(self):
+    def _alias(self) -> str:
         return "lstm"
 
-    def state_info(self, batch_size=0):
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """The shapes of the hidden state and of the cell state."""
         return super().state_info(batch_size) + super().state_info(batch_size)
 
-    def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any) -> Any:
         """The output and the new states."""
         prefix = f"t{self._counter}_"
         i2h, h2h = self._project(F, prefix, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
@@ -284,16 +301,18 @@ class GRUCell(_GatedCell):
 
     _gates = len(GATES["gru"])
 
-    def __init__(self, hidden_size, i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
-                 h2h_bias_initializer="zeros", input_size=0, prefix=None, params=None):
+    def __init__(self, hidden_size: int, i2h_weight_initializer: str | Initializer | None = None,
+                 h2h_weight_initializer: str | Initializer | None = None, i2h_bias_initializer: str | Initializer | None = "zeros",
+                 h2h_bias_initializer: str | Initializer | None = "zeros", input_size: int = 0, prefix: str | None = None,
+                 params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._make_parameters(hidden_size, input_size, i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                               h2h_bias_initializer)
 
-    def _alias(self):
+    def _alias(self) -> str:
         return "gru"
 
-    def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any) -> Any:
         """The output and the new state."""
         prefix, state = f"t{self._counter}_", states[0]
         i2h, h2h = self._project(F, prefix, inputs, state, i2h_weight, h2h_weight, i2h_bias, h2h_bias)

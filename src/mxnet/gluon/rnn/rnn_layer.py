@@ -1,5 +1,9 @@
 """Recurrent layers: all steps of all layers in one operator."""
+from __future__ import annotations
+
 import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ... import ndarray, symbol
 from ...ops.nn.rnn_layout import GATES, layout_of
@@ -10,6 +14,10 @@ from .container_cells import BidirectionalCell, HybridSequentialRNNCell
 from .modifier_cells import DropoutCell
 from .rnn_cell import GRUCell, LSTMCell, RNNCell
 
+if TYPE_CHECKING:
+    from ...initializer import Initializer
+    from ..parameter import Parameter
+
 __all__ = ["RNN", "LSTM", "GRU"]
 
 _PARAMETER_NAME = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
@@ -18,9 +26,10 @@ _PARAMETER_NAME = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 class _RNNLayer(HybridBlock):
     """The base of the recurrent layers; its parameters are those of the cells that would do the same."""
 
-    def __init__(self, hidden_size, num_layers, layout, dropout, bidirectional, input_size, i2h_weight_initializer, h2h_weight_initializer,
-                 i2h_bias_initializer, h2h_bias_initializer, mode, projection_size, h2r_weight_initializer, lstm_state_clip_min,
-                 lstm_state_clip_max, lstm_state_clip_nan, dtype, use_sequence_length=False, **kwargs):
+    def __init__(self, hidden_size, num_layers, layout: str, dropout: float, bidirectional, input_size, i2h_weight_initializer,
+                 h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, mode, projection_size, h2r_weight_initializer,
+                 lstm_state_clip_min, lstm_state_clip_max, lstm_state_clip_nan, dtype: Any, use_sequence_length: bool = False,
+                 **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if layout not in ("TNC", "NTC"):
             raise UsageError(f"Invalid layout {layout}; must be one of ['TNC' or 'NTC']")
@@ -35,7 +44,7 @@ class _RNNLayer(HybridBlock):
         self._h2r_weight_initializer = h2r_weight_initializer
         self._lstm_state_clip_min, self._lstm_state_clip_max = lstm_state_clip_min, lstm_state_clip_max
         self._lstm_state_clip_nan = lstm_state_clip_nan
-        self.skip_states = None  # True until a caller wants the states: they are outputs of the graph only from then on
+        self.skip_states: bool | None = None  # True until a caller wants the states: they are outputs of the graph only from then on
         initializers = {"i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
                         "h2h_bias": h2h_bias_initializer, "h2r_weight": h2r_weight_initializer}
         packed = layout_of(mode, input_size, hidden_size, num_layers, self._dir, self._projection_size)
@@ -45,10 +54,12 @@ class _RNNLayer(HybridBlock):
                 setattr(self, part.name, self.params.get(part.name, shape=part.shape, init=initializers[f"{part.group}_{part.kind}"],
                                                          allow_deferred_init=True, dtype=dtype))
 
-    def _directions(self):
+    l0_i2h_weight: Parameter
+
+    def _directions(self) -> tuple[str, ...]:
         return ("l", "r")[:self._dir]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rows, size = self.l0_i2h_weight.shape
         parts = [f"{size or None} -> {rows // self._gates}", self._layout]
         if self._num_layers != 1:
@@ -59,12 +70,12 @@ class _RNNLayer(HybridBlock):
             parts.append("bidirectional")
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def _collect_params_with_prefix(self, prefix=""):
+    def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
         # Files name the parameters as those of the unfused cells, which may load them.
         prefix = prefix + "." if prefix else ""
         found = {}
         for name, parameter in self._reg_params.items():
-            d, layer, part, kind = _PARAMETER_NAME.match(name).groups()
+            d, layer, part, kind = _PARAMETER_NAME.match(name).groups()  # type: ignore[union-attr]  # all names are of this form
             cell = f"{d}_cell." if self._dir == 2 else ""
             found[f"{prefix}_unfused.{layer}.{cell}{part}_{kind}"] = parameter
         for name, child in self._children.items():
@@ -78,7 +89,7 @@ class _RNNLayer(HybridBlock):
         if self._lstm_state_clip_min or self._lstm_state_clip_max:
             raise UsageError("_unfuse: there are no cells that clip their states")
 
-        def cell(prefix, size):
+        def cell(prefix: str | None, size: Any) -> Any:
             make = {"lstm": LSTMCell, "gru": GRUCell}.get(self._mode, RNNCell)
             extra = {"activation": self._mode[len("rnn_"):]} if make is RNNCell else {}
             return make(self._hidden_size, input_size=size, prefix=prefix, i2h_weight_initializer=self._i2h_weight_initializer,
@@ -96,19 +107,19 @@ class _RNNLayer(HybridBlock):
                 size = self._hidden_size * self._dir
         return stack
 
-    def cast(self, dtype):
+    def cast(self, dtype: Any) -> None:
         """Convert all parameters, and later states, to another type."""
         super().cast(dtype)
         self._dtype = dtype
 
-    def _state_info(self, batch_size, size):
+    def _state_info(self, batch_size: int, size: Any):
         return {"shape": (self._num_layers * self._dir, batch_size, size), "__layout__": "LNC", "dtype": self._dtype}
 
-    def state_info(self, batch_size=0):
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """For each state a dictionary with its ``shape``, ``__layout__`` and ``dtype``."""
         return [self._state_info(batch_size, self._hidden_size)]
 
-    def begin_state(self, batch_size=0, func=ndarray.zeros, **kwargs):
+    def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: Any) -> list[Any]:
         """The states to start with.
 
         Parameters
@@ -121,7 +132,7 @@ class _RNNLayer(HybridBlock):
         """
         return [func(name=f"{self.prefix}h0_{i}", **{**info, **kwargs}) for i, info in enumerate(self.state_info(batch_size))]
 
-    def __call__(self, inputs, states=None, sequence_length=None, **kwargs):
+    def __call__(self, inputs: Any, states: Any = None, sequence_length: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]  # named inputs
         skip = states is None
         if self.skip_states is None:
             self.skip_states = skip
@@ -139,7 +150,8 @@ class _RNNLayer(HybridBlock):
         out = super().__call__(*args, **kwargs)
         return out[0] if skip and not self.skip_states else out
 
-    def hybrid_forward(self, F, inputs, states, sequence_length=None, **kwargs):
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any, sequence_length: Any = None,  # type: ignore[override]  # more inputs
+                       **kwargs: Any) -> Any:
         """The outputs of the last layer, and a list of the last states unless nobody wants them."""
         if F is ndarray:
             for state, info in zip(states, self.state_info(inputs.shape[self._layout.find("N")])):
@@ -148,7 +160,7 @@ class _RNNLayer(HybridBlock):
         outputs = self._forward_kernel(F, inputs, states, sequence_length, **kwargs)
         return outputs[0] if self.skip_states else outputs
 
-    def _forward_kernel(self, F, inputs, states, sequence_length, **kwargs):
+    def _forward_kernel(self, F: Any, inputs: Any, states: Any, sequence_length: Any, **kwargs: Any):
         if self._layout == "NTC":
             inputs = F.swapaxes(inputs, dim1=0, dim2=1)
         packed = F._internal._rnn_param_concat(*[kwargs[name].reshape(-1) for name in self._packed_names], dim=0)
@@ -201,9 +213,11 @@ class RNN(_RNNLayer):
     (2, 3, 4)
     """
 
-    def __init__(self, hidden_size, num_layers=1, activation="relu", layout="TNC", dropout=0, bidirectional=False,
-                 i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros",
-                 input_size=0, dtype="float32", **kwargs):
+    def __init__(self, hidden_size: int, num_layers: int = 1, activation: str = "relu", layout: str = "TNC", dropout: float = 0,
+                 bidirectional: bool = False, i2h_weight_initializer: str | Initializer | None = None,
+                 h2h_weight_initializer: str | Initializer | None = None, i2h_bias_initializer: str | Initializer | None = "zeros",
+                 h2h_bias_initializer: str | Initializer | None = "zeros", input_size: int = 0, dtype: str | type = "float32",
+                 **kwargs: Any) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, i2h_weight_initializer,
                          h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, "rnn_" + activation, None, None, None, None,
                          False, dtype, **kwargs)
@@ -240,14 +254,17 @@ class LSTM(_RNNLayer):
         Calls pass the lengths of the sequences as a third argument, of shape (batch,).
     """
 
-    def __init__(self, hidden_size, num_layers=1, layout="TNC", dropout=0, bidirectional=False, input_size=0, i2h_weight_initializer=None,
-                 h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros", projection_size=None,
-                 h2r_weight_initializer=None, state_clip_min=None, state_clip_max=None, state_clip_nan=False, dtype="float32", **kwargs):
+    def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0, bidirectional: bool = False,
+                 input_size: int = 0, i2h_weight_initializer: str | Initializer | None = None,
+                 h2h_weight_initializer: str | Initializer | None = None, i2h_bias_initializer: str | Initializer | None = "zeros",
+                 h2h_bias_initializer: str | Initializer | None = "zeros", projection_size: int | None = None,
+                 h2r_weight_initializer: str | Initializer | None = None, state_clip_min: float | None = None, state_clip_max: float | None = None,
+                 state_clip_nan: bool = False, dtype: str | type = "float32", **kwargs: Any) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, i2h_weight_initializer,
                          h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, "lstm", projection_size,
                          h2r_weight_initializer, state_clip_min, state_clip_max, state_clip_nan, dtype, **kwargs)
 
-    def state_info(self, batch_size=0):
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """For the hidden state and the cell state a dictionary with their ``shape``, ``__layout__`` and ``dtype``."""
         return [self._state_info(batch_size, self._projection_size or self._hidden_size), self._state_info(batch_size, self._hidden_size)]
 
@@ -275,8 +292,10 @@ class GRU(_RNNLayer):
         Calls pass the lengths of the sequences as a third argument, of shape (batch,).
     """
 
-    def __init__(self, hidden_size, num_layers=1, layout="TNC", dropout=0, bidirectional=False, input_size=0, i2h_weight_initializer=None,
-                 h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros", dtype="float32", **kwargs):
+    def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0, bidirectional: bool = False,
+                 input_size: int = 0, i2h_weight_initializer: str | Initializer | None = None,
+                 h2h_weight_initializer: str | Initializer | None = None, i2h_bias_initializer: str | Initializer | None = "zeros",
+                 h2h_bias_initializer: str | Initializer | None = "zeros", dtype: str | type = "float32", **kwargs: Any) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, i2h_weight_initializer,
                          h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, "gru", None, None, None, None, False, dtype,
                          **kwargs)

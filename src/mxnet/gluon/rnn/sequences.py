@@ -1,21 +1,29 @@
 """Sequences as one array or as a list of steps, of arrays or of Symbols."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ... import ndarray, symbol
 from ...base import _as_list
 from ..parameter import tensor_types
 from ..utils import UsageError
 
+if TYPE_CHECKING:
+    from .rnn_cell import RecurrentCell
 
-def _get_begin_state(cell, F, begin_state, inputs, batch_size):
+
+def _get_begin_state(cell: RecurrentCell, F: Any, begin_state: Any, inputs: Any, batch_size: int):
     """`begin_state`, or the cell's own zeros on the device of `inputs`."""
     if begin_state is not None:
         return begin_state
     if F is not ndarray:
         return cell.begin_state(func=F.zeros, batch_size=batch_size)
-    with (inputs if isinstance(inputs, tensor_types) else inputs[0]).context:
+    first: Any = inputs if isinstance(inputs, tensor_types) else inputs[0]
+    with first.context:
         return cell.begin_state(func=F.zeros, batch_size=batch_size)
 
 
-def _format_sequence(length, inputs, layout, merge, in_layout=None):
+def _format_sequence(length: int | None, inputs: Any, layout: str, merge: bool | None, in_layout: str | None = None):
     """A sequence in the form that is wanted.
 
     Parameters
@@ -35,6 +43,7 @@ def _format_sequence(length, inputs, layout, merge, in_layout=None):
     """
     if inputs is None:
         raise UsageError("unroll: inputs expected, received None; make variables with mx.sym.var and pass them")
+    F: Any
     axis, batch_axis, batch_size = layout.find("T"), layout.find("N"), 0
     in_axis = in_layout.find("T") if in_layout is not None else axis
     if isinstance(inputs, symbol.Symbol):
@@ -43,14 +52,14 @@ def _format_sequence(length, inputs, layout, merge, in_layout=None):
             if len(inputs.list_outputs()) != 1:
                 raise UsageError("unroll: a Symbol with one output expected, received one with "
                                  f"{len(inputs.list_outputs())}; pass list(inputs) for a step each")
-            inputs = list(symbol.split(inputs, axis=in_axis, num_outputs=length, squeeze_axis=1))
+            inputs = list(F.split(inputs, axis=in_axis, num_outputs=length, squeeze_axis=1))
     elif isinstance(inputs, ndarray.NDArray):
         F, batch_size = ndarray, inputs.shape[batch_axis]
         if merge is False:
             steps = inputs.shape[in_axis]
             if length is not None and length != steps:
                 raise UsageError(f"a sequence of length {length} is expected, received {steps} steps in an array of shape {inputs.shape}")
-            inputs = _as_list(ndarray.split(inputs, axis=in_axis, num_outputs=steps, squeeze_axis=1))
+            inputs = _as_list(F.split(inputs, axis=in_axis, num_outputs=steps, squeeze_axis=1))
     else:
         if length is not None and len(inputs) != length:
             raise UsageError(f"a sequence of length {length} is expected, received a list of {len(inputs)} steps")
@@ -64,7 +73,7 @@ def _format_sequence(length, inputs, layout, merge, in_layout=None):
     return inputs, axis, F, batch_size
 
 
-def _mask_sequence_variable_length(F, data, length, valid_length, time_axis, merge):
+def _mask_sequence_variable_length(F: Any, data: Any, length: int, valid_length: Any, time_axis, merge):
     """The sequence with zeros from `valid_length` on."""
     if not isinstance(data, tensor_types):
         data = F.stack(*data, axis=time_axis)
@@ -72,7 +81,7 @@ def _mask_sequence_variable_length(F, data, length, valid_length, time_axis, mer
     return outputs if merge else _as_list(F.split(outputs, num_outputs=length, axis=time_axis, squeeze_axis=True))
 
 
-def _reverse_sequences(sequences, unroll_step, valid_length=None):
+def _reverse_sequences(sequences, unroll_step, valid_length: Any = None):
     """A list of steps in reverse order; of each sample, the first `valid_length` steps if given."""
     if valid_length is None:
         return list(reversed(sequences))

@@ -2,6 +2,7 @@
 from ...hybrid_block import HybridBlock
 from ...nn import Activation
 from ...nn.conv_layers import _check_layout, _sizes
+from ...parameter import Parameter
 
 __all__ = ["DeformableConvolution", "ModulatedDeformableConvolution"]
 
@@ -36,6 +37,9 @@ class _Deformable(HybridBlock):
                 setattr(self, f"{name}_bias", self.params.get(f"{name}_bias", shape=(rows,), init=bias_init,
                                                               allow_deferred_init=True) if biased else None)
             self.act = Activation(activation, prefix=f"{activation}_") if activation else None
+
+    deformable_conv_weight: Parameter
+    deformable_conv_bias: Parameter | None
 
     def hybrid_forward(self, F, x, offset_weight, deformable_conv_weight, offset_bias=None, deformable_conv_bias=None):
         """The convolved array."""

@@ -1,5 +1,5 @@
 """Variational dropout and projected LSTM."""
-from ...parameter import tensor_types
+from ...parameter import Parameter, tensor_types
 from ...rnn import BidirectionalCell, HybridRecurrentCell, ModifierCell, SequentialRNNCell
 from ...rnn.sequences import _format_sequence, _get_begin_state, _mask_sequence_variable_length
 from ...utils import UsageError
@@ -167,6 +167,8 @@ class LSTMPCell(HybridRecurrentCell):
                                   ("i2h_bias", (rows,), i2h_bias_initializer),
                                   ("h2h_bias", (rows,), h2h_bias_initializer)):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
+
+    h2r_weight: Parameter
 
     def _alias(self):
         return "lstmp"

@@ -5,6 +5,8 @@ import shutil
 import struct
 import tarfile
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +34,7 @@ class _Unreadable(MXNetError):
     """A local file that is not what it should be; it is downloaded again."""
 
 
-def _fetch(dataset, namespace, name, sha1, root, read):
+def _fetch(dataset: Any, namespace: str, name: str, sha1, root: str, read):
     """What `read` makes of a local file, which is downloaded if it is missing or unreadable.
 
     A file with another content than was published is read all the same: that is how one puts data of one's own there.
@@ -57,7 +59,7 @@ def _fetch(dataset, namespace, name, sha1, root, read):
     return read(path)
 
 
-def _read_idx(path, ndim):
+def _read_idx(path: str, ndim: int):
     """A file of MNIST's format, gzipped: a magic number, the sizes, and bytes."""
     magic = 2048 + ndim
     try:
@@ -103,15 +105,15 @@ class MNIST(dataset._DownloadedDataset):
         "t10k-labels-idx1-ubyte.gz": "763e7fa3757d93b0cdec073cef058b2004252c17",
     }
 
-    def __init__(self, root=os.path.join(_DATASETS, "mnist"), train=True, transform=None):
+    def __init__(self, root: str = os.path.join(_DATASETS, "mnist"), train: bool = True, transform: Callable[..., Any] | None = None) -> None:
         self._train = train
         super().__init__(root, transform)
 
-    def _read(self, part, ndim):
+    def _read(self, part: Any, ndim: int):
         name = f"{'train' if self._train else 't10k'}-{part}-idx{ndim}-ubyte.gz"
         return _fetch(type(self).__name__, self._namespace, name, self._published[name], self._root, lambda path: _read_idx(path, ndim))
 
-    def _get_data(self):
+    def _get_data(self) -> None:
         label, data = self._read("labels", 1).astype(np.int32), self._read("images", 3)
         if len(label) != len(data):
             raise MXNetError(f"{type(self).__name__}: {self._root} holds {len(data)} images but {len(label)} labels")
@@ -130,7 +132,8 @@ class FashionMNIST(MNIST):
         "t10k-labels-idx1-ubyte.gz": "17f9ab60e7257a1620f4ad76bbbaf857c3920701",
     }
 
-    def __init__(self, root=os.path.join(_DATASETS, "fashion-mnist"), train=True, transform=None):
+    def __init__(self, root: str = os.path.join(_DATASETS, "fashion-mnist"), train: bool = True,
+                 transform: Callable[..., Any] | None = None) -> None:
         super().__init__(root, train, transform)
 
 
@@ -166,11 +169,11 @@ class CIFAR10(dataset._DownloadedDataset):
     _test_data = {"test_batch.bin": "67eb016db431130d61cd03c7ad570b013799c88c"}
     _labels = 1  # bytes of labels before each image
 
-    def __init__(self, root=os.path.join(_DATASETS, "cifar10"), train=True, transform=None):
+    def __init__(self, root: str = os.path.join(_DATASETS, "cifar10"), train: bool = True, transform: Callable[..., Any] | None = None) -> None:
         self._train = train
         super().__init__(root, transform)
 
-    def _read_batch(self, filename):
+    def _read_batch(self, filename: str):
         """The images (N, 32, 32, 3) and labels of one file."""
         try:
             content = np.fromfile(filename, np.uint8)
@@ -187,7 +190,7 @@ class CIFAR10(dataset._DownloadedDataset):
     def _label_byte(self):
         return 0
 
-    def _get_data(self):
+    def _get_data(self) -> None:
         files = self._train_data if self._train else self._test_data
         read = self._read_parts(files)
         data, label = (np.concatenate(part) for part in zip(*read))
@@ -220,8 +223,10 @@ class CIFAR10(dataset._DownloadedDataset):
             for member in tar:
                 name = os.path.basename(member.name)  # wherever in the archive a file is, it goes into our folder
                 if name in wanted and member.isfile():
-                    with tar.extractfile(member) as source, open(os.path.join(self._root, name), "wb") as target:
-                        shutil.copyfileobj(source, target)
+                    source = tar.extractfile(member)
+                    if source is not None:
+                        with source, open(os.path.join(self._root, name), "wb") as target:
+                            shutil.copyfileobj(source, target)
         return [self._read_batch(path) for path in paths]
 
 
@@ -246,11 +251,12 @@ class CIFAR100(CIFAR10):
     _test_data = {"test.bin": "8fb6623e830365ff53cf14adec797474f5478006"}
     _labels = 2
 
-    def __init__(self, root=os.path.join(_DATASETS, "cifar100"), fine_label=False, train=True, transform=None):
+    def __init__(self, root: str = os.path.join(_DATASETS, "cifar100"), fine_label: bool = False, train: bool = True,
+                 transform: Callable[..., Any] | None = None) -> None:
         self._fine_label = fine_label
         super().__init__(root, train, transform)
 
-    def _label_byte(self):
+    def _label_byte(self) -> int:
         return int(self._fine_label)
 
 
@@ -267,12 +273,12 @@ class ImageRecordDataset(dataset.RecordFileDataset):
         ``transform(data, label)`` gives what an element is.
     """
 
-    def __init__(self, filename, flag=1, transform=None):
+    def __init__(self, filename: str, flag: int = 1, transform: Callable[..., Any] | None = None) -> None:
         super().__init__(filename)
         self._flag = flag
         self._transform = transform
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int) -> Any:
         header, content = recordio.unpack(super().__getitem__(idx))
         sample = image.imdecode(content, self._flag), header.label
         return self._transform(*sample) if self._transform is not None else sample
@@ -281,17 +287,17 @@ class ImageRecordDataset(dataset.RecordFileDataset):
 class _ImageFiles(dataset.Dataset):
     """Images and labels, where ``items`` holds the file and the label of each."""
 
-    def __init__(self, flag, transform=None):
+    def __init__(self, flag, transform: Callable[..., Any] | None = None) -> None:
         self._flag = flag
         self._transform = transform
-        self.items = []
+        self.items: list[tuple[str, Any]] = []
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int) -> Any:
         path, label = self.items[idx]
         sample = image.imread(path, self._flag), label
         return self._transform(*sample) if self._transform is not None else sample
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.items)
 
 
@@ -316,10 +322,10 @@ class ImageFolderDataset(_ImageFiles):
 
     _exts = [".jpg", ".jpeg", ".png"]
 
-    def __init__(self, root, flag=1, transform=None):
+    def __init__(self, root: str, flag: int = 1, transform: Callable[..., Any] | None = None) -> None:
         super().__init__(flag, transform)
         self._root = os.path.expanduser(root)
-        self.synsets = []
+        self.synsets: list[str] = []
         for folder in sorted(os.listdir(self._root)):
             path = os.path.join(self._root, folder)
             if not os.path.isdir(path):
@@ -327,7 +333,7 @@ class ImageFolderDataset(_ImageFiles):
                 continue
             self._add_class(folder, path)
 
-    def _add_class(self, name, path):
+    def _add_class(self, name: str, path: str) -> None:
         label = len(self.synsets)
         self.synsets.append(name)
         for entry in sorted(os.listdir(path)):
@@ -356,11 +362,11 @@ class ImageListDataset(_ImageFiles):
         If a line is not such; the text names it.
     """
 
-    def __init__(self, root=".", imglist=None, flag=1):
+    def __init__(self, root: str = ".", imglist: str | list[Any] | None = None, flag: int = 1) -> None:
         super().__init__(flag)
         root = os.path.expanduser(root)
         if isinstance(imglist, str):
-            entries = ((*labels, path) for _, labels, path in read_image_list(os.path.join(root, imglist), unlabelled=True))
+            entries: Any = ((*labels, path) for _, labels, path in read_image_list(os.path.join(root, imglist), unlabelled=True))
         else:
             entries = imglist or []
         for i, line in enumerate(entries):

@@ -3,6 +3,7 @@
 Images are (H, W, C), most transforms take batches (N, H, W, C) too; `ToTensor` makes (C, H, W) of them.
 """
 import random
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +15,12 @@ from ...hybrid_block import HybridBlock
 from ...nn import HybridSequential, Sequential
 
 
-def _ops(F):
+def _ops(F: Any):
     """The operators for the kind of arrays in use."""
     return F.npx if is_np_array() else F
 
 
-def _pair(size):
+def _pair(size: Any):
     """A number as (number, number)."""
     return (size, size) if isinstance(size, numeric_types) else size
 
@@ -40,7 +41,7 @@ class Compose(Sequential):
     (3, 16, 16)
     """
 
-    def __init__(self, transforms):
+    def __init__(self, transforms: list[Block]) -> None:
         super().__init__()
         together = []
         for transform in [*transforms, None]:
@@ -69,7 +70,7 @@ class HybridCompose(HybridSequential):
     transforms : list of HybridBlock
     """
 
-    def __init__(self, transforms):
+    def __init__(self, transforms: list[HybridBlock]) -> None:
         super().__init__()
         self.add(*transforms)
         self.hybridize()
@@ -83,11 +84,11 @@ class Cast(HybridBlock):
     dtype : str or numpy type
     """
 
-    def __init__(self, dtype="float32"):
+    def __init__(self, dtype: str | type = "float32") -> None:
         super().__init__()
         self._dtype = dtype
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The converted array."""
         return _ops(F).cast(x, self._dtype)
 
@@ -105,7 +106,7 @@ class ToTensor(HybridBlock):
     <NDArray 1x2x2 @cpu(0)>
     """
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The image as the network takes it."""
         return _ops(F).image.to_tensor(x)
 
@@ -119,16 +120,16 @@ class Normalize(HybridBlock):
         One for all channels, or one for each.
     """
 
-    def __init__(self, mean=0.0, std=1.0):
+    def __init__(self, mean: float | tuple[float, ...] = 0.0, std: float | tuple[float, ...] = 1.0) -> None:
         super().__init__()
         self._mean, self._std = mean, std
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The normalized image."""
         return _ops(F).image.normalize(x, self._mean, self._std)
 
 
-def _need_float32(x):
+def _need_float32(x: Any) -> None:
     if x.dtype != np.float32:
         raise TypeError(f"a float32 image expected, received {np.dtype(x.dtype).name}; put ToTensor before this transform")
 
@@ -150,11 +151,11 @@ class Rotate(Block):
         If the image is not float32.
     """
 
-    def __init__(self, rotation_degrees, zoom_in=False, zoom_out=False):
+    def __init__(self, rotation_degrees: float, zoom_in: bool = False, zoom_out: bool = False) -> None:
         super().__init__()
         self._args = rotation_degrees, zoom_in, zoom_out
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         """The rotated image."""
         _need_float32(x)
         return image.imrotate(x, *self._args)
@@ -180,7 +181,7 @@ class RandomRotation(Block):
         If the image is not float32.
     """
 
-    def __init__(self, angle_limits, zoom_in=False, zoom_out=False, rotate_with_proba=1.0):
+    def __init__(self, angle_limits: tuple[Any, ...], zoom_in: bool = False, zoom_out: bool = False, rotate_with_proba: float = 1.0) -> None:
         super().__init__()
         smallest, largest = angle_limits
         if smallest >= largest:
@@ -190,7 +191,7 @@ class RandomRotation(Block):
         self._args = angle_limits, zoom_in, zoom_out
         self._rotate_with_proba = rotate_with_proba
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         """The rotated image, or the image itself."""
         if np.random.random() > self._rotate_with_proba:
             return x
@@ -213,11 +214,12 @@ class RandomResizedCrop(Block):
         OpenCV's number of the method; 1 is bilinear.
     """
 
-    def __init__(self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation=1):
+    def __init__(self, size: int | tuple[int, ...], scale: tuple[float, ...] = (0.08, 1.0), ratio: tuple[float, ...] = (3.0 / 4.0, 4.0 / 3.0),
+                 interpolation: int = 1) -> None:
         super().__init__()
         self._args = _pair(size), scale, ratio, interpolation
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         """The resized part."""
         return image.random_size_crop(x, *self._args)[0]
 
@@ -237,13 +239,13 @@ class RandomCrop(Block):
         OpenCV's number of the method; 1 is bilinear.
     """
 
-    def __init__(self, size, pad=None, pad_value=0, interpolation=1):
+    def __init__(self, size: int | tuple[int, ...], pad: int | tuple[int, ...] | None = None, pad_value: int = 0, interpolation: int = 1) -> None:
         super().__init__()
         self._args = _pair(size), interpolation
         self._pad = ((pad, pad), (pad, pad), (0, 0)) if isinstance(pad, int) else pad
         self._pad_value = pad_value
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         """The part."""
         if self._pad:
             padded = np.pad(x.asnumpy(), self._pad, mode="constant", constant_values=self._pad_value)
@@ -271,12 +273,12 @@ class CropResize(HybridBlock):
         OpenCV's number of the method; on a GPU always 1, bilinear.
     """
 
-    def __init__(self, x, y, width, height, size=None, interpolation=None):
+    def __init__(self, x: int, y: int, width: int, height: int, size: int | tuple[int, ...] | None = None, interpolation: int | None = None) -> None:
         super().__init__()
         self._part = x, y, width, height
         self._size, self._interpolation = size, interpolation
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The part."""
         ops = _ops(F).image
         out = ops.crop(x, *self._part)
@@ -294,11 +296,11 @@ class CenterCrop(Block):
         OpenCV's number of the method; 1 is bilinear.
     """
 
-    def __init__(self, size, interpolation=1):
+    def __init__(self, size: int | tuple[int, ...], interpolation: int = 1) -> None:
         super().__init__()
         self._args = _pair(size), interpolation
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         """The middle."""
         return image.center_crop(x, *self._args)[0]
 
@@ -316,11 +318,11 @@ class Resize(HybridBlock):
         OpenCV's number of the method; on a GPU always 1, bilinear.
     """
 
-    def __init__(self, size, keep_ratio=False, interpolation=1):
+    def __init__(self, size: int | tuple[int, ...], keep_ratio: bool = False, interpolation: int = 1) -> None:
         super().__init__()
         self._args = size, keep_ratio, interpolation
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The resized image."""
         return _ops(F).image.resize(x, *self._args)
 
@@ -328,13 +330,13 @@ class Resize(HybridBlock):
 class _RandomImageOperator(HybridBlock):
     """A random operator of ``F.image`` on an image (H, W, C)."""
 
-    _operator = None
+    _operator: str
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any) -> None:
         super().__init__()
         self._args = args
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The changed image."""
         return getattr(_ops(F).image, self._operator)(x, *self._args)
 
@@ -344,7 +346,7 @@ class RandomFlipLeftRight(_RandomImageOperator):
 
     _operator = "random_flip_left_right"
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
 
 
@@ -353,7 +355,7 @@ class RandomFlipTopBottom(_RandomImageOperator):
 
     _operator = "random_flip_top_bottom"
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
 
 
@@ -372,7 +374,7 @@ class RandomBrightness(_RandomImageOperator):
 
     _operator = "random_brightness"
 
-    def __init__(self, brightness):
+    def __init__(self, brightness: float) -> None:
         super().__init__(*_around_one(brightness))
 
 
@@ -387,7 +389,7 @@ class RandomContrast(_RandomImageOperator):
 
     _operator = "random_contrast"
 
-    def __init__(self, contrast):
+    def __init__(self, contrast: float) -> None:
         super().__init__(*_around_one(contrast))
 
 
@@ -402,7 +404,7 @@ class RandomSaturation(_RandomImageOperator):
 
     _operator = "random_saturation"
 
-    def __init__(self, saturation):
+    def __init__(self, saturation: float) -> None:
         super().__init__(*_around_one(saturation))
 
 
@@ -417,7 +419,7 @@ class RandomHue(_RandomImageOperator):
 
     _operator = "random_hue"
 
-    def __init__(self, hue):
+    def __init__(self, hue: float) -> None:
         super().__init__(*_around_one(hue))
 
 
@@ -432,7 +434,7 @@ class RandomColorJitter(_RandomImageOperator):
 
     _operator = "random_color_jitter"
 
-    def __init__(self, brightness=0, contrast=0, saturation=0, hue=0):
+    def __init__(self, brightness: float = 0, contrast: float = 0, saturation: float = 0, hue: float = 0) -> None:
         super().__init__(brightness, contrast, saturation, hue)
 
 
@@ -447,7 +449,7 @@ class RandomLighting(_RandomImageOperator):
 
     _operator = "random_lighting"
 
-    def __init__(self, alpha):
+    def __init__(self, alpha: float) -> None:
         super().__init__(alpha)
 
 
@@ -462,11 +464,11 @@ class RandomApply(Sequential):
         How often, from 0 to 1.
     """
 
-    def __init__(self, transforms, p=0.5):
+    def __init__(self, transforms: Block, p: float = 0.5) -> None:
         super().__init__()
         self.transforms = transforms
         self.p = p
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         """The transformed image, or the image itself."""
         return x if self.p < random.random() else self.transforms(x)

@@ -8,6 +8,9 @@ from ...hybrid_block import HybridBlock
 class Classifier(HybridBlock):
     """A network of two parts: ``features``, and ``output`` that makes class scores of them."""
 
+    features: nn.HybridSequential
+    output: HybridBlock
+
     def hybrid_forward(self, F, x):
         """The scores, (N, classes)."""
         return self.output(self.features(x))

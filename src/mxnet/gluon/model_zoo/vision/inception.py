@@ -1,4 +1,6 @@
 """Inception v3: Szegedy et al., 2015 (arXiv:1512.00567)."""
+from collections.abc import Callable
+
 from ....context import cpu
 from ... import nn
 from ...contrib.nn import HybridConcurrent
@@ -66,7 +68,7 @@ def _block_e():
     return (_branch((320, POINT)), split((384, POINT)), split((448, POINT), (384, SQUARE)), _branch((192, POINT), pool="avg"))
 
 
-_BLOCKS = [
+_BLOCKS: list[tuple[str, Callable, tuple[int, ...]]] = [
     ("A1_", _block_a, (32,)), ("A2_", _block_a, (64,)), ("A3_", _block_a, (64,)), ("B_", _block_b, ()),
     ("C1_", _block_c, (128,)), ("C2_", _block_c, (160,)), ("C3_", _block_c, (160,)), ("C4_", _block_c, (192,)), ("D_", _block_d, ()),
     ("E1_", _block_e, ()), ("E2_", _block_e, ()),

@@ -1,4 +1,6 @@
 """ResNet v1 (He et al., arXiv:1512.03385) and v2 (He et al., arXiv:1603.05027)."""
+from collections.abc import Callable
+
 from ....context import cpu
 from ... import nn
 from ...hybrid_block import HybridBlock
@@ -26,6 +28,8 @@ class _ResidualV1(HybridBlock):
     """
 
     _input_first = False  # exported graphs list their arguments in the order of the sum
+
+    _layers: Callable[..., tuple[HybridBlock, ...]]
 
     def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
         super().__init__(**kwargs)
@@ -77,6 +81,10 @@ class BottleneckV1(_ResidualV1):
 class _ResidualV2(HybridBlock):
     """A block that normalizes and activates before each convolution, and adds its input as it is."""
 
+    _convolutions: Callable[..., tuple[Callable[[], HybridBlock], ...]]
+    bn1: nn.BatchNorm
+    conv1: HybridBlock
+
     def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
         super().__init__(**kwargs)
         # bn1, conv1, bn2, ... are the names in parameter files.
@@ -116,6 +124,9 @@ class BottleneckV2(_ResidualV2):
 
 class _ResNet(Classifier):
     """The part of both versions up to the last stage."""
+
+    _first_layers: Callable[[], tuple[HybridBlock, ...]]
+    _last_layers: Callable[[], tuple[HybridBlock, ...]]
 
     def __init__(self, block, layers, channels, classes=1000, thumbnail=False, **kwargs):
         super().__init__(**kwargs)
