@@ -111,7 +111,7 @@ NAMES = {
         "mxnet.gluon.rnn.modifier_cells: DropoutCell ModifierCell ResidualCell ZoneoutCell mxnet.gluon.rnn.sequences: _reverse_sequences",
     "mxnet.gluon.rnn.rnn_layer": "is_np_array rnn_cell=mxnet.gluon.rnn.rnn_cell",
     "mxnet.gluon.trainer":
-        "opt mxnet.kvstore.kvstore: KVStore "
+        "opt "
         "mxnet.kvstore.updates: _create_kvstore=create_kvstore _create_sparse_kvstore=create_sparse_kvstore",
     "mxnet.gluon.utils": "_mx_np is_np_array np requests sys uuid",
     "mxnet.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
