@@ -4,30 +4,9 @@ import numpy as np
 import pytest
 
 import mxnet as mx
-from mxnet import gluon
+from block_checks import Net
 from mxnet.gluon import nn
 from mxnet.gluon.structure import load_structure, save_structure
-
-
-class Net(gluon.HybridBlock):
-    """Two layers that share parameters behind a third."""
-
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        with self.name_scope():
-            self.a = nn.Dense(2, in_units=3)
-            self.b = nn.Dense(2, in_units=2)
-            self.c = nn.Dense(2, in_units=2, params=self.b.params)
-
-    def hybrid_forward(self, F, x):
-        return self.c(self.b(self.a(x)))
-
-
-@pytest.fixture
-def net():
-    block = Net(prefix="n_")
-    block.initialize(mx.init.Uniform(1))
-    return block
 
 
 def test_save_and_load_with_structure(net, tmp_path):
