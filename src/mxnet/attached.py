@@ -3,15 +3,31 @@
 `NDArray` and `Symbol` import nothing from above them; what users call on them all the same is attached here, where all of it can be seen.
 The modules behind a method are imported when it is first called.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from .ndarray import NDArray
 from .ndarray.ndarray import _share
 from .symbol import Symbol
 
+if TYPE_CHECKING:
+    from .context import Context
+    from .executor import Executor
+    from .numpy import ndarray
+    from .symbol.numpy import _Symbol
 
-class ArrayMethods:
+    _Array = NDArray  # what `self` is
+    _Graph = Symbol
+else:
+    _Array = _Graph = object
+
+
+class ArrayMethods(_Array):
     """Attached to `NDArray`."""
 
-    def backward(self, out_grad=None, retain_graph=False, train_mode=True):
+    def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
         """Compute the gradients of everything marked that this array was computed from.
 
         Parameters
@@ -24,7 +40,7 @@ class ArrayMethods:
         from . import autograd
         autograd.backward([self], [out_grad], retain_graph, train_mode)
 
-    def attach_grad(self, grad_req="write", stype=None):
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
         """Ask for the gradient of this array in every later backward pass.
 
         The array becomes a variable, detached from what computed it.
@@ -42,7 +58,7 @@ class ArrayMethods:
             grad = type(self)._new(grad._data, grad._ctx)
         self._mark(grad, grad_req)
 
-    def tostype(self, stype):
+    def tostype(self, stype: str) -> NDArray:
         """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
         if stype == "default":
             return self
@@ -51,24 +67,27 @@ class ArrayMethods:
         from .ndarray.sparse import cast_storage
         return cast_storage(self, stype)
 
-    def as_np_ndarray(self):
+    def as_np_ndarray(self) -> ndarray:
         """The array as ``mx.np.ndarray``, sharing memory."""
         from .numpy import ndarray
         return _share(self, ndarray)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         from .ndarray.serialization import dump_array
         return {"handle": bytearray(dump_array(self))}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         from .ndarray.serialization import restore_array
         restore_array(self, state["handle"])
 
 
-class SymbolMethods:
+class SymbolMethods(_Graph):
     """Attached to `Symbol`."""
 
-    def bind(self, ctx, args, args_grad=None, grad_req="write", aux_states=None, group2ctx=None, shared_exec=None):
+    def bind(self, ctx: Context | str, args: Sequence[NDArray] | dict[str, NDArray],
+             args_grad: Sequence[NDArray | None] | dict[str, NDArray] | None = None, grad_req: str | list[str] | dict[str, str] = "write",
+             aux_states: Sequence[NDArray] | dict[str, NDArray] | None = None, group2ctx: dict[str, Context] | None = None,
+             shared_exec: Executor | None = None) -> Executor:
         """An `Executor` over arrays that the caller provides.
 
         Parameters
@@ -89,8 +108,9 @@ class SymbolMethods:
         from .binding import bind
         return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
 
-    def simple_bind(self, ctx, grad_req="write", type_dict=None, stype_dict=None, group2ctx=None, shared_arg_names=None,
-                    shared_exec=None, shared_buffer=None, **kwargs):
+    def simple_bind(self, ctx: Context | str, grad_req: str | list[str] | dict[str, str] = "write", type_dict: dict[str, Any] | None = None,
+                    stype_dict: dict[str, str] | None = None, group2ctx: dict[str, Context] | None = None, shared_arg_names: list[str] | None = None,
+                    shared_exec: Executor | None = None, shared_buffer: dict[str, NDArray] | None = None, **kwargs: Any) -> Executor:
         """An `Executor` with new arrays for everything, their shapes inferred from those given.
 
         Parameters
@@ -114,17 +134,20 @@ class SymbolMethods:
         from .binding import simple_bind
         return simple_bind(self, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec, shared_buffer, kwargs)
 
-    def eval(self, ctx=None, **kwargs):
+    def eval(self, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:
         """Run once with the given arguments; returns the list of outputs."""
         from .context import current_context
         return self.bind(ctx or current_context(), kwargs).forward()
 
-    def get_backend_symbol(self, backend):
+    def get_backend_symbol(self, backend: str) -> Symbol:
         """The graph as a backend for inference would divide it. See `optimize_for`."""
         from .graph import partition
         return partition(self, backend)
 
-    def optimize_for(self, backend, args=None, aux=None, ctx=None, shape_dict=None, type_dict=None, stype_dict=None, skip_infer=False, **kwargs):
+    def optimize_for(self, backend: str, args: Sequence[NDArray] | dict[str, NDArray] | None = None,
+                     aux: Sequence[NDArray] | dict[str, NDArray] | None = None, ctx: Context | None = None,
+                     shape_dict: dict[str, tuple[int, ...]] | None = None, type_dict: dict[str, Any] | None = None,
+                     stype_dict: dict[str, str] | None = None, skip_infer: bool = False, **kwargs: Any) -> Symbol:
         """The graph prepared for a backend, such as ``'native'``.
 
         Parameters
@@ -145,7 +168,7 @@ class SymbolMethods:
         return optimize(self, backend, args=args, aux=aux, ctx=ctx, shape_dict=shape_dict, type_dict=type_dict, stype_dict=stype_dict,
                         skip_infer=skip_infer, **kwargs)
 
-    def reshape(self, *args, **kwargs):
+    def reshape(self, *args: Any, **kwargs: Any) -> Symbol:
         """The values in another shape; see ``mx.sym.reshape`` for the special codes."""
         from .symbol.functions import operator_function
         if len(args) == 1 and isinstance(args[0], (tuple, list)):
@@ -154,31 +177,31 @@ class SymbolMethods:
             kwargs["shape"] = tuple(args)
         return operator_function("reshape")(self, **kwargs)
 
-    def astype(self, dtype):
+    def astype(self, dtype: Any) -> Symbol:
         """The values converted to `dtype`."""
         from .symbol.functions import operator_function
         return operator_function("cast")(self, dtype=dtype)
 
-    def split_v2(self, *args, **kwargs):
+    def split_v2(self, *args: Any, **kwargs: Any) -> Symbol:
         """Cut along an axis; see ``mx.sym.split_v2``."""
         from .symbol.creation import split_v2
         return split_v2(self, *args, **kwargs)
 
     @property
-    def T(self):
+    def T(self) -> Symbol:
         """The values with their axes in reverse order."""
         from .symbol.functions import operator_function
         return operator_function("transpose")(self)
 
-    def as_np_ndarray(self):
+    def as_np_ndarray(self) -> _Symbol:
         """This Symbol for ``mx.sym.np`` functions."""
         from .symbol.numpy import _Symbol
         return _Symbol(self._outputs)
 
-def _attach(cls, methods):
+def _attach(cls: type, methods: type) -> None:
     for name, value in vars(methods).items():
         if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__", "__firstlineno__", "__static_attributes__"):
-            function = value.fget if isinstance(value, property) else value
+            function: Any = value.fget if isinstance(value, property) else value
             function.__module__, function.__qualname__ = cls.__module__, f"{cls.__name__}.{name}"
             setattr(cls, name, value)
 

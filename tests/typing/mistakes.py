@@ -35,6 +35,9 @@ def symbols() -> None:
     out.list_argument()  # wrong: misspelt
     out.infer_shapes(data=(1, 2))  # wrong: misspelt
     mx.mod.Module(out, contexts=mx.cpu())  # wrong: no such keyword
+    mx.mod.Module(out).fit("train", num_epoch=1)  # wrong: an iterator is expected
+    executor = out.bind(mx.cpu(), {"data": mx.nd.ones((2, 2))})
+    executor.foward()  # wrong: misspelt
     mx.io.NDArrayIter(batch_size=4)  # wrong: data is missing
     mx.gluno  # wrong: misspelt
 

@@ -1,9 +1,13 @@
 """What all modules share: the loops that train, score and predict over a data iterator."""
+from __future__ import annotations
+
 import logging
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from itertools import islice
 from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +18,16 @@ from ..checkpoint import read_params, write_params
 from ..initializer import Uniform
 from ..io import DataBatch, DataDesc, DataIter
 
+if TYPE_CHECKING:
+    from ..monitor import Monitor
+    from ..ndarray import NDArray
+    from ..optimizer import Optimizer
+    from ..symbol import Symbol
+
 _PARAMETER_ENDINGS = ("_weight", "_bias", "_gamma", "_beta")
 
 
-def _check_input_names(symbol, names, typename, throw):
+def _check_input_names(symbol: Symbol, names: Any, typename, throw: bool) -> None:
     """Raise or warn if the network has no argument of one of the `names`."""
     arguments = symbol.list_arguments()
     for name in names:
@@ -31,7 +41,7 @@ def _check_input_names(symbol, names, typename, throw):
         warnings.warn(message, stacklevel=4)
 
 
-def _check_names_match(names, descriptions, kind, throw):
+def _check_names_match(names: Any, descriptions: Any, kind, throw: bool) -> None:
     """Raise or warn if the shapes that an iterator provides are not those of the declared names."""
     if sorted(names) != sorted(d[0] for d in descriptions):
         message = f"{kind}_shapes describe {descriptions}, but the module was made with {kind}_names={names}"
@@ -40,7 +50,7 @@ def _check_names_match(names, descriptions, kind, throw):
         warnings.warn(message, stacklevel=5)
 
 
-def _as_descriptions(shapes):
+def _as_descriptions(shapes: Any):
     descriptions = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in shapes]
     for d in descriptions:
         if not isinstance(d.shape, (tuple, list)) or not all(isinstance(size, (int, np.integer)) for size in d.shape):
@@ -48,7 +58,7 @@ def _as_descriptions(shapes):
     return descriptions
 
 
-def _parse_data_desc(data_names, label_names, data_shapes, label_shapes):
+def _parse_data_desc(data_names: Any, label_names: Any, data_shapes: Any, label_shapes: Any):
     """Data and label shapes as lists of `DataDesc` (labels: or None), checked against the names that the module declares."""
     data_shapes = _as_descriptions(data_shapes)
     _check_names_match(data_names, data_shapes, "data", True)
@@ -58,11 +68,11 @@ def _parse_data_desc(data_names, label_names, data_shapes, label_shapes):
     return data_shapes, label_shapes
 
 
-def _undefined(module, name):
+def _undefined(module: BaseModule, name: str):
     return NotImplementedError(f"{type(module).__name__} does not define {name}")
 
 
-def _undefined_property(name, doc):
+def _undefined_property(name: str, doc):
     def undefined(self):
         raise _undefined(self, name)
 
@@ -85,14 +95,14 @@ class BaseModule:
         Where `fit` and the others report.
     """
 
-    def __init__(self, logger=logging):
+    def __init__(self, logger: Any = logging) -> None:
         self.logger = logger
         self.binded = self.params_initialized = self.optimizer_initialized = False
         self.for_training = self.inputs_need_grad = False
-        self._symbol = None
+        self._symbol: Any = None
         self._total_exec_bytes = 0
 
-    def _require(self, *, bound=True, params=False, optimizer=False):
+    def _require(self, *, bound: bool = True, params: Any = False, optimizer: Any = False) -> None:
         """Raise unless the module is in the state that a method needs."""
         if bound and not self.binded:
             raise MXNetError(f"this {type(self).__name__} is not bound to shapes yet: call bind(data_shapes=...) first")
@@ -103,13 +113,15 @@ class BaseModule:
 
     # -- loops ---------------------------------------------------------------------------------------------------------------------
 
-    def forward_backward(self, data_batch):
+    def forward_backward(self, data_batch: Any) -> None:
         """Run a batch forward in training mode, then backward."""
         self.forward(data_batch, is_train=True)
         self.backward()
 
-    def score(self, eval_data, eval_metric, num_batch=None, batch_end_callback=None, score_end_callback=None, reset=True, epoch=0,
-              sparse_row_id_fn=None):
+    def score(self, eval_data: DataIter, eval_metric: Any, num_batch: int | None = None,
+              batch_end_callback: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+              score_end_callback: Callable[..., Any] | list[Callable[..., Any]] | None = None, reset: bool = True, epoch: int = 0,
+              sparse_row_id_fn: Callable[..., Any] | None = None) -> list[tuple[str, float]]:
         """Evaluate a metric over an iterator.
 
         Parameters
@@ -149,13 +161,14 @@ class BaseModule:
             _call_all(score_end_callback, BatchEndParam(epoch=epoch, nbatch=actual_num_batch, eval_metric=eval_metric, locals=locals()))
         return eval_metric.get_name_value()
 
-    def _update_metric(self, eval_metric, batch):
+    def _update_metric(self, eval_metric: Any, batch: Any) -> None:
         if isinstance(batch, list):
             self.update_metric(eval_metric, [part.label for part in batch], pre_sliced=True)
         else:
             self.update_metric(eval_metric, batch.label)
 
-    def iter_predict(self, eval_data, num_batch=None, reset=True, sparse_row_id_fn=None):
+    def iter_predict(self, eval_data: Any, num_batch: int | None = None, reset: bool = True,
+                     sparse_row_id_fn: Callable[..., Any] | None = None) -> Iterator[Any]:
         """Predict batch by batch: yields ``(outputs, batch number, batch)``, without the rows that only pad the last batch."""
         self._require(params=True)
         if reset:
@@ -165,7 +178,8 @@ class BaseModule:
             self.forward(eval_batch, is_train=False)
             yield [_without_pad(out, eval_batch.pad) for out in self.get_outputs()], nbatch, eval_batch
 
-    def predict(self, eval_data, num_batch=None, merge_batches=True, reset=True, always_output_list=False, sparse_row_id_fn=None):
+    def predict(self, eval_data: Any, num_batch: int | None = None, merge_batches: bool = True, reset: bool = True, always_output_list: bool = False,
+                sparse_row_id_fn: Callable[..., Any] | None = None) -> Any:
         """Predict over an iterator, or for one array.
 
         Parameters
@@ -205,10 +219,15 @@ class BaseModule:
         merged = [ndarray.concatenate(list(parts)) for parts in zip(*batches)]
         return merged[0] if len(merged) == 1 and not always_output_list else merged
 
-    def fit(self, train_data, eval_data=None, eval_metric="acc", epoch_end_callback=None, batch_end_callback=None, kvstore="local",
-            optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), eval_end_callback=None, eval_batch_end_callback=None,
-            initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_rebind=False, force_init=False,
-            begin_epoch=0, num_epoch=None, validation_metric=None, monitor=None, sparse_row_id_fn=None):
+    def fit(self, train_data: DataIter, eval_data: DataIter | None = None, eval_metric: Any = "acc",
+            epoch_end_callback: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+            batch_end_callback: Callable[..., Any] | list[Callable[..., Any]] | None = None, kvstore: Any = "local",
+            optimizer: str | Optimizer = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),
+            eval_end_callback: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+            eval_batch_end_callback: Callable[..., Any] | list[Callable[..., Any]] | None = None, initializer: Any = Uniform(0.01),
+            arg_params: dict[str, Any] | None = None, aux_params: dict[str, Any] | None = None, allow_missing: bool = False,
+            force_rebind: bool = False, force_init: bool = False, begin_epoch: int = 0, num_epoch: int | None = None, validation_metric: Any = None,
+            monitor: Monitor | None = None, sparse_row_id_fn: Callable[..., Any] | None = None) -> None:
         """Train: bind, initialise what is not initialised yet, then run over the data again and again.
 
         Parameters
@@ -295,7 +314,7 @@ class BaseModule:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, val)
             train_data.reset()
 
-    def _start_epoch(self, epoch, train_data):
+    def _start_epoch(self, epoch: int, train_data: Any) -> None:
         """What a subclass does before each epoch of `fit`."""
 
     # -- what a module is --------------------------------------------------------------------------------------------------------
@@ -309,25 +328,27 @@ class BaseModule:
 
     # -- parameters --------------------------------------------------------------------------------------------------------------
 
-    def get_params(self):
+    def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """The parameters, as two dicts by name: arguments and auxiliary states."""
         raise _undefined(self, "get_params")
 
-    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_init=False,
-                    allow_extra=False):
+    def init_params(self, initializer: Any = Uniform(0.01), arg_params: dict[str, NDArray] | None = None,
+                    aux_params: dict[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
+                    allow_extra: bool = False) -> None:
         """Give all parameters their first values; see `Module.init_params`."""
         raise _undefined(self, "init_params")
 
-    def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
+    def set_params(self, arg_params: dict[str, NDArray] | None, aux_params: dict[str, NDArray] | None, allow_missing: bool = False,
+                   force_init: bool = True, allow_extra: bool = False) -> None:
         """Set the parameters; see `Module.set_params`."""
         self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing, force_init=force_init,
                          allow_extra=allow_extra)
 
-    def save_params(self, fname):
+    def save_params(self, fname: str) -> None:
         """Save the parameters as a ``.params`` file, whole or not at all."""
         write_params(fname, *self.get_params())
 
-    def load_params(self, fname):
+    def load_params(self, fname: str) -> None:
         """Set the parameters from a ``.params`` file.
 
         Raises
@@ -337,14 +358,14 @@ class BaseModule:
         """
         self.set_params(*read_params(fname))
 
-    def get_states(self, merge_multi_context=True):
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """The states that carry over from batch to batch, per state a list over the devices. This module has none."""
         self._require(params=True)
         if merge_multi_context:
             raise MXNetError("get_states: states of several devices cannot be merged; use merge_multi_context=False")
         return []
 
-    def set_states(self, states=None, value=None):
+    def set_states(self, states: Any = None, value: Any = None) -> None:
         """Set the states that carry over from batch to batch. This module has none."""
         self._require(params=True)
         if states or value:
@@ -352,11 +373,11 @@ class BaseModule:
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------
 
-    def install_monitor(self, mon):
+    def install_monitor(self, mon: Monitor) -> None:
         """Let a `Monitor` watch the executors."""
         raise _undefined(self, "install_monitor")
 
-    def prepare(self, data_batch, sparse_row_id_fn=None):
+    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Callable[..., Any] | None = None) -> None:
         """Make ready for a batch that comes next; called by `fit` and `score` before `forward`.
 
         Parameters
@@ -368,41 +389,42 @@ class BaseModule:
         if sparse_row_id_fn is not None:
             warnings.warn(f"{type(self).__name__}.prepare does not call sparse_row_id_fn", stacklevel=2)
 
-    def forward(self, data_batch, is_train=None):
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch forward; `is_train` defaults to what the module was bound for."""
         raise _undefined(self, "forward")
 
-    def backward(self, out_grads=None):
+    def backward(self, out_grads: Any = None) -> None:
         """Compute gradients; `out_grads`, one per output, are needed if the outputs are no losses."""
         raise _undefined(self, "backward")
 
-    def get_outputs(self, merge_multi_context=True):
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """The outputs of the last `forward`: an array each, or without merging a list of each device's."""
         raise _undefined(self, "get_outputs")
 
-    def get_input_grads(self, merge_multi_context=True):
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """The gradients of the data, after `backward`, if bound with ``inputs_need_grad=True``."""
         raise _undefined(self, "get_input_grads")
 
-    def update(self):
+    def update(self) -> None:
         """Let the optimizer change the parameters by the gradients of the last `backward`."""
         raise _undefined(self, "update")
 
-    def update_metric(self, eval_metric, labels, pre_sliced=False):
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Give labels and the last outputs to a metric; with `pre_sliced`, `labels` holds one list per device."""
         raise _undefined(self, "update_metric")
 
-    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
-             grad_req="write"):
+    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False, force_rebind: bool = False,
+             shared_module: BaseModule | None = None, grad_req: str | list[str] | dict[str, str] = "write") -> None:
         """Make the executors for these shapes; see `Module.bind`."""
         raise _undefined(self, "bind")
 
-    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
+    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),
+                       force_init: bool = False) -> None:
         """Set up the optimizer and the kvstore; see `Module.init_optimizer`."""
         raise _undefined(self, "init_optimizer")
 
 
-def _call_all(callbacks, param):
+def _call_all(callbacks, param) -> None:
     for callback in _as_list(callbacks):
         callback(param)
 

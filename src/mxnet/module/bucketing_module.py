@@ -1,6 +1,10 @@
 """`BucketingModule`: networks of several sizes, such as sequence lengths, that share parameters and memory."""
+from __future__ import annotations
+
 import logging
 import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +17,12 @@ from ..initializer import Uniform
 from ..name import NameManager
 from .base_module import BaseModule, _check_input_names
 from .module import Module
+
+if TYPE_CHECKING:
+    from ..context import Context
+    from ..io.base import DataDesc
+    from ..monitor import Monitor
+    from ..ndarray import NDArray
 
 
 class BucketingModule(BaseModule):
@@ -28,8 +38,9 @@ class BucketingModule(BaseModule):
         As for `Module`.
     """
 
-    def __init__(self, sym_gen, default_bucket_key=None, logger=logging, context=cpu(), work_load_list=None, fixed_param_names=None,
-                 state_names=None, group2ctxs=None, compression_params=None):
+    def __init__(self, sym_gen: Callable[..., Any], default_bucket_key: Any = None, logger: Any = logging, context: Context | list[Context] = cpu(),
+                 work_load_list: list[float] | None = None, fixed_param_names: list[str] | None = None, state_names: list[str] | None = None,
+                 group2ctxs: Any = None, compression_params: dict[str, Any] | None = None) -> None:
         super().__init__(logger=logger)
         if default_bucket_key is None:
             raise MXNetError("BucketingModule needs default_bucket_key: the key of the largest bucket")
@@ -44,14 +55,15 @@ class BucketingModule(BaseModule):
         self._fixed_param_names, self._state_names = list(fixed_param_names or ()), list(state_names or ())
         self._group2ctxs, self._compression_params = group2ctxs, compression_params
         self._params_dirty = False
-        self._monitor = None
-        self._grad_req = None
+        self._monitor: Any = None
+        self._grad_req: Any = None
         self._reset_bind()
 
-    def _reset_bind(self):
+    def _reset_bind(self) -> None:
         self.binded = False
-        self._buckets = {}
-        self._curr_module = self._curr_bucket_key = None
+        self._buckets: dict[Any, Module] = {}
+        self._curr_module: Any = None
+        self._curr_bucket_key: Any = None
 
     @property
     def _module_options(self):
@@ -59,53 +71,53 @@ class BucketingModule(BaseModule):
                 "fixed_param_names": self._fixed_param_names, "state_names": self._state_names, "group2ctxs": self._group2ctxs,
                 "compression_params": self._compression_params}
 
-    def _call_sym_gen(self, *args, **kwargs):
+    def _call_sym_gen(self, *args: Any, **kwargs: Any):
         with NameManager():  # so that unnamed operators are called the same in all buckets
             return self._sym_gen(*args, **kwargs)
 
-    def _new_module(self, bucket_key):
+    def _new_module(self, bucket_key: Any):
         symbol, data_names, label_names = self._call_sym_gen(bucket_key)
         return Module(symbol, data_names, label_names, **self._module_options)
 
     # -- what it is --------------------------------------------------------------------------------------------------------------
 
     @property
-    def data_names(self):
+    def data_names(self) -> list[str]:
         """The names of the data."""
         return self._curr_module.data_names if self.binded else self._call_sym_gen(self._default_bucket_key)[1]
 
     @property
-    def output_names(self):
+    def output_names(self) -> list[str]:
         """The names of the outputs."""
         return self._curr_module.output_names if self.binded else self._call_sym_gen(self._default_bucket_key)[0].list_outputs()
 
     @property
-    def data_shapes(self):
+    def data_shapes(self) -> list[DataDesc]:
         """The names and shapes of the data, in the current bucket."""
         self._require()
         return self._curr_module.data_shapes
 
     @property
-    def label_shapes(self):
+    def label_shapes(self) -> list[DataDesc] | None:
         """The names and shapes of the labels, in the current bucket."""
         self._require()
         return self._curr_module.label_shapes
 
     @property
-    def output_shapes(self):
+    def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """The names and shapes of the outputs, in the current bucket."""
         self._require()
         return self._curr_module.output_shapes
 
     @property
-    def symbol(self):
+    def symbol(self) -> Any:
         """The network of the current bucket."""
         self._require()
         return self._curr_module.symbol
 
     # -- parameters --------------------------------------------------------------------------------------------------------------
 
-    def get_params(self):
+    def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """The parameters, as two dicts by name: arguments and auxiliary states."""
         self._require(bound=False, params=True)
         self._curr_module._params_dirty = self._params_dirty  # updates through any bucket changed the shared parameters
@@ -113,7 +125,8 @@ class BucketingModule(BaseModule):
         self._params_dirty = False
         return params
 
-    def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
+    def set_params(self, arg_params: dict[str, NDArray] | None, aux_params: dict[str, NDArray] | None, allow_missing: bool = False,
+                   force_init: bool = True, allow_extra: bool = False) -> None:
         """Set the parameters from two dicts by name; see `Module.init_params` for the flags."""
         if not allow_missing:
             self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params, allow_missing=False, force_init=force_init,
@@ -127,8 +140,9 @@ class BucketingModule(BaseModule):
         self._params_dirty = True  # the devices hold newer values than the dicts now
         self.params_initialized = True
 
-    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_init=False,
-                    allow_extra=False):
+    def init_params(self, initializer: Any = Uniform(0.01), arg_params: dict[str, NDArray] | None = None,
+                    aux_params: dict[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
+                    allow_extra: bool = False) -> None:
         """Give all parameters their first values; see `Module.init_params`."""
         if self.params_initialized and not force_init:
             return
@@ -138,20 +152,20 @@ class BucketingModule(BaseModule):
         self._params_dirty = False
         self.params_initialized = True
 
-    def get_states(self, merge_multi_context=True):
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """The states that carry over from batch to batch; see `Module.get_states`."""
         self._require(params=True)
         return self._curr_module.get_states(merge_multi_context=merge_multi_context)
 
-    def set_states(self, states=None, value=None):
+    def set_states(self, states: Any = None, value: Any = None) -> None:
         """Set the states that carry over from batch to batch; see `Module.set_states`."""
         self._require(params=True)
         self._curr_module.set_states(states, value)
 
     # -- binding -----------------------------------------------------------------------------------------------------------------
 
-    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
-             grad_req="write"):
+    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False, force_rebind: bool = False,
+             shared_module: BaseModule | None = None, grad_req: str | list[str] | dict[str, str] = "write") -> None:
         """Bind the network of the default bucket; the others follow when `switch_bucket` first needs them. See `Module.bind`."""
         params = self.get_params() if self.params_initialized else None
         if force_rebind:
@@ -173,7 +187,7 @@ class BucketingModule(BaseModule):
         if params is not None:
             self.set_params(*params)
 
-    def switch_bucket(self, bucket_key, data_shapes, label_shapes=None):
+    def switch_bucket(self, bucket_key: Any, data_shapes: Any, label_shapes: Any = None) -> None:
         """Make a bucket the current one; its network is made and bound, sharing parameters and memory, if it is new."""
         self._require()
         module = self._buckets.get(bucket_key)
@@ -188,11 +202,12 @@ class BucketingModule(BaseModule):
         self._curr_module = module
         self._curr_bucket_key = bucket_key
 
-    def _bind_bucket(self, module, data_shapes, label_shapes):
+    def _bind_bucket(self, module: BaseModule, data_shapes: Any, label_shapes: Any) -> None:
         module.bind(data_shapes, label_shapes, self.for_training, self.inputs_need_grad,
                     shared_module=self._buckets[self._default_bucket_key], grad_req=self._grad_req)
 
-    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
+    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),
+                       force_init: bool = False) -> None:
         """Set up the optimizer, which all buckets share; see `Module.init_optimizer`."""
         self._require(params=True)
         if self.optimizer_initialized and not force_init:
@@ -206,7 +221,7 @@ class BucketingModule(BaseModule):
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------
 
-    def prepare(self, data_batch, sparse_row_id_fn=None):
+    def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[..., Any] | None = None) -> None:
         """Bind the bucket of a batch that comes next, and fetch the parameter rows it needs; see `BaseModule.prepare`."""
         self._require(params=True)
         current = self._curr_bucket_key
@@ -214,39 +229,39 @@ class BucketingModule(BaseModule):
         self._curr_module.prepare(data_batch, sparse_row_id_fn=sparse_row_id_fn)
         self.switch_bucket(current, None, None)
 
-    def forward(self, data_batch, is_train=None):
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch forward, in the bucket that its ``bucket_key`` names."""
         self._require(params=True)
         self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
         self._curr_module.forward(data_batch, is_train=is_train)
 
-    def backward(self, out_grads=None):
+    def backward(self, out_grads: Any = None) -> None:
         """Compute gradients, in the current bucket."""
         self._require(params=True)
         self._curr_module.backward(out_grads=out_grads)
 
-    def update(self):
+    def update(self) -> None:
         """Let the optimizer change the shared parameters by the gradients of the last `backward`."""
         self._require(params=True, optimizer=True)
         self._params_dirty = True
         self._curr_module.update()
 
-    def get_outputs(self, merge_multi_context=True):
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """The outputs of the last `forward`."""
         self._require(params=True)
         return self._curr_module.get_outputs(merge_multi_context=merge_multi_context)
 
-    def get_input_grads(self, merge_multi_context=True):
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """The gradients of the data; needs ``bind(inputs_need_grad=True)``."""
         self._require(params=True)
         return self._curr_module.get_input_grads(merge_multi_context=merge_multi_context)
 
-    def update_metric(self, eval_metric, labels, pre_sliced=False):
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Give labels and the last outputs to a metric."""
         self._require(params=True)
         self._curr_module.update_metric(eval_metric, labels, pre_sliced)
 
-    def install_monitor(self, mon):
+    def install_monitor(self, mon: Monitor) -> None:
         """Let a `Monitor` watch the executors of all buckets, also of those that come later."""
         self._require()
         self._monitor = mon
@@ -255,7 +270,7 @@ class BucketingModule(BaseModule):
 
     # -- files -------------------------------------------------------------------------------------------------------------------
 
-    def save_checkpoint(self, prefix, epoch, remove_amp_cast=False):
+    def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
         """Save the parameters, the network of each bucket (``prefix-<key>-symbol.json``) and the list of keys (``prefix.buckets``).
 
         Bucket keys must be integers.
@@ -269,7 +284,7 @@ class BucketingModule(BaseModule):
         nd.save(f"{prefix}.buckets", nd.array(list(self._buckets), dtype=np.int32))
 
     @staticmethod
-    def load(prefix, epoch, sym_gen=None, default_bucket_key=None, **kwargs):
+    def load(prefix: str, epoch: int, sym_gen: Callable[..., Any] | None = None, default_bucket_key: int | None = None, **kwargs: Any) -> Any:
         """A module with the networks and parameters that `save_checkpoint` wrote, ready to be bound.
 
         Parameters
@@ -289,7 +304,8 @@ class BucketingModule(BaseModule):
         return BucketingModule._with_buckets(symbols, sym_gen, default_bucket_key, *load_params(prefix, epoch), **kwargs)
 
     @staticmethod
-    def load_dict(sym_dict=None, sym_gen=None, default_bucket_key=None, arg_params=None, aux_params=None, **kwargs):
+    def load_dict(sym_dict: dict[Any, sym.Symbol] | None = None, sym_gen: Callable[..., Any] | None = None, default_bucket_key: Any = None,
+                  arg_params: dict[str, NDArray] | None = None, aux_params: dict[str, NDArray] | None = None, **kwargs: Any) -> Any:
         """As `load`, from networks (a dict by bucket key) and parameters that are already in memory."""
         given = {"sym_dict": sym_dict, "default_bucket_key": default_bucket_key, "arg_params": arg_params, "aux_params": aux_params}
         for name, value in given.items():
@@ -298,7 +314,8 @@ class BucketingModule(BaseModule):
         return BucketingModule._with_buckets(sym_dict, sym_gen, default_bucket_key, arg_params, aux_params, **kwargs)
 
     @staticmethod
-    def _with_buckets(symbols, sym_gen, default_bucket_key, arg_params, aux_params, **kwargs):
+    def _with_buckets(symbols: Any, sym_gen: Any, default_bucket_key: Any, arg_params: dict[str, NDArray] | None,
+                      aux_params: dict[str, NDArray] | None, **kwargs: Any):
         module = BucketingModule(sym_gen, default_bucket_key, **kwargs)
         if default_bucket_key not in symbols:
             raise MXNetError(f"the default bucket {default_bucket_key!r} is not among the saved ones: {sorted(symbols)}")

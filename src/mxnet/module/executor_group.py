@@ -1,8 +1,11 @@
 """The executors of one network on several devices, each with its share of every batch."""
+from __future__ import annotations
+
 import ctypes
 import logging
 from collections.abc import Sequence
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +14,11 @@ from ..base import MXNetError
 from ..context import Context, cpu
 from ..io import DataDesc
 from ..ops.dtypes import FLAG_TO_NAME
+
+if TYPE_CHECKING:
+    from ..monitor import Monitor
+    from ..ndarray import NDArray
+    from ..symbol import Symbol
 
 _FEW_BYTES = 64 << 20
 
@@ -39,7 +47,7 @@ def _split_input_slice(batch_size: int, work_load_list: Sequence[float]) -> list
     return slices
 
 
-def _copy(name, source, target):
+def _copy(name: str, source: Any, target) -> None:
     """Write `source` into the bound array `target`."""
     if source is target:
         return
@@ -55,7 +63,7 @@ def _copy(name, source, target):
         target[:] = source
 
 
-def _plain(source, target):
+def _plain(source: Any, target):
     """Whether a copy is a matter of bytes, few enough for this thread: torch's others would keep cores from the network that comes next."""
     if source._is_sparse or target._is_sparse:
         return False
@@ -63,14 +71,14 @@ def _plain(source, target):
     return (a.device.type == b.device.type == "cpu" and a.dtype is b.dtype and a.is_contiguous() and b.is_contiguous() and a.nbytes <= _FEW_BYTES)
 
 
-def _cut(array, axis, part):
+def _cut(array, axis, part: Any):
     """The `part` (a slice) of an array along an axis; the array itself if that is all of it."""
     if axis < 0 or (part.start == 0 and part.stop == array.shape[axis]):
         return array
     return array[part] if axis == 0 else nd.slice_axis(array, axis=axis, begin=part.start, end=part.stop)
 
 
-def _load(names, sources, targets, axes):
+def _load(names: Any, sources, targets, axes) -> None:
     """Write arrays into the bound arrays of all devices: ``targets`` holds, per array, ``(slice, bound array)`` per device."""
     if len(sources) != len(targets):
         raise MXNetError(f"the batch holds {len(sources)} arrays, the module is bound to {len(targets)}: {', '.join(names)}")
@@ -82,7 +90,7 @@ def _load(names, sources, targets, axes):
             _copy(name, _cut(source, axis, part), target)
 
 
-def _load_parts(names, parts, targets):
+def _load_parts(names: Any, parts, targets) -> None:
     """As `_load`, of batches that are already one per device: ``parts[device][array]``."""
     for i, (name, per_device) in enumerate(zip(names, targets)):
         if len(parts) != len(per_device):
@@ -99,7 +107,7 @@ def _merge(per_device, axis):
     return nd.concat(*[array.as_in_context(first.context) for array in per_device], dim=axis)
 
 
-def _write_mean(arrays, target):
+def _write_mean(arrays: Any, target) -> None:
     """Write the mean of the devices' arrays into `target`, converted to its type."""
     mean = arrays[0]
     if len(arrays) > 1:
@@ -109,7 +117,7 @@ def _write_mean(arrays, target):
     mean.copyto(target)
 
 
-def _groups_per_device(group2ctxs, count):
+def _groups_per_device(group2ctxs: Any, count):
     """`group2ctxs` as a list: for each device, where its groups run (a dict, or None)."""
     if group2ctxs is None:
         return [None] * count
@@ -167,8 +175,10 @@ class DataParallelExecutorGroup:
         Which samples of a batch each device takes.
     """
 
-    def __init__(self, symbol, contexts, workload, data_shapes, label_shapes, param_names, for_training, inputs_need_grad,
-                 shared_group=None, logger=logging, fixed_param_names=None, grad_req="write", state_names=None, group2ctxs=None):
+    def __init__(self, symbol: Symbol, contexts: list[Context], workload: list[float], data_shapes: Any, label_shapes: Any, param_names: list[str],
+                 for_training: bool, inputs_need_grad: bool, shared_group: DataParallelExecutorGroup | None = None, logger: Any = logging,
+                 fixed_param_names: list[str] | None = None, grad_req: str | list[str] | dict[str, str] = "write",
+                 state_names: list[str] | None = None, group2ctxs: list[Any] | dict[str, Any] | None = None) -> None:
         self.symbol = symbol
         self.contexts = contexts
         self.workload = workload
@@ -189,14 +199,17 @@ class DataParallelExecutorGroup:
             label_shapes = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in label_shapes]
         self.grad_req = self._grad_req_by_name(grad_req if for_training else "null", {d.name for d in data_shapes})
         # Per device, arrays that the executors of all buckets use in turn.
-        self.shared_data_arrays = shared_group.shared_data_arrays if shared_group else [{} for _ in contexts]
+        self.shared_data_arrays: list[dict[str, NDArray]] = shared_group.shared_data_arrays if shared_group else [{} for _ in contexts]
         self._total_exec_bytes = 0
-        self.execs = []
-        self._default_execs = None
-        self.label_layouts = None
+        self.execs: list[Any] = []
+        self._default_execs: Any = None
+        self.label_layouts: Any = None
+        self.batch_size: Any = None
+        self.slices: Any = None
+        self.input_grad_arrays: Any = None
         self.bind_exec(data_shapes, label_shapes, shared_group)
 
-    def _grad_req_by_name(self, grad_req, data_names):
+    def _grad_req_by_name(self, grad_req: str | list[str] | dict[str, str], data_names: Any):
         if isinstance(grad_req, (list, tuple)):
             if len(grad_req) != len(self.arg_names):
                 raise MXNetError(f"grad_req: a list needs one entry per argument ({len(self.arg_names)}), received {len(grad_req)}")
@@ -214,7 +227,7 @@ class DataParallelExecutorGroup:
 
     # -- binding -----------------------------------------------------------------------------------------------------------------
 
-    def decide_slices(self, data_shapes):
+    def decide_slices(self, data_shapes: Any) -> Any:
         """Divide the batch among the devices; returns the batch axis of each input (-1: it has none)."""
         axes = [DataDesc.get_batch_axis(d.layout) for d in data_shapes]
         for d, axis in zip(data_shapes, axes):
@@ -228,7 +241,7 @@ class DataParallelExecutorGroup:
                 raise MXNetError(f"a batch size of {self.batch_size} expected, as the inputs before have; received {d.name!r} of shape {d.shape}")
         return axes
 
-    def bind_exec(self, data_shapes, label_shapes, shared_group=None, reshape=False):
+    def bind_exec(self, data_shapes: Any, label_shapes: Any, shared_group: Any = None, reshape: bool = False) -> None:
         """Bind the executors, or with `reshape` rebind them, for whole batches of these shapes."""
         self.batch_size = self.slices = None
         self.data_layouts = self.decide_slices(data_shapes)
@@ -247,7 +260,7 @@ class DataParallelExecutorGroup:
         self.label_names = [d.name for d in label_shapes] if label_shapes is not None else None
         self._collect_arrays()
 
-    def reshape(self, data_shapes, label_shapes):
+    def reshape(self, data_shapes: Any, label_shapes: Any) -> None:
         """Rebind for whole batches of other shapes; parameters and their memory stay."""
         if data_shapes == self.data_shapes and label_shapes == self.label_shapes:
             return
@@ -255,7 +268,7 @@ class DataParallelExecutorGroup:
             self._default_execs = list(self.execs)
         self.bind_exec(data_shapes, label_shapes, reshape=True)
 
-    def _bind_ith_exec(self, i, data_shapes, label_shapes, shared_group):
+    def _bind_ith_exec(self, i: int, data_shapes: Any, label_shapes: Any, shared_group: Any):
         types = {d.name: d.dtype for d in data_shapes}
         attributes = self.symbol.attr_dict()
         for name in types:
@@ -270,7 +283,7 @@ class DataParallelExecutorGroup:
         self._total_exec_bytes += _bytes_of(executor)
         return executor
 
-    def _sliced_shape(self, shapes, i, axes):
+    def _sliced_shape(self, shapes: Any, i: int, axes):
         sliced = []
         for d, axis in zip(shapes, axes):
             shape = list(d.shape)
@@ -279,10 +292,10 @@ class DataParallelExecutorGroup:
             sliced.append(DataDesc(d.name, tuple(shape), d.dtype, d.layout))
         return sliced
 
-    def _collect_arrays(self):
+    def _collect_arrays(self) -> None:
         parts = self.slices or [slice(i, i + 1) for i in range(len(self.execs))]
 
-        def inputs(names):
+        def inputs(names: Any) -> Any:
             return [[(part, e.arg_dict[name]) for part, e in zip(parts, self.execs)] for name in names]
 
         def on_devices(kind, indices):
@@ -302,12 +315,12 @@ class DataParallelExecutorGroup:
 
     # -- parameters --------------------------------------------------------------------------------------------------------------
 
-    def set_params(self, arg_params, aux_params, allow_extra=False):
+    def set_params(self, arg_params: dict[str, NDArray] | None, aux_params: dict[str, NDArray] | None, allow_extra: bool = False) -> None:
         """Copy parameters to all devices."""
         for executor in self.execs:
             executor.copy_params_from(arg_params, aux_params, allow_extra_params=allow_extra)
 
-    def get_params(self, arg_params, aux_params):
+    def get_params(self, arg_params: dict[str, NDArray], aux_params: dict[str, NDArray]) -> None:
         """Write the parameters, averaged over the devices, into the arrays of two dicts."""
         for names, arrays, targets in ((self.param_names, self.param_arrays, arg_params), (self.aux_names, self.aux_arrays, aux_params)):
             for name, per_device in zip(names, arrays):
@@ -315,12 +328,12 @@ class DataParallelExecutorGroup:
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------
 
-    def forward(self, data_batch, is_train=None):
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Give each device its share of a batch (or a list of batches, one per device), and run all."""
         self.load_data_batch(data_batch)
         self.run(is_train)
 
-    def load_data_batch(self, data_batch):
+    def load_data_batch(self, data_batch: Any) -> None:
         """Give each device its share of a batch, or its own of a list of batches."""
         if isinstance(data_batch, list):
             _load_parts(self.data_names, [part.data for part in data_batch], self.data_arrays)
@@ -332,14 +345,14 @@ class DataParallelExecutorGroup:
             if self.label_arrays is not None and label:
                 _load(self.label_names, label, self.label_arrays, self.label_layouts)
 
-    def run(self, is_train=None):
+    def run(self, is_train: bool | None = None) -> None:
         """Run all devices forward on what they were given; by default as in training where the group was bound for that."""
         if is_train is None:
             is_train = self.for_training
         for executor in self.execs:
             executor.forward(is_train=is_train)
 
-    def backward(self, out_grads=None):
+    def backward(self, out_grads: Any = None) -> None:
         """Compute gradients on all devices; each takes its share of `out_grads`."""
         if not self.for_training:
             raise MXNetError("backward needs a module bound with for_training=True; bind it again")
@@ -348,7 +361,7 @@ class DataParallelExecutorGroup:
             executor.backward(out_grads=[_cut(grad, axis if part else -1, part).as_in_context(context)
                                          for grad, axis in zip(out_grads, self.output_layouts)] or None)
 
-    def get_output_shapes(self):
+    def get_output_shapes(self) -> Any:
         """Names and shapes of the outputs for a whole batch, a list of pairs."""
         shapes = []
         for i, (name, axis) in enumerate(zip(self.output_names, self.output_layouts)):
@@ -359,12 +372,12 @@ class DataParallelExecutorGroup:
             shapes.append((name, tuple(shape)))
         return shapes
 
-    def get_outputs(self, merge_multi_context=True, begin=0, end=None):
+    def get_outputs(self, merge_multi_context: bool = True, begin: int = 0, end: int | None = None) -> list[Any]:
         """The outputs ``begin:end`` of the last forward."""
         outputs = [[e.outputs[i] for e in self.execs] for i in range(self.num_outputs)[begin:end]]
         return [_merge(o, axis) for o, axis in zip(outputs, self.output_layouts[begin:end])] if merge_multi_context else outputs
 
-    def get_input_grads(self, merge_multi_context=True):
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """The gradients of the data."""
         if not self.inputs_need_grad:
             raise MXNetError("get_input_grads needs a module bound with inputs_need_grad=True; bind it again")
@@ -372,13 +385,13 @@ class DataParallelExecutorGroup:
             return self.input_grad_arrays
         return [_merge(grads, axis) for grads, axis in zip(self.input_grad_arrays, self.data_layouts)]
 
-    def get_states(self, merge_multi_context=True):
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """The state arrays, per state a list over the devices."""
         if merge_multi_context:
             raise MXNetError("get_states: states of several devices cannot be merged; use merge_multi_context=False")
         return self.state_arrays
 
-    def set_states(self, states=None, value=None):
+    def set_states(self, states: Any = None, value: Any = None) -> None:
         """Copy `states` (per state a list over the devices) or one number into the state arrays."""
         if (states is None) == (value is None):
             raise MXNetError("set_states: give either states or value")
@@ -389,7 +402,7 @@ class DataParallelExecutorGroup:
                 else:
                     _copy(name, states[i][k] if isinstance(states[i], (list, tuple)) else states[i], target)
 
-    def update_metric(self, eval_metric, labels, pre_sliced=False):
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Give each device's outputs, with its share of the labels, to a metric."""
         parts = self.slices or [None] * len(self.execs)
         names = self.label_names or []
@@ -400,7 +413,7 @@ class DataParallelExecutorGroup:
                 mine = [_cut(label, axis if part else -1, part) for label, axis in zip(labels or (), self.label_layouts or ())]
             eval_metric.update_dict(dict(zip(names, mine)), dict(zip(self.output_names, executor.outputs)))
 
-    def install_monitor(self, mon):
+    def install_monitor(self, mon: Monitor) -> None:
         """Let a `Monitor` watch all executors."""
         for executor in self.execs:
             mon.install(executor)

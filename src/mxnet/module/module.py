@@ -1,7 +1,11 @@
 """`Module`: one Symbol with its parameters, on one device or the same on several."""
+from __future__ import annotations
+
 import logging
 import warnings
+from collections.abc import Callable, Sequence
 from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from .. import ndarray as nd
 from .. import optimizer as opt
@@ -13,6 +17,12 @@ from ..io import DataDesc
 from ..kvstore.updates import create_kvstore, initialize_kvstore, update_params, update_params_on_kvstore
 from .base_module import BaseModule, _check_input_names, _parse_data_desc
 from .executor_group import DataParallelExecutorGroup
+
+if TYPE_CHECKING:
+    from ..monitor import Monitor
+    from ..ndarray import NDArray
+    from ..optimizer import Optimizer
+    from ..symbol import Symbol
 
 
 class Module(BaseModule):
@@ -49,12 +59,14 @@ class Module(BaseModule):
     (8, 2)
     """
 
-    def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging, context=cpu(), work_load_list=None,
-                 fixed_param_names=None, state_names=None, group2ctxs=None, compression_params=None):
+    def __init__(self, symbol: Symbol, data_names: Sequence[str] | None = ("data",), label_names: Sequence[str] | None = ("softmax_label",),
+                 logger: Any = logging, context: Context | list[Context] = cpu(), work_load_list: list[float] | None = None,
+                 fixed_param_names: list[str] | None = None, state_names: list[str] | None = None, group2ctxs: Any = None,
+                 compression_params: dict[str, Any] | None = None) -> None:
         super().__init__(logger=logger)
         self._symbol = symbol
         self._context = [context] if isinstance(context, Context) else context
-        self._work_load_list = [1] * len(self._context) if work_load_list is None else work_load_list
+        self._work_load_list: list[float] = [1] * len(self._context) if work_load_list is None else work_load_list
         if len(self._work_load_list) != len(self._context):
             raise MXNetError(f"work_load_list needs one entry per context: {len(self._context)} contexts, received {work_load_list}")
         self._group2ctxs = group2ctxs
@@ -73,17 +85,21 @@ class Module(BaseModule):
         self._aux_names = symbol.list_auxiliary_states()
         self._output_names = symbol.list_outputs()
 
-        self._arg_params = self._aux_params = None
+        self._arg_params: Any = None
+        self._aux_params: Any = None
         self._params_dirty = False  # True while the devices hold newer values than _arg_params and _aux_params
-        self._optimizer = self._kvstore = self._update_on_kvstore = self._updater = None
-        self._preload_opt_states = None
-        self._grad_req = None
+        self._optimizer: Any = None
+        self._kvstore: Any = None
+        self._update_on_kvstore: bool | None = None
+        self._updater: Any = None
+        self._preload_opt_states: str | None = None
+        self._grad_req: Any = None
         self._reset_bind()
 
     # -- files -------------------------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def load(prefix, epoch, load_optimizer_states=False, **kwargs):
+    def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Any:
         """A module with the network and the parameters of a checkpoint, ready to be bound.
 
         Parameters
@@ -104,7 +120,7 @@ class Module(BaseModule):
             module._preload_opt_states = states_file(prefix, epoch)
         return module
 
-    def save_checkpoint(self, prefix, epoch, save_optimizer_states=False, remove_amp_cast=True):
+    def save_checkpoint(self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True) -> None:
         """Save network, parameters and, if asked, the optimizer's states; each file whole or not at all.
 
         The files are ``prefix-symbol.json``, ``prefix-0001.params`` and ``prefix-0001.states`` (for epoch 1).
@@ -116,7 +132,7 @@ class Module(BaseModule):
             self.save_optimizer_states(states_file(prefix, epoch))
             logging.info('Saved optimizer state to "%s"', states_file(prefix, epoch))
 
-    def save_optimizer_states(self, fname):
+    def save_optimizer_states(self, fname: str) -> None:
         """Save the optimizer's states, whole or not at all."""
         self._require(bound=False, optimizer=True)
         if self._update_on_kvstore:
@@ -124,7 +140,7 @@ class Module(BaseModule):
         else:
             save_optimizer_states(fname, self._updater)
 
-    def load_optimizer_states(self, fname):
+    def load_optimizer_states(self, fname: str) -> None:
         """Continue from optimizer states that were saved.
 
         Raises
@@ -140,36 +156,37 @@ class Module(BaseModule):
 
     # -- what it is --------------------------------------------------------------------------------------------------------------
 
-    def _reset_bind(self):
+    def _reset_bind(self) -> None:
         self.binded = False
-        self._exec_group = None
-        self._data_shapes = self._label_shapes = None
+        self._exec_group: Any = None
+        self._data_shapes: Any = None
+        self._label_shapes: Any = None
 
     data_names = property(attrgetter("_data_names"), doc="The names of the data.")
     label_names = property(attrgetter("_label_names"), doc="The names of the labels.")
     output_names = property(attrgetter("_output_names"), doc="The names of the outputs.")
 
     @property
-    def data_shapes(self):
+    def data_shapes(self) -> list[DataDesc]:
         """The names and shapes of the data, a list of `DataDesc`."""
         self._require()
         return self._data_shapes
 
     @property
-    def label_shapes(self):
+    def label_shapes(self) -> list[DataDesc] | None:
         """The names and shapes of the labels, a list of `DataDesc`; None if bound without labels."""
         self._require()
         return self._label_shapes
 
     @property
-    def output_shapes(self):
+    def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """The names and shapes of the outputs, a list of pairs."""
         self._require()
         return self._exec_group.get_output_shapes()
 
     # -- parameters --------------------------------------------------------------------------------------------------------------
 
-    def get_params(self):
+    def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """The parameters on the CPU, as two dicts by name: arguments and auxiliary states.
 
         The arrays belong to the module and change with it; copy what must stay.
@@ -179,8 +196,9 @@ class Module(BaseModule):
             self._sync_params_from_devices()
         return self._arg_params, self._aux_params
 
-    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_init=False,
-                    allow_extra=False):
+    def init_params(self, initializer: Any = Uniform(0.01), arg_params: dict[str, NDArray] | None = None,
+                    aux_params: dict[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
+                    allow_extra: bool = False) -> None:
         """Give all parameters their first values.
 
         Parameters
@@ -222,7 +240,8 @@ class Module(BaseModule):
         self._params_dirty = False
         self._exec_group.set_params(self._arg_params, self._aux_params, allow_extra=allow_extra)
 
-    def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
+    def set_params(self, arg_params: dict[str, NDArray] | None, aux_params: dict[str, NDArray] | None, allow_missing: bool = False,
+                   force_init: bool = True, allow_extra: bool = False) -> None:
         """Set the parameters from two dicts by name; see `init_params` for the flags."""
         if not allow_missing:
             self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params, allow_missing=False, force_init=force_init,
@@ -236,7 +255,7 @@ class Module(BaseModule):
         self._params_dirty = True
         self.params_initialized = True
 
-    def _sync_params_from_devices(self):
+    def _sync_params_from_devices(self) -> None:
         self._exec_group.get_params(self._arg_params, self._aux_params)
         if self._kvstore and self._update_on_kvstore:
             # Devices hold only the rows of a row_sparse parameter that their last batch needed; the store holds all.
@@ -247,8 +266,8 @@ class Module(BaseModule):
 
     # -- binding -----------------------------------------------------------------------------------------------------------------
 
-    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
-             grad_req="write"):
+    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False, force_rebind: bool = False,
+             shared_module: BaseModule | None = None, grad_req: str | list[str] | dict[str, str] = "write") -> None:
         """Make an executor per device for these shapes.
 
         Parameters
@@ -303,7 +322,7 @@ class Module(BaseModule):
             self.borrow_optimizer(shared_module)
         self.binded = True
 
-    def reshape(self, data_shapes, label_shapes=None):
+    def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
         """Take batches of other shapes from now on; parameters stay. `forward` does it by itself when a batch differs."""
         self._require()
         self._data_shapes, self._label_shapes = _parse_data_desc(self.data_names, self.label_names, data_shapes, label_shapes)
@@ -311,7 +330,8 @@ class Module(BaseModule):
 
     # -- optimizer ---------------------------------------------------------------------------------------------------------------
 
-    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
+    def init_optimizer(self, kvstore: Any = "local", optimizer: str | Optimizer = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),
+                       force_init: bool = False) -> None:
         """Set up the optimizer, and the kvstore that joins the gradients of several devices.
 
         Parameters
@@ -355,7 +375,7 @@ class Module(BaseModule):
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
 
-    def _make_optimizer(self, optimizer, params, rescale_grad, idx2name):
+    def _make_optimizer(self, optimizer: Any, params: Any, rescale_grad, idx2name):
         if isinstance(optimizer, str):
             return opt.create(optimizer, sym=self.symbol, param_idx2name=idx2name, **{"rescale_grad": rescale_grad, **dict(params)})
         if not isinstance(optimizer, opt.Optimizer):
@@ -368,7 +388,7 @@ class Module(BaseModule):
             optimizer.idx2name = idx2name.copy()
         return optimizer
 
-    def borrow_optimizer(self, shared_module):
+    def borrow_optimizer(self, shared_module: BaseModule) -> None:
         """Use the optimizer, its states and the kvstore of another module, as bucketing does."""
         if not shared_module.optimizer_initialized:
             raise MXNetError("borrow_optimizer: the other module has no optimizer yet: call its init_optimizer(...) first")
@@ -378,7 +398,7 @@ class Module(BaseModule):
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------
 
-    def forward(self, data_batch, is_train=None):
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch forward.
 
         Parameters
@@ -396,7 +416,7 @@ class Module(BaseModule):
             self._follow(first, shapes)
         self._exec_group.forward(data_batch, is_train)
 
-    def _follow(self, batch, shapes):
+    def _follow(self, batch: Any, shapes: Any) -> None:
         """Rebind to the shapes of a batch."""
         data_shapes = getattr(batch, "provide_data", None) or [
             DataDesc(d.name, shape, d.dtype, d.layout) for d, shape in zip(self._data_shapes, shapes)]
@@ -409,12 +429,12 @@ class Module(BaseModule):
                 label_shapes = self._label_shapes and [_resized(d, _batch_size(data_shapes)) for d in self._label_shapes]
         self.reshape(data_shapes, label_shapes)
 
-    def backward(self, out_grads=None):
+    def backward(self, out_grads: Any = None) -> None:
         """Compute gradients; `out_grads` (one per output) are needed if the outputs are no losses."""
         self._require(params=True)
         self._exec_group.backward(out_grads=out_grads)
 
-    def update(self):
+    def update(self) -> None:
         """Let the optimizer change the parameters by the gradients of the last `backward`."""
         self._require(params=True, optimizer=True)
         self._params_dirty = True
@@ -425,36 +445,36 @@ class Module(BaseModule):
             update_params(group.param_arrays, group.grad_arrays, updater=self._updater, num_device=len(self._context),
                           kvstore=self._kvstore, param_names=group.param_names)
 
-    def get_outputs(self, merge_multi_context=True):
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """The outputs of the last `forward`: an array each, or without merging a list of each device's."""
         self._require(params=True)
         return self._exec_group.get_outputs(merge_multi_context=merge_multi_context)
 
-    def get_input_grads(self, merge_multi_context=True):
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """The gradients of the data, after `backward`; needs ``bind(inputs_need_grad=True)``."""
         self._require(params=True)
         return self._exec_group.get_input_grads(merge_multi_context=merge_multi_context)
 
-    def get_states(self, merge_multi_context=True):
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """The states that carry over from batch to batch: per state a list over the devices. They cannot be merged."""
         self._require(params=True)
         return self._exec_group.get_states(merge_multi_context=merge_multi_context)
 
-    def set_states(self, states=None, value=None):
+    def set_states(self, states: Any = None, value: Any = None) -> None:
         """Set the states that carry over from batch to batch: from lists as `get_states` returns them, or all to one number."""
         self._require(params=True)
         self._exec_group.set_states(states, value)
 
-    def update_metric(self, eval_metric, labels, pre_sliced=False):
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Give labels and the last outputs to a metric; with `pre_sliced`, `labels` holds one list per device."""
         self._exec_group.update_metric(eval_metric, labels, pre_sliced)
 
-    def install_monitor(self, mon):
+    def install_monitor(self, mon: Monitor) -> None:
         """Let a `Monitor` watch the executors."""
         self._require()
         self._exec_group.install_monitor(mon)
 
-    def prepare(self, data_batch, sparse_row_id_fn=None):
+    def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[..., Any] | None = None) -> None:
         """Fetch the rows of row_sparse parameters that the next batch needs; see `BaseModule.prepare`."""
         self._require()
         if sparse_row_id_fn is None:
@@ -474,7 +494,7 @@ class Module(BaseModule):
                 warnings.warn(f"parameter {name!r} is not row_sparse, so its rows need not be pulled", stacklevel=2)
 
 
-def _shapes_of(batch):
+def _shapes_of(batch: Any):
     """The shapes of a batch's data; those of a list of batches, one per device, count as one batch."""
     if not isinstance(batch, list):
         return tuple([array.shape for array in batch.data])
@@ -487,7 +507,7 @@ def _shapes_of(batch):
     return tuple([(len(batch) * array.shape[0],) + array.shape[1:] for array in batch[0].data])
 
 
-def _batch_size(descriptions):
+def _batch_size(descriptions: Any):
     """The batch size that the first input with a batch axis has; None if there is no such input."""
     for d in descriptions:
         axis = DataDesc.get_batch_axis(getattr(d, "layout", None))
@@ -505,13 +525,13 @@ def _resized(description, batch_size):
     return DataDesc(description.name, tuple(shape), description.dtype, description.layout)
 
 
-def _cpu_zeros(names, arrays):
+def _cpu_zeros(names: Any, arrays: Any):
     """A zero array on the CPU for each parameter, like its first device's."""
     return {name: nd.zeros(shape=per_device[0].shape, dtype=per_device[0].dtype, stype=per_device[0].stype)
             for name, per_device in zip(names, arrays)}
 
 
-def _copy_param(name, value, array):
+def _copy_param(name: str, value: Any, array) -> None:
     if value is array:
         return
     if value.shape != array.shape:

@@ -1,11 +1,19 @@
 """Modules whose computation is Python code, to stand beside others in a `SequentialModule`."""
+from __future__ import annotations
+
 import logging
+from collections.abc import Callable, Sequence
 from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from .. import ndarray as nd
 from ..base import MXNetError
 from ..initializer import Uniform
 from .base_module import BaseModule
+
+if TYPE_CHECKING:
+    from ..monitor import Monitor
+    from ..ndarray import NDArray
 
 
 class PythonModule(BaseModule):
@@ -19,12 +27,14 @@ class PythonModule(BaseModule):
     logger : Logger
     """
 
-    def __init__(self, data_names, label_names, output_names, logger=logging):
+    def __init__(self, data_names: Sequence[str], label_names: Sequence[str], output_names: Sequence[str], logger: Any = logging) -> None:
         super().__init__(logger=logger)
         self._data_names = list(data_names) if isinstance(data_names, tuple) else data_names
         self._label_names = list(label_names) if isinstance(label_names, tuple) else label_names
         self._output_names = output_names
-        self._data_shapes = self._label_shapes = self._output_shapes = None
+        self._data_shapes: Any = None
+        self._label_shapes: Any = None
+        self._output_shapes: Any = None
 
     data_names = property(attrgetter("_data_names"), doc="The names of the data.")
     output_names = property(attrgetter("_output_names"), doc="The names of the outputs.")
@@ -32,21 +42,23 @@ class PythonModule(BaseModule):
     label_shapes = property(attrgetter("_label_shapes"), doc="The names and shapes of the labels; None if the module takes none.")
     output_shapes = property(attrgetter("_output_shapes"), doc="The names and shapes of the outputs.")
 
-    def get_params(self):
+    def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Two empty dicts: there are no parameters."""
         return {}, {}
 
-    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_init=False,
-                    allow_extra=False):
+    def init_params(self, initializer: Any = Uniform(0.01), arg_params: dict[str, NDArray] | None = None,
+                    aux_params: dict[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
+                    allow_extra: bool = False) -> None:
         """Nothing: there are no parameters."""
 
-    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
+    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),
+                       force_init: bool = False) -> None:
         """Nothing: there are no parameters to update."""
 
-    def update(self):
+    def update(self) -> None:
         """Nothing: there are no parameters to update."""
 
-    def update_metric(self, eval_metric, labels, pre_sliced=False):
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Give labels and the last outputs to a metric; nothing if the module takes no labels."""
         if self._label_shapes is None:
             return
@@ -54,8 +66,8 @@ class PythonModule(BaseModule):
             raise RuntimeError("PythonModule takes whole labels, not one list per device (pre_sliced=True)")
         eval_metric.update(labels, self.get_outputs())
 
-    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
-             grad_req="write"):
+    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False, force_rebind: bool = False,
+             shared_module: BaseModule | None = None, grad_req: str | list[str] | dict[str, str] = "write") -> None:
         """Take note of the shapes, and compute those of the outputs; see `Module.bind`."""
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
@@ -71,12 +83,12 @@ class PythonModule(BaseModule):
         self._label_shapes = label_shapes
         self._output_shapes = self._compute_output_shapes()
 
-    def _compute_output_shapes(self):
+    def _compute_output_shapes(self) -> Any:
         """The names and shapes of the outputs, from ``_data_shapes`` and ``_label_shapes``."""
         raise NotImplementedError()
 
 
-def _match(kind, shapes, names):
+def _match(kind, shapes: Any, names: Any) -> None:
     given = [d[0] for d in shapes]
     if given != names:
         raise MXNetError(f"bind: {kind}_shapes must describe {names} in this order, received {given}")
@@ -96,7 +108,8 @@ class PythonLossModule(PythonModule):
         defines `_backward_impl`.
     """
 
-    def __init__(self, name="pyloss", data_names=("data",), label_names=("softmax_label",), logger=logging, grad_func=None):
+    def __init__(self, name: str = "pyloss", data_names: Sequence[str] = ("data",), label_names: Sequence[str] = ("softmax_label",),
+                 logger: Any = logging, grad_func: Callable[..., Any] | None = None) -> None:
         super().__init__(data_names, label_names, [f"{name}_output"], logger=logger)
         if len(data_names) != 1 or len(label_names) != 1:
             raise MXNetError(f"PythonLossModule takes one data and one label, received {data_names} and {label_names}")
@@ -104,23 +117,25 @@ class PythonLossModule(PythonModule):
             raise MXNetError(f"PythonLossModule: grad_func must be callable, received {grad_func!r}")
         self._name = name
         self._grad_func = grad_func
-        self._scores = self._labels = self._scores_grad = None
+        self._scores: Any = None
+        self._labels: Any = None
+        self._scores_grad: Any = None
 
     def _compute_output_shapes(self):
         return [(f"{self._name}_output", self._data_shapes[0][1])]
 
-    def forward(self, data_batch, is_train=None):
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Keep the scores, and in training the labels."""
         self._scores = data_batch.data[0]
         if self.for_training if is_train is None else is_train:
             self._labels = data_batch.label[0]
 
-    def get_outputs(self, merge_multi_context=True):
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """The scores."""
         _merged_only(merge_multi_context)
         return [self._scores]
 
-    def backward(self, out_grads=None):
+    def backward(self, out_grads: Any = None) -> None:
         """Compute the gradient of the scores."""
         if out_grads is not None:
             raise MXNetError("PythonLossModule is a loss: backward takes no out_grads")
@@ -128,22 +143,22 @@ class PythonLossModule(PythonModule):
             raise MXNetError("backward needs a module bound with for_training=True; bind it again")
         self._backward_impl()
 
-    def _backward_impl(self):
+    def _backward_impl(self) -> None:
         if self._grad_func is None:
             raise NotImplementedError("give PythonLossModule a grad_func, or define _backward_impl in a subclass")
         grad = self._grad_func(self._scores, self._labels)
         self._scores_grad = grad if isinstance(grad, nd.NDArray) else nd.array(grad)
 
-    def get_input_grads(self, merge_multi_context=True):
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """The gradient of the scores."""
         _merged_only(merge_multi_context)
         return [self._scores_grad]
 
-    def install_monitor(self, mon):
+    def install_monitor(self, mon: Monitor) -> None:
         """Not possible: there is no executor to watch."""
         raise NotImplementedError("PythonLossModule has no executor to watch")
 
 
-def _merged_only(merge_multi_context):
+def _merged_only(merge_multi_context: bool) -> None:
     if merge_multi_context is not True:
         raise MXNetError("PythonLossModule does not know of devices; use merge_multi_context=True")

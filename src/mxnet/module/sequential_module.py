@@ -1,10 +1,18 @@
 """`SequentialModule`: a chain of modules, each fed with the outputs of the one before."""
+from __future__ import annotations
+
 import copy
 import logging
+from typing import TYPE_CHECKING, Any
 
 from ..base import MXNetError
 from ..initializer import Uniform
 from .base_module import BaseModule
+
+if TYPE_CHECKING:
+    from ..io.base import DataDesc
+    from ..monitor import Monitor
+    from ..ndarray import NDArray
 
 
 class SequentialModule(BaseModule):
@@ -25,15 +33,15 @@ class SequentialModule(BaseModule):
     META_TAKE_LABELS = "take_labels"
     META_AUTO_WIRING = "auto_wiring"
 
-    def __init__(self, logger=logging):
+    def __init__(self, logger: Any = logging) -> None:
         super().__init__(logger=logger)
-        self._modules = []
-        self._metas = []
-        self._label_shapes = None
-        self._data_shapes = None
+        self._modules: list[BaseModule] = []
+        self._metas: list[dict[str, Any]] = []
+        self._label_shapes: Any = None
+        self._data_shapes: Any = None
         self._meta_keys = {self.META_TAKE_LABELS, self.META_AUTO_WIRING}
 
-    def add(self, module, **kwargs):
+    def add(self, module: BaseModule, **kwargs: Any) -> SequentialModule:
         """Append a module.
 
         Parameters
@@ -58,34 +66,34 @@ class SequentialModule(BaseModule):
         return self
 
     @property
-    def data_names(self):
+    def data_names(self) -> list[str]:
         """The names of the data: those of the first module."""
         return self._modules[0].data_names if self._modules else []
 
     @property
-    def output_names(self):
+    def output_names(self) -> list[str]:
         """The names of the outputs: those of the last module."""
         return self._modules[-1].output_names if self._modules else []
 
     @property
-    def data_shapes(self):
+    def data_shapes(self) -> list[DataDesc]:
         """The names and shapes of the data."""
         self._require()
         return self._modules[0].data_shapes
 
     @property
-    def label_shapes(self):
+    def label_shapes(self) -> list[DataDesc] | None:
         """The names and shapes of the labels; None if no module takes them."""
         self._require()
         return self._label_shapes
 
     @property
-    def output_shapes(self):
+    def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """The names and shapes of the outputs."""
         self._require()
         return self._modules[-1].output_shapes
 
-    def get_params(self):
+    def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """The parameters of all modules, as two dicts by name."""
         self._require(params=True)
         arguments, auxiliary = {}, {}
@@ -95,8 +103,9 @@ class SequentialModule(BaseModule):
             auxiliary.update(aux)
         return arguments, auxiliary
 
-    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False, force_init=False,
-                    allow_extra=False):
+    def init_params(self, initializer: Any = Uniform(0.01), arg_params: dict[str, NDArray] | None = None,
+                    aux_params: dict[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
+                    allow_extra: bool = False) -> None:
         """Give the parameters of all modules their first values; see `Module.init_params`.
 
         Raises
@@ -107,7 +116,7 @@ class SequentialModule(BaseModule):
         if self.params_initialized and not force_init:
             return
         self._require()
-        owners = ({}, {})
+        owners: tuple[dict[str, int], dict[str, int]] = ({}, {})
         for i, module in enumerate(self._modules):
             module.init_params(initializer=initializer, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing,
                                force_init=force_init, allow_extra=allow_extra)
@@ -120,8 +129,8 @@ class SequentialModule(BaseModule):
                     owner[name] = i
         self.params_initialized = True
 
-    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
-             grad_req="write"):
+    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False, force_rebind: bool = False,
+             shared_module: BaseModule | None = None, grad_req: str | list[str] | dict[str, str] = "write") -> None:
         """Bind all modules, each to the output shapes of the one before; see `Module.bind`."""
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
@@ -145,7 +154,8 @@ class SequentialModule(BaseModule):
                         inputs_need_grad=bool(inputs_need_grad or (for_training and i > 0)), force_rebind=force_rebind, grad_req=grad_req)
             shapes = module.output_shapes
 
-    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
+    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),
+                       force_init: bool = False) -> None:
         """Set up an optimizer for each module; see `Module.init_optimizer`."""
         self._require(params=True)
         if self.optimizer_initialized and not force_init:
@@ -155,7 +165,7 @@ class SequentialModule(BaseModule):
             module.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params, force_init=force_init)
         self.optimizer_initialized = True
 
-    def forward(self, data_batch, is_train=None):
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch through all modules."""
         self._require(params=True)
         batch = copy.copy(data_batch)  # its data are replaced on the way; the caller's batch stays
@@ -166,7 +176,7 @@ class SequentialModule(BaseModule):
                 batch.provide_data = [(name, array.shape) for name, array in zip(module.output_names, batch.data)]
         self._modules[-1].forward(batch, is_train=is_train)
 
-    def backward(self, out_grads=None):
+    def backward(self, out_grads: Any = None) -> None:
         """Compute gradients, from the last module to the first."""
         self._require(params=True)
         for i, module in reversed(list(enumerate(self._modules))):
@@ -174,32 +184,32 @@ class SequentialModule(BaseModule):
             if i:
                 out_grads = module.get_input_grads()
 
-    def update(self):
+    def update(self) -> None:
         """Let the optimizers change the parameters of all modules."""
         self._require(params=True, optimizer=True)
         for module in self._modules:
             module.update()
 
-    def get_outputs(self, merge_multi_context=True):
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """The outputs of the last module."""
         self._require(params=True)
         return self._modules[-1].get_outputs(merge_multi_context=merge_multi_context)
 
-    def get_input_grads(self, merge_multi_context=True):
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """The gradients of the data."""
         self._require(params=True)
         if not self.inputs_need_grad and not self._modules[0].inputs_need_grad:
             raise MXNetError("get_input_grads needs a module bound with inputs_need_grad=True; bind it again")
         return self._modules[0].get_input_grads(merge_multi_context=merge_multi_context)
 
-    def update_metric(self, eval_metric, labels, pre_sliced=False):
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Give labels and outputs of the modules that take labels to a metric."""
         self._require(params=True)
         for meta, module in zip(self._metas, self._modules):
             if meta.get(self.META_TAKE_LABELS):
                 module.update_metric(eval_metric, labels, pre_sliced)
 
-    def install_monitor(self, mon):
+    def install_monitor(self, mon: Monitor) -> None:
         """Let a `Monitor` watch all modules."""
         self._require()
         for module in self._modules:
