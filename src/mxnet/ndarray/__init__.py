@@ -1,6 +1,7 @@
 """``mx.nd``: arrays and the operators on them."""
 import sys as _sys
 import types as _types
+from typing import Any as _Any
 
 from ..base import MXNetError
 from .ndarray import NDArray, from_torch
@@ -22,7 +23,7 @@ _find_operator, __dir__ = _functions.namespace_lookup(__name__, "", _functions.o
 _NUMPY = {"np": "numpy", "numpy": "numpy", "npx": "numpy_extension", "numpy_extension": "numpy_extension"}
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> _Any:
     if name in _NUMPY:
         import importlib
         # These are paths of `reachable.table`: hybrid_forward(F=mx.nd) finds mx.np and mx.npx by them.
@@ -31,14 +32,15 @@ def __getattr__(name):
     return _find_operator(name)
 
 
-def _namespace(name, prefix, doc, underscored=False):
+def _namespace(name: str, prefix: str, doc: str, underscored: bool = False) -> _Any:
     module = _types.ModuleType(f"{__name__}.{name}", doc)
     _sys.modules[module.__name__] = module
     module.__getattr__, module.__dir__ = _functions.namespace_lookup(module.__name__, prefix, _functions.operator_function, underscored)
     return module
 
 
-def _imdecode(mean=None, index=0, x0=0, y0=0, x1=0, y1=0, c=3, size=0, str_img=b"", out=None):
+def _imdecode(mean: NDArray | None = None, index: int = 0, x0: int = 0, y0: int = 0, x1: int = 0, y1: int = 0, c: int = 3, size: int = 0,
+              str_img: bytes = b"", out: NDArray | None = None) -> NDArray:
     """`imdecode` by the arguments of MXNet's function of that name: the first `size` bytes of `str_img` are the file."""
     if size > len(str_img):
         raise MXNetError(f"_imdecode: `size` is {size}, and `str_img` has {len(str_img)} bytes")

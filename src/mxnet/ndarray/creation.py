@@ -1,4 +1,9 @@
 """Making arrays: ``mx.nd.array``, ``zeros``, ``arange``, ..."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 
@@ -11,8 +16,12 @@ from .dense import dense_array, filled, place, sizes
 from .dispatch import invoke
 from .ndarray import NDArray, _index_tensor, context_of, from_torch
 
+if TYPE_CHECKING:
+    from ..context import Context
+    from .ndarray import DType, Sizes
 
-def array(source_array, ctx=None, dtype=None):
+
+def array(source_array: Any, ctx: Context | None = None, dtype: DType | None = None) -> NDArray:
     """A new array with the values of a list, number, numpy array, torch tensor or NDArray.
 
     Parameters
@@ -41,19 +50,19 @@ def array(source_array, ctx=None, dtype=None):
     return dense_array(source_array, ctx, dtype)
 
 
-def zeros(shape, ctx=None, dtype=None, stype=None, **kwargs):
+def zeros(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, stype: str | None = None, **kwargs: Any) -> NDArray:
     """A new array of zeros; see `full` for the parameters. `stype` may be ``'csr'`` or ``'row_sparse'``."""
     if stype not in (None, "default"):
         return sparse.zeros(stype, shape, ctx=ctx, dtype=dtype, **kwargs)
     return filled(shape, 0, ctx, dtype, kwargs)
 
 
-def ones(shape, ctx=None, dtype=None, **kwargs):
+def ones(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, **kwargs: Any) -> NDArray:
     """A new array of ones; see `full` for the parameters."""
     return filled(shape, 1, ctx, dtype, kwargs)
 
 
-def full(shape, val, ctx=None, dtype=np.float32, out=None):
+def full(shape: Sizes, val: float, ctx: Context | None = None, dtype: DType | None = np.float32, out: NDArray | None = None) -> NDArray:
     """A new array with the same value everywhere.
 
     Parameters
@@ -69,7 +78,7 @@ def full(shape, val, ctx=None, dtype=np.float32, out=None):
     return filled(shape, val, ctx, dtype, {"out": out})
 
 
-def empty(shape, ctx=None, dtype=None, stype=None):
+def empty(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, stype: str | None = None) -> NDArray:
     """A new array whose values are whatever memory held."""
     if stype not in (None, "default"):
         return sparse.empty(stype, shape, ctx=ctx, dtype=dtype)
@@ -77,7 +86,8 @@ def empty(shape, ctx=None, dtype=None, stype=None):
     return NDArray._new(torch.empty(sizes(shape), dtype=dtypes.to_torch(dtype), device=device), context)
 
 
-def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dtype=np.float32):
+def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool | None = None, ctx: Context | None = None,
+           dtype: DType | None = np.float32) -> NDArray:
     """Evenly spaced numbers from `start` up to, without, `stop`; each `repeat` times.
 
     `infer_range` has no meaning outside of a Symbol, where the length can follow from the context; it must be left at None or False.
@@ -89,14 +99,14 @@ def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dty
                                        "dtype": dtypes.to_torch(dtype)})
 
 
-def linspace(start, stop, num, endpoint=True, ctx=None, dtype=np.float32):
+def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: DType | None = np.float32) -> NDArray:
     """`num` evenly spaced numbers from `start` to `stop`, which is left out unless `endpoint`."""
     context, device = place(ctx)
     steps = torch.arange(num, dtype=torch.float64, device=device) * ((stop - start) / max(num - 1 if endpoint else num, 1)) + start
     return NDArray._new(steps.to(dtypes.to_torch(dtype)), context)
 
 
-def eye(N, M=0, k=0, ctx=None, dtype=None, **kwargs):
+def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: DType | None = None, **kwargs: Any) -> NDArray:
     """An N x M array (square if M is 0) with ones on the diagonal number `k`."""
     out = kwargs.pop("out", None)
     if kwargs:
@@ -105,7 +115,7 @@ def eye(N, M=0, k=0, ctx=None, dtype=None, **kwargs):
                                     "ctx": str(intern_context(ctx) if ctx is not None else current_context())}, out=out)
 
 
-def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
+def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[Any] = NDArray) -> Any:
     """An NDArray out of a numpy array, sharing its memory if `zero_copy`.
 
     Raises
@@ -123,28 +133,28 @@ def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
     return array_cls._new(t, context_of(t))
 
 
-def from_dlpack(dlpack):
+def from_dlpack(dlpack: Any) -> NDArray:
     """An NDArray that shares memory with a DLPack capsule, or with any object that offers ``__dlpack__``."""
     return from_torch(torch.utils.dlpack.from_dlpack(dlpack))
 
 
-def to_dlpack_for_read(data):
+def to_dlpack_for_read(data: NDArray) -> Any:
     """A DLPack capsule that shares the array's memory, for readers."""
     return data.to_dlpack_for_read()
 
 
-def to_dlpack_for_write(data):
+def to_dlpack_for_write(data: NDArray) -> Any:
     """A DLPack capsule that shares the array's memory, for writers."""
     return data.to_dlpack_for_write()
 
 
-def waitall():
+def waitall() -> None:
     """Return when everything that was asked for is computed."""
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
 
 
-def concatenate(arrays, axis=0, always_copy=True):
+def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Join arrays along an axis. A single array is returned as it is unless `always_copy`."""
     if not arrays:
         raise MXNetError("concatenate: at least one array is needed")
@@ -156,11 +166,11 @@ def concatenate(arrays, axis=0, always_copy=True):
     return NDArray._new(torch.cat([a._raw().to(arrays[0]._data.device) for a in arrays], axis), arrays[0]._ctx)
 
 
-def moveaxis(tensor, source, destination):
+def moveaxis(tensor: NDArray, source: Sizes, destination: Sizes) -> NDArray:
     """The array with axes moved to new places, the others in order."""
     n = tensor.ndim
 
-    def positions(axes, what):
+    def positions(axes: Sizes, what: str) -> list[int]:
         axes = [axes] if isinstance(axes, int) else list(axes)
         if any(not -n <= a < n for a in axes):
             raise ValueError(f"moveaxis: {what} {axes} names axes that an array of {n} axes does not have")
@@ -178,7 +188,7 @@ def moveaxis(tensor, source, destination):
     return invoke(get("transpose"), (tensor,), {"axes": tuple(order)})
 
 
-def histogram(a, bins=10, range=None):
+def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] | None = None) -> list[NDArray]:
     """Counts of the values of `a` between bin edges: returns counts and edges.
 
     `bins` is a number, with `range` the outer edges (of the data by default), or an array of edges.
@@ -194,7 +204,7 @@ def histogram(a, bins=10, range=None):
     return invoke(get("_histogram"), (a,), {"bin_cnt": int(bins), "range": range})
 
 
-def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
+def split_v2(ary: NDArray, indices_or_sections: int | Sequence[int], axis: int = 0, squeeze_axis: bool = False) -> Any:
     """Cut an array along an axis into equal sections, or at the given indices. Returns a list."""
     if isinstance(indices_or_sections, (int, np.integer)):
         if ary.shape[axis] % indices_or_sections:
@@ -207,12 +217,13 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
     return invoke(get("_split_v2"), (ary,), {**attrs, "axis": axis, "squeeze_axis": squeeze_axis})
 
 
-def onehot_encode(indices, out):
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
     """Write the one-hot rows of `indices` into `out`, whose second axis gives their length."""
     return invoke(get("one_hot"), (indices,), {"depth": out.shape[1], "dtype": out._data.dtype}, out=out)
 
 
-def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mean=None):
+def imdecode(str_img: bytes | NDArray, clip_rect: tuple[int, int, int, int] = (0, 0, 0, 0), out: NDArray | None = None, index: int = 0,
+             channels: int = 3, mean: NDArray | None = None) -> NDArray:
     """Decode an image (old interface; new programs use ``mx.image.imdecode``): float32, (channels, height, width).
 
     `clip_rect` cuts out ``(x0, y0, x1, y1)``; `mean` is subtracted; with `out` of four axes, image number `index` is written.
@@ -234,7 +245,7 @@ def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mea
     return out
 
 
-def get_indexing_dispatch_code(key):
+def get_indexing_dispatch_code(key: Any) -> int:
     """0 for an index of integers and slices, 1 for one that holds arrays, -1 for one that is no index."""
     if indexing.is_basic(key):
         return indexing.BASIC
@@ -247,12 +258,12 @@ def get_indexing_dispatch_code(key):
     return indexing.ADVANCED
 
 
-def indexing_key_expand_implicit_axes(key, shape):
+def indexing_key_expand_implicit_axes(key: Any, shape: Sequence[int]) -> tuple[Any, ...]:
     """The index as a tuple with an entry for every axis, Ellipsis written out."""
     return indexing.expand(key, len(shape))
 
 
-def get_oshape_of_gather_nd_op(dshape, ishape):
+def get_oshape_of_gather_nd_op(dshape: Sequence[int], ishape: Sequence[int]) -> tuple[int, ...]:
     """The shape of ``gather_nd(data, indices)`` from the shapes of both."""
     if not ishape or ishape[0] > len(dshape):
         raise ValueError(f"gather_nd: indices of shape {ishape} select up to axis {ishape[0] if ishape else 0}, data has {len(dshape)}")

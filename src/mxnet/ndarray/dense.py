@@ -1,4 +1,8 @@
 """Making dense arrays, for the functions of ``mx.nd`` and for sparse arrays, which are made of dense ones."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 
@@ -11,13 +15,17 @@ from . import dispatch
 from .dispatch import invoke
 from .ndarray import NDArray
 
+if TYPE_CHECKING:
+    from ..context import Context
+    from .ndarray import DType, Sizes
 
-def place(ctx):
+
+def place(ctx: Context | None) -> tuple[Context, torch.device]:
     ctx = intern_context(ctx) if ctx is not None else current_context()
     return ctx, ctx.torch_device
 
 
-def sizes(shape):
+def sizes(shape: Sizes) -> tuple[int, ...]:
     shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(s) for s in shape)
     least = 0 if util.is_np_shape() else 1
     if any(s < least for s in shape) or not shape and least:
@@ -26,7 +34,7 @@ def sizes(shape):
     return shape
 
 
-def dense_array(source_array, ctx=None, dtype=None):
+def dense_array(source_array: Any, ctx: Context | None = None, dtype: DType | None = None) -> NDArray:
     """A new dense array with the values of anything array-like but sparse arrays; see `mx.nd.array`."""
     context, device = place(ctx)
     if isinstance(source_array, NDArray):
@@ -49,7 +57,7 @@ def dense_array(source_array, ctx=None, dtype=None):
     return NDArray._new(t.to(device, target, copy=True).contiguous(), context)
 
 
-def _from_sequence(source):
+def _from_sequence(source: Any) -> np.ndarray:
     """A numpy array out of nested sequences, which may hold NDArrays."""
     if isinstance(source, (list, tuple)) and source and isinstance(source[0], NDArray):
         source = [s.asnumpy() if isinstance(s, NDArray) else s for s in source]
@@ -59,7 +67,7 @@ def _from_sequence(source):
     return values if values.dtype != np.longdouble else values.astype(np.float64)
 
 
-def filled(shape, value, ctx, dtype, kwargs):
+def filled(shape: Sizes, value: Any, ctx: Context | None, dtype: DType | None, kwargs: dict[str, Any]) -> NDArray:
     """A new array of one value; `kwargs` may hold ``out``, ``name`` and annotations."""
     out = kwargs.pop("out", None)
     kwargs.pop("name", None)

@@ -1,5 +1,9 @@
 """What stands between the brackets of ``x[...]``: MXNet's rules, in terms that torch understands."""
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,7 +13,7 @@ from ..base import integer_types
 UNSUPPORTED, BASIC, ADVANCED = -1, 0, 1  # the kinds of keys, as `get_indexing_dispatch_code` tells them
 
 
-def is_basic(key):
+def is_basic(key: Any) -> bool:
     """True if the key selects a regular grid: integers, slices, None and Ellipsis only."""
     if type(key) is int or type(key) is slice or key is None or key is Ellipsis:
         return True
@@ -18,7 +22,7 @@ def is_basic(key):
     return isinstance(key, integer_types) and not isinstance(key, (bool, np.bool_))
 
 
-def check_integer(index, axis, size):
+def check_integer(index: Any, axis: int, size: int) -> int:
     """The index as a non-negative number.
 
     Raises
@@ -32,7 +36,7 @@ def check_integer(index, axis, size):
     return index + size if index < 0 else index
 
 
-def expand(key, ndim):
+def expand(key: Any, ndim: int) -> tuple[Any, ...]:
     """The key as a tuple with one entry for each axis, Ellipsis replaced by full slices. None entries stay."""
     key = key if isinstance(key, tuple) else (key,)
     used = sum(_consumed(k) for k in key if k is not None and k is not Ellipsis)
@@ -45,11 +49,11 @@ def expand(key, ndim):
     return key[:at] + (slice(None),) * (ndim - used) + key[at + 1:]
 
 
-def _consumed(k):
+def _consumed(k: Any) -> int:
     return k.ndim if isinstance(k, torch.Tensor) and k.dtype == torch.bool else 1
 
 
-def normalize_slice(s, size):
+def normalize_slice(s: slice, size: int) -> tuple[int, int, int, int]:
     """Start, stop and step of a slice on an axis of `size` entries, and how many entries it selects."""
     for part in (s.start, s.stop, s.step):
         if part is not None and not isinstance(part, integer_types):
@@ -58,7 +62,7 @@ def normalize_slice(s, size):
     return start, stop, step, len(range(start, stop, step))
 
 
-def side_by_side(slices, shape):
+def side_by_side(slices: Sequence[slice], shape: Sequence[int]) -> bool:
     """Whether slices, one for each axis, select entries that lie next to one another in the memory of an array of that shape."""
     taken = [normalize_slice(s, size)[2:] for s, size in zip(slices, shape, strict=True)]
     counts = [count for _, count in taken]
@@ -66,7 +70,7 @@ def side_by_side(slices, shape):
     return 0 in counts or all(count == 1 or step == 1 for step, count in taken) and counts[first + 1:] == list(shape[first + 1:])
 
 
-def basic_view(tensor, key):
+def basic_view(tensor: torch.Tensor, key: Any) -> torch.Tensor:
     """The torch view (or, for negative steps, copy) that a basic key selects."""
     out, axis, source_axis = tensor, 0, 0
     for k in expand(key, tensor.dim()):
@@ -94,12 +98,12 @@ def basic_view(tensor, key):
 _ALL = slice(None)
 
 
-def advanced_key(key, shape, device, as_tensor):
+def advanced_key(key: Any, shape: Sequence[int], device: torch.device, as_tensor: Callable[[Any], torch.Tensor]) -> tuple[Any, ...]:
     """A key for torch's indexing out of one that holds arrays or lists, with indices checked.
 
     `as_tensor` turns the array types of the caller into tensors.
     """
-    items = []
+    items: list[Any] = []
     for k in key if isinstance(key, tuple) else (key,):
         if k is None or k is Ellipsis or isinstance(k, slice) or type(k) is int:
             items.append(k)
@@ -108,7 +112,8 @@ def advanced_key(key, shape, device, as_tensor):
         else:
             t = as_tensor(k)
             items.append(t.to(device) if t.dtype in (torch.bool, torch.int64) else t.to(device, torch.int64))
-    out, axis, backward = [], 0, []
+    out: list[Any] = []
+    axis, backward = 0, []
     for k in expand(tuple(items), len(shape)):
         if k is None:
             out.append(None)

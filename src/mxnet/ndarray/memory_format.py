@@ -4,10 +4,12 @@ Weights of convolutions are kept with their channels last while a network trains
 gradients. Nobody sees it: shapes and values stay, and whatever hands out memory (`as_torch`, DLPack, `reshape`) goes
 back to the standard order first.
 """
+from typing import Any
+
 import torch
 
 
-def _ours(tensor):
+def _ours(tensor: torch.Tensor) -> bool:
     """Whether the tensor is all of its storage, and no other tensor looks at that."""
     if tensor._is_view() or type(tensor) is not torch.Tensor:
         return False
@@ -16,33 +18,33 @@ def _ours(tensor):
     return storage.nbytes() == tensor.numel() * tensor.element_size() and torch._C._storage_Use_Count(storage._cdata) <= 2
 
 
-def channels_last(array):
+def channels_last(array: Any) -> None:
     """Keep the values of a 4-D array with axis 1 last in memory, if nobody else looks at them."""
     t = array._data
     if t.dim() == 4 and not t.is_contiguous(memory_format=torch.channels_last) and _ours(t):
         t.data = t.data.contiguous(memory_format=torch.channels_last)
 
 
-def standard(array):
+def standard(array: Any) -> None:
     """Keep the values contiguous again, if nobody else looks at them."""
     t = array._data
     if not t.is_contiguous() and _ours(t):
         t.data = t.data.contiguous()
 
 
-def like(array, other):
+def like(array: Any, other: Any) -> None:
     """Keep the values in the order that those of `other`, an array of the same shape, have."""
     t, model = array._data, other._data
     if t.stride() != model.stride() and not same(t, model) and _ours(t):
         t.data = torch.empty_like(model, dtype=t.dtype).copy_(t.data)
 
 
-def in_order(tensor):
+def in_order(tensor: torch.Tensor) -> torch.Tensor:
     """A view of the values in the order in which they lie in memory, for kernels that want no strides."""
     return tensor if tensor.is_contiguous() else tensor.permute(0, 2, 3, 1)
 
 
-def same(*tensors):
+def same(*tensors: torch.Tensor) -> bool:
     """Whether the values of all tensors lie in the same order, without gaps."""
     # Not by their strides: along an axis of size 1 these say nothing.
     return all(t.is_contiguous() for t in tensors) or \

@@ -1,6 +1,8 @@
 """The dense array of ``mx.nd``."""
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -18,6 +20,9 @@ GRAD_REQS = {"write": 1, "add": 3, "null": 0}  # with the numbers that MXNet kno
 
 if TYPE_CHECKING:
     from ._attached import Methods as _Methods  # what the class is given later: methods that are operators, Python's arithmetic
+
+    Sizes: TypeAlias = int | Sequence[int]
+    DType: TypeAlias = str | type | np.dtype[Any] | torch.dtype
 else:
     _Methods = object
 
@@ -29,15 +34,15 @@ class Marked:
     node = None
     index = 0
 
-    def __init__(self, grad, grad_req):
+    def __init__(self, grad: Any, grad_req: str) -> None:
         self.grad, self.grad_req, self.fresh, self.reached = grad, grad_req, False, False
 
-    def deliver(self, leaf):
+    def deliver(self, leaf: torch.Tensor) -> None:
         """Take a finished gradient from torch's leaf tensor."""
         gradient, leaf.grad = leaf.grad, None
         self.take(torch.zeros_like(leaf) if gradient is None else gradient)  # None: nothing depends on it, a torch operator found
 
-    def take(self, gradient):
+    def take(self, gradient: torch.Tensor) -> None:
         """Write or add a gradient tensor that nobody else holds."""
         buffer = self.grad
         if gradient.is_sparse and not buffer._is_sparse:
@@ -70,9 +75,12 @@ class NDArray(_Methods):
     __slots__ = ("_data", "_ctx", "_autograd", "__weakref__")
     __array_priority__ = 1000.0
     _is_sparse = False
+    _data: torch.Tensor
+    _ctx: Any  # Context
+    _autograd: Any  # the mark of an array that autograd knows: Marked, or one of those in `dispatch`
     _eligible: Callable[..., bool]  # whether what is asked of an array can be had from its tensor at once, see `fast_calls`
 
-    def __init__(self, handle, writable=True):
+    def __init__(self, handle: torch.Tensor | None, writable: bool = True) -> None:
         # `writable` restrained MXNet's own callbacks; a torch tensor can always be written to, which `writable` says below.
         if handle is None:  # how pickles of MXNet start an array that __setstate__ then fills
             handle = torch.empty(0)
@@ -85,102 +93,102 @@ class NDArray(_Methods):
     # -- what it is --------------------------------------------------------------------------------------------------
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """The sizes of the axes, a tuple of int."""
         return tuple(self._data.shape)
 
     @property
-    def size(self):
+    def size(self) -> int:
         """The number of elements."""
         return self._data.numel()
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """The number of axes."""
         return self._data.dim()
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         """The numpy type of the elements."""
         return dtypes.to_numpy(self._data.dtype)
 
     @property
-    def context(self):
+    def context(self) -> Context:
         """The device that holds the array."""
         return self._ctx
 
     ctx = context
 
     @property
-    def stype(self):
+    def stype(self) -> str:
         """How the array is stored: ``'default'``, ``'csr'`` or ``'row_sparse'``."""
         return "default"
 
     @property
-    def T(self):
+    def T(self) -> NDArray:
         """The array with its axes in reverse order."""
         return self if self.ndim < 2 else self.transpose()
 
     @property
-    def writable(self):
+    def writable(self) -> bool:
         """Always True: arrays are writable here."""
         return True
 
     @property
-    def handle(self):
+    def handle(self) -> torch.Tensor:
         """The torch tensor behind the array. (MXNet's handles are pointers into its library; there is none here.)"""
         return self._data
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of an array without axes")
         return self.shape[0]
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return id(self) >> 4
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         if self.size == 0:
             return False
         if self.size > 1:
             raise ValueError(f"an NDArray of {self.size} elements has no truth value; ask for one element, or for that of a reduction")
         return bool(self._raw().item())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"\n{self.asnumpy()}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[NDArray]:
         return (self[i] for i in range(len(self)))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (None,), self.__getstate__()
 
-    def __copy__(self):
+    def __copy__(self) -> NDArray:
         return self.copy()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> NDArray:
         return self.copy()
 
-    def _raw(self):
+    def _raw(self) -> torch.Tensor:
         """The tensor without its history."""
         t = self._data
         return t.detach() if t.requires_grad else t
 
-    def _owns_memory(self):
+    def _owns_memory(self) -> bool:
         """True if the tensor is all of its storage, so that no view of something larger is lost when it is replaced."""
         t = self._data
         return not t._is_view() and t.untyped_storage().nbytes() == t.numel() * t.element_size()
 
     # -- values out ----------------------------------------------------------------------------------------------------
 
-    def asnumpy(self):
+    def asnumpy(self) -> np.ndarray:
         """A numpy array with a copy of the values; waits until they are computed."""
         t = self._raw()
         if t.dtype == torch.bfloat16:
             return t.cpu().contiguous().view(torch.uint16).numpy().view(dtypes.BFLOAT16_BITS).copy()
         return t.numpy(force=True).copy(order="C") if not t.is_cuda else np.ascontiguousarray(t.numpy(force=True))
 
-    def asscalar(self):
+    def asscalar(self) -> Any:
         """The one element as a numpy scalar.
 
         Raises
@@ -192,45 +200,45 @@ class NDArray(_Methods):
             raise ValueError(f"asscalar: an array of one element expected, received {self.size} elements")
         return self.asnumpy().reshape(())[()] if self._data.dtype != torch.bfloat16 else self._raw().float().item()
 
-    def as_torch(self):
+    def as_torch(self) -> torch.Tensor:
         """The torch tensor that holds the values; memory is shared both ways."""
         memory_format.standard(self)
         writes.share(self._data)
         return self._data if mode.recording else self._raw()
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         values = self.asnumpy()
         return values if dtype is None else values.astype(dtype)
 
-    def __dlpack__(self, **kwargs):
+    def __dlpack__(self, **kwargs: Any) -> Any:
         memory_format.standard(self)
         return self._raw().__dlpack__(**kwargs)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> Any:
         return self._raw().__dlpack_device__()
 
-    def to_dlpack_for_read(self):
+    def to_dlpack_for_read(self) -> Any:
         """A DLPack capsule that shares the memory, for readers."""
         return torch.utils.dlpack.to_dlpack(self._raw())
 
-    def to_dlpack_for_write(self):
+    def to_dlpack_for_write(self) -> Any:
         """A DLPack capsule that shares the memory, for writers."""
         memory_format.standard(self)
         writes.expose(self._data)
         return torch.utils.dlpack.to_dlpack(self._raw())
 
-    def wait_to_read(self):
+    def wait_to_read(self) -> None:
         """Return when the values are computed."""
         if self._data.is_cuda:
             torch.cuda.current_stream(self._data.device).synchronize()
 
     # -- copies ----------------------------------------------------------------------------------------------------------
 
-    def copy(self):
+    def copy(self) -> NDArray:
         """A new array with the same values on the same device."""
         return self.copyto(self._ctx)
 
-    def copyto(self, other):
+    def copyto(self, other: NDArray | Context) -> Any:
         """Copy into the array `other`, or into a new array on the device `other`.
 
         Raises
@@ -250,19 +258,19 @@ class NDArray(_Methods):
         if isinstance(other, Context):
             ctx = intern_context(other)
 
-            def copy(t):
+            def copy(t: torch.Tensor) -> torch.Tensor:
                 return t.to(ctx.torch_device, copy=True, memory_format=torch.contiguous_format)
 
             return self._recorded_call(copy, "_copyto", ctx)
         raise TypeError(f"copyto does not support type {type(other)}")
 
-    def as_in_context(self, context):
+    def as_in_context(self, context: Context) -> NDArray:
         """The array itself if it is on `context`, otherwise a copy there."""
         if self._ctx is context or self._ctx == context:
             return self
         return self.copyto(context)
 
-    def astype(self, dtype, copy=True):
+    def astype(self, dtype: DType | None, copy: bool = True) -> NDArray:
         """The values converted to `dtype`; the array itself if `copy` is False and nothing needs converting."""
         if dtype is None:
             dtype = "float32"
@@ -271,27 +279,27 @@ class NDArray(_Methods):
             return self
         return invoke(_CAST, (self,), {"dtype": target}, cls=type(self) if not self._is_sparse else None)
 
-    def detach(self):
+    def detach(self) -> NDArray:
         """The same values in the same memory, detached from the recorded computation."""
         return type(self)._new(self._data.detach(), self._ctx)
 
-    def as_nd_ndarray(self):
+    def as_nd_ndarray(self) -> NDArray:
         """The array as ``mx.nd.NDArray``, sharing memory."""
         return self
 
     # -- values in -------------------------------------------------------------------------------------------------------
 
-    def _writable(self):
+    def _writable(self) -> torch.Tensor:
         """The tensor to write new values into, past torch's version counter."""
         if writes.watched:
             writes.written(self._data)
         return self._data.data
 
-    def _set_values(self, tensor):
+    def _set_values(self, tensor: torch.Tensor) -> None:
         """Overwrite the values, whatever has recorded them: a later backward sees the new ones, as in MXNet."""
         self._writable().copy_(tensor)
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
             refuse_inplace()
         target = self._writable()
@@ -323,7 +331,7 @@ class NDArray(_Methods):
         except RuntimeError:
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {tuple(target.shape)}") from None
 
-    def _assign_reversed(self, key, value):
+    def _assign_reversed(self, key: Any, value: Any) -> None:
         target, forward, flipped, axis = self._writable(), [], [], 0
         for k, size in zip(indexing.expand(key, target.dim()), target.shape):
             if isinstance(k, slice):
@@ -340,7 +348,7 @@ class NDArray(_Methods):
         except RuntimeError:
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {tuple(view.shape)}") from None
 
-    def _as_values(self, value):
+    def _as_values(self, value: Any) -> torch.Tensor:
         """A tensor with the values to assign, of this array's type and on its device."""
         t = self._data
         if isinstance(value, NDArray):
@@ -354,7 +362,7 @@ class NDArray(_Methods):
         except (TypeError, ValueError):
             raise TypeError(f"numbers and arrays can be assigned to an NDArray, received {value!r} of type {type(value)}") from None
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> NDArray:
         if type(key) is int:
             if self._eligible(self):
                 try:
@@ -377,10 +385,10 @@ class NDArray(_Methods):
         where = indexing.advanced_key(_plain_key(key), self.shape, self._data.device, _index_tensor)
         return self._recorded_call(lambda t: t[where], "_advanced_indexing", self._ctx)
 
-    def _select(self, view):
+    def _select(self, view: Callable[[torch.Tensor], torch.Tensor]) -> NDArray:
         zero_dim = util.is_np_shape()
 
-        def select(t):
+        def select(t: torch.Tensor) -> torch.Tensor:
             v = view(t)
             # MXNet shares memory only where the selection is one run of it; anything else is a copy.
             if not v.is_contiguous():
@@ -391,7 +399,7 @@ class NDArray(_Methods):
             return wrap(type(self), select(self._data), self._ctx)
         return self._recorded_call(select, "_basic_indexing", self._ctx)
 
-    def _recorded_call(self, fn, name, ctx):
+    def _recorded_call(self, fn: Callable[[torch.Tensor], torch.Tensor], name: str, ctx: Context) -> NDArray:
         """Call a function of the tensor that is no registered operator, under autograd's rules."""
         pseudo = _pseudo_operator(name)
         result, recorded = dispatch.run(pseudo, fn, (self._data,), {}, self._ctx)
@@ -400,17 +408,17 @@ class NDArray(_Methods):
             out._autograd = dispatch.Recorded(dispatch.TapeNode(pseudo, {}, [dispatch.entry_of(self)]), 0)
         return out
 
-    def slice_assign(self, rhs, begin, end, step=None):
+    def slice_assign(self, rhs: NDArray, begin: Sizes, end: Sizes, step: Sizes | None = None) -> NDArray:
         """A copy of the array with ``[begin:end:step]`` replaced by `rhs`."""
         return invoke(get_operator("_slice_assign"), (self, rhs), {"begin": begin, "end": end, "step": step or ()})
 
-    def slice_assign_scalar(self, value, begin, end, step=None):
+    def slice_assign_scalar(self, value: float, begin: Sizes, end: Sizes, step: Sizes | None = None) -> NDArray:
         """A copy of the array with ``[begin:end:step]`` replaced by a number."""
         return invoke(get_operator("_slice_assign_scalar"), (self,), {"scalar": value, "begin": begin, "end": end, "step": step or ()})
 
     # -- shapes ------------------------------------------------------------------------------------------------------------
 
-    def reshape(self, *shape, **kwargs):
+    def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
         """The array with another shape, sharing memory.
 
         Parameters
@@ -428,7 +436,7 @@ class NDArray(_Methods):
             If the sizes don't fit otherwise.
         """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-            shape = shape[0]
+            shape = shape[0]  # type: ignore[assignment]  # a list will do for the rest
         if not self._is_sparse and not self._data.is_contiguous():
             memory_format.standard(self)
         if not kwargs and shape and min(shape) > 0 and self._eligible(self):
@@ -439,7 +447,7 @@ class NDArray(_Methods):
                 if 0 < count < self.size:
                     raise ValueError(f"reshape: {self.size} entries expected, shape {tuple(shape)} has {count}") from None
         if not shape:
-            shape = kwargs.get("shape")
+            shape = kwargs.get("shape")  # type: ignore[assignment]  # refused below
             if not shape and shape != ():
                 raise MXNetError("reshape: a shape must be given")
         unknown = set(kwargs) - {"shape", "reverse"}
@@ -449,7 +457,7 @@ class NDArray(_Methods):
 
     # -- autograd ----------------------------------------------------------------------------------------------------------
 
-    def _mark(self, grad, grad_req):
+    def _mark(self, grad: Any, grad_req: str) -> None:
         if grad_req not in GRAD_REQS:
             raise KeyError(f"grad_req must be one of {tuple(GRAD_REQS)}, received {grad_req!r}")
         self._autograd = Marked(grad, grad_req)
@@ -463,7 +471,7 @@ class NDArray(_Methods):
         self._data = leaf
 
     @property
-    def grad(self):
+    def grad(self) -> Any:
         """The gradient that `attach_grad` asked for; None without it."""
         info = self._autograd
         return info.grad if info is not None else None
@@ -474,20 +482,20 @@ class NDArray(_Methods):
         return info is not None and info.fresh
 
     @_fresh_grad.setter
-    def _fresh_grad(self, value):
+    def _fresh_grad(self, value: bool):
         if isinstance(self._autograd, Marked):
             self._autograd.fresh = bool(value)
 
     # -- arithmetic (the operators between two arrays are in arithmetic.py) -------------------------------------------------
 
-    def __neg__(self):
+    def __neg__(self) -> NDArray:
         return invoke(_NEGATIVE, (self,), {}, cls=type(self))
 
-    def __abs__(self):
+    def __abs__(self) -> NDArray:
         return self.abs()
 
 
-def _share(array, cls):
+def _share(array: Any, cls: type[Any]) -> Any:
     """The same array as another class: values, gradient and history."""
     if type(array) is cls:
         return array
@@ -496,12 +504,12 @@ def _share(array, cls):
     return out
 
 
-def context_of(tensor):
+def context_of(tensor: torch.Tensor) -> Context:
     """The context that stands for a tensor's device."""
     return gpu(tensor.device.index or 0) if tensor.is_cuda else cpu(0)
 
 
-def from_torch(tensor, ctx=None):
+def from_torch(tensor: torch.Tensor, ctx: Context | None = None) -> NDArray:
     """An NDArray that shares memory with a torch tensor; inside of ``autograd.record()`` also its history, so that a gradient
     flows on into torch.
 
@@ -532,27 +540,28 @@ def from_torch(tensor, ctx=None):
 class _PseudoOperator:
     """Stands in error texts, profiles and on the tape for a call that is no registered operator."""
 
-    variadic, inputs, attributes = False, ("data",), {}
+    variadic, inputs = False, ("data",)
+    attributes: dict[str, Any] = {}
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
 
-_pseudo = {}
+_pseudo: dict[str, _PseudoOperator] = {}
 
 
-def _pseudo_operator(name):
+def _pseudo_operator(name: str) -> _PseudoOperator:
     found = _pseudo.get(name)
     if found is None:
         found = _pseudo[name] = _PseudoOperator(name)
     return found
 
 
-def _plain_key(key):
+def _plain_key(key: Any) -> tuple[Any, ...]:
     return tuple(key) if isinstance(key, tuple) else (key,)
 
 
-def _index_tensor(k):
+def _index_tensor(k: Any) -> torch.Tensor:
     if isinstance(k, NDArray):
         return k._raw()
     if isinstance(k, (list, np.ndarray, tuple, range)) or isinstance(k, (bool, np.bool_)):
@@ -564,7 +573,7 @@ def _index_tensor(k):
     raise ValueError(f"an NDArray is indexed by integers, slices, arrays, None and ..., received {k!r} of type {type(k)}")
 
 
-def _drop_leading(values, ndim):
+def _drop_leading(values: torch.Tensor, ndim: int) -> torch.Tensor:
     """Values with more axes than the target, the extra ones of size 1, as numpy allows in assignments."""
     while values.dim() > ndim and values.shape[0] == 1:
         values = values[0]

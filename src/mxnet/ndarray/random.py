@@ -3,6 +3,10 @@
 Each function takes the parameters of its distribution either as numbers, which gives an array of `shape`, or as arrays of one
 shape, which gives `shape` samples for each of their elements. Seed with `mx.random.seed`.
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..base import _Null, numeric_types
 from ..context import current_context
 from ..ops.dtypes import name_of
@@ -11,13 +15,18 @@ from . import functions
 from .dispatch import invoke
 from .ndarray import NDArray
 
+if TYPE_CHECKING:
+    from ..base import _NullType
+    from ..context import Context
+    from .ndarray import DType, Sizes
+
 __all__ = ["uniform", "normal", "randn", "poisson", "exponential", "gamma", "multinomial", "negative_binomial", "generalized_negative_binomial",
            "shuffle", "randint"]
 
 __getattr__, __dir__ = functions.namespace_lookup(__name__, "_random_", functions.operator_function)
 
 
-def check_parameters(parameters, array_type):
+def check_parameters(parameters: dict[str, Any], array_type: type) -> bool:
     """True if the parameters of a distribution are arrays, False if they are numbers.
 
     Raises
@@ -36,7 +45,8 @@ def check_parameters(parameters, array_type):
     raise ValueError(f"the parameters of a distribution are either {array_type.__name__}s or numbers, received {type(first)}")
 
 
-def _draw(distribution, parameters, shape, dtype, ctx, out, kwargs):
+def _draw(distribution: str, parameters: dict[str, Any], shape: Sizes | _NullType, dtype: DType | _NullType, ctx: Context | None, out: NDArray | None,
+          kwargs: dict[str, Any]) -> NDArray:
     attrs = dict(kwargs)
     attrs.pop("name", None)
     if dtype is not _Null:
@@ -46,7 +56,7 @@ def _draw(distribution, parameters, shape, dtype, ctx, out, kwargs):
             attrs["shape"] = shape
         return invoke(get("_sample_" + distribution), tuple(parameters.values()), attrs, out)
     operator = get("_random_" + distribution)
-    if dtype is _Null and isinstance(out, NDArray) and name_of(out._data.dtype) in operator.attributes["dtype"].choices:
+    if dtype is _Null and isinstance(out, NDArray) and name_of(out._data.dtype) in operator.attributes["dtype"].choices:  # type: ignore[operator]  # types are choices
         attrs["dtype"] = name_of(out._data.dtype)
     if shape is not _Null:
         attrs["shape"] = shape
@@ -57,7 +67,8 @@ def _draw(distribution, parameters, shape, dtype, ctx, out, kwargs):
     return invoke(operator, (), attrs, out)
 
 
-def uniform(low=0, high=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+def uniform(low: float | NDArray = 0, high: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null,
+            ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
     """Uniformly distributed samples between `low` and `high`.
 
     Parameters
@@ -88,12 +99,13 @@ def uniform(low=0, high=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwarg
     return _draw("uniform", {"low": low, "high": high}, shape, dtype, ctx, out, kwargs)
 
 
-def normal(loc=0, scale=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+def normal(loc: float | NDArray = 0, scale: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null,
+           ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
     """Samples of the normal distribution with mean `loc` and standard deviation `scale`; see `uniform` for the rest."""
     return _draw("normal", {"loc": loc, "scale": scale}, shape, dtype, ctx, out, kwargs)
 
 
-def randn(*shape, **kwargs):
+def randn(*shape: int, **kwargs: Any) -> NDArray:
     """Samples of the normal distribution, with the shape as arguments.
 
     Parameters
@@ -115,32 +127,38 @@ def randn(*shape, **kwargs):
     return _draw("normal", parameters, shape, dtype, ctx, out, kwargs)
 
 
-def poisson(lam=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+def poisson(lam: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null, ctx: Context | None = None,
+            out: NDArray | None = None, **kwargs: Any) -> NDArray:
     """Samples of the Poisson distribution with mean `lam`, as floats; see `uniform` for the rest."""
     return _draw("poisson", {"lam": lam}, shape, dtype, ctx, out, kwargs)
 
 
-def exponential(scale=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+def exponential(scale: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null, ctx: Context | None = None,
+                out: NDArray | None = None, **kwargs: Any) -> NDArray:
     """Samples of the exponential distribution with mean `scale`; see `uniform` for the rest."""
     return _draw("exponential", {"lam": 1.0 / scale}, shape, dtype, ctx, out, kwargs)
 
 
-def gamma(alpha=1, beta=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+def gamma(alpha: float | NDArray = 1, beta: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null,
+          ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
     """Samples of the gamma distribution with shape `alpha` and scale `beta` (mean ``alpha * beta``); see `uniform` for the rest."""
     return _draw("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, ctx, out, kwargs)
 
 
-def negative_binomial(k=1, p=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+def negative_binomial(k: float | NDArray = 1, p: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null,
+                      ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
     """How many failures come before the `k`-th success, if each trial succeeds with probability `p`; see `uniform` for the rest."""
     return _draw("negative_binomial", {"k": k, "p": p}, shape, dtype, ctx, out, kwargs)
 
 
-def generalized_negative_binomial(mu=1, alpha=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+def generalized_negative_binomial(mu: float | NDArray = 1, alpha: float | NDArray = 1, shape: Sizes | _NullType = _Null,
+                                  dtype: DType | _NullType = _Null, ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
     """Samples of the negative binomial distribution with mean `mu` and variance ``mu + alpha * mu**2``; see `uniform` for the rest."""
     return _draw("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out, kwargs)
 
 
-def randint(low, high, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
+def randint(low: float | NDArray, high: float | NDArray, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null,
+            ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
     """Uniformly distributed integers from `low` up to, not including, `high`.
 
     Parameters
@@ -156,7 +174,8 @@ def randint(low, high, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs):
     return _draw("randint", {"low": low, "high": high}, shape, dtype, ctx, out, kwargs)
 
 
-def multinomial(data, shape=_Null, get_prob=False, out=None, dtype="int32", **kwargs):
+def multinomial(data: NDArray, shape: Sizes | _NullType = _Null, get_prob: bool = False, out: Any = None, dtype: DType = "int32",
+                **kwargs: Any) -> Any:
     """Numbers of classes, drawn with the probabilities that the last axis of `data` holds.
 
     Parameters
@@ -187,7 +206,7 @@ def multinomial(data, shape=_Null, get_prob=False, out=None, dtype="int32", **kw
     return invoke(get("_sample_multinomial"), (data,), attrs, out)
 
 
-def shuffle(data, **kwargs):
+def shuffle(data: NDArray, **kwargs: Any) -> NDArray:
     """A copy of `data` whose entries along the first axis are in random order.
 
     Parameters

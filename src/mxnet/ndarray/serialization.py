@@ -12,9 +12,13 @@ A file is a header, a list of arrays and a list of names. Numbers are little-end
 
 Files are hostile: every length is checked against the bytes that are left before anything is allocated.
 """
+from __future__ import annotations
+
 import io
 import math
 import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 import torch
 
@@ -35,18 +39,18 @@ _MAX_AXES = 32
 class _Reader:
     """Takes numbers and arrays off a file of `size` bytes, and knows where it is when something is wrong."""
 
-    def __init__(self, file, size, source):
+    def __init__(self, file: Any, size: int, source: str) -> None:
         self.file, self.size, self.source, self.offset = file, size, source, 0
 
-    def fail(self, what):
+    def fail(self, what: str) -> NoReturn:
         raise MXNetError(f"{self.source}: not a valid NDArray file: {what} at byte {self.offset}")
 
-    def require(self, count, what):
+    def require(self, count: int, what: str) -> None:
         left = self.size - self.offset
         if count > left:
             self.fail(f"{what} needs {count} bytes and {left} are left (is the file truncated?)")
 
-    def take(self, count, what):
+    def take(self, count: int, what: str) -> bytes:
         self.require(count, what)
         piece = self.file.read(count)
         if len(piece) < count:
@@ -54,10 +58,10 @@ class _Reader:
         self.offset += count
         return piece
 
-    def number(self, form, what):
+    def number(self, form: str, what: str) -> Any:
         return struct.unpack("<" + form, self.take(struct.calcsize(form), what))[0]
 
-    def shape(self, what, ndim=None, form="q"):
+    def shape(self, what: str, ndim: int | None = None, form: str = "q") -> tuple[int, ...] | None:
         ndim = self.number("i", f"the number of axes of {what}") if ndim is None else ndim
         if not -1 <= ndim <= _MAX_AXES:
             self.fail(f"{what} has {ndim} axes")
@@ -66,13 +70,13 @@ class _Reader:
             self.fail(f"{what} has the shape {sizes}")
         return sizes if ndim >= 0 else None
 
-    def dtype(self, what):
+    def dtype(self, what: str) -> torch.dtype:
         flag = self.number("i", f"the type of {what}")
         if flag not in dtypes.FLAG_TO_NAME:
             self.fail(f"{what} has the unknown element type {flag}")
         return dtypes.NAME_TO_TORCH[dtypes.FLAG_TO_NAME[flag]]
 
-    def values(self, shape, dtype, what):
+    def values(self, shape: tuple[int, ...] | None, dtype: torch.dtype, what: str) -> torch.Tensor:
         if shape is None:
             self.fail(f"{what} have no shape")
         count = math.prod(shape)
@@ -88,7 +92,7 @@ class _Reader:
         return tensor
 
 
-def _read_array(r, name):
+def _read_array(r: _Reader, name: int | str) -> Any:
     what = f"array {name}"
     magic = r.number("I", f"the magic number of {what}")
     if magic not in (_V2, _V3):
@@ -123,7 +127,7 @@ def _read_array(r, name):
     return array
 
 
-def _read_legacy(r, magic, what):
+def _read_legacy(r: _Reader, magic: int, what: str) -> NDArray | None:
     if magic != _V1 and magic > _MAX_AXES:
         r.fail(f"{what} has no known magic number ({magic:#x})")
     shape = r.shape(what) if magic == _V1 else r.shape(what, magic, "I")
@@ -133,22 +137,22 @@ def _read_legacy(r, magic, what):
     return NDArray._new(r.values(shape, r.dtype(what), f"the values of {what}"), cpu())
 
 
-def _skip_context(r, what):
+def _skip_context(r: _Reader, what: str) -> None:
     r.take(8, f"the device of {what}")
 
 
-def _shape_bytes(shape):
+def _shape_bytes(shape: Sequence[int]) -> bytes:
     return struct.pack(f"<i{len(shape)}q", len(shape), *shape)
 
 
-def _tensor_bytes(tensor):
+def _tensor_bytes(tensor: torch.Tensor) -> Any:
     t = tensor.detach().cpu().contiguous().reshape(-1)
     if t.stride(0) != 1:  # torch calls one element contiguous whatever its stride, but does not view it as bytes
         t = t.new_empty(t.numel()).copy_(t)
     return t.view(torch.uint8).numpy()
 
 
-def _array_chunks(array):
+def _array_chunks(array: Any) -> Iterator[bytes | memoryview]:
     """What stands in a file for one array, in pieces that need no copy."""
     aux = []
     if array._is_sparse:
@@ -170,12 +174,12 @@ def _array_chunks(array):
         yield memoryview(_tensor_bytes(a))
 
 
-def dump_array(array):
+def dump_array(array: NDArray) -> bytes:
     """One array as bytes, without the list around it; what pickles hold."""
     return b"".join(_array_chunks(array))
 
 
-def restore_array(array, raw):
+def restore_array(array: NDArray, raw: bytes | bytearray | None) -> None:
     """Fill an array that pickle has made out of the bytes of `dump_array`."""
     if raw is None:
         raise MXNetError("the pickle holds an NDArray without values")
@@ -186,7 +190,7 @@ def restore_array(array, raw):
         setattr(array, slot, getattr(loaded, slot))
 
 
-def save(fname, data):
+def save(fname: str, data: NDArray | Sequence[NDArray] | dict[str, NDArray]) -> None:
     """Write arrays to a file.
 
     Parameters
@@ -225,7 +229,7 @@ def save(fname, data):
             f.write(struct.pack("<Q", len(encoded)) + encoded)
 
 
-def load(fname):
+def load(fname: str) -> Any:
     """Read the arrays of a file: a list, or a dict where they have names.
 
     Raises
@@ -239,18 +243,18 @@ def load(fname):
         return _load(_Reader(file, size, fname))
 
 
-def load_frombuffer(buf):
+def load_frombuffer(buf: bytes | bytearray | memoryview | str) -> Any:
     """Read arrays from the bytes of a file, as `load` does."""
     if not isinstance(buf, (bytes, bytearray, memoryview, str)):
         raise TypeError("buf required to be a string or bytes")
     return _load(_in_memory(buf.encode("latin-1") if isinstance(buf, str) else buf, "buffer"))
 
 
-def _in_memory(buffer, source):
+def _in_memory(buffer: bytes | bytearray | memoryview, source: str) -> _Reader:
     return _Reader(io.BytesIO(buffer), len(memoryview(buffer).cast("B")), source)
 
 
-def _load(r):
+def _load(r: _Reader) -> list[NDArray | None] | dict[str, NDArray | None]:
     if r.number("Q", "the header") != _LIST_MAGIC:
         r.offset = 0
         r.fail(f"the file does not start with {_LIST_MAGIC:#x}")
