@@ -17,6 +17,7 @@ cannot be differentiated.
 """
 import math
 import typing
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import fx
@@ -33,7 +34,8 @@ from ..ops.nn.attention import (
 from ..ops.nn.dropout import dropout
 from ..ops.nn.softmax import softmax
 from ..ops.products import batched
-from .program import attributes_of, calls, operator_of
+from ..ops.registry import Operator
+from .program import FxNode, attributes_of, calls, operator_of
 
 _BLOCK = 1 << 18  # so many scores at a time stay in a core's cache
 _WORTHWHILE = 1 << 16  # fewer scores are done before the blocks are cut
@@ -71,34 +73,34 @@ class _Attention(typing.NamedTuple):
     scale: float
     cast: typing.Optional[torch.dtype]
     value_cast: typing.Optional[torch.dtype]
-    mask: typing.Optional[fx.Node]
-    length: typing.Optional[fx.Node]
+    mask: typing.Optional[FxNode]
+    length: typing.Optional[FxNode]
     p: float
 
-    def split(self, *sources):
+    def split(self, *sources: torch.Tensor) -> Sequence[torch.Tensor]:
         """Views of queries (B, T, size), keys (B, S, size) and values (B, S, size of values)."""
         if self.heads is None:
             queries, keys, values = (s.flatten(0, -3) for s in sources)
             return queries, keys if self.transposed else keys.mT, values
         return [part for s, count in zip(sources, _COUNTS[len(sources)]) for part in _parts(s, self.heads, count)]
 
-    def factor(self, size):
+    def factor(self, size: int) -> float:
         """What queries of this size are multiplied by."""
         return self.scale if self.heads is None else self.scale / math.sqrt(size)
 
-    def join(self, out, sources):
+    def join(self, out: torch.Tensor, sources: Sequence[torch.Tensor]) -> torch.Tensor:
         """The result in the form of the operator that is replaced, from (B, T, size of values)."""
         if self.heads is None:
             return out.view(*sources[0].shape[:-1], out.shape[-1])
         return out.transpose(0, 1).reshape(out.shape[1], sources[0].shape[1], -1)
 
 
-def _parts(interleaved, heads, count):
+def _parts(interleaved: torch.Tensor, heads: int, count: int) -> list[torch.Tensor]:
     length, batch, features = interleaved.shape
     return [p.transpose(0, 1) for p in interleaved.reshape(length, batch * heads, count, features // (heads * count)).unbind(2)]
 
 
-def apply(module):
+def apply(module: fx.GraphModule) -> list[str]:
     """Rewrite the graph; returns what was done, as lines of a report."""
     graph, count = module.graph, 0
     for node in list(graph.nodes):
@@ -117,7 +119,7 @@ def apply(module):
     return [f"fusion: {count} x attention"] if count else []
 
 
-def _match(mix):
+def _match(mix: FxNode) -> tuple[_Attention, list[FxNode]] | None:
     """What `mix`, the product with the values, ends, and the nodes that belong to it, in order; None where it ends no attention."""
     mixing, product = attributes_of(mix), _MIXES[operator_of(mix)]
     if calls(mix, batch_dot):
@@ -126,7 +128,8 @@ def _match(mix):
         node, values = mix.args
     else:
         values, node = mix.args
-    inside, dropped = [mix], 0.0
+    inside = [mix]
+    dropped: float | None = 0.0
     while calls(node, dropout, identity):  # a Dropout of 0 in Gluon is a copy
         if calls(node, dropout) and dropped == 0:
             dropped = _dropped(node)
@@ -182,20 +185,20 @@ def _match(mix):
     return plan, sorted(inside, key=order.__getitem__)
 
 
-def _scores(node, product):
+def _scores(node: typing.Any, product: Operator) -> bool:
     """Whether a term of a sum is the one made of `product`."""
     while calls(node, amp_cast) or _computes("multiply", node, 1) or _computes("divide", node, 1):
         node = node.args[0]
     return calls(node, product)
 
 
-def _computes(arithmetic, node, count):
+def _computes(arithmetic: str, node: typing.Any, count: int) -> bool:
     """Whether a node computes this operation on `count` arrays; on one it is with a number."""
     op = operator_of(node) if isinstance(node, fx.Node) else None
     return op is not None and op.arithmetic == arithmetic and op.num_inputs == count
 
 
-def _dropped(node):
+def _dropped(node: FxNode) -> float | None:
     """The fraction that a Dropout drops, or None for what the blocks cannot do."""
     attributes = attributes_of(node)
     p = attributes["p"]
@@ -206,7 +209,7 @@ def _dropped(node):
     return p if 0.01 <= p <= 0.99 else None  # beyond, 16 random bits are too coarse
 
 
-def _unfused(inside, outside):
+def _unfused(inside: Sequence[FxNode], outside: Sequence[FxNode]) -> Callable:
     """A function that computes the replaced nodes one by one."""
     graph, copies = fx.Graph(), {}
     for node in outside:
@@ -217,12 +220,12 @@ def _unfused(inside, outside):
     return fx.GraphModule(torch.nn.Module(), graph).forward
 
 
-def _function(plan, unfused, outside):
+def _function(plan: _Attention, unfused: Callable, outside: Sequence[FxNode]) -> Callable:
     """What the fused node calls: the blocks where they suit, or else the operators one by one, which also say what is wrong with their inputs."""
     places = [outside.index(s) for s in plan.sources]
     mask_at, length_at = (None if n is None else outside.index(n) for n in (plan.mask, plan.length))
 
-    def attention(*inputs):
+    def attention(*inputs: torch.Tensor) -> torch.Tensor:
         sources = [inputs[i] for i in places]
         mask = None if mask_at is None else inputs[mask_at]
         length = None if length_at is None else inputs[length_at]
@@ -234,7 +237,7 @@ def _function(plan, unfused, outside):
     return attention
 
 
-def _suits(plan, sources, mask, length):
+def _suits(plan: _Attention, sources: Sequence[torch.Tensor], mask: torch.Tensor | None, length: torch.Tensor | None) -> bool:
     """Whether the blocks can do it: shapes and types that belong together, no gradient for the mask, and enough scores."""
     if plan.heads is not None and any(
             s.dim() != 3 or s.shape[2] % (plan.heads * count) for s, count in zip(sources, _COUNTS[len(sources)])):
@@ -259,7 +262,7 @@ def _suits(plan, sources, mask, length):
     return length is None or not length.is_floating_point() and length.shape == scores[:-1]
 
 
-def _cast(dtype, target):
+def _cast(dtype: torch.dtype, target: torch.dtype | None) -> torch.dtype:
     return target if target is not None and dtype in _MIXED else dtype
 
 
@@ -267,13 +270,14 @@ class _Blocks(torch.autograd.Function):
     """Attention block by block. `seed` begins the random numbers of dropout, in the gradient again."""
 
     @staticmethod
-    def forward(ctx, plan, mask, length, seed, *sources):
+    def forward(ctx: typing.Any, plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, seed: int | None,
+                *sources: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(mask, length, *sources)
         ctx.plan, ctx.seed = plan, seed
         return _forward(plan, mask, length, seed, sources)
 
     @staticmethod
-    def backward(ctx, dout):
+    def backward(ctx: typing.Any, dout: torch.Tensor) -> tuple:
         mask, length, *sources = ctx.saved_tensors
         if torch.is_grad_enabled():  # a gradient that is to be differentiated itself: torch records it
             views = [s.view_as(s) for s in sources]  # one array may be several of the sources
@@ -283,7 +287,8 @@ class _Blocks(torch.autograd.Function):
         return None, None, None, None, *_backward(ctx.plan, mask, length, ctx.seed, sources, dout)
 
 
-def _forward(plan, mask, length, seed, sources):
+def _forward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, seed: int | None,
+             sources: Sequence[torch.Tensor]) -> torch.Tensor:
     queries, keys, values = plan.split(*sources)
     keep = _keeping(plan.p, seed)
     found: dict[int, list[torch.Tensor]] = {}
@@ -294,7 +299,8 @@ def _forward(plan, mask, length, seed, sources):
     return plan.join(torch.cat([torch.cat(parts, 1) if len(parts) > 1 else parts[0] for parts in found.values()]), sources)
 
 
-def _backward(plan, mask, length, seed, sources, dout):
+def _backward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, seed: int | None, sources: Sequence[torch.Tensor],
+              dout: torch.Tensor) -> list[torch.Tensor]:
     """The gradients of the sources, from weights that are computed anew."""
     grads = [torch.empty(s.shape, dtype=s.dtype) for s in sources]
     queries, keys, values = plan.split(*sources)
@@ -311,7 +317,7 @@ def _backward(plan, mask, length, seed, sources, dout):
     return grads
 
 
-def _put(whole, rows, part):
+def _put(whole: torch.Tensor, rows: slice, part: torch.Tensor) -> None:
     """Write what the first rows give, and add what others do."""
     if rows.start:
         whole += part
@@ -328,7 +334,8 @@ class _Block(typing.NamedTuple):
     weights: torch.Tensor
 
 
-def _blocks(plan, queries, keys, values, mask, length):
+def _blocks(plan: _Attention, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor | None,
+            length: torch.Tensor | None) -> Iterator[tuple[slice, slice, _Block]]:
     """Slices of heads and rows, and the `_Block` that they cut out."""
     count, height, size = queries.shape
     width = keys.shape[1]
@@ -351,7 +358,7 @@ def _blocks(plan, queries, keys, values, mask, length):
             yield part, rows, _Block(q, k, v, _softmax(scores, None if length is None else length[part, rows]))
 
 
-def _softmax(scores, length):
+def _softmax(scores: torch.Tensor, length: torch.Tensor | None) -> torch.Tensor:
     """The softmax of as many scores of each row as `length` (..., 1) says; the weights of others are 0."""
     if length is None:
         return torch.softmax(scores, -1)
@@ -360,15 +367,15 @@ def _softmax(scores, length):
     return torch.softmax(torch.add(scores, reached - 1, alpha=torch.finfo(scores.dtype).max / 2), -1) * reached
 
 
-def _keeping(p, seed):
+def _keeping(p: float, seed: int | None) -> Callable[[torch.Tensor], torch.Tensor | None]:
     """A function from weights to what dropout multiplies them by; to None where nothing is dropped."""
     if not p:
         return lambda weights: None
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)  # type: ignore[arg-type]  # a seed is drawn wherever something is dropped
     dropped = round(p * (1 << _BITS))
     scale = (1 << _BITS) / ((1 << _BITS) - dropped)
 
-    def keep(weights):
+    def keep(weights: torch.Tensor) -> torch.Tensor:
         # One number of 64 bits, which takes as long to draw as a shorter one, decides about four weights.
         bits = torch.empty((weights.numel() + 3) // 4, dtype=torch.int64).random_(-1 << 63, None, generator=generator).view(torch.int16)
         kept = torch.empty(weights.shape, dtype=weights.dtype)

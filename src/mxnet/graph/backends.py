@@ -24,13 +24,18 @@ import copy
 import json
 import logging
 import os
+from collections.abc import Callable
+from typing import Any
 
 import torch
+from torch import fx
 
 from .. import environment
 from ..base import MXNetError
+from ..symbol import Symbol
 from . import attention, casts, fusion, layout
 from .layout import channels_last
+from .program import Program
 
 _log = logging.getLogger(__name__)
 _backends: dict = {}
@@ -51,13 +56,13 @@ class Native:
     specializes = False
     trains = True
 
-    def compile(self, program):
+    def compile(self, program: Program) -> Callable:
         """The module, with its convolutions channels last and, for training, batch norms fused with what follows them."""
         program.report += prepare(program.module, program.inputs[0].device if program.inputs else torch.device("cpu"))
         return program.module.forward
 
 
-def prepare(module, device, fuse=True):
+def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True) -> list[str]:
     """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`."""
     if device.type not in ("cpu", "cuda") or not environment.get_bool("MXNET_USE_FUSION"):
         return []
@@ -84,12 +89,12 @@ def prepare(module, device, fuse=True):
 _TENSOR_CORES = {torch.float16: (7, 0), torch.bfloat16: (8, 0), torch.float32: (8, 0)}
 
 
-def tf32_allowed():
+def tf32_allowed() -> bool:
     """Whether convolutions in float32 may round their inputs to TF32."""
     return torch.backends.cudnn.conv.fp32_precision == "tf32"  # type: ignore[attr-defined]  # torch makes `conv` at run time
 
 
-def wants_channels_last(data):
+def wants_channels_last(data: torch.Tensor) -> bool:
     """Whether convolutions of such data run faster with their channels last: on GPUs those on tensor cores, on CPUs all."""
     if data.device.type != "cuda":
         return True
@@ -98,11 +103,11 @@ def wants_channels_last(data):
     return torch.cuda.get_device_capability(data.device) >= _TENSOR_CORES[data.dtype]
 
 
-def _channels_last_for_tensor_cores(data):
+def _channels_last_for_tensor_cores(data: torch.Tensor) -> torch.Tensor:
     return channels_last(data) if wants_channels_last(data) else data
 
 
-def register(backend):
+def register(backend: Any) -> Any:
     """Add a backend, under ``backend.name``.
 
     Raises
@@ -117,7 +122,7 @@ def register(backend):
     return backend
 
 
-def get(name=None):
+def get(name: str | None = None) -> Any:
     """A backend by name; None for the default, which is chosen when a graph proves to be worth compiling, and for `auto`.
 
     Without a name, the one that ``MXNET_SUBGRAPH_BACKEND`` names.
@@ -146,7 +151,7 @@ def get(name=None):
 _BACKEND, _OPTIONS = "__subgraph_backend__", "__subgraph_options__"
 
 
-def mark(symbol, name, options):
+def mark(symbol: Symbol, name: str, options: dict) -> Symbol:
     """A copy of a Symbol that runs on the backend of that name, with these options (a dict), when it is bound.
 
     The outputs' nodes keep both as attributes, in JSON too. What is composed of the copy is another Symbol, which runs as it would without.
@@ -157,7 +162,7 @@ def mark(symbol, name, options):
     return out
 
 
-def marked(symbol):
+def marked(symbol: Symbol) -> tuple[str | None, dict]:
     """The backend's name and the options that `mark` has given a Symbol, or None and an empty dict."""
     attrs = symbol._outputs[0][0].attrs
     name = attrs.get(_BACKEND)
@@ -166,7 +171,7 @@ def marked(symbol):
     return name, json.loads(attrs[_OPTIONS])
 
 
-def check_device(backend, device):
+def check_device(backend: Any, device: torch.device) -> None:
     """Raise an MXNetError if the backend does not run on devices of this type."""
     types = getattr(backend, "devices", (device.type,))
     if device.type not in types:
@@ -175,7 +180,7 @@ def check_device(backend, device):
                          f"as_in_context({names[0]}), or take another backend")
 
 
-def can_run(backend, device):
+def can_run(backend: Any, device: torch.device) -> bool:
     """Whether a backend works on a device of this machine."""
     if device.type not in getattr(backend, "devices", (device.type,)):
         return False

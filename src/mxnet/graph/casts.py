@@ -1,11 +1,15 @@
 """The pass for mixed precision: casts of what has that type already go, so that the passes behind it see what belongs together."""
+from collections.abc import Iterable
 from typing import Any
 
+import torch
+from torch import fx
+
 from ..ops.elemwise.unary import amp_cast, amp_multicast
-from .program import operator_of
+from .program import FxNode, operator_of
 
 
-def apply(module):
+def apply(module: fx.GraphModule) -> list[str]:
     """Rewrite the graph; returns what was done, as lines of a report."""
     types: dict[Any, Any] = {}
     count = 0
@@ -30,13 +34,13 @@ def apply(module):
     return [f"mixed precision: {count} x cast to the same type dropped"] if count else []
 
 
-def _one(types, nodes):
+def _one(types: dict, nodes: Iterable) -> torch.dtype | None:
     """The type that is known to be that of all nodes."""
     found = {types.get(n) for n in nodes}
     return found.pop() if len(found) == 1 else None
 
 
-def _without_multicast(graph, node, types):
+def _without_multicast(graph: fx.Graph, node: FxNode, types: dict) -> int:
     """Let the users of a cast to a common type read its inputs, if these have one type."""
     if _one(types, node.args) is None:
         return 0

@@ -1,5 +1,5 @@
 """How loops and branches of a graph run: their subgraphs, lowered like any graph, under Python's own ``for``, ``while`` and ``if``."""
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -7,51 +7,51 @@ import torch
 from .. import util
 from ..base import MXNetError
 from ..symbol import control_flow, inference
-from ..symbol.node import topological
+from ..symbol.node import Entry, Node, topological
 
 
 class _Subgraph:
     """A subgraph that takes and returns tensors."""
 
-    def __init__(self, outputs, lower, is_train, device):
+    def __init__(self, outputs: Sequence[Entry], lower: Callable, is_train: bool, device: torch.device):
         self.outputs, self.lower, self.is_train, self.device = outputs, lower, is_train, device
         nodes = topological(outputs)
         self.names = [n.name for n in control_flow.variables(nodes)]
         self.open = [n for n in nodes if inference.open_shape(n)]
-        self.modules = {}
+        self.modules: dict[Any, Callable] = {}
 
-    def __call__(self, tensors):
+    def __call__(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         key = tuple(t.shape for t in tensors) if self.open else None
         module = self.modules.get(key)
         if module is None:
             module = self.modules[key] = self._lower(tensors)
         return module(*tensors)
 
-    def _lower(self, tensors):
+    def _lower(self, tensors: Sequence[torch.Tensor]) -> Callable:
         shapes = None
         if self.open:
             found, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.names, tensors)})
             shapes = {id(n): found[id(n), 0] for n in self.open}
         return self.lower(self.outputs, self.is_train, self.device, source_shapes=shapes).forward
 
-    def empty(self, tensors, count):
+    def empty(self, tensors: Sequence[torch.Tensor], count: int) -> list[torch.Tensor]:
         """What `count` stacked results would be, for a loop that never ran: their shapes and types are inferred."""
         _, shapes = control_flow.infer(self.outputs, [tuple(t.shape) for t in tensors], None)
         _, types = control_flow.infer(self.outputs, [t.dtype for t in tensors], None, types=True)
         return [torch.zeros((count, *s), dtype=t, device=self.device) for s, t in zip(shapes, types)]
 
 
-def function(node, lower, is_train, device):
+def function(node: Node, lower: Callable, is_train: bool, device: torch.device) -> Callable:
     """The function over tensors that a control-flow node computes; `lower` makes modules of its subgraphs."""
     parts = [_Subgraph(outputs, lower, is_train, device) for outputs in node.subgraphs]
     return _MAKERS[node.op](node.name, node.parsed(), *parts)
 
 
-def _foreach(name, attributes, body):
+def _foreach(name: str, attributes: Mapping[str, Any], body: _Subgraph) -> Callable:
     places, = control_flow.foreach_locs(attributes)
     n_data, n_states, n_out = len(attributes["in_data_locs"]), len(attributes["in_state_locs"]), attributes["num_out_data"]
 
-    def foreach(*inputs):
+    def foreach(*inputs: torch.Tensor) -> Any:
         lengths = {t.shape[0] for t in inputs[:n_data]}
         if len(lengths) != 1:
             raise MXNetError(f"{name}: the arrays looped over must have first axes of one length, received {sorted(lengths)}")
@@ -72,19 +72,19 @@ def _foreach(name, attributes, body):
     return foreach
 
 
-def _elements(data):
+def _elements(data: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """What a loop over `data` sees: numbers have the shape (1,) where there are no scalars."""
     return (data.unsqueeze(1) if data.dim() == 1 and not util.is_np_shape() else data).unbind(0)
 
 
-def _while_loop(name, attributes, condition, body):
+def _while_loop(name: str, attributes: Mapping[str, Any], condition: _Subgraph, body: _Subgraph) -> Callable:
     cond_places, places = control_flow.while_locs(attributes)
     held = control_flow.while_variables(attributes)
     n_out, limit = attributes["num_out_data"], attributes["max_iterations"]
 
-    def while_loop(*inputs):
+    def while_loop(*inputs: torch.Tensor) -> Any:
         values = list(inputs)
-        rows: list[list[torch.Tensor]] = []
+        rows: list[tuple[torch.Tensor, ...]] = []
         while len(rows) < limit and bool(_scalar(name, condition([values[p] for p in cond_places])[0])):
             results = body([values[p] for p in places])
             rows.append(results[:n_out])
@@ -99,10 +99,10 @@ def _while_loop(name, attributes, condition, body):
     return while_loop
 
 
-def _cond(name, attributes, predicate, then_branch, else_branch):
+def _cond(name: str, attributes: Mapping[str, Any], predicate: _Subgraph, then_branch: _Subgraph, else_branch: _Subgraph) -> Callable:
     locs = control_flow.cond_locs(attributes)
 
-    def cond(*inputs):
+    def cond(*inputs: torch.Tensor) -> Any:
         chosen = bool(_scalar(name, predicate([inputs[p] for p in locs[0]])[0]))
         branch, places = (then_branch, locs[1]) if chosen else (else_branch, locs[2])
         return _fresh(branch([inputs[p] for p in places]), inputs)
@@ -110,20 +110,20 @@ def _cond(name, attributes, predicate, then_branch, else_branch):
     return cond
 
 
-def _scalar(name, tensor):
+def _scalar(name: str, tensor: torch.Tensor) -> torch.Tensor:
     if tensor.numel() != 1:
         raise MXNetError(f"{name}: the condition must be a single value, received shape {tuple(tensor.shape)}")
     return tensor.detach()
 
 
-def _padded(rows, count):
+def _padded(rows: tuple[torch.Tensor, ...], count: int) -> torch.Tensor:
     """Rows stacked, and zeros for the iterations that did not happen."""
     stacked = torch.stack(rows)
     missing = count - len(rows)
     return torch.cat([stacked, stacked.new_zeros((missing, *stacked.shape[1:]))]) if missing else stacked
 
 
-def _fresh(results, inputs):
+def _fresh(results: Iterable[torch.Tensor], inputs: Sequence[torch.Tensor]) -> Any:
     """The results, none of which is an input; one alone comes bare, as from any operator."""
     results = tuple(r.clone() if any(r is t for t in inputs) else r for r in results)
     return results if len(results) != 1 else results[0]

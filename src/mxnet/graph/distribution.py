@@ -4,16 +4,19 @@ A convolution is linear in its channels: over ``concat(a, b)`` it is the sum of 
 one of `b` with the rest. A sum is part of an engine's convolutions, a concatenation copies all it reads. So where the result is small
 beside what would be copied, as in SqueezeNet, whose 128 to 512 channels go into 16 to 64 each time, the concatenation is left out.
 """
+from torch import fx
+
 from ..ops.elemwise.binary import elemwise_add
 from ..ops.nn.pooling import pooling as pooling_operator
+from ..ops.registry import Operator
 from ..ops.shape.joining import concat
 from ..ops.shape.slicing import slice_axis
 from ..symbol.node import Node
 from .layout import convolves
-from .program import attributes_of, calls, holds
+from .program import FxNode, Program, attributes_of, calls, holds
 
 
-def distribute(program):
+def distribute(program: Program) -> None:
     """Rewrite the program: convolutions of concatenations, also behind a pooling, that are cheaper in parts."""
     count = 0
     for node in list(program.graph.nodes):
@@ -28,7 +31,7 @@ def distribute(program):
         program.note(f"distribution: {count} x convolution of a concatenation in parts")
 
 
-def _parts(program, node):
+def _parts(program: Program, node: FxNode) -> tuple | None:
     """The joined arrays that a convolution reads, and the pooling between them and it (or None); None if it had better read them joined."""
     source, pooling = node.args[0], None
     if calls(source, pooling_operator) and len(source.users) == 1 and holds(source, "keeps_layout"):
@@ -37,17 +40,17 @@ def _parts(program, node):
         return None
     if any(program.shape(a) is None for a in (node, source, *source.args)):
         return None
-    filters, channels = program.shape(node)[1], program.shape(source)[1]
+    filters, channels = program.values[node].shape[1], program.values[source].shape[1]
     # Each further part reads and writes the sum once; joining reads and writes all channels.
     return (source.args, pooling) if 2 * (len(source.args) - 1) * filters <= channels else None
 
 
-def _replace(program, node, found):
+def _replace(program: Program, node: FxNode, found: tuple) -> None:
     parts, pooling = found
     graph, data, start, total = program.graph, node.args[1], 0, None
     with graph.inserting_before(node):
         for i, part in enumerate(parts):
-            stop = start + program.shape(part)[1]
+            stop = start + program.values[part].shape[1]
             weight = _call(graph, slice_axis, (data,), {"axis": 1, "begin": start, "end": stop})
             if pooling is not None:
                 part = _like(graph, pooling, (part,), {})
@@ -59,14 +62,14 @@ def _replace(program, node, found):
     graph.erase_node(node)
 
 
-def _like(graph, node, args, changed):
+def _like(graph: fx.Graph, node: FxNode, args: tuple, changed: dict) -> FxNode:
     """The same operator with other inputs."""
     new = graph.call_function(node.target, args, {**node.kwargs, **changed})
     new.meta = dict(node.meta)
     return new
 
 
-def _call(graph, op, args, kwargs):
+def _call(graph: fx.Graph, op: Operator, args: tuple, kwargs: dict) -> FxNode:
     new = graph.call_function(op.fn, args, kwargs)
     new.meta["node"] = Node(op, op.name, {})
     return new

@@ -1,25 +1,29 @@
 """Partitioning a program between a backend and `native`."""
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
 import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from .program import Program, holds
+from .program import FxNode, Program, holds
 
 
-def worthwhile(nodes):
+def worthwhile(nodes: Iterable[FxNode]) -> bool:
     """Whether these nodes together are worth a piece of their own."""
     return any(holds(n, "heavy") for n in nodes)
 
 
 class _Support(OperatorSupportBase):
-    def __init__(self, accepts):
+    def __init__(self, accepts: Callable[[FxNode], bool]):
         self.accepts = accepts
 
-    def is_node_supported(self, submodules, node):
+    def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: FxNode) -> bool:
         return node.op == "call_function" and self.accepts(node)
 
 
-def divide(program, accepts, worthwhile=lambda nodes: True):
+def divide(program: Program, accepts: Callable[[FxNode], bool], worthwhile: Callable[[Iterable[FxNode]], bool] = lambda nodes: True) -> dict[str,
+           Program]:
     """Move the nodes that `accepts` takes into as few submodules as possible.
 
     Returns
@@ -41,7 +45,7 @@ def divide(program, accepts, worthwhile=lambda nodes: True):
     return pieces
 
 
-def _example(node, known):
+def _example(node: Any, known: dict) -> tuple[Any, bool]:
     """A tensor that stands for an input of a piece, and whether its value is fixed."""
     value, constant = known.get(node.name, (None, None))
     if isinstance(constant, torch.Tensor):
@@ -49,11 +53,11 @@ def _example(node, known):
     return value, False
 
 
-def replace(program, name, piece, function):
+def replace(program: Program, name: str, piece: Program, function: Callable) -> None:
     """Let `function`, which returns a tuple, stand in for the submodule `name`, which is `piece`."""
     single = len(piece.outputs) == 1
 
-    def run(*inputs):
+    def run(*inputs: torch.Tensor) -> Any:
         found = function(*inputs)
         return found[0] if single else found
 

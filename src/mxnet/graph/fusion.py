@@ -1,6 +1,7 @@
 """The fusion passes for torch: batch normalization with the addition and the ReLU behind it; ReLU in place; convolutions that
 take their weights as they are."""
 import torch
+from torch import fx
 
 from ..ops.elemwise.unary import amp_cast
 from ..ops.kernels.batch_norm import batch_norm
@@ -9,37 +10,37 @@ from ..ops.nn import normalization
 from ..ops.nn.rnn import rnn, rnn_of_parts
 from ..ops.shape.joining import rnn_param_concat
 from .layout import convolves
-from .program import attributes_of, calls, holds, operator_of
+from .program import FxNode, attributes_of, calls, holds, operator_of
 
 
-def _normalizes(node):
+def _normalizes(node: FxNode) -> bool:
     if not calls(node, normalization.batch_norm) or len(node.args) != 5:
         return False
     attributes = attributes_of(node)
     return attributes["axis"] == 1 and not attributes["output_mean_var"] and not attributes["use_global_stats"]
 
 
-def _adds(node):
+def _adds(node: FxNode) -> bool:
     """Whether the node adds two arrays of one shape."""
     op = operator_of(node)
     return op is not None and op.arithmetic == "add" and op.same_shape and len(node.args) == 2
 
 
-def _only_user(node):
+def _only_user(node: FxNode) -> FxNode:
     return next(iter(node.users)) if len(node.users) == 1 else None
 
 
-def rectify(data):
+def rectify(data: torch.Tensor) -> torch.Tensor:
     """ReLU, in the memory of its input, which nothing else needs."""
     return torch.relu_(data)
 
 
-def apply(module):
+def apply(module: fx.GraphModule) -> list[str]:
     """Rewrite the graph; returns what was done, as lines of a report."""
     return fuse_batch_norms(module) + rectify_in_place(module) + direct_convolutions(module)
 
 
-def rectify_in_place(module):
+def rectify_in_place(module: fx.GraphModule) -> list[str]:
     """Let ReLU overwrite what only it reads."""
     count = 0
     for node in module.graph.nodes:
@@ -49,7 +50,7 @@ def rectify_in_place(module):
     return [f"memory: {count} x relu in place"] if count else []
 
 
-def direct_convolutions(module):
+def direct_convolutions(module: fx.GraphModule) -> list[str]:
     """Let two-dimensional convolutions of one group run on our own kernel."""
     count = 0
     for node in module.graph.nodes:
@@ -64,7 +65,7 @@ def direct_convolutions(module):
     return [f"kernels: {count} x convolution"] if count else []
 
 
-def separate_parameters(module):
+def separate_parameters(module: fx.GraphModule) -> list[str]:
     """Let recurrent layers read their parameters where they are, not from a vector that each step puts together and takes apart."""
     count = 0
     for node in module.graph.nodes:
@@ -78,7 +79,7 @@ def separate_parameters(module):
     return [f"memory: {count} x recurrent layers without a copy of their parameters"] if count else []
 
 
-def fuse_batch_norms(module):
+def fuse_batch_norms(module: fx.GraphModule) -> list[str]:
     """Let batch norm, addition and ReLU be one operator."""
     graph = module.graph
     counts = {"": 0, " + relu": 0, " + add + relu": 0}

@@ -1,12 +1,13 @@
 """The `inductor` backend: ``torch.compile``, where there is a compiler for it."""
 import os
 import shutil
+from collections.abc import Callable
 
 import torch
 
 from ..base import MXNetError
 from .backends import Unavailable, prepare
-from .program import by_values
+from .program import Program, by_values
 
 
 class Inductor:
@@ -22,11 +23,11 @@ class Inductor:
     specializes = True
     trains = True
 
-    def available(self):
+    def available(self) -> bool:
         """Whether there is a C++ compiler, or a GPU to compile for with Triton."""
         return torch.cuda.is_available() or (os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")) is not None
 
-    def compile(self, program, mode="default"):
+    def compile(self, program: Program, mode: str = "default") -> Callable:
         """The compiled module.
 
         Raises

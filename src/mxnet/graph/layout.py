@@ -2,29 +2,32 @@
 
 The shapes stay those of MXNet; only the order in memory changes, between the first convolution and the last operator that keeps it.
 """
+from collections.abc import Callable
+
 import torch
+from torch import fx
 
 from ..ops.elemwise.unary import amp_cast
 from ..ops.nn.convolution import convolution
-from .program import attributes_of, calls, holds
+from .program import FxNode, attributes_of, calls, holds
 
 
-def channels_last(data):
+def channels_last(data: torch.Tensor) -> torch.Tensor:
     """The same values with the channels last in memory."""
     return data.contiguous(memory_format=torch.channels_last)
 
 
-def standard(data):
+def standard(data: torch.Tensor) -> torch.Tensor:
     """The same values, contiguous (channels first)."""
     return data.contiguous()
 
 
-def convolves(node):
+def convolves(node: FxNode) -> bool:
     """Whether the node is a convolution in two dimensions with the channels first."""
     return calls(node, convolution) and len(node.kwargs["kernel"]) == 2 and attributes_of(node)["layout"] in (None, "NCHW")
 
 
-def apply(module):
+def apply(module: fx.GraphModule) -> list[str]:
     """Rewrite the graph; returns what was done, as lines of a report."""
     graph = module.graph
     convolutions = [n for n in graph.nodes if convolves(n)]
@@ -32,7 +35,7 @@ def apply(module):
         return []
     last, moved = set(), {}
 
-    def other(node, function, before):
+    def other(node: FxNode, function: Callable, before: FxNode) -> FxNode:
         key = node, function
         if key not in moved:
             with graph.inserting_before(before):
@@ -59,7 +62,7 @@ def apply(module):
     return [f"layout: {len(convolutions)} convolutions with channels last, {count[0]} arrays reordered before and {count[1]} after them"]
 
 
-def weights(module):
+def weights(module: fx.GraphModule) -> tuple[int, ...]:
     """Positions of the inputs that are weights of convolutions with their channels last, and whose order in memory matters."""
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     read = {n.args[1] for n in module.graph.nodes if convolves(n) and n.kwargs["kernel"] != (1, 1)}

@@ -1,13 +1,17 @@
 """From a Symbol to a `torch.fx.GraphModule`: the form that passes and backends work on."""
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import torch
 from torch import fx
 
 from ..context import parse_context
-from ..symbol.node import topological
+from ..symbol.node import Entry, Node, topological
 from . import control_flow
 
 
-def lower(outputs, is_train, device, node_devices=None, source_shapes=None):
+def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_devices: Mapping[Any, torch.device] | None = None,
+          source_shapes: Mapping[int, Any] | None = None) -> fx.GraphModule:
     """A module that computes the outputs of a graph.
 
     Parameters
@@ -68,14 +72,14 @@ def lower(outputs, is_train, device, node_devices=None, source_shapes=None):
     return module
 
 
-def _sized(node, shape):
+def _sized(node: Node, shape: Any) -> dict[str, Any]:
     """The attributes that give a source of arrays this shape."""
     if node.op.sized is None:
         return {"shape": shape}
     return node.op.sized(shape, node.op.with_defaults(node.parsed()))
 
 
-def call_attributes(node, is_train, device):
+def call_attributes(node: Node, is_train: bool, device: torch.device) -> dict[str, Any]:
     """The keyword arguments of an operator's function for one node."""
     kwargs = dict(node.parsed())
     op = node.op
@@ -87,12 +91,12 @@ def call_attributes(node, is_train, device):
     return kwargs
 
 
-def _device_of(text, device):
+def _device_of(text: str, device: torch.device) -> torch.device:
     """A node may name a device type of its own; ``cpu`` on a graph bound to another device means that device's host."""
     ctx = parse_context(text)
     return device if ctx.device_type == device.type else ctx.torch_device
 
 
-def _item(value, index):
+def _item(value: Any, index: int) -> torch.Tensor:
     # An operator with one visible output may return a bare tensor although its node lists more.
     return value[index] if isinstance(value, (tuple, list)) else value

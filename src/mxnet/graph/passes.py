@@ -3,10 +3,11 @@ import os
 from typing import Any
 
 from ..ops.elemwise.unary import identity
-from ..symbol.node import Node, topological
+from ..ops.registry import Operator
+from ..symbol.node import Entry, Node, topological
 
 
-def eliminate_common_expressions(outputs):
+def eliminate_common_expressions(outputs: list[Entry]) -> list[Entry]:
     """Eliminate common subexpressions: compute once what the graph computes twice in the same way.
 
     Nodes that draw random numbers, run a program of the user's, write to their inputs or behave otherwise in training are left alone. The outputs of
@@ -43,10 +44,10 @@ def eliminate_common_expressions(outputs):
     return result
 
 
-def _with_inputs(node, inputs):
+def _with_inputs(node: Node, inputs: list[Entry]) -> Node:
     return Node(node.op, node.name, dict(node.attrs), inputs, node.subgraphs)
 
 
-def _has_an_identity(op):
+def _has_an_identity(op: Operator) -> bool:
     """True if two equal uses of the operator are two all the same."""
-    return op.draws or op.by_values or op.mutates or op.wants_training or op.wants_device
+    return bool(op.draws or op.by_values or op.mutates or op.wants_training or op.wants_device)

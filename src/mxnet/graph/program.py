@@ -1,8 +1,15 @@
 """A lowered graph at the moment it is compiled: what passes read and rewrite, and what a backend gets."""
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
 import torch
 from torch import fx
 
 from ..base import MXNetError
+from ..ops.registry import Operator
+
+# An fx.Node: its own annotations allow twenty types for each argument, where passes know from the operator which it is.
+FxNode: TypeAlias = Any
 
 
 class Program:
@@ -29,27 +36,28 @@ class Program:
         Positions of the inputs whose values may be built into what is compiled.
     """
 
-    def __init__(self, module, inputs, weights=()):
+    def __init__(self, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int] = ()):
         self.module = copied(module)
         graph = self.module.graph
-        self.inputs, self.report = list(inputs), []
+        self.inputs = list(inputs)
+        self.report: list[str] = []
         self.placeholders = [n for n in graph.nodes if n.op == "placeholder"]
         self.weights = frozenset(weights)
         self.constants = {self.placeholders[i]: inputs[i].detach() for i in self.weights}
-        self.values = {}
+        self.values: dict[FxNode, Any] = {}
         self.infer()
 
     @property
-    def graph(self):
+    def graph(self) -> fx.Graph:
         return self.module.graph
 
     @property
-    def outputs(self):
+    def outputs(self) -> tuple[FxNode, ...]:
         """The nodes whose results are returned."""
         found = next(n for n in reversed(self.graph.nodes) if n.op == "output").args[0]
         return (found,) if isinstance(found, fx.Node) else tuple(found)
 
-    def infer(self):
+    def infer(self) -> None:
         """Find shapes and types by running the graph on meta tensors, and what depends on weights alone by running it."""
         for placeholder, tensor in zip(self.placeholders, self.inputs):
             self.values[placeholder] = tensor.detach().to("meta")
@@ -58,7 +66,7 @@ class Program:
                 if node.op in ("call_function", "call_method") and node not in self.values:
                     self._infer_node(node)
 
-    def _infer_node(self, node):
+    def _infer_node(self, node: FxNode) -> None:
         arguments = [n for n in node.all_input_nodes]
         if any(n not in self.values for n in arguments) or changes(node):
             return
@@ -75,7 +83,7 @@ class Program:
         except (RuntimeError, NotImplementedError, MXNetError, ValueError, TypeError, IndexError):
             return
 
-    def _has_rules(self, node):
+    def _has_rules(self, node: FxNode) -> bool:
         """Whether the operator's own rules say all about its result: where no pass replaced it, and its inputs are of one floating type."""
         op = operator_of(node)
         if op is None or not op.complete_rule or node.target is not op.fn or op.outputs(dict(node.kwargs)) != 1:
@@ -85,7 +93,7 @@ class Program:
             return False
         return op.complete_rule == "mixed" or len({t.dtype for t in inputs}) == 1
 
-    def _by_rules(self, node):
+    def _by_rules(self, node: FxNode) -> torch.Tensor:
         """What the operator's own rules say of its one result."""
         inputs, attributes = [self.values[n] for n in node.args], attributes_of(node)
         attributes.pop(operator_of(node).wants_training, None)
@@ -93,18 +101,18 @@ class Program:
         return inputs[0].new_empty(shape)
 
     @staticmethod
-    def _call(node, env):
+    def _call(node: FxNode, env: Mapping[FxNode, Any]) -> Any:
         args, kwargs = fx.node.map_arg((node.args, node.kwargs), lambda n: env[n])
         if node.op == "call_method":
             return getattr(args[0], node.target)(*args[1:], **kwargs)
         return node.target(*args, **kwargs)
 
-    def shape(self, node):
+    def shape(self, node: Any) -> tuple[int, ...] | None:
         """The shape of a node with one result, or None if it is not known."""
         value = self.values.get(node)
         return tuple(value.shape) if isinstance(value, torch.Tensor) else None
 
-    def finish(self):
+    def finish(self) -> None:
         """Drop what nothing uses, and make the module runnable again."""
         for node in reversed(self.graph.nodes):
             if node.op not in ("placeholder", "output") and not node.users and not changes(node):
@@ -112,11 +120,11 @@ class Program:
         self.graph.lint()
         self.module.recompile()
 
-    def note(self, text):
+    def note(self, text: str) -> None:
         self.report.append(text)
 
 
-def copied(module):
+def copied(module: fx.GraphModule) -> fx.GraphModule:
     """A module of its own with the same graph."""
     graph = fx.Graph()
     nodes: dict[fx.Node, fx.Node] = {}
@@ -124,18 +132,18 @@ def copied(module):
     return fx.GraphModule(module, graph)
 
 
-def operator_of(node):
+def operator_of(node: FxNode) -> Any:
     """The operator that an fx node calls, or None."""
     symbol_node = node.meta.get("node")
     return symbol_node.op if symbol_node is not None else None
 
 
-def calls(node, *operators):
+def calls(node: object, *operators: Operator) -> bool:
     """Whether an fx node calls one of these operators. False for what is no node."""
     return isinstance(node, fx.Node) and node.op == "call_function" and operator_of(node) in operators
 
 
-def attributes_of(node):
+def attributes_of(node: FxNode) -> dict[str, Any]:
     """All attributes of the operator that an fx node calls, with its defaults, and `training` where it asks for that."""
     op, given = operator_of(node), dict(node.kwargs)
     attributes = op.with_defaults(given)
@@ -144,27 +152,27 @@ def attributes_of(node):
     return attributes
 
 
-def holds(node, trait):
+def holds(node: object, trait: str) -> bool:
     """Whether a trait of operators holds for what an fx node calls. False for what is no node, or calls no operator."""
     op = operator_of(node) if isinstance(node, fx.Node) else None
     return op is not None and op.holds(trait, attributes_of(node))
 
 
-def draws(node):
+def draws(node: FxNode) -> bool:
     """True if the node draws random numbers."""
     return holds(node, "draws") or by_values(node)
 
 
-def by_values(node):
+def by_values(node: FxNode) -> bool:
     """True if what the node computes may depend on more than shapes: a loop, a branch, an operator of the user's."""
     return holds(node, "by_values")
 
 
-def changes(node):
+def changes(node: FxNode) -> bool:
     """True if running the node changes its inputs."""
     op = operator_of(node)
     return op is not None and bool(op.mutates) and (bool(node.kwargs.get(op.wants_training)) or not op.wants_training)
 
 
-def _meta(found):
+def _meta(found: Any) -> Any:
     return found.to("meta") if isinstance(found, torch.Tensor) else tuple(t.to("meta") for t in found)

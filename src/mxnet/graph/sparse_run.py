@@ -1,25 +1,28 @@
 """Running a graph some of whose arrays are sparse: operator by operator, so that each finds its inputs stored as they are."""
 import logging
 import os
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import torch
 
 from ..base import MXNetError
+from ..context import Context
 from ..ndarray import NDArray, dispatch
 from ..ndarray.sparse import cast_storage
-from ..symbol.node import topological
+from ..symbol.node import Entry, Node, topological
 
 _log = logging.getLogger("mxnet")
 _announced: set = set()
+_T = TypeVar("_T")
 
 
-def suits(nodes):
+def suits(nodes: Iterable[Node]) -> bool:
     """Whether the operators of a graph can be called one by one; loops and branches are compiled as a whole, on dense tensors."""
     return not any(n.subgraphs for n in nodes)
 
 
-def announce_dense(what):
+def announce_dense(what: str) -> None:
     """Say once that a graph converts its sparse arrays to dense ones."""
     if what not in _announced and os.environ.get("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", "1") != "0":
         _announced.add(what)
@@ -27,12 +30,12 @@ def announce_dense(what):
                      "Set MXNET_STORAGE_FALLBACK_LOG_VERBOSE=0 to silence this.", what)
 
 
-def makes_sparse(nodes):
+def makes_sparse(nodes: Iterable[Node]) -> bool:
     """Whether a graph over dense arrays has sparse values inside."""
     return any(n.op is not None and n.op.changes_storage for n in nodes)
 
 
-def run(outputs, inputs, ctx, observe=None):
+def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, observe: Callable[[Node, tuple], object] | None = None) -> list[NDArray]:
     """The outputs of a graph, a list of arrays.
 
     Parameters
@@ -69,7 +72,7 @@ def run(outputs, inputs, ctx, observe=None):
     return [values[id(n), i] for n, i in outputs]
 
 
-def variable(array):
+def variable(array: Any) -> tuple[NDArray, torch.Tensor]:
     """A stand-in for an array, and the tensor with respect to which torch differentiates."""
     if array._is_sparse:
         leaf = array._readable().detach().requires_grad_()
@@ -91,7 +94,7 @@ class _Wanted:
 _WANTED = _Wanted()
 
 
-def recorded(function, recording):
+def recorded(function: Callable[[], _T], recording: bool) -> _T:
     """Call a function with recording switched on or off."""
     before, grad_mode = dispatch.mode.recording, torch.is_grad_enabled()
     dispatch.mode.recording = recording

@@ -5,14 +5,17 @@ A graph becomes a `torch.export` program with its weights as constants, of which
 import importlib.util
 import threading
 import typing
+from collections.abc import Callable, Mapping
 
 import torch
+from torch import fx
 
 from ..base import MXNetError
+from ..symbol import Symbol
 from . import division
 from .backends import Unavailable, mark, tf32_allowed
 from .cuda_graph import random_in_inference
-from .program import changes
+from .program import Program, changes
 
 # MXNet's names of the types, and torch's; None where nothing is rounded.
 _PRECISIONS = {"float32": None, "fp32": None, "float16": torch.float16, "fp16": torch.float16, "bfloat16": torch.bfloat16,
@@ -42,11 +45,11 @@ class TensorRT:
     freezes = True
     devices = ("cuda",)
 
-    def available(self):
+    def available(self) -> bool:
         """Whether torch_tensorrt is installed and there is a GPU."""
         return importlib.util.find_spec("torch_tensorrt") is not None and torch.cuda.is_available()
 
-    def compile(self, program, **options):
+    def compile(self, program: Program, **options: typing.Any) -> Callable:
         """A function from the program's inputs to the tuple of its outputs.
 
         Raises
@@ -67,7 +70,8 @@ class TensorRT:
         program.module.recompile()
         return program.module.forward
 
-    def optimize(self, symbol, args=None, aux=None, ctx=None, shape_dict=None, type_dict=None, stype_dict=None, skip_infer=False, **options):
+    def optimize(self, symbol: Symbol, args: typing.Any = None, aux: typing.Any = None, ctx: typing.Any = None, shape_dict: typing.Any = None,
+                 type_dict: typing.Any = None, stype_dict: typing.Any = None, skip_infer: bool = False, **options: typing.Any) -> Symbol:
         """A copy of the Symbol that runs here when it is bound to a GPU. Engines are made at the first run, from the weights bound then:
         `args`, `aux`, shapes and types are not needed before.
 
@@ -80,12 +84,12 @@ class TensorRT:
         _package()
         return mark(symbol, self.name, options)
 
-    def partition(self, symbol):
+    def partition(self, symbol: Symbol) -> Symbol:
         """As `optimize`, for ``get_backend_symbol``."""
         return self.optimize(symbol)
 
 
-def _package():
+def _package() -> typing.Any:
     try:
         import torch_tensorrt
     except ImportError as error:
@@ -94,7 +98,7 @@ def _package():
     return torch_tensorrt
 
 
-def _settings(precision="float32", **options):
+def _settings(precision: object = "float32", **options: typing.Any) -> dict[str, typing.Any]:
     """What `torch_tensorrt.dynamo.compile` calls these options."""
     if str(precision) not in _PRECISIONS:
         raise MXNetError(f"backend 'tensorrt': `precision` must be one of {', '.join(_PRECISIONS)}, received {precision!r}")
@@ -114,12 +118,12 @@ def _settings(precision="float32", **options):
     return settings
 
 
-def _exportable(program, node):
+def _exportable(program: Program, node: fx.Node) -> bool:
     """Whether the node computes the same whenever it is run on the same values, with shapes that are known."""
     return node in program.values and not random_in_inference(node) and not changes(node)
 
 
-def _compiled(package, program, device, settings, whole):
+def _compiled(package: typing.Any, program: Program, device: torch.device, settings: Mapping[str, typing.Any], whole: Program) -> Callable:
     """A function from the inputs of a program, or of a piece of the program `whole`, to the tuple of its outputs."""
     places = [i for i, n in enumerate(program.placeholders) if n not in program.constants]
     values = [program.values[program.placeholders[i]] for i in places]
@@ -142,7 +146,7 @@ def _compiled(package, program, device, settings, whole):
 
     lock = threading.Lock()
 
-    def run(*inputs):
+    def run(*inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         data = [inputs[i].contiguous() for i in places]
         with lock, torch.cuda.device_of(data[0]):  # an engine runs on the current device, and one run after another
             found = engine(*data)
@@ -151,7 +155,7 @@ def _compiled(package, program, device, settings, whole):
     return run
 
 
-def _build_in(program):
+def _build_in(program: Program) -> None:
     """Make buffers of the weights, so that the module takes the other inputs only."""
     for i, node in enumerate(program.placeholders):
         if node in program.constants:

@@ -1,4 +1,11 @@
 """The graph behind Symbols: nodes that refer to the outputs of other nodes."""
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from ..ops.registry import Operator
+
+Entry: TypeAlias = tuple["Node", int]  # which output of which node
 
 
 class Node:
@@ -18,15 +25,17 @@ class Node:
 
     __slots__ = ("op", "name", "attrs", "inputs", "subgraphs", "_parsed")
 
-    def __init__(self, op, name, attrs, inputs=(), subgraphs=()):
-        self.op, self.name, self.attrs, self.inputs = op, name, attrs, list(inputs)
+    def __init__(self, op: "Operator | None", name: str, attrs: dict[str, str], inputs: Iterable[Entry] = (),
+                 subgraphs: Iterable[Sequence[Entry]] = ()):
+        self.op: Any = op  # not Optional: who asks an operator something knows that the node is no variable
+        self.name, self.attrs, self.inputs = name, attrs, list(inputs)
         self.subgraphs = tuple(subgraphs)
-        self._parsed = None
+        self._parsed: dict[str, Any] | None = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{'variable' if self.op is None else self.op.name} {self.name}>"
 
-    def parsed(self):
+    def parsed(self) -> dict[str, Any]:
         """The operator's attributes, checked; those not given are absent."""
         if self._parsed is None:
             self._parsed = self.op.parse({k: v for k, v in self.attrs.items() if k in self.op.attributes})
@@ -34,17 +43,17 @@ class Node:
                 self._parsed["subgraphs"] = self.subgraphs
         return self._parsed
 
-    def num_outputs(self):
+    def num_outputs(self) -> int:
         """How many outputs the node has."""
         return 1 if self.op is None else self.op.outputs(self.parsed())
 
-    def output_names(self):
+    def output_names(self) -> list[str]:
         """The names that Symbols list for the node's outputs."""
         if self.op is None:
             return [self.name]
         return [f"{self.name}_{suffix}" for suffix in self.op.list_output_names(self.parsed())]
 
-    def input_names(self):
+    def input_names(self) -> Sequence[str]:
         """The operator's names of the inputs, as many as the node has."""
         names = self.op.input_names(self.parsed(), len(self.inputs))
         if len(names) < len(self.inputs):  # optional inputs that were given
@@ -52,7 +61,7 @@ class Node:
         return names
 
 
-def topological(outputs):
+def topological(outputs: Sequence[Entry]) -> list[Node]:
     """All nodes that the outputs need, each after its inputs, in depth-first order."""
     order, seen = [], set()
     # An explicit stack: unrolled recurrent networks are deeper than Python's recursion limit.
@@ -73,7 +82,7 @@ def topological(outputs):
     return order
 
 
-def auxiliary(nodes):
+def auxiliary(nodes: Iterable[Node]) -> set[int]:
     """The ids of the variables that an operator of the graph writes to."""
     found = set()
     for node in nodes:
@@ -87,15 +96,15 @@ def auxiliary(nodes):
     return found
 
 
-def copy_graph(outputs):
+def copy_graph(outputs: Sequence[Entry]) -> list[Entry]:
     """The same graph of new nodes; returns its outputs."""
-    copies = {}
+    copies: dict[int, Node] = {}
     for node in topological(outputs):
         copies[id(node)] = Node(node.op, node.name, dict(node.attrs), [(copies[id(n)], i) for n, i in node.inputs], node.subgraphs)
     return [(copies[id(n)], i) for n, i in outputs]
 
 
-def monitored_inputs(node):
+def monitored_inputs(node: Node) -> Sequence[str]:
     """The names under which a monitor is told of a node's inputs; ``input0`` as in MXNet (its test_op_hook_output_names shows it)."""
     names = node.input_names()
     return ("input0",) if tuple(names) == ("data",) and not node.op.names_input else names

@@ -4,14 +4,18 @@ What OpenVINO can express of a graph runs there, in as few pieces as possible; t
 """
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
+from torch import fx
 
 from ...base import MXNetError
 from ...ops.kernels.interleave import interleave
 from .. import division
 from ..backends import Unavailable
 from ..distribution import distribute
+from ..program import Program
 from .threads import rest
 
 _OPTIONS = {"precision", "cache_dir", "num_threads"}
@@ -24,7 +28,7 @@ _core_lock = threading.Lock()
 _core = None
 
 
-def core():
+def core() -> Any:
     """OpenVINO's runtime, started at the first use."""
     global _core
     with _core_lock:
@@ -56,14 +60,14 @@ class OpenVINO:
     freezes = True
     devices = ("cpu",)
 
-    def available(self):
+    def available(self) -> bool:
         """Whether OpenVINO can be imported and knows this processor."""
         try:
             return "CPU" in core().available_devices
         except Unavailable:
             return False
 
-    def compile(self, program, **options):
+    def compile(self, program: Program, **options: Any) -> Callable:
         """A function from the program's inputs to the tuple of its outputs.
 
         Raises
@@ -95,7 +99,7 @@ class OpenVINO:
         return program.module.forward
 
 
-def _config(precision="float32", cache_dir=None, num_threads=None):
+def _config(precision: object = "float32", cache_dir: Any = None, num_threads: int | None = None) -> dict[str, Any]:
     if str(precision) not in _PRECISIONS:
         raise MXNetError(f"backend 'openvino': `precision` must be one of {', '.join(_PRECISIONS)}, received {precision!r}")
     config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": _PRECISIONS[str(precision)],
@@ -108,16 +112,16 @@ def _config(precision="float32", cache_dir=None, num_threads=None):
 class Compiled:
     """A compiled model, called with tensors like the graph it came from. Several threads may call it at once."""
 
-    def __init__(self, model, handed_on, program, config):
+    def __init__(self, model: Any, handed_on: Mapping[int, int], program: Program, config: Mapping[str, Any]):
         inputs = [(i, n) for i, n in enumerate(program.placeholders) if n not in program.constants]
         self.places = [(k, i, _way(program, n)) for k, (i, n) in enumerate(inputs)]
         self.handed_on = sorted(handed_on.items())
         outputs = [program.values[n] for k, n in enumerate(program.outputs) if k not in handed_on]
         self.outputs = [(k, tuple(v.shape), v.dtype, v.numel() * v.element_size() <= _SMALL) for k, v in enumerate(outputs)]
         self.model = core().compile_model(model, "CPU", config)
-        self._idle = []
+        self._idle: list[_Request] = []
 
-    def __call__(self, *tensors):
+    def __call__(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
         try:
             request = self._idle.pop()
         except IndexError:
@@ -127,17 +131,18 @@ class Compiled:
         finally:
             self._idle.append(request)
         if self.handed_on:
-            results = list(results)
+            found = list(results)
             for position, i in self.handed_on:
-                results.insert(position, tensors[i].clone())
+                found.insert(position, tensors[i].clone())
+            return found
         return results
 
 
-def _copy(source, buffer):
+def _copy(source: torch.Tensor, buffer: torch.Tensor) -> None:
     buffer.copy_(source)
 
 
-def _way(program, node):
+def _way(program: Program, node: fx.Node) -> Callable | None:
     """How an input gets into the model's buffer; None if OpenVINO reads it where it is."""
     from .model import images
     if images(program, node):
@@ -149,7 +154,7 @@ def _way(program, node):
 class _Request:
     """The memory of one run. Small arrays, and images, go through buffers that stay bound; larger arrays are read and written in place."""
 
-    def __init__(self, compiled):
+    def __init__(self, compiled: Compiled):
         import openvino
         self.tensor_of = openvino.Tensor
         self.request = compiled.model.create_infer_request()
@@ -164,7 +169,7 @@ class _Request:
                 self.request.set_output_tensor(k, self.tensor_of(buffer.numpy(), shared_memory=True))
             self.outputs.append((k, shape, dtype, buffer))
 
-    def run(self, tensors):
+    def run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         request = self.request
         for k, i, way, buffer in self.inputs:
             t = tensors[i]

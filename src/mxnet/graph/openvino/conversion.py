@@ -10,14 +10,21 @@ It stands at the path of the file that defines the operator: for ``ops/nn/poolin
 without a converter stays on `native`. A converter gets the `Call` and the inputs as outputs of OpenVINO nodes, and returns one output or a
 list of them. All shapes are known and fixed. What it can't express it refuses with `call.refuse(reason)`: that node stays on `native` too.
 """
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn, TypeAlias
+
 import numpy as np
 import openvino as ov
 import torch
 from openvino import opset15 as ops
+from torch import fx
 
-from ..program import attributes_of, operator_of
+from ..program import Program, attributes_of, operator_of
 
-CONVERTERS: dict = {}  # operator -> function
+# A node of OpenVINO's or an output of one: its own annotations know only nodes, where outputs do as well.
+Value: TypeAlias = Any
+Converter: TypeAlias = Callable[..., Any]
+CONVERTERS: dict[str, Converter] = {}  # by operator
 TYPES = {torch.float32: ov.Type.f32, torch.float16: ov.Type.f16, torch.bfloat16: ov.Type.bf16, torch.int32: ov.Type.i32, torch.int64: ov.Type.i64,
          torch.int8: ov.Type.i8, torch.uint8: ov.Type.u8, torch.bool: ov.Type.boolean}
 # Types that may pass from one node to the next. Half precision has a result type of its own in MXNet, whose rounding
@@ -32,7 +39,8 @@ class Unsupported(Exception):
 class Call:
     """One use of an operator: its attributes, and the shapes and types of what goes in and out."""
 
-    def __init__(self, name, attributes, in_values, out_values, constants):
+    def __init__(self, name: str, attributes: Mapping[str, Any], in_values: Sequence[torch.Tensor], out_values: Sequence[torch.Tensor],
+                 constants: Sequence[Any]):
         self.name = name
         self.attributes = attributes
         self.constants = constants
@@ -41,76 +49,76 @@ class Call:
         self.out_shapes = [tuple(v.shape) for v in out_values]
         self.out_types = [v.dtype for v in out_values]
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         try:
             return self.attributes[name]
         except KeyError:
             raise AttributeError(name) from None
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """The shape of the first input."""
         return self.in_shapes[0]
 
     @property
-    def out_shape(self):
+    def out_shape(self) -> tuple[int, ...]:
         return self.out_shapes[0]
 
-    def refuse(self, reason):
+    def refuse(self, reason: str) -> NoReturn:
         raise Unsupported(f"{self.name}: {reason}")
 
-    def axis(self, value, ndim=None):
+    def axis(self, value: int, ndim: int | None = None) -> int:
         """An axis counted from the front."""
         return value % (len(self.shape) if ndim is None else ndim)
 
-    def known(self, i):
+    def known(self, i: int) -> np.ndarray | None:
         """The value of an input as a NumPy array, or None if it is not known ahead."""
         return None if self.constants[i] is None else self.constants[i].numpy()
 
     # -- what many converters need --------------------------------------------------------------------------------------
 
-    def const(self, value, dtype=None):
+    def const(self, value: Any, dtype: torch.dtype | None = None) -> Value:
         """A constant of the first input's type, or of `dtype` (a torch type)."""
         return constant(value, dtype or self.in_types[0])
 
-    def float(self, value):
+    def float(self, value: Any) -> Value:
         return constant(value, torch.float32)
 
-    def floats(self):
+    def floats(self) -> None:
         """Refuse what is not all float32."""
         if any(t is not torch.float32 for t in (*self.in_types, *self.out_types)):
             self.refuse("integers")
 
-    def reshape(self, x, shape):
+    def reshape(self, x: Value, shape: Iterable[int]) -> Value:
         return ops.reshape(x, ints(shape), False).output(0)
 
-    def transpose(self, x, axes):
+    def transpose(self, x: Value, axes: Iterable[int]) -> Value:
         return ops.transpose(x, ints(axes)).output(0)
 
-    def per_channel(self, x, ndim, axis=1):
+    def per_channel(self, x: Value, ndim: int, axis: int = 1) -> Value:
         """A vector with one value a channel, shaped to broadcast along `axis` of `ndim`."""
         shape = [1] * ndim
         shape[axis] = -1
         return self.reshape(x, shape)
 
-    def cast(self, x, dtype):
+    def cast(self, x: Value, dtype: torch.dtype) -> Value:
         return ops.convert(x, TYPES[dtype]).output(0) if x.get_element_type() != TYPES[dtype] else x
 
 
-def constant(value, dtype):
+def constant(value: Any, dtype: torch.dtype) -> Value:
     array = np.asarray(value)
     if dtype is torch.bfloat16:
         return ops.convert(ops.constant(array.astype(np.float32)), "bf16").output(0)
     return ops.constant(array.astype(TYPES[dtype].to_dtype())).output(0)
 
 
-def ints(values):
+def ints(values: Iterable[int]) -> Value:
     return ops.constant(np.asarray(values, np.int64)).output(0)
 
 
-def converts(*names):
+def converts(*names: str) -> Callable[[Converter], Converter]:
     """Register the decorated function as the converter of these operators."""
-    def register(function):
+    def register(function: Converter) -> Converter:
         for name in names:
             if name in CONVERTERS:
                 raise ValueError(f"two converters for {name}: {CONVERTERS[name].__name__} and {function.__name__}")
@@ -119,7 +127,7 @@ def converts(*names):
     return register
 
 
-def convert_node(program, node, inputs):
+def convert_node(program: Program, node: fx.Node, inputs: Sequence[Value]) -> list[Value]:
     """The outputs of the OpenVINO nodes that compute what the fx node does.
 
     Raises
@@ -149,5 +157,5 @@ def convert_node(program, node, inputs):
     return outputs
 
 
-def _output(found):
+def _output(found: Value) -> Value:
     return found.output(0) if hasattr(found, "output") else found

@@ -1,11 +1,11 @@
 """Matrix products in OpenVINO."""
 from openvino import opset15 as ops
 
-from .conversion import converts
+from .conversion import Call, Value, converts
 
 
 @converts("dot")
-def dot(call, lhs, rhs):
+def dot(call: Call, lhs: Value, rhs: Value) -> Value:
     call.floats()
     if len(call.in_shapes[0]) != 2 or len(call.in_shapes[1]) != 2:
         call.refuse("arrays that are no matrices")
@@ -13,7 +13,7 @@ def dot(call, lhs, rhs):
 
 
 @converts("batch_dot", "_linalg_gemm2")
-def batch_dot(call, lhs, rhs):
+def batch_dot(call: Call, lhs: Value, rhs: Value) -> Value:
     call.floats()
     if call.attributes.get("axis", -2) != -2:
         call.refuse("axis")

@@ -2,6 +2,8 @@
 import importlib
 import os
 import pkgutil
+from collections.abc import Callable
+from typing import Any
 
 import openvino as ov
 import torch
@@ -10,13 +12,14 @@ from openvino import opset15 as ops
 from ...ops.kernels import interleave
 from ..layout import convolves
 from ..lower import _item
+from ..program import Program
 from .conversion import TYPES, Unsupported, convert_node, ints
 
 for _module in pkgutil.walk_packages([os.path.dirname(__file__)], f"{__package__}."):
     importlib.import_module(_module.name)  # registers its converters
 
 
-def build(program):
+def build(program: Program) -> tuple[Any, dict[torch.fx.Node, str]]:
     """OpenVINO's model of a program, and why which nodes are not in it.
 
     Returns
@@ -28,13 +31,13 @@ def build(program):
     """
     converted, refused, parameters = {}, {}, []
 
-    def parameter(node):
+    def parameter(node: torch.fx.Node) -> Any:
         value = program.values[node]
         shape = value.permute(0, 2, 3, 1).shape if images(program, node) else value.shape
         return ops.parameter(list(shape), TYPES[value.dtype]).output(0)
 
     for node in program.graph.nodes:
-        value = program.values.get(node)
+        value: Any = program.values.get(node)
         if node.op == "placeholder" and node not in program.constants:
             if value.dtype not in TYPES:
                 refused[node] = f"its type {value.dtype} is not OpenVINO's"
@@ -65,14 +68,14 @@ def build(program):
     return (ov.Model([ops.result(out) for k, out in enumerate(outputs) if k not in handed_on], parameters), handed_on), {}
 
 
-def images(program, node):
+def images(program: Program, node: torch.fx.Node) -> bool:
     """Whether an input of the program is a batch of images that only convolutions read: OpenVINO gets them with their channels last."""
     value = program.values[node]
     return (node.op == "placeholder" and value.dim() == 4 and value.dtype is torch.float32 and interleave.available(value.shape[1])
             and all(convolves(user) and user.args[0] is node for user in node.users) and node not in program.outputs)
 
 
-def _convert(program, node, value, converted, refused, parameter):
+def _convert(program: Program, node: torch.fx.Node, value: Any, converted: dict, refused: dict[torch.fx.Node, str], parameter: Callable) -> None:
     if node.target is _item:
         source, index = node.args
         if source in converted:
@@ -99,7 +102,7 @@ def _convert(program, node, value, converted, refused, parameter):
         refused[node] = str(error).strip().splitlines()[-1]
 
 
-def _constant(tensor):
+def _constant(tensor: torch.Tensor) -> Any:
     t = tensor.contiguous()
     if t.dtype is torch.bfloat16:
         return ops.convert(ops.constant(t.float().numpy(), shared_memory=False), "bf16").output(0)

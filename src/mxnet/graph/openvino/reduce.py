@@ -1,13 +1,15 @@
 """Reductions in OpenVINO."""
+from collections.abc import Callable
+
 import torch
 from openvino import opset15 as ops
 
-from .conversion import constant, converts, ints
+from .conversion import Call, Converter, Value, constant, converts, ints
 
 REDUCTIONS = {"sum": ops.reduce_sum, "mean": ops.reduce_mean, "max": ops.reduce_max, "min": ops.reduce_min, "prod": ops.reduce_prod}
 
 
-def _axes(call):
+def _axes(call: Call) -> list[int]:
     ndim = len(call.shape)
     axis = call.attributes.get("axis")
     given = () if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -15,9 +17,9 @@ def _axes(call):
     return [a for a in range(ndim) if a not in axes] if call.attributes.get("exclude") else axes
 
 
-def reduction(function):
+def reduction(function: Callable) -> Converter:
     """The converter of an operator that is one of OpenVINO's reductions."""
-    def convert(call, data):
+    def convert(call: Call, data: Value) -> Value:
         call.floats()
         if call.attributes.get("dtype") is not None or call.attributes.get("initial") is not None:
             call.refuse("dtype or initial")
@@ -30,7 +32,7 @@ for _name, _function in REDUCTIONS.items():
 
 
 @converts("norm")
-def norm(call, data):
+def norm(call: Call, data: Value) -> Value:
     call.floats()
     if call.out_dtype is not None:
         call.refuse("another type")
@@ -39,7 +41,7 @@ def norm(call, data):
 
 
 @converts("argmax", "argmin")
-def arg_extreme(call, data):
+def arg_extreme(call: Call, data: Value) -> Value:
     call.floats()
     axis = call.attributes.get("axis")
     if axis is None:

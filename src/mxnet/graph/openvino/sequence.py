@@ -1,11 +1,11 @@
 """Operators on sequences in OpenVINO: those that go over all of each."""
-from .conversion import converts
+from .conversion import Call, Value, converts
 from .shape.repeating import reversed_along
 from .shape.slicing import strided
 
 
 @converts("SequenceMask", "SequenceReverse", "SequenceLast")
-def sequence(call, data, *lengths):
+def sequence(call: Call, data: Value, *lengths: Value) -> Value:
     if call.use_sequence_length:
         call.refuse("lengths")
     axis = call.axis(call.attributes.get("axis", 0))

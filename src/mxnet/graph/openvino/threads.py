@@ -6,6 +6,7 @@ take cores from OpenVINO's threads: AlexNet took 11.8 instead of 8.1 ms on two c
 import ctypes
 import functools
 import pathlib
+from typing import Any
 
 import torch
 
@@ -13,7 +14,7 @@ _SOFT = 1  # omp_pause_soft: the threads go, what they were told stays
 
 
 @functools.cache
-def _pause():
+def _pause() -> Any:
     """OpenMP's function that ends the threads of the pool of the calling thread, or None where torch's OpenMP has none."""
     path = next(iter(sorted((pathlib.Path(torch.__file__).parent / "lib").glob("libgomp*"))), None)
     function = getattr(ctypes.CDLL(str(path)), "omp_pause_resource_all", None) if path is not None else None
@@ -22,7 +23,7 @@ def _pause():
     return function
 
 
-def rest():
+def rest() -> None:
     """End the threads that torch's operators have left waiting in this thread's pool; the next operator starts them again."""
     pause = _pause()
     if pause is not None:

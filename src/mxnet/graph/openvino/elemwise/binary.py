@@ -1,8 +1,10 @@
 """Operators on two arrays, and on any number of them, in OpenVINO."""
+from collections.abc import Callable
+
 import torch
 from openvino import opset15 as ops
 
-from ..conversion import converts
+from ..conversion import Call, Converter, Value, converts
 
 BINARY = {"add": ops.add, "sub": ops.subtract, "mul": ops.multiply, "div": ops.divide, "maximum": ops.maximum, "minimum": ops.minimum,
           "power": ops.power, "hypot": lambda a, b: ops.sqrt(ops.add(ops.multiply(a, a), ops.multiply(b, b)))}
@@ -10,16 +12,16 @@ COMPARISONS = {"equal": ops.equal, "not_equal": ops.not_equal, "greater": ops.gr
                "lesser": ops.less, "lesser_equal": ops.less_equal}
 
 
-def binary(function):
+def binary(function: Callable) -> Converter:
     """The converter of arithmetic on two arrays."""
-    def convert(call, lhs, rhs):
+    def convert(call: Call, lhs: Value, rhs: Value) -> Value:
         call.floats()
         return function(lhs, rhs)
     return convert
 
 
-def _comparison(function):
-    def convert(call, lhs, rhs):
+def _comparison(function: Callable) -> Converter:
+    def convert(call: Call, lhs: Value, rhs: Value) -> Value:
         return call.cast(function(lhs, rhs).output(0), call.out_types[0])
     return convert
 
@@ -32,12 +34,12 @@ for _name, _function in COMPARISONS.items():
 
 
 @converts("_grad_add")
-def grad_add(call, lhs, rhs):
+def grad_add(call: Call, lhs: Value, rhs: Value) -> Value:
     return ops.add(lhs, rhs)
 
 
 @converts("add_n")
-def add_n(call, *inputs):
+def add_n(call: Call, *inputs: Value) -> Value:
     out = inputs[0]
     for x in inputs[1:]:
         out = ops.add(out, x)
@@ -45,7 +47,7 @@ def add_n(call, *inputs):
 
 
 @converts("where")
-def where(call, condition, x, y):
+def where(call: Call, condition: Value, x: Value, y: Value) -> Value:
     if call.in_shapes[0] != call.in_shapes[1] or call.in_shapes[1] != call.in_shapes[2]:
         call.refuse("broadcasting")
     chosen = condition if call.in_types[0] is torch.bool else ops.not_equal(condition, call.const(0))

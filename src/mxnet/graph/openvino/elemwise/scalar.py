@@ -1,26 +1,28 @@
 """Operators on an array and a number in OpenVINO."""
-from ..conversion import converts
+from collections.abc import Callable
+
+from ..conversion import Call, Converter, Value, converts
 from .binary import BINARY, COMPARISONS
 
 
-def scalar(function):
+def scalar(function: Callable) -> Converter:
     """The converter of arithmetic on an array and a number."""
-    def convert(call, data):
+    def convert(call: Call, data: Value) -> Value:
         call.floats()
         return function(data, call.float(call.scalar))
     return convert
 
 
-def reversed_scalar(function):
+def reversed_scalar(function: Callable) -> Converter:
     """The converter of arithmetic on a number and an array."""
-    def convert(call, data):
+    def convert(call: Call, data: Value) -> Value:
         call.floats()
         return function(call.float(call.scalar), data)
     return convert
 
 
-def _comparison(function):
-    def convert(call, data):
+def _comparison(function: Callable) -> Converter:
+    def convert(call: Call, data: Value) -> Value:
         call.floats()
         return call.cast(function(data, call.float(call.scalar)).output(0), call.out_types[0])
     return convert

@@ -1,9 +1,10 @@
 """Operators on one array in OpenVINO."""
 import math
+from collections.abc import Callable
 
 from openvino import opset15 as ops
 
-from ..conversion import converts, ints
+from ..conversion import Call, Converter, Value, converts, ints
 
 UNARY = {
     "abs": ops.abs, "negative": ops.negative, "sign": ops.sign, "sqrt": ops.sqrt, "exp": ops.exp, "log": ops.log, "sin": ops.sin, "cos": ops.cos,
@@ -13,9 +14,9 @@ UNARY = {
 }
 
 
-def unary(function):
+def unary(function: Callable) -> Converter:
     """The converter of an operator that is one of OpenVINO's operations."""
-    def convert(call, data):
+    def convert(call: Call, data: Value) -> Value:
         call.floats()
         return function(data)
     return convert
@@ -26,44 +27,44 @@ for _name, _function in UNARY.items():
 
 
 @converts("_copy", "BlockGrad", "make_loss", "_identity_with_attr_like_rhs")
-def identity(call, data, *others):
+def identity(call: Call, data: Value, *others: Value) -> Value:
     return data
 
 
 @converts("square")
-def square(call, data):
+def square(call: Call, data: Value) -> Value:
     return ops.multiply(data, data)
 
 
 @converts("rsqrt")
-def rsqrt(call, data):
+def rsqrt(call: Call, data: Value) -> Value:
     call.floats()
     return ops.divide(call.float(1), ops.sqrt(data))
 
 
 @converts("reciprocal")
-def reciprocal(call, data):
+def reciprocal(call: Call, data: Value) -> Value:
     call.floats()
     return ops.divide(call.float(1), data)
 
 
 @converts("log2", "log10")
-def logarithm(call, data):
+def logarithm(call: Call, data: Value) -> Value:
     call.floats()
     return ops.multiply(ops.log(data), call.float(1 / math.log(2 if call.name.endswith("log2") else 10)))
 
 
 @converts("clip")
-def clip(call, data):
+def clip(call: Call, data: Value) -> Value:
     call.floats()
     return ops.clamp(data, call.a_min, call.a_max)
 
 
 @converts("Cast", "amp_cast")
-def cast(call, data):
+def cast(call: Call, data: Value) -> Value:
     return call.cast(data, call.out_types[0])
 
 
 @converts("zeros_like", "ones_like")
-def like(call, data):
+def like(call: Call, data: Value) -> Value:
     return ops.broadcast(call.const(1 if call.name == "ones_like" else 0), ints(call.out_shape))

@@ -1,16 +1,16 @@
 """Activations in OpenVINO."""
 from openvino import opset15 as ops
 
-from ..conversion import converts
+from ..conversion import Call, Value, converts
 
 
 @converts("Activation")
-def activation(call, data):
+def activation(call: Call, data: Value) -> Value:
     return {"relu": ops.relu, "sigmoid": ops.sigmoid, "tanh": ops.tanh, "softrelu": ops.softplus, "softsign": ops.softsign}[call.act_type](data)
 
 
 @converts("LeakyReLU")
-def leaky_relu(call, data, gamma=None):
+def leaky_relu(call: Call, data: Value, gamma: Value = None) -> Value:
     if call.act_type == "prelu":
         slope = gamma if call.in_shapes[1] in ((1,), ()) or len(call.shape) == 1 else call.per_channel(gamma, len(call.shape))
         return ops.prelu(data, call.reshape(gamma, (-1,)) if len(call.in_shapes[1]) == 1 else slope)
@@ -26,5 +26,5 @@ def leaky_relu(call, data, gamma=None):
 
 
 @converts("hard_sigmoid")
-def hard_sigmoid(call, data):
+def hard_sigmoid(call: Call, data: Value) -> Value:
     return ops.hard_sigmoid(data, call.float(call.alpha), call.float(call.beta))

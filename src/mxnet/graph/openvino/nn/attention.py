@@ -1,18 +1,19 @@
 """Attention in OpenVINO."""
 import math
+from collections.abc import Iterable
 
 import torch
 from openvino import opset15 as ops
 
-from ..conversion import constant, converts
+from ..conversion import Call, Value, constant, converts
 
 
 @converts("_contrib_div_sqrt_dim")
-def div_sqrt_dim(call, data):
+def div_sqrt_dim(call: Call, data: Value) -> Value:
     return ops.divide(data, call.float(math.sqrt(call.shape[-1])))
 
 
-def _heads(call, data, shape, heads, parts):
+def _heads(call: Call, data: Value, shape: Iterable[int], heads: int, parts: int) -> tuple[list[Value], int]:
     """(T, N, heads * parts * size) to `parts` arrays of (N * heads, T, size)."""
     length, batch, width = shape
     size = width // (heads * parts)
@@ -20,32 +21,32 @@ def _heads(call, data, shape, heads, parts):
     return [call.transpose(call.reshape(s, (length, batch * heads, size)), (1, 0, 2)) for s in split], size
 
 
-def _attention_scores(call, queries, keys, size):
+def _attention_scores(call: Call, queries: Value, keys: Value, size: int) -> Value:
     scale = call.float(1 / math.sqrt(size))
     return ops.matmul(ops.multiply(queries, scale), keys, False, True)
 
 
-def _mixed(call, attention, values):
+def _mixed(call: Call, attention: Value, values: Value) -> Value:
     return call.reshape(call.transpose(ops.matmul(attention, values, False, False), (1, 0, 2)), call.out_shape)
 
 
 @converts("_contrib_interleaved_matmul_selfatt_qk")
-def selfatt_qk(call, data):
+def selfatt_qk(call: Call, data: Value) -> Value:
     (queries, keys, _), size = _heads(call, data, call.shape, call.heads, 3)
     return _attention_scores(call, queries, keys, size)
 
 
 @converts("_contrib_interleaved_matmul_selfatt_valatt")
-def selfatt_valatt(call, data, attention):
+def selfatt_valatt(call: Call, data: Value, attention: Value) -> Value:
     return _mixed(call, attention, _heads(call, data, call.shape, call.heads, 3)[0][2])
 
 
 @converts("_contrib_interleaved_matmul_encdec_qk")
-def encdec_qk(call, queries, keys_values):
+def encdec_qk(call: Call, queries: Value, keys_values: Value) -> Value:
     (queries,), size = _heads(call, queries, call.in_shapes[0], call.heads, 1)
     return _attention_scores(call, queries, _heads(call, keys_values, call.in_shapes[1], call.heads, 2)[0][0], size)
 
 
 @converts("_contrib_interleaved_matmul_encdec_valatt")
-def encdec_valatt(call, keys_values, attention):
+def encdec_valatt(call: Call, keys_values: Value, attention: Value) -> Value:
     return _mixed(call, attention, _heads(call, keys_values, call.shape, call.heads, 2)[0][1])

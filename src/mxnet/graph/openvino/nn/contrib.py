@@ -1,7 +1,7 @@
 """What of `ops.nn.contrib` OpenVINO computes."""
-from ..conversion import converts
+from ..conversion import Call, Value, converts
 
 
 @converts("_contrib_gradientmultiplier")
-def gradient_multiplier(call, data):
+def gradient_multiplier(call: Call, data: Value) -> Value:
     return data

@@ -1,16 +1,18 @@
 """Convolutions in OpenVINO."""
+from collections.abc import Sequence
+
 from openvino import opset15 as ops
 
-from ..conversion import converts
+from ..conversion import Call, Value, converts
 
 
-def _windows(call):
+def _windows(call: Call) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
     n = len(call.kernel)
     return call.stride or (1,) * n, call.dilate or (1,) * n, call.pad or (0,) * n
 
 
 @converts("Convolution", "Convolution_v1")
-def convolution(call, data, weight, bias=None):
+def convolution(call: Call, data: Value, weight: Value, bias: Value = None) -> Value:
     if call.layout is not None and call.layout[1] != "C":
         call.refuse(f"layout {call.layout}")
     strides, dilations, pads = _windows(call)
@@ -24,7 +26,7 @@ def convolution(call, data, weight, bias=None):
 
 
 @converts("Deconvolution")
-def deconvolution(call, data, weight, bias=None):
+def deconvolution(call: Call, data: Value, weight: Value, bias: Value = None) -> Value:
     if call.layout is not None and call.layout[1] != "C" or any(call.target_shape):
         call.refuse("layout or target_shape")
     strides, dilations, pads = _windows(call)

@@ -3,11 +3,11 @@ import math
 
 from openvino import opset15 as ops
 
-from ..conversion import converts
+from ..conversion import Call, Value, converts
 
 
 @converts("FullyConnected")
-def fully_connected(call, data, weight, bias=None):
+def fully_connected(call: Call, data: Value, weight: Value, bias: Value = None) -> Value:
     if call.flatten and len(call.shape) != 2:
         data = call.reshape(data, (call.shape[0], math.prod(call.shape[1:])))
     out = ops.matmul(data, weight, False, True)

@@ -1,9 +1,9 @@
 """Dropout in OpenVINO: nothing, in inference."""
-from ..conversion import converts
+from ..conversion import Call, Value, converts
 
 
 @converts("Dropout")
-def dropout(call, data):
+def dropout(call: Call, data: Value) -> Value:
     if call.mode == "always":
         call.refuse("draws random numbers")
     return data

@@ -1,11 +1,13 @@
 """Normalization in OpenVINO."""
+from collections.abc import Iterable
+
 from openvino import opset15 as ops
 
-from ..conversion import converts, ints
+from ..conversion import Call, Value, converts, ints
 
 
 @converts("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm", "_contrib_BatchNormWithReLU")
-def batch_norm(call, data, gamma, beta, mean, var):
+def batch_norm(call: Call, data: Value, gamma: Value, beta: Value, mean: Value, var: Value) -> Value:
     if call.output_mean_var:
         call.refuse("output_mean_var")
     ndim, axis = len(call.shape), call.axis(call.attributes.get("axis", 1))
@@ -17,12 +19,12 @@ def batch_norm(call, data, gamma, beta, mean, var):
     return ops.relu(out) if call.name.endswith("ReLU") else out
 
 
-def _standardized(call, data, axes, eps):
+def _standardized(call: Call, data: Value, axes: Iterable[int], eps: float) -> Value:
     return ops.mvn(data, ints(axes), True, eps, "inside_sqrt")
 
 
 @converts("LayerNorm")
-def layer_norm(call, data, gamma, beta):
+def layer_norm(call: Call, data: Value, gamma: Value, beta: Value) -> Value:
     if call.output_mean_var:
         call.refuse("output_mean_var")
     axis, ndim = call.axis(call.attributes["axis"]), len(call.shape)
@@ -31,7 +33,7 @@ def layer_norm(call, data, gamma, beta):
 
 
 @converts("InstanceNorm")
-def instance_norm(call, data, gamma, beta):
+def instance_norm(call: Call, data: Value, gamma: Value, beta: Value) -> Value:
     ndim = len(call.shape)
     if ndim < 3:
         call.refuse("fewer than three axes")
@@ -40,7 +42,7 @@ def instance_norm(call, data, gamma, beta):
 
 
 @converts("GroupNorm")
-def group_norm(call, data, gamma, beta):
+def group_norm(call: Call, data: Value, gamma: Value, beta: Value) -> Value:
     if call.output_mean_var:
         call.refuse("output_mean_var")
     groups = call.num_groups
@@ -50,12 +52,12 @@ def group_norm(call, data, gamma, beta):
 
 
 @converts("L2Normalization")
-def l2_normalization(call, data):
+def l2_normalization(call: Call, data: Value) -> Value:
     axes = {"channel": [1], "instance": range(1, len(call.shape)), "spatial": range(2, len(call.shape))}[call.mode]
     total = ops.reduce_sum(ops.multiply(data, data), ints(axes), True)
     return ops.divide(data, ops.sqrt(ops.add(total, call.float(call.eps))))
 
 
 @converts("LRN")
-def lrn(call, data):
+def lrn(call: Call, data: Value) -> Value:
     return ops.lrn(data, ints([1]), call.alpha, call.beta, call.knorm, call.nsize)

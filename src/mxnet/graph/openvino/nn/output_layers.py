@@ -3,11 +3,11 @@ import math
 
 from openvino import opset15 as ops
 
-from ..conversion import converts
+from ..conversion import Call, Value, converts
 
 
 @converts("SoftmaxOutput")
-def softmax_output(call, data, label):
+def softmax_output(call: Call, data: Value, label: Value) -> Value:
     ndim = len(call.shape)
     if call.multi_output:
         return ops.softmax(data, 1)
@@ -18,10 +18,10 @@ def softmax_output(call, data, label):
 
 
 @converts("LinearRegressionOutput", "MAERegressionOutput", "SVMOutput", "MakeLoss")
-def unchanged(call, data, label=None):
+def unchanged(call: Call, data: Value, label: Value = None) -> Value:
     return data
 
 
 @converts("LogisticRegressionOutput")
-def logistic_output(call, data, label):
+def logistic_output(call: Call, data: Value, label: Value) -> Value:
     return ops.sigmoid(data)

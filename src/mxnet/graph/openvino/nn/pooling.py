@@ -1,11 +1,11 @@
 """Pooling in OpenVINO."""
 from openvino import opset15 as ops
 
-from ..conversion import converts, ints
+from ..conversion import Call, Value, converts, ints
 
 
 @converts("Pooling")
-def pooling(call, data):
+def pooling(call: Call, data: Value) -> Value:
     if call.layout is not None and call.layout[1] != "C":
         call.refuse(f"layout {call.layout}")
     kind, sizes = call.pool_type, call.shape[2:]

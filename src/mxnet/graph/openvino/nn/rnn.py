@@ -1,9 +1,11 @@
 """Recurrent layers in OpenVINO."""
+from collections.abc import Sequence
+
 import numpy as np
 from openvino import opset15 as ops
 
 from ....ops.nn.rnn_layout import GATES, layout_of
-from ..conversion import converts, ints
+from ..conversion import Call, Value, converts, ints
 
 # The order of the gates in OpenVINO's cells, as positions in MXNet's: forget, input, candidate, output; update, reset, candidate.
 _ORDER = {"lstm": ("_f", "_i", "_c", "_o"), "gru": ("_z", "_r", "_o")}
@@ -11,7 +13,7 @@ _GATES = {mode: tuple(map(gates.index, _ORDER.get(mode, gates))) for mode, gates
 
 
 @converts("RNN")
-def rnn(call, data, parameters, state, cell=None):
+def rnn(call: Call, data: Value, parameters: Value, state: Value, cell: Value = None) -> Value:
     if call.projection_size or call.lstm_state_clip_min is not None or call.use_sequence_length:
         call.refuse("projection, clipping or lengths")
     length, batch, width = call.shape
@@ -48,7 +50,8 @@ def rnn(call, data, parameters, state, cell=None):
     return found
 
 
-def _sequence(call, x, initial, lengths, w, r, b, size, direction):
+def _sequence(call: Call, x: Value, initial: Sequence[Value], lengths: Value, w: np.ndarray, r: np.ndarray, b: np.ndarray, size: int,
+              direction: str) -> Value:
     w, r, b = (ops.constant(a) for a in (w, r, b))
     mode = call.attributes["mode"]
     if mode == "lstm":
@@ -58,11 +61,11 @@ def _sequence(call, x, initial, lengths, w, r, b, size, direction):
     return ops.rnn_sequence(x, *initial, lengths, w, r, b, size, direction, [mode.removeprefix("rnn_")] * (2 if direction != "forward" else 1))
 
 
-def _ordered(matrix, gates, size):
+def _ordered(matrix: np.ndarray, gates: Sequence[int], size: int) -> np.ndarray:
     return matrix.reshape(len(gates), size, -1)[list(gates)].reshape(len(gates) * size, -1)
 
 
-def _bias(call, from_input, from_state, gates, size):
+def _bias(call: Call, from_input: np.ndarray, from_state: np.ndarray, gates: Sequence[int], size: int) -> np.ndarray:
     i, h = (v.reshape(len(gates), size)[list(gates)] for v in (from_input, from_state))
     if call.attributes["mode"] == "gru":  # the candidate's two biases act apart, before and after the reset
         return np.concatenate([(i + h)[:2].ravel(), i[2], h[2]])

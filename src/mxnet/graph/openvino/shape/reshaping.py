@@ -1,22 +1,22 @@
 """New shapes in OpenVINO. All shapes are known, so whatever only reshapes becomes a plain Reshape."""
 from openvino import opset15 as ops
 
-from ..conversion import converts
+from ..conversion import Call, Value, converts
 
 
 @converts("Reshape", "reshape_like", "Flatten", "expand_dims", "squeeze")
-def reshape(call, data, *others):
+def reshape(call: Call, data: Value, *others: Value) -> Value:
     return call.reshape(data, call.out_shape)
 
 
 @converts("transpose")
-def transpose(call, data):
+def transpose(call: Call, data: Value) -> Value:
     ndim = len(call.shape)
     return call.transpose(data, [a % ndim for a in call.axes] if call.axes else range(ndim - 1, -1, -1))
 
 
 @converts("SwapAxis")
-def swap_axis(call, data):
+def swap_axis(call: Call, data: Value) -> Value:
     axes = list(range(len(call.shape)))
     a, b = call.axis(call.dim1), call.axis(call.dim2)
     axes[a], axes[b] = b, a
@@ -24,10 +24,10 @@ def swap_axis(call, data):
 
 
 @converts("depth_to_space")
-def depth_to_space(call, data):
+def depth_to_space(call: Call, data: Value) -> Value:
     return ops.depth_to_space(data, "blocks_first", call.block_size)
 
 
 @converts("space_to_depth")
-def space_to_depth(call, data):
+def space_to_depth(call: Call, data: Value) -> Value:
     return ops.space_to_depth(data, "blocks_first", call.block_size)

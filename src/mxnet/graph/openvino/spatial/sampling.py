@@ -1,16 +1,16 @@
 """Sampling of images in OpenVINO."""
 from openvino import opset15 as ops
 
-from ..conversion import converts, ints
+from ..conversion import Call, Value, converts, ints
 
 
 @converts("_contrib_AdaptiveAvgPooling2D")
-def adaptive_pooling(call, data):
+def adaptive_pooling(call: Call, data: Value) -> Value:
     return ops.adaptive_avg_pool(data, ints(call.out_shape[2:]))
 
 
 @converts("UpSampling")
-def upsampling(call, *inputs):
+def upsampling(call: Call, *inputs: Value) -> Value:
     if call.sample_type != "nearest" or len(inputs) != 1:
         call.refuse("bilinear, or several inputs")
     data = inputs[0]
