@@ -56,7 +56,7 @@ def package(front, array):
 def _submodule(stub, key, value, name):
     if not value.__name__.startswith(name + "."):
         return
-    if key in SPACES or value.__spec__ is not None:
+    if key in SPACES or vars(value).get("__file__"):
         stub.uses(name, value.__name__.rpartition(".")[2], key)
     else:
         stub.exports(f"{key}: Any", key)  # a namespace that is no file, and has no stub
@@ -171,7 +171,7 @@ def numpy_space(name, array, home, functions, star=()):
 def _plain(stub, key, value, name, array):
     """A name of a module of ``mx.np`` that is none of the functions written for both kinds of arrays."""
     if inspect.ismodule(value):
-        if value.__name__.startswith(name + "."):
+        if value.__name__.startswith(name + ".") and vars(value).get("__file__"):  # a path of the table of names has none
             stub.uses(name, value.__name__.rpartition(".")[2], key)
     elif inspect.isclass(value):
         if value.__name__ != array:

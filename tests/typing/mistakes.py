@@ -46,5 +46,7 @@ def numpy_arrays() -> None:
     x = mx.np.zeros((2, 3))
     x.sum(axs=0)  # wrong: no such keyword
     mx.np.zeross((2, 3))  # wrong: misspelt
+    flat: int = x.reshape(-1)  # wrong: an array
+    x.reshape(flat).astype()  # wrong: dtype is missing
     total: str = (x + 1).sum()  # wrong: an array
     mx.npx.relu(total)  # wrong: not an array

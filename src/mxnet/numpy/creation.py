@@ -1,4 +1,8 @@
 """Making arrays from values, files, and the shapes of others: what only arrays have, not Symbols."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as onp
 import torch
 
@@ -8,8 +12,11 @@ from ..ndarray.creation import array as _nd_array
 from .frontend import TABLE, arrays
 from .multiarray import ndarray
 
+if TYPE_CHECKING:
+    from ..context import Context
 
-def array(object, dtype=None, ctx=None):
+
+def array(object: Any, dtype: Any = None, ctx: Context | None = None) -> ndarray:
     """A new array with the values of nested lists, numbers, NumPy or ``mx.np`` arrays.
 
     Parameters
@@ -48,30 +55,30 @@ def array(object, dtype=None, ctx=None):
     return ndarray._new(_nd_array(values, context, dtype)._data, context)
 
 
-def _plain(source):
+def _plain(source: Any) -> Any:
     """Nested lists with the arrays in them as NumPy's."""
     if isinstance(source, NDArray):
         return source.asnumpy()
     return [_plain(s) for s in source] if isinstance(source, (list, tuple)) else source
 
 
-def empty(shape, dtype=None, order="C", ctx=None):
+def empty(shape: Any, dtype: Any = None, order: str = "C", ctx: Context | None = None) -> ndarray:
     """An array whose values mean nothing, float32 by default."""
     return TABLE[""]["zeros"](arrays, shape, dtype, order, ctx)
 
 
-def shape(a):
+def shape(a: Any) -> tuple[int, ...]:
     """The sizes of the axes."""
     return a.shape if isinstance(a, NDArray) else onp.shape(a)
 
 
-def broadcast_arrays(*args):
+def broadcast_arrays(*args: Any) -> list[ndarray]:
     """The arrays broadcast against each other, as a list."""
     target = onp.broadcast_shapes(*(a.shape for a in args))
     return [a if a.shape == target else TABLE[""]["broadcast_to"](arrays, a, target) for a in args]
 
 
-def meshgrid(*xi, **kwargs):
+def meshgrid(*xi: Any, **kwargs: Any) -> list[ndarray]:
     """Coordinate arrays of the grid that vectors span, as a list.
 
     Parameters
@@ -98,7 +105,7 @@ def meshgrid(*xi, **kwargs):
     return [x.copy() for x in out] if kwargs.get("copy", True) else out
 
 
-def genfromtxt(*args, **kwargs):
+def genfromtxt(*args: Any, **kwargs: Any) -> ndarray:
     """Read a text file of numbers with ``numpy.genfromtxt``; float32 unless `dtype` is given."""
     ctx = kwargs.pop("ctx", None)
     dtype = kwargs.get("dtype", float)
@@ -106,6 +113,6 @@ def genfromtxt(*args, **kwargs):
     return array(values, dtype="float32" if dtype is float else values.dtype, ctx=ctx)
 
 
-def set_printoptions(precision=None, threshold=None, **kwarg):
+def set_printoptions(precision: int | None = None, threshold: int | None = None, **kwarg: Any) -> None:
     """How arrays are printed; see ``numpy.set_printoptions``."""
     onp.set_printoptions(precision, threshold, **kwarg)

@@ -4,6 +4,7 @@ The functions in `functions` are written once. Their first parameter is a `Front
 ``mxnet.symbol.numpy``, the one of Symbols; `bind` makes of them what users see.
 """
 import inspect
+from typing import Any
 
 from ..base import numeric_types
 from ..context import current_context
@@ -15,6 +16,7 @@ from .multiarray import ndarray
 
 TABLE: dict = {}  # namespace ('', 'linalg', 'random', ...) -> name -> function(F, ...)
 NUMBERS = numeric_types
+Array = Any  # in annotations: what `F` computes on, which stubs know by its name
 
 
 def function(namespace="", *names):

@@ -1,6 +1,7 @@
 """The array of ``mx.np``."""
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as onp
 import torch
@@ -41,35 +42,35 @@ class ndarray(_Base):  # noqa: N801
     # -- what it is --------------------------------------------------------------------------------------------------
 
     @property
-    def dtype(self):
+    def dtype(self) -> onp.dtype[Any]:
         """The type of the elements, a ``numpy.dtype``."""
         return onp.dtype(dtypes.to_numpy(self._data.dtype))
 
     @property
-    def T(self):  # noqa: N802
+    def T(self) -> "ndarray":  # noqa: N802
         """The array with its axes in reverse order."""
         return self.transpose()
 
     @property
-    def context(self):
+    def context(self) -> Context:
         """The device that holds the array; MXNet now calls it `ctx`."""
         warnings.warn("context is the old name; read ctx", DeprecationWarning, stacklevel=2)
         return self._ctx
 
     @property
-    def ctx(self):
+    def ctx(self) -> Context:
         """The device that holds the array."""
         return self._ctx
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self._data.dim():
             raise TypeError("len() of unsized object")
         return self._data.shape[0]
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         raise NotImplementedError("arrays whose == compares elements cannot be keys; use id(x)")
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         if self.size == 0:
             warnings.warn(f"an empty array, of shape {self.shape}, has no truth value; it counts as False for now; ask for x.size",
                           DeprecationWarning, stacklevel=2)
@@ -78,18 +79,18 @@ class ndarray(_Base):  # noqa: N801
             raise ValueError(f"an array of {self.size} elements has no truth value; use x.any() or x.all()")
         return bool(self._raw().item())
 
-    def _only_element(self):
+    def _only_element(self) -> Any:
         if self.size != 1:
             raise TypeError(f"a number needs an array of one element, received shape {self.shape}")
         return self._raw().item()
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self._only_element())
 
-    def __int__(self):
+    def __int__(self) -> int:
         return int(self._only_element())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         text = repr(self.asnumpy())
         dtype = self.dtype
         if "dtype=" in text:
@@ -99,62 +100,62 @@ class ndarray(_Base):  # noqa: N801
             text = f"{text[:-1]}, dtype={dtype})"
         return text if self._ctx.device_type == "cpu" else f"{text[:-1]}, ctx={self._ctx})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = str(self.asnumpy())
         return text if self._ctx.device_type == "cpu" or not self.ndim else f"{text} @{self._ctx}"
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         if not self.ndim:
             return format(self.item(), spec)
         if spec:
             raise TypeError(f"an array with axes has no format {spec!r}; format its elements")
         return str(self)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if not self.ndim:
             raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(len(self)))
 
-    def __copy__(self):
+    def __copy__(self) -> "ndarray":
         return self.copy()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> "ndarray":
         return self.copy()
 
     @property
-    def grad(self):
+    def grad(self) -> "ndarray | None":
         """The gradient that `attach_grad` asked for; None without it, or if its `grad_req` is 'null'."""
         info = self._autograd
         return info.grad if info is not None and info.grad_req != "null" else None
 
     # -- copies and conversions ----------------------------------------------------------------------------------------
 
-    def item(self, *args):
+    def item(self, *args: Any) -> Any:
         """One element as a Python number: the only one, or that at an index."""
         return self.asnumpy().item(*args)
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
         return self.asnumpy().tolist()
 
-    def as_nd_ndarray(self):
+    def as_nd_ndarray(self) -> NDArray:
         """The same array as ``mx.nd.NDArray``: memory, gradient and history are shared."""
         return _share(self, NDArray)
 
-    def as_np_ndarray(self):
+    def as_np_ndarray(self) -> "ndarray":
         """The array itself."""
         return self
 
-    def as_in_ctx(self, ctx):
+    def as_in_ctx(self, ctx: Context) -> "ndarray":
         """The array itself if it is on `ctx`, otherwise a copy there."""
         return self if self._ctx == ctx else self.copyto(ctx)
 
-    def as_in_context(self, context):
+    def as_in_context(self, context: Context) -> "ndarray":
         """The array on `context`; MXNet now calls it `as_in_ctx`."""
         warnings.warn("as_in_context is the old name; call as_in_ctx", DeprecationWarning, stacklevel=2)
         return self.as_in_ctx(context)
 
-    def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> "ndarray":
         """The values converted to `dtype`; the array itself if `copy` is False and nothing needs converting.
 
         Raises
@@ -170,29 +171,29 @@ class ndarray(_Base):  # noqa: N801
             raise ValueError("subok must be equal to True")
         return super().astype(dtype, copy=copy)
 
-    def copy(self, order="C"):
+    def copy(self, order: str = "C") -> "ndarray":
         """A new array with the same values on the same device."""
         if order != "C":
             raise NotImplementedError(f"copy: order must be 'C', received {order!r}")
         return self.copyto(self._ctx)
 
-    def copyto(self, other):
+    def copyto(self, other: Any) -> "ndarray":
         """Copy into the array `other`, or into a new array on the device `other`."""
         if isinstance(other, NDArray) and not isinstance(other, ndarray) or not isinstance(other, (ndarray, Context)):
             raise TypeError(f"copyto does not support type {type(other)}")
         return super().copyto(other)
 
-    def attach_grad(self, grad_req="write"):
+    def attach_grad(self, grad_req: str = "write") -> None:
         """Ask for the gradient of this array in every later backward pass; see `mx.nd.NDArray.attach_grad`."""
         self._mark(type(self)._new(torch.zeros_like(self._raw(), memory_format=torch.contiguous_format), self._ctx), grad_req)
 
-    def reshape_view(self, *shape, **kwargs):
+    def reshape_view(self, *shape: Any, **kwargs: Any) -> "ndarray":
         """The array with another shape, sharing memory; the codes of `mx.nd.NDArray.reshape` hold."""
         return super().reshape(*shape, **kwargs)
 
     # -- indexing ------------------------------------------------------------------------------------------------------
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> "ndarray":
         if type(key) is int:
             if not self._data.dim():
                 raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
@@ -208,7 +209,7 @@ class ndarray(_Base):  # noqa: N801
         where, flips = _torch_key(key, self)
         return self._recorded_call(lambda t: (t.flip(flips) if flips else t)[where], "_advanced_indexing", self._ctx)
 
-    def _select(self, view):
+    def _select(self, view: Any) -> "ndarray":
         def select(t):
             v = view(t)
             # MXNet shares memory only where the selection is one run of it; anything else is a copy.
@@ -218,7 +219,7 @@ class ndarray(_Base):  # noqa: N801
             return wrap(ndarray, select(self._data), self._ctx)
         return self._recorded_call(select, "_basic_indexing", self._ctx)
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, NDArray) and not isinstance(value, ndarray):
             raise TypeError("an array of mx.np takes no NDArray of mx.nd; call as_np_ndarray() on it")
         key = _normalized(key)
@@ -253,7 +254,7 @@ class ndarray(_Base):  # noqa: N801
 
     # -- methods whose arguments differ from those of the functions ------------------------------------------------------
 
-    def reshape(self, *args, **kwargs):
+    def reshape(self, *args: Any, **kwargs: Any) -> "ndarray":
         """The array with another shape: sizes, or a tuple of them; one may be -1."""
         order = kwargs.pop("order", "C")
         if kwargs:
@@ -265,11 +266,11 @@ class ndarray(_Base):  # noqa: N801
         shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
         return invoke(_RESHAPE, (self,), {"newshape": tuple(shape)}, cls=ndarray)
 
-    def flatten(self, order="C"):
+    def flatten(self, order: str = "C") -> "ndarray":
         """The elements in one axis."""
         return self.reshape(-1, order=order)
 
-    def transpose(self, *axes):
+    def transpose(self, *axes: Any) -> "ndarray":
         """The axes in another order, by default reversed."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = axes[0] or ()
@@ -278,20 +279,20 @@ class ndarray(_Base):  # noqa: N801
             raise kind(f"transpose: axes {tuple(axes)} are no order of the {self.ndim} axes")
         return invoke(get("_np_transpose"), (self,), {"axes": tuple(axes)} if axes else {}, cls=ndarray)
 
-    def slice_assign(self, rhs, begin, end, step):
+    def slice_assign(self, rhs: Any, begin: Any, end: Any, step: Any) -> "ndarray":
         """Write `rhs` to the block ``begin:end:step`` of this array."""
         return invoke(get("_npi_slice_assign"), (self, rhs), {"begin": begin, "end": end, "step": step}, self, ndarray)
 
-    def slice_assign_scalar(self, value, begin, end, step):
+    def slice_assign_scalar(self, value: Any, begin: Any, end: Any, step: Any) -> "ndarray":
         """Write a number to the block ``begin:end:step`` of this array."""
         return invoke(get("_npi_slice_assign_scalar"), (self,), {"scalar": value, "begin": begin, "end": end, "step": step}, self, ndarray)
 
 
-def _is_mask(key):
+def _is_mask(key: Any) -> bool:
     return isinstance(key, ndarray) and key._data.dtype is torch.bool
 
 
-def _normalized(key):
+def _normalized(key: Any) -> Any:
     """Lists of booleans, and booleans themselves, as arrays: NumPy takes them for masks."""
     if isinstance(key, (bool, onp.bool_)):
         return ndarray._new(torch.tensor(bool(key)), _cpu())
@@ -310,11 +311,11 @@ def _normalized(key):
     return key
 
 
-def _cpu():
+def _cpu() -> Context:
     return cpu(0)
 
 
-def _torch_key(key, array):
+def _torch_key(key: Any, array: Any) -> Any:
     """A key for torch's indexing, and the axes to flip before for slices with negative steps."""
     shape, flips = list(array.shape), []
     if _is_mask(key):
@@ -340,7 +341,7 @@ def _torch_key(key, array):
     return indexing.advanced_key(tuple(keys), shape, array._data.device, _index_tensor), flips
 
 
-def _without_scalar_masks(keys):
+def _without_scalar_masks(keys: Any) -> Any:
     """The key without the booleans in it that have no axes: beside arrays they change nothing, alone True stands for a new axis."""
     scalars = [k for k in keys if _is_mask(k) and not k.ndim]
     if not scalars:
@@ -352,7 +353,7 @@ def _without_scalar_masks(keys):
     return (None, *others) if basic else others
 
 
-def _index_tensor(k):
+def _index_tensor(k: Any) -> Any:
     if isinstance(k, NDArray):
         return k._raw()
     if isinstance(k, torch.Tensor):
@@ -366,8 +367,8 @@ def _index_tensor(k):
     raise IndexError(f"arrays cannot be indexed with {k!r} of type {type(k)}; use integers, slices, None, ... or arrays of integers or booleans")
 
 
-def _unsupported(name):
-    def method(self, *args, **kwargs):
+def _unsupported(name: str) -> Any:
+    def method(self, *args: Any, **kwargs: Any) -> Any:
         raise AttributeError(f"arrays of mx.np have no method {name}; call the function of mx.np or mx.npx")
 
     method.__name__ = method.__qualname__ = name

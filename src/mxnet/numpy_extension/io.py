@@ -1,11 +1,13 @@
 """Files of ``mx.np`` arrays."""
+from typing import Any
+
 from ..ndarray import NDArray
 from ..ndarray.serialization import load as _load
 from ..ndarray.serialization import save as _save
 from ..numpy.multiarray import ndarray
 
 
-def save(file, arr):
+def save(file: str, arr: ndarray | list[ndarray] | dict[str, ndarray]) -> None:
     """Write arrays to a file in MXNet's ``.params`` format.
 
     Parameters
@@ -24,7 +26,7 @@ def save(file, arr):
     _save(file, {k: v.as_nd_ndarray() for k, v in arr.items()} if isinstance(arr, dict) else [x.as_nd_ndarray() for x in arr])
 
 
-def load(file):
+def load(file: str) -> Any:
     """The arrays of a file: a list, or a dict if they have names."""
     found = _load(file)
     if isinstance(found, dict):

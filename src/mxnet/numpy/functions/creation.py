@@ -1,9 +1,10 @@
 """Functions that make arrays."""
 import math
+from typing import Any
 
 import numpy as onp
 
-from ..frontend import NUMBERS, function
+from ..frontend import NUMBERS, Array, function
 
 
 def _shape(shape):
@@ -120,7 +121,7 @@ def _interval(name, start, stop, axis, kinds):
 
 
 @function()
-def linspace(F, start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None):
+def linspace(F, start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None) -> Array | Any:
     """`num` numbers from `start` to `stop` with constant differences; with `retstep` also the difference.
 
     Example

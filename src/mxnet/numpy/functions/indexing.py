@@ -1,8 +1,10 @@
 """Functions that select, find, insert and sort elements."""
+from typing import Any
+
 import numpy as onp
 
 from ...base import integer_types
-from ..frontend import NUMBERS, function
+from ..frontend import NUMBERS, Array, function
 
 
 @function()
@@ -28,7 +30,7 @@ def take(F, a, indices, axis=None, mode="raise", out=None):
 
 
 @function()
-def where(F, condition, x=None, y=None):
+def where(F, condition, x=None, y=None) -> Array | Any:
     """Elements of `x` where `condition` is not 0, of `y` elsewhere; without both the indices where it is not 0."""
     if (x is None) != (y is None):
         raise ValueError("either both or neither of x and y should be given")
@@ -50,7 +52,7 @@ def where(F, condition, x=None, y=None):
 
 
 @function()
-def nonzero(F, a):
+def nonzero(F, a) -> tuple[Array, ...]:
     """The indices of the elements other than 0: a tuple with one array for each axis; a number counts as an array of one.
 
     Example
@@ -63,7 +65,7 @@ def nonzero(F, a):
 
 
 @function()
-def unique(F, ar, return_index=False, return_inverse=False, return_counts=False, axis=None):
+def unique(F, ar, return_index=False, return_inverse=False, return_counts=False, axis=None) -> Any:
     """The unique elements in ascending order; further results where asked for, in the order of the parameters."""
     result = F.call("_npi_unique", ar, return_index=return_index, return_inverse=return_inverse, return_counts=return_counts, axis=axis)
     return tuple(result) if isinstance(result, list) else result
@@ -145,7 +147,7 @@ def insert(F, arr, obj, values, axis=None):
 
 
 @function()
-def unravel_index(F, indices, shape, order="C"):
+def unravel_index(F, indices, shape, order="C") -> tuple[Array, ...]:
     """For each index into the flattened array its indices along the axes: a tuple with one array for each.
 
     Example
@@ -162,14 +164,14 @@ def unravel_index(F, indices, shape, order="C"):
 
 
 @function()
-def diag_indices_from(F, arr):
+def diag_indices_from(F, arr) -> tuple[Array, ...]:
     """The indices of the main diagonal: a tuple with one array for each axis."""
     rows = F.call("_npi_diag_indices_from", arr)
     return tuple(rows[i] for i in range(arr.ndim)) if hasattr(arr, "ndim") else rows
 
 
 @function()
-def shares_memory(F, a, b, max_work=None):
+def shares_memory(F, a, b, max_work=None) -> Any:
     """Whether two arrays lie in overlapping memory.
 
     Example
@@ -182,7 +184,7 @@ def shares_memory(F, a, b, max_work=None):
 
 
 @function()
-def may_share_memory(F, a, b, max_work=None):
+def may_share_memory(F, a, b, max_work=None) -> Any:
     """As `shares_memory`.
 
     Example

@@ -1,6 +1,6 @@
 """Functions that join arrays or split one."""
 from ...base import integer_types
-from ..frontend import function
+from ..frontend import Array, function
 
 
 def _listed(arrays):
@@ -91,7 +91,7 @@ def _parts(indices_or_sections):
 
 
 @function()
-def array_split(F, ary, indices_or_sections, axis=0):
+def array_split(F, ary, indices_or_sections, axis=0) -> list[Array]:
     """Cut into pieces of nearly equal size, or before the given indices, along `axis`.
 
     Example
@@ -103,7 +103,7 @@ def array_split(F, ary, indices_or_sections, axis=0):
 
 
 @function()
-def split(F, ary, indices_or_sections, axis=0):
+def split(F, ary, indices_or_sections, axis=0) -> list[Array]:
     """Cut into pieces of equal size, or before the given indices, along `axis`.
 
     Raises
@@ -130,14 +130,14 @@ def _require_axes(F, ary, n, name):
 
 
 @function()
-def hsplit(F, ary, indices_or_sections):
+def hsplit(F, ary, indices_or_sections) -> list[Array]:
     """Cut along the second axis; a vector along its only one."""
     _require_axes(F, ary, 1, "hsplit")
     return _as_list(F.call("_npi_hsplit", ary, axis=1, squeeze_axis=False, **_parts(indices_or_sections)))
 
 
 @function()
-def vsplit(F, ary, indices_or_sections):
+def vsplit(F, ary, indices_or_sections) -> list[Array]:
     """Cut along the first axis.
 
     Example
@@ -150,7 +150,7 @@ def vsplit(F, ary, indices_or_sections):
 
 
 @function()
-def dsplit(F, ary, indices_or_sections):
+def dsplit(F, ary, indices_or_sections) -> list[Array]:
     """Cut along the third axis."""
     _require_axes(F, ary, 3, "dsplit")
     return split(F, ary, indices_or_sections, 2)

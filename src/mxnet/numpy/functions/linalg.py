@@ -1,6 +1,8 @@
 """Products and ``mx.np.linalg``."""
+from typing import Any
+
 from ...ops.docstrings import with_example
-from ..frontend import NUMBERS, function
+from ..frontend import NUMBERS, Array, function
 
 
 @function()
@@ -126,13 +128,13 @@ def norm(F, x, ord=None, axis=None, keepdims=False):
 
 
 @function("linalg")
-def svd(F, a):
+def svd(F, a) -> tuple[Array, Array, Array]:
     """The singular value decomposition: UT, L, V with a = UT diag(L) V."""
     return tuple(F.call("_npi_svd", a))
 
 
 def _matrix_function(name, doc, example=None, pair=False):
-    def fn(F, a):
+    def fn(F, a) -> Array | Any:
         out = F.call(f"_npi_{name}", a)
         return tuple(out) if pair else out
 
@@ -156,7 +158,7 @@ def eigvalsh(F, a, UPLO="L"):
 
 
 @function("linalg")
-def eigh(F, a, UPLO="L"):
+def eigh(F, a, UPLO="L") -> tuple[Array, Array]:
     """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices given by their lower or upper triangle."""
     return tuple(F.call("_npi_eigh", a, UPLO=UPLO))
 

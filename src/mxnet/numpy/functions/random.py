@@ -1,4 +1,6 @@
 """``mx.np.random`` and ``mx.npx.random``."""
+from typing import Any
+
 from ..frontend import function
 
 
@@ -87,7 +89,7 @@ def power(F, a, size=None):
 
 
 @function("random")
-def gamma(F, shape, scale=1.0, size=None, dtype=None, ctx=None, out=None):
+def gamma(F, shape: Any, scale=1.0, size=None, dtype=None, ctx=None, out=None):
     """Numbers of the gamma distribution; its mean is ``shape * scale``."""
     if out is not None:
         size = out.shape

@@ -1,5 +1,7 @@
 """Functions that reduce axes, and those of statistics."""
-from ..frontend import NUMBERS, function
+from typing import Any
+
+from ..frontend import NUMBERS, Array, function
 
 
 @function()
@@ -69,7 +71,7 @@ def argmin(F, a, axis=None, out=None):
 
 
 @function()
-def average(F, a, axis=None, weights=None, returned=False, out=None):
+def average(F, a, axis=None, weights=None, returned=False, out=None) -> Any:
     """The weighted mean over axes; with `returned` also the sums of the weights."""
     inputs = (a,) if weights is None else (a, weights)
     if not returned:
@@ -123,7 +125,7 @@ def quantile(F, a, q, axis=None, out=None, overwrite_input=None, interpolation="
 
 
 @function()
-def histogram(F, a, bins=10, range=None, normed=None, weights=None, density=None):
+def histogram(F, a, bins=10, range=None, normed=None, weights=None, density=None) -> list[Array]:
     """Count the values between neighbouring edges: (counts as int64, edges).
 
     Parameters

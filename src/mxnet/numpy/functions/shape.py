@@ -1,4 +1,6 @@
 """Functions that change shapes and move axes."""
+from typing import Any
+
 import numpy as onp
 
 from ..frontend import NUMBERS, function
@@ -171,7 +173,7 @@ def trace(F, a, offset=0, axis1=0, axis2=1, out=None):
 def _at_least(n):
     name = f"atleast_{n}d"
 
-    def fn(F, *arys):
+    def fn(F, *arys) -> Any:
         out = F.call(f"_np_{name}", *arys)
         return out
 
