@@ -1,6 +1,7 @@
 """What every other module needs: the error types, the type groups clients test against, small helpers."""
 import ctypes
 import os
+import tempfile
 
 import numpy as np
 
@@ -238,8 +239,9 @@ def ctypes2numpy_shared(cptr, shape):
 
 
 def data_dir_default():
-    """Where downloaded data and models are kept unless ``MXNET_HOME`` says otherwise: ``~/.mxnet``."""
-    return os.path.join(os.path.expanduser("~"), ".mxnet")
+    """Where downloaded data and models are kept unless ``MXNET_HOME`` says otherwise: ``~/.mxnet``, without a home a folder among temporary ones."""
+    home = os.path.expanduser("~")
+    return os.path.join(home, ".mxnet") if home != "~" else os.path.join(tempfile.gettempdir(), f"mxnet-{os.getuid()}")
 
 
 def data_dir():

@@ -88,8 +88,8 @@ def test_half_precision_is_rounded_once(shape, threads, single, monkeypatch):
 
 
 def test_processors_without_wide_vectors_compute_the_same(monkeypatch, tmp_path):
-    flags = [f for f in kernels._FLAGS if not f.startswith("-march")] + ["-mavx2", "-mfma"]
-    monkeypatch.setattr(kernels, "_FLAGS", flags)
+    flags = [f for f in kernels.compiled.FLAGS if not f.startswith("-march")] + ["-mavx2", "-mfma"]
+    monkeypatch.setattr(kernels.compiled, "FLAGS", flags)
     monkeypatch.setenv("MXNET_HOME", str(tmp_path))
     monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
     clear()
