@@ -1,5 +1,9 @@
 """``mx.nd.contrib``: operators outside MXNet's stability promise, and loops and branches over arrays."""
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -11,16 +15,20 @@ from .functions import namespace_lookup as _namespace_lookup
 from .functions import operator_function as _operator_function
 from .ndarray import NDArray
 
+if TYPE_CHECKING:
+    from ..context import Context
+    from ..ops.registry import Operator
+
 _lookup, __dir__ = _namespace_lookup(__name__, "_contrib_", _operator_function)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name == "uniform":
         return _operator_function("uniform")
     return _lookup(name)
 
 
-def _differentiated(op, out_grads, inputs, attrs):
+def _differentiated(op: Operator, out_grads: Sequence[NDArray], inputs: Sequence[NDArray], attrs: dict[str, Any]) -> list[NDArray]:
     """The gradients of an operator's inputs, arrays: zeros where none flows."""
     leaves = [a._data.detach() for a in inputs]
     wanted = [t.requires_grad_() for t in leaves if t.is_floating_point()]
@@ -32,8 +40,8 @@ def _differentiated(op, out_grads, inputs, attrs):
     return [NDArray._new(torch.zeros_like(t) if g is None else g, a._ctx) for g, t, a in zip(gradients, leaves, inputs)]
 
 
-def _gradient_function(name, outputs=1):
-    def backward(*data, out=None, name=None, **kwargs):
+def _gradient_function(name: str, outputs: int = 1) -> Callable:
+    def backward(*data: NDArray, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
         if len(data) <= outputs or not all(isinstance(a, NDArray) for a in data):
             raise MXNetError(f"{backward.__name__} takes NDArrays: {outputs} for the gradients of the outputs, then the inputs; "
                              f"received {len(data)} arguments")
@@ -54,7 +62,7 @@ backward_hawkesll, backward_index_copy = _gradient_function("hawkesll", outputs=
 backward_quadratic = _gradient_function("quadratic")
 
 
-def rand_zipfian(true_classes, num_sampled, range_max, ctx=None):
+def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: Context | None = None) -> tuple[NDArray, NDArray, NDArray]:
     """Draw classes from an approximately Zipfian distribution, P(class) = log((class + 2) / (class + 1)) / log(range_max + 1).
 
     Parameters
@@ -83,24 +91,24 @@ def rand_zipfian(true_classes, num_sampled, range_max, ctx=None):
     log_range = math.log(range_max + 1)
     samples = (uniform(0, log_range, shape=(num_sampled,), dtype="float64", ctx=ctx).exp() - 1).astype("int64") % range_max
 
-    def expected(classes):
+    def expected(classes: NDArray) -> NDArray:
         classes = classes.astype("float64")
         return ((classes + 2.0) / (classes + 1.0)).log() / log_range * num_sampled
 
     return samples, expected(true_classes.as_in_context(ctx)), expected(samples)
 
 
-def isinf(data):
+def isinf(data: NDArray) -> NDArray:
     """1 where an element is infinite, 0 elsewhere."""
     return data.abs() == math.inf
 
 
-def isnan(data):
+def isnan(data: NDArray) -> NDArray:
     """1 where an element is not a number, 0 elsewhere."""
     return data != data
 
 
-def isfinite(data):
+def isfinite(data: NDArray) -> NDArray:
     """1 where an element is neither infinite nor NaN, 0 elsewhere."""
     return _operator_function("_logical_and")(data.abs() != math.inf, data == data)
 
@@ -108,49 +116,61 @@ def isfinite(data):
 # -- optimizer steps -----------------------------------------------------------------------------------------------------------
 
 
-def _rescale(value, like):
+def _rescale(value: float | NDArray, like: NDArray) -> NDArray:
     return value.as_in_context(like.context) if isinstance(value, NDArray) else full((1,), value, ctx=like.context)
 
 
-def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0, clip_gradient=-1, out=None, name=None,
-                 **kwargs):
+def adamw_update(weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray, rescale_grad: float | NDArray, lr: float, eta: float,
+                 beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0, clip_gradient: float = -1,
+                 out: NDArray | None = None, name: str | None = None,
+                 **kwargs: Any) -> NDArray:
     """One step of AdamW. `rescale_grad` may be a number or an array; where it is 0, NaN or infinite nothing changes."""
     return _operator_function("_adamw_update")(weight, grad, mean, var, _rescale(rescale_grad, weight), lr=lr, eta=eta, beta1=beta1, beta2=beta2,
                                                epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
 
 
-def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0, clip_gradient=-1, out=None,
-                    name=None, **kwargs):
+def mp_adamw_update(weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray, weight32: NDArray, rescale_grad: float | NDArray, lr: float,
+                    eta: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0, clip_gradient: float = -1,
+                    out: NDArray | None = None,
+                    name: str | None = None, **kwargs: Any) -> NDArray:
     """One step of AdamW for a float16 weight with a float32 copy; see `adamw_update`."""
     return _operator_function("_mp_adamw_update")(weight, grad, mean, var, weight32, _rescale(rescale_grad, weight), lr=lr, eta=eta, beta1=beta1,
                                                   beta2=beta2, epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
 
 
-def _interleaved(*groups):
+def _interleaved(*groups: Sequence[NDArray]) -> list[NDArray]:
     return [a for each in zip(*groups) for a in each]
 
 
-def multi_adamw_update(weights, grads, mean, var, rescale_grad, lrs, wds, etas, out=None, name=None, size=0, **kwargs):
+def multi_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
+                       rescale_grad: float | NDArray, lrs: Sequence[float], wds: Sequence[float], etas: Sequence[float], out: Any = None,
+                       name: str | None = None, size: int = 0, **kwargs: Any) -> Any:
     """One step of AdamW for several weights (lists of arrays and of numbers); see `adamw_update`."""
     arrays = [*_interleaved(weights, grads, mean, var), _rescale(rescale_grad, weights[0])]
     return _operator_function("_multi_adamw_update")(*arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, out=out, name=name,
                                                      **kwargs)
 
 
-def multi_mp_adamw_update(weights, grads, mean, var, weights32, rescale_grad, lrs, wds, etas, out=None, name=None, size=0, **kwargs):
+def multi_mp_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
+                          weights32: Sequence[NDArray], rescale_grad: float | NDArray, lrs: Sequence[float], wds: Sequence[float],
+                          etas: Sequence[float], out: Any = None, name: str | None = None, size: int = 0, **kwargs: Any) -> Any:
     """One step of AdamW for several float16 weights with float32 copies; see `adamw_update`."""
     arrays = [*_interleaved(weights, grads, mean, var, weights32), _rescale(rescale_grad, weights[0])]
     return _operator_function("_multi_mp_adamw_update")(*arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, out=out, name=name,
                                                         **kwargs)
 
 
-def multi_lamb_update(weights, grads, mean, var, step_count, lrs, wds, out=None, num_tensors=0, **kwargs):
+def multi_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
+                      step_count: Sequence[int], lrs: Sequence[float], wds: Sequence[float], out: Any = None, num_tensors: int = 0,
+                      **kwargs: Any) -> Any:
     """One step of LAMB for several weights: lists of arrays, and of numbers for `step_count`, `lrs` and `wds`."""
     return _operator_function("_multi_lamb_update")(*_interleaved(weights, grads, mean, var), num_tensors=num_tensors or len(weights),
                                                     step_count=step_count, learning_rates=lrs, wds=wds, out=out, **kwargs)
 
 
-def multi_mp_lamb_update(weights, grads, mean, var, weights32, step_count, lrs, wds, out=None, num_tensors=0, **kwargs):
+def multi_mp_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
+                         weights32: Sequence[NDArray], step_count: Sequence[int], lrs: Sequence[float], wds: Sequence[float], out: Any = None,
+                         num_tensors: int = 0, **kwargs: Any) -> Any:
     """One step of LAMB for several float16 weights with float32 copies; see `multi_lamb_update`."""
     return _operator_function("_multi_mp_lamb_update")(*_interleaved(weights, grads, mean, var, weights32), num_tensors=num_tensors or len(weights),
                                                        step_count=step_count, learning_rates=lrs, wds=wds, out=out, **kwargs)
@@ -159,7 +179,7 @@ def multi_mp_lamb_update(weights, grads, mean, var, weights32, step_count, lrs, 
 # -- loops and branches ---------------------------------------------------------------------------------------------------------
 
 
-def _flatten(structure, kind, message):
+def _flatten(structure: Any, kind: type[Any], message: str) -> tuple[list[Any], Any]:
     """A flat list of arrays (or Symbols) and the structure they came in: 0 for one, n for a Symbol with n outputs, a list for a list.
 
     Raises
@@ -176,11 +196,11 @@ def _flatten(structure, kind, message):
     return [a for flat, _ in parts for a in flat], [shape for _, shape in parts]
 
 
-def _regroup(flat, structure):
+def _regroup(flat: Iterable[Any], structure: Any) -> Any:
     """The inverse of `_flatten`."""
     remaining = iter(flat)
 
-    def build(shape):
+    def build(shape: Any) -> Any:
         if isinstance(shape, int):
             return next(remaining) if shape == 0 else [next(remaining) for _ in range(shape)]
         return [build(s) for s in shape]
@@ -188,14 +208,14 @@ def _regroup(flat, structure):
     return build(structure)
 
 
-def _to_python(value, kind, name):
+def _to_python(value: Any, kind: type[Any], name: str) -> Any:
     try:
         return kind(value.asscalar() if hasattr(value, "asscalar") else value)
     except Exception:
         raise ValueError(f"Cannot convert {name} to python {kind.__name__}") from None
 
 
-def foreach(body, data, init_states):
+def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any) -> tuple[Any, Any]:
     """Run a function over the first axis of `data`, carrying states along. It is recorded as any computation is.
 
     Parameters
@@ -233,7 +253,7 @@ def foreach(body, data, init_states):
     return _regroup([stack(*column) for column in zip(*steps)], out_structure), states
 
 
-def while_loop(cond, func, loop_vars, max_iterations=None):
+def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: int | None = None) -> tuple[Any, Any]:
     """Run a function as long as a condition holds. It is recorded as any computation is.
 
     Parameters
@@ -288,7 +308,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None):
     return _regroup(stacked, structure), loop_vars[0] if single else loop_vars
 
 
-def cond(pred, then_func, else_func):
+def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
     """Run one of two functions, each without arguments: `then_func` if the single value `pred` is not zero, else `else_func`.
 
     Raises

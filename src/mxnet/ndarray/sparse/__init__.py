@@ -1,5 +1,6 @@
 """``mx.nd.sparse``: compressed rows (csr), and tensors of which few rows are stored (row_sparse)."""
 import importlib as _importlib
+from typing import Any as _Any
 
 from .. import dispatch as _dispatch
 from ..functions import namespace_lookup as _namespace_lookup
@@ -9,7 +10,7 @@ from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storag
 from .creation import array, csr_matrix, empty, row_sparse_array, zeros
 
 
-def _first_call(op, arrays, attrs, out, cls):
+def _first_call(op: _Any, arrays: _Any, attrs: _Any, out: _Any, cls: _Any) -> _Any:
     """Import the kernels when an operator first gets a sparse array. They register with `sparse.dispatch`, which is called from then on."""
     for module in ("graph_sampling", "kernels", "products", "updates"):
         _importlib.import_module(f"{__name__}.{module}")

@@ -1,14 +1,17 @@
 """Arithmetic that keeps arrays sparse where the operation allows it, and Python's operators on sparse arrays."""
+from collections.abc import Callable
+from typing import Any
+
 from ..arithmetic import FUNCTIONS
 from ..functions import operator_function
 from ..ndarray import NDArray
 from .arrays import BaseSparseNDArray
 
 
-def _elementwise(name, operator):
+def _elementwise(name: str, operator: str) -> Callable[[Any, Any], Any]:
     broadcasting, same_shape = FUNCTIONS[name], operator_function(operator)
 
-    def function(lhs, rhs):
+    def function(lhs: Any, rhs: Any) -> Any:
         if isinstance(lhs, NDArray) and isinstance(rhs, NDArray) and lhs.shape == rhs.shape:
             return same_shape(lhs, rhs)
         return broadcasting(lhs, rhs)

@@ -1,4 +1,9 @@
 """The two kinds of sparse arrays, and how values go from one way of storing them to another."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
 import numpy as np
 import torch
 
@@ -9,6 +14,10 @@ from .. import dispatch
 from ..functions import operator_function, replace
 from ..ndarray import GRAD_REQS, Marked, NDArray
 
+if TYPE_CHECKING:
+    from .._attached import _Number
+    from ..ndarray import DType
+
 _INDEX = torch.int64
 
 
@@ -17,94 +26,104 @@ class BaseSparseNDArray(NDArray):
 
     __slots__ = ("_values", "_aux", "_full_shape", "_leaf")
     _is_sparse = True
+    _values: torch.Tensor
+    _aux: list[torch.Tensor]
+    _full_shape: tuple[int, ...]
+    _leaf: Any  # the dense tensor that torch differentiates through, while recording
 
-    def __init__(self, handle, writable=True):
+    if TYPE_CHECKING:  # what each of the two kinds defines
+        def _dense(self) -> torch.Tensor: ...
+
+        @classmethod
+        def _nothing_stored(cls, shape: Sequence[int], dtype: torch.dtype, ctx: Context) -> Any: ...
+
+    def __init__(self, handle: Any, writable: bool = True) -> None:
         if handle is not None:  # None is how pickles start an array that __setstate__ then fills
             raise TypeError("build sparse arrays with mx.nd.sparse.csr_matrix, row_sparse_array or x.tostype(...)")
         self._values, self._aux, self._full_shape = torch.empty(0), [], (0,)
         self._ctx, self._autograd, self._leaf = current_context(), None, None
 
     @classmethod
-    def _make(cls, values, aux, shape, ctx):
+    def _make(cls, values: torch.Tensor, aux: Iterable[torch.Tensor], shape: Sequence[int], ctx: Context) -> Any:
         self = cls.__new__(cls)
         self._values, self._aux, self._full_shape = values, list(aux), tuple(shape)
         self._ctx, self._autograd, self._leaf = ctx, None, None
         return self
 
     @staticmethod
-    def _slots():
+    def _slots() -> tuple[str, ...]:
         return "_values", "_aux", "_full_shape", "_ctx", "_autograd", "_leaf"
 
     @property
-    def _data(self):
+    def _data(self) -> torch.Tensor:  # type: ignore[override]  # nobody sets it
         """The dense tensor; while recording the one that torch differentiates through."""
         return self._leaf if self._leaf is not None else self._dense()
 
-    def _raw(self):
+    def _raw(self) -> torch.Tensor:
         return self._dense()
 
-    def _aux_tensors(self):
+    def _aux_tensors(self) -> list[torch.Tensor]:
         return self._aux
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return self._full_shape
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         return len(self._full_shape)
 
     @property
-    def size(self):
+    def size(self) -> int:
         return int(np.prod(self._full_shape))
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         return dtypes.to_numpy(self._values.dtype)
 
     @property
-    def data(self):
+    def data(self) -> NDArray:
         """The stored values, an NDArray."""
         return NDArray._new(self._values, self._ctx)
 
     @property
-    def indices(self):
+    def indices(self) -> NDArray:
         """Where the stored values are: columns (csr) or rows (row_sparse), int64."""
         return NDArray._new(self._aux[-1], self._ctx)
 
     @property
-    def _num_aux(self):
+    def _num_aux(self) -> int:
         return len(self._aux)
 
     @property
-    def _aux_types(self):
+    def _aux_types(self) -> list[Any]:
         return [dtypes.to_numpy(a.dtype) for a in self._aux]
 
-    def _aux_type(self, i):
+    def _aux_type(self, i: int) -> Any:
         return self._aux_types[i]
 
-    def _aux_data(self, i):
+    def _aux_data(self, i: int) -> NDArray:
         return NDArray._new(self._aux[i].clone(), self._ctx)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
-    def asnumpy(self):
+    def asnumpy(self) -> np.ndarray:
         """The array, all of it, as a dense numpy array."""
         return self._dense().cpu().numpy()
 
-    def as_torch(self):
+    def as_torch(self) -> torch.Tensor:
         """A dense torch tensor with the values; a copy."""
         return self._dense()
 
-    def astype(self, dtype, copy=True):
+    def astype(self, dtype: DType | None, copy: bool = True) -> Any:
         """The stored values converted to `dtype`, stored the same way."""
         target = dtypes.to_torch(dtype)
         if not copy and target == self._values.dtype:
             return self
         return self._make(self._values.to(target, copy=True), [a.clone() for a in self._aux], self.shape, self._ctx)
 
-    def copyto(self, other):
+    def copyto(self, other: NDArray | Context) -> Any:
         """Copy to an array, dense or sparse, or to a device; see `NDArray.copyto`."""
         if isinstance(other, Context):
             ctx = intern_context(other)
@@ -118,54 +137,54 @@ class BaseSparseNDArray(NDArray):
             if other.shape != self.shape:
                 raise MXNetError(f"copyto: the target has shape {other.shape}, the source {self.shape}")
             if other._is_sparse:
-                other._take(self if other.stype == self.stype else cast_storage(self, other.stype))
+                other._take(self if other.stype == self.stype else cast_storage(self, other.stype))  # type: ignore[attr-defined]  # sparse ones have it
             else:
                 other[:] = self
             return other
         raise TypeError(f"copyto does not support type {type(other)}")
 
-    def detach(self):
+    def detach(self) -> Any:
         """The same values, detached from the recorded computation."""
         return self._make(self._values, self._aux, self.shape, self._ctx)
 
-    def tostype(self, stype):
+    def tostype(self, stype: str) -> NDArray:
         """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
         return cast_storage(self, stype)
 
-    def check_format(self, full_check=True):
+    def check_format(self, full_check: bool = True) -> None:
         """Raise an MXNetError if the index arrays don't describe an array of this shape; `full_check` looks at every index."""
         raise NotImplementedError(f"{type(self).__name__} has no format to check; CSRNDArray and RowSparseNDArray have")
 
-    def _like(self, values):
+    def _like(self, values: torch.Tensor) -> Any:
         """Other values in the same places."""
         return self._make(values, [a.clone() for a in self._aux], self.shape, self._ctx)
 
-    def _take(self, other):
+    def _take(self, other: Any) -> None:
         """Become what another sparse array of the same kind and shape is; memory is not shared."""
         device = self._ctx.torch_device
         self._values = other._values.to(device, self._values.dtype, copy=True)
         self._aux = [a.to(device, copy=True) for a in other._aux]
         self._refresh_leaf()
 
-    def _take_dense(self, tensor, add=False):
+    def _take_dense(self, tensor: torch.Tensor, add: bool = False) -> None:
         """Become the sparse form of a tensor, or of the sum with it."""
         if tensor.is_sparse:
             tensor = tensor.to_dense()
         total = tensor + self._dense() if add else tensor
         self._take(cast_storage(NDArray._new(total, self._ctx), self.stype))
 
-    def _set_values(self, tensor):
+    def _set_values(self, tensor: torch.Tensor) -> None:
         self._take_dense(tensor.detach())
 
-    def _refresh_leaf(self):
+    def _refresh_leaf(self) -> None:
         if self._leaf is not None:
             self._leaf.data.copy_(self._readable())
 
-    def _readable(self):
+    def _readable(self) -> torch.Tensor:
         """A dense tensor that is only to be read: it may be the stored values themselves."""
         return self._dense()
 
-    def _mark(self, grad, grad_req):
+    def _mark(self, grad: Any, grad_req: str) -> None:
         if grad_req not in GRAD_REQS:
             raise KeyError(f"grad_req must be one of {tuple(GRAD_REQS)}, received {grad_req!r}")
         self._autograd = Marked(grad, grad_req)
@@ -174,7 +193,7 @@ class BaseSparseNDArray(NDArray):
             self._leaf = self._readable().detach().requires_grad_()
             self._leaf.register_post_accumulate_grad_hook(self._autograd.deliver)
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         if key is not Ellipsis and key != slice(None):
             raise TypeError(f"{type(self).__name__} only supports [:] for assignment")
         if isinstance(value, NDArray):
@@ -182,28 +201,28 @@ class BaseSparseNDArray(NDArray):
                 value.copyto(self)
         elif isinstance(value, numeric_types):
             self._take(self._nothing_stored(self.shape, self._values.dtype, self._ctx) if value == 0 else
-                       cast_storage(NDArray._new(torch.full(self.shape, value, dtype=self._values.dtype), self._ctx), self.stype))
+                       cast_storage(NDArray._new(torch.full(self.shape, value, dtype=self._values.dtype), self._ctx), self.stype))  # type: ignore[arg-type]  # numpy numbers too
         elif isinstance(value, (np.ndarray, np.generic)):
             self._take_dense(torch.as_tensor(np.asarray(value)).expand(self.shape).to(self._values.dtype))
         else:
             raise TypeError(f"type {type(value)} not supported")
 
-    def reshape(self, *shape, **kwargs):
+    def reshape(self, *shape: Any, **kwargs: Any) -> NoReturn:
         """Not offered for sparse arrays, as in MXNet."""
         raise NotSupportedForSparseNDArray(self.reshape, None, shape)
 
     # In place: what the operation gives, stored as this array is.
 
-    def __iadd__(self, other):
+    def __iadd__(self, other: NDArray | _Number) -> Any:
         return (self + other).copyto(self)
 
-    def __isub__(self, other):
+    def __isub__(self, other: NDArray | _Number) -> Any:
         return (self - other).copyto(self)
 
-    def __imul__(self, other):
+    def __imul__(self, other: NDArray | _Number) -> Any:
         return (self * other).copyto(self)
 
-    def __itruediv__(self, other):
+    def __itruediv__(self, other: NDArray | _Number) -> Any:
         return (self / other).copyto(self)
 
 
@@ -222,7 +241,7 @@ class CSRNDArray(BaseSparseNDArray):
     __slots__ = ()
 
     @classmethod
-    def _nothing_stored(cls, shape, dtype, ctx):
+    def _nothing_stored(cls, shape: Sequence[int], dtype: torch.dtype, ctx: Context) -> CSRNDArray:
         """An array of zeros, of a torch type."""
         device = ctx.torch_device
         if len(shape) != 2:
@@ -231,30 +250,30 @@ class CSRNDArray(BaseSparseNDArray):
         return cls._make(torch.empty(0, dtype=dtype, device=device), [indptr, indices], shape, ctx)
 
     @property
-    def stype(self):
+    def stype(self) -> str:
         return "csr"
 
     @property
-    def indptr(self):
+    def indptr(self) -> NDArray:
         """Where each row starts in `data`, int64, one entry more than rows."""
         return NDArray._new(self._aux[0], self._ctx)
 
-    def _dense(self):
+    def _dense(self) -> torch.Tensor:
         rows, columns = self.shape
         out = torch.zeros((rows, columns), dtype=self._values.dtype, device=self._values.device)
         if self._values.numel():
             out.index_put_((self._row_numbers(), self._aux[1].to(_INDEX)), self._values, accumulate=True)
         return out
 
-    def _row_numbers(self):
+    def _row_numbers(self) -> torch.Tensor:
         counts = self._aux[0].to(_INDEX).diff()
         return torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
 
-    def _torch(self):
+    def _torch(self) -> torch.Tensor:
         """The torch tensor of this layout that shares memory."""
         return torch.sparse_csr_tensor(self._aux[0], self._aux[1], self._values, self.shape, check_invariants=False)
 
-    def check_format(self, full_check=True):
+    def check_format(self, full_check: bool = True) -> None:
         """Raise an MXNetError if the index arrays are not those of a csr matrix; `full_check` looks at every index."""
         indptr, indices = self._aux
         rows, columns = self.shape if len(self.shape) == 2 else (-1, -1)
@@ -276,7 +295,7 @@ class CSRNDArray(BaseSparseNDArray):
             if bool((indices.diff()[same_row] <= 0).any()):
                 raise MXNetError("CSRNDArray: column indices must increase within a row")
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> CSRNDArray:
         rows = self.shape[0]
         if isinstance(key, integer_types):
             if not -rows <= key < rows:
@@ -293,7 +312,7 @@ class CSRNDArray(BaseSparseNDArray):
         low, high = int(indptr[0]), int(indptr[-1])
         return self._make(self._values[low:high].clone(), [indptr - low, self._aux[1][low:high].clone()], (stop - start, self.shape[1]), self._ctx)
 
-    def asscipy(self):
+    def asscipy(self) -> Any:
         """The same matrix as a `scipy.sparse.csr_matrix`."""
         from scipy.sparse import csr_matrix as scipy_csr
         return scipy_csr((self._values.cpu().numpy(), self._aux[1].cpu().numpy(), self._aux[0].cpu().numpy()), shape=self.shape)
@@ -315,35 +334,35 @@ class RowSparseNDArray(BaseSparseNDArray):
     __slots__ = ()
 
     @classmethod
-    def _nothing_stored(cls, shape, dtype, ctx):
+    def _nothing_stored(cls, shape: Sequence[int], dtype: torch.dtype, ctx: Context) -> RowSparseNDArray:
         """An array of zeros, of a torch type."""
         device = ctx.torch_device
         return cls._make(torch.empty((0, *shape[1:]), dtype=dtype, device=device), [torch.empty(0, dtype=_INDEX, device=device)], shape, ctx)
 
     @property
-    def stype(self):
+    def stype(self) -> str:
         return "row_sparse"
 
-    def _dense(self):
+    def _dense(self) -> torch.Tensor:
         out = torch.zeros(self.shape, dtype=self._values.dtype, device=self._values.device)
         if self._values.numel():
             out[self._aux[0].to(_INDEX)] = self._values
         return out
 
-    def _has_all_rows(self):
+    def _has_all_rows(self) -> bool:
         return len(self._aux[0]) == self.shape[0] and (len(self._aux[0]) == 0 or bool((self._aux[0].diff() == 1).all()))
 
-    def _readable(self):
+    def _readable(self) -> torch.Tensor:
         return self._values if self._has_all_rows() else self._dense()
 
-    def _all_rows(self):
+    def _all_rows(self) -> torch.Tensor:
         """The values of all rows, to be written: from now on all are stored."""
         if not self._has_all_rows():
             self._values = self._dense()
             self._aux = [torch.arange(self.shape[0], device=self._values.device)]
         return self._values
 
-    def _rows(self, wanted):
+    def _rows(self, wanted: torch.Tensor) -> torch.Tensor:
         """A tensor with the rows that `wanted` numbers (int64), zero where they are not stored."""
         if self._has_all_rows():
             return self._values[wanted]
@@ -354,7 +373,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         present = (stored[at] == wanted).reshape(-1, *[1] * (len(self.shape) - 1))
         return self._values[order[at]].where(present, self._values.new_zeros(()))
 
-    def _take_dense(self, tensor, add=False):
+    def _take_dense(self, tensor: torch.Tensor, add: bool = False) -> None:
         if not tensor.is_sparse:
             return super()._take_dense(tensor, add)
         # A gradient of which torch, too, has only some rows.
@@ -364,7 +383,7 @@ class RowSparseNDArray(BaseSparseNDArray):
             rows, values = summed_rows([self._aux[0].to(_INDEX), rows], [self._values, values])
         self._take(self._make(values, [rows], self.shape, self._ctx))
 
-    def check_format(self, full_check=True):
+    def check_format(self, full_check: bool = True) -> None:
         """Raise an MXNetError if the index array is not that of a row_sparse array; `full_check` looks at every index."""
         indices = self._aux[0]
         if not self.shape or indices.dim() != 1 or tuple(self._values.shape[1:]) != self.shape[1:] or len(indices) != len(self._values):
@@ -376,24 +395,24 @@ class RowSparseNDArray(BaseSparseNDArray):
             if bool((indices.diff() <= 0).any()):
                 raise MXNetError("RowSparseNDArray: row indices must increase")
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> RowSparseNDArray:
         if key is Ellipsis or key == slice(None):
             return self
         raise ValueError("RowSparseNDArray only supports [:] for reading; convert with tostype('default') to select rows")
 
-    def retain(self, *args, **kwargs):
+    def retain(self, *args: Any, **kwargs: Any) -> RowSparseNDArray:
         """The array with only the given rows kept; see ``mx.nd.sparse.retain``."""
         return retain(self, *args, **kwargs)
 
 
-def summed_rows(rows, values):
+def summed_rows(rows: list[torch.Tensor], values: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
     """The sorted union of several lists of row numbers, and the sums of the rows of those numbers."""
     union, inverse = torch.unique(torch.cat(rows), return_inverse=True)
     stacked = torch.cat(values)
     return union, stacked.new_zeros((len(union), *stacked.shape[1:])).index_add_(0, inverse, stacked)
 
 
-def cast_storage(data, stype=None, out=None, name=None):
+def cast_storage(data: NDArray, stype: str | None = None, out: NDArray | None = None, name: str | None = None) -> Any:
     """The values of an array, dense or sparse, stored another way.
 
     Parameters
@@ -411,7 +430,7 @@ def cast_storage(data, stype=None, out=None, name=None):
     return result.copyto(out) if result is not out else out
 
 
-def _stored(array, stype):
+def _stored(array: Any, stype: str | None) -> Any:
     if stype == array.stype:
         return array
     recording = dispatch.mode.recording and dispatch.in_graph(array)
@@ -431,7 +450,7 @@ def _stored(array, stype):
     return result
 
 
-def _as_csr(array):
+def _as_csr(array: NDArray) -> CSRNDArray:
     t = array._raw()
     if t.dim() != 2:
         raise MXNetError(f"only an array of 2 axes can be stored as csr, received shape {tuple(t.shape)}")
@@ -441,7 +460,7 @@ def _as_csr(array):
     return CSRNDArray._make(t[where[:, 0], where[:, 1]], [indptr, where[:, 1].contiguous()], t.shape, array._ctx)
 
 
-def _as_rows(array):
+def _as_rows(array: NDArray) -> RowSparseNDArray:
     if isinstance(array, CSRNDArray):  # without a dense array in between
         rows, number = torch.unique(array._row_numbers(), return_inverse=True)
         values = array._values.new_zeros((len(rows), array.shape[1]))

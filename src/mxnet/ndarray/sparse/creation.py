@@ -1,4 +1,9 @@
 """Making sparse arrays: from their parts, from other arrays, or without stored values."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 
@@ -8,11 +13,15 @@ from ..dense import dense_array, filled, place
 from ..ndarray import NDArray
 from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage
 
+if TYPE_CHECKING:
+    from ...context import Context
+    from ..ndarray import DType, Sizes
+
 _INDEX = torch.int64
 _KINDS = {"csr": CSRNDArray, "row_sparse": RowSparseNDArray}
 
 
-def _tensor(source, device, dtype=None):
+def _tensor(source: Any, device: torch.device, dtype: torch.dtype | None = None) -> torch.Tensor:
     """A new tensor out of anything array-like."""
     if isinstance(source, NDArray):
         t = source._raw()
@@ -24,7 +33,7 @@ def _tensor(source, device, dtype=None):
     return t.to(device, dtype or t.dtype, copy=True)
 
 
-def csr_matrix(arg1, shape=None, ctx=None, dtype=None):
+def csr_matrix(arg1: Any, shape: Sequence[int] | None = None, ctx: Context | None = None, dtype: DType | None = None) -> CSRNDArray:
     """A `CSRNDArray`.
 
     Parameters
@@ -70,7 +79,7 @@ def csr_matrix(arg1, shape=None, ctx=None, dtype=None):
     return _converted(arg1, "csr", shape, ctx, dtype)
 
 
-def row_sparse_array(arg1, shape=None, ctx=None, dtype=None):
+def row_sparse_array(arg1: Any, shape: Sequence[int] | None = None, ctx: Context | None = None, dtype: DType | None = None) -> RowSparseNDArray:
     """A `RowSparseNDArray`.
 
     Parameters
@@ -96,7 +105,7 @@ def row_sparse_array(arg1, shape=None, ctx=None, dtype=None):
     return _converted(arg1, "row_sparse", shape, ctx, dtype)
 
 
-def _checked(array):
+def _checked(array: Any) -> Any:
     try:
         array.check_format(full_check=False)
     except MXNetError as error:
@@ -104,7 +113,7 @@ def _checked(array):
     return array
 
 
-def _converted(source, stype, shape, ctx, dtype):
+def _converted(source: Any, stype: str, shape: Sequence[int] | None, ctx: Context, dtype: DType | None) -> Any:
     if isinstance(source, BaseSparseNDArray):
         result = cast_storage(source.as_in_context(ctx), stype)
         result = result.copyto(ctx) if result is source else result
@@ -121,7 +130,7 @@ def _converted(source, stype, shape, ctx, dtype):
     return result.astype(dtype, copy=False) if dtype is not None else result
 
 
-def zeros(stype, shape, ctx=None, dtype=None, **kwargs):
+def zeros(stype: str, shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, **kwargs: Any) -> Any:
     """An array without stored values.
 
     Parameters
@@ -138,12 +147,12 @@ def zeros(stype, shape, ctx=None, dtype=None, **kwargs):
     return _KINDS[stype]._nothing_stored((shape,) if isinstance(shape, int) else tuple(shape), dtypes.to_torch(dtype), place(ctx)[0])
 
 
-def empty(stype, shape, ctx=None, dtype=None):
+def empty(stype: str, shape: Sizes, ctx: Context | None = None, dtype: DType | None = None) -> Any:
     """A sparse array without stored values."""
     return zeros(stype, shape, ctx=ctx, dtype=dtype)
 
 
-def array(source_array, ctx=None, dtype=None):
+def array(source_array: Any, ctx: Context | None = None, dtype: DType | None = None) -> Any:
     """A sparse array from a sparse NDArray or a scipy csr matrix, of the same storage type."""
     if isinstance(source_array, NDArray):
         if not source_array._is_sparse:

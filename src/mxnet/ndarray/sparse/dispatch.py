@@ -2,9 +2,13 @@
 
 The kernels are in `kernels` (element by element, sums, rows), `products`, `updates` (optimizers) and `graph_sampling`.
 """
+from __future__ import annotations
+
 import logging
 import os
 import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -14,22 +18,29 @@ from .. import dispatch
 from ..ndarray import NDArray
 from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage
 
+if TYPE_CHECKING:
+    from ...context import Context
+    from ...ops.registry import Operator
+
+    Kernel: TypeAlias = Callable[[Operator, Sequence[Any], dict[str, Any]], Any]
+
 _log = logging.getLogger("mxnet")
 # Torch says of its csr layout that it is in beta; what is used of it here is tested.
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
-_kernels: dict = {}
-_differentiable, _masked = set(), set()
-_refusals: dict = {}
-_announced: set = set()
+_kernels: dict[Operator, Kernel] = {}
+_differentiable: set[Kernel] = set()
+_masked: set[Kernel] = set()
+_refusals: dict[Operator, Kernel] = {}
+_announced: set[tuple] = set()
 
 
-def kernel(*names, differentiable=False, masked=False):
+def kernel(*names: str, differentiable: bool = False, masked: bool = False) -> Callable[[Kernel], Kernel]:
     """Register a function of (operator, arrays, attributes) for operators.
 
     It returns NotImplemented where it does not apply. `differentiable` says that it records by itself, `masked` that the operator itself
     differs from the kernel where nothing is stored.
     """
-    def register(fn):
+    def register(fn: Kernel) -> Kernel:
         for n in names:
             _kernels[get(n)] = fn
         _differentiable.update([fn] if differentiable else ())
@@ -38,9 +49,9 @@ def kernel(*names, differentiable=False, masked=False):
     return register
 
 
-def refusal(name):
+def refusal(name: str) -> Callable[[Kernel], Kernel]:
     """Register a function of (operator, arrays, attributes) that raises where an operator takes no sparse arrays."""
-    def register(fn):
+    def register(fn: Kernel) -> Kernel:
         _refusals[get(name)] = fn
         return fn
     return register
@@ -51,10 +62,10 @@ class Update:
 
     _is_sparse = False
 
-    def __init__(self, weight, rows, values):
+    def __init__(self, weight: Any, rows: torch.Tensor | slice, values: torch.Tensor) -> None:
         self.weight, self.rows, self.values = weight, rows, values
 
-    def copyto(self, out):
+    def copyto(self, out: Any) -> Any:
         """Write to `out`, which is the weight itself as a rule."""
         if out is not self.weight:
             self.weight.copyto(out)
@@ -70,12 +81,12 @@ class Update:
             out._writable()[self.rows] = self.values
         return out
 
-    def as_array(self):
+    def as_array(self) -> Any:
         """A new array with the updated weight."""
         return self.copyto(self.weight.copyto(self.weight.context))
 
 
-def invoke_sparse(op, arrays, attrs, out, cls):
+def invoke_sparse(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, cls: type[Any]) -> Any:
     """Call an operator of which an input is sparse.
 
     Where no kernel applies the inputs are converted to dense, and that is said once for each operator and kinds of inputs, as MXNet
@@ -98,7 +109,7 @@ def invoke_sparse(op, arrays, attrs, out, cls):
     return densified_call(op, arrays, attrs, out, cls)
 
 
-def _explained(fn, op, arrays, attributes):
+def _explained(fn: Kernel, op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     try:
         return fn(op, arrays, attributes)
     except MXNetError:
@@ -108,7 +119,7 @@ def _explained(fn, op, arrays, attributes):
         raise MXNetError(f"{op.name}: {str(error).splitlines()[0]} [inputs: {inputs}]") from error
 
 
-def densified_call(op, arrays, attrs, out, cls, announce=True):
+def densified_call(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, cls: type[Any], announce: bool = True) -> Any:
     """Call an operator with all inputs converted to dense."""
     if announce:
         _announce(op, arrays)
@@ -126,7 +137,7 @@ def densified_call(op, arrays, attrs, out, cls, announce=True):
     return result
 
 
-def _densified(a, written=False):
+def _densified(a: Any, written: bool = False) -> Any:
     if a is None or not a._is_sparse:
         return a
     out = NDArray._new(a._dense() if written else a._leaf if a._leaf is not None else a._readable(), a._ctx)
@@ -134,7 +145,7 @@ def _densified(a, written=False):
     return out
 
 
-def _recorded(op, arrays, attrs, result, masked):
+def _recorded(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], result: Any, masked: bool) -> Any:
     """A kernel's result with the history of the same call on dense arrays: gradients are torch's."""
     dense = dispatch.invoke(op, [_densified(a) for a in arrays], attrs, None, NDArray)
     if not result._is_sparse:
@@ -146,7 +157,7 @@ def _recorded(op, arrays, attrs, result, masked):
     return recorded_as(result, tensor, dense._autograd)
 
 
-def recorded_as(array, tensor, mark):
+def recorded_as(array: Any, tensor: torch.Tensor, mark: Any) -> Any:
     """A sparse array whose values torch has computed as the dense `tensor`."""
     if array is not None and tensor.requires_grad:
         array._leaf = tensor
@@ -154,7 +165,7 @@ def recorded_as(array, tensor, mark):
     return array
 
 
-def _write(out, result):
+def _write(out: Any, result: Any) -> Any:
     if isinstance(out, (list, tuple)):
         if len(out) != 1:
             raise MXNetError(f"`out` holds {len(out)} arrays, the operator returns 1")
@@ -166,7 +177,7 @@ def _write(out, result):
     return out
 
 
-def _announce(op, arrays):
+def _announce(op: Operator, arrays: Sequence[Any]) -> None:
     kinds = op, *[a.stype for a in arrays if a is not None]
     if kinds in _announced or os.environ.get("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", "1") == "0":
         return
@@ -175,12 +186,12 @@ def _announce(op, arrays):
                  "Set MXNET_STORAGE_FALLBACK_LOG_VERBOSE=0 to silence this.", op.name, list(kinds[1:]))
 
 
-def coordinates(matrix):
+def coordinates(matrix: CSRNDArray) -> tuple[torch.Tensor, torch.Tensor]:
     """Row and column of each stored value of a csr matrix."""
     return matrix._row_numbers(), matrix._aux[1].to(torch.int64)
 
 
-def csr_from_coordinates(values, rows, columns, shape, ctx):
+def csr_from_coordinates(values: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, shape: Sequence[int], ctx: Context) -> CSRNDArray:
     """A csr matrix out of values in order of rows, and of columns within a row."""
     indptr = torch.zeros(shape[0] + 1, dtype=torch.int64, device=values.device)
     indptr[1:] = torch.bincount(rows, minlength=shape[0]).cumsum(0)

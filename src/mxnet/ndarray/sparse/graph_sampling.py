@@ -1,5 +1,9 @@
 """Graphs stored as CSRNDArray: what ``ops.graph_sampling`` declares."""
+from __future__ import annotations
+
 import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -9,25 +13,29 @@ from ..ndarray import NDArray
 from .arrays import CSRNDArray
 from .dispatch import kernel
 
+if TYPE_CHECKING:
+    from ...context import Context
+    from ...ops.registry import Operator
+
 _log = logging.getLogger("mxnet")
 
 
-def _graph(op, array):
+def _graph(op: Operator, array: NDArray) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     if not isinstance(array, CSRNDArray):
         raise MXNetError(f"{op.name}: the graph must be a CSRNDArray, received {array.stype}")
     return array._values, array._aux[0], array._aux[1]
 
 
-def _dense(tensor, ctx):
+def _dense(tensor: torch.Tensor, ctx: Context) -> NDArray:
     return NDArray._new(tensor, ctx)
 
 
-def _single(results):
+def _single(results: list[Any]) -> Any:
     return results[0] if len(results) == 1 else results
 
 
 @kernel("_contrib_getnnz")
-def _getnnz(op, arrays, attributes):
+def _getnnz(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     values, indptr, _ = _graph(op, arrays[0])
     axis = attributes.get("axis")
     if axis is None:
@@ -38,7 +46,7 @@ def _getnnz(op, arrays, attributes):
 
 
 @kernel("_contrib_edge_id")
-def _edge_id(op, arrays, attributes):
+def _edge_id(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     values, indptr, columns = _graph(op, arrays[0])
     u, v = (a._data.to(torch.int64) for a in arrays[1:])
     rows, width = arrays[0].shape
@@ -58,16 +66,17 @@ def _edge_id(op, arrays, attributes):
 
 
 @kernel("_contrib_dgl_adjacency")
-def _adjacency(op, arrays, attributes):
+def _adjacency(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     values, indptr, columns = _graph(op, arrays[0])
     return CSRNDArray._make(torch.ones(len(values), device=values.device), [indptr.clone(), columns.clone()], arrays[0].shape, arrays[0]._ctx)
 
 
 @kernel("_contrib_dgl_subgraph")
-def _subgraph(op, arrays, attributes):
+def _subgraph(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     graph, *sets = arrays
     values, indptr, columns = _graph(op, graph)
-    renumbered, original = [], []
+    renumbered: list[CSRNDArray] = []
+    original: list[CSRNDArray] = []
     for s in sets:
         vertices = s._data.to(torch.int64)
         if len(vertices) > 1 and not bool((vertices.diff() >= 0).all()):
@@ -87,12 +96,13 @@ def _subgraph(op, arrays, attributes):
 
 
 @kernel("_contrib_dgl_graph_compact")
-def _compact(op, arrays, attributes):
+def _compact(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     n = len(arrays) // 2
     sizes = attributes["graph_sizes"]
     if len(arrays) != 2 * n or len(sizes) != n:
         raise MXNetError(f"{op.name}: {n} graphs need as many vertex lists and `graph_sizes`; received {len(arrays)} arrays and {len(sizes)} sizes")
-    renumbered, original = [], []
+    renumbered: list[CSRNDArray] = []
+    original: list[CSRNDArray] = []
     for graph, listed, size in zip(arrays[:n], arrays[n:], sizes):
         values, indptr, columns = _graph(op, graph)
         vertices = listed._data.to(torch.int64)
@@ -110,14 +120,14 @@ def _compact(op, arrays, attributes):
 
 
 @kernel("_contrib_dgl_csr_neighbor_uniform_sample")
-def _uniform(op, arrays, attributes):
+def _uniform(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     graph, *seeds = arrays
     found = [_sample(op, graph, None, s, **attributes) for s in seeds]
     return [f[i] for i in (0, 1, 3) for f in found]
 
 
 @kernel("_contrib_dgl_csr_neighbor_non_uniform_sample")
-def _non_uniform(op, arrays, attributes):
+def _non_uniform(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     graph, probability, *seeds = arrays
     if probability.shape != (graph.shape[0],):
         raise MXNetError(f"{op.name}: `probability` must have one value for each of the {graph.shape[0]} vertices, "
@@ -126,7 +136,8 @@ def _non_uniform(op, arrays, attributes):
     return [f[i] for i in range(4) for f in found]
 
 
-def _sample(op, graph, probability, seed, num_args=0, num_hops=1, num_neighbor=2, max_num_vertices=100):
+def _sample(op: Operator, graph: CSRNDArray, probability: torch.Tensor | None, seed: NDArray, num_args: int = 0, num_hops: int = 1,
+            num_neighbor: int = 2, max_num_vertices: int = 100) -> tuple[Any, ...]:
     """Vertices, edges, probabilities and hops of one sample; a breadth-first walk."""
     values, indptr, columns = _graph(op, graph)
     starts = indptr.tolist()
@@ -169,7 +180,7 @@ def _sample(op, graph, probability, seed, num_args=0, num_hops=1, num_neighbor=2
     return _dense(vertices, graph._ctx), sampled, None if weights is None else _dense(weights, graph._ctx), _dense(levels, graph._ctx)
 
 
-def _draw(count, wanted, probability, columns):
+def _draw(count: int, wanted: int, probability: torch.Tensor | None, columns: torch.Tensor) -> torch.Tensor:
     """`wanted` different numbers below `count`, or all, in order."""
     if count <= wanted:
         return torch.arange(count)

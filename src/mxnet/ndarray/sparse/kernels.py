@@ -1,4 +1,9 @@
 """Operators on sparse arrays that need no fallback to dense ones, with MXNet's rules for how the result is stored."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import torch
 
 from ...base import MXNetError
@@ -6,6 +11,9 @@ from ..ndarray import NDArray
 from .arrays import CSRNDArray, RowSparseNDArray, cast_storage, summed_rows
 from .creation import zeros
 from .dispatch import coordinates, csr_from_coordinates, densified_call, kernel, refusal
+
+if TYPE_CHECKING:
+    from ...ops.registry import Operator
 
 _ZERO = torch.zeros(1, dtype=torch.float64)
 
@@ -16,46 +24,46 @@ _ZERO = torch.zeros(1, dtype=torch.float64)
 @kernel("abs", "sign", "rint", "ceil", "floor", "trunc", "fix", "square", "sqrt", "cbrt", "sin", "tan", "arcsin", "arctan", "sinh", "tanh",
         "arcsinh", "arctanh", "expm1", "log1p", "degrees", "radians", "relu", "negative", "_copy", "round", "_mul_scalar", "_div_scalar", "BlockGrad",
         "make_loss", "_contrib_gradientmultiplier", "_contrib_backward_gradientmultiplier")
-def on_values(op, arrays, attributes):
+def on_values(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, = arrays
     values = op.raw(a._values, **attributes)
     return a._like(values.clone() if values.data_ptr() == a._values.data_ptr() else values)
 
 
 @kernel("_scatter_plus_scalar", "_scatter_minus_scalar", masked=True)
-def on_stored_values(op, arrays, attributes):
+def on_stored_values(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, = arrays
     return a._like(op.raw(a._values, **attributes))
 
 
 @kernel("_plus_scalar", "_minus_scalar", "_equal_scalar", "_not_equal_scalar", "_greater_scalar", "_greater_equal_scalar", "_lesser_scalar",
         "_lesser_equal_scalar", "clip")
-def where_zero_stays(op, arrays, attributes):
+def where_zero_stays(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if op.raw(_ZERO, **attributes).item() != 0:
         return NotImplemented
     return on_values(op, arrays, attributes)
 
 
 @kernel("_contrib_quadratic")
-def quadratic(op, arrays, attributes):
+def quadratic(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if not isinstance(arrays[0], CSRNDArray):
         return NotImplemented
     return where_zero_stays(op, arrays, attributes)
 
 
 @kernel("zeros_like")
-def zeros_like(op, arrays, attributes):
+def zeros_like(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, = arrays
     return zeros(a.stype, a.shape, ctx=a._ctx, dtype=a.dtype)
 
 
 @kernel("cast_storage", differentiable=True)
-def cast(op, arrays, attributes):
+def cast(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     return cast_storage(arrays[0], attributes["stype"])
 
 
 @kernel("_identity_with_attr_like_rhs")
-def like_rhs(op, arrays, attributes):
+def like_rhs(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     lhs, rhs = arrays
     return cast_storage(lhs, rhs.stype) if lhs.stype != rhs.stype else lhs._like(lhs._values.clone())
 
@@ -63,7 +71,7 @@ def like_rhs(op, arrays, attributes):
 # -- two arrays of one shape ------------------------------------------------------------------------------------------------------
 
 @kernel("elemwise_add", "elemwise_sub", "_grad_add")
-def sum_of_two(op, arrays, attributes):
+def sum_of_two(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, b = arrays
     if a.shape != b.shape:
         return NotImplemented
@@ -81,7 +89,7 @@ def sum_of_two(op, arrays, attributes):
     return NDArray._new(total, a._ctx)
 
 
-def _add_stored(total, sparse, sign=1):
+def _add_stored(total: torch.Tensor, sparse: Any, sign: int = 1) -> None:
     """Add what a sparse array stores to a dense tensor."""
     if isinstance(sparse, CSRNDArray):
         total.index_put_(coordinates(sparse), sparse._values * sign, accumulate=True)
@@ -90,7 +98,7 @@ def _add_stored(total, sparse, sign=1):
 
 
 @kernel("_maximum", "_minimum", "_hypot")
-def of_two(op, arrays, attributes):
+def of_two(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, b = arrays
     if a.stype != b.stype or a.shape != b.shape:
         return NotImplemented
@@ -98,7 +106,7 @@ def of_two(op, arrays, attributes):
 
 
 @kernel("elemwise_mul")
-def product(op, arrays, attributes):
+def product(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, b = arrays
     if a.shape != b.shape:
         return NotImplemented
@@ -112,7 +120,7 @@ def product(op, arrays, attributes):
 
 
 @kernel("_scatter_elemwise_div", masked=True)
-def scatter_div(op, arrays, attributes):
+def scatter_div(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, b = arrays
     if not isinstance(a, RowSparseNDArray):
         return NotImplemented
@@ -121,14 +129,14 @@ def scatter_div(op, arrays, attributes):
     return a._like(op.raw(a._values, divisor))
 
 
-def _stored_places(dense, sparse):
+def _stored_places(dense: torch.Tensor, sparse: Any) -> torch.Tensor:
     """What a dense tensor has where a sparse array stores values."""
     if isinstance(sparse, CSRNDArray):
         return dense[coordinates(sparse)]
     return dense[sparse._aux[0].to(torch.int64)]
 
 
-def _union(op, a, b):
+def _union(op: Operator, a: Any, b: Any) -> Any:
     """An operator of two arrays stored alike, for which f(0, 0) = 0, wherever either stores something."""
     if isinstance(a, RowSparseNDArray):
         rows = torch.unique(torch.cat([a._aux[0], b._aux[0]]))
@@ -144,7 +152,7 @@ def _union(op, a, b):
     return csr_from_coordinates(result, places // width, places % width, a.shape, a._ctx)
 
 
-def _intersection(a, b):
+def _intersection(a: Any, b: Any) -> CSRNDArray:
     width = max(a.shape[1], 1)
     (ka, va), (kb, vb) = [((m._row_numbers() * width + m._aux[1]).sort(), m._values) for m in (a, b)]
     if not len(kb.values):
@@ -156,7 +164,7 @@ def _intersection(a, b):
 
 
 @kernel("broadcast_mul", "broadcast_div")
-def broadcast(op, arrays, attributes):
+def broadcast(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, b = arrays
     if not isinstance(a, CSRNDArray) or b._is_sparse or b.ndim > 2:
         return NotImplemented
@@ -169,7 +177,7 @@ def broadcast(op, arrays, attributes):
 
 
 @kernel("add_n")
-def add_n(op, arrays, attributes):
+def add_n(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if all(isinstance(a, RowSparseNDArray) for a in arrays):
         rows, values = summed_rows([a._aux[0] for a in arrays], [a._values for a in arrays])
         return RowSparseNDArray._make(values, [rows], arrays[0].shape, arrays[0]._ctx)
@@ -186,7 +194,7 @@ def add_n(op, arrays, attributes):
 
 
 @kernel("where")
-def where(op, arrays, attributes):
+def where(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     condition, x, y = arrays
     if not isinstance(condition, CSRNDArray) or x._is_sparse or y._is_sparse or not condition.shape == x.shape == y.shape:
         return NotImplemented
@@ -201,7 +209,7 @@ def where(op, arrays, attributes):
 # -- sums -------------------------------------------------------------------------------------------------------------------------
 
 @kernel("sum", "mean")
-def reduce(op, arrays, attributes):
+def reduce(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, = arrays
     if attributes.get("exclude") or isinstance(a, RowSparseNDArray):
         return NotImplemented
@@ -221,7 +229,7 @@ def reduce(op, arrays, attributes):
 
 
 @kernel("norm")
-def norm(op, arrays, attributes):
+def norm(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, = arrays
     if attributes.get("axis") not in (None, ()) or attributes.get("ord", 2) != 2 or attributes.get("out_dtype") is not None:
         return NotImplemented
@@ -230,7 +238,7 @@ def norm(op, arrays, attributes):
 
 
 @kernel("_square_sum")
-def square_sum(op, arrays, attributes):
+def square_sum(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, = arrays
     axis, keepdims = attributes.get("axis"), attributes.get("keepdims")
     axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
@@ -246,7 +254,7 @@ def square_sum(op, arrays, attributes):
 # -- parts ------------------------------------------------------------------------------------------------------------------------
 
 @kernel("slice")
-def slice_csr(op, arrays, attributes):
+def slice_csr(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, = arrays
     if not isinstance(a, CSRNDArray) or attributes.get("step"):
         return NotImplemented
@@ -265,12 +273,12 @@ def slice_csr(op, arrays, attributes):
     return csr_from_coordinates(part._values[kept], rows[kept], columns[kept] - left, (bottom - top, right - left), a._ctx)
 
 
-def _padded(bounds):
+def _padded(bounds: tuple[int | None, ...]) -> tuple[int | None, ...]:
     return (*bounds, None)[:2] if len(bounds) < 2 else bounds[:2]
 
 
 @kernel("Concat")
-def concat(op, arrays, attributes):
+def concat(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if attributes.get("dim", 1) != 0 or not all(isinstance(a, CSRNDArray) for a in arrays):
         return NotImplemented
     if len({a.shape[1] for a in arrays}) != 1:
@@ -286,7 +294,7 @@ def concat(op, arrays, attributes):
 
 
 @kernel("take")
-def take(op, arrays, attributes):
+def take(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, indices = arrays
     mode = attributes.get("mode", "clip")
     if not isinstance(a, CSRNDArray) or attributes.get("axis", 0) != 0 or indices._is_sparse or indices.ndim != 1:
@@ -304,7 +312,7 @@ def take(op, arrays, attributes):
 
 
 @kernel("_sparse_retain", masked=True)
-def retain(op, arrays, attributes):
+def retain(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     data, indices = arrays
     if not isinstance(data, RowSparseNDArray):
         raise MXNetError(f"retain needs a row_sparse array, received {data.stype}; convert it with tostype('row_sparse')")
@@ -313,7 +321,7 @@ def retain(op, arrays, attributes):
 
 
 @kernel("Embedding", "_contrib_SparseEmbedding")
-def embedding(op, arrays, attributes):
+def embedding(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     indices, weight = arrays
     if not isinstance(weight, RowSparseNDArray) or indices._is_sparse:
         return NotImplemented
@@ -327,7 +335,7 @@ def embedding(op, arrays, attributes):
 # -- what is dense in MXNet too, of any input ------------------------------------------------------------------------------------
 
 @kernel("elemwise_div", "FullyConnected", "LinearRegressionOutput", "LogisticRegressionOutput", differentiable=True)
-def dense_result(op, arrays, attributes):
+def dense_result(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     kinds = [a.stype for a in arrays if a is not None]
     quiet = {"elemwise_div": [["row_sparse"] * 2, ["csr"] * 2]}.get(op.name)
     if op.name == "FullyConnected":
@@ -338,7 +346,7 @@ def dense_result(op, arrays, attributes):
 
 
 @refusal("BatchNorm")
-def batch_norm(op, arrays, attributes):
+def batch_norm(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if attributes.get("fix_gamma", True):
         raise MXNetError("BatchNorm: fix_gamma=True takes no sparse arrays; set fix_gamma=False, or convert them with tostype('default')")
 

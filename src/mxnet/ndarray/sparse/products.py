@@ -1,4 +1,9 @@
 """Matrix products of which a side is sparse."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import torch
 
 from ...base import MXNetError
@@ -7,9 +12,12 @@ from ..ndarray import NDArray
 from .arrays import CSRNDArray, RowSparseNDArray, cast_storage
 from .dispatch import coordinates, densified_call, kernel
 
+if TYPE_CHECKING:
+    from ...ops.registry import Operator
+
 
 @kernel("dot", differentiable=True)
-def dot(op, arrays, attributes):
+def dot(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """A product, stored as MXNet's rules say: ``csr.T x dense`` by rows, ``dense x csr`` as csr, others dense; or as `forward_stype` says."""
     lhs, rhs = arrays
     ta, tb = bool(attributes.get("transpose_a")), bool(attributes.get("transpose_b"))
@@ -29,16 +37,16 @@ def dot(op, arrays, attributes):
     return cast_storage(result, wanted)
 
 
-def _needs_gradient(array):
+def _needs_gradient(array: NDArray) -> bool:
     return dispatch.mode.recording and dispatch.in_graph(array)
 
 
-def _check(op, inner, other, lhs, rhs):
+def _check(op: Operator, inner: int, other: int, lhs: Any, rhs: Any) -> None:
     if inner != other:
         raise MXNetError(f"{op.name}: shapes {lhs.shape} and {rhs.shape} do not match: axes of {inner} and {other} would be multiplied")
 
 
-def _csr_first(op, lhs, rhs, attributes, transpose, wanted):
+def _csr_first(op: Operator, lhs: Any, rhs: Any, attributes: dict[str, Any], transpose: bool, wanted: str) -> NDArray:
     _check(op, lhs.shape[0 if transpose else 1], rhs.shape[0], lhs, rhs)
     if not _needs_gradient(rhs) and rhs.ndim == 2 and (transpose and wanted == "row_sparse" or rhs._is_sparse and not transpose):
         return _by_rows(lhs, rhs, wanted) if transpose else cast_storage(_of_rows(lhs, rhs), wanted)
@@ -58,7 +66,7 @@ def _csr_first(op, lhs, rhs, attributes, transpose, wanted):
     return cast_storage(out, wanted) if wanted != "csr" or rhs.ndim == 2 else out
 
 
-def _by_rows(lhs, rhs, wanted):
+def _by_rows(lhs: Any, rhs: Any, wanted: str) -> RowSparseNDArray:
     """``lhs.T x rhs``: only rows for columns of `lhs` that store something are not zero."""
     rows, columns = coordinates(lhs)
     stored, number = torch.unique(columns, return_inverse=True)
@@ -67,7 +75,7 @@ def _by_rows(lhs, rhs, wanted):
     return RowSparseNDArray._make(torch.sparse.mm(compact, factor), [stored], (lhs.shape[1], rhs.shape[1]), lhs._ctx)
 
 
-def _of_rows(lhs, rhs):
+def _of_rows(lhs: Any, rhs: Any) -> NDArray:
     """``lhs x rhs`` for a row_sparse `rhs`: only the rows that `lhs` asks for are read."""
     columns = lhs._aux[1].to(torch.int64)
     used, number = torch.unique(columns, return_inverse=True)
@@ -75,7 +83,7 @@ def _of_rows(lhs, rhs):
     return NDArray._new(compact @ rhs._rows(used), lhs._ctx)
 
 
-def _transposed(matrix):
+def _transposed(matrix: torch.Tensor) -> torch.Tensor:
     coo = matrix.to_sparse_coo()
     flipped = torch.sparse_coo_tensor(coo.indices().flip(0), coo.values(), (matrix.shape[1], matrix.shape[0]), check_invariants=False)
     return flipped.coalesce().to_sparse_csr()
@@ -85,7 +93,7 @@ class CsrTimesDense(torch.autograd.Function):
     """A sparse matrix times a dense one; differentiable in the dense one, of which a leaf's gradient has only the rows that were used."""
 
     @staticmethod
-    def forward(ctx, matrix, dense):
+    def forward(ctx: Any, matrix: torch.Tensor, dense: torch.Tensor) -> torch.Tensor:
         ctx.matrix = matrix
         ctx.by_rows = dense.is_leaf
         if matrix.values().numel() >= dense.shape[0]:
@@ -96,7 +104,7 @@ class CsrTimesDense(torch.autograd.Function):
         return compact @ dense[used]
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor]:
         if not ctx.by_rows or torch.is_grad_enabled():
             return None, _transposed(ctx.matrix) @ gradient
         coo = ctx.matrix.to_sparse_coo()

@@ -1,12 +1,20 @@
 """The update operators of optimizers on row_sparse gradients: only the rows that are stored are touched."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import torch
 
 from .arrays import RowSparseNDArray
 from .dispatch import Update, kernel
 
+if TYPE_CHECKING:
+    from ...ops.registry import Operator
+
 
 @kernel("sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update", "_contrib_group_adagrad_update")
-def update_rows(op, arrays, attributes):
+def update_rows(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     weight, gradient, *states = arrays
     kept = [weight, *states]
     by_rows = all(isinstance(a, RowSparseNDArray) for a in kept)
@@ -27,7 +35,7 @@ def update_rows(op, arrays, attributes):
     return Update(weight, rows, new)
 
 
-def _every_row(op, arrays, attributes):
+def _every_row(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     weight, gradient, *states = arrays
     tensors = [a._all_rows() if a._is_sparse else a._writable() for a in states]
     source = weight._all_rows() if weight._is_sparse else weight._raw()
