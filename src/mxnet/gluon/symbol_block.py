@@ -174,7 +174,7 @@ def _common_prefix(names: Any):
     return first
 
 
-def _infer_param_types(in_params: Any, out_params: Any, arg_params: dict[str, NDArray], aux_params: dict[str, NDArray],
+def _infer_param_types(in_params: Any, out_params: Any, arg_params: list[str], aux_params: list[str],
                        default_dtype: Any = mx_real_t):
     """The types of the arguments and auxiliary states of a Symbol, as far as its inputs settle them; else `default_dtype`."""
     arguments = aux = None

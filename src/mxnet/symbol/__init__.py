@@ -1,6 +1,7 @@
 """``mx.sym``: computations that are described first and run later."""
 import sys as _sys
 import types as _types
+from typing import Any as _Any
 
 from ..base import MXNetError
 from .symbol import Symbol
@@ -18,7 +19,7 @@ _find_operator, __dir__ = _functions.namespace_lookup(__name__, "", _functions.o
 _NUMPY = {"np": "numpy", "numpy": "numpy", "npx": "numpy_extension", "numpy_extension": "numpy_extension"}
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> _Any:
     if name in _NUMPY:
         import importlib
         globals()[name] = importlib.import_module(f"{__name__}.{_NUMPY[name]}")
@@ -26,7 +27,7 @@ def __getattr__(name):
     return _find_operator(name)
 
 
-def _namespace(name, prefix, doc, underscored=False):
+def _namespace(name: str, prefix: str, doc: str, underscored: bool = False) -> _Any:
     module = _types.ModuleType(f"{__name__}.{name}", doc)
     _sys.modules[module.__name__] = module
     module.__getattr__, module.__dir__ = _functions.namespace_lookup(module.__name__, prefix, _functions.operator_function, underscored)

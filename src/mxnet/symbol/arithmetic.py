@@ -1,5 +1,7 @@
 """Python's operators on Symbols and their function forms."""
 import numbers
+from collections.abc import Callable
+from typing import Any
 
 from ..base import numeric_types
 from ..ndarray.arithmetic import _PLAIN
@@ -32,7 +34,7 @@ _COMPARISONS = {"equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equa
 _NUMBERS = (*numeric_types, numbers.Real)
 
 
-def _apply(name, lhs, rhs):
+def _apply(name: str, lhs: Any, rhs: Any) -> Any:
     symbols, right_number, left_number = BINARY[name]
     if isinstance(lhs, Symbol):
         if isinstance(rhs, Symbol):
@@ -44,19 +46,19 @@ def _apply(name, lhs, rhs):
         if isinstance(rhs, Symbol):
             return operator_function(left_number)(rhs, scalar=lhs)
         if isinstance(rhs, _NUMBERS):
-            return _PLAIN[name](lhs, rhs) if name != "hypot" else (lhs * lhs + rhs * rhs) ** 0.5
+            return _PLAIN[name](lhs, rhs) if name != "hypot" else (lhs * lhs + rhs * rhs) ** 0.5  # type: ignore[operator]  # numbers of any kind
         raise TypeError(f"type {type(rhs)} not supported")
     raise TypeError(f"types ({type(lhs)}, {type(rhs)}) not supported")
 
 
-def _method(name, reflected):
+def _method(name: str, reflected: bool) -> Callable:
     if reflected:
         return lambda self, other: _apply(name, other, self)
     return lambda self, other: _apply(name, self, other)
 
 
-def _function(name, left, right):
-    def function(*args, **kwargs):
+def _function(name: str, left: str, right: str) -> Callable:
+    def function(*args: Any, **kwargs: Any) -> Any:
         pair = [*args, *(kwargs[k] for k in (left, right)[len(args):] if k in kwargs)]
         if len(pair) != 2:
             raise TypeError(f"{name} takes two arguments, `{left}` and `{right}`")
@@ -66,7 +68,8 @@ def _function(name, left, right):
     function.__name__ = function.__qualname__ = name
     function.__module__ = "mxnet.symbol"
     function.__doc__ = f"Element-wise `{name}` of two Symbols or numbers."
-    function.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in (left, right)])
+    function.__signature__ = inspect.Signature([  # type: ignore[attr-defined]  # what inspect reads
+        inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in (left, right)])
     return function
 
 
@@ -75,8 +78,8 @@ for _name, _suffix in _METHODS.items():
     setattr(Symbol, f"__r{_suffix}__", _method(_name, True))
 for _name, _suffix in _COMPARISONS.items():
     setattr(Symbol, f"__{_suffix}__", _method(_name, False))
-Symbol.__neg__ = lambda self: self * -1.0
-Symbol.__abs__ = lambda self: self.abs()
+Symbol.__neg__ = lambda self: self * -1.0  # type: ignore[method-assign]  # as setattr above
+Symbol.__abs__ = lambda self: self.abs()  # type: ignore[method-assign]  # as setattr above
 
 FUNCTIONS = {_name: _function(_name, "left", "right") for _name in ("maximum", "minimum", "hypot")}
 FUNCTIONS["power"] = FUNCTIONS["pow"] = _function("power", "base", "exp")

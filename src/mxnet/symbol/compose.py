@@ -1,16 +1,20 @@
 """Building Symbols: a node for each call of an operator."""
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from .. import attribute, name
 from ..base import MXNetError
 from ..ops import dtypes
+from ..ops.registry import Operator
 from ..ops.schema import to_string
-from .node import Node
+from .node import Entry, Node
 from .serialization import HIDDEN_KEYS
 from .symbol import Symbol
 
 
-def create(op, inputs, attrs, given_name=None, hint=None, user_attrs=None):
+def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol], attrs: Mapping[str, Any], given_name: str | None = None,
+           hint: str | None = None, user_attrs: Mapping[str, str] | None = None) -> Symbol:
     """A Symbol for one call of an operator.
 
     Parameters
@@ -73,14 +77,15 @@ def create(op, inputs, attrs, given_name=None, hint=None, user_attrs=None):
     return kind([(node, i) for i in range(node.num_outputs())])
 
 
-def _new_variable(op, node, input_name):
+def _new_variable(op: Operator, node: Node, input_name: str) -> Node:
     attrs = dict(node.attrs)
     if input_name in op.initial:
         attrs["__init__"] = json.dumps(op.initial[input_name])
     return Node(None, f"{node.name}_{input_name}", attrs)
 
 
-def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, init=None, stype=None, **kwargs):
+def var(name: str, attr: Mapping[str, str] | None = None, shape: int | Sequence[int | None] | None = None, lr_mult: float | None = None,
+        wd_mult: float | None = None, dtype: Any = None, init: Any = None, stype: str | None = None, **kwargs: Any) -> Symbol:
     """A variable: a named input of a graph.
 
     Parameters
@@ -132,7 +137,7 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
 Variable = var
 
 
-def group(symbols, create_fn=None):
+def group(symbols: Iterable[Symbol], create_fn: Callable[[list[Entry]], Symbol] | None = None) -> Symbol:
     """A Symbol with all outputs of several Symbols, in order.
 
     Raises

@@ -1,6 +1,8 @@
 """``mx.sym.contrib``: operators outside MXNet's stability promise, and loops and branches."""
 import collections
 import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
 
 from .. import attribute
 from .. import name as _name
@@ -13,20 +15,20 @@ from . import control_flow  # noqa: F401  (registers its operators)
 from .compose import group, var
 from .functions import namespace_lookup as _namespace_lookup
 from .functions import operator_function as _operator_function
-from .node import Node, topological
+from .node import Entry, Node, topological
 from .symbol import Symbol
 
 _lookup, __dir__ = _namespace_lookup(__name__, "_contrib_", _operator_function)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Callable:
     if name == "uniform":
         return _operator_function("uniform")
     return _lookup(name)
 
 
-def _gradient_function(name):
-    def backward(*data, name=None, attr=None, out=None, **kwargs):
+def _gradient_function(name: str) -> Callable:
+    def backward(*data: Any, name: str | None = None, attr: Any = None, out: Any = None, **kwargs: Any) -> NoReturn:
         raise MXNetError(f"{backward.__name__}: the gradient of an operator is no operator of a graph; bind the graph and call backward(), or "
                          f"use mx.nd.contrib.{backward.__name__} on arrays")
 
@@ -38,7 +40,7 @@ def _gradient_function(name):
 backward_hawkesll, backward_index_copy, backward_quadratic = map(_gradient_function, ("hawkesll", "index_copy", "quadratic"))
 
 
-def rand_zipfian(true_classes, num_sampled, range_max):
+def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> tuple[Symbol, Symbol, Symbol]:
     """Draw classes from an approximately Zipfian distribution, P(class) = log((class + 2) / (class + 1)) / log(range_max + 1).
 
     Parameters
@@ -57,29 +59,31 @@ def rand_zipfian(true_classes, num_sampled, range_max):
     log_range = math.log(range_max + 1)
     samples = (uniform(0, log_range, shape=(num_sampled,), dtype="float64").exp() - 1).astype("int64") % range_max
 
-    def expected(classes):
+    def expected(classes: Symbol) -> Symbol:
         classes = classes.astype("float64")
         return ((classes + 2.0) / (classes + 1.0)).log() / log_range * num_sampled
 
     return samples, expected(true_classes), expected(samples)
 
 
-def _update(op, symbols, rescale_grad, **attributes):
+def _update(op: str, symbols: dict[str, Symbol], rescale_grad: float | Symbol, **attributes: Any) -> Symbol:
     from .creation import full
     if not isinstance(rescale_grad, Symbol):
         rescale_grad = full(shape=(1,), val=rescale_grad)
     return _operator_function(op)(**symbols, rescale_grad=rescale_grad, **attributes)
 
 
-def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0, clip_gradient=-1, out=None, name=None,
-                 **kwargs):
+def adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, rescale_grad: float | Symbol, lr: float, eta: float, beta1: float = 0.9,
+                 beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0, clip_gradient: float = -1, out: Any = None, name: str | None = None,
+                 **kwargs: Any) -> Symbol:
     """One step of AdamW. `rescale_grad` may be a number or a Symbol; where it is 0, NaN or infinite nothing changes."""
     return _update("_adamw_update", {"weight": weight, "grad": grad, "mean": mean, "var": var}, rescale_grad, lr=lr, eta=eta, beta1=beta1,
                    beta2=beta2, epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
 
 
-def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0, clip_gradient=-1, out=None,
-                    name=None, **kwargs):
+def mp_adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, weight32: Symbol, rescale_grad: float | Symbol, lr: float, eta: float,
+                    beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0, clip_gradient: float = -1, out: Any = None,
+                    name: str | None = None, **kwargs: Any) -> Symbol:
     """One step of AdamW for a float16 weight with a float32 copy; see `adamw_update`."""
     return _update("_mp_adamw_update", {"weight": weight, "grad": grad, "mean": mean, "var": var, "weight32": weight32}, rescale_grad, lr=lr, eta=eta,
                    beta1=beta1, beta2=beta2, epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
@@ -98,7 +102,7 @@ class _Subgraph:
     variable `i`, or None for one of `fresh`, the function's own parameters. The last `states` of the symbols are states.
     """
 
-    def __init__(self, symbols, scope, fresh, states=0):
+    def __init__(self, symbols: Sequence[Symbol], scope: str, fresh: Iterable[Node], states: int = 0):
         seen = {n.name for n in topological([e for s in symbols for e in s._outputs]) if n.op is None}
         first_state = len(symbols) - states
         names = {s.name for s in symbols[:first_state]}
@@ -116,14 +120,14 @@ class _Subgraph:
             raise AssertionError(f"the inputs of the body must have different names; {', '.join(map(repr, repeated))} occur more than once")
 
 
-def _cut(outputs, scope, parameters):
+def _cut(outputs: Sequence[Entry], scope: str, parameters: Iterable[Node]) -> tuple[list[Entry], dict[int, Entry]]:
     """The part of a graph made in `scope`, as a graph of its own, and the outer entry that each of its variables stands for."""
     nodes = topological(outputs)
     own = {id(n) for n in parameters}
     inside = {id(n): n.attrs.get("__subgraph_name__", "") == scope for n in nodes}
     copies, cuts, origins = {}, {}, {}
 
-    def entry(node, index):
+    def entry(node: Node, index: int) -> Entry:
         if inside[id(node)]:
             return copies[id(node)], index
         if (id(node), index) not in cuts:
@@ -144,7 +148,7 @@ def _cut(outputs, scope, parameters):
     return [entry(n, i) for n, i in outputs], origins
 
 
-def _scope_name(name):
+def _scope_name(name: str) -> str:
     outer = attribute.current().get(None).get("__subgraph_name__", "")
     name = f"{outer}${name}" if outer else name
     number = AttrScope._subgraph_names[name]
@@ -152,12 +156,12 @@ def _scope_name(name):
     return f"{name}{number}"
 
 
-def _parameters(symbols):
+def _parameters(symbols: Iterable[Symbol]) -> list[Symbol]:
     """Variables for a body's parameters, named after what they receive."""
     return [var(f"{s.name}-{s._outputs[0][1]}") for s in symbols]
 
 
-def _nodes(symbols):
+def _nodes(symbols: Iterable[Symbol]) -> list[Node]:
     return [s._outputs[0][0] for s in symbols]
 
 
@@ -167,7 +171,7 @@ class _Inputs:
     def __init__(self):
         self.entries, self.places = [], {}
 
-    def place(self, origin, key=None):
+    def place(self, origin: Entry, key: Any = None) -> int:
         """Where `origin` stands. A loop variable has a `key` of its own, because its input changes as the loop runs."""
         if key is None:
             # Parameters of a layer that two functions use are one variable, although each function made its own.
@@ -178,7 +182,7 @@ class _Inputs:
         return self.places[key]
 
 
-def _node(op, inputs, subgraphs, **attributes):
+def _node(op: str, inputs: Sequence[Entry], subgraphs: Sequence[_Subgraph], **attributes: Any) -> list[Symbol]:
     """A Symbol for a loop or a branch."""
     operator = OPERATORS[op]
     attrs = {k: to_string(v) for k, v in attributes.items()}
@@ -188,7 +192,7 @@ def _node(op, inputs, subgraphs, **attributes):
     return [Symbol([(node, i)]) for i in range(node.num_outputs())]
 
 
-def foreach(body, data, init_states, name="foreach"):
+def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:
     """Run a function over the first axis of `data`, carrying states along.
 
     Parameters
@@ -242,7 +246,7 @@ def foreach(body, data, init_states, name="foreach"):
     return _regroup(results[:len(outputs)], out_format), _regroup(results[len(outputs):], new_format)
 
 
-def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
+def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: int | None = None, name: str = "while_loop") -> tuple[Any, Any]:
     """Run a function as long as a condition holds.
 
     Parameters
@@ -274,7 +278,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
         raise ValueError("while_loop: at least one of loop_vars expected, received none")
     flat, structure = _flatten(loop_vars, Symbol, "loop_vars should be a symbol or a nested list of symbols")
 
-    def trace(function, kind):
+    def trace(function: Callable, kind: str) -> tuple:
         scope = _scope_name(f"{name}_{kind}")
         with AttrScope(__subgraph_name__=scope):
             parameters = _parameters(flat)
@@ -298,7 +302,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     body, parameters, out_format, count = trace(func, "func")
     inputs = _Inputs()
 
-    def places(graph, own):
+    def places(graph: _Subgraph, own: Iterable[Symbol]) -> list[int]:
         number = {id(n): i for i, n in enumerate(_nodes(own))}
         return [inputs.place(origin) if origin is not None else inputs.place(flat[number[id(v)]]._outputs[0], number[id(v)])
                 for v, origin in zip(graph.variables, graph.origin)]
@@ -315,7 +319,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     return _regroup(results[:count], out_format), _regroup(results[count:], structure)
 
 
-def cond(pred, then_func, else_func, name="cond"):
+def cond(pred: Symbol, then_func: Callable, else_func: Callable, name: str = "cond") -> Any:
     """Run one of two functions.
 
     Parameters
@@ -337,7 +341,7 @@ def cond(pred, then_func, else_func, name="cond"):
     ValueError
         If `pred` is not one output, or the functions return different numbers of them.
     """
-    def trace(function, kind):
+    def trace(function: Callable, kind: str) -> tuple[_Subgraph, Any]:
         scope = _scope_name(f"{name}_{kind}")
         with AttrScope(__subgraph_name__=scope):
             outputs, structure = _flatten(function(), Symbol, f"{kind} should be a symbol or a nested list of symbols")

@@ -3,13 +3,16 @@
 How such a node comes about is in `contrib`, how it runs in ``graph.control_flow``. What the node's graphs take from its inputs is said by
 attributes, lists of positions ("locs") that mean the same in MXNet's files.
 """
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
 from .. import util
 from ..base import MXNetError
 from ..ops.registry import OPERATORS, Operator
 from ..ops.schema import Shape, Training
 from ..ops.shapes import known, unify
 from . import inference
-from .node import auxiliary, topological
+from .node import Entry, Node, auxiliary, topological
 
 
 class ControlFlow(Operator):
@@ -17,28 +20,28 @@ class ControlFlow(Operator):
 
     names_inputs = True  # the inputs are told apart by the subgraphs' use of them
 
-    def __init__(self, fn, subgraphs, input_locs):
+    def __init__(self, fn: Callable, subgraphs: int, input_locs: Callable[[Mapping[str, Any]], list]):
         """`subgraphs` says how many there are; ``input_locs(attributes)`` returns for each the node's inputs that its variables stand for."""
         super().__init__(fn.__name__, fn, key_var_num_args="num_args", num_outputs=lambda a: a["num_outputs"], by_values=True)
         self.subgraphs, self.input_locs = subgraphs, input_locs
 
-    def with_defaults(self, parsed):
+    def with_defaults(self, parsed: dict[str, Any]) -> dict[str, Any]:
         return dict(parsed)
 
-    def mutated_inputs(self, parsed):
+    def mutated_inputs(self, parsed: dict[str, Any]) -> tuple[str, ...]:
         """The inputs that an operator of a subgraph writes to."""
-        found = set()
+        found: set[str] = set()
         for outputs, locs in zip(parsed["subgraphs"], self.input_locs(parsed)):
             nodes = topological(outputs)
             aux = auxiliary(nodes)
             found.update(f"arg{loc}" for node, loc in zip(variables(nodes), locs) if id(node) in aux)
-        return found
+        return tuple(found)
 
-    def input_names(self, parsed, count=None):
+    def input_names(self, parsed: dict[str, Any], count: int | None = None) -> tuple[str, ...]:
         return tuple(f"arg{i}" for i in range(count or 0))
 
 
-    def check(self, parsed, count):
+    def check(self, parsed: dict[str, Any], count: int) -> None:
         """Refuse a node of a file whose graphs do not fit its attributes and its `count` inputs.
 
         Raises
@@ -65,12 +68,12 @@ class ControlFlow(Operator):
                 raise MXNetError(f"{self.name}: num_outputs={outputs} and num_out_data={parsed['num_out_data']} do not fit {len(states)} states")
 
 
-def variables(nodes):
+def variables(nodes: Iterable[Node]) -> list[Node]:
     """The variables among the nodes of a graph, in order."""
     return [n for n in nodes if n.op is None]
 
 
-def infer(outputs, inputs, results, types=False):
+def infer(outputs: Sequence[Entry], inputs: Sequence, results: Sequence | None, types: bool = False) -> tuple[list, list]:
     """What the variables and outputs of a subgraph are, out of what is known of both: shapes, or types."""
     names = [n.name for n in variables(topological(outputs))]
     given = dict(zip(names, inputs))
@@ -78,30 +81,30 @@ def infer(outputs, inputs, results, types=False):
     return [found[id(n), 0] for n in variables(nodes)], [found[id(n), i] for n, i in outputs]
 
 
-def _merge(shapes, places, found):
+def _merge(shapes: list, places: Iterable[int], found: Iterable) -> None:
     for place, shape in zip(places, found):
         shapes[place] = unify(shapes[place], shape)
 
 
-def _row(shape):
+def _row(shape: inference.Partial) -> inference.Partial:
     """The shape of an element of an array that is looped over. Without NumPy's shapes there are no scalars: a number has shape (1,)."""
     return None if shape is None else shape[1:] or (() if util.is_np_shape() else (1,))
 
 
-def _stacked(count, row):
+def _stacked(count: int, row: inference.Partial) -> inference.Partial:
     return None if row is None else (count, *row)
 
 
-def _looped(count, element):
+def _looped(count: int, element: inference.Partial) -> inference.Partial:
     """The shape of the array with these elements, where they tell: (1,) may be a number."""
     return None if element == (1,) and not util.is_np_shape() else _stacked(count, element)
 
 
-def _raise_unsupported(name):
+def _raise_unsupported(name: str) -> NoReturn:
     raise MXNetError(f"{name} needs the graphs of its branches: use mx.sym.contrib or mx.nd.contrib's foreach, while_loop and cond")
 
 
-def _run(tensors, name, attributes):
+def _run(tensors: tuple, name: str, attributes: Mapping[str, Any]) -> NoReturn:
     if "subgraphs" not in attributes:
         _raise_unsupported(name)
     raise NotImplementedError  # shapes come from the rules; graph.control_flow runs the node
@@ -121,28 +124,29 @@ def _cond(*data, num_outputs: int, cond_input_locs: Shape, then_input_locs: Shap
     """One of two computations; made by ``mx.sym.contrib.cond``."""
 
 
-def foreach_locs(attributes):
+def foreach_locs(attributes: Mapping[str, Any]) -> list:
     """For each variable of the loop's body the input of the node: data first, then states, then the others."""
     order = (*attributes["in_data_locs"], *attributes["in_state_locs"], *attributes["remain_locs"])
     return [[order.index(i) for i in range(len(order))]]
 
 
-def while_locs(attributes):
+def while_locs(attributes: Mapping[str, Any]) -> list:
     """For each variable of condition and body the input of the node."""
     return [attributes["cond_input_locs"], attributes["func_input_locs"]]
 
 
-def while_variables(attributes):
+def while_variables(attributes: Mapping[str, Any]) -> list[int]:
     """For each loop variable the input of the node that holds its first value."""
     return [attributes["func_input_locs"][i] for i in attributes["func_var_locs"]]
 
 
-def cond_locs(attributes):
+def cond_locs(attributes: Mapping[str, Any]) -> list:
     """For each variable of predicate, then-branch and else-branch the input of the node."""
     return [attributes["cond_input_locs"], attributes["then_input_locs"], attributes["else_input_locs"]]
 
 
-def _foreach_shapes(in_shapes, out_shapes, subgraphs, in_data_locs, num_out_data, **attributes):
+def _foreach_shapes(in_shapes: Sequence[inference.Partial], out_shapes: Sequence[inference.Partial], subgraphs: Sequence[Sequence[Entry]],
+                    in_data_locs: Sequence[int], num_out_data: int, **attributes: Any) -> tuple[list, list]:
     ins, outs = list(in_shapes), list(out_shapes)
     places, = foreach_locs({"in_data_locs": in_data_locs, **attributes})
     n_data, n_states = len(in_data_locs), len(attributes["in_state_locs"])
@@ -159,7 +163,8 @@ def _foreach_shapes(in_shapes, out_shapes, subgraphs, in_data_locs, num_out_data
     return ins, outs
 
 
-def _foreach_types(in_types, out_types, subgraphs, num_out_data, **attributes):
+def _foreach_types(in_types: Sequence, out_types: Sequence, subgraphs: Sequence[Sequence[Entry]], num_out_data: int,
+                   **attributes: Any) -> tuple[list, list]:
     ins = list(in_types)
     places, = foreach_locs(attributes)
     found, results = infer(subgraphs[0], [ins[p] for p in places], None, types=True)
@@ -168,7 +173,8 @@ def _foreach_types(in_types, out_types, subgraphs, num_out_data, **attributes):
     return ins, results
 
 
-def _while_shapes(in_shapes, out_shapes, subgraphs, num_out_data, max_iterations, **attributes):
+def _while_shapes(in_shapes: Sequence[inference.Partial], out_shapes: Sequence[inference.Partial], subgraphs: Sequence[Sequence[Entry]],
+                  num_out_data: int, max_iterations: int, **attributes: Any) -> tuple[list, list]:
     ins, outs = list(in_shapes), list(out_shapes)
     cond_places, places = while_locs(attributes)
     held = while_variables(attributes)
@@ -181,9 +187,9 @@ def _while_shapes(in_shapes, out_shapes, subgraphs, num_out_data, max_iterations
     return ins, outs
 
 
-def _while_types(in_types, out_types, subgraphs, **attributes):
+def _while_types(in_types: Sequence, out_types: Sequence, subgraphs: Sequence[Sequence[Entry]], **attributes: Any) -> tuple[list, list]:
     ins = list(in_types)
-    results = []
+    results: list = []
     for outputs, places in zip(subgraphs, while_locs(attributes)):
         found, results = infer(outputs, [ins[p] for p in places], None, types=True)
         for place, kind in zip(places, found):
@@ -191,7 +197,8 @@ def _while_types(in_types, out_types, subgraphs, **attributes):
     return ins, results
 
 
-def _cond_shapes(in_shapes, out_shapes, subgraphs, **attributes):
+def _cond_shapes(in_shapes: Sequence[inference.Partial], out_shapes: Sequence[inference.Partial], subgraphs: Sequence[Sequence[Entry]],
+                 **attributes: Any) -> tuple[list, list]:
     ins, outs = list(in_shapes), list(out_shapes)
     for i, (outputs, places) in enumerate(zip(subgraphs, cond_locs(attributes))):
         found, results = infer(outputs, [ins[p] for p in places], outs if i else [None])
@@ -201,7 +208,7 @@ def _cond_shapes(in_shapes, out_shapes, subgraphs, **attributes):
     return ins, outs
 
 
-def _cond_types(in_types, out_types, subgraphs, **attributes):
+def _cond_types(in_types: Sequence, out_types: Sequence, subgraphs: Sequence[Sequence[Entry]], **attributes: Any) -> tuple[list, list]:
     ins, outs = list(in_types), list(out_types)
     for i, (outputs, places) in enumerate(zip(subgraphs, cond_locs(attributes))):
         found, results = infer(outputs, [ins[p] for p in places], None, types=True)
@@ -212,11 +219,11 @@ def _cond_types(in_types, out_types, subgraphs, **attributes):
     return ins, outs
 
 
-def _register(fn, subgraphs, locs, shape_rule, dtype_rule):
+def _register(fn: Callable, subgraphs: int, locs: Callable, shape_rule: Callable, dtype_rule: Callable) -> ControlFlow:
     operator = OPERATORS[fn.__name__] = ControlFlow(fn, subgraphs, locs)
     operator.shape_inference, operator.dtype_inference = shape_rule, dtype_rule
 
-    def run(*tensors, **attributes):
+    def run(*tensors: Any, **attributes: Any) -> None:
         _run(tensors, fn.__name__, attributes)
 
     run.__module__ = __name__

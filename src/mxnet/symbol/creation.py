@@ -1,4 +1,7 @@
 """Symbols that compute arrays out of nothing, and reading Symbols from files."""
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from .. import files
@@ -7,38 +10,39 @@ from .functions import operator_function
 from .symbol import Symbol
 
 
-def zeros(shape, dtype=None, **kwargs):
+def zeros(shape: int | Sequence[int], dtype: Any = None, **kwargs: Any) -> Symbol:
     """An array of zeros of the given shape, as a Symbol. Sizes of 0 are inferred from what uses it."""
     return operator_function("_zeros")(shape=shape, dtype=dtype or "float32", **kwargs)
 
 
-def ones(shape, dtype=None, **kwargs):
+def ones(shape: int | Sequence[int], dtype: Any = None, **kwargs: Any) -> Symbol:
     """An array of ones of the given shape, as a Symbol."""
     return operator_function("_ones")(shape=shape, dtype=dtype or "float32", **kwargs)
 
 
-def full(shape, val, dtype=None, **kwargs):
+def full(shape: int | Sequence[int], val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
     """An array with the same value everywhere, as a Symbol."""
     return operator_function("_full")(shape=shape, value=float(val), dtype=dtype or "float32", **kwargs)
 
 
-def eye(N, M=0, k=0, dtype=None, **kwargs):
+def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Symbol:
     """An N x M array with ones on the diagonal number `k`, as a Symbol."""
     return operator_function("_eye")(N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)
 
 
-def arange(start, stop=None, step=1.0, repeat=1, infer_range=False, name=None, dtype=None):
+def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False, name: str | None = None,
+           dtype: Any = None) -> Symbol:
     """Evenly spaced numbers from `start` up to, without, `stop`, as a Symbol; the length can be inferred if `infer_range`."""
     return operator_function("_arange")(start=start, stop=stop, step=step, repeat=repeat, infer_range=infer_range, name=name,
                                         dtype=dtype or "float32")
 
 
-def linspace(start, stop, num, endpoint=True, name=None, dtype=None):
+def linspace(start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None, dtype: Any = None) -> Symbol:
     """`num` evenly spaced numbers from `start` to `stop`, as a Symbol."""
     return operator_function("_linspace")(start=start, stop=stop, num=num, endpoint=endpoint, name=name, dtype=dtype or "float32")
 
 
-def histogram(a, bins=10, range=None, **kwargs):
+def histogram(a: Symbol, bins: Symbol | int = 10, range: Sequence[float] | None = None, **kwargs: Any) -> Symbol:
     """Counts of values between bin edges, and the edges. `bins` is a Symbol of edges, or a number together with `range`."""
     if isinstance(bins, Symbol):
         return operator_function("_histogram")(data=a, bins=bins, **kwargs)
@@ -49,7 +53,7 @@ def histogram(a, bins=10, range=None, **kwargs):
     return operator_function("_histogram")(data=a, bin_cnt=int(bins), range=range, **kwargs)
 
 
-def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
+def split_v2(ary: Symbol, indices_or_sections: int | Sequence[int], axis: int = 0, squeeze_axis: bool = False) -> Symbol:
     """Cut along an axis into equal sections, or at the given indices."""
     if isinstance(indices_or_sections, (int, np.integer)):
         return operator_function("_split_v2")(ary, indices=(), axis=axis, squeeze_axis=squeeze_axis, sections=int(indices_or_sections))
@@ -58,7 +62,7 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
     raise ValueError(f"indices_or_sections must be a number of parts or a tuple of indices, received {indices_or_sections!r}")
 
 
-def load(fname):
+def load(fname: str) -> Symbol:
     """Read a Symbol from a JSON file, of any version since 0.8.
 
     Raises
@@ -71,7 +75,7 @@ def load(fname):
     return Symbol(serialization.load(files.read_text(fname), fname))
 
 
-def load_json(json_str):
+def load_json(json_str: str) -> Symbol:
     """Read a Symbol from a JSON text; see `load`."""
     if not isinstance(json_str, str):
         raise TypeError("fname required to be string")

@@ -1,14 +1,17 @@
 """From operators to the functions of ``mx.sym``."""
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from ..base import MXNetError
 from ..ndarray.functions import namespace_lookup, signature, split_arguments
-from ..ops.registry import get
+from ..ops.registry import Operator, get
 from .compose import create
 from .symbol import Symbol
 
-_made = {}
+_made: dict[str, Callable[..., Symbol]] = {}
 
 
-def operator_function(name):
+def operator_function(name: str) -> Callable[..., Symbol]:
     """The function ``mx.sym.<name>``: MXNet's signature, Symbols in and out."""
     found = _made.get(name)
     if found is None:
@@ -16,15 +19,15 @@ def operator_function(name):
     return found
 
 
-def replace(name, function):
+def replace(name: str, function: Callable[..., Symbol]) -> None:
     """Hand out `function` as ``mx.sym.<name>`` from now on; who holds the former one keeps it."""
     _made[name] = function
 
 
-def _make(op, public_name):
+def _make(op: Operator, public_name: str) -> Callable[..., Symbol]:
     hint = _hint(public_name)
 
-    def function(*args, name=None, attr=None, out=None, **kwargs):
+    def function(*args: Any, name: str | None = None, attr: Mapping[str, str] | None = None, out: Any = None, **kwargs: Any) -> Symbol:
         if out is not None and not isinstance(out, Symbol):  # one Symbol for another means nothing, and MXNet takes it
             raise MXNetError(f"{op.name}: a Symbol has no values to write to `out`, received {type(out).__name__}")
         if not op.variadic or op.names_inputs:
@@ -44,11 +47,11 @@ def _make(op, public_name):
     function.__name__ = function.__qualname__ = public_name
     function.__module__ = "mxnet.symbol.op"
     function.__doc__ = op.__doc__.replace("NDArray", "Symbol") if op.__doc__ else None
-    function.__signature__ = signature(op)
+    function.__signature__ = signature(op)  # type: ignore[attr-defined]  # what inspect reads
     return function
 
 
-def _hint(name):
+def _hint(name: str) -> str:
     # In the public namespaces the prefix is not part of the function's name, nor of the names it gives.
     for prefix in ("_contrib_", "_linalg_", "_sparse_", "_image_", "_random_", "_npx_", "_npi_", "_np_"):
         if name.startswith(prefix):

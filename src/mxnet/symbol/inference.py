@@ -1,32 +1,39 @@
 """Shape and type inference over a graph, forwards and backwards until nothing more is learnt."""
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
 import torch
 
 from .. import util
 from ..base import MXNetError
 from ..ops import dtypes
+from ..ops.registry import Operator
 from ..ops.schema import _to_shape
 from ..ops.shapes import known, unify
-from .node import topological
+from .node import Entry, Node, topological
+
+Partial: TypeAlias = tuple[int, ...] | None  # a shape as far as it is known: -1 for a size that is not, None where nothing is
 
 
-def from_user(shape):
+def from_user(shape: Sequence[int] | None) -> Partial:
     """A user's shape as a partial one: None, or with -1 for what is unknown (0 in MXNet's own convention)."""
     if shape is None:
         return None
-    shape = tuple(int(s) for s in shape)
+    sizes = tuple(int(s) for s in shape)
     if util.is_np_shape():
-        return shape
-    return tuple(s if s > 0 else -1 for s in shape) or None
+        return sizes
+    return tuple(s if s > 0 else -1 for s in sizes) or None
 
 
-def to_user(shape):
+def to_user(shape: Partial) -> Partial:
     """A partial shape as users see it."""
     if util.is_np_shape():
         return shape
     return () if shape is None else tuple(s if s >= 0 else 0 for s in shape)
 
 
-def infer_shapes(outputs, given, results=None):
+def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial],
+                 results: Sequence[Partial] | None = None) -> tuple[dict[tuple[int, int], Partial], list[Node]]:
     """The shapes of all entries of the graph.
 
     Parameters
@@ -42,7 +49,7 @@ def infer_shapes(outputs, given, results=None):
     dict of (id of node, output) to partial shape, and the nodes in order.
     """
     nodes = topological(outputs)
-    shapes = {}
+    shapes: dict[tuple[int, int], Partial] = {}
     for node in nodes:
         if node.op is None:
             shape = given.get(node.name)
@@ -58,7 +65,7 @@ def infer_shapes(outputs, given, results=None):
     for (node, i), shape in zip(outputs, results or ()):
         shapes[id(node), i] = unify(shapes[id(node), i], shape)
     operators = [n for n in nodes if n.op is not None]
-    finished = set()
+    finished: set[int] = set()
     for attempt in range(2 * len(operators) + 2):
         changed = False
         for node in operators if attempt % 2 == 0 else reversed(operators):
@@ -69,7 +76,7 @@ def infer_shapes(outputs, given, results=None):
     return shapes, nodes
 
 
-def _close(operators, shapes):
+def _close(operators: Iterable[Node], shapes: dict[tuple[int, int], Partial]) -> bool:
     """Give a source of which nothing was found the shape it has by itself; True if there was one."""
     for node in operators:
         if shapes[id(node), 0] is None and open_shape(node):
@@ -79,7 +86,7 @@ def _close(operators, shapes):
     return False
 
 
-def _infer_node(node, shapes, finished):
+def _infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: set[int]) -> bool:
     inputs = [(id(n), i) for n, i in node.inputs]
     outputs = [(id(node), i) for i in range(node.num_outputs())]
     before_in, before_out = [shapes[e] for e in inputs], [shapes[e] for e in outputs]
@@ -108,7 +115,7 @@ def _infer_node(node, shapes, finished):
     return ins != before_in or outs != before_out
 
 
-def open_shape(node):
+def open_shape(node: Node) -> bool:
     """True for a source of arrays, such as ``zeros((0, 10))``, some of whose sizes follow from what uses it."""
     if node.op is not None and node.op.leaves_size_open:
         return node.op.holds("leaves_size_open", node.op.with_defaults(node.parsed()))
@@ -118,11 +125,12 @@ def open_shape(node):
     return not shape or any(s is not None and s <= 0 for s in shape)
 
 
-def _padded(shapes, n):
+def _padded(shapes: Sequence, n: int) -> list:
     return list(shapes)[:n] + [None] * (n - len(shapes))
 
 
-def run_on_meta(op, in_shapes, parsed, in_types=None):
+def run_on_meta(op: Operator, in_shapes: Sequence, parsed: Mapping[str, Any],
+                in_types: Sequence[torch.dtype | None] | None = None) -> list[tuple[int, ...]] | None:
     """The output shapes of an operator for known input shapes, from running it without data; None where it needs the data."""
     types = in_types or [torch.float32] * len(in_shapes)
     tensors = [torch.empty(s, dtype=t or torch.float32, device="meta") for s, t in zip(in_shapes, types)]
@@ -140,10 +148,10 @@ def run_on_meta(op, in_shapes, parsed, in_types=None):
     return [tuple(r.shape) for r in results]
 
 
-def infer_types(outputs, given):
+def infer_types(outputs: Sequence[Entry], given: Mapping[str, torch.dtype | None]) -> tuple[dict[tuple[int, int], torch.dtype | None], list[Node]]:
     """The element types of all entries of the graph: torch types, None where unknown. Arguments as for `infer_shapes`."""
     nodes = topological(outputs)
-    types = {}
+    types: dict[tuple[int, int], torch.dtype | None] = {}
     for node in nodes:
         if node.op is None:
             t = given.get(node.name)
@@ -163,16 +171,16 @@ def infer_types(outputs, given):
     return types, nodes
 
 
-def _stored_type(node):
+def _stored_type(node: Node) -> torch.dtype | None:
     text = node.attrs["__dtype__"]
     try:
         flag = int(text)
     except ValueError:
         return dtypes.NAME_TO_TORCH.get(text)
-    return dtypes.NAME_TO_TORCH.get(dtypes.FLAG_TO_NAME.get(flag))
+    return dtypes.NAME_TO_TORCH.get(dtypes.FLAG_TO_NAME.get(flag, ""))
 
 
-def _infer_node_types(node, types):
+def _infer_node_types(node: Node, types: dict[tuple[int, int], torch.dtype | None]) -> bool:
     inputs = [(id(n), i) for n, i in node.inputs]
     outputs = [(id(node), i) for i in range(node.num_outputs())]
     before_in, before_out = [types[e] for e in inputs], [types[e] for e in outputs]

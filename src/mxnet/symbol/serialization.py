@@ -1,11 +1,13 @@
 """Symbol JSON: every version since 0.8 read, that of 1.9.1 written, to the letter."""
 import json
 import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 from .. import util
 from ..base import MXNetError
-from ..ops.registry import UnknownOperatorError, get
-from .node import Node, auxiliary, topological
+from ..ops.registry import Operator, UnknownOperatorError, get
+from .node import Entry, Node, auxiliary, topological
 
 VERSION = 10901
 # Annotations that old files hold without the underscores.
@@ -14,7 +16,7 @@ HIDDEN_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_sta
 RENAMED = {"_Plus": "elemwise_add", "_Minus": "elemwise_sub", "_Mul": "elemwise_mul", "_Div": "elemwise_div"}
 
 
-def dump(outputs):
+def dump(outputs: Sequence[Entry]) -> str:
     """The graph as JSON text."""
     attrs = [f'"mxnet_version": ["int", {VERSION}]']
     if util.is_np_shape():
@@ -22,7 +24,7 @@ def dump(outputs):
     return _graph(outputs, 0, '"attrs": {' + attrs[0] + "}" if len(attrs) == 1 else '"attrs": {\n    ' + ", \n    ".join(attrs) + "\n  }")
 
 
-def _graph(outputs, indent, *last):
+def _graph(outputs: Sequence[Entry], indent: int, *last: str) -> str:
     """The object that describes a graph, its brackets `indent` spaces from the margin; `last` are further fields."""
     nodes = topological(outputs)
     number = {id(n): i for i, n in enumerate(nodes)}
@@ -51,11 +53,11 @@ def _graph(outputs, indent, *last):
     return "{\n" + ", \n".join(f"{pad}  {p}" for p in parts) + f"\n{pad}}}"
 
 
-def _text(value):
+def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _array(items, indent):
+def _array(items: Sequence[str], indent: int) -> str:
     """An array on one line, or on many where it has more than ten entries, as MXNet's writer does."""
     if len(items) <= 10:
         return "[" + ", ".join(items) + "]"
@@ -63,7 +65,7 @@ def _array(items, indent):
     return "[\n" + ", \n".join(pad + i for i in items) + "\n" + " " * indent + "]"
 
 
-def load(text, source="JSON"):
+def load(text: str, source: str = "JSON") -> list[Entry]:
     """The outputs of the graph that a JSON text describes.
 
     Raises
@@ -71,7 +73,7 @@ def load(text, source="JSON"):
     MXNetError
         If the text is not a graph; it names what is wrong and where.
     """
-    def fail(what):
+    def fail(what: str) -> NoReturn:
         raise MXNetError(f"{source}: not a valid Symbol: {what}")
 
     try:
@@ -80,7 +82,7 @@ def load(text, source="JSON"):
         fail("it is nested too deeply")
 
 
-def _load(text, source, fail):
+def _load(text: str, source: str, fail: Callable[[str], NoReturn]) -> list[Entry]:
     try:
         graph = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -93,14 +95,14 @@ def _load(text, source, fail):
     return _read_graph(graph, version, translate, source, fail)
 
 
-def _read_graph(graph, version, translate, source, fail):
+def _read_graph(graph: Any, version: int, translate: bool, source: str, fail: Callable[[str], NoReturn]) -> list[Entry]:
     """The outputs of the graph that an object describes."""
     if not isinstance(graph, dict):
         fail(f"expected an object, received {type(graph).__name__}")
     for field in ("nodes", "arg_nodes", "heads"):
         if not isinstance(graph.get(field), list):
             fail(f"the field '{field}' is missing")
-    nodes = []
+    nodes: list[Node] = []
     for i, row in enumerate(graph["nodes"]):
         try:
             op_name, name, inputs = row["op"], row["name"], row.get("inputs", [])
@@ -130,14 +132,15 @@ def _read_graph(graph, version, translate, source, fail):
     return heads
 
 
-def _version(graph):
+def _version(graph: Mapping[str, Any]) -> int:
     try:
         return int(graph["attrs"]["mxnet_version"][1])
     except (KeyError, TypeError, IndexError, ValueError, OverflowError):
         return 800
 
 
-def _make_node(op_name, name, attrs, entries, version, source, subgraphs=()):
+def _make_node(op_name: str, name: str, attrs: dict[str, str], entries: list[Entry], version: int, source: str,
+               subgraphs: Sequence[list[Entry]] = ()) -> Node:
     if op_name == "null":
         return Node(None, name, _hide(attrs))
     try:
@@ -154,7 +157,8 @@ def _make_node(op_name, name, attrs, entries, version, source, subgraphs=()):
         raise MXNetError(f"{source}: node '{name}': {op.name} has {getattr(op, 'subgraphs', 0)} subgraphs, the file holds {len(subgraphs)}")
     node = Node(op, name, {**own, **rest}, entries, subgraphs)
     if subgraphs:
-        _checked(source, name, lambda: op.check(node.parsed(), len(entries)))
+        _checked(source, name, lambda: op.check(  # type: ignore[attr-defined]  # only a ControlFlow has subgraphs
+            node.parsed(), len(entries)))
     unknown = [k for k in rest if not (k.startswith("__") and k.endswith("__")) and k not in HIDDEN_KEYS
                and k != op.key_var_num_args and not (k == "ctx" and op.wants_device)]
     if unknown and version >= VERSION:
@@ -174,18 +178,18 @@ def _make_node(op_name, name, attrs, entries, version, source, subgraphs=()):
     return node
 
 
-def _checked(source, name, check):
+def _checked(source: str, name: str, check: Callable[[], object]) -> None:
     try:
         check()
     except MXNetError as error:
         raise MXNetError(f"{source}: node '{name}': {error}") from None
 
 
-def _hide(attrs):
+def _hide(attrs: dict[str, str]) -> dict[str, str]:
     return {f"__{k}__" if k in HIDDEN_KEYS else k: v for k, v in attrs.items()}
 
 
-def _distribute(rest, op, own, entries):
+def _distribute(rest: dict[str, str], op: Operator, own: dict[str, str], entries: list[Entry]) -> dict[str, str]:
     """Old annotations in today's places: ``lr_mult`` as ``__lr_mult__``, ``weight_lr_mult`` on the variable of the weight."""
     kept = {}
     for key, value in rest.items():

@@ -1,5 +1,6 @@
 """The Symbol: a computation that is described first and run later."""
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from ..base import MXNetError, NotImplementedForSymbol
 from ..ops import dtypes
 from ..ops.shapes import known
 from . import inference, serialization
-from .node import Node, auxiliary, copy_graph, topological
+from .node import Entry, Node, auxiliary, copy_graph, topological
 from .serialization import HIDDEN_KEYS
 
 if TYPE_CHECKING:
@@ -36,40 +37,40 @@ class Symbol(_Methods):
     __slots__ = ("_outputs",)
     __array_priority__ = 1000.0
 
-    def __init__(self, handle):
+    def __init__(self, handle: Iterable[Entry]):
         self._outputs = list(handle)
 
     # -- what it is --------------------------------------------------------------------------------------------------
 
     @property
-    def name(self):
+    def name(self) -> str | None:
         """The name of the operator or variable; None for a group of several."""
         nodes = {id(n): n for n, _ in self._outputs}
         return next(iter(nodes.values())).name if len(nodes) == 1 else None
 
     @property
-    def handle(self):
+    def handle(self) -> list[Entry]:
         """The outputs that the Symbol stands for, as (node, output) pairs. (MXNet's handles are pointers into its library.)"""
         return self._outputs
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.name is None:
             return f"<{type(self).__name__} group [{', '.join(n.name for n, _ in self._outputs)}]>"
         return f"<{type(self).__name__} {self.name}>"
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._outputs)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator["Symbol"]:
         return (self[i] for i in range(len(self)))
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         raise NotImplementedForSymbol(self.__bool__, "bool")
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return id(self) >> 4
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: str | int | np.integer | slice) -> "Symbol":
         if isinstance(index, str):
             found = [i for i, n in enumerate(self.list_outputs()) if n == index]
             if not found:
@@ -88,72 +89,72 @@ class Symbol(_Methods):
             raise IndexError(f"output {index} of a Symbol with {len(self._outputs)}")
         return type(self)([self._outputs[index]])
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         raise NotImplementedForSymbol(self.__setitem__, None, index)
 
-    def __copy__(self):
+    def __copy__(self) -> "Symbol":
         return self.__deepcopy__(None)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict | None) -> "Symbol":
         return type(self)(copy_graph(self._outputs))
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, str]:
         return {"handle": self.tojson()}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Mapping[str, str]) -> None:
         self._outputs = serialization.load(state["handle"], "pickled Symbol")
 
-    def _nodes(self):
+    def _nodes(self) -> list[Node]:
         return topological(self._outputs)
 
-    def list_inputs(self):
+    def list_inputs(self) -> list[str]:
         """The names of all variables, in the order the graph meets them."""
         return [n.name for n in self._nodes() if n.op is None]
 
-    def list_arguments(self):
+    def list_arguments(self) -> list[str]:
         """The names of the variables that are no auxiliary states."""
         nodes = self._nodes()
         aux = auxiliary(nodes)
         return [n.name for n in nodes if n.op is None and id(n) not in aux]
 
-    def list_auxiliary_states(self):
+    def list_auxiliary_states(self) -> list[str]:
         """The names of the variables that operators write to, such as the moving averages of BatchNorm."""
         nodes = self._nodes()
         aux = auxiliary(nodes)
         return [n.name for n in nodes if id(n) in aux]
 
-    def list_outputs(self):
+    def list_outputs(self) -> list[str]:
         """The names of the outputs: ``<name>_output``, or what the operator calls them."""
         return [node.output_names()[i] for node, i in self._outputs]
 
-    def get_internals(self):
+    def get_internals(self) -> "Symbol":
         """A group of every output of every node."""
         return type(self)([(n, i) for n in self._nodes() for i in range(n.num_outputs())])
 
-    def get_children(self):
+    def get_children(self) -> "Symbol | None":
         """The direct inputs of the outputs, as a group; None for a variable."""
         nodes = list({id(n): n for n, _ in self._outputs}.values())
         entries = [e for n in nodes for e in n.inputs]
         return type(self)(entries) if entries else None
 
     @property
-    def is_var(self):
+    def is_var(self) -> bool:
         """True for a variable."""
         return len(self._outputs) == 1 and self._outputs[0][0].op is None
 
     # -- annotations ---------------------------------------------------------------------------------------------------
 
-    def _single_node(self):
+    def _single_node(self) -> Node:
         nodes = {id(n): n for n, _ in self._outputs}
         if len(nodes) != 1:
             raise MXNetError("attributes belong to one node; this is a group of several: select one with [...]")
         return next(iter(nodes.values()))
 
-    def attr(self, key):
+    def attr(self, key: str) -> str | None:
         """The value of an attribute or annotation, a string; None if there is none."""
         return _visible(self._single_node().attrs).get(key)
 
-    def list_attr(self, recursive=False):
+    def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """Attributes and annotations of this node.
 
         Raises
@@ -165,11 +166,11 @@ class Symbol(_Methods):
             raise DeprecationWarning("list_attr(recursive=True) is gone; call attr_dict()")
         return _visible(self._single_node().attrs) if len({id(n) for n, _ in self._outputs}) == 1 else {}
 
-    def attr_dict(self):
+    def attr_dict(self) -> dict[str, dict[str, str]]:
         """The attributes and annotations of all nodes that have any, by node name."""
         return {n.name: _visible(n.attrs) for n in self._nodes() if n.attrs}
 
-    def _set_attr(self, **kwargs):
+    def _set_attr(self, **kwargs: str) -> None:
         """Set annotations of this node."""
         for key, value in kwargs.items():
             if not isinstance(value, str):
@@ -180,13 +181,13 @@ class Symbol(_Methods):
 
     # -- composition ---------------------------------------------------------------------------------------------------
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> "Symbol":
         """A copy of the graph with variables replaced: ``net(data=other)``."""
         out = self.__copy__()
         out._compose(*args, **kwargs)
         return out
 
-    def _compose(self, *args, **kwargs):
+    def _compose(self, *args: Any, **kwargs: Any) -> None:
         name = kwargs.pop("name", None)
         if args and kwargs:
             raise TypeError(f"Symbols by position or by name expected, received {len(args)} by position and {sorted(kwargs)} by name")
@@ -212,7 +213,7 @@ class Symbol(_Methods):
         if name and len({id(n) for n, _ in self._outputs}) == 1 and not self._outputs[0][0].inputs:
             self._outputs[0][0].name = name
 
-    def _gen_atomic_symbol(self):
+    def _gen_atomic_symbol(self) -> "Symbol":
         """The operator alone, with fresh variables for its inputs."""
         node = self._single_node()
         if node.op is None:
@@ -223,7 +224,7 @@ class Symbol(_Methods):
 
     # -- inference -----------------------------------------------------------------------------------------------------
 
-    def infer_shape(self, *args, **kwargs):
+    def infer_shape(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """The shapes of arguments, outputs and auxiliary states.
 
         Parameters
@@ -251,11 +252,11 @@ class Symbol(_Methods):
             return None, None, None
         return result
 
-    def infer_shape_partial(self, *args, **kwargs):
+    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """As `infer_shape`, with what could be found: unknown sizes are 0, unknown shapes ``()``."""
         return self._infer_shape(True, args, kwargs)
 
-    def _infer_shape(self, partial, args, kwargs):
+    def _infer_shape(self, partial: bool, args: tuple, kwargs: dict[str, Any]) -> Any:
         given = self._by_name(args, kwargs, "shapes")
         for name, shape in given.items():
             if not isinstance(shape, (tuple, list)):
@@ -269,18 +270,18 @@ class Symbol(_Methods):
             return None
         return tuple([inference.to_user(s) for s in g] for g in groups)
 
-    def infer_type(self, *args, **kwargs):
+    def infer_type(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """The element types of arguments, outputs and auxiliary states; arguments and result as for `infer_shape`."""
         result = self._infer_type(args, kwargs)
         if any(t is None for g in result for t in g):
             return None, None, None
         return result
 
-    def infer_type_partial(self, *args, **kwargs):
+    def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """As `infer_type`, with None for what could not be found."""
         return self._infer_type(args, kwargs)
 
-    def _infer_type(self, args, kwargs):
+    def _infer_type(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         given = self._by_name(args, kwargs, "types")
         types, nodes = inference.infer_types(self._outputs, {k: dtypes.to_torch(v) for k, v in given.items()})
         aux = auxiliary(nodes)
@@ -289,7 +290,7 @@ class Symbol(_Methods):
                   [types[id(n), 0] for n in variables if id(n) in aux])
         return tuple([dtypes.to_numpy(t) if t is not None else None for t in g] for g in groups)
 
-    def _by_name(self, args, kwargs, what):
+    def _by_name(self, args: tuple, kwargs: dict[str, Any], what: str) -> dict[str, Any]:
         if args and kwargs:
             raise ValueError(f"Can only specify known argument {what} either by positional or kwargs way.")
         names = self.list_arguments()
@@ -305,20 +306,20 @@ class Symbol(_Methods):
 
     # -- files -----------------------------------------------------------------------------------------------------------
 
-    def tojson(self, remove_amp_cast=True):
+    def tojson(self, remove_amp_cast: bool = True) -> str:
         """The graph as JSON text, in the format of MXNet 1.9.1; casts that AMP has put in are left out if `remove_amp_cast`."""
         outputs = self._outputs
         if remove_amp_cast and any(n.op is not None and n.op.amp == "cast" for n in self._nodes()):
             outputs = _without_amp_casts(copy_graph(outputs))
         return serialization.dump(outputs)
 
-    def save(self, fname, remove_amp_cast=True):
+    def save(self, fname: str, remove_amp_cast: bool = True) -> None:
         """Write the JSON text to a file, whole or not at all."""
         if not isinstance(fname, str):
             raise TypeError("fname need to be string")
         files.write_bytes(fname, self.tojson(remove_amp_cast).encode())
 
-    def debug_str(self):
+    def debug_str(self) -> str:
         """A listing of the graph, for people."""
         nodes = self._nodes()
         aux = auxiliary(nodes)
@@ -334,18 +335,18 @@ class Symbol(_Methods):
                 lines += ["Attrs:"] + [f"\t{k}={v}" for k, v in sorted(node.attrs.items())]
         return "\n".join(lines) + "\n"
 
-    def gradient(self, wrt):
+    def gradient(self, wrt: Any) -> NoReturn:
         """Not offered, as in MXNet 1.x: bind with ``args_grad`` and call ``backward``."""
         raise MXNetError("Symbol.gradient: a graph's gradient is not available as a Symbol; bind with args_grad and call backward()")
 
-    def as_nd_ndarray(self):
+    def as_nd_ndarray(self) -> "Symbol":
         """This Symbol for ``mx.sym`` functions."""
         return self
 
 
 
 
-def _visible(attrs):
+def _visible(attrs: Mapping[str, str]) -> dict[str, str]:
     """Attributes as users read them: ``__lr_mult__`` also as ``lr_mult``."""
     out = dict(attrs)
     for key in HIDDEN_KEYS:
@@ -354,8 +355,8 @@ def _visible(attrs):
     return out
 
 
-def _without_amp_casts(outputs):
-    def source(node, index):
+def _without_amp_casts(outputs: list[Entry]) -> list[Entry]:
+    def source(node: Node, index: int) -> Entry:
         while node.op is not None and node.op.amp == "cast":
             node, index = node.inputs[index]
         return node, index
@@ -365,8 +366,8 @@ def _without_amp_casts(outputs):
     return [source(n, i) for n, i in outputs]
 
 
-def _needs_values(name):
-    def method(self, *args, **kwargs):
+def _needs_values(name: str) -> Callable:
+    def method(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedForSymbol(name, None, *args)
 
     method.__name__ = name

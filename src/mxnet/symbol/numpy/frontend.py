@@ -1,4 +1,7 @@
 """Calls operators on Symbols for the functions that `mxnet.numpy.functions` defines."""
+from collections.abc import Callable
+from typing import Any, NoReturn
+
 from ...context import current_context
 from ...numpy.frontend import InputTypeError
 from ...ops.registry import get
@@ -12,11 +15,11 @@ class Symbols:
 
     kind: type = Symbol  # of results: `symbol` puts its own class here
 
-    def is_array(self, x):
+    def is_array(self, x: object) -> bool:
         """Whether `x` is a Symbol."""
         return isinstance(x, Symbol)
 
-    def call(self, name, *inputs, out=None, **attrs):
+    def call(self, name: str, *inputs: Any, out: Any = None, **attrs: Any) -> Any:
         """The operator's results as Symbols; attributes that are None are left at their defaults."""
         if out is not None and not isinstance(out, Symbol):
             raise TypeError(f"{name}: a Symbol has no values to write to `out`")
@@ -29,19 +32,19 @@ class Symbols:
         entries = made._outputs
         return self.kind(entries) if len(entries) == 1 else [self.kind([e]) for e in entries]
 
-    def call_scalar(self, name, x, scalar, out=None):
+    def call_scalar(self, name: str, x: Symbol, scalar: float, out: Any = None) -> Any:
         """The result of an operator on a Symbol and a number."""
         return self.call(name, x, scalar=float(scalar), is_int=not isinstance(scalar, float), out=out)
 
-    def truth(self, x):
+    def truth(self, x: Any) -> Any:
         """A boolean scalar, whose value only running tells."""
         return x
 
-    def context(self, ctx):
+    def context(self, ctx: Any) -> Any:
         """The context that an argument ``ctx=None`` stands for."""
         return current_context() if ctx is None else ctx
 
-    def ndim(self, x):
+    def ndim(self, x: Symbol) -> NoReturn:
         """A Symbol does not know how many axes it has.
 
         Raises
@@ -56,14 +59,15 @@ class Symbols:
 symbols = Symbols()
 
 
-def npx_function(operator):
+def npx_function(operator: str) -> Callable:
     """The function ``mx.sym.npx.<name>`` for an operator named ``_npx_<name>``."""
     function = operator_function(operator)
 
-    def call(*args, **kwargs):
+    def call(*args: Any, **kwargs: Any) -> Any:
         entries = function(*args, **kwargs)._outputs
         return symbols.kind(entries) if len(entries) == 1 else [symbols.kind([e]) for e in entries]
 
     call.__name__ = call.__qualname__ = operator.removeprefix("_npx_")
-    call.__doc__, call.__signature__ = function.__doc__, function.__signature__
+    call.__doc__ = function.__doc__
+    call.__signature__ = function.__signature__  # type: ignore[attr-defined]  # what inspect reads
     return call

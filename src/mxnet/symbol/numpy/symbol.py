@@ -1,5 +1,6 @@
 """The Symbol of ``mx.sym.np``."""
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from ...numpy import functions as _functions  # noqa: F401  (fills the table)
 from ...numpy.frontend import TABLE
@@ -23,43 +24,43 @@ class _Symbol(_Base):
 
     __slots__ = ()
 
-    def as_nd_ndarray(self):
+    def as_nd_ndarray(self) -> Symbol:
         """The same graph as a Symbol of ``mx.sym``."""
         return Symbol(self._outputs)
 
-    def as_np_ndarray(self):
+    def as_np_ndarray(self) -> "_Symbol":
         """The Symbol itself."""
         return self
 
     @property
-    def num_outputs(self):
+    def num_outputs(self) -> int:
         """How many outputs there are."""
         return len(self._outputs)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if len(self._outputs) > 1:
             return super().__getitem__(key)
         return _sliced(self, key)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator:
         if len(self._outputs) > 1:
             return super().__iter__()
         raise TypeError("a Symbol with one output cannot be iterated over: its sizes are known only when it runs")
 
-    def __len__(self):
+    def __len__(self) -> int:
         if len(self._outputs) > 1:
             return len(self._outputs)
         raise TypeError("a Symbol with one output has no len(): its sizes are known only when it runs")
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return id(self) >> 4
 
     @property
-    def T(self):  # noqa: N802
+    def T(self) -> "_Symbol":  # noqa: N802
         """The axes in reverse order."""
         return self.transpose()
 
-    def reshape(self, *args, order="C"):
+    def reshape(self, *args: Any, order: str = "C") -> "_Symbol":
         """Another shape: sizes, or a tuple of them; one may be -1."""
         if order != "C":
             raise NotImplementedError(f"reshape: order must be 'C', received {order!r}")
@@ -68,29 +69,29 @@ class _Symbol(_Base):
         shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
         return symbols.call("_np_reshape", self, newshape=tuple(shape), order=order)
 
-    def flatten(self, order="C"):
+    def flatten(self, order: str = "C") -> "_Symbol":  # type: ignore[override]  # NumPy's, not that of mx.sym
         """The elements in one axis."""
         return self.reshape(-1, order=order)
 
-    def transpose(self, *axes):
+    def transpose(self, *axes: Any) -> "_Symbol":  # type: ignore[override]  # NumPy's, not that of mx.sym
         """The axes in another order, by default reversed."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            axes = axes[0] or ()
+            axes = tuple(axes[0] or ())
         return symbols.call("_np_transpose", self, axes=tuple(axes) or "None")
 
-    def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    def astype(self, dtype: Any, order: str | None = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> "_Symbol":
         """The values converted to `dtype`."""
         if order not in (None, "K", "C") or casting != "unsafe" or not subok:
             raise ValueError("astype supports order 'K' or 'C', casting 'unsafe' and subok True only")
         return symbols.call("_npi_cast", self, dtype=dtype)
 
-    def copy(self, order="C"):
+    def copy(self, order: str = "C") -> "_Symbol":
         """A copy."""
         if order != "C":
             raise NotImplementedError(f"only order='C' is supported, received {order}")
         return symbols.call("_np_copy", self)
 
-    def clip(self, min=None, max=None, out=None):
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> "_Symbol":  # type: ignore[override]  # NumPy's, not that of mx.sym
         """Values limited to the range from `min` to `max`."""
         return _FUNCTIONS["clip"](symbols, self, min, max, out)
 
@@ -98,7 +99,7 @@ class _Symbol(_Base):
 symbols.kind = _Symbol
 
 
-def _sliced(symbol, key):
+def _sliced(symbol: _Symbol, key: Any) -> _Symbol:
     """A Symbol's entries along its axes: slices and integers, one for each leading axis."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(not isinstance(k, (int, slice)) or isinstance(k, bool) for k in keys):
@@ -119,8 +120,8 @@ def _sliced(symbol, key):
     return symbols.call("_npx_reshape", out, newshape=(*codes, -4)) if -3 in codes else out
 
 
-def _binary_method(name, reflected=False):
-    def method(self, other):
+def _binary_method(name: str, reflected: bool = False) -> Callable:
+    def method(self, other: Any) -> Any:
         if isinstance(other, Symbol) and not isinstance(other, _Symbol):
             raise TypeError("a Symbol of mx.sym and one of mx.sym.np do not mix; call as_np_ndarray() or as_nd_ndarray() on one")
         pair = (other, self) if reflected else (self, other)
@@ -135,15 +136,14 @@ for _name, _suffix in {"add": "add", "subtract": "sub", "multiply": "mul", "divi
     setattr(_Symbol, f"__r{_suffix}__", _binary_method(_name, True))
 for _name, _suffix in {"equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le"}.items():
     setattr(_Symbol, f"__{_suffix}__", _binary_method(_name))
-_Symbol.__hash__ = Symbol.__hash__
-_Symbol.__neg__ = lambda self: self * -1.0
-_Symbol.__abs__ = lambda self: symbols.call("_npi_abs", self)
-_Symbol.__invert__ = lambda self: symbols.call("_npi_bitwise_not", self)
-_Symbol.__matmul__ = lambda self, other: symbols.call("_npi_matmul", self, other)
+_Symbol.__neg__ = lambda self: self * -1.0  # type: ignore[method-assign]  # as setattr above
+_Symbol.__abs__ = lambda self: symbols.call("_npi_abs", self)  # type: ignore[method-assign]  # as setattr above
+_Symbol.__invert__ = lambda self: symbols.call("_npi_bitwise_not", self)  # type: ignore[method-assign]  # as setattr above
+_Symbol.__matmul__ = lambda self, other: symbols.call("_npi_matmul", self, other)  # type: ignore[method-assign]  # as setattr above
 
 
-def _method(name):
-    def method(self, *args, **kwargs):
+def _method(name: str) -> Callable:
+    def method(self, *args: Any, **kwargs: Any) -> Any:
         return _FUNCTIONS[name](symbols, self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
@@ -151,8 +151,8 @@ def _method(name):
     return method
 
 
-def _reduction(name, *parameters):
-    def method(self, *args, **kwargs):
+def _reduction(name: str, *parameters: str) -> Callable:
+    def method(self, *args: Any, **kwargs: Any) -> Any:
         kwargs.update(zip(parameters, args))
         return _FUNCTIONS[name](symbols, self, **kwargs)
 
@@ -171,8 +171,8 @@ for _name in ("argmax", "argmin", "argsort", "broadcast_to", "cumsum", "dot", "r
     setattr(_Symbol, _name, _method(_name))
 
 
-def _unsupported(name):
-    def method(self, *args, **kwargs):
+def _unsupported(name: str) -> Callable:
+    def method(self, *args: Any, **kwargs: Any) -> None:
         raise AttributeError(f"_Symbol object has no attribute {name}; use the function of mx.sym.np or mx.sym.npx instead")
 
     method.__name__ = method.__qualname__ = name
