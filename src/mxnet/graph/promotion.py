@@ -8,7 +8,8 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import fx
@@ -58,7 +59,7 @@ def challengers(device: torch.device, everyone: bool = False) -> list:
     return [b for b in map(backends._backends.get, names) if b is not None and backends.can_run(b, device)]
 
 
-def freeze(backend, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], options: Mapping) -> Frozen:
+def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], options: Mapping) -> Frozen:
     """Compile a graph with its weights built in."""
     fixed = [i for i in weights if writes.may_watch(inputs[i])]
     with torch.no_grad():
@@ -120,7 +121,7 @@ def training_contest(module: fx.GraphModule, native: Function, inputs: Sequence[
     return function
 
 
-def _step(function: Function):
+def _step(function: Function) -> Callable:
     def run(*inputs: torch.Tensor) -> None:
         heads = [r for r in function(*inputs) if r.requires_grad]
         torch.autograd.backward(heads, [torch.ones_like(h) for h in heads])
@@ -137,7 +138,7 @@ def _race(first: Function, second: Function, inputs: Sequence[torch.Tensor]) -> 
     return min(times[0]), min(times[1]), expected, found
 
 
-def _timed(function, inputs: Iterable[torch.Tensor]) -> tuple:
+def _timed(function: Callable, inputs: Iterable[torch.Tensor]) -> tuple:
     start = time.perf_counter()
     found = function(*inputs)
     return time.perf_counter() - start, found

@@ -3,6 +3,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import fx
@@ -266,7 +267,7 @@ class _Observed(fx.Interpreter):
         self.current: Node | None = None
         self.arguments: list[torch.Tensor] = []
 
-    def run_node(self, n: fx.Node):
+    def run_node(self, n: fx.Node) -> Any:
         node = n.meta.get("node")
         if node is None or node.op is None:
             result = super().run_node(n)
