@@ -157,3 +157,30 @@ def test_too_much_is_an_error():
 
 def test_an_allocator_left_alone_has_none():
     assert run("print(installed)", MXNET_CPU_MEM_POOL_TYPE="Unpooled") == ["False"]
+
+
+def test_memory_that_is_not_there_is_not_promised():
+    """A tensor larger than the machine's memory was given out, and ended the process where it was written to."""
+    assert run("""
+        import os
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        swap = sum(int(line.split()[1]) * 1024 for line in open("/proc/meminfo") if line.startswith("SwapTotal"))
+        if open("/proc/sys/vm/overcommit_memory").read().strip() == "1":  # this system promises everything
+            print(True)
+        else:
+            try:
+                torch.empty((whole + swap) * 3 // 2, dtype=torch.uint8)
+            except RuntimeError as error:
+                print("allocate" in str(error))
+        print(torch.ones(1 << 20).sum().item() == 1 << 20)
+        """) == ["True", "True"]
+
+
+def test_where_addresses_are_limited_malloc_keeps_them():
+    assert run("""
+        import resource
+        resource.setrlimit(resource.RLIMIT_AS, (32 << 30, 32 << 30))
+        print(kernels.own_heap())
+        import mmap
+        print(len(mmap.mmap(-1, 4 << 30)) == 4 << 30)
+        """, "") == ["False", "True"]

@@ -6,6 +6,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 namespace {
 
 constexpr size_t kLeast = 1 << 16;  // smaller tensors stay in malloc's heap
+constexpr size_t kStep = 1 << 24;   // how much more of the system's memory is asked for at a time
 constexpr size_t kLine = 64;        // alignment, and the room in front of a tensor for its size
 
 size_t up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
@@ -24,14 +26,16 @@ class Heap final : public c10::Allocator {
  public:
   explicit Heap(c10::Allocator* small) : small_(small) {}
 
-  // Address space only, more than could ever be used; false if the system refuses it.
+  // Address space only, more than could ever be used; false if the system refuses it, or where addresses are limited: others need them.
   bool reserve() {
     struct sysinfo info;
-    if (sysinfo(&info)) return false;
-    size_ = up(size_t(info.totalram) * info.mem_unit * 2, kLine);
-    void* found = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct rlimit limit;
+    if (sysinfo(&info) || getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur != RLIM_INFINITY) return false;
+    size_ = up(size_t(info.totalram) * info.mem_unit * 2, kStep);
+    // Not accessible, so that it counts as no memory until `grow` asks for some.
+    void* found = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (found == MAP_FAILED) return false;
-    first_ = top_ = static_cast<char*>(found);
+    first_ = top_ = ready_ = static_cast<char*>(found);
     return true;
   }
 
@@ -79,14 +83,23 @@ class Heap final : public c10::Allocator {
       auto last = std::prev(by_place_.end());
       if (last->first + last->second == top_) {
         at = last->first;
-        if (size > size_t(first_ + size_ - at)) return nullptr;
+        if (size > size_t(first_ + size_ - at) || !grow(at + size)) return nullptr;
         by_size_.erase({last->second, at});
         by_place_.erase(last);
       }
     }
-    if (size > size_t(first_ + size_ - at)) return nullptr;
+    if (size > size_t(first_ + size_ - at) || !grow(at + size)) return nullptr;
     top_ = at + size;
     return mark(at, size);
+  }
+
+  // Makes the heap usable up to `end`; false if the system has no such memory to promise, as malloc would find out, too.
+  bool grow(char* end) {
+    if (end <= ready_) return true;
+    size_t more = up(end - ready_, kStep);
+    if (more > size_t(first_ + size_ - ready_) || mprotect(ready_, more, PROT_READ | PROT_WRITE)) return false;
+    ready_ += more;
+    return true;
   }
 
   static char* mark(char* at, size_t size) {
@@ -121,7 +134,7 @@ class Heap final : public c10::Allocator {
   }
 
   c10::Allocator* small_;
-  char *first_ = nullptr, *top_ = nullptr;
+  char *first_ = nullptr, *top_ = nullptr, *ready_ = nullptr;  // all of it, what has been taken, and what may be
   size_t size_ = 0;
   std::set<std::pair<size_t, char*>> by_size_;
   std::map<char*, size_t> by_place_;
