@@ -2,7 +2,11 @@
 
 Torch's autograd does the differentiation; what is here is MXNet's interface to it: which arrays are recorded, where gradients go.
 """
+from __future__ import annotations
+
 import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -11,8 +15,11 @@ from .base import MXNetError
 from .ndarray import NDArray, dispatch, sparse
 from .ndarray.dispatch import Recorded, Scope, TapeNode, entry_of, mode
 
+if TYPE_CHECKING:
+    from .ndarray.ndarray import Marked
 
-def record(train_mode=True):
+
+def record(train_mode: bool = True) -> Scope:
     """A ``with`` block whose operators are recorded for `backward`; `train_mode` says whether they run as in training.
 
     Example
@@ -29,44 +36,44 @@ def record(train_mode=True):
     return Scope(True, train_mode)
 
 
-def pause(train_mode=False):
+def pause(train_mode: bool = False) -> Scope:
     """A ``with`` block inside of `record` whose operators are not recorded."""
     return Scope(False, train_mode)
 
 
-def train_mode():
+def train_mode() -> Scope:
     """A ``with`` block in which operators such as Dropout behave as in training; recording stays as it is."""
     return Scope(None, True)
 
 
-def predict_mode():
+def predict_mode() -> Scope:
     """A ``with`` block in which operators such as Dropout behave as in prediction; recording stays as it is."""
     return Scope(None, False)
 
 
-def is_recording():
+def is_recording() -> bool:
     """True where operators are being recorded."""
     return mode.recording
 
 
-def is_training():
+def is_training() -> bool:
     """True where operators run as in training."""
     return mode.training
 
 
-def set_recording(is_recording):
+def set_recording(is_recording: bool) -> bool:
     """Turn recording on or off for this thread; returns what it was."""
     before, mode.recording = mode.recording, bool(is_recording)
     return before
 
 
-def set_training(train_mode):
+def set_training(train_mode: bool) -> bool:
     """Turn training mode on or off for this thread; returns what it was."""
     before, mode.training = mode.training, bool(train_mode)
     return before
 
 
-def mark_variables(variables, gradients, grad_reqs="write"):
+def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str] = "write") -> None:
     """Make arrays variables: later backward passes write their gradients to the given arrays.
 
     Parameters
@@ -89,7 +96,7 @@ def mark_variables(variables, gradients, grad_reqs="write"):
         variable._mark(gradient, req)
 
 
-def _heads(heads, head_grads, what):
+def _heads(heads: Any, head_grads: Any, what: str) -> tuple[Sequence[NDArray], list[torch.Tensor], list[torch.Tensor]]:
     """Tensors to start from and their gradients, checked."""
     if isinstance(heads, NDArray):
         heads = [heads]
@@ -119,7 +126,8 @@ def _heads(heads, head_grads, what):
     return heads, tensors, seeds
 
 
-def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
+def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[NDArray | None] | None = None, retain_graph: bool = False,
+             train_mode: bool = True) -> None:
     """Compute the gradients of all marked arrays that `heads` were computed from, each into its ``.grad``.
 
     Parameters
@@ -155,7 +163,7 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
             if v.grad_req == "write" and v.grad is not None:
                 v.grad[... if v.grad.ndim == 0 else slice(None)] = 0
             v.fresh = True
-    if start:
+    if start and dispatch.call_observer is not None:
         dispatch.call_observer("autograd.backward", start, time.perf_counter_ns())
     if not retain_graph:
         for head in heads:
@@ -163,9 +171,11 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
                 head._autograd.node.freed = True
 
 
-def _variables(heads):
+def _variables(heads: Sequence[NDArray]) -> list[Marked]:
     """The marks of all arrays with a gradient that the heads were computed from."""
-    found, seen, stack = {}, set(), [h._autograd for h in heads]
+    found: dict[int, Marked] = {}
+    seen: set[int] = set()
+    stack = [h._autograd for h in heads]
     while stack:
         info = stack.pop()
         if info.node is not None:
@@ -177,7 +187,7 @@ def _variables(heads):
     return list(found.values())
 
 
-def _run(differentiate):
+def _run(differentiate: Callable[[], Any]) -> Any:
     try:
         return differentiate()
     except MXNetError:
@@ -189,7 +199,8 @@ def _run(differentiate):
         raise MXNetError(f"backward: {text}") from error
 
 
-def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
+def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[NDArray | None] | None = None,
+         retain_graph: bool | None = None, create_graph: bool = False, train_mode: bool = True) -> list[NDArray]:
     """The gradients of `heads` with respect to `variables`, as a list of new arrays; ``.grad`` stays as it is.
 
     Parameters
@@ -259,7 +270,7 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
     return results
 
 
-def _stored_by_rows(gradient, variable):
+def _stored_by_rows(gradient: torch.Tensor, variable: NDArray) -> NDArray:
     """A gradient of which torch has only some rows, as a row_sparse array."""
     result = sparse.zeros("row_sparse", variable.shape, ctx=variable._ctx, dtype=variable.dtype)
     result._take_dense(gradient.detach())
@@ -269,7 +280,7 @@ def _stored_by_rows(gradient, variable):
 class _NamedCall:
     """Stands on the tape for a call that no Symbol can express."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
 
@@ -277,7 +288,7 @@ _GRADIENT = _NamedCall("gradient")
 _FUNCTION = _NamedCall("Function")
 
 
-def get_symbol(x):
+def get_symbol(x: NDArray) -> symbol.Symbol:
     """The recorded computation of `x` as a Symbol; its inputs are named ``var0``, ``var1``, ... in the order of first use.
 
     Raises
@@ -287,9 +298,10 @@ def get_symbol(x):
     """
     if x._autograd is None or x._autograd.node is None:
         raise MXNetError("get_symbol: the array was not computed inside autograd.record()")
-    variables, done = {}, {}
+    variables: dict[Any, symbol.Symbol] = {}
+    done: dict[TapeNode, symbol.Symbol] = {}
 
-    def build(info):
+    def build(info: Any) -> symbol.Symbol:
         if info.node is None:
             if info not in variables:
                 variables[info] = symbol.var(f"var{len(variables)}")
@@ -330,19 +342,19 @@ class Function:
     (np.float32(45.0), np.float32(1.0))
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._used = False
-        self.saved_tensors = ()
+        self.saved_tensors: tuple[Any, ...] = ()
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs: Any) -> Any:
         if self._used:
             raise MXNetError(f"{type(self).__name__}: each Function object can be called once; create a new one for every call")
         self._used = True
         if not mode.recording:
             return self.forward(*inputs)
-        found = {}
+        found: dict[str, Any] = {}
 
-        def forward():
+        def forward() -> tuple[NDArray, ...]:
             with pause(train_mode=mode.training):
                 outputs = self.forward(*inputs)
             found["single"] = isinstance(outputs, NDArray)
@@ -363,15 +375,15 @@ class Function:
             results.append(r)
         return results[0] if found["single"] else results
 
-    def save_for_backward(self, *args):
+    def save_for_backward(self, *args: Any) -> None:
         """Keep arrays for `backward`, which finds them in ``self.saved_tensors``."""
         self.saved_tensors = args
 
-    def forward(self, *inputs):
+    def forward(self, *inputs: Any) -> Any:
         """Compute the outputs from the inputs."""
         raise NotImplementedError(f"{type(self).__name__} must define forward(self, *inputs)")
 
-    def backward(self, *output_grads):
+    def backward(self, *output_grads: Any) -> Any:
         """Compute the gradients of the inputs from those of the outputs."""
         raise NotImplementedError(f"{type(self).__name__} must define backward(self, *output_grads)")
 
@@ -380,14 +392,15 @@ class _Bridge(torch.autograd.Function):
     """A `Function` inside of torch's graph."""
 
     @staticmethod
-    def forward(ctx, function, forward, arrays, *tensors):
+    def forward(ctx: Any, function: Function, forward: Callable[[], tuple[NDArray, ...]], arrays: list[NDArray],
+                *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         outputs = forward()
         ctx.function, ctx.kinds = function, [(type(a) if not a._is_sparse else NDArray, a._ctx) for a in arrays]
         ctx.kind = [(type(o), o._ctx) for o in outputs]
         return tuple(o._data.detach().view_as(o._data) for o in outputs)
 
     @staticmethod
-    def backward(ctx, *out_grads):
+    def backward(ctx: Any, *out_grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         name = type(ctx.function).__name__
         arrays = [cls._new(g, c) for g, (cls, c) in zip(out_grads, ctx.kind)]
         with pause(train_mode=mode.training):

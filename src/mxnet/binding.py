@@ -1,4 +1,9 @@
 """How a Symbol is bound to arrays: what `Symbol.bind` and `Symbol.simple_bind` check and make before there is an `Executor`."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 
@@ -11,8 +16,12 @@ from .ndarray.ndarray import GRAD_REQS
 from .ops import dtypes
 from .symbol.node import topological
 
+if TYPE_CHECKING:
+    from .symbol import Symbol
+    from .symbol.node import Node
 
-def _requests(symbol, grad_req, arg_names):
+
+def _requests(symbol: Symbol, grad_req: str | Sequence[str] | Mapping[str, str], arg_names: Sequence[str]) -> list[str]:
     if isinstance(grad_req, str):
         reqs = [grad_req] * len(arg_names)
     elif isinstance(grad_req, (list, tuple)):
@@ -29,7 +38,7 @@ def _requests(symbol, grad_req, arg_names):
     return reqs
 
 
-def _arrange(arrays, names, what, allow_missing=False):
+def _arrange(arrays: Any, names: Sequence[str], what: str, allow_missing: bool = False) -> list[Any]:
     """Arrays given as a list or dict, in the order of `names`."""
     if isinstance(arrays, (list, tuple)):
         if len(arrays) != len(names):
@@ -48,7 +57,8 @@ def _arrange(arrays, names, what, allow_missing=False):
     return arrays
 
 
-def bind(symbol, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec):
+def bind(symbol: Symbol, ctx: Context | str, args: Any, args_grad: Any, grad_req: str | Sequence[str] | Mapping[str, str], aux_states: Any,
+         group2ctx: Mapping[str, Context] | None, shared_exec: Executor | None) -> Executor:
     """See `Symbol.bind`."""
     if not isinstance(ctx, Context):
         raise TypeError("Context type error: bind needs a Context such as mx.cpu()")
@@ -64,7 +74,9 @@ def bind(symbol, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_e
     return Executor({"args": arguments, "grads": gradients, "auxs": states, "reqs": reqs}, symbol, ctx, grad_req, group2ctx)
 
 
-def simple_bind(symbol, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec, shared_buffer, shapes):
+def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mapping[str, str], type_dict: Mapping[str, Any] | None,
+                stype_dict: Mapping[str, str] | None, group2ctx: Mapping[str, Context] | None, shared_arg_names: Sequence[str] | None,
+                shared_exec: Executor | None, shared_buffer: dict[str, NDArray] | None, shapes: Mapping[str, Any]) -> Executor:
     """See `Symbol.simple_bind`."""
     if not isinstance(ctx, Context):
         raise TypeError("Context type error: simple_bind needs a Context such as mx.cpu()")
@@ -88,7 +100,7 @@ def simple_bind(symbol, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_
     storage = _storage_types(symbol, stype_dict)
     shareable = set(shared_arg_names or ())
 
-    def make(name, shape, dtype):
+    def make(name: str, shape: tuple[int, ...], dtype: Any) -> NDArray:
         stype = storage.get(name, "default")
         place = contexts.get(name, ctx)
         dtype = dtypes.to_torch(dtype)
@@ -105,7 +117,7 @@ def simple_bind(symbol, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_
         return nd.zeros(shape, ctx=place, dtype=dtype) if all(shape) else NDArray._new(torch.zeros(shape, dtype=dtype), intern_context(place))
 
     args = [make(n, s, t or "float32") for n, s, t in zip(arg_names, inferred[0], types[0])]
-    grads = []
+    grads: list[NDArray | None] = []
     for n, a, r in zip(arg_names, args, reqs):
         if r == "null":
             grads.append(None)
@@ -122,7 +134,7 @@ def simple_bind(symbol, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_
     return Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": reqs}, symbol, ctx, grad_req, group2ctx)
 
 
-def _from_buffer(buffer, name, shape, dtype, ctx):
+def _from_buffer(buffer: dict[str, NDArray], name: str, shape: tuple[int, ...], dtype: torch.dtype, ctx: Context) -> NDArray:
     """An array out of the pool that bucketing executors share: the one of that name if it is large enough."""
     held = buffer.get(name)
     count = int(np.prod(shape))
@@ -133,7 +145,7 @@ def _from_buffer(buffer, name, shape, dtype, ctx):
     return NDArray._new(held._raw().reshape(-1)[:count].reshape(shape), held._ctx)
 
 
-def _refuse_missing_gradients(symbol, reqs):
+def _refuse_missing_gradients(symbol: Symbol, reqs: Mapping[str, str]) -> None:
     """MXNet refuses to bind for gradients through an operator that has none; so does this."""
     needs = set()
     nodes = topological(symbol._outputs)
@@ -152,25 +164,25 @@ def _refuse_missing_gradients(symbol, reqs):
             wanted.update(id(c) for c, _ in node.inputs if c.op is None or not c.op.stops_gradient)
 
 
-def _placement(symbol, ctx, group2ctx):
+def _placement(symbol: Symbol, ctx: Context, group2ctx: Mapping[str, Context] | None) -> dict[str, Context]:
     if not group2ctx:
         return {}
     found = {}
     for node in symbol._nodes():
         group = node.attrs.get("__ctx_group__")
         if node.op is None and group in group2ctx:
-            found[node.name] = group2ctx[group]
+            found[node.name] = group2ctx[group]  # type: ignore[index]  # it is among them
     return found
 
 
-def _storage_types(symbol, stype_dict):
+def _storage_types(symbol: Symbol, stype_dict: Mapping[str, str] | None) -> dict[str, str]:
     names = {"0": "default", "1": "row_sparse", "2": "csr"}
     found = {n.name: names.get(n.attrs["__storage_type__"], "default") for n in symbol._nodes() if n.op is None and "__storage_type__" in n.attrs}
     found.update(stype_dict or {})
     return found
 
 
-def _grad_stype(symbol, name, storage):
+def _grad_stype(symbol: Symbol, name: str, storage: Mapping[str, str]) -> str:
     """How a gradient is stored: by rows if its array is, or if everything that uses the array needs only some of its rows."""
     uses = [_stored_by_use(n, k, storage) for n in symbol._nodes() for k, (child, _) in enumerate(n.inputs)
             if child.op is None and child.name == name]
@@ -179,7 +191,7 @@ def _grad_stype(symbol, name, storage):
     return "row_sparse" if storage.get(name) == "row_sparse" and "default" not in uses else "default"
 
 
-def _stored_by_use(node, position, storage):
+def _stored_by_use(node: Node, position: int, storage: Mapping[str, str]) -> str | None:
     """How one use of an array as an input has its gradient stored; None: as the array."""
     if node.op.gradient_storage is None:
         return None

@@ -1,5 +1,9 @@
 """Bound graphs: a Symbol together with the arrays it reads and writes."""
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -14,6 +18,11 @@ from .ndarray import NDArray
 from .ndarray.ndarray import Marked
 from .ops import integers, random_state
 from .symbol import inference
+
+if TYPE_CHECKING:
+    from .context import Context
+    from .symbol import Symbol
+    from .symbol.node import Node
 
 _data = operator.attrgetter("_data")
 
@@ -40,7 +49,17 @@ class Executor:
     np.float32(6.0)
     """
 
-    def __init__(self, handle, symbol, ctx, grad_req, group2ctx):
+    _leaves: Any  # list of (number of the argument, leaf), where there are heads
+    _heads: list[Any] | None
+    _random_state: torch.Tensor | None
+    _monitor_callback: Callable[[str, NDArray], object] | None
+    _watcher: _Watcher | None
+    _outputs: list[NDArray] | None
+    _arg_dict: dict[str, NDArray] | None
+    _grad_dict: dict[str, Any] | None
+    _aux_dict: dict[str, NDArray] | None
+
+    def __init__(self, handle: dict[str, Any], symbol: Symbol, ctx: Context, grad_req: Any, group2ctx: Mapping[str, Context] | None) -> None:
         """`handle` is a dict with ``args``, ``grads``, ``auxs`` (lists of arrays) and ``reqs`` (a list of str)."""
         self._symbol = symbol
         self._ctx = intern_context(ctx)
@@ -70,7 +89,7 @@ class Executor:
 
     # -- running -----------------------------------------------------------------------------------------------------------
 
-    def forward(self, is_train=False, **kwargs):
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
         """Compute the outputs.
 
         Parameters
@@ -118,7 +137,7 @@ class Executor:
                 out._data = r.detach()
         return self._outputs
 
-    def _output_context(self, tensor):
+    def _output_context(self, tensor: torch.Tensor) -> Context:
         return self._ctx if tensor.device == self._ctx.torch_device else nd.ndarray.context_of(tensor)
 
     def _run(self, is_train: bool, differentiate: bool) -> list:
@@ -164,7 +183,7 @@ class Executor:
                 leaves.append((i, leaf))
         return leaves
 
-    def backward(self, out_grads=None, is_train=True):
+    def backward(self, out_grads: NDArray | Sequence[NDArray | None] | dict[str, NDArray] | None = None, is_train: bool = True) -> None:
         """Compute the gradients of the last `forward`.
 
         Parameters
@@ -230,14 +249,14 @@ class Executor:
             gradient, leaf.grad = leaf.grad, None
             Marked(buffer, self._reqs[i]).take(gradient)
 
-    def _generator(self):
+    def _generator(self) -> torch.Generator:
         before = random_state.use_cpu(self._ctx.device_id)
         try:
             return random_state.generator(self._ctx.torch_device)
         finally:
             random_state.use_cpu(before)
 
-    def _run_again(self, is_train):
+    def _run_again(self, is_train: bool) -> None:
         """Run the graph for its gradients, drawing the numbers that the last `forward` drew."""
         generator, now = None, None
         if self._random_state is not None:
@@ -248,16 +267,16 @@ class Executor:
             self._run(bool(is_train), differentiate=True)
         finally:
             if generator is not None:
-                generator.set_state(now)
+                generator.set_state(now)  # type: ignore[arg-type]  # there is one with the generator
 
-    def _is_loss(self, i):
+    def _is_loss(self, i: int) -> bool:
         node, _ = self._symbol._outputs[i]
         return node.op is not None and node.op.is_loss(node.parsed())
 
     # -- arrays ------------------------------------------------------------------------------------------------------------
 
     @property
-    def outputs(self):
+    def outputs(self) -> list[NDArray]:
         """The results of the last `forward`; before the first, arrays of the right shapes."""
         if self._outputs is None:
             shapes = self._symbol._infer_shape(False, (), {n: a.shape for n, a in self.arg_dict.items()})
@@ -266,35 +285,36 @@ class Executor:
                 self.forward()
             else:
                 self._outputs = [nd.zeros(s, ctx=self._ctx, dtype=t or "float32") for s, t in zip(shapes[1], types)]
-        return self._outputs
+        return self._outputs  # type: ignore[return-value]  # forward makes them
 
     @property
-    def arg_dict(self):
+    def arg_dict(self) -> dict[str, NDArray]:
         """The arguments by name."""
         if self._arg_dict is None:
             self._arg_dict = _by_name(self._arg_names, self.arg_arrays, "arguments")
         return self._arg_dict
 
     @property
-    def grad_dict(self):
+    def grad_dict(self) -> dict[str, Any]:
         """The gradients by name of the argument; None where none is computed."""
         if self._grad_dict is None:
             self._grad_dict = _by_name(self._arg_names, self.grad_arrays, "arguments")
         return self._grad_dict
 
     @property
-    def aux_dict(self):
+    def aux_dict(self) -> dict[str, NDArray]:
         """The auxiliary states by name."""
         if self._aux_dict is None:
             self._aux_dict = _by_name(self._aux_names, self.aux_arrays, "auxiliary states")
         return self._aux_dict
 
     @property
-    def output_dict(self):
+    def output_dict(self) -> dict[str, NDArray]:
         """The outputs by name."""
         return _by_name(self._output_names, self.outputs, "outputs")
 
-    def copy_params_from(self, arg_params, aux_params=None, allow_extra_params=False):
+    def copy_params_from(self, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray] | None = None,
+                         allow_extra_params: bool = False) -> None:
         """Copy values into arguments and auxiliary states.
 
         Raises
@@ -311,7 +331,7 @@ class Executor:
                 elif not allow_extra_params:
                     raise ValueError(f"Find name \"{name}\" that is not in the {what}")
 
-    def reshape(self, partial_shaping=False, allow_up_sizing=False, **kwargs):
+    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
         """An executor of the same graph for other shapes, which shares memory with this one wherever the arrays are large enough.
 
         Parameters
@@ -327,7 +347,7 @@ class Executor:
         if arg_shapes is None:
             raise ValueError("Insufficient argument shapes provided.")
 
-        def fit(name, array, shape, given):
+        def fit(name: str, array: Any, shape: tuple[int, ...], given: bool) -> Any:
             if array is None or array.shape == shape:
                 return array
             if not (given or partial_shaping):
@@ -353,22 +373,22 @@ class Executor:
 
     # -- looking inside ------------------------------------------------------------------------------------------------------
 
-    def set_monitor_callback(self, callback, monitor_all=False):
+    def set_monitor_callback(self, callback: Callable[[str, NDArray], object] | None, monitor_all: bool = False) -> None:
         """Call ``callback(name, array)`` for every output of every operator in `forward`, and for the gradients of its inputs in `backward`.
 
         Gradients are called ``<operator>_backward_output<i>``. With `monitor_all` the inputs of operators are told in `forward` too.
         """
         self._monitor_callback, self._monitor_all = callback, monitor_all
 
-    def get_optimized_symbol(self):
+    def get_optimized_symbol(self) -> Symbol:
         """The graph as it runs, after common expressions were merged."""
         return type(self._symbol)(self._runner.outputs)
 
-    def explain(self):
+    def explain(self) -> str:
         """What the passes and backends made of the graph, as text; see `gluon.HybridBlock.explain`."""
         return self._runner.explain()
 
-    def debug_str(self):
+    def debug_str(self) -> str:
         """A listing of the graph and an estimate of the memory that its intermediate results take."""
         total = planned_bytes(self._symbol, {n: a.shape for n, a in self.arg_dict.items()}, dict(zip(self._arg_names, self._reqs)))
         return f"{self._symbol.debug_str()}Total {total // 2 ** 20} MB allocated\nTotal {total} bytes of intermediate results\n"
@@ -377,11 +397,11 @@ class Executor:
 class _Watcher(Watcher):
     """Tells a monitor's callback of the values of one forward pass, and of the gradients of the backward pass after it."""
 
-    def __init__(self, callback, monitor_all, ctx):
+    def __init__(self, callback: Callable[[str, NDArray], object], monitor_all: bool, ctx: Context) -> None:
         super().__init__(lambda name, operator, tensor: callback(name, NDArray._new(tensor, ctx)), monitor_all)
-        self.differentiated = []
+        self.differentiated: list[Node] = []
 
-    def __call__(self, node, results):
+    def __call__(self, node: Node, results: Sequence[torch.Tensor]) -> None:
         for r in results:
             if r.requires_grad and not r.is_leaf:
                 r.retain_grad()
@@ -389,12 +409,12 @@ class _Watcher(Watcher):
             self.differentiated.append(node)
         super().__call__(node, results)
 
-    def tell_input(self, node, name, source, tensor):
+    def tell_input(self, node: Node, name: str, source: Node, tensor: torch.Tensor) -> None:
         if source.op is None:  # a variable is told wherever it is read
             self.tell(source.name, node.op.name, tensor)
         super().tell_input(node, name, source, tensor)
 
-    def tell_gradients(self):
+    def tell_gradients(self) -> None:
         """Tell of the gradients of all operators' inputs, the last operator first. What several operators read has the sum of theirs."""
         for node in reversed(self.differentiated):
             for k, (child, i) in enumerate(node.inputs):
@@ -403,7 +423,7 @@ class _Watcher(Watcher):
                           torch.zeros_like(value) if value.grad is None else value.grad.detach())
 
 
-def planned_bytes(symbol, shapes, reqs):
+def planned_bytes(symbol: Symbol, shapes: Mapping[str, Any], reqs: Mapping[str, str]) -> int:
     """How many bytes of intermediate results live at once at most, in float32: all that a gradient may need, and others until their last use."""
     found, nodes = inference.infer_shapes(symbol._outputs, {k: inference.from_user(v) for k, v in shapes.items()})
     last_use = {}
@@ -412,7 +432,9 @@ def planned_bytes(symbol, shapes, reqs):
             last_use[id(child)] = position
     for node, _ in symbol._outputs:
         last_use[id(node)] = len(nodes)
-    differentiated, live, peak, ends = set(), 0, 0, {}
+    differentiated: set[int] = set()
+    ends: dict[int, list[int]] = {}
+    live = peak = 0
     # What a gradient flows through is needed until backward, unless nothing below it leads to an output that has a gradient.
     reaches = set()
     for node, _ in symbol._outputs:
@@ -437,12 +459,13 @@ def planned_bytes(symbol, shapes, reqs):
     return peak
 
 
-def _converted(symbol):
+def _converted(symbol: Symbol) -> set[str]:
     """Names of the variables that are converted to another type before anything else reads them: as integers they still get a gradient.
 
     Those that operators read as labels or indices get zeros, without the cost of recording integers.
     """
-    read, others = set(), set()
+    read: set[str] = set()
+    others: set[str] = set()
     for node in symbol._nodes():
         for child, _ in node.inputs:
             if child.op is None:
@@ -450,13 +473,13 @@ def _converted(symbol):
     return read - others
 
 
-def _by_name(names, arrays, what):
+def _by_name(names: Sequence[str], arrays: Sequence[Any], what: str) -> dict[str, Any]:
     if len(set(names)) != len(names):
         raise ValueError(f"Duplicate names detected among the {what}: {sorted(n for n in set(names) if names.count(n) > 1)}")
     return dict(zip(names, arrays))
 
 
-def _replaced(outputs, results):
+def _replaced(outputs: list[Any] | None, results: Sequence[Any]) -> list[Any]:
     """The outputs of an executor with new values: the same arrays where they are stored as before."""
     results = [r.detach() for r in results]
     if outputs is None or [o.stype for o in outputs] != [r.stype for r in results]:

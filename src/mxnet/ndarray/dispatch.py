@@ -33,7 +33,7 @@ mode = Mode()
 class Scope:
     """Sets recording and training for a ``with`` block; None leaves one as it is."""
 
-    def __init__(self, recording: bool | None, training: bool | None):
+    def __init__(self, recording: bool | None, training: bool | None) -> None:
         self._recording, self._training = recording, training
         self._outer: list[tuple[bool, bool]] = []
 
@@ -59,7 +59,7 @@ class TapeNode:
 
     __slots__ = ("op", "attrs", "inputs", "freed")
 
-    def __init__(self, op: Any, attrs: dict[str, Any], inputs: list):
+    def __init__(self, op: Any, attrs: dict[str, Any], inputs: list) -> None:
         self.op, self.attrs, self.inputs, self.freed = op, attrs, inputs, False
 
 
@@ -71,7 +71,7 @@ class Recorded:
     grad_req = "null"
     fresh = False
 
-    def __init__(self, node: TapeNode, index: int):
+    def __init__(self, node: TapeNode, index: int) -> None:
         self.node, self.index = node, index
 
 
