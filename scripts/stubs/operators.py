@@ -3,8 +3,8 @@ import torch
 
 from mxnet.ops.schema import Axes, Floats, Shape
 
-_KINDS = {int: "int", float: "float", bool: "bool", str: "str", torch.dtype: "_DType", Shape: "_Sizes", Axes: "_Sizes | None",
-          Floats: "float | Sequence[float]"}
+_KINDS = {int: "_Int", float: "_Number", bool: "_Flag", str: "str", torch.dtype: "_DType", Shape: "_Sizes", Axes: "_Sizes | None",
+          Floats: "_Number | Sequence[_Number]"}
 
 
 def annotation(attribute):

@@ -6,7 +6,9 @@ HEAD = "# Made by scripts/make_stubs.py; do not edit."
 ALIASES = {
     "_DType": "_DType: TypeAlias = str | type | _numpy.dtype[Any]",
     "_Number": "_Number: TypeAlias = float | _numpy.number[Any] | _numpy.bool_",
-    "_Sizes": "_Sizes: TypeAlias = int | Sequence[int | None]",
+    "_Int": "_Int: TypeAlias = int | _numpy.integer[Any]",
+    "_Sizes": "_Sizes: TypeAlias = int | _numpy.integer[Any] | _numpy.ndarray | Sequence[int | None] | Sequence[int | _numpy.integer[Any]]",
+    "_Flag": "_Flag: TypeAlias = bool | Literal[0, 1]",
     "_Context": "_Context: TypeAlias = Context | str",
     "_Annotations": '_Annotations = TypedDict("_Annotations", {"ctx_group": str, '
                     '"lr_mult": Any, "wd_mult": Any, "force_mirroring": Any, "mirror_stage": Any, "profiler_scope": str, "__profiler_scope__": str, '

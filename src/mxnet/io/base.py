@@ -1,7 +1,7 @@
 """What every data iterator gives: batches, their description, and the class that all iterators derive from."""
 import collections
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class DataBatch:
         If `data` or `label` is no list.
     """
 
-    def __init__(self, data: list[Any], label: list[Any] | None = None, pad: int | None = None, index: np.ndarray | None = None,
+    def __init__(self, data: list[Any], label: list[Any] | None = None, pad: int | None = None, index: Any = None,
                  bucket_key: Any = None, provide_data: list[DataDesc] | None = None, provide_label: list[DataDesc] | None = None) -> None:
         for name, value in (("data", data), ("label", label)):
             if value is not None and not isinstance(value, (list, tuple)):
@@ -104,11 +104,9 @@ class DataIter:
     batch_size : int
     """
 
-    if TYPE_CHECKING:  # what a subclass gives; an attribute will do
-        @property
-        def provide_data(self) -> list[DataDesc]: ...
-        @property
-        def provide_label(self) -> list[DataDesc]: ...
+    # Lists of DataDesc, or of pairs; a subclass gives them as attributes or as properties, which `Any` allows.
+    provide_data: Any
+    provide_label: Any
 
     def __init__(self, batch_size: int = 0) -> None:
         self.batch_size = batch_size

@@ -118,7 +118,7 @@ class BaseModule:
         self.forward(data_batch, is_train=True)
         self.backward()
 
-    def score(self, eval_data: DataIter, eval_metric: Any, num_batch: int | None = None,
+    def score(self, eval_data: Any, eval_metric: Any, num_batch: int | None = None,
               batch_end_callback: Callable[..., Any] | list[Callable[..., Any]] | None = None,
               score_end_callback: Callable[..., Any] | list[Callable[..., Any]] | None = None, reset: bool = True, epoch: int = 0,
               sparse_row_id_fn: Callable[..., Any] | None = None) -> list[tuple[str, float]]:

@@ -34,7 +34,7 @@ from numpy import int8 as int8
 from numpy import uint8 as uint8
 
 _DType: TypeAlias = str | type | _numpy.dtype[Any]
-_Sizes: TypeAlias = int | Sequence[int | None]
+_Sizes: TypeAlias = int | _numpy.integer[Any] | _numpy.ndarray | Sequence[int | None] | Sequence[int | _numpy.integer[Any]]
 _Context: TypeAlias = Context | str
 
 Inf: float

@@ -8,7 +8,7 @@ from ..context import Context as Context
 from ..numpy.multiarray import ndarray as ndarray
 
 _DType: TypeAlias = str | type | _numpy.dtype[Any]
-_Sizes: TypeAlias = int | Sequence[int | None]
+_Sizes: TypeAlias = int | _numpy.integer[Any] | _numpy.ndarray | Sequence[int | None] | Sequence[int | _numpy.integer[Any]]
 _Context: TypeAlias = Context | str
 
 def seed(seed: Any, ctx: Any = ...) -> Any: ...

@@ -12,7 +12,7 @@ from ...context import Context as Context
 from .symbol import _Symbol as _Symbol
 
 _DType: TypeAlias = str | type | _numpy.dtype[Any]
-_Sizes: TypeAlias = int | Sequence[int | None]
+_Sizes: TypeAlias = int | _numpy.integer[Any] | _numpy.ndarray | Sequence[int | None] | Sequence[int | _numpy.integer[Any]]
 _Context: TypeAlias = Context | str
 
 def abs(x: Any, out: _Symbol | None = ..., **kwargs: Any) -> _Symbol: ...

@@ -9,7 +9,7 @@ from .symbol import _Symbol as _Symbol
 
 _DType: TypeAlias = str | type | _numpy.dtype[Any]
 _Number: TypeAlias = float | _numpy.number[Any] | _numpy.bool_
-_Sizes: TypeAlias = int | Sequence[int | None]
+_Sizes: TypeAlias = int | _numpy.integer[Any] | _numpy.ndarray | Sequence[int | None] | Sequence[int | _numpy.integer[Any]]
 
 class Methods(Symbol):
     def __abs__(self) -> _Symbol: ...

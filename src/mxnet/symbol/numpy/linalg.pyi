@@ -2,10 +2,11 @@
 # mypy: disable-error-code="override, misc"
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, overload
+import numpy as _numpy
 
 from .symbol import _Symbol as _Symbol
 
-_Sizes: TypeAlias = int | Sequence[int | None]
+_Sizes: TypeAlias = int | _numpy.integer[Any] | _numpy.ndarray | Sequence[int | None] | Sequence[int | _numpy.integer[Any]]
 
 def cholesky(a: Any) -> _Symbol | Any: ...
 def det(a: Any) -> _Symbol | Any: ...

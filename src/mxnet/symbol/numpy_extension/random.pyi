@@ -8,7 +8,7 @@ from ...context import Context as Context
 from ..numpy.symbol import _Symbol as _Symbol
 
 _DType: TypeAlias = str | type | _numpy.dtype[Any]
-_Sizes: TypeAlias = int | Sequence[int | None]
+_Sizes: TypeAlias = int | _numpy.integer[Any] | _numpy.ndarray | Sequence[int | None] | Sequence[int | _numpy.integer[Any]]
 _Context: TypeAlias = Context | str
 
 def bernoulli(prob: Any = ..., logit: Any = ..., size: _Sizes | None = ..., dtype: _DType | None = ..., ctx: _Context | None = ..., out: _Symbol | None = ...) -> _Symbol: ...
