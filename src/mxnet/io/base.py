@@ -1,6 +1,6 @@
 """What every data iterator gives: batches, their description, and the class that all iterators derive from."""
 import collections
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ class DataIter:
     def __init__(self, batch_size: int = 0) -> None:
         self.batch_size = batch_size
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> "DataIter":
         return self
 
     def __next__(self) -> DataBatch:

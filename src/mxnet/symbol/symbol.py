@@ -43,7 +43,7 @@ class Symbol(_Methods):
     # -- what it is --------------------------------------------------------------------------------------------------
 
     @property
-    def name(self) -> str | None:
+    def name(self) -> str | Any:  # for checkers a text: that it may be None would be asked for everywhere
         """The name of the operator or variable; None for a group of several."""
         nodes = {id(n): n for n, _ in self._outputs}
         return next(iter(nodes.values())).name if len(nodes) == 1 else None
