@@ -29,14 +29,14 @@ def _source(module):
 
 
 def definition(function):
-    """The node of a function in the source of its module; None for one without a ``def`` of its own."""
+    """The node of a function in the source of its module, and the module's name; (None, "") for one without a ``def`` of ours."""
     module = inspect.getmodule(function.__code__)
     if module is None or not module.__name__.startswith("mxnet"):
         return None, ""
     tree, _ = _source(module.__name__)
     line = function.__code__.co_firstlineno
     found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and line in (n.lineno, *(d.lineno for d in n.decorator_list))]
-    return (found[0] if found else None), module.__name__
+    return (found[0], module.__name__) if found else (None, "")
 
 
 def _annotations(function, stub, array):

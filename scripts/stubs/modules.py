@@ -3,6 +3,7 @@
 A package has a stub where it makes functions at run time, and a module ``_attached`` that no program imports where methods are given to a
 class after its definition: type checkers take the class there, `Methods`, for a base of the array's or the Symbol's.
 """
+import ast
 import importlib
 import inspect
 import types
@@ -25,8 +26,8 @@ _OF_CLASSES = {"__doc__", "__module__", "__slots__", "__weakref__", "__dict__", 
 def _only_raises(function):
     """Whether a function exists to say that it does not."""
     node, _ = inspected.definition(function)
-    body = [n for n in node.body if not (isinstance(n, inspected.ast.Expr) and isinstance(n.value, inspected.ast.Constant))] if node else []
-    return len(body) == 1 and isinstance(body[0], inspected.ast.Raise)
+    body = [n for n in node.body if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))] if node else []
+    return len(body) == 1 and isinstance(body[0], ast.Raise)
 
 
 def package(front, array):
@@ -70,7 +71,7 @@ def _of_two(name, value, array):
 def _operators(stub, prefix, array):
     for name in sorted(OPERATORS):
         short = name[len(prefix):]
-        if (name.startswith(prefix) if prefix else not name.startswith(("_", "Custom_"))) and usable(short):
+        if (name.startswith(prefix) if prefix else not name.startswith("_")) and usable(short):
             stub.exports(operators.function(short, OPERATORS[name], array), short)
 
 
@@ -140,7 +141,7 @@ def _from_table(name, value, stub, array, function):
     return f"    def {name}({', '.join(['self', *parts])}) -> {annotations.get('return', array)}: ..."
 
 
-def numpy_space(name, array, home, functions, star=()):
+def numpy_space(name, array, home, functions, prefixes=()):
     """``mx.np`` or ``mx.sym.np``, or one of their sub-namespaces.
 
     Parameters
@@ -151,11 +152,13 @@ def numpy_space(name, array, home, functions, star=()):
         The class of its arrays, and the module of that.
     functions : dict
         The functions written once for arrays and Symbols, by name.
+    prefixes : tuple of str
+        Operators whose names begin so are functions of the module, under the rest of their names.
     """
     module = importlib.import_module(name)
     stub = Stub(name if module.__file__.endswith("__init__.py") else name.rpartition(".")[0])
     stub.uses(home, array)
-    made = {n[len(prefix):]: op for prefix in star for n, op in OPERATORS.items() if n.startswith(prefix) and not n.startswith(prefix + "_")}
+    made = {n[len(prefix):]: op for prefix in prefixes for n, op in OPERATORS.items() if n.startswith(prefix) and not n.startswith(prefix + "_")}
     for key, value in sorted(vars(module).items()):
         hidden = key.startswith("_") or inspect.isfunction(value) and key not in getattr(module, "__all__", [key])
         if not hidden and key not in functions and (key not in made or value.__module__ == "mxnet.numpy_extension.operators"):
