@@ -293,13 +293,13 @@ def _parameters(fn: Callable) -> Iterable:
     given = [_P.empty] * (first - len(defaults)) + list(defaults)
     found = [_Parameter(n, _P.POSITIONAL_OR_KEYWORD, d, annotations.get(n, _P.empty)) for n, d in zip(names[:first], given)]
     if code.co_flags & inspect.CO_VARARGS:
-        found.append(_Parameter(names[last], _P.VAR_POSITIONAL, _P.empty, _P.empty))
+        found.append(_Parameter(names[last], _P.VAR_POSITIONAL, _P.empty, annotations.get(names[last], _P.empty)))
         last += 1
     by_name = fn.__kwdefaults__ or {}
     found += [_Parameter(n, _P.KEYWORD_ONLY, by_name.get(n, _P.empty), annotations.get(n, _P.empty))
               for n in names[first:first + code.co_kwonlyargcount]]
     if code.co_flags & inspect.CO_VARKEYWORDS:
-        found.append(_Parameter(names[last], _P.VAR_KEYWORD, _P.empty, _P.empty))
+        found.append(_Parameter(names[last], _P.VAR_KEYWORD, _P.empty, annotations.get(names[last], _P.empty)))
     return found
 
 
