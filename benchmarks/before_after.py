@@ -1,5 +1,7 @@
 """What a change costs or gains: this checkout and an earlier commit, in turns, on the same work.
 
+Imports and calls show the fastest of all rounds, networks the median.
+
     python benchmarks/before_after.py 2169302                  # against a commit
     python benchmarks/before_after.py HEAD --what calls        # uncommitted changes, small calls only
 
@@ -52,10 +54,10 @@ def table(title, found):
 
 
 def compare(trees, codes, rounds, unit):
-    """Medians of programs' numbers, each run once a round on either tree."""
+    """The smallest of programs' numbers, each run once a round on either tree: what is short is as fast as its fastest run."""
     found = []
     for name, code in codes.items():
-        values = peers.interleave({t.name: lambda t=t, code=code: t.value(code) for t in trees}, rounds)
+        values = peers.interleave({t.name: lambda t=t, code=code: t.value(code) for t in trees}, rounds, min)
         found.append((name, *(values[t.name] for t in trees), unit))
     return found
 

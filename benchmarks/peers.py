@@ -33,15 +33,15 @@ def run(python, code, env=None):
     return result.stdout.strip()
 
 
-def interleave(tasks, rounds):
-    """Run each named function once a round, so that a slow spell of the machine hits all; returns the medians."""
+def interleave(tasks, rounds, choose=statistics.median):
+    """Run each named function once a round, so that a slow spell of the machine hits all; returns medians, or what `choose` makes of the values."""
     samples = {name: [] for name in tasks}
     for _ in range(rounds):
         for name, task in tasks.items():
             value = task()
             if value is not None:
                 samples[name].append(value)
-    return {name: statistics.median(v) if v else None for name, v in samples.items()}
+    return {name: choose(v) if v else None for name, v in samples.items()}
 
 
 def versions(mxnet_python):
