@@ -4,9 +4,13 @@ import inspect
 from mxnet import _numpy_op_doc, np
 
 
+def parameters(function):
+    return str(inspect.signature(function).replace(return_annotation=inspect.Signature.empty))
+
+
 def test_functions_by_the_names_of_their_operators():
     assert _numpy_op_doc._np_sum is np.sum
-    assert str(inspect.signature(_numpy_op_doc._np_sum)) == "(a, axis=None, dtype=None, keepdims=False, initial=None, out=None)"
-    assert str(inspect.signature(_numpy_op_doc._np_atleast_1d)) == "(*arys)"
-    assert str(inspect.signature(_numpy_op_doc._npx_reshape)) == "(a, newshape, reverse=False, order='C')"
-    assert str(inspect.signature(_numpy_op_doc._np__random_shuffle)) == "(x)"
+    assert parameters(_numpy_op_doc._np_sum) == "(a, axis=None, dtype=None, keepdims=False, initial=None, out=None)"
+    assert parameters(_numpy_op_doc._np_atleast_1d) == "(*arys)"
+    assert parameters(_numpy_op_doc._npx_reshape) == "(a, newshape, reverse=False, order='C')"
+    assert parameters(_numpy_op_doc._np__random_shuffle) == "(x)"
