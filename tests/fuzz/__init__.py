@@ -1,14 +1,16 @@
-"""Mutated files, and whatever else a stranger may hand over: `python -m tests.fuzz --minutes N --seed S`, and a short run in the tests.
+"""Mutated files, and whatever else a stranger may hand over: `python -m tests.fuzz --cases N --seed S`, and a short run in the tests.
 
 ``mutations``
     How a good file becomes a bad one.
 ``readers``
     A target for each reader of files.
 ``campaign``
-    Runs targets on cases and says what broke a promise.
+    Runs targets on cases and says what broke a promise; forbids a process to execute anything or to take much memory.
+``supervise``, ``progress``
+    Run such processes, go on behind one that dies or hangs, and report.
 ``cases``
-    What did so once: `<target>--<digest>`, read again by each run of the tests.
+    What failed once: `<target>--<digest>`, read again by each run of the tests.
 
-A target is a `campaign.Target`; those of operator calls and of kernels belong in modules of their own beside ``readers``, and into
-``campaign.targets``.
+A target is a `campaign.Target`; those of operator calls and of kernels belong in modules of their own beside ``readers``, which have a list
+``TARGETS`` and stand in ``campaign.MODULES``.
 """

@@ -1,10 +1,13 @@
 """Runs targets on cases and says what broke a promise."""
 import contextlib
-import hashlib
-import pathlib
+import faulthandler
+import importlib
+import os
 import random
 import resource
 import signal
+import sys
+import threading
 import time
 import traceback
 import warnings
@@ -13,29 +16,88 @@ from typing import NamedTuple
 
 from mxnet import MXNetError
 
-CASES = pathlib.Path(__file__).parent / "cases"
+# Modules of targets; the names of these begin with the module's.
+MODULES = ("readers",)
 _SECONDS = 10  # what a case may take
 _MEMORY = 256 << 10  # KiB by which a case may raise the peak
+_ADDRESSES = 4 << 30  # bytes of address space that a case may ask for, whether it uses them or not
 
 
 class Target(NamedTuple):
-    """What is tried: ``make(rng)`` gives a case as bytes, ``run(case)`` tries it and may raise `allowed`."""
+    """What is tried: ``make(rng)`` gives a case as bytes, ``run(case)`` tries it and may raise `allowed`.
+
+    A campaign tries `share` cases of it in each of its rounds: many where a case costs little.
+    """
 
     name: str
     make: Callable[[random.Random], bytes]
     run: Callable[[bytes], None]
     allowed: tuple = (MXNetError,)
+    share: int = 1
 
 
 class Hang(BaseException):
     """A case that takes too long."""
 
 
-def targets():
-    """All targets by name. Operator calls and kernels are to join here."""
-    from . import readers
-    return {t.name: t for t in readers.TARGETS}
+def targets(only=()):
+    """The targets by name: all, or those whose names begin with one of `only`."""
+    modules = [m for m in MODULES if not only or any(m.startswith(o.split(".")[0]) for o in only)]
+    found = [t for m in modules for t in importlib.import_module(f".{m}", __package__).TARGETS]
+    return {t.name: t for t in found if not only or any(t.name.startswith(o) for o in only)}
 
+
+# -- what no case may do ---------------------------------------------------------------------------------------------
+
+_EXECUTES = {"os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile", "subprocess.Popen", "socket.connect", "socket.getaddrinfo",
+             "socket.bind", "urllib.Request", "os.kill", "os.chmod", "os.chown", "os.link", "os.symlink", "shutil.rmtree"}
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+_trying = False
+_broken: list[str] = []  # what a hook noticed
+
+
+def forbid(folder):
+    """From now on note what a case executes, connects to or writes outside of `folder`, and errors that nobody sees; for good."""
+    folder = os.path.realpath(folder) + os.sep
+    own = (folder, "/dev/null", "/proc/self/")
+
+    def audit(event, arguments):
+        if not _trying:
+            return
+        if event in _EXECUTES:
+            # Our own kernels may be compiled when a case is the first to need them.
+            if not (event == "subprocess.Popen" and os.path.basename(str(arguments[0])) in ("g++", "c++", "clang++")):
+                _broken.append(f"{event}{arguments!r:.200}")
+        elif (event == "open" and isinstance(arguments[0], str) and (arguments[2] or 0) & _WRITES
+              and not os.path.abspath(arguments[0]).startswith(own)):
+            _broken.append(f"open{arguments!r:.200}")
+
+    def unseen(told):
+        error = getattr(told, "exc_value", None)
+        _broken.append("an error that nobody sees: " + "".join(traceback.format_exception(error, limit=-6)))
+
+    sys.addaudithook(audit)
+    sys.unraisablehook = threading.excepthook = unseen
+
+
+def limit_addresses():
+    """Let no case ask for far more memory than the process has now, even if it does not use it."""
+    with open("/proc/self/statm") as f:
+        now = int(f.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + _ADDRESSES, resource.RLIM_INFINITY))
+
+
+def _peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _forget_peak():
+    """So that the next case is measured against what is in use now."""
+    with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as f:
+        f.write("5")
+
+
+# -- trying ----------------------------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
 def _limited(seconds):
@@ -52,50 +114,77 @@ def _limited(seconds):
 
 
 def attempt(target, case):
-    """What is wrong with how `target` takes `case`: a text, or None."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """What is wrong with how `target` takes `case`: a text; else whether it was refused."""
+    global _trying
+    peak, refused = _peak(), False
+    _broken.clear()
     try:
+        _trying = True
         with _limited(_SECONDS), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             target.run(case)
     except target.allowed:
-        pass
+        refused = True
     except Hang:
         return f"took over {_SECONDS} s:\n{traceback.format_exc(limit=-6)}"
     except Exception:
         return traceback.format_exc(limit=-6)
-    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak
-    return f"took {more >> 10} MiB" if more > _MEMORY else None
+    finally:
+        _trying = False
+    if _broken:
+        return "; ".join(_broken)
+    more = _peak() - peak
+    if more > _MEMORY // 4:
+        _forget_peak()
+    return f"took {more >> 10} MiB" if more > _MEMORY else refused
 
 
-def keep(target, case):
-    """Write a case to where the tests find it."""
-    path = CASES / f"{target.name}--{hashlib.sha256(case).hexdigest()[:12]}"
-    path.write_bytes(case)
-    return path
+def _place(target, text):
+    """What tells one fault from another."""
+    return target.name, text.strip().splitlines()[-1].split(":")[0], *[line for line in text.splitlines() if "File " in line][-1:]
 
 
-def run(names, seed, seconds, count=None, current=None, report=print):
-    """Try cases of the named targets in turns for so many seconds, or `count` of them; returns how many, and the (target, case, text) that failed.
+def run(chosen, seed, seconds, count=None, progress=None):
+    """Try cases of the targets `chosen` in turns for so many seconds, or `count` of them.
 
-    `current` is a file that holds the case being tried, for whoever finds this process dead.
+    Returns how many, and the different (target, case, text) that failed. The cases follow from the seed and the names alone. `progress` (a
+    `progress.Progress`) holds the case being tried, for whoever finds this process dead, and what was counted.
     """
-    known = targets()
-    chosen = [known[n] for n in names or known]
-    rngs = {t.name: random.Random(f"{seed} {t.name}") for t in chosen}
-    end, number, failed, seen = time.monotonic() + seconds, 0, [], set()
-    while time.monotonic() < end and (count is None or number < count):
-        target = chosen[number % len(chosen)]
-        case = target.make(rngs[target.name])
-        if current is not None:
-            current.write_bytes(target.name.encode() + b"\n" + case)
-        text = attempt(target, case)
+    turns = [i for i, t in enumerate(chosen) for _ in range(t.share)]
+    rngs = [random.Random(f"{seed} {t.name}") for t in chosen]
+    clock = time.monotonic
+    end, number, failed, seen = clock() + seconds, 0, [], set()
+    while (start := clock()) < end and (count is None or number < count):
+        i = turns[number % len(turns)]
+        target = chosen[i]
+        case = target.make(rngs[i])
+        if progress is not None:
+            progress.begin(target.name, case)
+        made = clock()
+        outcome = attempt(target, case)
         number += 1
-        if text is not None:
-            # The place tells one fault from another.
-            place = (target.name, text.strip().splitlines()[-1].split(":")[0], *[line for line in text.splitlines() if "File " in line][-1:])
-            if place not in seen:
-                seen.add(place)
-                failed.append((target, case, text))
-                report(f"{target.name}: {text}\n{case[:300]!r}")
+        if progress is not None:
+            now = clock()
+            progress.end(i, outcome is True, now - start, now - made, isinstance(outcome, str))
+        if isinstance(outcome, str) and (place := _place(target, outcome)) not in seen:
+            seen.add(place)
+            failed.append((target, case, outcome))
     return number, failed
+
+
+def child(progress, only, seed, seconds, count, folder, report):
+    """What a process of a campaign does; `report` gets the different failures."""
+    faulthandler.enable(open(os.path.join(folder, "crash"), "w"))
+    chosen = list(targets(only).values())
+    progress.name([t.name for t in chosen])
+    for target in chosen:  # seeds are made, and what a first call imports is there, before anything is counted
+        rng = random.Random(0)
+        for _ in range(5):
+            attempt(target, target.make(rng))
+    forbid(folder)
+    limit_addresses()
+    _forget_peak()
+    _, failed = run(chosen, seed, seconds, count, progress)
+    progress.peak(_peak())
+    for target, case, text in failed:
+        report(target.name, case, text)

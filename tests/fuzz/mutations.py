@@ -1,4 +1,7 @@
 """How a good file becomes a bad one."""
+import copy
+import json
+import pickletools
 import re
 
 _EXTREMES = [0, 1, 2, 127, 128, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
@@ -48,17 +51,20 @@ def _splice(data, rng, others):
         data[at:at + rng.choice((0, 16, len(data)))] = other[start:start + rng.choice((8, 64, len(other)))]
 
 
+def _near(pattern, data, rng):
+    """A match somewhere; finding all of them would take most of a campaign's time."""
+    return pattern.search(data, rng.randrange(len(data))) or pattern.search(data)
+
+
 def _number(data, rng, others):
-    found = list(_NUMBER.finditer(data))
-    if found:
-        match = rng.choice(found)
+    match = _near(_NUMBER, data, rng)
+    if match:
         data[match.start():match.end()] = rng.choice(_TEXTS) if rng.random() < 0.6 else str(rng.choice(_EXTREMES)).encode()
 
 
 def _token(data, rng, others):
-    found = list(_TOKEN.finditer(data))
-    if found:
-        match, other = rng.choice(found), rng.choice(found)
+    match, other = _near(_TOKEN, data, rng), _near(_TOKEN, data, rng)
+    if match and other:
         data[match.start():match.end()] = rng.choice((b"", rng.choice(_TEXTS), other.group() if rng.random() < 0.7 else match.group() * 2))
 
 
@@ -73,3 +79,77 @@ def mutated(data, rng, others, text=False):
         if data:
             rng.choice(_TEXTUAL if text else _ALL)(data, rng, others)
     return bytes(data[:1 << 20])
+
+
+# -- files with a structure that nearly all of the changes above would break --------------------------------------------
+
+_VALUES = [None, True, False, 0, 1, -1, 2, 3, 1.5, "", "0", "-1", "None", "nan", "inf", "()", "(1,)", "(0, 0)", "(2, 2)", "True", "x", [], {}, [[]],
+           [0, 0, 0], "float16", "int64", "(1000000, 1000000)", "9" * 30, "(" + "1, " * 40 + ")", "\0", "\u00e9", "device",
+           *_EXTREMES, *map(str, _EXTREMES)]
+
+
+def _places(tree, found):
+    """All (container, key) in a tree of lists and dicts."""
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    for key, value in items:
+        found.append((tree, key))
+        if isinstance(value, (dict, list)):
+            _places(value, found)
+    return found
+
+
+def mutated_json(data, rng, others, texts=()):
+    """A JSON text with one or a few values replaced, removed, exchanged or repeated; `texts` are further values."""
+    tree = json.loads(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 3, 6))):
+        places = _places(tree, [])
+        if not places:
+            break
+        into, key = rng.choice(places)
+        other, its = rng.choice(places)
+        action = rng.randrange(8)
+        if action < 4:
+            into[key] = copy.deepcopy(rng.choice(texts if texts and rng.random() < 0.4 else _VALUES))
+        elif action == 4:
+            del into[key]
+        elif action == 5:
+            into[key], other[its] = copy.deepcopy(other[its]), copy.deepcopy(into[key])
+        elif action == 6 and isinstance(into, list):
+            into[key:key] = [copy.deepcopy(into[key]) for _ in range(rng.choice((1, 2, 20)))]
+        elif isinstance(into, dict):
+            into[str(rng.choice(_VALUES))] = into[key]
+        elif isinstance(into[key], int):
+            into[key] += rng.choice((-1, 1))
+    return json.dumps(tree).encode()[:1 << 20]
+
+
+def _instructions(data):
+    """The pieces of a pickle."""
+    starts = [at for _, _, at in pickletools.genops(data)] + [len(data)]
+    return [data[a:b] for a, b in zip(starts, starts[1:])]
+
+
+def mutated_pickle(data, rng, others, pieces=()):
+    """A pickle with instructions removed, repeated, exchanged, or taken from another or from `pieces`."""
+    program = _instructions(data)
+    for _ in range(rng.choice((1, 1, 2, 3, 6))):
+        at = rng.randrange(len(program))
+        action = rng.randrange(6)
+        if action == 0:
+            del program[at]
+        elif action == 1:
+            program[at:at] = program[at:at + rng.choice((1, 2, 5))] * rng.choice((1, 1, 3))
+        elif action == 2:
+            other = _instructions(rng.choice(others))
+            start = rng.randrange(len(other))
+            program[at:at + rng.choice((0, 1, 3))] = other[start:start + rng.choice((1, 2, 5, 20))]
+        elif action == 3 and pieces:
+            program[at:at + rng.choice((0, 1, 1, 2))] = [rng.choice(pieces)]
+        elif action == 4:
+            to = rng.randrange(len(program))
+            program[at], program[to] = program[to], program[at]
+        elif len(program[at]) > 1:
+            program[at] = program[at][:1] + mutated(program[at][1:], rng, others)
+        if not program:
+            break
+    return b"".join(program)[:1 << 20]

@@ -16,13 +16,14 @@ from mxnet.optimizer import pickles
 
 from .campaign import Target
 from .mutations import mutated
+from .supervise import shared_memory
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
 
 
 @functools.cache
 def _folder():
-    folder = tempfile.TemporaryDirectory(prefix="remex-fuzz-")
+    folder = tempfile.TemporaryDirectory(prefix="remex-fuzz-", dir=tempfile.tempdir or shared_memory())
     _folder.kept = folder  # removed with the process
     return pathlib.Path(folder.name)
 
@@ -151,9 +152,13 @@ def _read_record(case):
             mx.recordio.unpack_img(record)
 
 
+@functools.cache
+def _indexed():
+    return _file(_records()[0], "b.rec")
+
+
 def _read_index(case):
-    path = _file(_records()[0], "b.rec")
-    with mx.recordio.MXIndexedRecordIO(_file(case, "b.idx"), path, "r") as records:
+    with mx.recordio.MXIndexedRecordIO(_file(case, "b.idx"), _indexed(), "r") as records:
         for key in records.keys[:5]:
             records.read_idx(key)
 
