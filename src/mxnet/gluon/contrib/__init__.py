@@ -2,11 +2,12 @@
 import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-_PARTS = ("cnn", "data", "nn", "rnn")
+_PARTS = ("cnn", "data", "estimator", "nn", "rnn")
 
 if _TYPE_CHECKING:
     from . import cnn as cnn
     from . import data as data
+    from . import estimator as estimator
     from . import nn as nn
     from . import rnn as rnn
 else:
