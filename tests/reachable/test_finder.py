@@ -134,10 +134,6 @@ def test_ways_round_are_named():
         mx.onnx.export_model
     with pytest.raises(AttributeError, match="mx.contrib.amp converts a network to bfloat16"):
         mx.contrib.quant.quantize_model
-    with pytest.raises(AttributeError, match="autograd.record around network and loss, backward, Trainer.step"):
-        mx.gluon.contrib.estimator.Estimator
-    with pytest.raises(AttributeError, match="mxnet.contrib.text.vocab.Vocabulary"):
-        mx.gluon.contrib.data.text.WikiText2
 
 
 def test_other_packages_and_unlisted_modules_are_left_alone():

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import hashlib
 import math
 import os
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import environment, ndarray
@@ -230,16 +231,11 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
 
 def _fetch(url: str, path: str, verify_ssl, keep: Any) -> None:
     """One attempt to download; `keep` says whether the file is still wanted when it is there."""
-    import requests
-
-    response = requests.get(url, stream=True, verify=verify_ssl)
-    if response.status_code != 200:
-        raise RuntimeError(f"Failed downloading url {url}: the server answered {response.status_code}")
     folder, name = os.path.split(os.path.abspath(path))
     handle, temporary = tempfile.mkstemp(prefix=f"{name}.", dir=folder)
     try:
         with os.fdopen(handle, "wb") as f:
-            for block in response.iter_content(chunk_size=1 << 16):
+            for block in _blocks(url, verify_ssl):
                 f.write(block)
         mask = os.umask(0)
         os.umask(mask)
@@ -251,6 +247,30 @@ def _fetch(url: str, path: str, verify_ssl, keep: Any) -> None:
     finally:
         with contextlib.suppress(OSError):
             os.remove(temporary)
+
+
+def _blocks(url: str, verify_ssl: bool) -> Iterator[bytes]:
+    """What a server answers, piece by piece: through `requests`, with its settings for proxies and certificates, where it is installed."""
+    refused = f"Failed downloading url {url}: the server answered "
+    try:
+        import requests
+    except ImportError:
+        import ssl
+        import urllib.error
+        import urllib.request
+
+        context = ssl.create_default_context() if verify_ssl else ssl._create_unverified_context()
+        try:
+            with urllib.request.urlopen(url, context=context) as answer:
+                yield from iter(functools.partial(answer.read, 1 << 16), b"")
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise RuntimeError(f"{refused}{error.code}") from None
+    else:
+        response = requests.get(url, stream=True, verify=verify_ssl)
+        if response.status_code != 200:
+            raise RuntimeError(f"{refused}{response.status_code}")
+        yield from response.iter_content(chunk_size=1 << 16)
 
 
 def _get_repo_url():

@@ -79,6 +79,10 @@ NAMES = {
         "mxnet.gluon.hybrid_block: HybridBlock mxnet.gluon.parameter: DeferredInitializationError "
         "mxnet.gluon.symbol_block: SymbolBlock _common_prefix _infer_param_types mxnet.util: np_array np_shape",
     "mxnet.gluon.contrib.cnn.conv_layers": "numeric_types symbol",
+    "mxnet.gluon.contrib.data._constants": "mxnet.contrib.text.datasets: EOS_TOKEN=END",
+    "mxnet.gluon.contrib.data.text":
+        "C=mxnet.gluon.contrib.data._constants base dataset=mxnet.gluon.data.dataset nd np os shutil text=mxnet.contrib.text zipfile "
+        "mxnet.gluon.utils: _get_repo_file_url check_sha1 download mxnet.contrib.text.datasets: *",
     "mxnet.gluon.contrib.data.sampler": "sampler=mxnet.gluon.data.sampler",
     "mxnet.gluon.contrib.nn.basic_layers": "context nd",
     "mxnet.gluon.contrib.rnn.conv_rnn_cell": "numeric_types math: floor",
@@ -248,11 +252,6 @@ _ONNX = ("ONNX files are neither written nor read here yet; to run a trained net
          "Module.save_checkpoint) and convert these files with mxnet.onnx of an MXNet 1.9.1 in an environment of its own; it reads them as they are")
 _QUANTIZATION = ("quantization to 8 bits is not here yet; mx.contrib.amp converts a network to bfloat16 or float16, and the files that "
                  "quantize_model of an MXNet 1.9.1 in an environment of its own has written are read")
-_ESTIMATOR = ("the Estimator is not here yet; write its loop: autograd.record around network and loss, backward, Trainer.step, metric.update, "
-              "as the first example of README.md does")
-_TEXT = ("the text data sets are not here yet; read the file, count its words with mxnet.contrib.text.utils.count_tokens_from_str, number them "
-         "with mxnet.contrib.text.vocab.Vocabulary, and put the numbers into a gluon.data.ArrayDataset")
-
 # What is read at every step: a module with a ``__getattr__`` is 20 to 50 ns slower to read, so that these get their names put in instead.
 OFTEN_READ = ("mxnet.autograd", "mxnet.numpy")
 
@@ -263,6 +262,4 @@ BRINGS = ("multiprocessing.pool", "multiprocessing.queues")
 ABSENT = {path: f"{path}: {message}" for message, paths in (
     (_ONNX, "mxnet.onnx mxnet.contrib.onnx"),
     (_QUANTIZATION, "mxnet.contrib.quantization mxnet.contrib.quant"),
-    (_ESTIMATOR, "mxnet.gluon.contrib.estimator"),
-    (_TEXT, "mxnet.gluon.contrib.data.text mxnet.gluon.contrib.data._constants"),
 ) for path in paths.split()}
