@@ -3,12 +3,13 @@ import torch
 
 from mxnet.ops import get, kernels
 from mxnet.ops.kernels import batch_norm as fused
+from mxnet.ops.kernels import gate
 from residual import numbers
 
 
 def clear():
     kernels.load.cache_clear()
-    kernels.function.cache_clear()
+    gate.forget()
 
 
 @pytest.mark.skipif(kernels.load("batch_norm") is None, reason="no C++ compiler")

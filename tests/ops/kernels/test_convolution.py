@@ -6,6 +6,7 @@ import torch
 import mxnet as mx
 from mxnet.ops import kernels
 from mxnet.ops.kernels import convolution as kernel
+from mxnet.ops.kernels import gate
 
 pytestmark = pytest.mark.skipif(kernels.load("convolution") is None, reason="no C++ compiler")
 
@@ -58,14 +59,14 @@ def test_it_computes_what_torch_computes_in_double_precision(shape, biased, thre
     size, filters, window, stride, pad, dilate = SHAPES[shape]
     arrays = numbers(*size, seed=0), numbers(filters, size[1], *window, seed=1), numbers(filters, seed=2) if biased else None
     attributes = {"kernel": window, "stride": stride, "pad": pad, "dilate": dilate, "num_filter": filters, "no_bias": not biased}
-    assert kernel._suits(*map(last, arrays[:2]), None)
+    assert kernel.forward.plan([last(a) for a in arrays[:2]] + [None], (*stride, *pad, *dilate)) is not None
     found = run(lambda *a: kernel.convolution(*a, **attributes), arrays, torch.float32)
     expected = run(lambda *a: torch.conv2d(*a, stride, pad, dilate), arrays, torch.float64)
     assert found[0].is_contiguous(memory_format=torch.channels_last)
     compare(found, expected)
 
 
-@pytest.mark.skipif(kernels.load("convolution") is not None and kernel._kernel("forward", torch.bfloat16) is None,
+@pytest.mark.skipif(kernels.load("convolution") is not None and not kernel.forward.available(T="bfloat16"),
                     reason="the processor has no products of bfloat16")
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("threads", [1, 3])
@@ -105,7 +106,7 @@ def test_processors_without_wide_vectors_compute_the_same(monkeypatch, tmp_path)
 
 def clear():
     kernels.load.cache_clear()
-    kernels.function.cache_clear()
+    gate.forget()
 
 
 def test_gradients_can_be_differentiated_again(monkeypatch):
@@ -141,7 +142,11 @@ def test_what_the_kernel_cannot_do_is_left_to_torch(change):
         w = last(w[:, :16])
     else:
         w = last(numbers(32, 32, 12, 12, seed=1))
-    assert not kernel._suits(x, w, None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "_WORTHWHILE", 0)
+        patch.setattr(kernel._Convolution, "apply", lambda *_: pytest.fail("the kernel was called"))
+        patch.setattr(kernel.get("Convolution"), "fn", lambda *_, **__: "torch's")
+        assert kernel.convolution(x, w, kernel=w.shape[2:], num_filter=len(w)) == "torch's"
 
 
 def test_errors_are_those_of_the_operator():

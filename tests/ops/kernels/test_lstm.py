@@ -56,7 +56,7 @@ def test_it_computes_what_torch_computes_in_double_precision(shape, threads):
     *sizes, layers, directions = SHAPES[shape]
     double = arrays(*sizes, layers, directions)
     single = in_single(*double)
-    assert lstm.suits(*single)
+    assert lstm.suits(*single, layers, directions)
     expected, last = on_torch(*double, layers, directions)
     for recorded in (False, True):  # without a gradient to come, less is kept
         with torch.set_grad_enabled(recorded):
@@ -129,7 +129,7 @@ def test_what_it_leaves_to_torch(change, monkeypatch):
         cells[0].append(cells[0][0])
     if change == "empty":
         data = data[:0]
-    assert not lstm.suits(data, states, cells)
+    assert not lstm.suits(data, states, cells, 1, 1)
 
 
 def test_the_operator_runs_on_it(monkeypatch):

@@ -2,20 +2,30 @@
 
 Torch gives every one of the three to oneDNN, which reorders the weights each time: in a step of ResNet-50 with one image, a quarter of the time.
 """
-import ctypes
+from typing import Any
 
 import torch
 
 from ..registry import get
-from . import function
+from .gate import Kernel
 
 # Smaller ones are done before a kernel would have been called (and need no compiler), in multiplications.
 _WORTHWHILE = 1 << 20
-_LANES = 16  # what the channels must be a multiple of
-_MOST_TAPS = 128  # the largest window, in elements
 _LAST = torch.channels_last
-_POINTERS = {"forward": "ppppp", "backward_data": "pppp", "backward_weight": "ppppp"}
-_SUFFIX = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
+_DATA, _WEIGHT, _BIAS, _RESULT = "T (n, c, h, w) last", "float32 (k, c, r, s) last", "float32 (k)", "T (n, k, p, q) last"
+_STEPS = ("stride_h", "stride_w", "pad_h", "pad_w", "dilate_h", "dilate_w")
+_HEIGHT, _WIDTH = ("(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "(w + 2 * pad_w - dilate_w * (s - 1) - 1) // stride_w + 1")
+# Channels come in whole vectors, and there is room for so many taps.
+_DEMANDS = ("c % 16 == 0", "k % 16 == 0", "r * s <= 128", "min(n, c, h, w, k, r, s, p, q) >= 1", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1",
+            "min(pad_h, pad_w) >= 0")
+_SIZES: dict[str, Any] = {"sizes": ("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS), "packed": True}
+
+forward = Kernel("convolution", "forward_{T}", {"data": _DATA, "weight": _WEIGHT, "bias": f"{_BIAS} optional"}, {"out": _RESULT}, integers=_STEPS,
+                 where={"p": _HEIGHT, "q": _WIDTH}, demands=_DEMANDS, work="k * c * r * s * n * p * q", **_SIZES)
+backward_data = Kernel("convolution", "backward_data_{T}", {"dout": _RESULT, "weight": _WEIGHT}, {"dx": _DATA}, integers=("h", "w", *_STEPS),
+                       demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES)
+backward_weight = Kernel("convolution", "backward_weight_{T}", {"dout": _RESULT, "data": _DATA}, {"dweight": _WEIGHT, "dbias": f"{_BIAS} if biased"},
+                         integers=("r", "s", "biased", *_STEPS), demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES)
 
 
 def convolution(data, weight, bias=None, **attributes):
@@ -23,40 +33,21 @@ def convolution(data, weight, bias=None, **attributes):
 
     The weights may be in single precision beside data in half precision, as they are before mixed precision casts them.
     """
-    stride, pad, dilate = attributes.get("stride") or (1, 1), attributes.get("pad") or (0, 0), attributes.get("dilate") or (1, 1)
-    if _suits(data, weight, bias):
-        sizes = [(size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d in zip(data.shape[2:], weight.shape[2:], stride, pad, dilate)]
-        work = weight.numel() * data.shape[0] * sizes[0] * sizes[1]
-        if min(sizes) >= 1 and work >= _WORTHWHILE and _kernel("forward", data.dtype) is not None:
-            shape = (data.shape[0], *data.shape[2:], data.shape[1], weight.shape[0], *weight.shape[2:], *sizes, *stride, *pad, *dilate)
-            return _Convolution.apply(data, weight.float(), None if bias is None else bias.float(), shape)
+    steps = (*(attributes.get("stride") or (1, 1)), *(attributes.get("pad") or (0, 0)), *(attributes.get("dilate") or (1, 1)))
+    single = weight.float() if weight.dtype is data.dtype else weight
+    offset = None if bias is None else bias.float() if bias.is_floating_point() else bias
+    plan = forward.plan((data, single, offset), steps, _WORTHWHILE)
+    if plan is not None:
+        return _Convolution.apply(data, single, offset, steps, plan)
     return get("Convolution").fn(data, weight.to(data.dtype), None if bias is None else bias.to(data.dtype), **attributes)
-
-
-def _suits(data, weight, bias):
-    """Whether the kernel can do it: all channels last, in whole vectors, and a bias for each filter."""
-    return (data.dtype in _SUFFIX and weight.dtype in (torch.float32, data.dtype) and data.device.type == "cpu" and data.dim() == 4
-            and data.numel() > 0 and weight.shape[0] % _LANES == weight.shape[1] % _LANES == 0 and weight.shape[1] == data.shape[1]
-            and weight.dim() == 4 and weight.shape[2] * weight.shape[3] <= _MOST_TAPS and weight.device.type == "cpu"
-            and (bias is None or bias.shape == weight.shape[:1] and bias.is_contiguous() and bias.is_floating_point() and bias.device.type == "cpu")
-            and data.is_contiguous(memory_format=_LAST) and weight.is_contiguous(memory_format=_LAST))
-
-
-def _kernel(entry, dtype):
-    return function("convolution", f"{entry}_{_SUFFIX[dtype]}", _POINTERS[entry] + "i")
-
-
-def _pointer(tensor):
-    return None if tensor is None else tensor.data_ptr()
 
 
 class _Convolution(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, data, weight, bias, shape):
-        out = torch.empty((shape[0], shape[4], *shape[7:9]), dtype=data.dtype, memory_format=_LAST)
-        ctx.shape, ctx.sizes, ctx.biased = shape, (ctypes.c_int64 * 15)(*shape), bias is not None
-        _kernel("forward", data.dtype)(data.data_ptr(), weight.data_ptr(), _pointer(bias), out.data_ptr(), ctx.sizes, torch.get_num_threads())
+    def forward(ctx, data, weight, bias, steps, plan):
+        ctx.steps, ctx.biased = steps, bias is not None
         ctx.save_for_backward(data, weight)
+        out, = plan((data, weight, bias))
         return out
 
     @staticmethod
@@ -64,18 +55,14 @@ class _Convolution(torch.autograd.Function):
         data, weight = ctx.saved_tensors
         wanted = ctx.needs_input_grad[:3]
         if torch.is_grad_enabled():  # to be differentiated again: torch's own gradient can be
-            stride, pad, dilate = ctx.shape[9:11], ctx.shape[11:13], ctx.shape[13:]
+            stride, pad, dilate = ctx.steps[:2], ctx.steps[2:4], ctx.steps[4:]
             found = torch.ops.aten.convolution_backward(dout, data, weight.to(data.dtype), [weight.shape[0]] if ctx.biased else None, stride, pad,
                                                         dilate, False, [0, 0], 1, wanted)
-            return found[0], *[None if t is None else t.float() for t in found[1:]], None
+            return found[0], *[None if t is None else t.float() for t in found[1:]], None, None
         dout = dout.contiguous(memory_format=_LAST)
-        threads = torch.get_num_threads()
         dx = dw = db = None
         if wanted[0]:
-            dx = torch.empty_like(data)
-            _kernel("backward_data", data.dtype)(dout.data_ptr(), weight.data_ptr(), dx.data_ptr(), ctx.sizes, threads)
+            dx, = backward_data((dout, weight), (*data.shape[2:], *ctx.steps))
         if wanted[1] or wanted[2]:
-            dw = torch.empty_like(weight)
-            db = torch.empty(weight.shape[0]) if wanted[2] else None
-            _kernel("backward_weight", data.dtype)(dout.data_ptr(), data.data_ptr(), dw.data_ptr(), _pointer(db), ctx.sizes, threads)
-        return dx, dw, db, None
+            dw, db = backward_weight((dout, data), (*weight.shape[2:], wanted[2], *ctx.steps))
+        return dx, dw, db, None, None

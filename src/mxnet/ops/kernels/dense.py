@@ -1,46 +1,39 @@
 """Matrix products, float32 on a CPU, as 1 x 1 convolutions of one row of pixels: ahead of oneDNN where an operand is transposed."""
-import ctypes
-
-import torch
+from typing import Any
 
 from .. import products
-from . import convolution
+from .gate import Kernel
 
 _WORTHWHILE = 1 << 20  # multiplications from which on the kernel is called (and compiled)
+_ROWS, _WEIGHT, _RESULT = "float32 (n, c)", "float32 (k, c)", "float32 (n, k)"
+_REST: dict[str, Any] = {"demands": ("c % 16 == 0", "k % 16 == 0", "min(n, c, k) >= 1"), "work": "n * c * k", "packed": True,
+                         "sizes": ("1", "1", "n", "c", "k", "1", "1", "1", "n", "1", "1", "0", "0", "1", "1")}
+
+_forward = Kernel("convolution", "forward_float32", {"rows": _ROWS, "weight": _WEIGHT, "bias": "float32 (k) optional"}, {"out": _RESULT}, **_REST)
+_backward_data = Kernel("convolution", "backward_data_float32", {"dout": _RESULT, "weight": _WEIGHT}, {"out": _ROWS}, **_REST)
+_backward_weight = Kernel("convolution", "backward_weight_float32", {"dout": _RESULT, "rows": _ROWS},
+                          {"out": _WEIGHT, "dbias": "float32 (k) if biased"}, where={"biased": "0"}, **_REST)
 
 
 def forward(rows, weight, bias):
     """``rows @ weight.T + bias`` for `rows` (N, C) and `weight` (K, C)."""
-    if not _suits(len(rows), *weight.shape):
-        return products.linear(rows, weight, bias)
-    out = torch.empty(len(rows), len(weight))
-    _call("forward", rows.contiguous(), weight.contiguous(), bias, out, sizes=(len(rows), *weight.shape))
-    return out
+    found = _run(_forward, rows, weight, bias)
+    return products.linear(rows, weight, bias) if found is None else found
 
 
 def backward_data(dout, weight):
     """``dout @ weight`` for `dout` (N, K) and `weight` (K, C)."""
-    if not _suits(len(dout), *weight.shape):
-        return products.matmul(dout, weight)
-    out = torch.empty(len(dout), weight.shape[1])
-    _call("backward_data", dout.contiguous(), weight.contiguous(), out, sizes=(len(dout), *weight.shape))
-    return out
+    found = _run(_backward_data, dout, weight)
+    return products.matmul(dout, weight) if found is None else found
 
 
 def backward_weight(dout, rows):
     """``dout.T @ rows`` for `dout` (N, K) and `rows` (N, C)."""
-    if not _suits(len(rows), dout.shape[1], rows.shape[1]):
-        return products.matmul(dout.t(), rows)
-    out = torch.empty(dout.shape[1], rows.shape[1])
-    _call("backward_weight", dout.contiguous(), rows.contiguous(), out, None, sizes=(len(rows), *out.shape))
-    return out
+    found = _run(_backward_weight, dout, rows)
+    return products.matmul(dout.t(), rows) if found is None else found
 
 
-def _suits(count, units, width):
-    return units % 16 == width % 16 == 0 and count * units * width >= _WORTHWHILE and convolution._kernel("forward", torch.float32) is not None
-
-
-def _call(entry, *tensors, sizes):
-    count, units, width = sizes
-    shape = (ctypes.c_int64 * 15)(1, 1, count, width, units, 1, 1, 1, count, 1, 1, 0, 0, 1, 1)
-    convolution._kernel(entry, torch.float32)(*(None if t is None else t.data_ptr() for t in tensors), shape, torch.get_num_threads())
+def _run(kernel, *arrays):
+    given = [None if a is None else a.contiguous() for a in arrays]
+    plan = kernel.plan(given, (), _WORTHWHILE)
+    return None if plan is None else plan(given)[0]

@@ -1,19 +1,25 @@
 """Images with their channels last, in the memory of another array."""
-from . import function
+from ...base import MXNetError
+from .gate import Kernel
 
-_BY_CHANNELS = {2: "two", 3: "three", 4: "four"}
+_BY_CHANNELS = {c: Kernel("interleave", entry, {"images": f"float32 (n, {c}, h, w)", "out": f"float32 (n, h, w, {c})"}, sizes=("n", "h * w"),
+                          threads=False) for c, entry in ((2, "two"), (3, "three"), (4, "four"))}
 
 
 def available(channels):
     """Whether the kernel can do it for so many channels."""
-    return channels in _BY_CHANNELS and _kernel(channels) is not None
+    return channels in _BY_CHANNELS and _BY_CHANNELS[channels].available()
 
 
 def interleave(images, out):
-    """Write `images` (N, C, H, W), float32, to `out` (N, H, W, C), contiguous; C is one of the numbers that are `available`."""
-    images = images.contiguous()
-    _kernel(images.shape[1])(images.data_ptr(), out.data_ptr(), images.shape[0], images.shape[2] * images.shape[3])
+    """Write `images` (N, C, H, W), float32, to `out` (N, H, W, C), contiguous; C is one of the numbers that are `available`.
 
-
-def _kernel(channels):
-    return function("interleave", _BY_CHANNELS[channels], "ppll")
+    Raises
+    ------
+    MXNetError
+        If they are anything else.
+    """
+    kernel = _BY_CHANNELS.get(out.shape[-1] if out.dim() else 0)
+    if kernel is None:
+        raise MXNetError(f"interleave: images have 2 to 4 channels, which are last in the result, received a result of shape {tuple(out.shape)}")
+    kernel((images.contiguous(), out))

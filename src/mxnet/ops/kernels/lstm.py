@@ -1,22 +1,41 @@
 """LSTM layers in single precision on a CPU, with their gradients: large products for the whole sequence, and `lstm.cpp` from step to step."""
-import ctypes
+import functools
 from typing import Any
 
 import torch
 
-from . import dense, function
+from . import dense
+from .gate import Gate, Kernel
 
-_UNITS = 32  # what the state's size must be a multiple of
 _WORTHWHILE = 1 << 20  # multiplications in a layer's steps from which on the kernel is called (and compiled)
+_GATES, _WEIGHTS, _STATE, _STEPS = "float32 (t, b, 4 * u)", "float32 (4 * u, u)", "float32 (b, u)", "float32 (t, b, u)"
+_DEMANDS = ("u % 32 == 0", "min(t, b, u) >= 1")
+
+_forward_steps = Kernel("lstm", "forward", {"gates": _GATES, "weights": _WEIGHTS, "hidden": _STATE, "cell": _STATE, "out": _STEPS},
+                        {"cells": "float32 (kept, b, u)"}, integers=("reverse", "keep"), where={"kept": "t if keep else 1"}, demands=_DEMANDS,
+                        sizes=("t", "b", "u", "u", "reverse", "keep"), packed=True)
+_backward_steps = Kernel("lstm", "backward", {"dout": _STEPS, "dhidden": f"{_STATE} optional", "dcell": f"{_STATE} optional", "weights": _WEIGHTS,
+                                              "gates": _GATES, "cells": _STEPS, "cell": _STATE},
+                         {"dgates": _GATES, "dh": _STATE, "dc": _STATE}, integers=("reverse",), demands=_DEMANDS,
+                         sizes=("t", "b", "u", "u", "reverse"), packed=True)
 
 
-def suits(data, states, cells):
+def suits(data, states, cells, num_layers, directions):
     """Whether the layers can run here; `cells` has two weights and two biases (and no projection) for each layer and direction."""
-    size = states[0].shape[2]
-    tensors = [data, *states, *(t for cell in cells for t in cell)]
-    return (len(cells[0]) == 4 and size % _UNITS == 0 and data.numel() > 0 and data.shape[0] * data.shape[1] * 4 * size * size >= _WORTHWHILE
-            and all(type(t) in (torch.Tensor, torch.nn.Parameter) and t.dtype is torch.float32 and t.device.type == "cpu" for t in tensors)
-            and not torch.compiler.is_compiling() and _kernel("forward") is not None)
+    tensors = (data, *states, *(t for cell in cells for t in cell))
+    return (len(tensors) == 3 + 4 * num_layers * directions and not torch.compiler.is_compiling()
+            and _layers(num_layers, directions).verdict(tensors, (), _WORTHWHILE) is not None and _forward_steps.available())
+
+
+@functools.cache
+def _layers(num_layers, directions):
+    """What all layers demand; strides are no matter, copies are made where a kernel needs them."""
+    rows = num_layers * directions
+    takes = {"data": "float32 (t, b, c) strided", "hidden": f"float32 ({rows}, b, u) strided", "cell": f"float32 ({rows}, b, u) strided"}
+    for i in range(rows):
+        takes |= {f"w_input{i}": f"float32 (4 * u, {'c' if i < directions else f'{directions} * u'}) strided", f"w_state{i}": f"{_WEIGHTS} strided",
+                  f"b_input{i}": "float32 (4 * u) strided", f"b_state{i}": "float32 (4 * u) strided"}
+    return Gate("lstm", takes, demands=("u % 32 == 0", "min(t, b, c, u) >= 1"), work="t * b * 4 * u * u")
 
 
 def run(data, states, cells, num_layers, directions):
@@ -40,23 +59,14 @@ def _run_layer(*arguments):
     return _forward(*arguments)[0]
 
 
-def _kernel(entry):
-    return function("lstm", entry, {"forward": "pppppppi", "backward": "pppppppppppi"}[entry])
-
-
 def _forward(data, w_input, w_state, b_input, b_state, hidden, cell, reverse, keep=False):
     """Output, last hidden and cell state; and what the backward pass needs: the gates, all hidden states with the first one, all cell states."""
     (length, batch), size = data.shape[:2], hidden.shape[1]
-    rows, bias = data.reshape(length * batch, -1), b_input + b_state
-    gates = dense.forward(rows, w_input, bias)
-    w_state, cell = w_state.contiguous(), cell.contiguous()
+    gates = dense.forward(data.reshape(length * batch, -1), w_input, b_input + b_state).view(length, batch, -1)
     states = torch.empty(length + 1, batch, size)
     out, first, end = (states[:-1], states[-1], 0) if reverse else (states[1:], states[0], -1)
     first.copy_(hidden)
-    cells = torch.empty((length, batch, size) if keep else (1, batch, size))
-    sizes = (ctypes.c_int64 * 6)(length, batch, size, size, reverse, keep)
-    _kernel("forward")(gates.data_ptr(), w_state.data_ptr(), first.data_ptr(), cell.data_ptr(), out.data_ptr(), cells.data_ptr(), sizes,
-                       torch.get_num_threads())
+    cells, = _forward_steps((gates, w_state.contiguous(), first, cell.contiguous(), out), (reverse, keep))
     return (out, out[end].clone(), cells[end].clone()), gates, states, cells
 
 
@@ -77,17 +87,14 @@ class _Layer(torch.autograd.Function):
         if torch.is_grad_enabled():
             return _differentiable(inputs, ctx.reverse, (dout, dhidden, dcell), ctx.needs_input_grad)
         data, w_input, w_state, _, _, _, cell = inputs
-        length, batch, size = cells.shape
+        rows = len(cells) * cells.shape[1]
         heads = [torch.zeros_like(cells) if dout is None else dout.contiguous(), *(None if t is None else t.contiguous() for t in (dhidden, dcell))]
-        dgates, dh, dc = torch.empty_like(gates), torch.empty(batch, size), torch.empty(batch, size)
-        sizes = (ctypes.c_int64 * 5)(length, batch, size, size, ctx.reverse)
-        pointers = [None if t is None else t.data_ptr() for t in (*heads, w_state.contiguous(), gates, cells, cell.contiguous(), dgates, dh, dc)]
-        _kernel("backward")(*pointers, sizes, torch.get_num_threads())
-        wanted = ctx.needs_input_grad
+        dgates, dh, dc = _backward_steps((*heads, w_state.contiguous(), gates, cells, cell.contiguous()), (ctx.reverse,))
+        dgates, wanted = dgates.view(rows, -1), ctx.needs_input_grad
         bias = dgates.sum(0) if wanted[3] or wanted[4] else None
         before = states[1:] if ctx.reverse else states[:-1]
         dx = dense.backward_data(dgates, w_input).view_as(data) if wanted[0] else None
-        dw = [dense.backward_weight(dgates, t.reshape(length * batch, -1)) if w else None for t, w in ((data, wanted[1]), (before, wanted[2]))]
+        dw = [dense.backward_weight(dgates, t.reshape(rows, -1)) if w else None for t, w in ((data, wanted[1]), (before, wanted[2]))]
         found = dx, *dw, bias, None if bias is None else bias.clone(), dh, dc, None
         return tuple(t if w else None for t, w in zip(found, wanted))
 

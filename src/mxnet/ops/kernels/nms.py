@@ -2,33 +2,28 @@
 import numpy as np
 import torch
 
-from . import function
+from .gate import Kernel
+
+_suppress = Kernel("nms", "suppress", {"boxes": "float32 (n, 4)", "classes": "int64 (n) optional"}, {"stays": "bool (n)"}, sizes=("n",),
+                   numbers="ffli", threads=False)  # threshold, border, limit, inclusive
+_overlaps = Kernel("nms", "overlaps", {"lhs": "float32 (n, 4)", "rhs": "float32 (m, 4)"}, {"out": "float32 (n, m)"}, sizes=("n", "m"))
 
 
 def suppress(boxes, threshold, classes, border, limit, inclusive):
     """What `spatial.boxes.greedy_suppression` computes, of (n, 4) boxes as a NumPy array; None where the kernel can't."""
     if boxes.dtype != np.float32:
         return None
-    kernel = function("nms", "suppress", "ppplffli")
-    if kernel is None:
-        return None
-    boxes = np.ascontiguousarray(boxes)
-    classes = None if classes is None else np.ascontiguousarray(classes, np.int64)
-    stays = np.empty(len(boxes), bool)
-    kernel(boxes.ctypes.data, None if classes is None else classes.ctypes.data, stays.ctypes.data, len(boxes), threshold, border,
-           len(boxes) if limit is None else limit, inclusive)
-    return stays
+    # Torch takes arrays of NumPy's that may be written to.
+    arrays = [torch.from_numpy(np.require(boxes, requirements=("C", "W"))),
+              None if classes is None else torch.from_numpy(np.require(classes, np.int64, ("C", "W")))]
+    plan = _suppress.plan(arrays)
+    return None if plan is None else plan(arrays, (threshold, border, len(boxes) if limit is None else limit, inclusive))[0].numpy()
 
 
 def overlaps(lhs, rhs):
     """What `spatial.boxes.overlaps` computes, of (n, 4) and (m, 4) boxes, without a gradient; None where the kernel can't."""
-    if any(type(b) is not torch.Tensor or b.dtype is not torch.float32 or b.device.type != "cpu" or b.requires_grad for b in (lhs, rhs)) \
-            or torch.compiler.is_compiling():
+    if lhs.requires_grad or rhs.requires_grad or torch.compiler.is_compiling():
         return None
-    kernel = function("nms", "overlaps", "ppplli")
-    if kernel is None:
-        return None
-    lhs, rhs = lhs.contiguous(), rhs.contiguous()
-    out = lhs.new_empty(len(lhs), len(rhs))
-    kernel(lhs.data_ptr(), rhs.data_ptr(), out.data_ptr(), len(lhs), len(rhs), torch.get_num_threads())
-    return out
+    arrays = lhs.contiguous(), rhs.contiguous()
+    plan = _overlaps.plan(arrays)
+    return None if plan is None else plan(arrays)[0]

@@ -158,7 +158,7 @@ void largest_backward(const int32_t* where, const int64_t* images, const float* 
       float* plane = din + (images[r] * channels + c) * s.area();
       const int64_t start = (r * channels + c) * s.bins();
       for (int64_t i = start; i < start + s.bins(); ++i)
-        if (where[i] >= 0) plane[where[i]] += dout[i];
+        if (where[i] >= 0 && where[i] < s.area()) plane[where[i]] += dout[i];
     }
 }
 

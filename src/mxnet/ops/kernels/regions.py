@@ -1,17 +1,30 @@
 """Pooling of regions of feature maps. Each is small and of its own size, so that in torch the calls take longer than the numbers."""
+from typing import Any
+
 import torch
 
-from . import function
+from .gate import Kernel
 
-_LARGEST_MAP = (1 << 31) - 1  # pixels: an int32 says which was the largest
-_POINTERS = {"largest": "p" * 8, "largest_backward": "pppp", "weighted": "p" * 5, "weighted_backward": "p" * 5, "sensitive": "p" * 5,
-             "sensitive_backward": "p" * 5}
+_MAPS, _IMAGES, _DOUT = "float32 (n, c, h, w)", "int64 (r)", "float32 (r, c, p, q)"
+_SIZES = ("n", "c", "h", "w", "r", "p", "q")
+_BINS = {"top": "int64 (r, p)", "bottom": "int64 (r, p)", "left": "int64 (r, q)", "right": "int64 (r, q)"}
+_WEIGHTS = {"images": _IMAGES, "rows": "float32 (r, p, h)", "columns": "float32 (r, q, w)"}
+_SOME = "h * w <= 2147483647"  # pixels: an int32 says which was the largest
+_GROUPS: dict[str, Any] = {"integers": ("down", "right"), "where": {"depth": "c // (down * right)"},
+           "demands": (_SOME, "min(down, right) >= 1", "c == depth * down * right"), "sizes": (*_SIZES, "down", "right")}
 
-
-def usable(data):
-    """Whether the kernels can pool these feature maps."""
-    return type(data) is torch.Tensor and data.dtype is torch.float32 and data.device.type == "cpu" and data.is_contiguous() \
-        and data.shape[2] * data.shape[3] <= _LARGEST_MAP and not torch.compiler.is_compiling() and _kernel("largest") is not None
+_largest = Kernel("regions", "largest", {"data": _MAPS, "images": _IMAGES, **_BINS},
+                  {"out": f"{_DOUT} filled 0", "marks": "int32 (r, c, p, q) filled -1 if marked"}, integers=("marked",), demands=(_SOME,),
+                  sizes=_SIZES)
+_largest_backward = Kernel("regions", "largest_backward", {"marks": "int32 (r, c, p, q)", "images": _IMAGES, "dout": _DOUT},
+                           {"gradient": f"{_MAPS} filled 0"}, integers=("n", "h", "w"), demands=(_SOME, "min(n, h, w) >= 0"), sizes=_SIZES)
+_weighted = Kernel("regions", "weighted", {"data": _MAPS, **_WEIGHTS}, {"out": f"{_DOUT} filled 0"}, demands=(_SOME,), sizes=_SIZES)
+_weighted_backward = Kernel("regions", "weighted_backward", {**_WEIGHTS, "dout": _DOUT}, {"gradient": f"{_MAPS} filled 0"}, integers=("n",),
+                            demands=(_SOME, "n >= 0"), sizes=_SIZES)
+_sensitive = Kernel("regions", "sensitive", {"data": _MAPS, **_WEIGHTS}, {"out": "float32 (r, depth, p, q) filled 0"}, **_GROUPS)
+_sensitive_backward = Kernel("regions", "sensitive_backward", {**_WEIGHTS, "dout": "float32 (r, depth, p, q)"}, {"gradient": f"{_MAPS} filled 0"},
+                             **{**_GROUPS, "integers": ("n", "down", "right"), "where": {"c": "depth * down * right"},
+                                "demands": (_SOME, "min(down, right) >= 1", "n >= 0")})
 
 
 def largest(data, images, bins, fallback):
@@ -20,15 +33,15 @@ def largest(data, images, bins, fallback):
     Parameters
     ----------
     data : (N, C, H, W)
-        Feature maps for which `usable` holds.
+        Feature maps.
     images : (R,) int64
         Regions of other images than 0 to N - 1 give zeros.
     bins : tuple of 4 int64 tensors
         Where the bins begin and end down (R, rows), then across (R, columns).
     fallback : callable
-        Computes the same of `data` in torch, for a gradient that is to be differentiated again.
+        Computes the same of `data` in torch: where the kernel can't, and for a gradient that is to be differentiated again.
     """
-    return _call(_Largest, data, images, bins, (bins[0].shape[1], bins[2].shape[1]), fallback)
+    return _run(_Largest, _largest, (data, images.contiguous(), *(b.contiguous() for b in bins)), fallback, (_differentiates(data),))
 
 
 def weighted(data, images, rows, columns, groups, fallback):
@@ -43,29 +56,20 @@ def weighted(data, images, rows, columns, groups, fallback):
     groups : (int, int), optional
         Bin (p, q) reads the one of that many groups of channels (down, right) that belongs to it.
     """
-    weights = tuple(w.contiguous() for w in (rows, columns))
-    return _call(_Weighted, data, images, weights, (rows.shape[1], columns.shape[1]), fallback, groups)
+    arrays = data, images.contiguous(), rows.contiguous(), columns.contiguous()
+    return _run(_Weighted, _weighted, arrays, fallback) if groups is None else _run(_Weighted, _sensitive, arrays, fallback, groups)
 
 
-def _call(operation, data, images, tables, size, fallback, *extra):
-    tables = (images.contiguous(), *(t.contiguous() for t in tables))
-    shape = (*data.shape, len(images), *size)
-    if data.requires_grad and torch.is_grad_enabled():
-        return operation.apply(data, tables, shape, fallback, *extra)
-    return operation.run(data, tables, shape, *extra)
+def _differentiates(data):
+    return data.requires_grad and torch.is_grad_enabled()
 
 
-def _kernel(entry):
-    sizes = 9 if entry.startswith("sensitive") else 7
-    return function("regions", entry, _POINTERS[entry] + "l" * sizes + "i")
-
-
-def _run(entry, arrays, shape):
-    _kernel(entry)(*(None if a is None else a.data_ptr() for a in arrays), *shape, torch.get_num_threads())
-
-
-def _result(data, shape, depth):
-    return data.new_zeros(shape[4], depth, *shape[5:])
+def _run(operation, kernel, arrays, fallback, integers=()):
+    data, *tables = arrays
+    plan = None if torch.compiler.is_compiling() else kernel.plan(arrays, integers)
+    if plan is None:
+        return fallback(data)
+    return operation.apply(data, tables, integers, fallback, plan) if _differentiates(data) else plan(arrays)[0]
 
 
 def _differentiable_gradient(fallback, data, dout):
@@ -74,44 +78,26 @@ def _differentiable_gradient(fallback, data, dout):
 
 class _Largest(torch.autograd.Function):
     @staticmethod
-    def run(data, tables, shape, where=None):
-        out = _result(data, shape, shape[1])
-        _run("largest", (data, *tables, out, where), shape)
+    def forward(ctx, data, tables, integers, fallback, plan):
+        out, marks = plan((data, *tables))
+        ctx.images, ctx.fallback = tables[0], fallback
+        ctx.save_for_backward(data, marks)
         return out
 
     @staticmethod
-    def forward(ctx, data, tables, shape, fallback):
-        where = torch.full((shape[4], shape[1], *shape[5:]), -1, dtype=torch.int32)
-        ctx.images, ctx.shape, ctx.fallback = tables[0], shape, fallback
-        ctx.save_for_backward(data, where)
-        return _Largest.run(data, tables, shape, where)
-
-    @staticmethod
     def backward(ctx, dout):
-        data, where = ctx.saved_tensors
+        data, marks = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return _differentiable_gradient(ctx.fallback, data, dout), None, None, None
-        gradient = torch.zeros_like(data)
-        _run("largest_backward", (where, ctx.images, dout.contiguous(), gradient), ctx.shape)
-        return gradient, None, None, None
+            return _differentiable_gradient(ctx.fallback, data, dout), None, None, None, None
+        return *_largest_backward((marks, ctx.images, dout.contiguous()), (data.shape[0], *data.shape[2:])), None, None, None, None
 
 
 class _Weighted(torch.autograd.Function):
     @staticmethod
-    def run(data, tables, shape, groups):
-        if groups is None:
-            out = _result(data, shape, shape[1])
-            _run("weighted", (data, *tables, out), shape)
-        else:
-            out = _result(data, shape, shape[1] // (groups[0] * groups[1]))
-            _run("sensitive", (data, *tables, out), (*shape, *groups))
-        return out
-
-    @staticmethod
-    def forward(ctx, data, tables, shape, fallback, groups):
-        ctx.tables, ctx.shape, ctx.fallback, ctx.groups = tables, shape, fallback, groups
+    def forward(ctx, data, tables, groups, fallback, plan):
+        ctx.tables, ctx.fallback, ctx.groups = tables, fallback, groups
         ctx.save_for_backward(data)
-        return _Weighted.run(data, tables, shape, groups)
+        return plan((data, *tables))[0]
 
     @staticmethod
     def backward(ctx, dout):
@@ -119,7 +105,6 @@ class _Weighted(torch.autograd.Function):
         if torch.is_grad_enabled():
             gradient = _differentiable_gradient(ctx.fallback, data, dout)
         else:
-            gradient = torch.zeros_like(data)
-            entry, shape = ("weighted_backward", ctx.shape) if ctx.groups is None else ("sensitive_backward", (*ctx.shape, *ctx.groups))
-            _run(entry, (*ctx.tables, dout.contiguous(), gradient), shape)
+            kernel = _sensitive_backward if ctx.groups else _weighted_backward
+            gradient, = kernel((*ctx.tables, dout.contiguous()), (len(data), *ctx.groups))
         return gradient, None, None, None, None

@@ -45,7 +45,7 @@ def _unpack(parameters, mode, input_size, state_size, num_layers, directions, pr
 
 def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=None):
     """Layers as a whole, on our own kernel or torch's; returns the output and the tuple of last states."""
-    if mode == "lstm" and batch_sizes is None and lstm.suits(data, states, cells):
+    if mode == "lstm" and batch_sizes is None and lstm.suits(data, states, cells, num_layers, directions):
         return lstm.run(data, states, cells, num_layers, directions)
     flat = [t for cell in cells for t in cell]
     hidden = states if mode == "lstm" else states[0]

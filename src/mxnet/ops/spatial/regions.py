@@ -92,9 +92,7 @@ def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
     rows = _bins(corners[:, 1], corners[:, 3], pooled_height, height)
     columns = _bins(corners[:, 0], corners[:, 2], pooled_width, width)
     images = rois[:, 0].detach().long()
-    if kernels.usable(data):
-        return kernels.largest(data, images, (*rows, *columns), lambda maps: _pool_largest(maps, images, rows, columns))
-    return _pool_largest(data, images, rows, columns)
+    return kernels.largest(data, images, (*rows, *columns), lambda maps: _pool_largest(maps, images, rows, columns))
 
 
 def _pool_largest(data, images, rows, columns):
@@ -168,7 +166,7 @@ def _pool_weighted(data, images, rows, columns, groups=None):
     def in_torch(maps):
         return _pool_by_weights(maps, images, rows, columns) if groups is None \
             else _pool_position_sensitive(maps, images, rows, columns, groups)
-    return kernels.weighted(data, images, rows, columns, groups, in_torch) if kernels.usable(data) else in_torch(data)
+    return kernels.weighted(data, images, rows, columns, groups, in_torch)
 
 
 def _pool_by_weights(data, images, rows, columns):
