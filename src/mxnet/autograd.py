@@ -53,23 +53,25 @@ def predict_mode() -> Scope:
 
 def is_recording() -> bool:
     """True where operators are being recorded."""
-    return mode.recording
+    return mode.recording if mode.tracing is None else mode.tracing.recording
 
 
 def is_training() -> bool:
     """True where operators run as in training."""
-    return mode.training
+    return mode.training if mode.tracing is None else mode.tracing.training
 
 
 def set_recording(is_recording: bool) -> bool:
     """Turn recording on or off for this thread; returns what it was."""
-    before, mode.recording = mode.recording, bool(is_recording)
+    where = mode if mode.tracing is None else mode.tracing
+    before, where.recording = where.recording, bool(is_recording)
     return before
 
 
 def set_training(train_mode: bool) -> bool:
     """Turn training mode on or off for this thread; returns what it was."""
-    before, mode.training = mode.training, bool(train_mode)
+    where = mode if mode.tracing is None else mode.tracing
+    before, where.training = where.training, bool(train_mode)
     return before
 
 

@@ -358,14 +358,14 @@ class Executor:
                 if not allow_up_sizing:
                     raise ValueError(f"reshape: {name} grows from {array.shape} to {shape}, for which memory is missing. Bind the largest shape and "
                                      "reshape to smaller ones, or pass allow_up_sizing=True.")
-                return nd.empty(shape, ctx=array.context, dtype=array.dtype)
+                return nd.empty(shape, ctx=array.ctx, dtype=array.dtype)
             return NDArray._new(array._raw().reshape(-1)[:count].reshape(shape), array._ctx)
 
         args = [fit(n, a, s, n in kwargs) for n, a, s in zip(self._arg_names, self.arg_arrays, arg_shapes)]
         grads = [fit(n, g, s, n in kwargs) for n, g, s in zip(self._arg_names, self.grad_arrays, arg_shapes)]
         auxs = [fit(n, a, s, False) for n, a, s in zip(self._aux_names, self.aux_arrays, aux_shapes)]
         outputs = [NDArray._new(a._raw().reshape(-1)[:int(np.prod(s))].reshape(s), a._ctx) if int(np.prod(s)) <= a.size
-                   else nd.zeros(s, ctx=a.context, dtype=a.dtype) for a, s in zip(self.outputs, out_shapes)]
+                   else nd.zeros(s, ctx=a.ctx, dtype=a.dtype) for a, s in zip(self.outputs, out_shapes)]
         reshaped = Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": self._reqs, "session": self._session, "outputs": outputs},
                             self._symbol, self._ctx, self._grad_req, self._group2ctx)
         reshaped.set_monitor_callback(self._monitor_callback, self._monitor_all)

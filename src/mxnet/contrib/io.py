@@ -44,7 +44,7 @@ class DataLoaderIter(DataIter):
         missing = self.getpad()
         if not missing:
             return [array]
-        return [nd.concat(array, nd.zeros((missing, *array.shape[1:]), ctx=array.context, dtype=self.dtype), dim=0)]
+        return [nd.concat(array, nd.zeros((missing, *array.shape[1:]), ctx=array.ctx, dtype=self.dtype), dim=0)]
 
     def getdata(self):
         """The batch's data, filled up to the batch size."""

@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import ndarray, symbol
+from .. import _deferred_compute, ndarray, symbol
 from ..context import current_context
 from ..ndarray import NDArray
+from ..ndarray.dispatch import mode, wrap
 from ..util import is_np_array
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
@@ -54,6 +55,10 @@ class HybridBlock(Block):
     A subclass computes in ``hybrid_forward(F, x, ..., **parameters)``, where `F` is ``mx.nd`` or ``mx.sym`` and the block's own
     parameters come as keywords. After `hybridize` the block is traced with Symbols at the first call, and the graph runs from then on.
 
+    Under ``npx.set_np()`` a subclass may define ``forward(self, x, ...)`` in terms of ``mx.np`` and ``mx.npx`` instead, as in MXNet 2. It is
+    traced by running it once (`mxnet._deferred_compute`); if what it does depends on values of arrays, it goes on running step by step, after
+    a warning.
+
     Parameters
     ----------
     prefix, params
@@ -83,6 +88,7 @@ class HybridBlock(Block):
         self._cached_op_args: list[tuple[bool, Any]] = []  # for each input of the graph: (True, number of the argument) or (False, Parameter)
         self._in_format: Any = None
         self._out_format: Any = None
+        self._out_none: list[int] = []  # which outputs of a traced `forward` are None
         self._active = False
         self._flags: list[tuple[str, Any]] = []
         self._gathered: _Gathered | None = None
@@ -90,6 +96,13 @@ class HybridBlock(Block):
         self._backend_opts: dict[str, Any] = {}
         self._callback: Callable[..., Any] | None = None
         self._monitor_all = False
+        self._runs_traced = False  # hybridized, with a `forward` of its own to be traced
+        self._constants: dict[str, Parameter] = {}  # arrays that a traced `forward` used, by the names of their variables
+
+    def __call__(self, *args: Any) -> Any:
+        if self._runs_traced and mode.tracing is None and is_np_array():
+            return self._call_plain_traced(args)
+        return super().__call__(*args)
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -143,6 +156,7 @@ class HybridBlock(Block):
         if kwargs:
             self._backend_opts = kwargs
         self._backend, self._active = backend, active
+        self._runs_traced = active and _is_plain(self)
         self._flags = [("static_alloc", static_alloc), ("static_shape", static_shape), ("inline_limit", inline_limit)]
         bulk = {"forward_bulk_size": forward_bulk_size, "backward_bulk_size": backward_bulk_size}
         self._flags += [(name, size) for name, size in bulk.items() if size is not None]
@@ -211,9 +225,9 @@ class HybridBlock(Block):
             if self._active and len(contexts) > 1:
                 raise ValueError(_several_contexts(contexts))
         if ctx is current_context():
-            return self._call_cached_op(x, *args) if self._active else self._call_eagerly(ctx, x, *args)
+            return self._call_cached_op(x, *args) if self._active and mode.tracing is None else self._call_eagerly(ctx, x, *args)
         with ctx:
-            return self._call_cached_op(x, *args) if self._active else self._call_eagerly(ctx, x, *args)
+            return self._call_cached_op(x, *args) if self._active and mode.tracing is None else self._call_eagerly(ctx, x, *args)
 
     def hybrid_forward(self, F: Any, x: NDArray | Symbol, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs with the operators of `F`; a subclass must define this.
@@ -232,7 +246,7 @@ class HybridBlock(Block):
         try:
             parameters = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
         except DeferredInitializationError:
-            with _tracing:
+            with _tracing, _deferred_compute.context(False):
                 self._deferred_infer_shape(*args)
                 for parameter in self.params.values():
                     parameter._finish_deferred_init()
@@ -240,6 +254,24 @@ class HybridBlock(Block):
         out = self.hybrid_forward(ndarray, *args, **parameters)
         if is_np_array():
             require_np(_flatten(out, "output")[0])
+        return out
+
+    def _call_plain_traced(self, args: tuple) -> Any:
+        """Run the graph of a `forward` of the subclass's own; step by step, once and for all, if that can't be traced."""
+        for hook in list(self._forward_pre_hooks.values()):
+            hook(self, args)
+        try:
+            contexts = _gather_type_ctx_info(args)[2]
+            if len(contexts) > 1:
+                raise ValueError(_several_contexts(contexts))
+            with contexts.pop() if contexts else current_context():
+                out = self._call_cached_op(*args)
+        except _deferred_compute.TraceError as error:
+            warnings.warn(f"{type(self).__name__} is hybridized and runs step by step all the same: {error}", stacklevel=3)
+            self._runs_traced = False
+            return super().__call__(*args)
+        for hook in list(self._forward_hooks.values()):
+            hook(self, args, out)
         return out
 
     def _call_cached_op(self, *args: Any):
@@ -259,7 +291,11 @@ class HybridBlock(Block):
         if gathered is None or gathered.inputs is not inputs:
             gathered = self._gathered = _Gathered(inputs)
         out = op(*gathered.with_data(flat))
-        return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
+        if isinstance(out, NDArray):
+            out = [out]
+        for i in self._out_none:
+            out.insert(i, None)
+        return _regroup(out, self._out_format)
 
     def _check_format(self, fmt: Any) -> None:
         """Accept another structure of the arguments if the two differ only by None at the end."""
@@ -273,6 +309,8 @@ class HybridBlock(Block):
         """The traced graph: its input variables and its outputs."""
         if not self._cached_graph:
             with _tracing:
+                if is_np_array() and _has_plain(self):
+                    return self._trace(*args)
                 flat, self._in_format = _flatten(args, "input")
                 given = sum(arg is not None for arg in flat)
                 if not given:
@@ -290,6 +328,56 @@ class HybridBlock(Block):
                 self._cached_graph = [v for v in variables if v is not None], symbol.Group(out)
         return self._cached_graph
 
+    def _trace(self, *args: Any) -> Any:
+        """The graph, from running the block on these arrays: a `forward` in terms of ``mx.np`` knows nothing of Symbols."""
+        try:
+            flat, in_format = _flatten(args, "input")
+        except ValueError as error:  # numbers, texts and the like are for Python to decide by
+            raise _deferred_compute.TraceError(str(error)) from None
+        arrays = [arg for arg in flat if arg is not None]
+        if not all(isinstance(array, NDArray) for array in arrays):
+            raise ValueError(f"{type(self).__name__}: a block with a forward of its own is traced with arrays, received {args}")
+        names = ["data"] if len(arrays) == 1 else [f"data{i}" for i in range(len(arrays))]
+        variables = [symbol.var(name).as_np_ndarray() for name in names]
+        parameters = list(self.collect_params().values())
+        if any(p._deferred_init for p in parameters):  # a first run tells the shapes; traced, so that blocks inside run step by step
+            with _deferred_compute.context():
+                self._run_plain(args)
+        with _deferred_compute.context():
+            trace = _deferred_compute.current("HybridBlock")
+            stand_ins = iter([wrap(type(array), array._data.detach(), array._ctx) for array in arrays])
+            given = [None if arg is None else next(stand_ins) for arg in flat]
+            for array, variable in zip((g for g in given if g is not None), variables):
+                trace.set_variable(array, variable)
+            for parameter in parameters:
+                for array in parameter._data or ():
+                    trace.set_variable(array, parameter.var())
+            out, self._out_format = _flatten(self._run_plain(_regroup(given, in_format)), "output")
+            require_np(out)
+            self._out_none = [i for i, o in enumerate(out) if o is None]
+            outputs = trace.get_symbol([o for o in out if o is not None], f"{self.prefix}constant")
+        self._constants = {}
+        contexts = list(dict.fromkeys(ctx for p in parameters if p._data for ctx in p.list_ctx())) or [current_context()]
+        for name, array in trace.constants.items():
+            self._constants[name] = Parameter(name, grad_req="null", dtype=array.dtype, shape=array.shape)
+            self._constants[name]._load_init(array, contexts)
+        self._in_format = in_format
+        self._cached_graph = variables, symbol.Group([o.as_np_ndarray() for o in outputs])
+        return self._cached_graph
+
+    def _run_plain(self, args: Any) -> Any:
+        """`forward` on arrays, after a second attempt with the shapes that the class's own `infer_shape` finds."""
+        try:
+            return self.forward(*args)
+        except DeferredInitializationError:
+            if type(self).infer_shape is HybridBlock.infer_shape:
+                raise
+            with _deferred_compute.context(False):
+                self.infer_shape(*args)
+                for parameter in self.params.values():
+                    parameter._finish_deferred_init()
+            return self.forward(*args)
+
     def _build_cache(self, *args: Any) -> None:
         """Make the CachedOp: trace, finish deferred initialization, prepare for the backend."""
         variables, out = self._get_graph(*args)
@@ -297,6 +385,7 @@ class HybridBlock(Block):
         positions = {variable.name: i for i, variable in enumerate(variables)}
         # A graph that a backend has rewritten may need parameters of the backend's own.
         parameters = {p.name: p for _, p in self._cached_op_args if isinstance(p, Parameter)} or dict(self.collect_params().items())
+        parameters.update(self._constants)
         names = out.list_inputs()
         unknown = [name for name in names if name not in positions and name not in parameters]
         if unknown:
@@ -346,7 +435,7 @@ class HybridBlock(Block):
                 if value is None:
                     raise RuntimeError(f"backend {self._backend!r} added the parameter {name} to the graph without a value in args or aux")
                 parameters[name] = Parameter(name, dtype=value.dtype)
-                parameters[name]._load_init(value, value.context)
+                parameters[name]._load_init(value, value.ctx)
         return out
 
     def _deferred_infer_shape(self, *args: Any) -> None:
@@ -439,6 +528,17 @@ class HybridBlock(Block):
         self._callback, self._monitor_all = callback, monitor_all
         for child in self._children.values():
             child._callback, child._monitor_all = callback, monitor_all
+
+
+def _is_plain(block: Any) -> bool:
+    """Whether the block's class computes in a `forward` of its own, in the style of MXNet 2, instead of in `hybrid_forward`."""
+    kind = type(block)
+    return kind.forward is not HybridBlock.forward and kind.hybrid_forward is HybridBlock.hybrid_forward
+
+
+def _has_plain(block: Any) -> bool:
+    """Whether `_is_plain` is true of the block or one inside of it."""
+    return _is_plain(block) or any(map(_has_plain, block._children.values()))
 
 
 def require_np(outputs: Any) -> None:

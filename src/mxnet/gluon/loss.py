@@ -445,4 +445,4 @@ class SDMLLoss(Loss):
         """The loss of each row; both inputs of shape (batch, size). Needs their shapes, so it cannot be hybridized."""
         labels = self._compute_labels(F, x1.shape[0])
         distances = self._compute_distances(x1, x2)
-        return self.kl_loss(F.log_softmax(-distances, axis=1), labels.as_in_context(distances.context))
+        return self.kl_loss(F.log_softmax(-distances, axis=1), labels.as_in_context(distances.ctx))

@@ -288,7 +288,7 @@ class Trainer:
                 for array in arrays:
                     if not array._fresh_grad:
                         raise UserWarning(
-                            f"Gradient of Parameter `{parameter.name}` on context {array.context} is the one of an earlier step: the "
+                            f"Gradient of Parameter `{parameter.name}` on context {array.ctx} is the one of an earlier step: the "
                             "last backward() did not reach it. Check that the loss depends on it, or pass ignore_stale_grad=True to leave such "
                             "Parameters as they are")
             if on_kvstore:

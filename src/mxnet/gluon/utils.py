@@ -84,9 +84,9 @@ def split_and_load(data: NDArray | Any, ctx_list: list[Context], batch_axis: int
     if not isinstance(data, ndarray.NDArray):
         data = ndarray.array(data, ctx=ctx_list[0])
     if len(ctx_list) == 1:
-        return [data.as_in_context(ctx_list[0])]
+        return [data._on(ctx_list[0])]
     slices = split_data(data, len(ctx_list), batch_axis, even_split)
-    return [s.as_in_context(ctx) for s, ctx in zip(slices, ctx_list)]
+    return [s._on(ctx) for s, ctx in zip(slices, ctx_list)]
 
 
 def clip_global_norm(arrays: list[Any], max_norm: float, check_isfinite: bool = True) -> Any:
@@ -122,9 +122,9 @@ def clip_global_norm(arrays: list[Any], max_norm: float, check_isfinite: bool = 
     """
     if not arrays:
         raise UsageError("clip_global_norm: at least one array is needed, received none")
-    ctx = arrays[0].context
+    ctx = arrays[0].ctx
     flat = [(array if array.stype == "default" else array.data).reshape((-1,)) for array in arrays]
-    squares = [ndarray.dot(x, x).reshape((1,)).as_in_context(ctx) for x in flat]
+    squares = [ndarray.dot(x, x).reshape((1,))._on(ctx) for x in flat]
     total = ndarray.sqrt(ndarray.add_n(*squares))
     value = float(total.asscalar()) if check_isfinite else None
     if value is not None and not math.isfinite(value):
@@ -132,7 +132,7 @@ def clip_global_norm(arrays: list[Any], max_norm: float, check_isfinite: bool = 
     scale = ndarray.minimum(max_norm / (total + 1e-8), 1.0)
     for array in arrays:
         if array.stype == "default":
-            array *= scale.as_in_context(array.context)
+            array *= scale._on(array.ctx)
         else:  # times a number it stays sparse
             (array * float(scale.asscalar())).copyto(array)
     return value if check_isfinite else total

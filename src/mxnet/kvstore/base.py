@@ -122,8 +122,8 @@ class TestStore(KVStoreBase):
             if out is not None:
                 _write_each(out, value)
             return
-        context = value[0].context
-        _write_each(value if out is None else out, sum((v.as_in_context(context) for v in value[1:]), value[0]))
+        context = value[0].ctx
+        _write_each(value if out is None else out, sum((v._on(context) for v in value[1:]), value[0]))
 
     @staticmethod
     def is_capable(capability):

@@ -169,8 +169,8 @@ class KVStore(KVStoreBase):
                 _require_stype(k, "out", array, "row_sparse")
                 _require_stype(k, "row_ids", rows, "default")
                 _require_stype(k, "the kept value", stored, "row_sparse")
-                wanted = torch.unique(rows.as_in_context(stored.context)._raw().long())
-                retain(stored, NDArray._new(wanted, stored.context)).copyto(array)
+                wanted = torch.unique(rows._on(stored.ctx)._raw().long())
+                retain(stored, NDArray._new(wanted, stored.ctx)).copyto(array)
 
     def _checked(self, key, value, what):
         pairs = _pairs(key, value, what)
@@ -195,10 +195,10 @@ class KVStore(KVStoreBase):
             if array.stype == "csr":
                 raise MXNetError(f"push: csr arrays are not supported (key {key!r}); use dense or row_sparse ones")
         merged = self._reduce(key, arrays)
-        if kept.context.device_type != merged.context.device_type:
-            kept = self._values[key] = kept.copyto(merged.context)
-        if merged.context != kept.context:
-            merged = merged.as_in_context(kept.context)
+        if kept.ctx.device_type != merged.ctx.device_type:
+            kept = self._values[key] = kept.copyto(merged.ctx)
+        if merged.ctx != kept.ctx:
+            merged = merged._on(kept.ctx)
         if self._updater is not None:
             self._updater(key, merged, kept)
         elif merged is arrays[0] or merged.stype != kept.stype or merged.dtype != kept.dtype:
@@ -208,9 +208,9 @@ class KVStore(KVStoreBase):
 
     def _reduce(self, key, arrays):
         """The sum of the arrays; a single one is returned as it is."""
-        where = arrays[0].context if self._on_device else cpu()
+        where = arrays[0].ctx if self._on_device else cpu()
         if arrays[0].stype == "row_sparse":
-            return row_sparse.add([a.as_in_context(where) for a in arrays])
+            return row_sparse.add([a._on(where) for a in arrays])
         if self._compression is not None:
             return self._reduce_compressed(key, arrays, where)
         if len(arrays) == 1:

@@ -8,4 +8,4 @@ def add(arrays):
     if len(arrays) == 1:
         return first
     numbers, total = summed_rows([a._aux[0] for a in arrays], [a._values for a in arrays])
-    return RowSparseNDArray._make(total, [numbers], first.shape, first.context)
+    return RowSparseNDArray._make(total, [numbers], first.shape, first.ctx)

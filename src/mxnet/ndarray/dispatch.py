@@ -5,6 +5,7 @@ some calls need (sparse inputs, `out=`, profiling, errors) branches off.
 """
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -25,6 +26,7 @@ class Mode(threading.local):
     recording = False
     training = False
     custom_operator: str | None = None  # the name of the operator defined in Python that is running, for the profiler
+    tracing: Any = None  # the `_deferred_compute.Trace` that notes the calls of this thread
 
 
 mode = Mode()
@@ -39,14 +41,20 @@ class Scope:
 
     def __enter__(self) -> "Scope":
         self._outer.append((mode.recording, mode.training))
-        if self._recording is not None:
-            mode.recording = self._recording
-        if self._training is not None:
-            mode.training = self._training
+        if mode.tracing is None:
+            if self._recording is not None:
+                mode.recording = self._recording
+            if self._training is not None:
+                mode.training = self._training
+        else:  # which records everything; whoever asks hears of the scope all the same
+            self._outer[-1] = mode.tracing.enter(self._recording, self._training)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        mode.recording, mode.training = self._outer.pop()
+        if mode.tracing is None:
+            mode.recording, mode.training = self._outer.pop()
+        else:
+            mode.tracing.recording, mode.tracing.training = self._outer.pop()
 
 
 graph_observer: Callable | None = None  # the same for the operators of graphs
@@ -78,19 +86,24 @@ class Recorded:
 class Unrecorded:
     """Marks an array that was an input of a recorded call without being part of the graph."""
 
-    __slots__ = ()
+    __slots__ = ("array",)
     grad = None
     grad_req = "null"
     fresh = False
     node = None
     index = 0
 
+    def __init__(self, array: Any) -> None:
+        self.array = weakref.ref(array)  # for whoever makes a Symbol of the call
+
 
 def entry_of(array: Any) -> Any:
     """What stands for `array` on the tape; the array gets a mark if it has none."""
     info = array._autograd
     if info is None:
-        info = array._autograd = Unrecorded()
+        info = array._autograd = Unrecorded(array)
+        if mode.tracing is not None:
+            mode.tracing.leaves[info] = array
     return info
 
 
@@ -170,7 +183,7 @@ def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any 
                 tensors[i] = tensors[i].data
     result, recorded = run(op, None, tensors, kwargs, ctx)
     if mode.recording and not recorded:  # a constant may still be part of the graph: its variables then have zero gradients
-        recorded = any(a is not None and in_graph(a) for a in arrays)
+        recorded = mode.tracing is not None or any(a is not None and in_graph(a) for a in arrays)
     if type(result) is tuple or type(result) is list:
         if len(result) != 1:  # 0 where an operator only writes to its inputs
             results = [wrap(cls, t, ctx) for t in result]

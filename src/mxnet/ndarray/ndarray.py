@@ -170,8 +170,16 @@ class NDArray(_Methods):
         return self.copy()
 
     def _raw(self) -> torch.Tensor:
-        """The tensor without its history."""
+        """The tensor without its history.
+
+        Raises
+        ------
+        TraceError
+            If what is being traced depends on its values.
+        """
         t = self._data
+        if mode.tracing is not None and in_graph(self):
+            mode.tracing.refuse_values()
         return t.detach() if t.requires_grad else t
 
     def _owns_memory(self) -> bool:
@@ -257,6 +265,8 @@ class NDArray(_Methods):
             return other
         if isinstance(other, Context):
             ctx = intern_context(other)
+            if mode.tracing is not None and ctx is self._ctx:
+                return invoke(get_operator("_copy"), (self,), {}, cls=type(self))
 
             def copy(t: torch.Tensor) -> torch.Tensor:
                 return t.to(ctx.torch_device, copy=True, memory_format=torch.contiguous_format)
@@ -266,6 +276,10 @@ class NDArray(_Methods):
 
     def as_in_context(self, context: Context) -> NDArray:
         """The array itself if it is on `context`, otherwise a copy there."""
+        return self._on(context)
+
+    def _on(self, context: Context) -> Any:
+        """`as_in_context`, which arrays of ``mx.np`` warn of."""
         if self._ctx is context or self._ctx == context:
             return self
         return self.copyto(context)
@@ -281,6 +295,8 @@ class NDArray(_Methods):
 
     def detach(self) -> NDArray:
         """The same values in the same memory, detached from the recorded computation."""
+        if mode.tracing is not None:
+            return invoke(get_operator("BlockGrad"), (self,), {}, cls=type(self))
         return type(self)._new(self._data.detach(), self._ctx)
 
     def as_nd_ndarray(self) -> NDArray:
@@ -375,17 +391,19 @@ class NDArray(_Methods):
             if not self._data.dim():
                 raise IndexError("an array without axes cannot be indexed with an integer")
             index = indexing.check_integer(key, 0, size)
-            return self._select(lambda t: t.select(0, index))
+            return self._select(lambda t: t.select(0, index), key)
         if isinstance(key, list) and len(key) == 0:
             return type(self)._new(self._raw()[0:0], self._ctx)
         if indexing.is_basic(key):
             if isinstance(key, tuple) and not key:
                 return self
-            return self._select(lambda t: indexing.basic_view(t, key))
+            return self._select(lambda t: indexing.basic_view(t, key), key)
+        if mode.tracing is not None:
+            return mode.tracing.index(self, key)
         where = indexing.advanced_key(_plain_key(key), self.shape, self._data.device, _index_tensor)
         return self._recorded_call(lambda t: t[where], "_advanced_indexing", self._ctx)
 
-    def _select(self, view: Callable[[torch.Tensor], torch.Tensor]) -> NDArray:
+    def _select(self, view: Callable[[torch.Tensor], torch.Tensor], key: Any) -> NDArray:
         zero_dim = util.is_np_shape()
 
         def select(t: torch.Tensor) -> torch.Tensor:
@@ -397,6 +415,8 @@ class NDArray(_Methods):
 
         if self._eligible(self):
             return wrap(type(self), select(self._data), self._ctx)
+        if mode.tracing is not None:
+            return mode.tracing.index(self, key)
         return self._recorded_call(select, "_basic_indexing", self._ctx)
 
     def _recorded_call(self, fn: Callable[[torch.Tensor], torch.Tensor], name: str, ctx: Context) -> NDArray:

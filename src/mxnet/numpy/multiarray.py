@@ -148,7 +148,7 @@ class ndarray(_Base):  # noqa: N801
 
     def as_in_ctx(self, ctx: Context) -> "ndarray":
         """The array itself if it is on `ctx`, otherwise a copy there."""
-        return self if self._ctx == ctx else self.copyto(ctx)
+        return self._on(ctx)
 
     def as_in_context(self, context: Context) -> "ndarray":
         """The array on `context`; MXNet now calls it `as_in_ctx`."""
@@ -198,18 +198,20 @@ class ndarray(_Base):  # noqa: N801
             if not self._data.dim():
                 raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
             index = indexing.check_integer(key, 0, self._data.shape[0])
-            return self._select(lambda t: t.select(0, index))
+            return self._select(lambda t: t.select(0, index), key)
         key = _normalized(key)
         if key is Ellipsis or isinstance(key, tuple) and key == ():
             return self
         if not self._data.dim() and not _is_mask(key):
             raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
         if indexing.is_basic(key):
-            return self._select(lambda t: indexing.basic_view(t, key))
+            return self._select(lambda t: indexing.basic_view(t, key), key)
+        if mode.tracing is not None:
+            return mode.tracing.index(self, key)
         where, flips = _torch_key(key, self)
         return self._recorded_call(lambda t: (t.flip(flips) if flips else t)[where], "_advanced_indexing", self._ctx)
 
-    def _select(self, view: Any) -> "ndarray":
+    def _select(self, view: Any, key: Any) -> "ndarray":
         def select(t):
             v = view(t)
             # MXNet shares memory only where the selection is one run of it; anything else is a copy.
@@ -217,6 +219,8 @@ class ndarray(_Base):  # noqa: N801
 
         if self._eligible(self):
             return wrap(ndarray, select(self._data), self._ctx)
+        if mode.tracing is not None:
+            return mode.tracing.index(self, key)
         return self._recorded_call(select, "_basic_indexing", self._ctx)
 
     def __setitem__(self, key: Any, value: Any) -> None:

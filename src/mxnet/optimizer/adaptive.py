@@ -11,7 +11,7 @@ from .base import Optimizer, register
 
 
 def _zeros_like(weight, count, dtype=None, stype="default"):
-    return tuple(zeros(weight.shape, weight.context, dtype=dtype or weight.dtype, stype=stype) for _ in range(count))
+    return tuple(zeros(weight.shape, weight.ctx, dtype=dtype or weight.dtype, stype=stype) for _ in range(count))
 
 
 @register
@@ -70,7 +70,7 @@ class AdaGrad(Optimizer):
 
     def create_state(self, index, weight):
         """The sum of the gradients' squares."""
-        return zeros(weight.shape, weight.context, stype=weight.stype)
+        return zeros(weight.shape, weight.ctx, stype=weight.stype)
 
     def update(self, index, weight, grad, state):
         """Update a weight in place; see `Optimizer.update`.

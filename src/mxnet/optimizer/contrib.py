@@ -34,7 +34,7 @@ class GroupAdaGrad(Optimizer):
         """
         if len(weight.shape) != 2:
             raise MXNetError(f"GroupAdaGrad updates matrices; weight {index} has shape {weight.shape}")
-        return zeros((weight.shape[0], 1), weight.context, stype=weight.stype)
+        return zeros((weight.shape[0], 1), weight.ctx, stype=weight.stype)
 
     def update(self, index, weight, grad, state):
         """Update a weight in place; see `Optimizer.update`."""

@@ -46,7 +46,7 @@ class LARS(_MasterAfterState):
         """The momentum; None without."""
         if self.momentum == 0.0:
             return None
-        return zeros(weight.shape, weight.context, dtype=weight.dtype, stype=weight.stype if self.lazy_update else "default")
+        return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype if self.lazy_update else "default")
 
     def _get_lrs(self, indices):
         lr = self.learning_rate
@@ -106,7 +106,7 @@ class LAMB(Optimizer):
 
     def create_state(self, index, weight):
         """The averages of the gradient and of its square."""
-        return tuple(zeros(weight.shape, weight.context, dtype=weight.dtype, stype=weight.stype) for _ in range(2))
+        return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) for _ in range(2))
 
     def update(self, index, weight, grad, state):
         """Update a weight, or several in lists; see `Optimizer.update`."""
@@ -167,7 +167,7 @@ class LBSGD(Optimizer):
 
     def create_state(self, index, weight):
         """The momentum; None without."""
-        return zeros(weight.shape, weight.context, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
+        return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
 
     def _get_lbmult(self, nup):
         """The factor of the learning rate after `nup` batches."""

@@ -29,7 +29,7 @@ class Ftrl(Optimizer):
 
     def create_state(self, index, weight):
         """The accumulated gradient, and the sum of the gradients' squares."""
-        return tuple(zeros(weight.shape, weight.context, stype=weight.stype) for _ in range(2))
+        return tuple(zeros(weight.shape, weight.ctx, stype=weight.stype) for _ in range(2))
 
     def update(self, index, weight, grad, state):
         """Update a weight in place; see `Optimizer.update`."""
@@ -61,7 +61,7 @@ class FTML(Optimizer):
 
     def create_state(self, index, weight):
         """d, v and z of the paper."""
-        return tuple(zeros(weight.shape, weight.context, dtype=weight.dtype) for _ in range(3))
+        return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype) for _ in range(3))
 
     def update(self, index, weight, grad, state):
         """Update a weight in place; see `Optimizer.update`."""

@@ -109,7 +109,7 @@ class SGD(_MasterAfterState):
         """The momentum; None without."""
         if self.momentum == 0.0:
             return None
-        return zeros(weight.shape, weight.context, dtype=weight.dtype, stype=weight.stype if self.lazy_update else "default")
+        return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype if self.lazy_update else "default")
 
     def _update_impl(self, index, weight, grad, state, multi_precision=False):
         indices, weights, grads, states = as_lists(index, weight, grad, state)
@@ -142,7 +142,7 @@ class NAG(_MasterAfterState):
 
     def create_state(self, index, weight):
         """The momentum; None without."""
-        return zeros(weight.shape, weight.context, dtype=weight.dtype) if self.momentum != 0.0 else None
+        return zeros(weight.shape, weight.ctx, dtype=weight.dtype) if self.momentum != 0.0 else None
 
     def _update_impl(self, index, weight, grad, state, multi_precision=False):
         lr, wd, _ = self._begin(index, weight, grad)
@@ -181,7 +181,7 @@ class Signum(Optimizer):
 
     def create_state(self, index, weight):
         """The momentum; None without."""
-        return zeros(weight.shape, weight.context, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
+        return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
 
     def update(self, index, weight, grad, state):
         """Update a weight in place; see `Optimizer.update`."""
@@ -209,7 +209,7 @@ class SGLD(Optimizer):
     def update(self, index, weight, grad, state):
         """Update a weight in place; see `Optimizer.update`."""
         lr, wd, _ = self._begin(index, weight, grad)
-        noise = random.normal(0, math.sqrt(lr), shape=weight.shape, dtype=weight.dtype, ctx=weight.context)
+        noise = random.normal(0, math.sqrt(lr), shape=weight.shape, dtype=weight.dtype, ctx=weight.ctx)
 
         def step(w, g):
             g = steps.prepared(g, self.rescale_grad, self.clip_gradient)
@@ -238,7 +238,7 @@ class DCASGD(Optimizer):
 
     def create_state(self, index, weight):
         """The momentum (None without) and the weight before the last step."""
-        return zeros(weight.shape, weight.context, dtype=weight.dtype) if self.momentum != 0.0 else None, weight.copy()
+        return zeros(weight.shape, weight.ctx, dtype=weight.dtype) if self.momentum != 0.0 else None, weight.copy()
 
     def update(self, index, weight, grad, state):
         """Update a weight in place; see `Optimizer.update`."""
@@ -265,7 +265,7 @@ class Test(Optimizer):
 
     def create_state(self, index, weight):
         """An array that receives the weight at each update."""
-        return zeros(weight.shape, weight.context)
+        return zeros(weight.shape, weight.ctx)
 
     def update(self, index, weight, grad, state):
         """Add the gradient to the weight, and keep the sum as the state."""

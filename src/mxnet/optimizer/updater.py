@@ -71,7 +71,7 @@ class Updater:
             indices, grads, weights = [index.decode() if isinstance(index, bytes) else index], [grad], [weight]
         optimizer, states = self.optimizer, self.states
         if weights:
-            optimizer._set_current_context(weights[0].context.device_id)
+            optimizer._set_current_context(weights[0].ctx.device_id)
         for i, w in zip(indices, weights):
             if i not in states:
                 states[i] = optimizer.create_state_multi_precision(i, w)
@@ -96,7 +96,7 @@ class Updater:
     def sync_state_context(self, state, context):
         """The state on another device."""
         if isinstance(state, NDArray):
-            return state.as_in_context(context)
+            return state._on(context)
         if isinstance(state, (tuple, list)):
             return type(state)(self.sync_state_context(s, context) for s in state)
         return state

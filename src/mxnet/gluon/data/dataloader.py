@@ -50,7 +50,7 @@ def _batchify(data: Any, recurse: Any, allocate: Any, ctx: Any) -> Any:
     if isinstance(first, NDArray):
         tensors = [sample._data.detach() for sample in data]
         out = allocate((len(tensors), *first.shape), tensors[0].dtype) if not tensors[0].is_cuda else None
-        return type(first)._new(torch.stack(tensors, out=out), ctx or first.context)
+        return type(first)._new(torch.stack(tensors, out=out), ctx or first.ctx)
     if isinstance(first, tuple):
         return [recurse(part) for part in zip(*data)]
     if isinstance(first, np.ndarray) and first.dtype.name in dtypes.NAME_TO_TORCH and first.dtype.isnative:
@@ -95,7 +95,7 @@ def _as_in_context(data: Any, ctx: Context) -> Any:
     if isinstance(data, NDArray):
         if ctx.device_type == "cpu_pinned" and torch.cuda.is_available() and not data._is_sparse:
             return type(data)._new(data._data.detach().pin_memory(), ctx)
-        return data.as_in_context(ctx)
+        return data._on(ctx)
     if isinstance(data, (list, tuple)):
         return [_as_in_context(part, ctx) for part in data]
     return data

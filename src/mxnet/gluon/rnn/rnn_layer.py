@@ -141,7 +141,7 @@ class _RNNLayer(HybridBlock):
             self._clear_cached_op()
         if skip:
             if isinstance(inputs, ndarray.NDArray):
-                states = self.begin_state(inputs.shape[self._layout.find("N")], ctx=inputs.context, dtype=inputs.dtype)
+                states = self.begin_state(inputs.shape[self._layout.find("N")], ctx=inputs.ctx, dtype=inputs.dtype)
             else:
                 states = self.begin_state(0, func=symbol.zeros)
         if isinstance(states, tensor_types):

@@ -19,7 +19,7 @@ def _get_begin_state(cell: RecurrentCell, F: Any, begin_state: Any, inputs: Any,
     if F is not ndarray:
         return cell.begin_state(func=F.zeros, batch_size=batch_size)
     first: Any = inputs if isinstance(inputs, tensor_types) else inputs[0]
-    with first.context:
+    with first.ctx:
         return cell.begin_state(func=F.zeros, batch_size=batch_size)
 
 

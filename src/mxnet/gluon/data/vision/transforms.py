@@ -249,7 +249,7 @@ class RandomCrop(Block):
         """The part."""
         if self._pad:
             padded = np.pad(x.asnumpy(), self._pad, mode="constant", constant_values=self._pad_value)
-            x = type(x)._new(_torch(padded), x.context)
+            x = type(x)._new(_torch(padded), x.ctx)
         return image.random_crop(x, *self._args)[0]
 
 

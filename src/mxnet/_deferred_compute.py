@@ -1,0 +1,299 @@
+"""Deferred compute: a Symbol out of what a function does to arrays.
+
+Inside of `context` operators run on arrays as ever, and every call is noted, as autograd notes it. `get_symbol` makes a Symbol of the notes.
+Gluon traces with it the blocks of MXNet 2's style, which define ``forward`` in terms of ``mx.np``.
+
+What Python decides by the values of arrays can't be in a Symbol: reading values that depend on the variables raises `TraceError`. What it
+decides by their shapes is traced as it was.
+"""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import symbol
+from .base import MXNetError, integer_types
+from .ndarray import NDArray, indexing
+from .ndarray.dispatch import Unrecorded, in_graph, invoke, mode
+from .ops.registry import get
+
+__all__ = ["Trace", "TraceError", "context", "current", "get_symbol", "is_deferred_compute", "set_variable"]
+
+
+class TraceError(MXNetError):
+    """A computation can't be traced: it depends on values that only a run has."""
+
+
+class _Leaf:
+    """Marks an array that stands for a variable."""
+
+    __slots__ = ()
+    grad = None
+    grad_req = "write"
+    fresh = False
+    node = None
+    index = 0
+
+
+class Trace:
+    """What is noted inside of one `context`.
+
+    Attributes
+    ----------
+    variables : dict
+        From the marks of arrays to the Symbols that stand for them.
+    constants : dict
+        The arrays that the computation used without their being variables, by the names of their Symbols; filled by `get_symbol`.
+    leaves : dict
+        From marks to arrays that the computation has used and not computed.
+    recording, training : bool
+        What autograd was doing outside.
+    """
+
+    def __init__(self) -> None:
+        self.variables: dict[Any, symbol.Symbol] = {}
+        self.constants: dict[str, NDArray] = {}
+        self.leaves: dict[Any, NDArray] = {}
+        self.recording, self.training = mode.recording, mode.training
+        self._marked: list[tuple[NDArray, Any]] = []
+
+    def set_variable(self, array: NDArray, variable: symbol.Symbol) -> None:
+        """Let `variable` stand for `array` until the trace ends."""
+        if not in_graph(array):
+            self._marked.append((array, array._autograd))
+            array._autograd = _Leaf()
+        self.variables[array._autograd] = variable
+
+    def enter(self, recording: bool | None, training: bool | None) -> tuple[bool, bool]:
+        """What ``autograd.record()`` and the like do while tracing: only those who ask notice. Returns what held before."""
+        outer = self.recording, self.training
+        self.recording = self.recording if recording is None else recording
+        self.training = self.training if training is None else training
+        return outer
+
+    def forget(self) -> None:
+        """Take the marks off the arrays."""
+        while self._marked:
+            array, mark = self._marked.pop()
+            array._autograd = mark
+
+    def refuse_values(self) -> None:
+        """Say that values can't be read now."""
+        raise TraceError("values of arrays were read while a block is traced; what depends on values (asnumpy(), item(), if, while, masks) can't be "
+                         "part of a graph: compute it with operators (np.where, npx.foreach), or outside of the block")
+
+    def get_symbol(self, outputs: Sequence[NDArray], constant: str = "constant") -> list[symbol.Symbol]:
+        """The Symbols of arrays; constants are named with the prefix `constant`."""
+        done: dict[Any, symbol.Symbol] = {}
+
+        def build(info: Any) -> symbol.Symbol:
+            node = info.node
+            if node is None:
+                if info not in self.variables:
+                    array = self.leaves.get(info)
+                    if array is None and isinstance(info, Unrecorded):
+                        array = info.array()
+                    if array is None:
+                        raise TraceError("an array was recorded before tracing began; detach it, or pass it as an argument")
+                    name = f"{constant}{len(self.constants)}"
+                    self.constants[name], self.variables[info] = array, symbol.var(name)
+                return self.variables[info]
+            if node not in done:
+                # From the inputs on, without recursion: unrolled networks are deep.
+                waiting = [node]
+                while waiting:
+                    last = waiting[-1]
+                    missing = [i.node for i in last.inputs if i.node is not None and i.node not in done]
+                    if missing:
+                        waiting += missing
+                    else:
+                        waiting.pop()
+                        if last not in done:
+                            done[last] = _symbol_of(last, [build(i) for i in last.inputs])
+            found = done[node]
+            return found[info.index] if len(found.list_outputs()) > 1 else found
+
+        found = []
+        for out in outputs:
+            mark = out._autograd
+            if mark is None:  # nothing that was traced has a part in it
+                mark = _Leaf()
+                self.leaves[mark] = out
+            found.append(build(mark))
+        return found
+
+    def index(self, array: NDArray, key: Any) -> NDArray:
+        """``array[key]`` by operators, which have a place in a Symbol.
+
+        Raises
+        ------
+        TraceError
+            If the size of the result depends on values, or arrays of indices stand apart.
+        """
+        keys = key if isinstance(key, tuple) else (key,)
+        arrays = [isinstance(k, (NDArray, list, range, np.ndarray)) for k in keys]
+        if any(_is_mask(k) for k in keys):
+            raise TraceError("a traced block can't select by a mask, since the size of the result depends on values; use np.where")
+        keys = tuple(_indices(k, array) if is_array else k for k, is_array in zip(keys, arrays))
+        keys = indexing.expand(keys, array.ndim)
+        places = [i for i, k in enumerate(keys) if isinstance(k, NDArray)]
+        array = _basic(array, tuple(slice(None) if isinstance(k, NDArray) else k for k in keys))
+        if not places:
+            return array
+        if any(not isinstance(k, (slice, NDArray)) for k in keys):
+            raise TraceError("a traced block can't mix arrays with integers or None between brackets; index twice")
+        if len(places) == 1:
+            array = _call("take", array, keys[places[0]], axis=places[0], mode="wrap")
+        elif places == list(range(len(places))):
+            sizes = array.shape
+            wrapped = [_call("_npi_mod_scalar", keys[i], scalar=float(sizes[i])) for i in places]
+            shape = np.broadcast_shapes(*[w.shape for w in wrapped])
+            indices = _call("_npi_stack", *[w if w.shape == shape else _call("_np_broadcast_to", w, shape=shape) for w in wrapped], axis=0)
+            array = _call("gather_nd", array, indices)
+        else:
+            raise TraceError("a traced block can index with arrays on one axis, or on the first ones; transpose before")
+        return array
+
+
+def _symbol_of(node: Any, inputs: list[symbol.Symbol]) -> symbol.Symbol:
+    if hasattr(node.op, "as_symbol"):  # a hybridized block: its graph
+        return node.op.as_symbol(inputs)
+    if not hasattr(node.op, "fn"):
+        raise TraceError(f"{node.op.name} has no counterpart in a Symbol")
+    return symbol.create(node.op, inputs, node.attrs)
+
+
+def _call(name: str, *inputs: NDArray, **attrs: Any) -> Any:
+    return invoke(get(name), inputs, attrs, cls=type(inputs[0]))
+
+
+def _is_mask(k: Any) -> bool:
+    return isinstance(k, (bool, np.bool_)) or isinstance(k, (NDArray, np.ndarray)) and k.dtype == np.bool_ or \
+        isinstance(k, list) and np.asarray(k).dtype == np.bool_
+
+
+def _indices(k: Any, array: NDArray) -> NDArray:
+    return k if isinstance(k, NDArray) else type(array)._new(torch.as_tensor(np.asarray(k, dtype="int64")), array._ctx)
+
+
+def _basic(array: NDArray, keys: tuple) -> NDArray:
+    """The array at integers, slices and None, one for each axis."""
+    begin: list[Any] = []
+    end: list[Any] = []
+    step: list[Any] = []
+    codes: list[int] = []  # of npx.reshape: -2 keeps an axis, -3 drops one of size 1, -4 keeps the rest
+    new: list[int] = []
+    for k in keys:
+        if k is None:
+            new.append(codes.count(-2) + len(new))
+            continue
+        if isinstance(k, slice):
+            begin.append(k.start)
+            end.append(k.stop)
+            step.append(k.step)
+            codes.append(-2)
+        elif isinstance(k, integer_types):
+            k = int(k)
+            size = array.shape[len(begin)]
+            if not -size <= k < size:
+                raise IndexError(f"axis {len(begin)} has {size} entries, received index {k}")
+            begin.append(k)
+            end.append(k + 1 if k != -1 else None)
+            step.append(None)
+            codes.append(-3)
+        else:
+            raise IndexError(f"arrays cannot be indexed with {k!r} of type {type(k)}; use integers, slices, None, ... or arrays of integers")
+    if any(part is not None for parts in (begin, end, step) for part in parts):
+        array = _call("_npi_slice", array, begin=tuple(begin), end=tuple(end), step=tuple(step))
+    if -3 in codes:
+        array = _call("_npx_reshape", array, newshape=(*codes, -4))
+    for axis in new:
+        array = _call("expand_dims", array, axis=axis)
+    return array
+
+
+@contextlib.contextmanager
+def context(state: bool = True) -> Iterator[Trace | None]:
+    """A ``with`` block in which the calls of operators on arrays are noted; with ``state=False``, in which they are not.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> from mxnet import _deferred_compute as dc
+    >>> x = mx.np.ones((2, 3))
+    >>> with dc.context():
+    ...     dc.set_variable(x, mx.sym.var('x'))
+    ...     symbol = dc.get_symbol((x * 2 + 1).sum(axis=0))
+    >>> symbol.list_inputs()
+    ['x']
+    """
+    outer = mode.tracing, mode.recording, mode.training
+    trace = Trace() if state else None
+    mode.tracing = trace
+    mode.recording, mode.training = state, mode.training and not state
+    try:
+        yield trace
+    finally:
+        mode.tracing, mode.recording, mode.training = outer
+        if trace is not None:
+            trace.forget()
+
+
+def is_deferred_compute() -> bool:
+    """True inside of `context`."""
+    return mode.tracing is not None
+
+
+def current(function: str) -> Trace:
+    """The `Trace` of the `context` around; `function` asks for it.
+
+    Raises
+    ------
+    MXNetError
+        Outside of one.
+    """
+    if mode.tracing is None:
+        raise MXNetError(f"{function}: call it inside of `with _deferred_compute.context():`")
+    return mode.tracing
+
+
+def set_variable(arrays: NDArray | Sequence[NDArray], variables: symbol.Symbol | Sequence[symbol.Symbol]) -> None:
+    """Let Symbols stand for arrays in the current `context`.
+
+    Raises
+    ------
+    MXNetError
+        Outside of a `context`, or if there are not as many of both.
+    """
+    trace = current("set_variable")
+    given = [arrays] if isinstance(arrays, NDArray) else list(arrays)
+    symbols = [variables] if isinstance(variables, symbol.Symbol) else list(variables)
+    if len(given) != len(symbols):
+        raise MXNetError(f"set_variable: as many Symbols as arrays expected, received {len(given)} arrays and {len(symbols)} Symbols")
+    for array, variable in zip(given, symbols):
+        trace.set_variable(array, variable)
+
+
+def get_symbol(output_arrays: NDArray | Sequence[NDArray], sym_cls: type[symbol.Symbol] = symbol.Symbol) -> symbol.Symbol:
+    """The Symbol that computes arrays of the current `context`; what it uses besides variables becomes inputs ``constant0``, ....
+
+    Parameters
+    ----------
+    output_arrays : NDArray or list of NDArray
+    sym_cls : type
+        ``mx.sym.Symbol``, or that of ``mx.sym.np``.
+
+    Raises
+    ------
+    MXNetError
+        Outside of a `context`, or if a step has no counterpart in a Symbol.
+    """
+    trace = current("get_symbol")
+    found = trace.get_symbol([output_arrays] if isinstance(output_arrays, NDArray) else list(output_arrays))
+    if sym_cls is not symbol.Symbol:
+        found = [f.as_np_ndarray() for f in found]
+    return found[0] if len(found) == 1 else symbol.Group(found)
