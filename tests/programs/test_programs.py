@@ -6,7 +6,7 @@ import pytest
 
 from mxnet import npx
 
-from . import bucketing_lm, gan, gluon_cnn, module_custom, numpy_transformer, policy_gradient, sparse_factorization, ssd_head, svrg, vae
+from . import bucketing_lm, estimator_fit, gan, gluon_cnn, module_custom, numpy_transformer, policy_gradient, sparse_factorization, ssd_head, svrg, vae
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +36,11 @@ def test_module_with_an_operator_and_a_metric_of_its_own_goes_on_from_a_checkpoi
 def test_factorization_machine_learns_from_sparse_rows():
     before, after = sparse_factorization.train()
     assert before < 0.6 and after > 0.8
+
+
+def test_estimator_tells_spirals_apart():
+    first, last, metrics = estimator_fit.train()
+    assert first > 0.5 and last < 0.4 and metrics["validation accuracy"] > 0.85
 
 
 def test_generator_learns_a_distribution():
