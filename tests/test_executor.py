@@ -166,3 +166,36 @@ def test_integers_that_are_converted_first_get_a_gradient():
     exe.forward(is_train=True)
     exe.backward(nd.array([1, -2.9, 3]))
     assert exe.grad_arrays[0].asnumpy().tolist() == [1, -2, 3]
+
+
+_SOFTMAX_GRADIENT = [[-0.967941, 0.087144, 0.236883, 0.643914], [0.534447, -0.803388, 0.072330, 0.196612]]
+
+
+@pytest.mark.parametrize("made", [
+    lambda s, x: mx.sym.reshape(s, shape=(-1, 2, 2)), lambda s, x: s * 2, lambda s, x: mx.sym.concat(s, s, dim=0), lambda s, x: mx.sym.sum(s),
+    lambda s, x: mx.sym.BlockGrad(s), lambda s, x: mx.sym.argmax(s, axis=1), lambda s, x: s > 0.5, lambda s, x: mx.sym.zeros_like(s),
+    lambda s, x: mx.sym.Group([mx.sym.BlockGrad(x), s * 2]), lambda s, x: mx.sym.Group([s, mx.sym.BlockGrad(s)])])
+def test_what_is_made_of_losses_alone_needs_no_incoming_gradient(made):
+    x = mx.sym.var("x")
+    exe = made(mx.sym.SoftmaxOutput(x, name="softmax"), x).simple_bind(mx.cpu(), x=(2, 4), softmax_label=(2,))
+    outputs = exe.forward(is_train=True, x=nd.array([[1, 2, 3, 4], [2, 1, 0, 1]]), softmax_label=nd.array([0, 1]))
+    exe.backward()
+    assert len(outputs) == len(exe.outputs) == len(exe.output_dict)
+    np.testing.assert_allclose(exe.grad_dict["x"].asnumpy(), _SOFTMAX_GRADIENT, atol=1e-5)
+
+
+def test_a_loss_beside_an_argument_needs_the_gradient():
+    x = mx.sym.var("x")
+    exe = (mx.sym.SoftmaxOutput(x, name="softmax") + x).simple_bind(mx.cpu(), x=(2, 4), softmax_label=(2,))
+    exe.forward(is_train=True)
+    with pytest.raises(mx.MXNetError, match="is not the output of a loss layer"):
+        exe.backward()
+
+
+def test_hidden_losses_add_to_the_others():
+    x = mx.sym.var("x")
+    out = mx.sym.Group([mx.sym.argmax(mx.sym.SoftmaxOutput(x, name="softmax"), axis=1), mx.sym.MakeLoss(mx.sym.sum(x))])
+    exe = out.simple_bind(mx.cpu(), x=(2, 4), softmax_label=(2,))
+    exe.forward(is_train=True, x=nd.array([[1, 2, 3, 4], [2, 1, 0, 1]]), softmax_label=nd.array([0, 1]))
+    exe.backward()
+    np.testing.assert_allclose(exe.grad_dict["x"].asnumpy(), np.array(_SOFTMAX_GRADIENT) + 1, atol=1e-5)

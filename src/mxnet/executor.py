@@ -66,7 +66,7 @@ class Executor:
         self._grad_req, self._group2ctx = grad_req, group2ctx
         self.arg_arrays, self.grad_arrays, self.aux_arrays = handle["args"], handle["grads"], handle["auxs"]
         self._reqs = handle["reqs"]
-        self._session = handle.get("session") or Session(GraphRunner(symbol, group2ctx))
+        self._session = handle.get("session") or Session(GraphRunner(_with_losses(symbol) if set(self._reqs) - {"null"} else symbol, group2ctx))
         self._runner = self._session.runner
         self._arg_names, self._aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
         self._output_names = symbol.list_outputs()
@@ -157,7 +157,7 @@ class Executor:
             leaves = self._dense_leaves(tensors, wanted)
             heads = results = self._session.run(tensors, self._ctx, is_train, bool(leaves), self._watcher)
         self._leaves, self._heads = (leaves, heads) if leaves else (None, None)
-        return results
+        return results[:len(self._output_names)]
 
     def _dense_leaves(self, tensors: list[torch.Tensor], wanted: list[tuple[int, int]]) -> list[tuple[int, torch.Tensor]]:
         """Put a leaf for torch in the place of each tensor that is to get a gradient; returns ``(number of the argument, leaf)`` for each."""
@@ -189,14 +189,14 @@ class Executor:
         Parameters
         ----------
         out_grads : NDArray, list or dict of str to NDArray, optional
-            The gradients of the outputs. Outputs of loss layers need none.
+            The gradients of the outputs. Outputs of loss layers, and what is made of them alone, need none.
         is_train : bool
             Whether the graph, where `forward` ran without keeping what is needed, is run again as in training.
 
         Raises
         ------
         MXNetError
-            If an output that is no loss has no gradient given.
+            If an output whose gradient counts has none given.
         """
         if out_grads is None:
             out_grads = [None] * len(self._output_names)
@@ -220,7 +220,7 @@ class Executor:
                 continue
             head = getattr(head, "shadow", head)  # of recorded integers; see ops/integers.py
             seed = out_grads[i] if i < len(out_grads) else None
-            if seed is None and not self._is_loss(i):
+            if seed is None and i < len(self._output_names) and self._needs_gradient(i):
                 raise MXNetError(f"backward: output '{self._output_names[i]}' is not the output of a loss layer, so its gradient must be given "
                                  "in out_grads; to minimize the output itself pass it through mx.sym.make_loss")
             if seed is not None and seed.shape != tuple(head.shape):
@@ -269,9 +269,21 @@ class Executor:
             if generator is not None:
                 generator.set_state(now)  # type: ignore[arg-type]  # there is one with the generator
 
-    def _is_loss(self, i: int) -> bool:
-        node, _ = self._symbol._outputs[i]
-        return node.op is not None and node.op.is_loss(node.parsed())
+    def _needs_gradient(self, i: int) -> bool:
+        """Whether the gradient of an output flows on to an argument that wants one, past all output layers, which ignore it."""
+        wanted = {n for n, r in zip(self._arg_names, self._reqs) if r != "null"}
+        waiting, seen = [self._symbol._outputs[i][0]], set()
+        while waiting:
+            node = waiting.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if node.op is None:
+                if node.name in wanted:
+                    return True
+            elif not (node.op.no_gradient or node.op.stops_gradient or node.op.is_loss(node.parsed())):
+                waiting += [child for child, _ in node.inputs]
+        return False
 
     # -- arrays ------------------------------------------------------------------------------------------------------------
 
@@ -471,6 +483,14 @@ def _converted(symbol: Symbol) -> set[str]:
             if child.op is None:
                 (read if node.op.converts else others).add(child.name)
     return read - others
+
+
+def _with_losses(symbol: Symbol) -> Symbol:
+    """The Symbol with all output layers among its outputs: they have gradients even where none comes back from what is made of them."""
+    heads = {id(n) for n, _ in symbol._outputs}
+    losses = (n for n in symbol._nodes() if n.op is not None and id(n) not in heads and n.op.is_loss(n.parsed()))
+    hidden = [(n, 0) for n in losses if not n.parsed().get("out_grad")]
+    return type(symbol)([*symbol._outputs, *hidden]) if hidden else symbol
 
 
 def _by_name(names: Sequence[str], arrays: Sequence[Any], what: str) -> dict[str, Any]:

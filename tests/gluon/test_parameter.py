@@ -203,3 +203,18 @@ def test_gradients_of_large_parameters_start_as_zeros_and_are_replaced():
         y = parameter.data() * 2
     y.backward()
     assert (parameter.grad().asnumpy() == 2).all() and parameter.grad()._data.data_ptr() != before
+
+
+def test_initializers_of_programs_that_use_numpy_get_its_arrays():
+    class Own(mx.init.Initializer):
+        def _init_weight(self, name, array):
+            kind = mx.np if mx.util.is_np_array() else mx.nd
+            kind.random.uniform(2, 3, array.shape, out=array)
+            array[:] = array + kind.ones(array.shape)
+
+    for numpy in (True, False):
+        with mx.util.np_array(numpy):
+            parameter = mx.gluon.Parameter("weight", shape=(2, 2))
+            parameter.initialize(Own())
+            assert type(parameter.data()) is (mx.np.ndarray if numpy else mx.nd.NDArray)
+            assert (parameter.data().asnumpy() >= 3).all()

@@ -1,7 +1,10 @@
+import math
 import os
+import warnings
 
 import numpy as np
 import pytest
+import torch
 
 import mxnet as mx
 from mxnet import nd
@@ -195,3 +198,106 @@ def test_bulk_execution_can_be_turned_off(challenger, monkeypatch):
     backend, net = challenger(), network(static_alloc=True, static_shape=True)
     net(nd.ones((1, 3)))
     assert backend.compiled == 0
+
+
+def spent(monkeypatch, net, x):
+    """Let the network spend its time on `native`."""
+    monkeypatch.setattr(promotion, "_COMPILE", 0.0)
+    monkeypatch.setattr(promotion, "_COMPILE_OPERATOR", 0.0)
+    net(x)
+
+
+def state_of(net):
+    state, = net._cached_op._runner._states.values()
+    return state
+
+
+@pytest.mark.parametrize("slower, kept", [(0.5, states.Frozen), (2, states.Stays)])
+def test_what_was_compiled_is_tried_in_the_programs_own_calls(challenger, monkeypatch, slower, kept):
+    backend, net, x = challenger(), network(), nd.ones((1, 3))
+    spent(monkeypatch, net, x)
+    runs = []
+
+    class Clock:
+        now = 0.0
+
+        def perf_counter(self):
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr(states, "time", clock)
+    monkeypatch.setattr(promotion, "_CONTEST_SECONDS", 0)
+    net(x)  # compiled, and compared: the graph runs both ways
+    trial = state_of(net)
+    assert isinstance(trial, states.Trial) and backend.compiled == 1 and trial.explain()[0] == "test_counting, on trial: 0 calls"
+    function = trial.frozen.function
+
+    def timed(*inputs):
+        runs.append(1)
+        clock.now += slower
+        return function(*inputs)
+
+    trial.frozen.function, trial._native_seconds = timed, 1.0
+    monkeypatch.setattr(promotion, "_CONTEST_ENOUGH", 10)
+    for count in (1, 2, 3):
+        assert net(x).asnumpy().tolist() == [[3, 3]] and len(runs) == count
+    net(x)
+    assert isinstance(state_of(net), kept) and backend.compiled == 1 and len(runs) == 3 + (kept is states.Frozen)
+
+
+def test_long_runs_are_measured_once(monkeypatch):
+    assert promotion.measured([0.2]) and not promotion.measured([0.04, 0.04]) and promotion.measured([0.04, 0.04, 0.04])
+    assert not promotion.measured([1e-4] * 20) and promotion.measured([1e-4] * 50)
+
+
+def test_a_trial_ends_with_a_changed_weight(challenger, monkeypatch):
+    challenger()
+    net, x = network(), nd.ones((1, 3))
+    spent(monkeypatch, net, x)
+    net(x)
+    assert isinstance(state_of(net), states.Trial)
+    net.weight.set_data(nd.full((2, 3), 2))
+    assert net(x).asnumpy().tolist() == [[6, 6]] and isinstance(state_of(net), states.Candidate)
+
+
+def test_a_trial_that_gives_other_results_or_fails_is_lost(challenger, monkeypatch):
+    for wrong in (lambda *inputs: (torch.full((1, 2), 4.0),), lambda *inputs: 1 / 0):
+        backend, net, x = challenger(), network(), nd.ones((1, 3))
+        monkeypatch.setattr(backend, "compile", lambda program, wrong=wrong: wrong)
+        spent(monkeypatch, net, x)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                assert net(x).asnumpy().tolist() == [[3, 3]]
+        assert isinstance(state_of(net), states.Stays)
+        assert [str(w.message)[:46] for w in caught] == ["backend 'test_counting' gives other results tha"[:46]] * (len(caught))
+    assert not caught
+
+
+def test_what_draws_is_not_run_twice(challenger, monkeypatch):
+    backend = challenger()
+    net = nn.HybridLambda(lambda F, x: x + F.random.normal(shape=(1, 3)))
+    net.hybridize()
+    spent(monkeypatch, net, nd.ones((1, 3)))
+    for _ in range(3):
+        net(nd.ones((1, 3)))
+    assert backend.compiled == 0 and isinstance(state_of(net), states.Stays)
+
+
+@pytest.mark.parametrize("found, expected, agree", [
+    ([1.0, 2.0], [1.0, 2.0005], True), ([1.0, 2.0], [1.0, 2.1], False),
+    ([1.0, math.nan], [1.0, math.nan], True), ([1.0, math.inf], [1.0, math.inf], True),
+    ([5.0, math.inf], [1.0, math.inf], False), ([1.0, -math.inf], [1.0, math.inf], False), ([1.0, math.nan], [1.0, math.inf], False),
+    ([1.0, math.nan], [1.0, 2.0], False), ([1.0, 2.0], [1.0, math.nan], False), ([math.nan], [math.nan], True), ([], [], True)])
+def test_results_with_infinite_ones_and_no_numbers(found, expected, agree):
+    assert promotion._agree([torch.tensor(found)], [torch.tensor(expected)]) is agree
+
+
+def test_a_network_of_no_numbers_goes_on(challenger, monkeypatch):
+    challenger()
+    net = nn.HybridLambda("sqrt")
+    net.hybridize()
+    x = nd.array([-1, 4])
+    spent(monkeypatch, net, x)
+    for _ in range(5):
+        assert str(net(x).asnumpy().tolist()) == "[nan, 2.0]"

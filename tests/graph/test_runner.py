@@ -104,11 +104,11 @@ def test_a_range_of_open_length_follows_what_it_is_added_to():
 def test_new_shapes_do_not_wait_for_those_that_are_compiled(monkeypatch):
     compiling, go_on = threading.Event(), threading.Event()
 
-    def contest(module, native, inputs, weights, device, everyone):
+    def trial(module, native, native_seconds, inputs, weights, device):
         compiling.set()
         assert go_on.wait(60)
 
-    monkeypatch.setattr(promotion, "contest", contest)
+    monkeypatch.setattr(promotion, "trial", trial)
     monkeypatch.setattr(promotion, "budget", lambda operators: 1e-9)
     runner = GraphRunner(mx.sym.relu(mx.sym.var("x")))
     runner([torch.ones(2)])  # spends the time

@@ -1,4 +1,5 @@
 import gzip
+import logging
 import struct
 
 import numpy as np
@@ -78,3 +79,10 @@ def test_invalid(files):
         mx.io.MNISTIter(image="nowhere", label=files["label"])
     with pytest.raises(MXNetError, match="part_index must be from 0"):
         mx.io.MNISTIter(num_parts=2, part_index=2, **files)
+
+
+def test_logging_can_be_set_up_afterwards(files, monkeypatch):
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    mx.io.MNISTIter(batch_size=3, **{**files, "silent": False})
+    assert not root.handlers  # with one `logging.basicConfig` would do nothing

@@ -208,6 +208,9 @@ def test_wrong_names_and_shapes():
         mx.mod.Module(network(), label_names=["target"])
     with pytest.raises(ValueError, match="data_shapes describe"):
         mx.mod.Module(network()).bind([("image", (2, 3))])
+    module = mx.mod.Module(network())
+    module.bind([("data", np.array([2, 3]))], [("softmax_label", (2,))])
+    assert module.data_shapes[0].shape == (2, 3)
     with pytest.raises(TypeError, match="'data' must be a tuple of integers"):
         mx.mod.Module(network()).bind([("data", mx.nd.array([10, 10]))])
     with pytest.raises(MXNetError, match="work_load_list needs one entry per context: 2"):

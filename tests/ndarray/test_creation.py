@@ -132,3 +132,12 @@ def test_helpers_of_indexing():
 
 def test_waitall_returns():
     assert nd.waitall() is None
+
+
+def test_a_type_may_be_that_of_an_array():
+    y = nd.ones((2,), dtype="int32")
+    for made in (nd.zeros((2,), dtype=y), nd.full((2,), 3, dtype=y), nd.empty((2,), dtype=y), nd.arange(3, dtype=y), nd.array([1, 2], dtype=y),
+                 nd.ones((2,)).astype(y)):
+        assert made.dtype is np.int32
+    with pytest.raises(TypeError, match="not understood"):
+        nd.ones((2,)).astype(np.ones(2, "int64"))

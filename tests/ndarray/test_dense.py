@@ -72,3 +72,17 @@ def test_a_profiler_sees_the_operator_that_a_graph_would_call(monkeypatch):
     for value in (0, 1, 5):
         filled(2, value, None, "float32", {})
     assert seen == [("_zeros", (2,), None), ("_ones", (2,), None), ("_full", (2,), 5)]
+
+
+@pytest.mark.parametrize("source, dtype, expected", [
+    (["1", "2"], "int32", [1, 2]), (np.array(["1.5", "inf"]), None, [1.5, float("inf")]),
+    ([b"1", 2], None, [1, 2]), (["1", "2"], "bool", [True, True]), ("3", None, 3), ([[1.0, None]], None, [[1, None]]), (None, None, None)])
+def test_texts_of_numbers_and_missing_ones(source, dtype, expected):
+    found = nd.array(source, dtype=dtype).asnumpy()
+    np.testing.assert_array_equal(found, np.array(expected, dtype=dtype or "float32"))
+
+
+@pytest.mark.parametrize("source, dtype", [(["1.5"], "int32"), (["a"], None), ([1.0, None], "int32"), ([[1, 2], [3]], None), ({"a": 1}, None)])
+def test_what_is_no_number(source, dtype):
+    with pytest.raises(TypeError, match="array: numbers, and a type that arrays hold, expected: "):
+        nd.array(source, dtype=dtype)

@@ -41,3 +41,23 @@ def test_inplace_shares_memory_and_means_nothing_for_symbols():
     x[:] = 7
     assert shared.asnumpy().min() == 7 and copied.asnumpy().max() == 11
     assert mx.sym.var("x").expand_dims(axis=0, inplace=True).infer_shape(x=(2,))[1] == [(1, 2)]
+
+
+def test_broadcasting_methods_add_leading_axes():
+    x = nd.array([1, 2, 3])
+    assert x.broadcast_to((2, 3)).asnumpy().tolist() == x.broadcast_like(nd.zeros((2, 3))).asnumpy().tolist() == [[1, 2, 3], [1, 2, 3]]
+    assert x.broadcast_to(shape=[4, 1, 3]).shape == (4, 1, 3) and x.broadcast_to((0, 3)).shape == (1, 3)
+    assert nd.ones((2, 1)).broadcast_like(nd.ones((4, 2, 3))).shape == (4, 2, 3)
+    assert nd.ones((1,)).broadcast_like(nd.ones((4, 5)), lhs_axes=(0,), rhs_axes=(1,)).shape == (5,)
+    x.attach_grad()
+    with mx.autograd.record():
+        y = x.broadcast_to((2, 3)) + x.broadcast_like(nd.zeros((2, 3)))
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [4, 4, 4]
+    for call, text in ((lambda: nd.ones(2).broadcast_to((2, 3)), r"broadcast_to: an array of shape \(2,\) could not be broadcast to \(2, 3\)"),
+                       (lambda: nd.ones((1, 2, 2)).broadcast_like(nd.ones((2, 2))), r"broadcast_like: .* \(1, 2, 2\) could not .* to \(2, 2\)")):
+        with pytest.raises(ValueError, match=text):
+            call()
+    for call in (lambda: nd.broadcast_to(x, (2, 3)), lambda: mx.sym.var("x").broadcast_to((2, 3)).infer_shape(x=(3,))):  # no operator does
+        with pytest.raises(mx.MXNetError, match="the number of axes differs"):
+            call()

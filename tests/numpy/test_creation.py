@@ -83,3 +83,12 @@ def test_set_printoptions():
         assert repr(np.array([0.12345])) == "array([0.12])"
     finally:
         onp.set_printoptions(**before)
+
+
+def test_a_type_may_be_that_of_an_array():
+    y = mx.np.ones((2,), dtype="int32")
+    for made in (mx.np.array([1, 2], dtype=y), mx.np.zeros((2,), dtype=y), mx.np.arange(3, dtype=y), mx.np.identity(2, dtype=y),
+                 mx.np.ones(2).astype(y), mx.np.empty_like(mx.np.ones(2), dtype=y)):
+        assert made.dtype == "int32"
+    assert mx.np.random.randint(5, size=2, dtype=y).dtype == "int32"
+    assert mx.np.random.uniform(size=(2,), dtype=mx.np.ones(1, dtype="float64")).dtype == "float64"

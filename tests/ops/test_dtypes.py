@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+import mxnet as mx
 from mxnet import MXNetError
 from mxnet.ops import dtypes
 
@@ -32,3 +33,24 @@ def test_there_and_back():
     assert dtypes.to_numpy(torch.bfloat16)["bfloat16"] == np.uint16  # numpy has none: its bits
     with pytest.raises(MXNetError, match="torch.complex64 has no counterpart in MXNet"):
         dtypes.name_of(torch.complex64)
+
+
+def test_arrays_stand_for_their_type_as_for_numpy():
+    for array in (mx.nd.ones(2, dtype="int32"), mx.np.ones(2, dtype="int32"), torch.ones(2, dtype=torch.int32)):
+        assert dtypes.to_torch(array) is torch.int32 and not any(array is key for key in dtypes._CACHE)
+    with pytest.raises(TypeError, match="not understood"):  # NumPy's own don't
+        dtypes.to_torch(np.ones(2))
+
+
+@pytest.mark.parametrize("values, dtype, expected", [
+    (["1.5", "nan"], torch.float32, [1.5, "nan"]), ([b"1", b"2"], torch.int64, [1, 2]), ([1, None], torch.float16, [1, "nan"]),
+    (["1", "2"], torch.bfloat16, [1, 2]), ([True, None], torch.float64, [1, "nan"])])
+def test_what_can_be_read_as_numbers(values, dtype, expected):
+    found = dtypes.numbers(np.array(values), dtype)
+    assert found.dtype.kind in "fi" and str(found.tolist()) == str([float(e) if found.dtype.kind == "f" else e for e in expected]).replace("'", "")
+
+
+def test_what_cannot():
+    for values, dtype in ((["a"], torch.float32), (["1.5"], torch.int32), ([None], torch.int32)):
+        with pytest.raises((TypeError, ValueError)):
+            dtypes.numbers(np.array(values), dtype)

@@ -1,6 +1,7 @@
 """How an operator is made of a function, and what it then says about its uses."""
 import inspect
 
+import numpy as np
 import pytest
 import torch
 
@@ -234,3 +235,13 @@ def test_signatures_are_read_as_inspect_reads_them():
         if fn is function:  # that an input may not be given by name is of no interest
             expected = [(n, d, a, max(k, inspect.Parameter.POSITIONAL_OR_KEYWORD)) for n, d, a, k in expected]
         assert found == expected, fn
+
+
+def test_attributes_that_are_arrays_are_parsed_every_time():
+    low, x = mx.np.array(0.0), mx.np.array([1.0, -2, 0.3])
+    assert mx.np.clip(x, low, mx.np.array(0.5)).tolist() == [0.5, 0, pytest.approx(0.3)]
+    low[()] = -1
+    assert mx.np.clip(x, low, mx.np.array(0.5)).tolist() == [0.5, -1, pytest.approx(0.3)]
+    dtype = mx.nd.zeros((1,), dtype="int32")
+    assert mx.nd.cast(mx.nd.ones(2), dtype=dtype).dtype is np.int32
+    assert not any(v is dtype for key in get("Cast")._parsed for _, v in key)

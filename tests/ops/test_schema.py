@@ -1,12 +1,13 @@
 """Attributes with bounds."""
 from typing import Annotated, Optional
 
+import numpy as np
 import pytest
 
 import mxnet as mx
 from mxnet import MXNetError
 from mxnet.ops.registry import get
-from mxnet.ops.schema import COUNTS, MAX_COUNT, AtLeast1, Attribute, Between, Fraction
+from mxnet.ops.schema import COUNTS, MAX_COUNT, AtLeast1, Attribute, Axes, Between, Fraction, Shape
 
 
 @pytest.mark.parametrize("annotation, expected, good, bad", [
@@ -55,3 +56,17 @@ def test_calls_and_files_refuse_them():
 def test_an_operator_has_no_endless_outputs():
     with pytest.raises(MXNetError, match=r"amp_multicast: 262145 outputs asked for, at most 262144 are possible"):
         get("amp_multicast").outputs({"num_outputs": (1 << 18) + 1})
+
+
+def test_arrays_without_axes_are_numbers():
+    for kind in (np.array, mx.np.array):
+        assert Attribute("operator", "name", Axes, None, True).parse(kind(1)) == 1
+        assert Attribute("operator", "name", Shape, None, True).parse(kind(2)) == (2,)
+        assert Attribute("operator", "name", float, None, True).parse(kind(0.5)) == 0.5
+    with pytest.raises(MXNetError, match="clip: `a_min` must be a number, received"):
+        mx.nd.clip(mx.nd.ones((2,)), mx.nd.array([0]), 1)
+
+
+def test_a_type_may_be_that_of_an_array():
+    one = mx.nd.array([1], dtype="int32")
+    assert mx.nd.one_hot(one, 3, dtype=one).dtype is np.int32 and mx.nd.cast(mx.nd.ones(2), dtype=one).dtype is np.int32

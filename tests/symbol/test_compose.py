@@ -97,3 +97,18 @@ def test_a_group_has_all_outputs():
 def test_symbols_of_numpy_stay_so():
     x = mx.sym.var("x").as_np_ndarray()
     assert type(mx.sym.FullyConnected(x, num_hidden=2)) is type(x) and type(x) is not mx.sym.Symbol
+
+
+def test_annotations_of_operators_are_kept_as_texts():
+    weighted = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, name="fc", attr={"__init__": mx.init.Normal(0.5), "__group__": 2})
+    assert weighted.attr_dict()["fc"] == {"__init__": '["normal", {"sigma": 0.5}]', "__group__": "2", "num_hidden": "3"}
+    assert mx.sym.load_json(weighted.tojson()).attr("__group__") == "2"
+    assert weighted.simple_bind(mx.cpu(), x=(2, 4)).forward()[0].shape == (2, 3)
+    with pytest.raises(ValueError, match="var: annotations must be strings, received __group__=2; an initializer is given as `init`"):
+        mx.sym.var("x", attr={"__group__": 2})
+
+
+def test_a_type_may_be_that_of_an_array():
+    y = mx.nd.ones((2,), dtype="int32")
+    assert mx.sym.var("x").astype(y).attr("dtype") == mx.sym.zeros((2,), dtype=y).attr("dtype") == "int32"
+    assert mx.sym.var("x", dtype=y).attr("__dtype__") == "4"

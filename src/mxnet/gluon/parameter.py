@@ -319,7 +319,8 @@ class Parameter:
         with autograd.pause():
             if data is None:
                 data = ndarray.zeros(self.shape, dtype=self.dtype, ctx=cpu(), stype=self._stype)
-                initializer.create(default_init)(initializer.InitDesc(self.name, {"__init__": init}), data)
+                values = data.as_np_ndarray() if is_np_array() and self._stype == "default" else data  # one memory
+                initializer.create(default_init)(initializer.InitDesc(self.name, {"__init__": init}), values)
             self._init_impl(data, contexts)
 
     def _init_impl(self, data: Any, contexts: Any, own: bool = False) -> None:

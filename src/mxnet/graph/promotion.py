@@ -1,8 +1,9 @@
 """When a graph is worth compiling, and by whom.
 
 A graph that nobody names a backend for starts on `native`, which needs no compiling. When it has spent about as much time there as
-compiling would take (so that nobody ever waits more than twice as long as with the better choice), it is compiled, runs a few times both
-ways on the inputs at hand, and stays with the faster one. Changed weights start this anew.
+compiling would take (so that nobody ever waits more than twice as long as with the better choice), it is compiled. One call then runs it both
+ways, to see whether the results agree; the next ones run what was compiled, and by their times it stays with the faster one. So no call runs
+the graph more than twice. Changed weights start this anew. What draws random numbers, or calls the user's own code, is never run twice.
 """
 import logging
 import os
@@ -18,14 +19,15 @@ from .. import environment
 from ..ndarray import writes
 from ..ops.nn.convolution import convolution
 from . import backends
-from .program import Program, calls
-from .states import Frozen, Function
+from .program import Program, calls, draws
+from .states import Frozen, Function, Trial
 
 _log = logging.getLogger(__name__)
 # What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
 _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
-# A comparison runs each at least so often, and on until it took so many seconds (but at most so often): short runs vary more.
+# A comparison times each so often, or on until it took so many seconds (but at most so often): short runs vary more, and long ones hardly.
 _CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
+_CONTEST_ENOUGH = 0.1  # seconds of which one measurement tells enough
 _forked = False
 
 
@@ -83,6 +85,49 @@ def trusted(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Ite
         return None
 
 
+def trial(module: fx.GraphModule, native: Function, native_seconds: float, inputs: Sequence[torch.Tensor], weights: Iterable[int],
+          device: torch.device) -> Trial | None:
+    """The graph compiled by the most promising backend, which the next calls try; None if there is none, it fails, or nothing may run twice.
+
+    `native_seconds` is what the fastest call took on `native` so far.
+    """
+    if any(draws(n) for n in module.graph.nodes):
+        return None
+    for backend in challengers(device):
+        try:
+            frozen = freeze(backend, module, inputs, weights, {})
+        except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+            _log.info("graph: %s cannot compile it: %s", backend.name, error)
+            continue
+        return Trial(frozen, backend.name, native, native_seconds, _compared, measured)
+    return None
+
+
+def measured(seconds: Sequence[float]) -> bool:
+    """Whether these times of a function are enough to judge it by."""
+    if len(seconds) < _CONTEST:
+        return sum(seconds) >= _CONTEST_ENOUGH
+    return sum(seconds) >= _CONTEST_SECONDS or len(seconds) >= _CONTEST_MOST
+
+
+def _compared(name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
+    """Whether a compiled function gives the results that `native` gave for these inputs; says so if not."""
+    try:
+        with torch.no_grad():
+            found = function(*inputs)
+    except Exception as error:  # as when it does not compile
+        _log.info("graph: %s cannot run it: %s", name, error)
+        return False
+    if not _agree(found, expected):
+        _disagrees(name)
+        return False
+    return True
+
+
+def _disagrees(name: str) -> None:
+    warnings.warn(f"backend {name!r} gives other results than 'native' for this graph; it stays on 'native'", stacklevel=6)
+
+
 def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
             everyone: bool = False) -> Frozen | None:
     """Compile with each backend that could run the graph, and keep the fastest; None if that is the function `native`."""
@@ -97,7 +142,7 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
         with torch.no_grad():
             on_torch, compiled, expected, found = _race(native, frozen.function, inputs)
         if not _agree(found, expected):
-            warnings.warn(f"backend {backend.name!r} gives other results than 'native' for this graph; it stays on 'native'", stacklevel=5)
+            _disagrees(backend.name)
             continue
         _log.info("graph: native %.3f ms, %s %.3f ms", on_torch * 1e3, backend.name, compiled * 1e3)
         if compiled < (best_time if best_time is not None else on_torch):
@@ -132,7 +177,7 @@ def _race(first: Function, second: Function, inputs: Sequence[torch.Tensor]) -> 
     """The shortest times of two functions, and their results; both run once before they are timed."""
     expected, found = first(*inputs), second(*inputs)
     times: tuple[list[float], list[float]] = [], []
-    while len(times[0]) < _CONTEST or sum(map(sum, times)) < _CONTEST_SECONDS and len(times[0]) < _CONTEST_MOST:
+    while not measured(times[0]):
         for seconds, function in zip(times, (first, second)):
             seconds.append(_timed(function, inputs)[0])
     return min(times[0]), min(times[1]), expected, found
@@ -147,9 +192,14 @@ def _timed(function: Callable, inputs: Iterable[torch.Tensor]) -> tuple:
 def _agree(found: Iterable[torch.Tensor], expected: Iterable[torch.Tensor]) -> bool:
     for a, b in zip(found, expected):
         if a.dtype.is_floating_point:
+            finite = b.isfinite()
+            if not finite.all():  # what is infinite or no number must be so in both, and tells nothing about the scale
+                if not torch.allclose(a[~finite], b[~finite], rtol=0, atol=0, equal_nan=True):
+                    return False
+                a, b = a[finite], b[finite]
             scale = b.abs().max().item() if b.numel() else 0.0
             # Single precision through a hundred layers: ResNet-101 from one convolution to the other differs by more than 1e-4.
-            if not torch.allclose(a, b, rtol=1e-3, atol=1e-3 * (scale or 1.0), equal_nan=True):
+            if not torch.allclose(a, b, rtol=1e-3, atol=1e-3 * (scale or 1.0)):
                 return False
         elif not torch.equal(a, b):
             return False

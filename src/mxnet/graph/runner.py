@@ -1,4 +1,5 @@
 """Running a Symbol: lowered once for each mode and device, compiled once for whatever its backend tells apart."""
+import math
 import os
 import threading
 import time
@@ -20,8 +21,9 @@ from . import backends, cuda_graph, layout, promotion
 from .lower import lower
 from .passes import eliminate_common_expressions
 from .program import Program, copied
-from .states import Candidate, Function, State, Stays
+from .states import Candidate, Function, State, Stays, Trial
 
+_FASTEST = "which proved the fastest"
 Observer = Callable[[Node, tuple], object]  # is told the outputs of each node
 
 
@@ -156,17 +158,22 @@ class GraphRunner:
 
         ============================  ==========================================================================================
         nothing, or a changed weight  `Frozen` by the backend that was named. With none named, on a CPU: `Candidate`, or at once
-                                      what follows on it where shapes are promised to stay or all backends are compared.
-                                      On a GPU: `Captured`, where shapes are promised to stay, else `Stays`.
-        a `Candidate` took its time   `Frozen` by the winner of a contest; `Stays` if that is `native`.
+                                      `Frozen` or `Stays`, after a contest, where shapes are promised to stay or all backends are
+                                      compared. On a GPU: `Captured`, where shapes are promised to stay, else `Stays`.
+        a `Candidate` took its time   `Trial` of what a backend compiled; `Stays` if none could, or what is drawn at random must not be drawn twice.
+        a `Trial` is over             `Frozen` if it won; else `Stays`.
         ============================  ==========================================================================================
         """
         named, compilable = self.backend is not None, promotion.may_compile(device)
-        if not named and compilable and self._patient and type(self._states.get(key)) is not Candidate:
+        patient, before = not named and compilable and self._patient, self._states.get(key)
+        if patient and type(before) is not Candidate:
             # Outside of the lock: nothing is compiled here, so nobody waits for a thread that compiles for other shapes.
-            operators = sum(n.op is not None for n in self.symbol._nodes())
-            begun = self._states[key] = Candidate(self._native(inputs, False, device), promotion.budget(operators))
-            return begun
+            native = self._native(inputs, False, device)
+            follows: State = Candidate(native, promotion.budget(sum(n.op is not None for n in self.symbol._nodes())))
+            if type(before) is Trial and before.over:
+                follows = Stays(native, _FASTEST) if not before.wins else before.frozen if before.frozen.holds(inputs) else follows
+            self._states[key] = follows
+            return follows
         with self._lock:
             state = self._states.get(key)
             if state is not None and state.holds(inputs):  # another thread was faster
@@ -176,10 +183,12 @@ class GraphRunner:
                 state = promotion.freeze(self.backend, self.lowered(False, device, inputs), inputs, self.weights, self.options)
             else:
                 native, module = self._native(inputs, False, device), self.lowered(False, device, inputs)
-                if compilable:
-                    state = None if self._patient or self._compares else promotion.trusted(module, inputs, self.weights, device)
-                    state = state or promotion.contest(module, native, inputs, self.weights, device, self._compares)
-                    state = state or Stays(native, "which proved the fastest")
+                if patient:
+                    fastest = before.fastest if type(before) is Candidate else math.inf
+                    state = promotion.trial(module, native, fastest, inputs, self.weights, device) or Stays(native)
+                elif compilable:
+                    state = None if self._compares else promotion.trusted(module, inputs, self.weights, device)
+                    state = state or promotion.contest(module, native, inputs, self.weights, device, self._compares) or Stays(native, _FASTEST)
                 elif device.type == "cuda" and self._captures and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
                     state = cuda_graph.Captured(native, module, inputs, self.weights, device)
                 else:

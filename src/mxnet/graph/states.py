@@ -50,17 +50,20 @@ class Candidate:
 
     Attributes
     ----------
-    budget, spent : float
-        Seconds. Threads that run the graph at once may lose each other's; that only makes it wait a little longer.
+    budget, spent, fastest : float
+        Seconds: until it is compiled, in all calls so far, and in the fastest one. Threads that run the graph at once may lose each other's; that
+        only makes it wait a little longer.
     """
 
     def __init__(self, native: Function, budget: float):
-        self._native, self.budget, self.spent = native, budget, 0.0
+        self._native, self.budget, self.spent, self.fastest = native, budget, 0.0, float("inf")
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         start = time.perf_counter()
         found = self._native(*inputs)
-        self.spent += time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        self.spent += seconds
+        self.fastest = min(self.fastest, seconds)
         return found
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
@@ -68,6 +71,63 @@ class Candidate:
 
     def explain(self) -> list[str]:
         return [f"native, until it has taken {self.budget:.2f} s ({self.spent:.2f} s so far)"]
+
+
+class Trial:
+    """A compiled graph that has to prove itself in the program's own calls: in the first beside `native`, whose results count, in the others alone.
+
+    Attributes
+    ----------
+    over : bool
+        Whether it has been judged. If it does not hold although it is not over, a weight has changed.
+    wins : bool
+        Whether it gave the results of `native`, and was faster.
+
+    Parameters
+    ----------
+    frozen : Frozen
+    name : str
+        The backend's.
+    native : callable
+    native_seconds : float
+        What the fastest call took there so far.
+    compare : callable
+        ``compare(name, function, inputs, expected)`` tells whether a function gives these results.
+    measured : callable
+        ``measured(seconds)`` tells whether a list of times is long enough to judge by.
+    """
+
+    def __init__(self, frozen: "Frozen", name: str, native: Function, native_seconds: float, compare: Callable, measured: Callable):
+        self.frozen, self._name, self._native, self._native_seconds = frozen, name, native, native_seconds
+        self._compare, self._measured = compare, measured
+        self._agrees: bool | None = None
+        self._seconds: list[float] = []
+
+    def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
+        start = time.perf_counter()
+        if self._agrees:
+            found = self.frozen.function(*inputs)
+            self._seconds.append(time.perf_counter() - start)
+            return found
+        found = self._native(*inputs)
+        self._native_seconds = min(self._native_seconds, time.perf_counter() - start)
+        if self._agrees is None:
+            self._agrees = self._compare(self._name, self.frozen.function, inputs, found)
+        return found
+
+    @property
+    def over(self) -> bool:
+        return self._agrees is False or bool(self._agrees) and self._measured(self._seconds)
+
+    @property
+    def wins(self) -> bool:
+        return bool(self._agrees) and min(self._seconds) < self._native_seconds
+
+    def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
+        return not self.over and self.frozen.holds(inputs)
+
+    def explain(self) -> list[str]:
+        return [f"{self._name}, on trial: {len(self._seconds)} calls", *self.frozen.explain()]
 
 
 class Frozen:

@@ -26,6 +26,7 @@ from .native import BatchSource, Dtype, LoaderContext, MXDataIter, native_iterat
 from .record_source import IndexedRecords, SequentialRecords
 
 __all__ = ["ImageRecordInt8Iter", "ImageRecordIter", "ImageRecordIter_v1", "ImageRecordUInt8Iter", "ImageRecordUInt8Iter_v1"]
+_log = logging.getLogger(__name__)
 
 _TORCH = {"float32": torch.float32, "uint8": torch.uint8, "int8": torch.int8}
 
@@ -282,7 +283,7 @@ def load_mean_image(path: str, data_shape: tuple[int, ...], batches: "ImageBatch
     """The mean image in a file, which is made if it does not exist."""
     if not os.path.exists(path):
         if verbose:
-            logging.info("%s does not exist: computing it from all images", path)
+            _log.info("%s does not exist: computing it from all images", path)
         save(path, {"mean_img": array(batches.mean_image())})
     arrays = load(path)
     arrays = list(arrays.values()) if isinstance(arrays, dict) else arrays
@@ -455,7 +456,7 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
     if mean_img and dtype != "uint8":
         normalizer.mean_image = load_mean_image(mean_img, data_shape, batches, verbose)
     if verbose:
-        logging.info("ImageRecordIter: %s, use %d threads for decoding..", path_imgrec, threads)
+        _log.info("ImageRecordIter: %s, use %d threads for decoding..", path_imgrec, threads)
     return batches
 
 

@@ -1,5 +1,6 @@
 """The MNIST data set in its own file format."""
 import gzip
+import logging
 import struct
 import zlib
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from ..recordio import open_stream
 from .native import BatchSource, Dtype, LoaderContext, native_iterator, require
 
 __all__ = ["MNISTIter"]
+_log = logging.getLogger(__name__)
 
 _PIECE = 1 << 20
 
@@ -104,7 +106,6 @@ def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train
     MXNetError
         If a file is missing, damaged, or the two have different numbers of entries.
     """
-    import logging
     require(batch_size >= 1, f"MNISTIter: batch_size must be at least 1, received {batch_size}")
     require(num_parts > 0 and 0 <= part_index < num_parts,
             f"MNISTIter: part_index must be from 0 to num_parts - 1, received part_index={part_index} and num_parts={num_parts}")
@@ -120,7 +121,7 @@ def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train
     data = torch.from_numpy(images * np.float32(1 / 256)).reshape(len(images), *((-1,) if flat else (1, *images.shape[1:])))
     numbers = torch.from_numpy(labels.astype(np.float32))
     if not silent:
-        logging.info("MNISTIter: load %d images, shuffle=%d, shape=%s", len(images), shuffle, (batch_size, *data.shape[1:]))
+        _log.info("MNISTIter: load %d images, shuffle=%d, shape=%s", len(images), shuffle, (batch_size, *data.shape[1:]))
     if dtype is not None:
         data, numbers = data.to(dtypes.to_torch(dtype)), numbers.to(dtypes.to_torch(dtype))
     return _Arrays(data, numbers, batch_size)

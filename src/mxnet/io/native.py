@@ -25,6 +25,7 @@ from .background import Background
 from .base import DataBatch, DataDesc, DataIter
 
 __all__ = ["MXDataIter"]
+_log = logging.getLogger(__name__)  # never the root logger, whose functions make `logging.basicConfig` futile
 
 Dtype = Optional[Literal["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "int8"]]
 LoaderContext = Literal["cpu", "gpu"]
@@ -95,7 +96,7 @@ class MXDataIter(DataIter):
     def debug_skip_load(self) -> None:
         """Give the current batch for ever instead of loading others: shows how fast a network is without its data."""
         self._debug_skip_load = True
-        logging.info("debug_skip_load: from now on every batch is the current one")
+        _log.info("debug_skip_load: from now on every batch is the current one")
 
     def reset(self) -> None:
         """Start the next epoch."""

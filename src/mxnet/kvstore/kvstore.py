@@ -15,6 +15,7 @@ from .base import KVStoreBase, built_in, check_capability
 from .compression import make_compression
 
 __all__ = ["KVStore"]
+_log = logging.getLogger(__name__)
 
 
 def _pairs(key, value, what):
@@ -241,7 +242,7 @@ class KVStore(KVStoreBase):
                 if ignore_sparse:
                     if key not in self._warned:
                         self._warned.add(key)
-                        logging.warning("pull of key %r into a %s array was ignored; use row_sparse_pull(), or module.prepare() with "
+                        _log.warning("pull of key %r into a %s array was ignored; use row_sparse_pull(), or module.prepare() with "
                                         "sparse_row_id_fn", key, array.stype)
                     continue
                 kept.tostype(array.stype).copyto(array)

@@ -52,6 +52,7 @@ def _check_names_match(names: Any, descriptions: Any, kind, throw: bool) -> None
 
 def _as_descriptions(shapes: Any):
     descriptions = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in shapes]
+    descriptions = [DataDesc(d.name, tuple(d.shape.tolist()), d.dtype, d.layout) if isinstance(d.shape, np.ndarray) else d for d in descriptions]
     for d in descriptions:
         if not isinstance(d.shape, (tuple, list)) or not all(isinstance(size, (int, np.integer)) for size in d.shape):
             raise TypeError(f"the shape of {d.name!r} must be a tuple of integers, received {d.shape!r}")

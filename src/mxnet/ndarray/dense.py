@@ -46,6 +46,7 @@ def dense_array(source_array: Any, ctx: Context | None = None, dtype: DType | No
             return NDArray._new(source_array.detach().to(device, target, copy=True).contiguous(), context)
         if not isinstance(source_array, np.ndarray):
             source_array = _from_sequence(source_array)
+        source_array = dtypes.numbers(source_array, target)
         if source_array.dtype == dtypes.BFLOAT16_BITS:
             t = torch.from_numpy(np.ascontiguousarray(source_array).view(np.uint16)).view(torch.bfloat16)
         else:
@@ -62,8 +63,6 @@ def _from_sequence(source: Any) -> np.ndarray:
     if isinstance(source, (list, tuple)) and source and isinstance(source[0], NDArray):
         source = [s.asnumpy() if isinstance(s, NDArray) else s for s in source]
     values = np.asarray(source)
-    if values.dtype == object:
-        raise TypeError(f"entries of {type(source).__name__} have different lengths or are not numbers")
     return values if values.dtype != np.longdouble else values.astype(np.float64)
 
 

@@ -20,6 +20,30 @@ def attach(cls: type, function_of: Callable[[str], Callable], share: Callable | 
         setattr(cls, name, _method(name, function_of, share))
 
 
+def with_leading_axes(method: Callable) -> Callable:
+    """An array's method that broadcasts, after which ``x.method(shape)`` and ``x.method(other)`` may have more axes than x; operators may not.
+
+    Raises
+    ------
+    ValueError
+        If the array cannot be broadcast to that shape.
+    """
+    def broadcast(self: Any, target: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if target is None:
+            target = kwargs.pop("shape") if "shape" in kwargs else kwargs.pop("rhs", None)
+        if target is not None and not args and not kwargs.keys() & {"lhs_axes", "rhs_axes"}:
+            have, wanted = self.shape, tuple(getattr(target, "shape", target) if not isinstance(target, int) else (target,))
+            missing = len(wanted) - len(have)
+            if missing < 0 or any(n not in (1, w) and w for n, w in zip(have, wanted[missing:])):
+                raise ValueError(f"{method.__name__}: an array of shape {have} could not be broadcast to {wanted}")
+            if missing:
+                self = self.reshape((1,) * missing + have)
+        return method(self, target, *args, **kwargs)
+
+    broadcast.__name__, broadcast.__qualname__, broadcast.__doc__ = method.__name__, method.__qualname__, method.__doc__
+    return broadcast
+
+
 def _method(name: str, function_of: Callable[[str], Callable], share: Callable | None) -> Callable:
     function: Callable | None = None  # made at the first call: making all of them at import would cost time
 

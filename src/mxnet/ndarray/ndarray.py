@@ -372,7 +372,7 @@ class NDArray(_Methods):
         if isinstance(value, torch.Tensor):
             return value.detach().to(t.device)
         try:
-            values = np.asarray(value)
+            values = dtypes.numbers(np.asarray(value), t.dtype)
             # Torch warns of read-only memory, although what follows only reads it.
             return torch.as_tensor(values if values.flags.writeable else values.copy(), device=t.device).to(t.dtype)
         except (TypeError, ValueError):

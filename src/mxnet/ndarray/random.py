@@ -63,7 +63,7 @@ def _draw(distribution: str, parameters: dict[str, Any], shape: Sizes | _NullTyp
     else:
         attrs["shape"] = 1 if out is None else out.shape
     attrs.update(parameters)
-    attrs["ctx"] = ctx if ctx is not None else current_context() if out is None else out.context
+    attrs["ctx"] = ctx if ctx is not None else current_context() if out is None else out._ctx
     return invoke(operator, (), attrs, out)
 
 

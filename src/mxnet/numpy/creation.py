@@ -9,6 +9,7 @@ import torch
 from ..context import current_context, intern_context
 from ..ndarray import NDArray
 from ..ndarray.creation import array as _nd_array
+from ..ops import dtypes
 from .frontend import TABLE, arrays
 from .multiarray import ndarray
 
@@ -45,11 +46,11 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None) -> ndarray
         if dtype is None:
             dtype = values.dtype if isinstance(object, onp.ndarray) else "float32"
     else:
-        dtype = "float32" if dtype is None else dtype
         try:
+            dtype = dtypes.to_torch(dtype)
             values = onp.array(_plain(object))
-            if dtype != "bfloat16":  # numbers that do not fit wrap around
-                values = values.astype(onp.dtype(dtype))
+            if dtype is not torch.bfloat16:  # numbers that do not fit wrap around
+                values = values.astype(dtypes.to_numpy(dtype))
         except (TypeError, ValueError) as error:
             raise TypeError(f"{object!r} is not made of numbers of one depth: {error}") from None
     return ndarray._new(_nd_array(values, context, dtype)._data, context)

@@ -25,7 +25,7 @@ _CACHE: dict = {}
 
 
 def to_torch(dtype):
-    """The torch type for anything a user may call a dtype: a name, a numpy type, a torch type, a Python type.
+    """The torch type for anything a user may call a dtype: a name, a numpy type, a torch type, a Python type, an array whose type it is.
 
     Raises
     ------
@@ -34,9 +34,11 @@ def to_torch(dtype):
     """
     try:
         return _CACHE[dtype]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, NotImplementedError):  # arrays of mx.np have no hash, and say so in their own way
         pass
     found: torch.dtype | None
+    if hasattr(dtype, "dtype") and not isinstance(dtype, (type, np.ndarray, np.generic)):
+        return to_torch(dtype.dtype)  # arrays stand for their type, as `numpy.dtype` has it, for which NumPy's own don't
     if isinstance(dtype, torch.dtype):
         found = dtype
     elif isinstance(dtype, str) and dtype in NAME_TO_TORCH:
@@ -61,6 +63,19 @@ def to_torch(dtype):
 def to_numpy(dtype):
     """The numpy scalar type of a torch type; for bfloat16 a structured type around its 16 bits, as in MXNet."""
     return _TORCH_TO_NUMPY[dtype]
+
+
+def numbers(array, dtype):
+    """A numpy array as one of numbers, which a tensor of a torch type can be made of: texts, None (not a number) and dates are read as such.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If something in it is no number of that type.
+    """
+    if array.dtype.kind in "OSUMm":
+        return array.astype("float32" if dtype is torch.bfloat16 else to_numpy(dtype))
+    return array
 
 
 def name_of(dtype):

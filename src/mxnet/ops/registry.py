@@ -162,15 +162,15 @@ class Operator(Traits):
         key = tuple(given.items())
         try:
             return self._parsed[key]
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, NotImplementedError):  # the last by arrays of mx.np, which have no hash
             pass
         parsed = self.parse(given)
         try:
             # A program that draws a new value each call must not grow the table without end.
             if len(self._parsed) > 1024:
                 self._parsed.clear()
-            # 1, 1.0 and True are one key; a value whose type matters must be told apart by the operator, not here.
-            if not any(type(v) is float for v in given.values()):
+            # 1, 1.0 and True are one key; a value whose type matters must be told apart by the operator, not here. What an array holds may change.
+            if not any(type(v) is float or hasattr(v, "asnumpy") for v in given.values()):
                 self._parsed[key] = parsed
         except TypeError:
             pass

@@ -96,7 +96,7 @@ def _to_shape(value):
         value = _parse_literal(value) if value.strip() else ()
     if value is None:
         raise ValueError(value)
-    if isinstance(value, (int, np.integer)):
+    if isinstance(value, (int, np.integer)) or getattr(value, "ndim", 1) == 0:  # an array without axes is a number
         return (int(value),)
     # Inside a shape None stands for 'unknown' or 'all', as in slice(begin=(None, 1)).
     return tuple(None if v is None else _to_int(v) for v in value)
@@ -115,13 +115,13 @@ def _to_axes(value):
         value = _parse_literal(value) if value.strip() else ()
     if value is None or type(value) is int:
         return value
-    if isinstance(value, (int, np.integer)):
+    if isinstance(value, (int, np.integer)) or getattr(value, "ndim", 1) == 0:
         return int(value)
     return _to_shape(value)
 
 
 def _to_dtype(value):
-    if value is None or value == "None":
+    if value is None or isinstance(value, str) and value == "None":
         raise ValueError(value)
     if isinstance(value, str) and value.lstrip("-").isdigit():
         if int(value) not in dtypes.FLAG_TO_NAME:

@@ -32,7 +32,7 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
     strings = {}
     for k, v in attrs.items():
         if v is not None or (k in op.attributes and op.attributes[k].optional):
-            strings[k] = to_string(v)
+            strings[k] = dtypes.name_of(dtypes.to_torch(v)) if k == "dtype" and hasattr(v, "dtype") else to_string(v)  # an array stands for its type
     annotations = {k: v for k, v in strings.items() if k in HIDDEN_KEYS or (k.startswith("__") and k.endswith("__"))}
     own = {k: v for k, v in strings.items() if k not in annotations}
     if op.variadic and op.key_var_num_args and op.key_var_num_args not in own:
@@ -42,7 +42,7 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
         raise MXNetError(f"{op.name}: setting the attribute of an input with `{deprecated}` is not supported; create the variable yourself, "
                          "w = mx.sym.Variable(..., lr_mult=...), and pass it")
     parsed = op.parse(own)
-    current = attribute.current().get(user_attrs) or {}
+    current = {k: _text(v) for k, v in (attribute.current().get(user_attrs) or {}).items()}
     node_name = name.current().get(given_name, hint or op.name.lower())
     all_attrs = {**{(f"__{k}__" if k in HIDDEN_KEYS else k): v for k, v in {**current, **annotations}.items()}, **own}
     node = Node(op, node_name, all_attrs)
@@ -75,6 +75,11 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
     # A Symbol of mx.sym.np makes one of its kind: Gluon's layers are traced with both.
     kind = next((type(s) for s in given if s is not None and type(s) is not Symbol), Symbol)
     return kind([(node, i) for i in range(node.num_outputs())])
+
+
+def _text(value: Any) -> str:
+    """An annotation as a Symbol keeps it; of an Initializer what makes it anew."""
+    return value if isinstance(value, str) else value.dumps() if hasattr(value, "dumps") else str(value)
 
 
 def _new_variable(op: Operator, node: Node, input_name: str) -> Node:
@@ -110,11 +115,14 @@ def var(name: str, attr: Mapping[str, str] | None = None, shape: int | Sequence[
     TypeError
         If `name` is not a string.
     ValueError
-        If a further keyword is not of the form ``__name__``.
+        If a further keyword is not of the form ``__name__``, or a value of `attr` is not a string.
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a variable must be a string, received {name!r}")
     attrs = dict(attribute.current().get(attr) or {})
+    for key, value in attrs.items():
+        if not isinstance(value, str):
+            raise ValueError(f"var: annotations must be strings, received {key}={value!r}; an initializer is given as `init`")
     attrs = {(f"__{k}__" if k in HIDDEN_KEYS else k): v for k, v in attrs.items()}
     if shape is not None:
         attrs["__shape__"] = str(tuple(int(s) if s is not None else 0 for s in (shape if not isinstance(shape, int) else (shape,))))

@@ -12,34 +12,34 @@ from .symbol import Symbol
 
 def zeros(shape: int | Sequence[int], dtype: Any = None, **kwargs: Any) -> Symbol:
     """An array of zeros of the given shape, as a Symbol. Sizes of 0 are inferred from what uses it."""
-    return operator_function("_zeros")(shape=shape, dtype=dtype or "float32", **kwargs)
+    return operator_function("_zeros")(shape=shape, dtype="float32" if dtype is None else dtype, **kwargs)
 
 
 def ones(shape: int | Sequence[int], dtype: Any = None, **kwargs: Any) -> Symbol:
     """An array of ones of the given shape, as a Symbol."""
-    return operator_function("_ones")(shape=shape, dtype=dtype or "float32", **kwargs)
+    return operator_function("_ones")(shape=shape, dtype="float32" if dtype is None else dtype, **kwargs)
 
 
 def full(shape: int | Sequence[int], val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
     """An array with the same value everywhere, as a Symbol."""
-    return operator_function("_full")(shape=shape, value=float(val), dtype=dtype or "float32", **kwargs)
+    return operator_function("_full")(shape=shape, value=float(val), dtype="float32" if dtype is None else dtype, **kwargs)
 
 
 def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Symbol:
     """An N x M array with ones on the diagonal number `k`, as a Symbol."""
-    return operator_function("_eye")(N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)
+    return operator_function("_eye")(N=N, M=M, k=k, dtype="float32" if dtype is None else dtype, **kwargs)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False, name: str | None = None,
            dtype: Any = None) -> Symbol:
     """Evenly spaced numbers from `start` up to, without, `stop`, as a Symbol; the length can be inferred if `infer_range`."""
     return operator_function("_arange")(start=start, stop=stop, step=step, repeat=repeat, infer_range=infer_range, name=name,
-                                        dtype=dtype or "float32")
+                                        dtype="float32" if dtype is None else dtype)
 
 
 def linspace(start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None, dtype: Any = None) -> Symbol:
     """`num` evenly spaced numbers from `start` to `stop`, as a Symbol."""
-    return operator_function("_linspace")(start=start, stop=stop, num=num, endpoint=endpoint, name=name, dtype=dtype or "float32")
+    return operator_function("_linspace")(start=start, stop=stop, num=num, endpoint=endpoint, name=name, dtype="float32" if dtype is None else dtype)
 
 
 def histogram(a: Symbol, bins: Symbol | int = 10, range: Sequence[float] | None = None, **kwargs: Any) -> Symbol:

@@ -143,3 +143,15 @@ def test_errors():
         rnn.RNN(2, activation="elu")
     with pytest.raises(AssertionError, match="no cells with a projection"):
         rnn.LSTM(2, projection_size=1)._unfuse()
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+@pytest.mark.parametrize("make", [rnn.RNN, rnn.GRU, rnn.LSTM])
+def test_the_size_of_numpy_arrays_is_found_from_the_first_batch(make, hybridize):
+    with mx.util.np_shape(), mx.util.np_array(True):
+        layer = make(5, num_layers=2, bidirectional=True)
+        layer.initialize()
+        if hybridize:
+            layer.hybridize()
+        y = layer(mx.np.ones((3, 2, 4)))
+        assert type(y) is mx.np.ndarray and y.shape == (3, 2, 10) and layer.l0_i2h_weight.shape[1] == 4

@@ -126,3 +126,18 @@ def test_the_old_pooling_is_for_maps():
             pooling(torch.ones(shape), kernel=kernel)
     with pytest.raises(MXNetError, match=r"Pooling_v1: `pad` must be 2 sizes of at least 0, received \(1,\)"):
         pooling(torch.ones(1, 1, 4, 4), kernel=(2, 2), pad=(1,))
+
+
+@pytest.mark.parametrize("kind, expected", [
+    ("avg", [0.75, 1.375, 1.0833333]), ("sum", [36, 66, 52]), ("lp", [15.6204994, 22.4944438, 20.4939015]), ("max", [9, 11, 11])])
+def test_volumes_that_only_their_padding_makes_as_large_as_the_kernel(kind, expected):
+    data = torch.arange(12.0).reshape(1, 1, 2, 3, 2)
+    out = get("Pooling")(data, kernel=(4, 3, 4), pad=(1, 1, 2), pool_type=kind, p_value=2)
+    assert out.shape == (1, 1, 1, 3, 3) and torch.allclose(out[0, 0, 0], torch.tensor(expected, dtype=torch.float32)[:, None].expand(3, 3))
+
+
+def test_padding_that_does_not_count():
+    data = torch.arange(12.0).reshape(1, 1, 2, 3, 2).requires_grad_()
+    out = get("Pooling")(data, kernel=(4, 3, 4), pad=(1, 1, 2), pool_type="avg", count_include_pad=False)
+    out.sum().backward()
+    assert out[0, 0, 0, :, 0].tolist() == [4.5, 5.5, 6.5] and data.grad[0, 0, 0].tolist() == [[0.625] * 2, [1] * 2, [0.625] * 2]

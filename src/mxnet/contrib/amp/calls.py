@@ -14,6 +14,7 @@ from ...ops.registry import OPERATORS
 from ...symbol import Symbol
 from ...symbol import functions as symbol_functions
 
+_log = logging.getLogger(__name__)
 _ARRAY_MODULES = [getattr(ndarray, name) for name in "op _internal linalg image contrib random sparse".split()] + [ndarray]
 _SYMBOL_MODULES = [getattr(symbol, name) for name in "op _internal linalg image contrib random sparse".split()] + [symbol]
 _FLOATS = {NAME_TO_TORCH[name] for name in ("float32", "float16", "bfloat16")}
@@ -150,7 +151,7 @@ def warning_loss(function):
     """A loss layer of ``mx.sym``, where the scale of the moment would stay in the graph."""
     @functools.wraps(function)
     def warning(*args, **kwargs):
-        logging.warning("%s in a graph keeps the loss scale of the moment: a scale that changes later has no effect on it", function.__name__)
+        _log.warning("%s in a graph keeps the loss scale of the moment: a scale that changes later has no effect on it", function.__name__)
         return function(*args, **kwargs)
 
     return warning

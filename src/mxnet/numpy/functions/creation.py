@@ -20,14 +20,14 @@ def _require_c(order):
 def zeros(F, shape, dtype=None, order="C", ctx=None):
     """An array of zeros, float32 by default."""
     _require_c(order)
-    return F.call("_npi_zeros", shape=_shape(shape), ctx=F.context(ctx), dtype=dtype or "float32")
+    return F.call("_npi_zeros", shape=_shape(shape), ctx=F.context(ctx), dtype="float32" if dtype is None else dtype)
 
 
 @function()
 def ones(F, shape, dtype=None, order="C", ctx=None):
     """An array of ones, float32 by default."""
     _require_c(order)
-    return F.call("_npi_ones", shape=_shape(shape), ctx=F.context(ctx), dtype=dtype or "float32")
+    return F.call("_npi_ones", shape=_shape(shape), ctx=F.context(ctx), dtype="float32" if dtype is None else dtype)
 
 
 @function()
@@ -92,7 +92,7 @@ def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None):
     _require_c(order)
     if subok or shape is not None:
         raise NotImplementedError("empty_like supports neither `subok` nor another `shape`")
-    return full_like(F, prototype, 0, None if dtype is None else onp.dtype(dtype).name)
+    return full_like(F, prototype, 0, dtype)
 
 
 @function()
@@ -110,7 +110,7 @@ def arange(F, start, stop=None, step=1, dtype=None, ctx=None):
         raise ValueError("step cannot be 0")
     if stop is None:
         start, stop = 0, start
-    return F.call("_npi_arange", start=start, stop=stop, step=step, dtype=dtype or "float32", ctx=F.context(ctx))
+    return F.call("_npi_arange", start=start, stop=stop, step=step, dtype="float32" if dtype is None else dtype, ctx=F.context(ctx))
 
 
 def _interval(name, start, stop, axis, kinds):
@@ -159,7 +159,7 @@ def identity(F, n, dtype=None, ctx=None):
         raise TypeError("Input 'n' should be an integer")
     if n < 0:
         raise ValueError("Input 'n' cannot be negative")
-    return F.call("_npi_identity", shape=(n, n), ctx=F.context(ctx), dtype=dtype or "float32")
+    return F.call("_npi_identity", shape=(n, n), ctx=F.context(ctx), dtype="float32" if dtype is None else dtype)
 
 
 @function()

@@ -18,13 +18,13 @@ def _draw(F, operator, parameters, size, ctx, out, **attrs):
 @function("random")
 def uniform(F, low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None):
     """Uniformly distributed numbers from `low` to `high`, float32 by default."""
-    return _draw(F, "_npi_uniform", {"low": low, "high": high}, size, ctx, out, dtype=dtype or "float32")
+    return _draw(F, "_npi_uniform", {"low": low, "high": high}, size, ctx, out, dtype="float32" if dtype is None else dtype)
 
 
 @function("random")
 def normal(F, loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
     """Normally distributed numbers with the mean `loc` and the standard deviation `scale`, float32 by default."""
-    return _draw(F, "_npi_normal", {"loc": loc, "scale": scale}, size, ctx, out, dtype=dtype or "float32")
+    return _draw(F, "_npi_normal", {"loc": loc, "scale": scale}, size, ctx, out, dtype="float32" if dtype is None else dtype)
 
 
 @function("random")
@@ -93,7 +93,7 @@ def gamma(F, shape: Any, scale=1.0, size=None, dtype=None, ctx=None, out=None):
     """Numbers of the gamma distribution; its mean is ``shape * scale``."""
     if out is not None:
         size = out.shape
-    return _draw(F, "_npi_gamma", {"shape": shape, "scale": scale}, size, ctx, out, dtype=dtype or "float32")
+    return _draw(F, "_npi_gamma", {"shape": shape, "scale": scale}, size, ctx, out, dtype="float32" if dtype is None else dtype)
 
 
 @function("random")
@@ -107,7 +107,7 @@ def beta(F, a, b, size=None, dtype=None, ctx=None):
     """
     x = gamma(F, a, 1, size, "float64", ctx)  # in float64, or small numbers lose their quotient
     y = gamma(F, b, 1, size, "float64", ctx)
-    return (x / (x + y)).astype(dtype or "float32")
+    return (x / (x + y)).astype("float32" if dtype is None else dtype)
 
 
 @function("random")
@@ -134,8 +134,9 @@ def randint(F, low, high=None, size=None, dtype=None, ctx=None, out=None):
     if high is None:
         low, high = 0, low
     size = () if size is None else (size,) if isinstance(size, int) else tuple(size)
-    return F.call("_npi_random_randint", low=low, high=high, shape=size, dtype="int64" if dtype in (None, "int", int) else dtype,
-                  ctx=F.context(ctx), out=out)
+    if dtype is None or dtype is int or isinstance(dtype, str) and dtype == "int":
+        dtype = "int64"
+    return F.call("_npi_random_randint", low=low, high=high, shape=size, dtype=dtype, ctx=F.context(ctx), out=out)
 
 
 @function("random")
@@ -219,13 +220,13 @@ def multivariate_normal(F, mean, cov, size=None, check_valid=None, tol=None):
 @function("npx.random")
 def uniform_n(F, low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None):
     """As ``np.random.uniform``, with `batch_shape` before the shape of the parameters."""
-    return _draw(F, "_npi_uniform_n", {"low": low, "high": high}, batch_shape, ctx, None, dtype=dtype or "float32")
+    return _draw(F, "_npi_uniform_n", {"low": low, "high": high}, batch_shape, ctx, None, dtype="float32" if dtype is None else dtype)
 
 
 @function("npx.random")
 def normal_n(F, loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None):
     """As ``np.random.normal``, with `batch_shape` before the shape of the parameters."""
-    return _draw(F, "_npi_normal_n", {"loc": loc, "scale": scale}, batch_shape, ctx, None, dtype=dtype or "float32")
+    return _draw(F, "_npi_normal_n", {"loc": loc, "scale": scale}, batch_shape, ctx, None, dtype="float32" if dtype is None else dtype)
 
 
 @function("npx.random")
@@ -240,4 +241,4 @@ def bernoulli(F, prob=None, logit=None, size=None, dtype=None, ctx=None, out=Non
     if (prob is None) == (logit is None):
         raise ValueError(f"exactly one of prob and logit expected, received prob={prob}, logit={logit}")
     name, value = ("prob", prob) if logit is None else ("logit", logit)
-    return _draw(F, "_npi_bernoulli", {name: value}, size, ctx, out, is_logit=prob is None, dtype=dtype or "float32")
+    return _draw(F, "_npi_bernoulli", {name: value}, size, ctx, out, is_logit=prob is None, dtype="float32" if dtype is None else dtype)

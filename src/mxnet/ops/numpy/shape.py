@@ -11,6 +11,7 @@ from ..axes import normalize_axis
 from ..docstrings import with_example
 from ..registry import op
 from ..schema import Axes, Optional, Shape
+from ..shapes import known, product, unify
 from ._common import require_one_type
 
 
@@ -34,6 +35,22 @@ def reshape(a, *, newshape: Shape, order: str = "C"):
     if any(n < -1 for n in newshape):
         raise MXNetError(f"_np_reshape: sizes must be at least 0, or -1 for one to be inferred, received {newshape}; npx.reshape knows further codes")
     return a.reshape(newshape)
+
+
+@reshape.shape_rule
+def _(in_shapes, out_shapes, *, newshape, order):
+    source, out = in_shapes[0], unify(out_shapes[0], newshape) if newshape.count(-1) < 2 else out_shapes[0]
+    total, rest = product(source) if source is not None else -1, math.prod(n for n in newshape if n >= 0)
+    if total >= 0:
+        if total % rest if rest and -1 in newshape else total != rest:
+            raise MXNetError(f"_np_reshape: an array of shape {source} has {total} elements, which do not fill the shape {newshape}")
+        if rest:
+            out = unify(out, tuple(total // rest if n < 0 else n for n in newshape))
+    elif source is not None and known(out):
+        out_total, held = math.prod(out), math.prod(n for n in source if n >= 0)
+        if held and sum(n < 0 for n in source) == 1:  # its one unknown size follows from the result
+            source = tuple(out_total // held if n < 0 else n for n in source)
+    return [source], [out]
 
 
 @op("_npx_reshape", aliases=("_npi_reshape",))
