@@ -2,6 +2,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from mxnet.ops.kernels import compiled
 
 GROUPS = {
     "GPU": "CUDA CUDNN NCCL CUDA_RTC TENSORRT",
@@ -12,6 +13,7 @@ GROUPS = {
     "parts": "PROFILER DIST_KVSTORE CXX14",
     "build": "INT64_TENSOR_SIZE SIGNAL_HANDLER DEBUG",
     "compilers": "TVM_OP",
+    "this package's own": "OPENVINO COMPILED_KERNELS",
 }
 NAMES = [name for group in GROUPS.values() for name in group.split()]
 
@@ -26,6 +28,7 @@ def test_facts():
     features = mx.runtime.Features()
     assert features.is_enabled("cuda") == (torch.version.cuda is not None)
     assert features.is_enabled("MKLDNN") == torch.backends.mkldnn.is_available()
+    assert features.is_enabled("COMPILED_KERNELS") == compiled.available()
     assert features.is_enabled("LAPACK") and features["INT64_TENSOR_SIZE"].enabled and not features.is_enabled("TVM_OP")
     assert repr(features).startswith("[✔ CUDA" if features["CUDA"].enabled else "[✖ CUDA")
 

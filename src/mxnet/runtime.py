@@ -11,6 +11,9 @@ import importlib.util
 
 import torch
 
+from . import processor
+from .ops.kernels import compiled
+
 __all__ = ["Feature", "Features", "feature_list"]
 
 
@@ -27,23 +30,11 @@ def _has(module):
     return importlib.util.find_spec(module) is not None
 
 
-def _cpu_flags():
-    """What the processor offers, in the names of /proc/cpuinfo; empty where that is not known."""
-    try:
-        with open("/proc/cpuinfo") as f:
-            for line in f:
-                if line.startswith(("flags", "Features")):
-                    return frozenset(line.partition(":")[2].split())
-    except OSError:
-        pass
-    return frozenset()
-
-
 def _facts():
-    """MXNet's features in its order, each with a function that says whether it is there."""
+    """MXNet's features in its order, then those of this package alone, each with whether it is there."""
     build = torch.__config__.show()
     cuda = torch.version.cuda is not None
-    cpu = _cpu_flags()
+    cpu = processor.flags()
     return [
         ("CUDA", cuda), ("CUDNN", cuda and torch.backends.cudnn.is_available()),
         ("NCCL", cuda and torch.distributed.is_available() and torch.distributed.is_nccl_available()),
@@ -55,6 +46,7 @@ def _facts():
         ("BLAS_APPLE", "BLAS_INFO=accelerate" in build), ("LAPACK", torch._C.has_lapack),
         ("MKLDNN", torch.backends.mkldnn.is_available()), ("OPENCV", _has("cv2")), ("CAFFE", False), ("PROFILER", True),
         ("DIST_KVSTORE", False), ("CXX14", False), ("INT64_TENSOR_SIZE", True), ("SIGNAL_HANDLER", False), ("DEBUG", False), ("TVM_OP", False),
+        ("OPENVINO", _has("openvino")), ("COMPILED_KERNELS", compiled.available()),
     ]
 
 

@@ -1,117 +1,200 @@
-"""Where compiled kernels are kept, and what becomes of damaged and foreign ones. Each test is a process, so that nothing is loaded yet."""
+"""Where compiled kernels are kept, what becomes of damaged and foreign ones, and what is said where there are none."""
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
+from mxnet import processor
+from mxnet.ops.kernels import compiled
+
 pytestmark = [pytest.mark.skipif(sys.platform != "linux" or shutil.which("g++") is None, reason="needs Linux and a C++ compiler")]
+OFF = "kernels are off, torch's operators compute the same more slowly"
 LOAD = """
 from mxnet.ops import kernels
-print(kernels.load("nms") is not None, kernels.compiled.folder())
+print(kernels.load("interleave") is not None, kernels.compiled.folder())
 """
 
 
-def run(home, code=LOAD, **env):
-    """What a program prints, as words, and what it logs."""
+def run(home, code=LOAD, begin=(), **env):
+    """What a program prints, as words, and what it logs; `begin` is put before its command."""
     env = {k: v for k, v in {**os.environ, "MXNET_HOME": str(home), **env}.items() if v is not None}
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, env=env, timeout=200)
+    done = subprocess.run([*begin, sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=200)
     assert done.returncode == 0, done.stderr
     return done.stdout.split(), done.stderr
 
 
-def library(home):
-    path, = (home / "kernels").glob("nms-*.so")
-    return path
+def fresh(monkeypatch, home):
+    monkeypatch.setenv("MXNET_HOME", str(home))
+    monkeypatch.setattr(compiled, "_said", set())
+    monkeypatch.setattr(compiled, "origins", {})
+    monkeypatch.setattr(compiled, "_packaged", lambda name: iter(()))  # whatever is installed here
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A home of its own for this process, as if it had loaded no kernel yet."""
+    fresh(monkeypatch, tmp_path)
+    processor._lines.cache_clear()
+    yield tmp_path
+    processor._lines.cache_clear()
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A home in which the library was compiled."""
-    home = tmp_path_factory.mktemp("home")
-    assert run(home) == (["True", str(home / "kernels")], "")
-    return home
+    """A library that was compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        fresh(patch, tmp_path_factory.mktemp("home"))
+        return compiled._library("interleave")
 
 
 @pytest.fixture
-def home(made, tmp_path):
-    shutil.copytree(made, tmp_path / "home")
-    return tmp_path / "home"
+def library(home, made):
+    """The library where it is kept."""
+    (home / "kernels").mkdir(mode=0o700)
+    return pathlib.Path(shutil.copy(made, home / "kernels"))
 
 
-def test_it_is_kept_in_a_folder_of_ones_own(home):
-    assert (home / "kernels").stat().st_mode & 0o777 == 0o700
-    before = library(home).stat().st_mtime_ns
-    assert run(home)[0][0] == "True"
-    assert library(home).stat().st_mtime_ns == before
+def loads(place=None):
+    """Whether the library is loaded, from a place if one is named, and runs."""
+    assert compiled.load("interleave").two is not None
+    return place is None or compiled.origins == {"interleave": f"compiled for this processor, in {place}"}
+
+
+def test_it_is_kept_in_a_folder_of_ones_own(home, caplog):
+    assert loads(home / "kernels") and (home / "kernels").stat().st_mode & 0o777 == 0o700
+    kept, = (home / "kernels").iterdir()
+    before = kept.stat()
+    assert loads(home / "kernels") and (kept.stat().st_ino, kept.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("keep", [0, 10, 99, 5000, -1])
-def test_a_damaged_library_is_made_again(home, keep):
+def test_a_damaged_library_is_made_again(home, library, keep, caplog):
     """One cut short killed the process with SIGBUS; below 100 bytes it was silently off for good."""
-    whole = library(home).read_bytes()
-    library(home).write_bytes(whole[:keep] if keep >= 0 else whole[:2000] + b"?" + whole[2001:])
-    assert run(home) == (["True", str(home / "kernels")], "")
-    assert library(home).stat().st_size == len(whole)
+    whole = library.read_bytes()
+    library.write_bytes(whole[:keep] if keep >= 0 else whole[:2000] + b"?" + whole[2001:])
+    assert loads(home / "kernels") and library.stat().st_size == len(whole) and list(library.parent.iterdir()) == [library]
+    assert caplog.messages == []
 
 
-def test_what_is_compiled_needs_no_compiler(home):
+def test_what_is_compiled_needs_no_compiler(home, library):
     assert run(home, PATH="/nonexistent", CXX=None) == (["True", str(home / "kernels")], "")
 
 
 @pytest.mark.parametrize("env, reason", [
-    ({"PATH": "/nonexistent", "CXX": None}, "there is no C++ compiler; install g++, or name one in CXX"),
+    ({"PATH": "/nonexistent"}, "there is no C++ compiler; install g++, or name one in CXX"),
     ({"CXX": "/nonexistent/g++"}, "there is no compiler /nonexistent/g++"),
     ({"CXX": "false"}, "false fails: 1")])
-def test_why_there_are_none_is_said_once(tmp_path, env, reason):
-    words, log = run(tmp_path, "from mxnet.ops import kernels\nprint(kernels.load('nms'), kernels.load('pooling'))", **env)
-    assert words == ["None", "None"]
-    assert log == f"kernels are off, torch's operators compute the same more slowly: {reason}\n"
+def test_why_there_are_none_is_said_once(home, monkeypatch, caplog, env, reason):
+    monkeypatch.delenv("CXX", raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert compiled.load("nms") is compiled.load("pooling") is None
+    assert compiled.origins == {"nms": f"off: {reason}", "pooling": f"off: {reason}"}
+    assert caplog.messages == [f"{OFF}: {reason}"]
+
+
+def test_that_tensors_have_no_heap_is_said_as_such(home, monkeypatch, caplog):
+    monkeypatch.setenv("CXX", "false")
+    assert compiled.load("heap") is None
+    assert caplog.messages == ["large tensors have no heap of their own: false fails: 1"]
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
-def test_a_folder_that_others_may_write_to_is_not_trusted(home, mode):
+def test_a_folder_that_others_may_write_to_is_not_trusted(home, library, mode, caplog):
     os.chmod(home / "kernels", mode)
-    forged = library(home)
-    forged.write_bytes(b"not what was compiled")
+    library.write_bytes(b"not what was compiled")
+    assert loads(compiled._private()) and library.read_bytes() == b"not what was compiled"
+    assert caplog.messages == [f"kernels are not kept in {home / 'kernels'}, but compiled for this process alone: others may write to it; "
+                               f"say chmod 700 {home / 'kernels'}"]
+
+
+MOUNT = ["unshare", "--mount", "sh", "-c",
+         'mount -t tmpfs -o size=8k,mode=700 none "$MXNET_HOME" && mkdir -m 700 "$MXNET_HOME/kernels" && "$@"', "sh"]
+
+
+@pytest.mark.parametrize(("state", "reason"), [("", "No space left on device"), ("ro", "Read-only file system")])
+def test_a_disk_that_is_full_or_read_only(tmp_path, state, reason):
+    """Kernels were off; now they serve the process."""
+    if subprocess.run([*MOUNT, "true"], env={**os.environ, "MXNET_HOME": str(tmp_path)}, capture_output=True).returncode:
+        pytest.skip("file systems cannot be mounted here")
+    change = ["sh", "-c", 'mount -o remount,ro "$MXNET_HOME" && "$@"', "sh"] if state else []
+    words, log = run(tmp_path, begin=[*MOUNT, *change])
+    assert words[0] == "True" and words[1] == str(tmp_path / "kernels")
+    assert log == f"kernels are not kept in {tmp_path / 'kernels'}, but compiled for this process alone: {reason}\n"
+
+
+def test_a_processor_that_is_not_known(home, monkeypatch, caplog):
+    """What is compiled for it might not run on the next machine with this home."""
+    monkeypatch.setattr(processor, "_SOURCE", home / "nonexistent")
+    assert compiled.load("interleave") is not None and compiled.origins == {"interleave": f"compiled for this processor, in {compiled._private()}"}
+    assert not (home / "kernels").exists()
+    assert caplog.messages == [f"kernels are not kept in {home / 'kernels'}, but compiled for this process alone: "
+                               "/proc/cpuinfo does not say which processor this is"]
+
+
+def test_other_systems_than_linux(home, monkeypatch, caplog):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert not compiled.available() and compiled.load("nms") is compiled.load("pooling") is None
+    assert compiled.origins == dict.fromkeys(("nms", "pooling"), "off: they are for Linux, and this is darwin")
+    assert caplog.messages == ["kernels are off, torch's operators compute the same more slowly: they are for Linux, and this is darwin"]
+
+
+def test_a_library_without_its_function(home, caplog):
+    """It was an AttributeError, then silence."""
+    wrong = compiled.folder() / compiled._file("nms")
+    compiled._library("interleave").replace(wrong)
+    library = compiled.load("nms")
+    assert compiled.symbol(library, "two", True) is not None and compiled.symbol(library, "suppress", False) is None and caplog.messages == []
+    assert compiled.symbol(library, "suppress", True) is compiled.symbol(library, "suppress", True) is compiled.symbol(None, "suppress", True) is None
+    assert caplog.messages == [f"{wrong} has no function suppress: torch computes the same more slowly. Delete it, or install remex again"]
+
+
+def test_they_are_available_with_a_compiler_or_a_library_that_was_kept(home, monkeypatch):
+    assert compiled.available()
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("CXX", raising=False)
+    assert not compiled.available()
+    monkeypatch.undo()
+    monkeypatch.setenv("MXNET_HOME", str(home))
+    compiled._library("nms")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert compiled.available()
+
+
+def test_a_file_in_the_place_of_the_folder(home):
+    """The folder that takes its place is gone with its process."""
+    (home / "kernels").write_text("")
     words, log = run(home)
-    assert words[0] == "True" and words[1] != str(home / "kernels") and not os.path.exists(words[1])  # gone with its process
-    assert log == (f"kernels are not kept in {home / 'kernels'}, but compiled for this process alone: others may write to it; "
-                   f"say chmod 700 {home / 'kernels'}\n")
-    assert forged.read_bytes() == b"not what was compiled"
+    assert words[0] == "True" and "but compiled for this process alone: File exists" in log and not os.path.exists(words[1])
 
 
-def test_a_file_in_the_place_of_the_folder(tmp_path):
-    (tmp_path / "kernels").write_text("")
-    words, log = run(tmp_path)
-    assert words[0] == "True" and "but compiled for this process alone: File exists" in log
-
-
-def test_a_link_of_ones_own_is_followed(home, tmp_path):
-    os.rename(home / "kernels", tmp_path / "elsewhere")
-    os.symlink(tmp_path / "elsewhere", home / "kernels")
-    assert run(home) == (["True", str(home / "kernels")], "")
+def test_a_link_of_ones_own_is_followed(home, library):
+    os.rename(home / "kernels", home / "elsewhere")
+    os.symlink(home / "elsewhere", home / "kernels")
+    before = (home / "elsewhere" / library.name).stat().st_ino
+    assert loads(home / "kernels") and library.stat().st_ino == before
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("what", ["folder", "link", "library"])
-def test_what_belongs_to_another_user_is_not_loaded(home, tmp_path, what):
+def test_what_belongs_to_another_user_is_not_loaded(home, library, what, caplog):
     if what == "folder":
         os.chown(home / "kernels", 4321, 4321)
     elif what == "link":
-        os.rename(home / "kernels", tmp_path / "elsewhere")
-        os.symlink(tmp_path / "elsewhere", home / "kernels")
+        os.rename(home / "kernels", home / "elsewhere")
+        os.symlink(home / "elsewhere", home / "kernels")
         os.lchown(home / "kernels", 4321, 4321)
     else:
-        os.chown(library(home), 4321, 4321)
-    words, log = run(home)
-    assert words[0] == "True"
+        os.chown(library, 4321, 4321)
+    assert loads(home / "kernels" if what == "library" else compiled._private())
     if what == "library":
-        assert log == "" and library(home).stat().st_uid == 0
+        assert caplog.messages == [] and library.stat().st_uid == 0
     else:
-        assert "belongs to another user" in log and words[1] != str(home / "kernels")
+        assert "belongs to another user" in caplog.text
 
 
 def test_without_a_home_nothing_is_made_in_the_working_folder(tmp_path):

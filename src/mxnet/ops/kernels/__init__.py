@@ -1,8 +1,8 @@
-"""Kernels in C++ for what a training step spends time on outside of convolutions, compiled on the machine that runs them.
+"""Kernels in C++ for what a training step spends time on, compiled for the processor that runs them.
 
-They need g++ (or what ``CXX`` names) once: compiling takes two seconds, and the result is kept in ``$MXNET_HOME/kernels`` (`compiled`). Without a
-compiler the same is computed with torch's operators. Each states its demands on its arguments beside its signature, and is called through
-a gate that enforces them (`gate`).
+They come with the wheel, or need g++ (or what ``CXX`` names) once: compiling takes two seconds, and the result is kept in
+``$MXNET_HOME/kernels`` (`compiled`). Where there is neither the same is computed with torch's operators. Each states its demands on its
+arguments beside its signature, and is called through a gate that enforces them (`gate`).
 """
 import ctypes
 import functools
@@ -29,5 +29,5 @@ def own_heap():
 
 @functools.cache
 def load(name: str) -> Optional[ctypes.CDLL]:
-    """The library compiled from ``<name>.cpp``, or None where it can't be compiled or kept; see `compiled`."""
+    """The library compiled from ``<name>.cpp``, or None where there is none; see `compiled`."""
     return compiled.load(name)

@@ -1,7 +1,8 @@
-"""Compiled kernels on disk: made on the machine that runs them, kept where nobody else may write, and checked before each load.
+"""Compiled kernels on disk: those that the wheel brought, and those made on the machine that runs them, kept where nobody else may write.
 
-A library's name tells what it was made of (sources, flags, processor, torch); its last 32 bytes are the digest of the others, so that a
-copy which a full disk or a crash has cut off is made again instead of ending the process.
+The wheel's best for this processor is taken; measured, ``-march=native`` is not ahead of it. Else the source is compiled. Such a library's name
+tells what it was made of (sources, flags, processor, torch). The last 32 bytes of each library are the digest of the others, so that a copy which
+a full disk or a crash has cut off is made again instead of ending the process.
 """
 import atexit
 import ctypes
@@ -16,29 +17,77 @@ import stat
 import subprocess
 import sys
 import tempfile
-from typing import Optional
+from collections.abc import Iterator
+from typing import Any, Optional
 
 import torch
 
-from ...base import data_dir
+from ... import processor
+from ...base import MXNetError, data_dir
+from ...files import atomic_write
+from . import building
 
-FLAGS = ("-O3", "-march=native", "-std=c++17", "-fPIC", "-fno-math-errno", "-fno-trapping-math")
+FLAGS = (building.NATIVE, *building.FLAGS)
+origins: dict[str, str] = {}  # of the kernels that were asked for: where each came from, or why it is off
 _HERE = pathlib.Path(__file__).parent
-_DIGEST = hashlib.sha256().digest_size
-_LIMIT = 600  # seconds for a compiler on a busy machine
+_TORCH = pathlib.Path(torch.__file__).parent
+_OFF = "kernels are off, torch's operators compute the same more slowly"
+_WITHOUT = {"heap": "large tensors have no heap of their own"}
 _log = logging.getLogger(__name__)
 _said: set[str] = set()
 
 
 def load(name: str) -> Optional[ctypes.CDLL]:
-    """The library compiled from ``<name>.cpp``, or None; why there is none is said once."""
-    if sys.platform != "linux":
-        return None
+    """The library of ``<name>.cpp``, or None; why there is none is said once, and kept in `origins`."""
     try:
-        return ctypes.CDLL(str(_library(name, folder())))
+        if sys.platform != "linux":
+            raise OSError(f"they are for Linux, and this is {sys.platform}")
+        for path, level in _packaged(name):
+            try:
+                library = ctypes.CDLL(str(path))
+            except OSError as error:
+                _say(f"a kernel of the installed package does not load, and is compiled here: {error}")
+                continue
+            origins[name] = f"installed with the package, for {level}"
+            return library
+        path = _library(name)
+        library = ctypes.CDLL(str(path))
     except (OSError, subprocess.SubprocessError) as error:
-        _say(f"kernels are off, torch's operators compute the same more slowly: {error}")
+        origins[name] = f"off: {error}"
+        _say(f"{_WITHOUT.get(name, _OFF)}: {error}")
         return None
+    origins[name] = f"compiled for this processor, in {path.parent}"
+    return library
+
+
+def available() -> bool:
+    """Whether kernels can run here, as far as can be told without compiling any."""
+    if sys.platform != "linux":
+        return False
+    return any(True for _ in _packaged("nms")) or building.compiler() is not None or _is_whole(folder() / _file("nms"))
+
+
+def symbol(library: Optional[ctypes.CDLL], entry: str, needed: bool) -> Any:
+    """A function of a library, or None; that it is missing is said once where it is `needed`: not every type has one on every processor."""
+    found = getattr(library, entry, None)
+    if found is None and library is not None and needed:
+        _say(f"{library._name} has no function {entry}: torch computes the same more slowly. Delete it, or install remex again")
+    return found
+
+
+def _packaged(name: str) -> Iterator[tuple[pathlib.Path, str]]:
+    """The libraries of the wheel that this processor can run, the best first, with what they were made for."""
+    for level in building.LEVELS:
+        if level.machine == platform.machine() and level.needs <= processor.flags():
+            try:
+                path = building.packaged(_HERE / f"{name}.cpp", level, _TORCH)
+                whole = building.is_whole(path.read_bytes())
+            except OSError:  # none was made, or torch came without its headers
+                continue
+            if whole:
+                yield path, level.name
+            else:
+                _say(f"{path} is damaged, and is compiled here: install remex again")
 
 
 def _say(text: str) -> None:
@@ -56,6 +105,8 @@ def folder() -> pathlib.Path:
 def _folder(home: str) -> pathlib.Path:
     path = pathlib.Path(home) / "kernels"
     try:
+        if not processor.identity():
+            raise OSError("/proc/cpuinfo does not say which processor this is")
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         for place in (path.parent, path):
             for info in (place.lstat(), place.stat()):  # who placed a link, and where it leads
@@ -76,65 +127,42 @@ def _private() -> pathlib.Path:
     return pathlib.Path(path)
 
 
-def _library(name: str, place: pathlib.Path) -> pathlib.Path:
-    """The path of the compiled library in a folder; it is made if it isn't there whole."""
-    path = place / f"{name}-{_key(name)}.so"
-    if _is_whole(path):
-        return path
+def _library(name: str) -> pathlib.Path:
+    """The path of the library compiled here; it is made if it isn't there whole."""
+    place, file = folder(), _file(name)
+    if _is_whole(place / file):
+        return place / file
+    # Torch's own OpenMP, so that there is one pool of threads in the process.
+    openmp = next(map(str, sorted((_TORCH / "lib").glob("libgomp*"))), "-lgomp")
+    content = building.library(_HERE / f"{name}.cpp", FLAGS, _TORCH, [openmp])
     try:
-        _compile(_HERE / f"{name}.cpp", path)
+        return _keep(place / file, content)
     except OSError as error:
-        if error.errno is None or place == _private():
+        if place == _private():
             raise
         # Read-only, or full: what cannot be kept serves this process all the same.
-        _say(f"kernels are not kept in {place}, but compiled for this process alone: {error.strerror}")
-        return _library(name, _private())
+        _say(f"kernels are not kept in {place}, but compiled for this process alone: {error.strerror or error}")
+        return _keep(_private() / file, content)
+
+
+def _keep(path: pathlib.Path, content: bytes) -> pathlib.Path:
+    path.unlink(missing_ok=True)  # a new file, of ours: who has loaded the old one keeps it
+    try:
+        with atomic_write(path) as f:
+            f.write(content)
+    except MXNetError as error:
+        raise error.__cause__ or OSError(str(error)) from None
     return path
 
 
-def _key(name: str) -> str:
-    text = "".join(path.read_text() for path in (_HERE / f"{name}.cpp", *sorted(_HERE.glob("*.h"))))
-    return hashlib.sha256("\n".join((text, *FLAGS, _processor(), torch.__version__)).encode()).hexdigest()[:16]
+def _file(name: str) -> str:
+    text = "".join(path.read_text("utf-8") for path in (_HERE / f"{name}.cpp", *sorted(_HERE.glob("*.h"))))
+    key = hashlib.sha256("\n".join((text, *FLAGS, processor.identity(), torch.__version__)).encode()).hexdigest()[:16]
+    return f"{name}-{key}.so"
 
 
 def _is_whole(path: pathlib.Path) -> bool:
     try:
-        if path.lstat().st_uid != os.getuid():
-            return False
-        content = path.read_bytes()
+        return path.lstat().st_uid == os.getuid() and building.is_whole(path.read_bytes())
     except OSError:
         return False
-    return len(content) > _DIGEST and hashlib.sha256(content[:-_DIGEST]).digest() == content[-_DIGEST:]
-
-
-def _compile(source: pathlib.Path, path: pathlib.Path) -> None:
-    compiler = os.environ.get("CXX") or shutil.which("g++")
-    if compiler is None:
-        raise OSError("there is no C++ compiler; install g++, or name one in CXX")
-    # Torch's own OpenMP, so that there is one pool of threads in the process.
-    root = pathlib.Path(torch.__file__).parent
-    runtime = next(iter(sorted((root / "lib").glob("libgomp*"))), "-lgomp")
-    with tempfile.TemporaryDirectory(dir=path.parent) as work:
-        compiled, linked = pathlib.Path(work, "kernel.o"), pathlib.Path(work, "kernel.so")
-        for command in ((compiler, *FLAGS, "-fopenmp", f"-I{root / 'include'}", "-c", str(source), "-o", str(compiled)),
-                        (compiler, "-shared", str(compiled), str(runtime), "-Wl,--as-needed", f"-L{root / 'lib'}", "-lc10", "-o", str(linked))):
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT)
-            except FileNotFoundError:
-                raise OSError(f"there is no compiler {compiler}") from None
-            if done.returncode:
-                raise OSError(f"{compiler} fails: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode}")
-        with open(linked, "ab") as file:
-            file.write(hashlib.sha256(linked.read_bytes()).digest())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(linked, path)
-
-
-def _processor() -> str:
-    """What tells processors apart: a folder may be shared by several machines."""
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return "".join(line for line in lines[:40] if line.startswith(("model name", "flags", "Features", "CPU part")))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Optional
 import torch
 
 from ...base import MXNetError
-from . import load, own_heap
+from . import compiled, load, own_heap
 
 _LETTERS = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "f": ctypes.c_float, "i": ctypes.c_int}
 _MOST_VERDICTS = 1 << 10  # programs whose shapes never repeat must not fill the memory
@@ -221,7 +221,7 @@ class Kernel(Gate):
 
     def _function(self, names: Mapping[str, Any]) -> Optional[Callable]:
         letters = "p" * (len(self.takes) + len(self.makes)) + ("p" if self.packed else "l" * len(self.sizes)) + self.numbers + "i" * self.threads
-        return _function(self.library, self.entry.format_map(names), letters)
+        return _function(self.library, self.entry.format_map(names), letters, "{" not in self.entry)
 
     def _judge(self, names: dict[str, Any], least: int) -> Optional["Plan"]:
         function = self._function(names) if super()._judge(names, least) else None
@@ -279,8 +279,8 @@ def _like(tensor: torch.Tensor) -> str:
 
 
 @functools.cache
-def _function(library: str, entry: str, letters: str) -> Optional[Callable]:
-    found = getattr(load(library), entry, None)
+def _function(library: str, entry: str, letters: str, needed: bool) -> Optional[Callable]:
+    found = compiled.symbol(load(library), entry, needed)
     if found is None:
         return None
     own_heap()

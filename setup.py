@@ -1,0 +1,94 @@
+"""What pyproject.toml cannot say: kernels compiled for common processors go into the wheel, where there is a C++ compiler.
+
+Without one the wheel is pure Python, and so is an editable installation: kernels are then compiled where they run.
+"""
+import concurrent.futures
+import functools
+import importlib.util
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+KERNELS = pathlib.Path("mxnet", "ops", "kernels")
+SOURCES = pathlib.Path(__file__).resolve().parent / "src" / KERNELS
+_spec = importlib.util.spec_from_file_location("building", SOURCES / "building.py")
+building = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(building)
+
+
+@functools.cache
+def levels():
+    """The processors to compile for; none where that cannot be done."""
+    if sys.platform != "linux" or building.compiler() is None:
+        return []
+    return [level for level in building.LEVELS if level.machine == platform.machine() and _works(level)]
+
+
+def _works(level):
+    command = (building.compiler(), *building.FLAGS, *level.flags, "-fopenmp", "-x", "c++", "-E", os.devnull)
+    try:
+        return subprocess.run(command, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def torch_folder():
+    """Torch's, whose headers one source needs; where pip builds apart, that of the environment which it installs into."""
+    found = importlib.util.find_spec("torch")
+    return pathlib.Path(found.origin).parent if found else pathlib.Path(sysconfig.get_path("purelib"), "torch")
+
+
+def package(folder):
+    """Compile every source for every level that it tells apart into the kernels' folder; says what it could not."""
+    def make(source, level):
+        try:
+            path = folder / building.packaged(source, level, torch_folder()).relative_to(SOURCES)
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(building.library(source, (*building.FLAGS, *level.flags), torch_folder()))
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"{source.name} is not in the wheel for {level.name}, and is compiled where it runs: {error}"
+        return f"{source.name} for {level.name}"
+
+    shutil.rmtree(folder / "packaged", ignore_errors=True)  # an earlier build's
+    wanted = [(source, level) for level in levels() for source in sorted(SOURCES.glob("*.cpp")) if source.stem in level.sources or not level.sources]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for text in pool.map(make, *zip(*wanted)):
+            print("kernels:", text)
+
+
+class Build(build_py):
+    """Compiles kernels after everything else was copied."""
+
+    def run(self):
+        super().run()
+        if self.editable_mode:
+            return
+        if levels():
+            package(pathlib.Path(self.build_lib) / KERNELS)
+        else:
+            print("kernels: none are in this wheel, for no C++ compiler that makes them was found; install g++, or name one in CXX")
+
+
+class Wheel(bdist_wheel):
+    """A wheel for every Python, and for one kind of machine if kernels are in it."""
+
+    def get_tag(self):
+        return ("py3", "none", super().get_tag()[2])
+
+
+class Machine(Distribution):
+    """What kind of wheel this is."""
+
+    def has_ext_modules(self):
+        return "editable_wheel" not in self.commands and bool(levels())
+
+
+setup(distclass=Machine, cmdclass={"build_py": Build, "bdist_wheel": Wheel})

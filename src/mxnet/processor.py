@@ -1,0 +1,48 @@
+"""What the system says about its processor.
+
+Example
+-------
+>>> from mxnet import processor
+>>> processor.flags() >= {'avx2', 'fma'} in (True, False)
+True
+"""
+import functools
+import pathlib
+
+_SOURCE = pathlib.Path("/proc/cpuinfo")
+_TELLING = ("model name", "flags", "Features", "CPU part")
+
+
+@functools.cache
+def _lines() -> list[str]:
+    try:
+        return _SOURCE.read_text().splitlines()
+    except OSError:
+        return []
+
+
+def flags() -> frozenset[str]:
+    """Instruction sets by Linux's names, such as ``avx512_bf16``; empty where they are not known."""
+    return next((frozenset(line.partition(":")[2].split()) for line in _lines() if line.startswith(("flags", "Features"))), frozenset())
+
+
+def identity() -> str:
+    """A text that two kinds of processors do not have in common; empty where that is not known."""
+    return "".join(line for line in _lines()[:40] if line.startswith(_TELLING))
+
+
+def name() -> str:
+    """What its maker calls it; empty where that is not known."""
+    return next((line.partition(":")[2].strip() for line in _lines() if line.startswith("model name")), "")
+
+
+def cores() -> int | None:
+    """How many cores the machine has, where several threads that share one count as one; None where that is not known."""
+    found, socket = set(), "0"
+    for line in _lines():
+        key, _, value = line.partition(":")
+        if key.strip() == "physical id":
+            socket = value.strip()
+        elif key.strip() == "core id":
+            found.add((socket, value.strip()))
+    return len(found) or None

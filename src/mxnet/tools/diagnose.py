@@ -1,0 +1,209 @@
+"""What a report of a problem should hold: the machine, the versions, which kernels and backends run, and what looks wrong.
+
+``python -m mxnet.tools.diagnose`` prints it; ``--pip 0`` and the like leave a part out. Kernels are loaded, and compiled if need be (once, for
+some seconds): only then it is sure that they run. ``--network 1`` also tries to reach the servers that programs download from.
+"""
+import argparse
+import difflib
+import importlib.metadata
+import os
+import pathlib
+import platform
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import torch
+
+from .. import environment, libinfo, memory, processor, runtime
+from ..graph import backends
+from ..ops import kernels
+
+_INSTRUCTIONS = ("sse4_2", "avx", "fma", "f16c", "amx", "asimd", "sve", "bf16", "i8mm")
+_QUOTA = pathlib.Path("/sys/fs/cgroup/cpu.max")
+_TRUTH = {"", "0", "1", "true", "false", "yes", "no", "on", "off"}
+
+
+def python():
+    """The interpreter."""
+    return {"version": platform.python_version(), "compiler": platform.python_compiler(), "build": " ".join(platform.python_build()),
+            "executable": sys.executable}
+
+
+def pip():
+    """The package manager of this interpreter."""
+    version = _version("pip")
+    return {"version": version or "not installed", **({"folder": importlib.metadata.distribution("pip").locate_file("pip")} if version else {})}
+
+
+def mxnet():
+    """This package and what it stands on."""
+    features = runtime.feature_list()
+    return {"version": f"{libinfo.__version__} (Remex {libinfo.remex_version})", "folder": pathlib.Path(environment.__file__).parent,
+            "torch": torch.__version__, **{name: _version(name) or "not installed" for name in ("numpy", "opencv-python-headless", "simplejpeg")},
+            "features": " ".join(f.name for f in features if f.enabled), "without": " ".join(f.name for f in features if not f.enabled)}
+
+
+def system():
+    """The operating system."""
+    return {"platform": platform.platform(), "system": platform.system(), "release": platform.release(), "version": platform.version(),
+            "C library": " ".join(platform.libc_ver()) or "unknown", "name": platform.node()}
+
+
+def hardware():
+    """Processor, cores, threads, memory, allocator and GPUs."""
+    known = " ".join(sorted(f for f in processor.flags() if f.startswith(_INSTRUCTIONS) or f.startswith("avx")))
+    found = {"machine": platform.machine(), "processor": processor.name() or platform.processor() or "unknown",
+             "instruction sets": known or "unknown", "used by torch": torch.backends.cpu.get_cpu_capability(),
+             "cores": f"{processor.cores() or 'unknown'}, {os.cpu_count()} with those that share one; {usable():g} for this process",
+             "threads": f"{torch.get_num_threads()} within an operator, {torch.get_num_interop_threads()} beside one another"}
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        found["memory"] = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2 ** 30:.1f} GiB"
+    found["allocator"] = "keeps its memory" if memory.kept else "as the system has it"
+    if torch.cuda.is_available():
+        for i in range(torch.cuda.device_count()):
+            found[f"gpu({i})"] = torch.cuda.get_device_name(i)
+    else:
+        found["GPUs"] = "none" if torch.version.cuda else "none: this torch is for CPUs"
+    return found
+
+
+def usable():
+    """How many cores this process may use at once: it may be tied to some, or have a share of them (a container)."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = _QUOTA.read_text().split()
+        return min(count, float(quota) / float(period)) if quota != "max" else count
+    except (OSError, ValueError):
+        return count
+
+
+def compiled_kernels():
+    """Each kernel of our own: where it comes from, or why it is off."""
+    names = sorted(path.stem for path in pathlib.Path(kernels.__file__).parent.glob("*.cpp"))
+    for name in names:
+        kernels.load(name)
+    return {"compiler": kernels.compiled.building.compiler() or "none", **{name: kernels.compiled.origins[name] for name in names},
+            "large tensors": f"have {'a heap of their own' if kernels.own_heap() else 'no heap of their own'}"}
+
+
+def graph_backends():
+    """Who can run graphs here."""
+    versions = {"native": torch.__version__, "openvino": _version("openvino"), "inductor": torch.__version__, "tensorrt": _version("torch_tensorrt")}
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return {name: f"{version or 'not installed'}, {'available' if backends.can_run(backends.get(name), device) else 'not available'} on {device}"
+            for name, version in versions.items()}
+
+
+def variables():
+    """The variables that change what runs, with those that have no effect here."""
+    found = {}
+    for name in sorted(os.environ):
+        if name.startswith(("MXNET_", "DMLC_", "OMP_", "KMP_", "MKL_", "GOMP_", "PYTORCH_", "TORCH", "CUDA_")) or name in ("CC", "CXX", "LD_PRELOAD"):
+            known = environment.VARIABLES.get(name)
+            found[name] = repr(os.environ[name]) + ("" if known is None or known.acts else f": no effect here, {known.note}")
+    return found or {"variables": "none that matter here"}
+
+
+def network(timeout):
+    """How long the servers take that data and packages come from."""
+    found = {}
+    for url in (environment.get_str("MXNET_GLUON_REPO"), "https://pypi.org/simple/pip/"):
+        start = time.perf_counter()
+        try:
+            urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=timeout).close()
+            found[url] = f"answers in {time.perf_counter() - start:.2f} s"
+        except urllib.error.HTTPError as error:  # it is there, and has no such page
+            found[url] = f"answers {error.code} in {time.perf_counter() - start:.2f} s"
+        except (OSError, ValueError) as error:
+            found[url] = f"out of reach: {error}"
+    return found
+
+
+def problems():
+    """What is set wrongly or is missing, each as a sentence with its name."""
+    found = []
+    for name in sorted(os.environ):
+        known = environment.VARIABLES.get(name)
+        if known is None and name.startswith("MXNET_"):
+            near = difflib.get_close_matches(name, environment.VARIABLES, 1, 0.8)
+            found.append(f"{name} is no variable of MXNet 1.9.1" + (f"; {near[0]} is" if near else ""))
+        elif known is not None and known.acts and _is_number(known.default) and not _is_number(os.environ[name]) \
+                and os.environ[name].strip().lower() not in _TRUTH:
+            found.append(f"{name} is {os.environ[name]!r}: expected is a number, such as its default, {known.default}")
+    if torch.get_num_threads() > usable():
+        found.append(f"torch uses {torch.get_num_threads()} threads, but this process may use {usable():g} cores: set OMP_NUM_THREADS to so many")
+    preloaded = [lib for lib in ("jemalloc", "tcmalloc", "mimalloc") if lib in os.environ.get("LD_PRELOAD", "")]
+    if preloaded and memory.kept:
+        found.append(f"LD_PRELOAD brings {preloaded[0]}: what is tuned here is glibc's allocator; say MXNET_CPU_MEM_POOL_TYPE=Unpooled")
+    found += [f"kernel {name} is {origin}" for name, origin in kernels.compiled.origins.items() if origin.startswith("off")]
+    if platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") and not backends.can_run(backends.get("openvino"), torch.device("cpu")):
+        found.append("openvino cannot be imported, graphs run on torch alone: pip install openvino")
+    return found
+
+
+def _version(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+_PARTS = {"python": python, "pip": pip, "mxnet": mxnet, "os": system, "hardware": hardware, "kernels": compiled_kernels, "backends": graph_backends,
+          "network": network, "environment": variables}
+
+
+def report(parts=tuple(name for name in _PARTS if name != "network"), timeout=10):
+    """The text, one line at a time.
+
+    Parameters
+    ----------
+    parts : tuple of str
+        What it has, of python, pip, mxnet, os, hardware, kernels, backends, network and environment; what looks wrong comes last, always.
+    timeout : float
+        Seconds to wait for each server of the network.
+
+    Example
+    -------
+    >>> from mxnet.tools import diagnose
+    >>> next(diagnose.report(parts=("python",)))
+    '---------- python ----------'
+    """
+    for name in parts:
+        yield f"---------- {name} ----------"
+        facts = network(timeout) if name == "network" else _PARTS[name]()
+        width = max(map(len, facts))
+        for label, fact in facts.items():
+            yield f"{label:{width}} : {fact}"
+    yield "---------- what looks wrong ----------"
+    yield from problems() or ["nothing"]
+
+
+def build_parser():
+    """The command line: MXNet's, with `kernels` and `backends` besides."""
+    parser = argparse.ArgumentParser("diagnose", formatter_class=argparse.ArgumentDefaultsHelpFormatter, description=__doc__.partition("\n")[0])
+    for name in _PARTS:
+        parser.add_argument(f"--{name}", type=int, choices=(0, 1), default=int(name != "network"), help=f"1: tell about {name}")
+    parser.add_argument("--timeout", type=float, default=10, help="seconds to wait for each server")
+    return parser
+
+
+def main(argv=None):
+    """Run the program; the exit status."""
+    args = vars(build_parser().parse_args(argv))
+    for line in report([name for name in _PARTS if args[name]], args["timeout"]):
+        print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from mxnet import memory
+from mxnet.graph import backends
+from mxnet.ops.kernels import compiled
+from mxnet.tools import diagnose
+
+
+def part(name, **options):
+    """A part of the report, as a dict; lines without a label under themselves."""
+    lines = list(diagnose.report((name,), **options))
+    assert lines[0] == f"---------- {name} ----------"
+    return dict(map(str.strip, line.split(" : ", 1)) for line in lines[1:lines.index("---------- what looks wrong ----------")])
+
+
+def test_the_program_prints_all_parts_but_the_network():
+    done = subprocess.run([sys.executable, "-m", "mxnet.tools.diagnose"], capture_output=True, text=True, timeout=200,
+                          env={**os.environ, "MXNET_CPU_WORKER_NTHREAD": "3"})
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.strip("- ") for line in lines if line.startswith("--")] == [
+        "python", "pip", "mxnet", "os", "hardware", "kernels", "backends", "environment", "what looks wrong"]
+    wrong = lines[lines.index("---------- what looks wrong ----------"):]
+    assert "MXNET_CPU_WORKER_NTHREAD is no variable of MXNet 1.9.1; MXNET_CPU_WORKER_NTHREADS is" in wrong
+
+
+def test_parts_are_left_out(capsys):
+    assert diagnose.main([f"--{name}=0" for name in diagnose._PARTS if name != "python"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("--")] == [
+        "---------- python ----------", "---------- what looks wrong ----------"]
+
+
+def test_versions_and_features():
+    told = part("mxnet")
+    assert told["version"] == "1.9.1 (Remex 0.1.0)" and told["torch"] == torch.__version__
+    assert "PROFILER" in told["features"].split() and "TVM_OP" in told["without"].split()
+    assert not set(told["features"].split()) & set(told["without"].split())
+
+
+def test_cores_and_threads(monkeypatch, tmp_path):
+    monkeypatch.setattr(diagnose, "_QUOTA", tmp_path / "cpu.max")
+    whole = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert diagnose.usable() == whole
+    for text, count in (("max 100000\n", whole), ("50000 100000\n", 0.5), ("99900000 100000\n", whole)):
+        (tmp_path / "cpu.max").write_text(text)
+        assert diagnose.usable() == count
+    told = part("hardware")
+    assert told["threads"].startswith(f"{torch.get_num_threads()} within an operator")
+    assert told["allocator"] == ("keeps its memory" if memory.kept else "as the system has it")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are for Linux")
+def test_each_kernel_says_where_it_comes_from_or_why_it_is_off(monkeypatch):
+    told = part("kernels")
+    assert {"batch_norm", "convolution", "heap", "lstm", "nms"} < set(told) and all(told[name] == compiled.origins[name] for name in ("nms", "lstm"))
+    monkeypatch.setitem(compiled.origins, "nms", "off: there is no C++ compiler; install g++, or name one in CXX")
+    assert "kernel nms is off: there is no C++ compiler; install g++, or name one in CXX" in diagnose.problems()
+
+
+def test_backends(monkeypatch):
+    told = part("backends")
+    assert told["native"] == f"{torch.__version__}, available on {'cuda' if torch.cuda.is_available() else 'cpu'}"
+    monkeypatch.setattr(backends.get("openvino"), "available", lambda: False, raising=False)
+    assert "openvino cannot be imported, graphs run on torch alone: pip install openvino" in diagnose.problems()
+
+
+@pytest.mark.parametrize(("name", "value", "expected"), [
+    ("MXNET_USE_FUSION", "ja", "MXNET_USE_FUSION is 'ja': expected is a number, such as its default, 1"),
+    ("MXNET_USE_FUSION", "no", None),
+    ("MXNET_NO_SUCH_THING_AT_ALL", "1", "MXNET_NO_SUCH_THING_AT_ALL is no variable of MXNet 1.9.1")])
+def test_variables_that_are_set_wrongly(monkeypatch, name, value, expected):
+    monkeypatch.setenv(name, value)
+    assert [text for text in diagnose.problems() if name in text] == ([expected] if expected else [])
+
+
+def test_variables_without_effect_say_so(monkeypatch):
+    monkeypatch.setenv("DMLC_ROLE", "worker")
+    assert part("environment")["DMLC_ROLE"] == "'worker': no effect here, kvstore 'dist_*' types are not part of this release"
+
+
+def test_more_threads_than_cores(monkeypatch):
+    monkeypatch.setattr(diagnose, "usable", lambda: 0.5)
+    threads = torch.get_num_threads()
+    assert f"torch uses {threads} threads, but this process may use 0.5 cores: set OMP_NUM_THREADS to so many" in diagnose.problems()
+
+
+def test_another_allocator(monkeypatch):
+    monkeypatch.setenv("LD_PRELOAD", "/usr/lib/libjemalloc.so.2")
+    monkeypatch.setattr(memory, "kept", True)
+    assert "LD_PRELOAD brings jemalloc: what is tuned here is glibc's allocator; say MXNET_CPU_MEM_POOL_TYPE=Unpooled" in diagnose.problems()
+
+
+def test_servers_out_of_reach_are_named(monkeypatch):
+    monkeypatch.setenv("MXNET_GLUON_REPO", "http://127.0.0.1:9/")
+    monkeypatch.setattr(diagnose.urllib.request, "urlopen", refuse)
+    assert part("network", timeout=0.1)["http://127.0.0.1:9/"] == "out of reach: [Errno 111] Connection refused"
+
+
+def refuse(*arguments, **options):
+    raise OSError(111, "Connection refused")
