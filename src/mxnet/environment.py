@@ -70,7 +70,7 @@ _TABLE = [
     ("MXNET_EXEC_NUM_TEMP", "1", False, _PLAN),
     ("MXNET_CPU_TEMP_COPY", "4", False, "operators take temporary memory from torch's allocator"),
     ("MXNET_GPU_TEMP_COPY", "1", False, "operators take temporary memory from torch's allocator"),
-    ("MXNET_BACKWARD_DO_MIRROR", "0", False, "activations are kept for backward, not computed again"),
+    ("MXNET_BACKWARD_DO_MIRROR", "0", True, "1: graphs that train keep a part of their activations, and compute the others again in backward"),
     ("MXNET_CPU_PARALLEL_RAND_COPY", "1", False, _RANDOM),
     ("MXNET_GPU_PARALLEL_RAND_COPY", "4", False, _RANDOM),
     ("MXNET_GPU_CUDNN_DROPOUT_STATE_COPY", "4", False, _RANDOM),

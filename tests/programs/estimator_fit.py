@@ -2,8 +2,9 @@
 import logging
 import tempfile
 
-import mxnet as mx
 import numpy as np
+
+import mxnet as mx
 from mxnet import gluon
 from mxnet.gluon.contrib.estimator import BatchEnd, CheckpointHandler, EarlyStoppingHandler, Estimator, LoggingHandler
 

@@ -6,7 +6,19 @@ import pytest
 
 from mxnet import npx
 
-from . import bucketing_lm, estimator_fit, gan, gluon_cnn, module_custom, numpy_transformer, policy_gradient, sparse_factorization, ssd_head, svrg, vae
+from . import (
+    bucketing_lm,
+    estimator_fit,
+    gan,
+    gluon_cnn,
+    module_custom,
+    numpy_transformer,
+    policy_gradient,
+    sparse_factorization,
+    ssd_head,
+    svrg,
+    vae,
+)
 
 
 @pytest.fixture(autouse=True)

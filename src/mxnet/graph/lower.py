@@ -62,11 +62,11 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
             values[id(node), 0] = value
         else:
             for i in range(node.num_outputs()):
-                values[id(node), i] = graph.call_function(_item, (value, i))
+                values[id(node), i] = graph.call_function(item, (value, i))
     graph.output(tuple(values[id(n), i] for n, i in outputs))
     # An output that nobody uses need not be taken apart.
     for fx_node in reversed(graph.nodes):
-        if fx_node.op == "call_function" and fx_node.target is _item and not fx_node.users:
+        if fx_node.op == "call_function" and fx_node.target is item and not fx_node.users:
             graph.erase_node(fx_node)
     module = fx.GraphModule(torch.nn.Module(), graph)
     return module
@@ -97,6 +97,6 @@ def _device_of(text: str, device: torch.device) -> torch.device:
     return device if ctx.device_type == device.type else ctx.torch_device
 
 
-def _item(value: Any, index: int) -> torch.Tensor:
+def item(value: Any, index: int) -> torch.Tensor:
     # An operator with one visible output may return a bare tensor although its node lists more.
     return value[index] if isinstance(value, (tuple, list)) else value

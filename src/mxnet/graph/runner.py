@@ -17,7 +17,7 @@ from ..ops import random_state
 from ..ops.dtypes import TORCH_TO_NAME
 from ..symbol import Symbol, inference
 from ..symbol.node import Node, auxiliary
-from . import backends, cuda_graph, layout, promotion
+from . import backends, cuda_graph, layout, promotion, recomputation
 from .lower import lower
 from .passes import eliminate_common_expressions
 from .program import Program, copied
@@ -206,6 +206,9 @@ class GraphRunner:
             self.reports[is_train, device] = backends.prepare(module, device) if environment.get_bool(bulk) else []
             if is_train and self.reports[is_train, device]:
                 self.channels_last = tuple(i for i in layout.weights(module) if backends.wants_channels_last(inputs[i]))
+            mirrored = environment.get_bool("MXNET_BACKWARD_DO_MIRROR")
+            if is_train and not self.node_devices and (mirrored or recomputation.marked(module)):
+                self.reports[is_train, device] += recomputation.apply(module, mirrored)
             found = self._on_native[key] = module.forward
         return found
 

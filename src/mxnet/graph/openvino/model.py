@@ -11,7 +11,7 @@ from openvino import opset15 as ops
 
 from ...ops.kernels import interleave
 from ..layout import convolves
-from ..lower import _item
+from ..lower import item
 from ..program import Program
 from .conversion import TYPES, Unsupported, convert_node, ints
 
@@ -76,7 +76,7 @@ def images(program: Program, node: torch.fx.Node) -> bool:
 
 
 def _convert(program: Program, node: torch.fx.Node, value: Any, converted: dict, refused: dict[torch.fx.Node, str], parameter: Callable) -> None:
-    if node.target is _item:
+    if node.target is item:
         source, index = node.args
         if source in converted:
             converted[node] = [converted[source][index if len(converted[source]) > 1 else 0]]
