@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from mxnet import processor
-from mxnet.ops.kernels import compiled
+from mxnet.ops.kernels import building, compiled
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux" or shutil.which("g++") is None, reason="needs Linux and a C++ compiler")]
 OFF = "kernels are off, torch's operators compute the same more slowly"
@@ -95,6 +95,16 @@ def test_why_there_are_none_is_said_once(home, monkeypatch, caplog, env, reason)
     assert compiled.load("nms") is compiled.load("pooling") is None
     assert compiled.origins == {"nms": f"off: {reason}", "pooling": f"off: {reason}"}
     assert caplog.messages == [f"{OFF}: {reason}"]
+
+
+def test_a_compiler_that_does_not_come_to_an_end(home, monkeypatch, caplog):
+    slow = home / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o700)
+    monkeypatch.setenv("CXX", str(slow))
+    monkeypatch.setattr(building, "_LIMIT", 0.1)
+    assert compiled.load("interleave") is None
+    assert caplog.messages == [f"{OFF}: {slow} takes longer than 0.1 s"]
 
 
 def test_that_tensors_have_no_heap_is_said_as_such(home, monkeypatch, caplog):

@@ -64,7 +64,7 @@ def library(source: pathlib.Path, flags: Sequence[str], torch: pathlib.Path, ope
 
     Raises
     ------
-    OSError, subprocess.SubprocessError
+    OSError
         If it does not compile.
     """
     program = compiler()
@@ -79,6 +79,8 @@ def library(source: pathlib.Path, flags: Sequence[str], torch: pathlib.Path, ope
                 done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_LIMIT)
             except FileNotFoundError:
                 raise OSError(f"there is no compiler {program}") from None
+            except subprocess.TimeoutExpired:
+                raise OSError(f"{program} takes longer than {_LIMIT} s") from None
             if done.returncode:
                 raise OSError(f"{program} fails: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode}")
         content = linked.read_bytes()

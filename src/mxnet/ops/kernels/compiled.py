@@ -14,7 +14,6 @@ import pathlib
 import platform
 import shutil
 import stat
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -52,7 +51,7 @@ def load(name: str) -> Optional[ctypes.CDLL]:
             return library
         path = _library(name)
         library = ctypes.CDLL(str(path))
-    except (OSError, subprocess.SubprocessError) as error:
+    except OSError as error:
         origins[name] = f"off: {error}"
         _say(f"{_WITHOUT.get(name, _OFF)}: {error}")
         return None
