@@ -199,3 +199,12 @@ def test_hidden_losses_add_to_the_others():
     exe.forward(is_train=True, x=nd.array([[1, 2, 3, 4], [2, 1, 0, 1]]), softmax_label=nd.array([0, 1]))
     exe.backward()
     np.testing.assert_allclose(exe.grad_dict["x"].asnumpy(), np.array(_SOFTMAX_GRADIENT) + 1, atol=1e-5)
+
+
+def test_what_programs_read_of_an_executor():
+    executor = (mx.sym.var("a") + 1).simple_bind(mx.cpu(), a=(2,))
+    executor.forward()
+    assert executor._get_outputs() is executor.outputs and executor._output_dict == executor.output_dict
+    assert executor._optimized_symbol.list_arguments() == ["a"] and executor._get_dict(["a", "b"], [1, 2]) == {"a": 1, "b": 2}
+    with pytest.raises(ValueError, match="Duplicate names"):
+        executor._get_dict(["a", "a"], [1, 2])

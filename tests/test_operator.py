@@ -137,3 +137,25 @@ def test_arguments_are_described_in_mxnets_words():
     types = dict(zip(*mx.operator.get_operator_arguments("Convolution")[1:]))
     assert types["kernel"] == "Shape(tuple), required" and types["no_bias"] == "boolean, optional, default=0"
     assert types["cudnn_tune"] == "{None, 'fastest', 'limited_workspace', 'off'},optional, default='None'"
+
+
+def test_arrays_are_of_the_kind_that_was_on_at_registration():
+    kinds = []
+
+    class Kind(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            kinds.append((type(in_data[0]), type(out_data[0])))
+            self.assign(out_data[0], req[0], in_data[0])
+
+    def prop():
+        class KindProp(mx.operator.CustomOpProp):
+            def create_operator(self, ctx, in_shapes, in_dtypes):
+                return Kind()
+        return KindProp
+
+    with mx.np_array(True):
+        mx.operator.register("kind_of_numpy")(prop())
+    mx.operator.register("kind_of_nd")(prop())
+    for name in ("kind_of_numpy", "kind_of_nd"):
+        mx.nd.Custom(mx.nd.ones(2), op_type=name)
+    assert kinds == [(mx.np.ndarray,) * 2, (mx.nd.NDArray,) * 2]

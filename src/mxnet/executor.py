@@ -299,6 +299,16 @@ class Executor:
                 self._outputs = [nd.zeros(s, ctx=self._ctx, dtype=t or "float32") for s, t in zip(shapes[1], types)]
         return self._outputs  # type: ignore[return-value]  # forward makes them
 
+    _output_dict = property(lambda self: self.output_dict)
+    _optimized_symbol = property(lambda self: self.get_optimized_symbol())
+
+    def _get_outputs(self) -> list[NDArray]:
+        return self.outputs
+
+    @staticmethod
+    def _get_dict(names: Sequence[str], ndarrays: Sequence[Any]) -> dict[str, Any]:
+        return _by_name(names, ndarrays, "arrays")
+
     @property
     def arg_dict(self) -> dict[str, NDArray]:
         """The arguments by name."""

@@ -1,7 +1,14 @@
 """Operators of ``mx.np`` that are written over NumPy, as `mx.operator.CustomOp`."""
+import ast
 import functools
 
+import numpy as np
+
+from . import numpy as mx_np
 from . import operator
+from .numpy import _internal as _arrays
+from .numpy.official import TYPES
+from .symbol.numpy import _internal as _symbols
 from .util import np_array
 
 
@@ -20,9 +27,7 @@ def register(op_name, imperative=True, symbolic=True):
         If the name is taken there.
     """
     def offer(prop):
-        from .numpy import _internal as arrays
-        from .symbol.numpy import _internal as symbols
-        places = [m for m, wanted in ((arrays, imperative), (symbols, symbolic)) if wanted]
+        places = [m for m, wanted in ((_arrays, imperative), (_symbols, symbolic)) if wanted]
         for module in places:
             if hasattr(module, op_name):
                 raise ValueError(f"numpy_op_fallback: {module.__name__} has an operator {op_name} already")
@@ -33,3 +38,175 @@ def register(op_name, imperative=True, symbolic=True):
         return prop
 
     return offer
+
+
+class _Official(operator.CustomOp):
+    """An operator without a gradient whose `compute` makes an array of ``mx.np`` of the inputs."""
+
+    def compute(self, out_shape, *inputs):
+        """The output."""
+        raise NotImplementedError(f"{type(self).__name__} must define compute(out_shape, *inputs)")
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        """Write the output."""
+        self.assign(out_data[0], req[0], self.compute(out_data[0].shape, *in_data))
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        """Raises: there is no gradient."""
+        raise NotImplementedError(f"{type(self).__name__} is computed by NumPy and has no gradient")
+
+
+class EmptyLike(_Official):
+    """An array like another one, with what memory held."""
+
+    def __init__(self, dtype, order, subok, shape):
+        super().__init__()
+        self._dtype, self._order, self._subok, self._shape = dtype, order, subok, shape
+
+    def compute(self, out_shape, prototype):
+        """The array."""
+        return mx_np.array(np.empty_like(prototype.asnumpy(), dtype=self._dtype, order=self._order, subok=self._subok), ctx=prototype.ctx)
+
+
+class EmptyLikeProp(operator.CustomOpProp):
+    """``empty_like_fallback``: what files of networks of MXNet may hold for `mx.np.empty_like`."""
+
+    def __init__(self, dtype="None", order="C", subok="True", shape="None"):
+        super().__init__(need_top_grad=True)
+        self._dtype = None if dtype == "None" else dtype
+        self._order, self._subok, self._shape = order, ast.literal_eval(subok), ast.literal_eval(shape)
+
+    def list_arguments(self):
+        """The input's name."""
+        return ["prototype"]
+
+    def infer_shape(self, in_shape):
+        """The input's shape."""
+        return (in_shape[0],), (in_shape[0],), ()
+
+    def infer_type(self, in_type):
+        """The type asked for, or the input's."""
+        return (in_type[0],), (in_type[0] if self._dtype is None else TYPES[self._dtype],), ()
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        """The operator."""
+        return EmptyLike(self._dtype, self._order, self._subok, self._shape)
+
+
+class Resize(_Official):
+    """An array in another shape, repeated as often as it takes."""
+
+    def __init__(self, new_shape):
+        super().__init__()
+        self._new_shape = new_shape
+
+    def compute(self, out_shape, a):
+        """The array."""
+        values = np.resize(a.asnumpy(), self._new_shape)
+        return mx_np.array(values, dtype=values.dtype, ctx=a.ctx)
+
+
+class ResizeProp(operator.CustomOpProp):
+    """``resize_fallback``: what files of networks of MXNet may hold for `mx.np.resize`."""
+
+    def __init__(self, new_shape):
+        super().__init__(need_top_grad=True)
+        self._new_shape = ast.literal_eval(new_shape)
+
+    def list_arguments(self):
+        """The input's name."""
+        return ["a"]
+
+    def infer_shape(self, in_shape):
+        """The new shape."""
+        return (in_shape[0],), ((self._new_shape,) if np.isscalar(self._new_shape) else self._new_shape,), ()
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        """The operator."""
+        return Resize(self._new_shape)
+
+
+class Unravel_index(_Official):
+    """Numbers of elements as indices, an axis each along the first one."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self._shape = shape
+
+    def compute(self, out_shape, indices):
+        """The indices."""
+        values = np.stack(np.unravel_index(indices.asnumpy(), self._shape))
+        return mx_np.array(values, dtype=values.dtype, ctx=indices.ctx)
+
+
+class Unravel_indexProp(operator.CustomOpProp):
+    """``unravel_index_fallback``: what files of networks of MXNet may hold for `mx.np.unravel_index`."""
+
+    def __init__(self, shape):
+        super().__init__(need_top_grad=True)
+        self._shape = ast.literal_eval(shape)
+
+    def list_arguments(self):
+        """The input's name."""
+        return ["indices"]
+
+    def infer_shape(self, in_shape):
+        """The input's shape behind the number of axes."""
+        return (in_shape[0],), ((1 if np.isscalar(self._shape) else len(self._shape), *in_shape[0]),), ()
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        """The operator."""
+        return Unravel_index(self._shape)
+
+
+class MultivariateNormal(_Official):
+    """Normal random numbers with a mean and a covariance matrix."""
+
+    def __init__(self, size=None):
+        super().__init__()
+        self._size = size
+
+    def compute(self, out_shape, mean, cov):
+        """The numbers."""
+        scale = mx_np.linalg.cholesky(cov.astype("float32")).astype(cov.dtype) if cov.dtype == np.float16 else mx_np.linalg.cholesky(cov)
+        return mean + mx_np.einsum("...jk,...k->...j", scale, mx_np.random.normal(size=out_shape, dtype=mean.dtype, ctx=mean.ctx))
+
+
+class MultivariateNormalProp(operator.CustomOpProp):
+    """``multivariate_normal_fallback``: what files of networks of MXNet may hold for `mx.np.random.multivariate_normal`."""
+
+    def __init__(self, size="None"):
+        super().__init__(need_top_grad=True)
+        self._size = ast.literal_eval(size)
+
+    def list_arguments(self):
+        """The inputs' names."""
+        return ["mean", "cov"]
+
+    def infer_shape(self, in_shape):
+        """The size, and the shape of the mean broadcast with the matrices' rows.
+
+        Raises
+        ------
+        ValueError
+            If the matrices do not fit the mean.
+        """
+        mean, cov = in_shape
+        if len(mean) < 1 or len(cov) < 2 or cov[-1] != cov[-2] or cov[-1] != mean[-1]:
+            raise ValueError(f"a mean (..., n) and a covariance (..., n, n) expected, received shapes {tuple(mean)} and {tuple(cov)}")
+        size = () if self._size is None else (self._size,) if np.isscalar(self._size) else tuple(self._size)
+        return in_shape, ((*size, *np.broadcast_shapes(tuple(mean), tuple(cov[:-1]))),), ()
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        """The operator."""
+        return MultivariateNormal(self._size)
+
+
+with np_array():
+    for _op_name, _prop in (("empty_like", EmptyLikeProp), ("resize", ResizeProp), ("unravel_index", Unravel_indexProp),
+                            ("multivariate_normal", MultivariateNormalProp)):
+        operator.register(f"{_op_name}_fallback")(_prop)
+
+empty_like_of_arrays, unravel_index_of_arrays = (functools.partial(_arrays.Custom, op_type=f"{n}_fallback") for n in ("empty_like", "unravel_index"))
+empty_like_of_symbols, unravel_index_of_symbols = (functools.partial(_symbols.Custom, op_type=f"{n}_fallback")
+                                                   for n in ("empty_like", "unravel_index"))

@@ -14,14 +14,16 @@ from . import autograd
 from . import name as _name
 from .base import MXNetError
 from .context import current_context
-from .ndarray import NDArray, dispatch, zeros
+from .ndarray import NDArray, dispatch
 from .ndarray.dispatch import mode
 from .ndarray.ndarray import context_of
 from .ops import dtypes, schema
 from .ops.registry import OPERATORS, Operator, get
 from .symbol import functions, inference
+from .util import is_np_array
 
 _props = {}
+_of_numpy = {}  # whether an operator's arrays are of mx.np
 
 
 class CustomOp:
@@ -121,11 +123,15 @@ class CustomOpProp:
 
 
 def register(reg_name):
-    """Decorate a `CustomOpProp` to make it known as ``op_type=reg_name``. A later class of the same name takes its place."""
+    """Decorate a `CustomOpProp` to make it known as ``op_type=reg_name``. A later class of the same name takes its place.
+
+    Its operators get arrays of ``mx.np`` if those are switched on (`mx.npx.set_np`) where it is registered.
+    """
     def do_register(prop_cls):
         if not (inspect.isclass(prop_cls) and issubclass(prop_cls, CustomOpProp)):
             raise TypeError(f"register('{reg_name}') decorates a subclass of CustomOpProp, received {prop_cls!r}")
         _props[reg_name] = prop_cls
+        _of_numpy[reg_name] = is_np_array()
         _prop.cache_clear()
         return prop_cls
 
@@ -285,6 +291,10 @@ class _Call:
     def __init__(self, name, operator, prop, n_in, out_shapes, out_types, training, ctx):
         self.name, self.operator, self.prop, self.n_in = name, operator, prop, n_in
         self.out_shapes, self.out_types, self.training, self.ctx = out_shapes, out_types, training, ctx
+        self.kind = NDArray
+        if _of_numpy[name]:
+            from .numpy import ndarray
+            self.kind = ndarray
 
     @contextlib.contextmanager
     def running(self, name, training):
@@ -300,11 +310,10 @@ class _Call:
             mode.custom_operator = outer
 
     def arrays(self, tensors):
-        return [NDArray._new(t.detach(), self.ctx) for t in tensors]
+        return [self.kind._new(t.detach(), self.ctx) for t in tensors]
 
     def new(self, shapes, types):
-        return [zeros(s, ctx=self.ctx, dtype=t) if all(s) else NDArray._new(torch.zeros(s, dtype=dtypes.to_torch(t)), self.ctx)
-                for s, t in zip(shapes, types)]
+        return [self.kind._new(torch.zeros(s, dtype=dtypes.to_torch(t), device=self.ctx.torch_device), self.ctx) for s, t in zip(shapes, types)]
 
 
 class _CustomFunction(torch.autograd.Function):

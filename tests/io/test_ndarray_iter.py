@@ -130,3 +130,17 @@ def test_invalid():
         NDArrayIter(np.zeros(3), batch_size=0)
     with pytest.raises(MXNetError, match="places the examples on axis 1, which data of shape"):
         NDArrayIter(np.zeros(3), layout="TN")
+
+
+def test_parts_that_programs_override_or_call():
+    it = mx.io.NDArrayIter(mx.nd.arange(10).reshape((5, 2)), mx.nd.arange(5), 2)
+
+    def values(arrays):
+        return [x.asnumpy().tolist() for x in arrays]
+
+    part = it._getdata
+    assert values(part(it.data, 1, 3)) == [[[2, 3], [4, 5]]] and values(part(it.label, end=2)) == [[0, 1]] and values(part(it.label, 3)) == [[3, 4]]
+    assert values(it._concat(part(it.label, 0, 1), part(it.label, 3, 4))) == [[0, 3]] and it._concat([], [1]) == it._concat([1], []) == [1]
+    assert values(it._tile(part(it.label, 0, 2), 2)) == [[0, 1, 0, 1]] and it._tile([], 3) == []
+    it.next()
+    assert values(it._batchify(it.data)) == [[[0, 1], [2, 3]]]

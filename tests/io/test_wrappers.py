@@ -96,3 +96,15 @@ def test_threads_end_with_the_iterator():
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threading.active_count() == before
+
+
+def test_threads_that_prefetch():
+    it = PrefetchingIter([NDArrayIter({name: mx.nd.ones((4, 1))}, batch_size=2) for name in "ab"])
+    assert len(it.prefetch_threads) == 2 and it.started
+    assert len(list(it)) == 2
+    for thread in it.prefetch_threads:
+        thread.join(10)
+    assert not it.started
+    it.reset()
+    assert it.started
+    list(it)

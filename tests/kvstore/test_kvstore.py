@@ -217,3 +217,7 @@ def test_modules_train_through_the_store_for_tests():
         module.fit(data, num_epoch=2, kvstore=kvstore, initializer=mx.init.One(), optimizer_params={"learning_rate": .5})
         results.append(module.get_params()[0]["fc_weight"].asnumpy())
     np.testing.assert_allclose(results[0], results[1], rtol=1e-6)
+
+
+def test_commands_find_no_servers():
+    assert mx.kv.create("local")._send_command_to_servers(0, "profile") is None

@@ -119,3 +119,20 @@ def test_helpers():
     assert whole.asnumpy().tolist() == [1, 2] and [p.asscalar() for p in parts] == [3, 4]
     with pytest.raises(MXNetError, match="3"):
         _load_data(mx.io.DataBatch([nd.zeros(3)]), [[(slice(0, 2), whole)]])
+
+
+def test_executors_that_share_their_arrays():
+    net = mx.sym.BatchNorm(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="f"), name="b")
+    params, shared = ["f_weight", "f_bias", "b_gamma", "b_beta"], {}
+    bind = mx.executor_manager._bind_exec
+    first = bind(net, mx.cpu(), {"data": (4, 3)}, params, need_grad=True, shared_data_arrays=shared)
+    second = bind(net, mx.cpu(), {"data": (2, 3)}, params, need_grad={"f_weight"}, base_exec=first, shared_data_arrays=shared)
+    assert list(shared) == ["data"] and shared["data"].shape == (4, 3)
+    first.arg_dict["f_weight"][:] = 1
+    shared["data"][:] = 1
+    first.aux_dict["b_moving_var"][:] = 1
+    assert second.arg_dict["data"].shape == (2, 3) and second.arg_dict["data"].sum().asscalar() == 6
+    assert second.arg_dict["f_weight"].sum().asscalar() == 6 and second.aux_dict["b_moving_var"].sum().asscalar() == 2
+    assert second.grad_dict["f_weight"] is not None and second.grad_dict["f_bias"] is None
+    with pytest.raises(AssertionError, match="need_grad must be a bool or a set of names, received <class 'list'>"):
+        bind(net, mx.cpu(), {"data": (2, 3)}, params, need_grad=["f_weight"])

@@ -79,3 +79,17 @@ def test_pcc_grows_with_the_classes():
 ])
 def test_what_does_not_fit(m, labels, predictions, message):
     check_refused(m, labels, predictions, message)
+
+
+def test_counts_of_two_classes_for_metrics_of_programs():
+    counts = mx.metric._BinaryClassificationMetrics()
+    label, pred = mx.nd.array([0, 1, 1, 0]), mx.nd.array([[1, 0], [0, 1], [1, 0], [0, 1]])
+    counts.update_binary_stats(label, pred)
+    assert [counts.true_positives, counts.false_negatives, counts.false_positives, counts.true_negatives, counts.total_examples] == [1, 1, 1, 1, 4]
+    assert [counts.precision, counts.recall, counts.fscore, counts.matthewscc()] == [0.5, 0.5, 0.5, 0.0]
+    counts.local_reset_stats()
+    assert [counts.total_examples, counts.global_total_examples, counts.global_fscore, counts.matthewscc(True)] == [0, 4, 0.5, 0.0]
+    counts.reset_stats()
+    assert counts.global_total_examples == 0
+    with pytest.raises(ValueError, match="_BinaryClassificationMetrics currently only supports binary classification"):
+        counts.update_binary_stats(mx.nd.array([0, 1, 2]), pred[:3])

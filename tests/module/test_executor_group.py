@@ -32,3 +32,9 @@ def test_what_is_compiled_with_an_array_built_in_hears_of_a_copied_batch():
     writes.watch([target._data], watcher)
     executor_group._copy("x", mx.nd.ones((3, 4)), target)
     assert watcher.stale
+
+
+def test_outputs_of_all_devices_become_one():
+    from mxnet.module.executor_group import _merge_multi_context
+    outputs = [[mx.nd.ones(1), mx.nd.zeros(1, ctx=mx.cpu(1))]] * 2
+    assert [x.asnumpy().tolist() for x in _merge_multi_context(outputs, [0, -1])] == [[1, 0], [1]]

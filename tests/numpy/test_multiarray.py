@@ -141,3 +141,15 @@ def test_assignment_to_reversed_slices_beside_index_arrays():
     assert x.tolist() == [[60.0, 1.0, 70.0], [40.0, 4.0, 50.0], [20.0, 7.0, 30.0], [0.0, 10.0, 10.0]]
     x[np.array([0, 2], dtype="int64"), ::-2] = np.array([-1, -2])
     assert x.tolist() == [[-2.0, 1.0, -1.0], [40.0, 4.0, 50.0], [-2.0, 7.0, -1.0], [0.0, 10.0, 10.0]]
+
+
+def test_reading_and_writing_by_the_kind_of_key():
+    x = mx.np.arange(6).reshape(2, 3)
+    rows, columns = mx.np.array([1, 0], dtype="int64"), mx.np.array([2, 0], dtype="int64")
+    assert x._get_np_basic_indexing((slice(0, 1), slice(1, 3))).asnumpy().tolist() == [[1, 2]]
+    assert x._get_np_advanced_indexing((rows, columns)).asnumpy().tolist() == [5, 0]
+    assert x._get_np_boolean_indexing(x > 2, 2, x.shape).asnumpy().tolist() == [3, 4, 5]
+    assert x._get_np_empty_tuple_indexing(((), slice(None))).shape == (0, 3)
+    x._set_np_boolean_indexing(x > 2, 9)
+    x._set_np_advanced_indexing((rows, columns), 7)
+    assert x.asnumpy().tolist() == [[7, 1, 2], [9, 9, 7]]

@@ -53,3 +53,12 @@ def test_unfused_cells_compute_the_same(mode, bidirectional):
 def test_unknown_modes():
     with pytest.raises(MXNetError, match="unknown mode 'lst'; expected one of"):
         mx.rnn.FusedRNNCell(2, mode="lst")
+
+
+def test_views_of_packed_weights():
+    cell = mx.rnn.FusedRNNCell(2, num_layers=2, mode="gru", prefix="g_")
+    parts = cell._slice_weights(mx.nd.arange(78), 3, 2)
+    assert len(parts) == 24 and parts["g_l0_h2h_o_weight"].asnumpy().tolist() == [[26, 27], [28, 29]]
+    assert parts["g_l0_h2h_r_bias"].asnumpy().tolist() == [60, 61]
+    with pytest.raises(mx.MXNetError, match="78 packed parameters expected of layers with 3 inputs and 2 states, received 10"):
+        cell._slice_weights(mx.nd.arange(10), 3, 2)

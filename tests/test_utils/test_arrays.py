@@ -105,3 +105,16 @@ def test_shuffled_columns():
     matrix = sparse.csr_matrix(np.ones((3, 20)))
     tu.shuffle_csr_column_indices(matrix)
     assert not np.array_equal(matrix.indices[:20], np.arange(20)) and sorted(matrix.indices[:20]) == list(range(20))
+
+
+def test_csr_matrices_of_a_density():
+    uniform = mx.test_utils._get_uniform_dataset_csr(10, 10, 0.2, data_init=2.0)
+    assert (uniform.asnumpy() == 2).sum() == 20
+    power = mx.test_utils._get_powerlaw_dataset_csr(4, 16, 0.4, dtype="float32")
+    assert (power.asnumpy() != 0).sum(1).tolist() == [2, 4, 8, 11]
+    check = mx.test_utils._validate_csr_generation_inputs
+    check(10, 10, 0.3, "powerlaw")
+    for arguments, message in (((1, 1, 2.0), "density must be from 0 to 1, received 2.0"), ((0, 1, 0.5), r"received \(0, 1\)"),
+                               ((10, 10, 0.1, "powerlaw"), "not supported for this density")):
+        with pytest.raises(ValueError, match=message):
+            check(*arguments)

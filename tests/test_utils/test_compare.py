@@ -81,3 +81,9 @@ def test_other_comparisons():
     tu.assert_exception(int, ValueError, "x")
     with pytest.raises(AssertionError, match="int did not raise ValueError"):
         tu.assert_exception(int, ValueError, "1")
+
+
+def test_the_largest_violation():
+    a, b = np.array([[1.0, 2.0], [3.0, np.inf]]), np.array([[1.0, 2.5], [3.0, np.inf]])
+    place, violation = mx.test_utils._find_max_violation(a, b, 0.1, 0.0)
+    assert tuple(map(int, place)) == (0, 1) and round(float(violation), 6) == 2

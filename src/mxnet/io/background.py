@@ -93,9 +93,9 @@ class Background:
     def __init__(self, items: Iterator[Any], ahead: int) -> None:
         self._channel = _Channel(ahead)
         self._pid = os.getpid()
-        thread = threading.Thread(target=_fill, args=(self._channel, items), daemon=True, name="mxnet-io")
-        thread.start()
-        self._finalizer = weakref.finalize(self, _stop, self._channel, thread, self._pid)
+        self.thread = threading.Thread(target=_fill, args=(self._channel, items), daemon=True, name="mxnet-io")
+        self.thread.start()
+        self._finalizer = weakref.finalize(self, _stop, self._channel, self.thread, self._pid)
 
     def __iter__(self) -> Iterator[Any]:
         return self

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 
 from ..base import MXNetError
-from ..ndarray import NDArray, array
+from ..ndarray import NDArray, array, concat
 from ..ndarray.sparse import CSRNDArray
 from .base import DataBatch, DataDesc, DataIter
 
@@ -138,16 +138,16 @@ class NDArrayIter(DataIter):
         """Name, shape and type of the label arrays of a batch."""
         return self._describe(self.label)
 
-    def _reorder(self) -> None:
-        if self.shuffle:
-            np.random.shuffle(self.idx)
-            # Shuffling the shuffled gives the order that MXNet has for the same seed, epoch by epoch.
-            self._order = self._order[self.idx]
+    def _shuffle_data(self) -> None:
+        np.random.shuffle(self.idx)
+        # Shuffling the shuffled gives the order that MXNet has for the same seed, epoch by epoch.
+        self._order = self._order[self.idx]
 
     def hard_reset(self) -> None:
         """Go to the beginning and forget what would roll over."""
         self._rest = self.idx[:0]
-        self._reorder()
+        if self.shuffle:
+            self._shuffle_data()
         self.cursor = -self.batch_size
 
     def reset(self) -> None:
@@ -155,7 +155,8 @@ class NDArrayIter(DataIter):
         positions = self._positions() if 0 <= self.cursor < self.num_data or -self.batch_size < self.cursor < 0 else self.idx[:0]
         incomplete = self.last_batch_handle == "roll_over" and 0 < len(positions) < self.batch_size
         self._rest = positions.copy() if incomplete else self.idx[:0]
-        self._reorder()
+        if self.shuffle:
+            self._shuffle_data()
         self.cursor = -self.batch_size - len(self._rest)
 
     def iter_next(self) -> bool:
@@ -180,10 +181,27 @@ class NDArrayIter(DataIter):
             return np.concatenate([self._order[start:], np.resize(self._order, stop - self.num_data)])
         return self._order[start:stop]
 
-    def _pick(self, pairs: list[tuple[str, Any]]) -> list[NDArray]:
+    def _batchify(self, pairs: list[tuple[str, Any]]) -> list[NDArray]:
+        """The arrays of the current batch out of (name, array) pairs."""
         positions = self._positions()
         in_order = not self.shuffle and self.cursor >= 0 and self.cursor + len(positions) <= self.num_data
         return [self._pick_from(x, positions, in_order) for _, x in pairs]
+
+    def _getdata(self, pairs: list[tuple[str, Any]], start: int | None = None, end: int | None = None) -> list[NDArray]:
+        """The examples from number `start` to `end`, in this epoch's order, of (name, array) pairs."""
+        positions = self._order[slice(start, end)]
+        return [self._pick_from(x, positions, in_order=not self.shuffle and len(positions) > 0) for _, x in pairs]
+
+    def _concat(self, first: list[NDArray], second: list[NDArray]) -> list[NDArray]:
+        """Arrays joined pair by pair along the examples' axis; the one list if the other is empty."""
+        if not first or not second:
+            return first or second
+        return [concat(a, b, dim=self._axis) for a, b in zip(first, second, strict=True)]
+
+    @staticmethod
+    def _tile(arrays: list[NDArray], repeats: int) -> list[NDArray]:
+        """Each array `repeats` times over, along its first axis."""
+        return [concat(*[x] * repeats, dim=0) for x in arrays]
 
     def _pick_from(self, x: Any, positions: np.ndarray, in_order: bool) -> NDArray:
         if _is_h5py(x):
@@ -204,11 +222,11 @@ class NDArrayIter(DataIter):
 
     def getdata(self) -> Any:
         """The data arrays of the current batch."""
-        return self._pick(self.data)
+        return self._batchify(self.data)
 
     def getlabel(self) -> Any:
         """The label arrays of the current batch."""
-        return self._pick(self.label)
+        return self._batchify(self.label)
 
     def getpad(self) -> int | None:
         """How many examples fill the last batch up, or were rolled over into the first."""

@@ -1,4 +1,5 @@
 """Iterators around other iterators."""
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -140,6 +141,16 @@ class PrefetchingIter(_CurrentBatch):
 
     def _start(self) -> None:
         self._fetching = [Background(_batches(inner), ahead=1) for inner in self.iters]
+
+    @property
+    def prefetch_threads(self) -> list[threading.Thread]:
+        """The thread of each iterator."""
+        return [fetching.thread for fetching in self._fetching]
+
+    @property
+    def started(self) -> bool:
+        """Whether the threads fetch, or wait until a batch is taken."""
+        return any(thread.is_alive() for thread in self.prefetch_threads)
 
     def _describe(self, kind: str, renames: list[dict[str, str]] | None) -> list[DataDesc]:
         joined = []

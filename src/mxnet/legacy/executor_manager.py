@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from .. import ndarray as nd
 from ..base import MXNetError, mx_real_t
 from ..context import Context
@@ -43,6 +45,43 @@ def _load_data(batch, targets):
 
 def _load_label(batch, targets):
     _load_general(batch.label, targets)
+
+
+def _bind_exec(sym, ctx, input_shapes, param_names, need_grad=False, base_exec=None, shared_data_arrays=None, input_types=None, logger=logging):
+    """An executor whose parameters are those of `base_exec`, if it is given, and whose inputs are in the arrays of `shared_data_arrays`.
+
+    `need_grad` is a set of the names of arguments that get gradients, True for all but the inputs, or False.
+    """
+    arg_shapes, _, aux_shapes = sym.infer_shape(**input_shapes)
+    arg_types, _, aux_types = sym.infer_type(**(input_types or dict.fromkeys(input_shapes, mx_real_t)))
+    names = sym.list_arguments()
+    if isinstance(need_grad, bool):
+        need_grad = set(names) - set(input_shapes) if need_grad else set()
+    elif not isinstance(need_grad, set):
+        raise AssertionError(f"_bind_exec: need_grad must be a bool or a set of names, received {type(need_grad)}")
+    shared = {} if shared_data_arrays is None else shared_data_arrays
+    args, grads = [], {}
+    for name, shape, dtype in zip(names, arg_shapes, arg_types):
+        if name in param_names and base_exec is not None:
+            args.append(base_exec.arg_dict[name])
+            grads[name] = base_exec.grad_dict[name]
+            continue
+        array = shared.get(name) if name not in param_names else None
+        if array is not None and array.dtype == dtype and array.size >= np.prod(shape):
+            array = array.reshape((-1,))[:int(np.prod(shape))].reshape(shape)
+        else:
+            if array is not None:
+                logger.warning("_bind_exec: %s of shape %s does not fit into its shared array of shape %s; bind the largest shapes first", name,
+                               shape, array.shape)
+            array = nd.zeros(shape, ctx, dtype=dtype)
+            if name not in param_names:
+                shared[name] = array
+        args.append(array)
+        if name in need_grad:
+            grads[name] = nd.zeros(shape, ctx, dtype=dtype)
+    aux = base_exec.aux_arrays if base_exec is not None else [nd.zeros(shape, ctx, dtype=t) for shape, t in zip(aux_shapes, aux_types)]
+    return sym.bind(ctx=ctx, args=args, args_grad={n: g for n, g in grads.items() if n in need_grad} or None, aux_states=aux,
+                    grad_req={n: "write" if n in need_grad else "null" for n in names}, shared_exec=base_exec)
 
 
 class DataParallelExecutorGroup:

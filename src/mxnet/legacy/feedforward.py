@@ -312,6 +312,11 @@ class FeedForward:
             _multiple_callbacks(batch_end_callback, BatchEndParam(epoch=0, nbatch=i, eval_metric=eval_metric, locals=locals()))
         return eval_metric.get()[1]
 
+    @staticmethod
+    def _is_data_arg(name):
+        """Whether an argument's name says that it is data or label."""
+        return name.endswith(("data", "label"))
+
     def fit(self, X, y=None, eval_data=None, eval_metric="acc", epoch_end_callback=None, batch_end_callback=None, kvstore="local",
             logger=None, work_load_list=None, monitor=None, eval_end_callback=LogValidationMetricsCallback(),
             eval_batch_end_callback=None):

@@ -1,5 +1,6 @@
 """Metrics of classification: predictions are scores of classes, labels the numbers of the right ones."""
 import math
+from operator import attrgetter
 
 import numpy
 import torch
@@ -127,6 +128,48 @@ class _Counts:
         return (tp * tn - fp * fn) / math.sqrt(math.prod(t for t in (tp + fp, tp + fn, tn + fp, tn + fn) if t))
 
 
+class _BinaryClassificationMetrics:
+    """The counts of two classes, since `local_reset_stats` and since `reset_stats`, for metrics that programs define."""
+
+    def __init__(self):
+        self._local, self._whole = _Counts(), _Counts()
+
+    def update_binary_stats(self, label, pred):
+        """Count the predictions of a batch; the class of each is that of its largest output."""
+        for one_label, one_pred in pairs(label, pred):
+            counts = _count(type(self).__name__, one_label, one_pred)
+            self._local.add(*counts)
+            self._whole.add(*counts)
+
+    def matthewscc(self, use_global=False):
+        """Matthews' correlation coefficient."""
+        return (self._whole if use_global else self._local).matthewscc
+
+    def local_reset_stats(self):
+        """Forget the counts but those called ``global_``."""
+        self._local.reset()
+
+    def reset_stats(self):
+        """Forget all counts."""
+        self._local.reset()
+        self._whole.reset()
+
+
+for _name in ("true_positives", "false_negatives", "false_positives", "true_negatives", "precision", "recall", "fscore", "total_examples"):
+    setattr(_BinaryClassificationMetrics, _name, property(attrgetter(f"_local.{_name}")))
+    setattr(_BinaryClassificationMetrics, f"global_{_name}", property(attrgetter(f"_whole.{_name}")))
+
+
+def _count(name, label, pred):
+    """How often each of two classes was predicted for each."""
+    label, pred = label.reshape(-1).int(), pred.argmax(1).reshape(-1)
+    _same_length(label, pred)
+    # Two labels at most: every one is the least or the greatest.
+    if bool(((label != label.min()) & (label != label.max())).any()):
+        raise ValueError(f"{name} currently only supports binary classification.")
+    return torch.bincount(2 * (label == 1) + (pred == 1).int(), minlength=4).tolist()
+
+
 class _BinaryMetric(EvalMetric):
     """A value of the counts, averaged over batches ('macro') or of all counts together ('micro')."""
 
@@ -139,12 +182,7 @@ class _BinaryMetric(EvalMetric):
     def update(self, labels, preds):
         """Count the predictions of a batch."""
         for label, pred in pairs(labels, preds):
-            label, pred = label.reshape(-1).int(), pred.argmax(1).reshape(-1)
-            _same_length(label, pred)
-            # Two labels at most: every one is the least or the greatest.
-            if bool(((label != label.min()) & (label != label.max())).any()):
-                raise ValueError(f"{type(self).__name__} currently only supports binary classification.")
-            counts = torch.bincount(2 * (label == 1) + (pred == 1).int(), minlength=4).tolist()
+            counts = _count(type(self).__name__, label, pred)
             self._local.add(*counts)
             self._whole.add(*counts)
         if self._average == "macro":

@@ -107,6 +107,10 @@ def _merge(per_device, axis):
     return nd.concat(*[array.as_in_context(first.context) for array in per_device], dim=axis)
 
 
+def _merge_multi_context(outputs: Any, major_axis: Any) -> list[Any]:
+    return [_merge(per_device, axis) for per_device, axis in zip(outputs, major_axis)]
+
+
 def _write_mean(arrays: Any, target) -> None:
     """Write the mean of the devices' arrays into `target`, converted to its type."""
     mean = arrays[0]
@@ -375,7 +379,7 @@ class DataParallelExecutorGroup:
     def get_outputs(self, merge_multi_context: bool = True, begin: int = 0, end: int | None = None) -> list[Any]:
         """The outputs ``begin:end`` of the last forward."""
         outputs = [[e.outputs[i] for e in self.execs] for i in range(self.num_outputs)[begin:end]]
-        return [_merge(o, axis) for o, axis in zip(outputs, self.output_layouts[begin:end])] if merge_multi_context else outputs
+        return _merge_multi_context(outputs, self.output_layouts[begin:end]) if merge_multi_context else outputs
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """The gradients of the data."""
@@ -383,7 +387,7 @@ class DataParallelExecutorGroup:
             raise MXNetError("get_input_grads needs a module bound with inputs_need_grad=True; bind it again")
         if not merge_multi_context:
             return self.input_grad_arrays
-        return [_merge(grads, axis) for grads, axis in zip(self.input_grad_arrays, self.data_layouts)]
+        return _merge_multi_context(self.input_grad_arrays, self.data_layouts)
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """The state arrays, per state a list over the devices."""

@@ -12,7 +12,7 @@ from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu, current_context, gpu, intern_context
 from ..ops import dtypes
 from ..ops.registry import get as get_operator
-from . import dispatch, indexing, memory_format, writes
+from . import dispatch, index_helpers, indexing, memory_format, writes
 from .dispatch import in_graph, invoke, mode, refuse_inplace, wrap
 from .fast_calls import eligibility
 
@@ -607,6 +607,10 @@ _NEGATIVE = get_operator("negative")
 dispatch.NDArray = NDArray
 NDArray._eligible = staticmethod(eligibility(NDArray))
 NDArray._basic_indexing_slice_is_contiguous = staticmethod(indexing.side_by_side)
+# Programs with indexing of their own call these.
+NDArray._broadcast_advanced_indices = staticmethod(index_helpers.broadcast_indices)
+NDArray._new_axes_after_basic_indexing = staticmethod(index_helpers.axes_after_basic)
+NDArray._new_axes_after_advanced_indexing = staticmethod(index_helpers.axes_after_advanced)
 # The numbers of storage types in files and in MXNet's C interface; programs import them from here.
 _STORAGE_TYPE_UNDEFINED, _STORAGE_TYPE_DEFAULT, _STORAGE_TYPE_ROW_SPARSE, _STORAGE_TYPE_CSR = -1, 0, 1, 2
 _STORAGE_TYPE_ID_TO_STR = {-1: "undefined", 0: "default", 1: "row_sparse", 2: "csr"}

@@ -1,6 +1,6 @@
 """The array of ``mx.np``."""
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as onp
@@ -222,6 +222,17 @@ class ndarray(_Base):  # noqa: N801
         if mode.tracing is not None:
             return mode.tracing.index(self, key)
         return self._recorded_call(select, "_basic_indexing", self._ctx)
+
+    # MXNet has a method for each kind of key; here one reads, and one writes, with all of them.
+    _get_np_basic_indexing = _get_np_advanced_indexing = _get_np_empty_tuple_indexing = __getitem__
+
+    def _get_np_boolean_indexing(self, key: Any, ndim: int, shape: Sequence[int]) -> "ndarray":
+        return self[key]
+
+    def _set_np_advanced_indexing(self, key: Any, value: Any) -> None:
+        self[key] = value
+
+    _set_np_boolean_indexing = _set_np_advanced_indexing
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, NDArray) and not isinstance(value, ndarray):

@@ -45,6 +45,15 @@ def _container(function):
     return getattr(kind, "_make", kind)  # a named tuple is made by a method of its own
 
 
+def implements(numpy_function):
+    """A decorator: the function is what NumPy calls for ``mx.np`` arrays in place of `numpy_function`."""
+    def decorator(own):
+        _functions[numpy_function] = own
+        return own
+
+    return decorator
+
+
 def register(namespace):
     """Make the functions of a namespace those that NumPy calls for ``mx.np`` arrays."""
     import warnings

@@ -68,6 +68,14 @@ class FusedRNNCell(BaseRNNCell):
         """Views of the packed parameters, by name: one for each gate."""
         return {self._prefix + part.name: vector[place].reshape(part.shape) for part, place in layout.by_gate()}
 
+    def _slice_weights(self, arr, li, lh):
+        """Views of packed parameters, by name, of layers with `li` inputs and `lh` states."""
+        layout = layout_of(self._mode, li, lh, self._num_layers, len(self._directions))
+        if layout.total != arr.size:
+            raise MXNetError(f"FusedRNNCell: {layout.total} packed parameters expected of layers with {li} inputs and {lh} states, "
+                             f"received {arr.size}")
+        return self._views(arr, layout)
+
     def unpack_weights(self, args):
         """A copy of a parameter dict with an array per layer, direction and gate in place of the packed one."""
         args = dict(args)

@@ -210,12 +210,32 @@ def _random_csr(shape, density, dtype, data_init, shuffle, ctx):
     return nd.sparse.csr_matrix((values, columns, indptr), shape=shape, dtype=dtype, ctx=ctx)
 
 
+def _validate_csr_generation_inputs(num_rows, num_cols, density, distribution="uniform"):
+    """A ValueError if no csr matrix can have that shape and density."""
+    if not 0 <= density <= 1:
+        raise ValueError(f"density must be from 0 to 1, received {density}")
+    if num_rows <= 0 or num_cols <= 0:
+        raise ValueError(f"a matrix of one row and column at least expected, received ({num_rows}, {num_cols})")
+    if distribution == "powerlaw" and int(num_rows * num_cols * density) < 2 * num_rows:
+        raise ValueError(f"not supported for this density: {density} for this shape ({num_rows}, {num_cols}); "
+                         "rows * columns * density must be at least 2 * rows")
+
+
+def _get_uniform_dataset_csr(num_rows, num_cols, density=0.1, dtype=None, data_init=None, shuffle_csr_indices=False):
+    """A csr matrix with values in random places."""
+    _validate_csr_generation_inputs(num_rows, num_cols, density)
+    return _random_csr((num_rows, num_cols), density, dtype or "float32", data_init, shuffle_csr_indices, None)
+
+
+def _get_powerlaw_dataset_csr(num_rows, num_cols, density=0.1, dtype=None):
+    """A csr matrix of which each row has twice as many values as the one above."""
+    return nd.array(_powerlaw(num_rows, num_cols, density, dtype or "float32"), dtype=dtype).tostype("csr")
+
+
 def _powerlaw(rows, columns, density, dtype):
     """A matrix with a value in the first place of each row, then 2 places in the first row, 4 in the second, ... until they run out."""
+    _validate_csr_generation_inputs(rows, columns, density, "powerlaw")
     left = int(rows * columns * density)
-    if left < 2 * rows:
-        raise ValueError(f"not supported for this density: {density} for this shape ({rows}, {columns}); "
-                         "rows * columns * density must be at least 2 * rows")
     matrix = np.zeros((rows, columns), dtype=dtype)
     matrix[:, 0] = 1 + rnd.uniform(0.001, 2, rows)
     left -= rows

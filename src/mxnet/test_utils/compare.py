@@ -121,6 +121,12 @@ def _violations(a, b, rtol, atol):
         return a, b, difference / (atol + rtol * np.abs(b) + 1e-20)
 
 
+def _find_max_violation(a, b, rtol, atol):
+    """The index of the largest violation of a tolerance, and how many times the tolerance it is."""
+    violation = _violations(a, b, rtol, atol)[-1]
+    return np.unravel_index(np.argmax(violation), violation.shape), violation.max()
+
+
 def _describe(a, b, rtol, atol, names, equal_nan, mismatches):
     """The message of a failed comparison; prints the worst places."""
     a, b, violation = _violations(a, b, rtol, atol)

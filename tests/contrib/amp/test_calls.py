@@ -177,3 +177,12 @@ def test_off_again(on):
     x = mx.nd.ones((2, 2))
     assert kind(mx.nd.FullyConnected(x, x, num_hidden=2, no_bias=True)) == "float32"
     assert [op for op, _, _ in nodes(mx.sym.var("a").exp())] == ["null", "exp"]
+
+
+def test_what_is_cast():
+    from mxnet.contrib.amp.amp import _cast_symbol_NDArray as cast
+    kinds = [cast(mx.nd.ones(1).astype(t), "float32").dtype for t in ("float32", "float16", "int32")]
+    assert kinds == [np.float32, np.float16, np.int32]  # on the CPU AMP computes in bfloat16, not in float16
+    low = cast(mx.nd.ones(1), "bfloat16")
+    assert str(low._data.dtype) == "torch.bfloat16" and cast(low, "float32").dtype == np.float32 and cast(3, "float32") == 3
+    assert cast(mx.sym.var("a"), "float16").tojson(remove_amp_cast=False).count('"amp_cast"') == 1

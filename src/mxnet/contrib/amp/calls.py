@@ -8,7 +8,7 @@ import logging
 from ... import ndarray, symbol
 from ...ndarray import NDArray, arithmetic, methods
 from ...ndarray import functions as array_functions
-from ...ops.dtypes import NAME_TO_TORCH
+from ...ops.dtypes import NAME_TO_TORCH, to_torch
 from ...ops.elemwise.unary import amp_cast, amp_multicast
 from ...ops.registry import OPERATORS
 from ...symbol import Symbol
@@ -18,6 +18,18 @@ _log = logging.getLogger(__name__)
 _ARRAY_MODULES = [getattr(ndarray, name) for name in "op _internal linalg image contrib random sparse".split()] + [ndarray]
 _SYMBOL_MODULES = [getattr(symbol, name) for name in "op _internal linalg image contrib random sparse".split()] + [symbol]
 _FLOATS = {NAME_TO_TORCH[name] for name in ("float32", "float16", "bfloat16")}
+
+
+def cast_to(value, dtype):
+    """An array or Symbol converted to `dtype`; an array only if both are types that AMP computes in on its device. Anything else as it is."""
+    if isinstance(value, Symbol):
+        return symbol.amp_cast(value, dtype=dtype)
+    if isinstance(value, NDArray):
+        own, wanted = value._data.dtype, to_torch(dtype)
+        low = "bfloat16" if value.context.device_type == "cpu" else "float16"
+        if own != wanted and own in (NAME_TO_TORCH[low], NAME_TO_TORCH["float32"]):
+            return ndarray.amp_cast(value, dtype=dtype)
+    return value
 
 
 class Rule:

@@ -25,7 +25,7 @@ class Dataset:
 
     def filter(self, fn: Callable[[Any], Any]) -> "Dataset":
         """The elements for which `fn` is true, as a dataset. All elements are looked at now."""
-        return _SampledDataset(self, FilterSampler(fn, self))
+        return _FilteredDataset(self, fn)
 
     def shard(self, num_shards: int, index: int) -> "Dataset":
         """One of `num_shards` parts, of sizes that differ by at most 1, as a dataset. Shard before you shuffle.
@@ -199,6 +199,13 @@ class RecordFileDataset(Dataset):
 
     def __getitem__(self, idx: int) -> Any:
         return self._record.read_idx(self._record.keys[idx])
+
+
+class _FilteredDataset(_SampledDataset):
+    """The elements of a dataset for which a function is true."""
+
+    def __init__(self, dataset: Dataset, fn: Callable[[Any], Any]) -> None:
+        super().__init__(dataset, FilterSampler(fn, dataset))
 
 
 class _DownloadedDataset(Dataset):

@@ -7,9 +7,11 @@ import zipfile
 
 from ... import base
 from ...base import MXNetError
-from ..utils import _get_repo_file_url, check_sha1, download, replace_file
+from ..utils import _get_repo_url, check_sha1, download, replace_file
 
 __all__ = ["get_model_file", "purge"]
+
+_url_format = "{repo_url}gluon/models/{file_name}.zip"
 
 # Model and SHA-1 of its parameter file.
 _model_sha1 = dict(line.split() for line in """
@@ -93,7 +95,7 @@ def get_model_file(name, root=MODELS_DIR):
     else:
         logging.info("downloading the parameters to %s", path)
     os.makedirs(root, exist_ok=True)
-    url = _get_repo_file_url("gluon/models", f"{file_name}.zip")
+    url = _url_format.format(repo_url=_get_repo_url(), file_name=file_name)
     with tempfile.TemporaryDirectory(dir=root) as folder:
         try:
             archive = download(url, path=os.path.join(folder, f"{file_name}.zip"), overwrite=True)

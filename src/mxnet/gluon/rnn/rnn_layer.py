@@ -51,10 +51,14 @@ class _RNNLayer(HybridBlock):
         self._packed_names = [part.name for part in packed.parts]
         for cell in packed.cells:
             for part in (packed.parts[i] for i in cell):
-                setattr(self, part.name, self.params.get(part.name, shape=part.shape, init=initializers[f"{part.group}_{part.kind}"],
-                                                         allow_deferred_init=True, dtype=dtype))
+                self._register_param(part.name, part.shape, initializers[f"{part.group}_{part.kind}"], dtype)
 
     l0_i2h_weight: Parameter
+
+    def _register_param(self, name: str, shape: Any, init: Any, dtype: Any) -> Parameter:
+        parameter = self.params.get(name, shape=shape, init=init, allow_deferred_init=True, dtype=dtype)
+        setattr(self, name, parameter)
+        return parameter
 
     def _directions(self) -> tuple[str, ...]:
         return ("l", "r")[:self._dir]

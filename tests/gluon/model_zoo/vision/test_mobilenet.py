@@ -1,5 +1,6 @@
 import pytest
 
+import mxnet as mx
 from layer_checks import check_parameters, check_scores
 
 # From MXNet 1.9.1, with 10 classes: arrays of parameters, their elements, and the CRC-32 of their names and shapes.
@@ -27,3 +28,13 @@ def test_parameters_are_those_of_published_files(name):
 ])
 def test_scores(name, side, expected):
     check_scores(name, side, expected)
+
+
+def test_convolutions_that_programs_add():
+    from mxnet.gluon.model_zoo.vision import mobilenet
+    net = mx.gluon.nn.HybridSequential()
+    mobilenet._add_conv_dw(net, 8, 16, 2, relu6=True)
+    mobilenet._add_conv(net, 4, active=False)
+    assert [type(layer).__name__ for layer in net] == ["Conv2D", "BatchNorm", "RELU6"] * 2 + ["Conv2D", "BatchNorm"]
+    net.initialize()
+    assert net(mx.nd.zeros((1, 8, 6, 6))).shape == (1, 4, 3, 3) and net[0].weight.shape == (8, 1, 3, 3)

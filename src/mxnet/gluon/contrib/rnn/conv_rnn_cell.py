@@ -34,6 +34,11 @@ def _described(what: str, dims: int) -> str:
     """
 
 
+def _get_conv_out_size(dimensions, kernels, paddings, dilations):
+    """The size of each axis after a convolution of stride 1; 0 stays 0, an unknown size."""
+    return tuple(x + 2 * p - d * (k - 1) if x else 0 for x, k, p, d in zip(dimensions, kernels, paddings, dilations))
+
+
 class _BaseConvRNNCell(HybridRecurrentCell):
     """The base of the convolutional cells."""
 
@@ -60,8 +65,7 @@ class _BaseConvRNNCell(HybridRecurrentCell):
         self._channel_axis = conv_layout.find("C")
         first = self._channel_axis == 1
         self._in_channels, space = (input_shape[0], input_shape[1:]) if first else (input_shape[-1], input_shape[:-1])
-        space = tuple(x + 2 * p - d * (k - 1) if x else 0
-                      for x, k, p, d in zip(space, self._i2h_kernel, self._i2h_pad, self._i2h_dilate))
+        space = _get_conv_out_size(space, self._i2h_kernel, self._i2h_pad, self._i2h_dilate)
         self._state_shape = (hidden_channels, *space) if first else (*space, hidden_channels)
         rows = hidden_channels * self._num_gates
         for name, channels, kernel, init in (("i2h_weight", self._in_channels, self._i2h_kernel, i2h_weight_initializer),

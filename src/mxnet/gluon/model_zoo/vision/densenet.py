@@ -28,6 +28,18 @@ def _dense_layer(growth_rate, bn_size, dropout):
     return side_by_side(Identity(), new)
 
 
+def _make_dense_block(num_layers, bn_size, growth_rate, dropout, stage_index):
+    block = nn.HybridSequential(prefix=f"stage{stage_index}_")
+    with block.name_scope():
+        block.add(*(_dense_layer(growth_rate, bn_size, dropout) for _ in range(num_layers)))
+    return block
+
+
+def _make_transition(num_output_features):
+    """Between two blocks: fewer channels, and half the height and width."""
+    return chain(*_norm_relu_conv(num_output_features, 1), nn.AvgPool2D(pool_size=2, strides=2))
+
+
 class DenseNet(Classifier):
     """DenseNet-BC, for images of 224 by 224.
 
@@ -55,14 +67,11 @@ class DenseNet(Classifier):
                 nn.BatchNorm(), relu(), nn.MaxPool2D(pool_size=3, strides=2, padding=1))
             width = num_init_features
             for i, num_layers in enumerate(block_config, start=1):
-                block = nn.HybridSequential(prefix=f"stage{i}_")
-                with block.name_scope():
-                    block.add(*(_dense_layer(growth_rate, bn_size, dropout) for _ in range(num_layers)))
-                self.features.add(block)
+                self.features.add(_make_dense_block(num_layers, bn_size, growth_rate, dropout, i))
                 width += num_layers * growth_rate
                 if i < len(block_config):
                     width //= 2
-                    self.features.add(chain(*_norm_relu_conv(width, 1), nn.AvgPool2D(pool_size=2, strides=2)))
+                    self.features.add(_make_transition(width))
             self.features.add(nn.BatchNorm(), relu(), nn.AvgPool2D(pool_size=7), nn.Flatten())
             self.output = nn.Dense(classes)
 

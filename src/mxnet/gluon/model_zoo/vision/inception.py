@@ -21,9 +21,13 @@ HALVE = {"kernel_size": 3, "strides": 2}
 VALID = {"kernel_size": 3}
 
 
-def _unit(channels, shape):
+def _make_basic_conv(**kwargs):
     """A convolution, its batch norm and activation."""
-    return chain(nn.Conv2D(channels, use_bias=False, **shape), nn.BatchNorm(epsilon=0.001), relu())
+    return chain(nn.Conv2D(use_bias=False, **kwargs), nn.BatchNorm(epsilon=0.001), relu())
+
+
+def _unit(channels, shape):
+    return _make_basic_conv(channels=channels, **shape)
 
 
 def _branch(*layers, pool=None):
@@ -68,6 +72,45 @@ def _block_e():
     return (_branch((320, POINT)), split((384, POINT)), split((448, POINT), (384, SQUARE)), _branch((192, POINT), pool="avg"))
 
 
+def _concurrent(prefix, make, *sizes):
+    """The branches of a block side by side."""
+    block = HybridConcurrent(axis=1, prefix=prefix)
+    with block.name_scope():
+        block.add(*make(*sizes))
+    return block
+
+
+def _make_branch(use_pool, *conv_settings):
+    """A branch of a pooling ('avg', 'max' or None) and convolutions, given by channels, kernel, stride and padding; None for what is usual."""
+    names = "kernel_size", "strides", "padding"
+    return _branch(*((channels, {n: v for n, v in zip(names, shape) if v is not None}) for channels, *shape in conv_settings), pool=use_pool)
+
+
+def _make_A(pool_features, prefix):
+    return _concurrent(prefix, _block_a, pool_features)
+
+
+def _make_B(prefix):
+    return _concurrent(prefix, _block_b)
+
+
+def _make_C(channels_7x7, prefix):
+    return _concurrent(prefix, _block_c, channels_7x7)
+
+
+def _make_D(prefix):
+    return _concurrent(prefix, _block_d)
+
+
+def _make_E(prefix):
+    return _concurrent(prefix, _block_e)
+
+
+def make_aux(classes):
+    """The auxiliary classifier that Inception v3 is trained with, behind its blocks of 17 by 17."""
+    return chain(nn.AvgPool2D(pool_size=5, strides=3), _unit(128, POINT), _unit(768, {"kernel_size": 5}), nn.Flatten(), nn.Dense(classes))
+
+
 _BLOCKS: list[tuple[str, Callable, tuple[int, ...]]] = [
     ("A1_", _block_a, (32,)), ("A2_", _block_a, (64,)), ("A3_", _block_a, (64,)), ("B_", _block_b, ()),
     ("C1_", _block_c, (128,)), ("C2_", _block_c, (160,)), ("C3_", _block_c, (160,)), ("C4_", _block_c, (192,)), ("D_", _block_d, ()),
@@ -91,10 +134,7 @@ class Inception3(Classifier):
                 _unit(32, HALVE), _unit(32, VALID), _unit(64, SQUARE), nn.MaxPool2D(pool_size=3, strides=2),
                 _unit(80, POINT), _unit(192, VALID), nn.MaxPool2D(pool_size=3, strides=2))
             for prefix, make, sizes in _BLOCKS:
-                block = HybridConcurrent(axis=1, prefix=prefix)
-                with block.name_scope():
-                    block.add(*make(*sizes))
-                self.features.add(block)
+                self.features.add(_concurrent(prefix, make, *sizes))
             self.features.add(nn.AvgPool2D(pool_size=8), nn.Dropout(0.5))
             self.output = nn.Dense(classes)
 

@@ -29,6 +29,19 @@ def _unit(channels, kernel=1, stride=1, groups=1, activation=relu):
     return layers + [activation()] if activation else layers
 
 
+def _add_conv(out, channels=1, kernel=1, stride=1, pad=0, num_group=1, active=True, relu6=False):
+    """Add a convolution, its batch norm and activation to a network."""
+    out.add(nn.Conv2D(channels, kernel, stride, pad, groups=num_group, use_bias=False), nn.BatchNorm(scale=True))
+    if active:
+        out.add(RELU6() if relu6 else relu())
+
+
+def _add_conv_dw(out, dw_channels, channels, stride, relu6=False):
+    """Add a depthwise and a pointwise convolution."""
+    _add_conv(out, dw_channels, 3, stride, 1, num_group=dw_channels, relu6=relu6)
+    _add_conv(out, channels, relu6=relu6)
+
+
 class LinearBottleneck(HybridBlock):
     """Widens, filters depthwise and narrows without activation; adds its input where the shape allows.
 

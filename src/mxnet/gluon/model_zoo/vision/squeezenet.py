@@ -18,10 +18,10 @@ def _conv(channels, kernel_size, padding=0):
     return chain(nn.Conv2D(channels, kernel_size, padding=padding), relu())
 
 
-def _fire(squeeze):
-    """Narrows to `squeeze` channels, then widens each of two halves to four times of it."""
-    squeezed = _conv(squeeze, 1)
-    return chain(squeezed, side_by_side(_conv(4 * squeeze, 1), _conv(4 * squeeze, 3, padding=1)))
+def _make_fire(squeeze_channels, expand1x1_channels, expand3x3_channels):
+    """Narrows, then widens each of two halves."""
+    squeezed = _conv(squeeze_channels, 1)
+    return chain(squeezed, side_by_side(_conv(expand1x1_channels, 1), _conv(expand3x3_channels, 3, padding=1)))
 
 
 class SqueezeNet(Classifier):
@@ -48,7 +48,7 @@ class SqueezeNet(Classifier):
         with self.name_scope():
             self.features = chain(nn.Conv2D(width, kernel_size=kernel, strides=2), relu())
             for squeeze in modules:
-                self.features.add(_fire(squeeze) if squeeze else nn.MaxPool2D(pool_size=3, strides=2, ceil_mode=True))
+                self.features.add(_make_fire(squeeze, 4 * squeeze, 4 * squeeze) if squeeze else nn.MaxPool2D(pool_size=3, strides=2, ceil_mode=True))
             self.features.add(nn.Dropout(0.5))
             self.output = chain(nn.Conv2D(classes, kernel_size=1), relu(), nn.AvgPool2D(13), nn.Flatten())
 

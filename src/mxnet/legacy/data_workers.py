@@ -1,0 +1,151 @@
+"""Batches made by processes that read numbers from one queue and write batches to another, as `DataLoader` did before it had a pool.
+
+Kept for programs with loaders of their own that are made of these parts; `DataLoader` is faster and stands on none of them.
+"""
+import io
+import multiprocessing
+import pickle
+import threading
+from multiprocessing.reduction import ForkingPickler
+
+from ..base import MXNetError
+from ..context import cpu, cpu_pinned
+from ..gluon.data.dataloader import _as_in_context
+
+
+class ConnectionWrapper:
+    """A connection between processes that passes arrays through shared memory; all else is the connection's own."""
+
+    def __init__(self, conn):
+        self._conn = conn
+
+    def send(self, obj):
+        """Send an object."""
+        content = io.BytesIO()
+        ForkingPickler(content, pickle.HIGHEST_PROTOCOL).dump(obj)
+        self._conn.send_bytes(content.getvalue())
+
+    def recv(self):
+        """Receive an object."""
+        return pickle.loads(self._conn.recv_bytes())
+
+    def __getattr__(self, name):
+        if name == "_conn":
+            raise AttributeError(name)  # while it is unpickled
+        return getattr(self._conn, name)
+
+
+def worker_loop_v1(dataset, key_queue, data_queue, batchify_fn):
+    """Make the batches asked for by ``(number, indices)`` and answer ``(number, batch)``, until the number None."""
+    while True:
+        number, indices = key_queue.get()
+        if number is None:
+            return
+        data_queue.put((number, batchify_fn([dataset[i] for i in indices])))
+
+
+def fetcher_loop_v1(data_queue, data_buffer, pin_memory=False, pin_device_id=0, data_buffer_lock=None):
+    """Put ``(number, batch)`` out of a queue into a dict, on the CPU, or in pinned memory, until the number None."""
+    while True:
+        number, batch = data_queue.get()
+        if number is None:
+            return
+        batch = _as_in_context(batch, cpu_pinned(pin_device_id) if pin_memory else cpu())
+        with data_buffer_lock or threading.Lock():
+            data_buffer[number] = batch
+
+
+class _MultiWorkerIterV1:
+    """The batches of one epoch in order.
+
+    Parameters
+    ----------
+    num_workers : int
+        At least 1.
+    dataset : Dataset
+    batchify_fn : callable
+    batch_sampler : Sampler
+    pin_memory : bool
+    pin_device_id : int
+    worker_fn : callable
+        What a worker runs; see `worker_loop_v1`.
+    """
+
+    def __init__(self, num_workers, dataset, batchify_fn, batch_sampler, pin_memory=False, pin_device_id=0, worker_fn=worker_loop_v1):
+        if num_workers < 1:
+            raise AssertionError(f"_MultiWorkerIterV1: at least one worker expected, received {num_workers}")
+        self._num_workers, self._batch_sampler = num_workers, batch_sampler
+        self._iter = iter(batch_sampler)
+        self._key_queue, self._data_queue = multiprocessing.Queue(), multiprocessing.SimpleQueue()
+        self._data_buffer, self._arrived = {}, threading.Condition()
+        self._sent_idx = self._rcvd_idx = 0
+        self._shutdown = False
+        self._workers = [multiprocessing.Process(target=worker_fn, args=(dataset, self._key_queue, self._data_queue, batchify_fn), daemon=True)
+                         for _ in range(num_workers)]
+        for worker in self._workers:
+            worker.start()
+        self._fetcher = threading.Thread(target=fetcher_loop_v1, daemon=True,
+                                         args=(self._data_queue, self._data_buffer, pin_memory, pin_device_id, _Announcing(self._arrived)))
+        self._fetcher.start()
+        for _ in range(2 * num_workers):
+            self._push_next()
+
+    def __len__(self):
+        return len(self._batch_sampler)
+
+    def __del__(self):
+        self.shutdown()
+
+    def __iter__(self):
+        return self
+
+    def _push_next(self):
+        """Ask for another batch, if there is one."""
+        indices = next(self._iter, None)
+        if indices is not None:
+            self._key_queue.put((self._sent_idx, indices))
+            self._sent_idx += 1
+
+    def __next__(self):
+        if self._shutdown or self._rcvd_idx == self._sent_idx:
+            self.shutdown()
+            raise StopIteration
+        with self._arrived:
+            while self._rcvd_idx not in self._data_buffer:
+                if not self._arrived.wait(timeout=1) and not all(worker.is_alive() for worker in self._workers):
+                    raise MXNetError("_MultiWorkerIterV1: a worker has ended without making its batch; what went wrong stands in its output")
+            batch = self._data_buffer.pop(self._rcvd_idx)
+        self._rcvd_idx += 1
+        self._push_next()
+        return batch
+
+    def next(self):
+        """The next batch."""
+        return self.__next__()
+
+    def shutdown(self):
+        """End workers and thread."""
+        if getattr(self, "_shutdown", True):
+            return
+        self._shutdown = True
+        self._data_queue.put((None, None))
+        self._fetcher.join()
+        for _ in self._workers:
+            self._key_queue.put((None, None))
+        for worker in self._workers:
+            worker.terminate()
+            worker.join()
+
+
+class _Announcing:
+    """A lock that tells who waits for it that something was done under it."""
+
+    def __init__(self, condition):
+        self._condition = condition
+
+    def __enter__(self):
+        self._condition.acquire()
+
+    def __exit__(self, *exc):
+        self._condition.notify_all()
+        self._condition.release()

@@ -1,0 +1,51 @@
+"""Learning rates by the number of the iteration, from the time before `mx.lr_scheduler`, which new programs use."""
+import logging
+
+
+class LearningRateScheduler:
+    """The base: ``base_lr`` is the rate at the beginning, and a call with the number of an iteration gives the rate there."""
+
+    def __init__(self):
+        self.base_lr = 0.01
+
+    def __call__(self, iteration):
+        raise NotImplementedError(f"{type(self).__name__} must define __call__(iteration)")
+
+
+class FactorScheduler(LearningRateScheduler):
+    """Multiplies the rate by `factor` every `step` iterations.
+
+    Parameters
+    ----------
+    step : int
+        At least 1.
+    factor : float
+        Below 1.
+
+    Raises
+    ------
+    ValueError
+        If they are not.
+    """
+
+    def __init__(self, step, factor=0.1):
+        super().__init__()
+        if step < 1:
+            raise ValueError(f"a step of at least 1 iteration expected, received {step}")
+        if factor >= 1.0:
+            raise ValueError(f"a factor below 1 expected, received {factor}")
+        self.step = step
+        self.factor = factor
+        self.old_lr = self.base_lr
+        self.init = False
+
+    def __call__(self, iteration):
+        """The rate at an iteration; a change is logged."""
+        if not self.init:
+            self.init = True
+            self.old_lr = self.base_lr
+        rate = self.base_lr * self.factor ** (iteration // self.step)
+        if rate != self.old_lr:
+            self.old_lr = rate
+            logging.info("Iteration [%d]: the learning rate is %.5f now", iteration, rate)
+        return rate

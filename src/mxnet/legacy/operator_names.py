@@ -1,0 +1,100 @@
+"""How MXNet 1.9.1 sorts its operators into modules by their names, for programs that make functions of operators themselves."""
+import inspect
+import sys
+
+PREFIXES = ["_contrib_", "_linalg_", "_sparse_", "_image_", "_random_"]  # of the operators of mx.nd.contrib, mx.nd.linalg, ...
+NP_PREFIX, NPX_PREFIX, NP_INTERNAL_PREFIX = "_np_", "_npx_", "_npi_"  # of mx.np, mx.npx and what they are made of
+NP_SUBMODULES = ["_random_", "_linalg_"]
+NPX_SUBMODULES = ["_image_", "_random_"]
+LISTS = {"_npi_split", "_npi_hsplit"}  # the operators of NumPy's kind that return a list
+
+
+def prefix_of(op_name):
+    """The prefix of an operator's name that says its module; "" without one."""
+    return next((prefix for prefix in PREFIXES if op_name.startswith(prefix)), "")
+
+
+def is_of_numpy(op_name):
+    """Whether an operator belongs to ``mx.np`` or ``mx.npx``."""
+    return op_name.startswith((NP_PREFIX, NPX_PREFIX, NP_INTERNAL_PREFIX))
+
+
+def returns_list(op_name):
+    """Whether an operator of NumPy's kind returns a list."""
+    return op_name in LISTS
+
+
+def submodule_of(op_name, op_name_prefix, submodule_name_list):
+    """Which of some submodules an operator of that prefix belongs to; "" for none.
+
+    Raises
+    ------
+    AssertionError
+        If its name has another prefix.
+    """
+    if not op_name.startswith(op_name_prefix):
+        raise AssertionError(f"the name of an operator that starts with {op_name_prefix!r} expected, received {op_name!r}")
+    rest = op_name.removeprefix(op_name_prefix)
+    return next((name for name in submodule_name_list if rest.startswith(name)), "")
+
+
+def place_of(name, module, submodule_dict):
+    """The name of an operator's function, and the module that has it.
+
+    Parameters
+    ----------
+    name : str
+        The operator's.
+    module : module
+        ``mx.nd`` or ``mx.sym``.
+    submodule_dict : dict of str to module
+        By prefix.
+    """
+    prefix = prefix_of(name)
+    # Only those of an array's shape are in mx.nd.random: the others there take numbers and arrays.
+    if prefix and (prefix != "_random_" or name.endswith("_like")):
+        return name.removeprefix(prefix), submodule_dict[prefix]
+    return name, module._internal if name.startswith("_") else module
+
+
+def build_param_doc(arg_names, arg_types, arg_descs, remove_dup=True):
+    """The section of a docstring that describes parameters.
+
+    Parameters
+    ----------
+    arg_names, arg_types, arg_descs : list of str
+    remove_dup : bool
+        Describe a name once only. ``num_args`` is left out.
+
+    Example
+    -------
+    >>> from mxnet.base import build_param_doc
+    >>> print(build_param_doc(['data'], ['NDArray'], ['The input']))
+    Parameters
+    ----------
+    data : NDArray
+        The input
+    <BLANKLINE>
+    """
+    lines, seen = ["Parameters", "----------"], {"num_args"}
+    for name, kind, text in zip(arg_names, arg_types, arg_descs):
+        if name == "num_args" or remove_dup and name in seen:
+            continue
+        seen.add(name)
+        lines.append(f"{name} : {kind}")
+        if text:
+            lines.append(f"    {text}")
+    return "\n".join(lines) + "\n"
+
+
+def add_fileline_to_docstring(module, incursive=True):
+    """Write at the end of the docstrings of a module's functions, and with `incursive` of its classes' methods, where they are defined."""
+    for _, member in inspect.getmembers(sys.modules[module] if isinstance(module, str) else module):
+        if inspect.isclass(member) and incursive:
+            add_fileline_to_docstring(member, False)
+        function = getattr(member, "__func__", member)
+        if inspect.isfunction(function) and function.__doc__ and "From:" not in function.__doc__:
+            try:
+                function.__doc__ += f"\n\nFrom:{inspect.getsourcefile(function)}:{inspect.getsourcelines(function)[1]}"
+            except OSError:
+                pass  # made at run time: there is no file

@@ -1,0 +1,20 @@
+"""The official NumPy's functions and types by name."""
+import numpy as np
+
+TYPES = {"float16": np.float16, "float32": np.float32, "float64": np.float64, "float": np.float64, "uint8": np.uint8, "int8": np.int8,
+         "int32": np.int32, "int64": np.int64, "int": np.int64, "bool": bool, "bool_": np.bool_, "None": None}
+MODULES = [np, np.linalg, np.random, np.fft]
+
+
+def function(name):
+    """A function of NumPy by name, also of ``linalg``, ``random`` and ``fft``.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    for module in MODULES:
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise ValueError(f"NumPy has no function {name!r}, nor have its linalg, random and fft")
