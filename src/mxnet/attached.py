@@ -53,7 +53,7 @@ class ArrayMethods(_Array):
             How the gradient is stored; the array's own way by default.
         """
         from .ndarray.creation import zeros
-        grad = zeros(self.shape, ctx=self._ctx, dtype=self._data.dtype, stype=stype or self.stype)
+        grad = zeros(self.shape, ctx=self._ctx, dtype=self.dtype if self._is_sparse else self._data.dtype, stype=stype or self.stype)
         if type(grad) is not type(self) and type(grad) is NDArray and not self._is_sparse:
             grad = type(self)._new(grad._data, grad._ctx)
         self._mark(grad, grad_req)

@@ -241,13 +241,13 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
         retain_graph = create_graph
     heads, tensors, seeds = _heads(heads, head_grads, "grad")
     for i, v in enumerate(variables):
-        if not v._data.requires_grad:
+        if not _leaf(v).requires_grad:
             raise MXNetError(f"grad: variable {i} is not part of the recorded computation; call attach_grad() on it before recording")
     training = mode.training
     mode.training = train_mode
     try:
         if tensors:
-            grads = _run(lambda: torch.autograd.grad(tensors, [v._data for v in variables], seeds, retain_graph=retain_graph,
+            grads = _run(lambda: torch.autograd.grad(tensors, [_leaf(v) for v in variables], seeds, retain_graph=retain_graph,
                                                      create_graph=create_graph, allow_unused=True))
         else:  # heads that are constants, such as the derivative of a linear function
             grads = [torch.zeros_like(v._data) for v in variables]
@@ -270,6 +270,12 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
             if head._autograd.node is not None:
                 head._autograd.node.freed = True
     return results
+
+
+def _leaf(array: NDArray) -> torch.Tensor:
+    """What torch differentiates with respect to for an array."""
+    token = getattr(array, "_token", None)
+    return array._data if token is None else token
 
 
 def _stored_by_rows(gradient: torch.Tensor, variable: NDArray) -> NDArray:

@@ -10,6 +10,8 @@ from ..base import MXNetError
 from ..context import Context
 from ..ndarray import NDArray, dispatch
 from ..ndarray.sparse import cast_storage
+from ..ndarray.sparse.dispatch import on_demand
+from ..ndarray.sparse.on_demand import computed
 from ..symbol.node import Entry, Node, topological
 
 _log = logging.getLogger("mxnet")
@@ -51,6 +53,7 @@ def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, obser
     values: dict[tuple[int, int], Any] = {}
     variables = iter(inputs)
     for node in topological(outputs):
+        results: Any
         if node.op is None:
             results = [next(variables)]
         else:
@@ -62,22 +65,23 @@ def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, obser
                 if node.op.changes_storage:  # over tensors it can't change how they are stored
                     results = cast_storage(*arguments, **node.parsed())
                 else:
-                    results = dispatch.invoke(node.op, arguments, attributes)
+                    results = on_demand(node.op, arguments, attributes)
+                    if results is None:
+                        results = dispatch.invoke(node.op, arguments, attributes)
             except MXNetError as error:
                 raise MXNetError(f"Error in operator {node.name} ({node.op.name}): {error}") from error
             results = [results] if isinstance(results, NDArray) else results
         if observe is not None:
             observe(node, tuple(r._data for r in results))
         values.update(((id(node), i), r) for i, r in enumerate(results))
-    return [values[id(n), i] for n, i in outputs]
+    return [computed(values[id(n), i]) for n, i in outputs]
 
 
 def variable(array: Any) -> tuple[NDArray, torch.Tensor]:
     """A stand-in for an array, and the tensor with respect to which torch differentiates."""
     if array._is_sparse:
-        leaf = array._readable().detach().requires_grad_()
         copy = array.detach()
-        copy._leaf = leaf
+        leaf = copy._variable()
     else:
         leaf = array._data.detach().requires_grad_()
         copy = NDArray._new(leaf, array._ctx)

@@ -13,6 +13,7 @@ from ...ops import dtypes
 from .. import dispatch
 from ..functions import operator_function, replace
 from ..ndarray import GRAD_REQS, Marked, NDArray
+from .rows import Dense, token
 
 if TYPE_CHECKING:
     from .._attached import _Number
@@ -24,12 +25,13 @@ _INDEX = torch.int64
 class BaseSparseNDArray(NDArray):
     """What both kinds of sparse arrays share."""
 
-    __slots__ = ("_values", "_aux", "_full_shape", "_leaf")
+    __slots__ = ("_values", "_aux", "_full_shape", "_leaf", "_token")
     _is_sparse = True
     _values: torch.Tensor
     _aux: list[torch.Tensor]
     _full_shape: tuple[int, ...]
     _leaf: Any  # the dense tensor that torch differentiates through, while recording
+    _token: Any  # what it differentiates through instead, where only some rows count (see `rows`)
 
     if TYPE_CHECKING:  # what each of the two kinds defines
         def _dense(self) -> torch.Tensor: ...
@@ -41,18 +43,18 @@ class BaseSparseNDArray(NDArray):
         if handle is not None:  # None is how pickles start an array that __setstate__ then fills
             raise TypeError("build sparse arrays with mx.nd.sparse.csr_matrix, row_sparse_array or x.tostype(...)")
         self._values, self._aux, self._full_shape = torch.empty(0), [], (0,)
-        self._ctx, self._autograd, self._leaf = current_context(), None, None
+        self._ctx, self._autograd, self._leaf, self._token = current_context(), None, None, None
 
     @classmethod
     def _make(cls, values: torch.Tensor, aux: Iterable[torch.Tensor], shape: Sequence[int], ctx: Context) -> Any:
         self = cls.__new__(cls)
         self._values, self._aux, self._full_shape = values, list(aux), tuple(shape)
-        self._ctx, self._autograd, self._leaf = ctx, None, None
+        self._ctx, self._autograd, self._leaf, self._token = ctx, None, None, None
         return self
 
     @staticmethod
     def _slots() -> tuple[str, ...]:
-        return "_values", "_aux", "_full_shape", "_ctx", "_autograd", "_leaf"
+        return "_values", "_aux", "_full_shape", "_ctx", "_autograd", "_leaf", "_token"
 
     @property
     def _data(self) -> torch.Tensor:  # type: ignore[override]  # nobody sets it
@@ -188,10 +190,14 @@ class BaseSparseNDArray(NDArray):
         if grad_req not in GRAD_REQS:
             raise KeyError(f"grad_req must be one of {tuple(GRAD_REQS)}, received {grad_req!r}")
         self._autograd = Marked(grad, grad_req)
-        self._leaf = None
+        self._leaf = self._token = None
         if grad_req != "null" and self._values.dtype.is_floating_point:
-            self._leaf = self._readable().detach().requires_grad_()
-            self._leaf.register_post_accumulate_grad_hook(self._autograd.deliver)
+            self._variable().register_post_accumulate_grad_hook(self._autograd.deliver)
+
+    def _variable(self) -> torch.Tensor:
+        """A new leaf for torch, which the array is recorded by from now on."""
+        self._leaf = self._dense().requires_grad_()
+        return self._leaf
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if key is not Ellipsis and key != slice(None):
@@ -331,7 +337,18 @@ class RowSparseNDArray(BaseSparseNDArray):
            [0., 0.]], dtype=float32)
     """
 
-    __slots__ = ()
+    __slots__ = ("_complete",)
+    _complete: Any  # (row numbers, whether they are all, in order; None: ask each time, for somebody else may write to them)
+
+    def __init__(self, handle: Any, writable: bool = True) -> None:
+        super().__init__(handle, writable)
+        self._complete = None, None
+
+    @classmethod
+    def _make(cls, values: torch.Tensor, aux: Iterable[torch.Tensor], shape: Sequence[int], ctx: Context) -> Any:
+        self = super()._make(values, aux, shape, ctx)
+        self._complete = None, None
+        return self
 
     @classmethod
     def _nothing_stored(cls, shape: Sequence[int], dtype: torch.dtype, ctx: Context) -> RowSparseNDArray:
@@ -349,8 +366,38 @@ class RowSparseNDArray(BaseSparseNDArray):
             out[self._aux[0].to(_INDEX)] = self._values
         return out
 
+    @property
+    def _data(self) -> torch.Tensor:  # type: ignore[override]  # nobody sets it
+        if self._leaf is None and self._token is not None and dispatch.mode.recording:
+            with torch.enable_grad():
+                return Dense.apply(self._token, self)
+        return super()._data
+
+    def _variable(self) -> torch.Tensor:
+        self._token = token(self._values, self.shape).requires_grad_()
+        return self._token
+
+    @property
+    def indices(self) -> NDArray:
+        """The rows that are stored, int64."""
+        self._complete = self._aux[0], None  # from now on others may write to them
+        return super().indices
+
+    def detach(self) -> Any:
+        """The same values, detached from the recorded computation."""
+        found = super().detach()
+        found._complete = self._complete
+        return found
+
     def _has_all_rows(self) -> bool:
-        return len(self._aux[0]) == self.shape[0] and (len(self._aux[0]) == 0 or bool((self._aux[0].diff() == 1).all()))
+        numbers = self._aux[0]
+        if len(numbers) != self.shape[0]:
+            return False
+        of, known = self._complete
+        if of is not numbers:
+            known = _counts(numbers)
+            self._complete = numbers, known
+        return _counts(numbers) if known is None else known
 
     def _readable(self) -> torch.Tensor:
         return self._values if self._has_all_rows() else self._dense()
@@ -360,6 +407,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         if not self._has_all_rows():
             self._values = self._dense()
             self._aux = [torch.arange(self.shape[0], device=self._values.device)]
+            self._complete = self._aux[0], True
         return self._values
 
     def _rows(self, wanted: torch.Tensor) -> torch.Tensor:
@@ -403,6 +451,11 @@ class RowSparseNDArray(BaseSparseNDArray):
     def retain(self, *args: Any, **kwargs: Any) -> RowSparseNDArray:
         """The array with only the given rows kept; see ``mx.nd.sparse.retain``."""
         return retain(self, *args, **kwargs)
+
+
+def _counts(numbers: torch.Tensor) -> bool:
+    """Whether these are 0, 1, 2, ..."""
+    return not len(numbers) or bool(numbers[0] == 0) and bool((numbers.diff() == 1).all())
 
 
 def summed_rows(rows: list[torch.Tensor], values: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:

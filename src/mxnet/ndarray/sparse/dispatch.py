@@ -17,6 +17,8 @@ from ...ops.registry import get
 from .. import dispatch
 from ..ndarray import NDArray
 from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage
+from .on_demand import RowsOnDemand
+from .rows import RowByRow
 
 if TYPE_CHECKING:
     from ...context import Context
@@ -30,21 +32,23 @@ warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta 
 _kernels: dict[Operator, Kernel] = {}
 _differentiable: set[Kernel] = set()
 _masked: set[Kernel] = set()
+_row_by_row: set[Kernel] = set()
 _refusals: dict[Operator, Kernel] = {}
 _announced: set[tuple] = set()
 
 
-def kernel(*names: str, differentiable: bool = False, masked: bool = False) -> Callable[[Kernel], Kernel]:
+def kernel(*names: str, differentiable: bool = False, masked: bool = False, row_by_row: bool = False) -> Callable[[Kernel], Kernel]:
     """Register a function of (operator, arrays, attributes) for operators.
 
     It returns NotImplemented where it does not apply. `differentiable` says that it records by itself, `masked` that the operator itself
-    differs from the kernel where nothing is stored.
+    differs from the kernel where nothing is stored, `row_by_row` that each row of a result follows from that row of the one array.
     """
     def register(fn: Kernel) -> Kernel:
         for n in names:
             _kernels[get(n)] = fn
         _differentiable.update([fn] if differentiable else ())
         _masked.update([fn] if masked else ())
+        _row_by_row.update([fn] if row_by_row else ())
         return fn
     return register
 
@@ -102,7 +106,7 @@ def invoke_sparse(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], ou
         result = _explained(fn, op, arrays, op.parse_cached(attrs))
         if result is not NotImplemented:
             if dispatch.mode.recording and fn not in _differentiable and any(a is not None and dispatch.in_graph(a) for a in arrays):
-                result = _recorded(op, arrays, attrs, result, fn in _masked)
+                result = _recorded(op, arrays, attrs, result, fn in _masked, fn in _row_by_row)
             if out is not None:
                 return _write(out, result)
             return result.as_array() if isinstance(result, Update) else result
@@ -140,13 +144,37 @@ def densified_call(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], o
 def _densified(a: Any, written: bool = False) -> Any:
     if a is None or not a._is_sparse:
         return a
-    out = NDArray._new(a._dense() if written else a._leaf if a._leaf is not None else a._readable(), a._ctx)
+    out = NDArray._new(a._dense() if written else a._data if a._leaf is not None or a._token is not None else a._readable(), a._ctx)
     out._autograd = a._autograd
     return out
 
 
-def _recorded(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], result: Any, masked: bool) -> Any:
-    """A kernel's result with the history of the same call on dense arrays: gradients are torch's."""
+def on_demand(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any]) -> RowsOnDemand | None:
+    """What an operator makes of a row_sparse array, row by row as they are asked for, or None if it is none of that kind.
+
+    The array must stay as it is for as long as the result is in use.
+    """
+    if len(arrays) != 1 or _kernels.get(op) not in _row_by_row or not isinstance(arrays[0], RowSparseNDArray):
+        return None
+    source, attributes = arrays[0], op.parse_cached(attrs)
+    values = op.raw(source._values[:0], **attributes)
+    if values.shape[:1] != (0,) or values.dim() != source.ndim:
+        return None
+    result = RowsOnDemand(source, op, attributes, (source.shape[0], *values.shape[1:]))
+    if dispatch.mode.recording and dispatch.in_graph(source):
+        return _recorded(op, arrays, attrs, result, False, True)
+    return result
+
+
+def _recorded(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], result: Any, masked: bool, row_by_row: bool) -> Any:
+    """A kernel's result with the history of the same call on dense arrays: gradients are torch's. Where rows tell the gradient, by rows."""
+    source = arrays[0]
+    if row_by_row and result._is_sparse and getattr(source, "_token", None) is not None:
+        attributes = op.parse_cached(attrs)
+        made, _ = dispatch.run(op, lambda t: RowByRow.apply(t, source, op, attributes, result.shape), (source._token,), {}, result._ctx)
+        result._token = made
+        result._autograd = dispatch.Recorded(dispatch.TapeNode(op, attrs, [dispatch.entry_of(source)]), 0)
+        return result
     dense = dispatch.invoke(op, [_densified(a) for a in arrays], attrs, None, NDArray)
     if not result._is_sparse:
         return dense
@@ -198,4 +226,5 @@ def csr_from_coordinates(values: torch.Tensor, rows: torch.Tensor, columns: torc
     return CSRNDArray._make(values, [indptr, columns], shape, ctx)
 
 
-__all__ = ["Update", "cast_storage", "coordinates", "csr_from_coordinates", "densified_call", "invoke_sparse", "kernel", "recorded_as", "refusal"]
+__all__ = ["Update", "cast_storage", "coordinates", "csr_from_coordinates", "densified_call", "invoke_sparse", "kernel", "on_demand", "recorded_as",
+           "refusal"]

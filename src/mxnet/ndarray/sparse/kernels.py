@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ...base import MXNetError
+from .. import dispatch
 from ..ndarray import NDArray
 from .arrays import CSRNDArray, RowSparseNDArray, cast_storage, summed_rows
 from .creation import zeros
 from .dispatch import coordinates, csr_from_coordinates, densified_call, kernel, refusal
+from .rows import Taken
 
 if TYPE_CHECKING:
     from ...ops.registry import Operator
@@ -23,7 +25,7 @@ _ZERO = torch.zeros(1, dtype=torch.float64)
 # f(0) = 0: only the stored values need computing.
 @kernel("abs", "sign", "rint", "ceil", "floor", "trunc", "fix", "square", "sqrt", "cbrt", "sin", "tan", "arcsin", "arctan", "sinh", "tanh",
         "arcsinh", "arctanh", "expm1", "log1p", "degrees", "radians", "relu", "negative", "_copy", "round", "_mul_scalar", "_div_scalar", "BlockGrad",
-        "make_loss", "_contrib_gradientmultiplier", "_contrib_backward_gradientmultiplier")
+        "make_loss", "_contrib_gradientmultiplier", "_contrib_backward_gradientmultiplier", row_by_row=True)
 def on_values(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, = arrays
     values = op.raw(a._values, **attributes)
@@ -237,7 +239,7 @@ def norm(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any
     return NDArray._new(result.reshape([1] * a.ndim if attributes.get("keepdims") else [1]), a._ctx)
 
 
-@kernel("_square_sum")
+@kernel("_square_sum", row_by_row=True)
 def square_sum(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     a, = arrays
     axis, keepdims = attributes.get("axis"), attributes.get("keepdims")
@@ -320,7 +322,7 @@ def retain(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> A
     return RowSparseNDArray._make(data._rows(rows), [rows.clone()], data.shape, data._ctx)
 
 
-@kernel("Embedding", "_contrib_SparseEmbedding")
+@kernel("Embedding", "_contrib_SparseEmbedding", differentiable=True)
 def embedding(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     indices, weight = arrays
     if not isinstance(weight, RowSparseNDArray) or indices._is_sparse:
@@ -329,6 +331,11 @@ def embedding(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -
     if weight.shape != expected:
         raise MXNetError(f"{op.name}: `weight` must have shape {expected}, received {weight.shape}")
     rows = indices._raw().to(torch.int64).clamp(0, weight.shape[0] - 1)
+    if dispatch.mode.recording and weight._token is not None:
+        taken, _ = dispatch.run(op, lambda t: Taken.apply(t, weight, rows), (weight._token,), {}, weight._ctx)
+        out = NDArray._new(taken, weight._ctx)
+        out._autograd = dispatch.Recorded(dispatch.TapeNode(op, attributes, [dispatch.entry_of(indices), dispatch.entry_of(weight)]), 0)
+        return out
     return NDArray._new(weight._rows(rows.reshape(-1)).reshape(*rows.shape, weight.shape[1]), weight._ctx)
 
 

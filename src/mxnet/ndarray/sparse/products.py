@@ -10,7 +10,8 @@ from ...base import MXNetError
 from .. import dispatch
 from ..ndarray import NDArray
 from .arrays import CSRNDArray, RowSparseNDArray, cast_storage
-from .dispatch import coordinates, densified_call, kernel
+from .dispatch import coordinates, densified_call, kernel, recorded_as
+from .rows import Product
 
 if TYPE_CHECKING:
     from ...ops.registry import Operator
@@ -50,7 +51,12 @@ def _csr_first(op: Operator, lhs: Any, rhs: Any, attributes: dict[str, Any], tra
     _check(op, lhs.shape[0 if transpose else 1], rhs.shape[0], lhs, rhs)
     if not _needs_gradient(rhs) and rhs.ndim == 2 and (transpose and wanted == "row_sparse" or rhs._is_sparse and not transpose):
         return _by_rows(lhs, rhs, wanted) if transpose else cast_storage(_of_rows(lhs, rhs), wanted)
-    dense = rhs._data if not rhs._is_sparse or rhs._leaf is not None else rhs._readable()
+    if rhs._is_sparse and rhs._token is not None and _needs_gradient(rhs) and not transpose and rhs.ndim == 2:
+        result, _ = dispatch.run(op, lambda t: Product.apply(t, lhs, rhs), (rhs._token,), {}, lhs._ctx)
+        out = NDArray._new(result, lhs._ctx)
+        out._autograd = dispatch.Recorded(dispatch.TapeNode(op, attributes, [dispatch.entry_of(lhs), dispatch.entry_of(rhs)]), 0)
+        return out if wanted == "default" else recorded_as(cast_storage(out.detach(), wanted), result, out._autograd)
+    dense = rhs._data if not rhs._is_sparse or rhs._leaf is not None or rhs._token is not None else rhs._readable()
     matrix = _transposed(lhs._torch()) if transpose else lhs._torch()
     result, recorded = dispatch.run(op, CsrTimesDense.apply, (matrix, dense if rhs.ndim == 2 else dense.unsqueeze(1)), {}, lhs._ctx)
     if rhs.ndim == 1:
