@@ -52,7 +52,7 @@ def package(folder):
         try:
             path = folder / building.packaged(source, level, torch_folder()).relative_to(SOURCES)
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(building.library(source, (*building.FLAGS, *level.flags), torch_folder()))
+            path.write_bytes(building.library(source, (*building.FLAGS, *level.flags), torch_folder(), ["-s"]))
         except OSError as error:
             return f"{source.name} is not in the wheel for {level.name}, and is compiled where it runs: {error}"
         return f"{source.name} for {level.name}"

@@ -3,8 +3,8 @@
 Example
 -------
 >>> from mxnet import processor
->>> processor.flags() >= {'avx2', 'fma'} in (True, False)
-True
+>>> processor.flags() & {'not_an_instruction_set'}
+frozenset()
 """
 import functools
 import pathlib

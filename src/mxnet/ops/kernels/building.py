@@ -59,8 +59,8 @@ def packaged(source: pathlib.Path, level: Level, torch: pathlib.Path) -> pathlib
     return source.parent / "packaged" / f"{source.stem}-{level.name}{interface}.so"
 
 
-def library(source: pathlib.Path, flags: Sequence[str], torch: pathlib.Path, openmp: Sequence[str] = ()) -> bytes:
-    """What a source compiles to, with its digest at the end. `openmp` says where the OpenMP runtime is, unless it is to be found when loaded.
+def library(source: pathlib.Path, flags: Sequence[str], torch: pathlib.Path, link: Sequence[str] = ()) -> bytes:
+    """What a source compiles to, with its digest at the end. `link` is for the linker: an OpenMP runtime, unless one is there when it is loaded.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def library(source: pathlib.Path, flags: Sequence[str], torch: pathlib.Path, ope
     with tempfile.TemporaryDirectory(prefix="remex-") as work:
         compiled, linked = pathlib.Path(work, "kernel.o"), pathlib.Path(work, "kernel.so")
         for command in ((program, *flags, "-fopenmp", f"-I{torch / 'include'}", "-c", str(source), "-o", str(compiled)),
-                        (program, "-shared", "-s", str(compiled), *openmp, "-Wl,--as-needed", f"-L{torch / 'lib'}", "-o", str(linked),
+                        (program, "-shared", str(compiled), *link, "-Wl,--as-needed", f"-L{torch / 'lib'}", "-o", str(linked),
                          *(["-lc10"] if "<c10/" in source.read_text("utf-8") else []))):
             try:
                 done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_LIMIT)
