@@ -195,3 +195,79 @@ def test_blocks_of_any_kind():
         only = nn.Sequential()
         only.add(nn.Dense(1))
         only.hybridize()
+
+
+def test_shared_parameters():
+    def make():
+        net = mx.gluon.nn.HybridSequential()
+        with net.name_scope():
+            net.add(mx.gluon.nn.Dense(3, in_units=2), mx.gluon.nn.Dense(1, in_units=3))
+        return net
+
+    one, other = make(), make()
+    one.initialize()
+    other.initialize()
+    other.hybridize()
+    x = mx.nd.ones((1, 2))
+    assert other(x) != one(x)
+    assert other.share_parameters(one.collect_params()) is other
+    assert other[0].weight is one[0].weight and other[1].bias is one[1].bias and other(x) == one(x)
+    assert set(other.collect_params()) == set(one.collect_params())
+    one[0].weight.set_data(mx.nd.zeros((3, 2)))
+    assert other(x) == one(x)
+    third = make()
+    third.share_parameters({"0.weight": one[0].weight})
+    assert third[0].weight is one[0].weight and third[0].bias is not one[0].bias
+    assert sorted(third._collect_params_with_prefix()) == ["0.bias", "0.weight", "1.bias", "1.weight"]
+
+
+def test_what_cannot_be_shared():
+    net = mx.gluon.nn.Dense(1, in_units=1)
+    with pytest.warns(UserWarning, match="has no place for gamma"):
+        net.share_parameters({"gamma": net.weight})
+    with pytest.raises(ValueError, match="share_parameters: a dict of Parameters expected, received <class 'list'>"):
+        net.share_parameters([net.weight])
+    assert net.share_parameters(None) is net
+
+
+def test_tied_weights_are_updated_once():
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Dense(2, in_units=2, use_bias=False), mx.gluon.nn.Dense(2, in_units=2, use_bias=False))
+    net[1].share_parameters(net[0].collect_params())
+    net.initialize(mx.init.One())
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    assert len(trainer._params) == 1
+    with mx.autograd.record():
+        loss = net(mx.nd.ones((1, 2))).sum()
+    loss.backward()
+    trainer.step(1)
+    assert net[1].weight.data().asnumpy().tolist() == [[-1, -1], [-1, -1]]
+
+
+def test_parameters_named_by_their_attribute():
+    class Scale(mx.gluon.HybridBlock):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.factor = mx.gluon.Parameter(shape=(2,), init="ones")
+
+        def hybrid_forward(self, F, x, factor):
+            return F.broadcast_mul(x, factor)
+
+    net = mx.gluon.nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(Scale(), Scale())
+    assert list(net.collect_params()) == ["net_scale0_factor", "net_scale1_factor"]
+    net.initialize()
+    net.hybridize()
+    assert net(mx.nd.ones((1, 2))).asnumpy().tolist() == [[1, 1]]
+    net.setattr("grad_req", "null")
+    assert net[0].factor.grad_req == "null"
+    net.setattr("grad_req", "write")
+    with mx.autograd.record():
+        out = net(mx.nd.ones((1, 2)))
+    out.backward()
+    assert net[0].factor.grad().asnumpy().tolist() == [1, 1]
+    net.zero_grad()
+    assert net[0].factor.grad().asnumpy().tolist() == [0, 0]
+    net.reset_ctx(mx.cpu(1))
+    assert net[1].factor.list_ctx() == [mx.cpu(1)]

@@ -17,10 +17,11 @@ __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "P
 if TYPE_CHECKING:
     from . import contrib as contrib
     from . import data as data
+    from . import metric as metric
     from . import model_zoo as model_zoo
 else:
     def __getattr__(name):
-        if name in ("contrib", "data", "model_zoo"):
+        if name in ("contrib", "data", "metric", "model_zoo"):
             import importlib
             return importlib.import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

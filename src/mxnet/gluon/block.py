@@ -218,6 +218,9 @@ class Block:
                 raise UsageError(f"Attribute {name} of {self.name} is a Parameter already and can't be replaced. To share Parameters with another "
                                  "block, hand them to its constructor as params=")
             self._reg_params[name] = value
+            if not value.name:  # MXNet 2's style: the attribute names it
+                value.name = self.prefix + name
+                self._params.update({value.name: value})
         elif isinstance(value, Block):
             self.register_child(value, name)
         super().__setattr__(name, value)
@@ -290,6 +293,69 @@ class Block:
         for name, child in self._children.items():
             found.update(child._collect_params_with_prefix(prefix + name))
         return found
+
+    def share_parameters(self, shared: ParameterDict | dict[str, Parameter] | None) -> Block:
+        """Take over parameters of another block, so that both have the same ones from then on.
+
+        Parameters
+        ----------
+        shared : dict of str to Parameter, or ParameterDict
+            By where they are in the block (``features.0.weight``), or what ``collect_params()`` of a block of the same structure gives.
+
+        Returns
+        -------
+        Block
+            This one. Parameters that it has no place for are warned of.
+
+        Raises
+        ------
+        ValueError
+            If `shared` is no dict.
+
+        Example
+        -------
+        >>> import mxnet as mx
+        >>> one, other = mx.gluon.nn.Dense(2), mx.gluon.nn.Dense(2)
+        >>> other.share_parameters(one.collect_params()).weight is one.weight
+        True
+        """
+        if shared is None:
+            return self
+        if not isinstance(shared, (dict, ParameterDict)):
+            raise ValueError(f"share_parameters: a dict of Parameters expected, received {type(shared)}; collect_params() gives one")
+        given = {name.removeprefix(shared.prefix): parameter for name, parameter in shared.items()} if isinstance(shared, ParameterDict) else shared
+        left = set(given) - self._take_parameters(given, "", self.prefix)
+        if left:
+            warnings.warn(f"share_parameters: {self.name} has no place for {', '.join(sorted(left))}", stacklevel=2)
+        return self
+
+    def _take_parameters(self, shared: dict[str, Parameter], path: str, root: str) -> set[str]:
+        """Put shared parameters in the place of own ones, here and below; returns the names used."""
+        used = set()
+        for name, own in list(self._reg_params.items()):
+            key = next((k for k in (path + name, own.name.removeprefix(root)) if k in shared), None)
+            if key is None:
+                continue
+            used.add(key)
+            self._params._params = {(shared[key] if p is own else p).name: shared[key] if p is own else p for p in self._params.values()}
+            del self._reg_params[name], self.__dict__[name]
+            setattr(self, name, shared[key])
+            self._params.update({shared[key].name: shared[key]})
+        for name, child in self._children.items():
+            used |= child._take_parameters(shared, f"{path}{name}.", root)
+        return used
+
+    def zero_grad(self) -> None:
+        """Set the gradients of all parameters to 0."""
+        self.collect_params().zero_grad()
+
+    def reset_ctx(self, ctx: Context | list[Context] | None) -> None:
+        """Move all parameters to another context, or list of contexts."""
+        self.collect_params().reset_ctx(ctx)
+
+    def setattr(self, name: str, value: Any) -> None:
+        """Set an attribute of all parameters, such as ``grad_req`` to ``'null'``."""
+        self.collect_params().setattr(name, value)
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a child. What is assigned to an attribute becomes one by itself."""

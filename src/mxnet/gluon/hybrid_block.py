@@ -109,6 +109,10 @@ class HybridBlock(Block):
         if isinstance(value, HybridBlock):
             self._clear_cached_op()
 
+    def _take_parameters(self, shared: dict[str, Parameter], path: str, root: str) -> set[str]:
+        self._clear_cached_op()
+        return super()._take_parameters(shared, path, root)
+
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a child.
 

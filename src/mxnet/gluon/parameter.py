@@ -69,7 +69,7 @@ class Parameter:
     np.float32(4.0)
     """
 
-    def __init__(self, name: str, grad_req: str = "write", shape: Any = None, dtype: str | type = mx_real_t, lr_mult: float = 1.0,
+    def __init__(self, name: str = "", grad_req: str = "write", shape: Any = None, dtype: str | type = mx_real_t, lr_mult: float = 1.0,
                  wd_mult: float = 1.0, init: str | Initializer | None = None, allow_deferred_init: bool = False, differentiable: bool = True,
                  stype: str = "default", grad_stype: str = "default") -> None:
         for what, value in (("grad_stype", grad_stype), ("stype", stype)):

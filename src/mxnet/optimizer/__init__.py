@@ -8,7 +8,7 @@
     What is read of pickles: arrays, optimizers and schedulers; ``numpy_pickles``: NumPy's arrays among these.
 ``steps``
     The arithmetic, in place on torch tensors.
-``sgd``, ``adaptive``, ``leader``, ``large_batch``, ``contrib``
+``sgd``, ``adaptive``, ``leader``, ``large_batch``, ``later``, ``contrib``
     The optimizers.
 
 All of them are in ``mx.optimizer`` and, under the path that pickles of MXNet name, in ``mxnet.optimizer.optimizer``.

@@ -49,7 +49,7 @@ COMMON = {
     "wrap_np_unary_func": "mxnet.util:wrap_np_unary_func", "zeros": "mxnet.ndarray:zeros",
 }
 
-# Modules, and what they have besides what is written in them. ``name`` is looked up in `COMMON`, ``name=module`` leads to a module; after
+# Modules, and what they have besides what is written in them: what MXNet 1.9.1 has there, and what MXNet 2 moved there. ``name`` is looked up in `COMMON`, ``name=module`` leads to a module; after
 # ``module:`` names are those of that module, ``name=other`` under its name there, and ``*`` stands for all that it has. A module without a file
 # of its own is made from its line.
 NAMES = {
@@ -102,6 +102,7 @@ NAMES = {
     "mxnet.gluon.contrib.nn.basic_layers": "context nd",
     "mxnet.gluon.contrib.rnn.conv_rnn_cell": "numeric_types math: floor",
     "mxnet.gluon.contrib.rnn.rnn_cell": "_as_list",
+    "mxnet.gluon.data": "mxnet.gluon.contrib.data: IntervalSampler",
     "mxnet.gluon.data.dataloader":
         "_mx_np io=io nd signal sys threading mxnet.legacy.data_workers: ConnectionWrapper _MultiWorkerIterV1 fetcher_loop_v1 worker_loop_v1 "
         "multiprocessing: Queue SimpleQueue multiprocessing.pool: ThreadPool mxnet.gluon.data._shared_memory: rebuild_ndarray "
@@ -119,11 +120,17 @@ NAMES = {
     "mxnet.gluon.model_zoo.vision.resnet": "base is_np_array os mxnet.gluon.model_zoo.vision._blocks: _conv3x3=conv3x3",
     "mxnet.gluon.model_zoo.vision.squeezenet": "HybridBlock HybridConcurrent base os mxnet.gluon.model_zoo.vision.squeezenet: _make_fire_conv=_conv",
     "mxnet.gluon.model_zoo.vision.vgg": "HybridBlock base os",
+    "mxnet.gluon.nn":
+        "mxnet.gluon.contrib.nn: Concatenate=Concurrent HybridConcatenate=HybridConcurrent Identity PixelShuffle1D PixelShuffle2D PixelShuffle3D "
+        "SyncBatchNorm mxnet.gluon.contrib.cnn: DeformableConvolution ModulatedDeformableConvolution",
     "mxnet.gluon.nn.activations": "is_np_array",
     "mxnet.gluon.nn.basic_layers": "_indent is_np_array nd np sym=mxnet.symbol mxnet.gluon.nn.normalization: _BatchNorm",
     "mxnet.gluon.nn.conv_layers": "is_np_array symbol mxnet.legacy.helpers: _infer_weight_shape=infer_input_shapes mxnet.gluon.nn.pooling_layers: *",
     "mxnet.gluon.parameter":
         "OrderedDict _indent _mx_np context defaultdict mxnet.gluon.parameter_dict: ParameterDict mxnet.gluon.utils: _brief_print_list",
+    "mxnet.gluon.rnn":
+        "mxnet.gluon.contrib.rnn: Conv1DGRUCell Conv1DLSTMCell Conv1DRNNCell Conv2DGRUCell Conv2DLSTMCell Conv2DRNNCell Conv3DGRUCell "
+        "Conv3DLSTMCell Conv3DRNNCell LSTMPCell VariationalDropoutCell",
     "mxnet.gluon.rnn.rnn_cell":
         "_as_list _indent numeric_types symbol mxnet.gluon.parameter: tensor_types "
         "mxnet.gluon.rnn.container_cells: BidirectionalCell HybridSequentialRNNCell SequentialRNNCell _cells_begin_state _cells_state_info "

@@ -1,0 +1,136 @@
+"""Optimizers that came with MXNet 2."""
+import math
+
+import torch
+
+from ..ndarray import zeros
+from ..ops.optimizer_update import rules
+from . import steps
+from .base import Optimizer, register
+
+
+class _Moments(Optimizer):
+    """The base: running averages of the gradient and of a square.
+
+    Parameters
+    ----------
+    learning_rate : float
+    beta1, beta2 : float
+        How much of the averages stays from step to step.
+    epsilon : float
+        Added to the root of the second one.
+    """
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+
+    def create_state(self, index, weight):
+        """The two averages."""
+        return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype) for _ in range(2))
+
+    def update(self, index, weight, grad, state):
+        """Update a weight in place; see `Optimizer.update`."""
+        lr, wd, t = self._begin(index, weight, grad)
+
+        def step(w, g, mean, var):
+            self._step(w, g, mean, var, lr, wd, t)
+
+        steps.apply(step, weight, grad, state)
+
+    def _step(self, weight, grad, mean, var, lr, wd, t):
+        raise NotImplementedError
+
+
+class _Corrected(_Moments):
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, correct_bias=True, **kwargs):
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
+        self.correct_bias = correct_bias
+
+    def _rate(self, lr, t):
+        """The learning rate that makes up for averages that began at 0."""
+        return lr * math.sqrt(1 - self.beta2 ** t) / (1 - self.beta1 ** t) if self.correct_bias else lr
+
+
+@register
+class AdamW(_Corrected):
+    """`Adam` with weight decay beside the gradient: Loshchilov and Hutter, 2019 (arXiv:1711.05101).
+
+    Parameters
+    ----------
+    learning_rate : float
+    beta1, beta2 : float
+        How much of the averages stays from step to step.
+    epsilon : float
+        Added to the root.
+    correct_bias : bool
+        Correct the averages of the first steps.
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def _step(self, weight, grad, mean, var, lr, wd, t):
+        lr = self._rate(lr, t)
+        rules.moments(rules.rescaled(grad, self.rescale_grad, self.clip_gradient or -1), mean, var, self.beta1, self.beta2)
+        weight.addcdiv_(mean, var.sqrt().add_(self.epsilon), value=-lr).mul_(1 - lr * wd)
+
+
+@register
+class AdaBelief(_Corrected):
+    """Steps along a running average of gradients, the larger the better it predicts them: Zhuang et al., 2020 (arXiv:2010.07468).
+
+    Parameters
+    ----------
+    learning_rate : float
+    beta1, beta2 : float
+        How much of the averages stays from step to step.
+    epsilon : float
+        Added to the average of squared deviations at each step, and to its root.
+    correct_bias : bool
+        Correct the averages of the first steps.
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def _step(self, weight, grad, mean, var, lr, wd, t):
+        grad = rules.decayed(grad, weight, wd, self.rescale_grad, self.clip_gradient or -1)
+        mean.lerp_(grad, 1 - self.beta1)
+        deviation = grad - mean
+        var.mul_(self.beta2).addcmul_(deviation, deviation, value=1 - self.beta2).add_(self.epsilon)
+        weight.addcdiv_(mean, var.sqrt().add_(self.epsilon), value=-self._rate(lr, t))
+
+
+@register
+class LANS(_Moments):
+    """`LAMB` with normalized gradients and a step of Nesterov's kind, for large batches: Zheng et al., 2020 (arXiv:2006.13484).
+
+    Parameters
+    ----------
+    learning_rate : float
+    beta1, beta2, epsilon : float
+    lower_bound, upper_bound : float, optional
+        Bounds of the norm of a weight.
+    **kwargs
+        For `Optimizer`.
+    """
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None, **kwargs):
+        super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def _step(self, weight, grad, mean, var, lr, wd, t):
+        grad = grad * self.rescale_grad
+        norm = torch.linalg.vector_norm(grad)
+        grad = torch.where(norm > 0, grad / norm, 0.0)
+        if self.clip_gradient:
+            grad = grad.clamp(-self.clip_gradient, self.clip_gradient)
+        rules.moments(grad, mean, var, self.beta1, self.beta2)
+        scale = (var / (1 - self.beta2 ** t)).sqrt_().add_(self.epsilon)
+        size = torch.linalg.vector_norm(weight)
+        if self.lower_bound is not None or self.upper_bound is not None:
+            size = size.clamp(self.lower_bound, self.upper_bound)
+        for part, share in ((mean / (1 - self.beta1 ** t), self.beta1), (grad, 1 - self.beta1)):
+            direction = (part / scale).add_(weight, alpha=wd)
+            length = torch.linalg.vector_norm(direction)
+            ratio = torch.where((size == 0) | (length == 0), 1.0, size / length)
+            weight.sub_(direction.mul_(ratio * (lr * share)))
