@@ -49,9 +49,9 @@ COMMON = {
     "wrap_np_unary_func": "mxnet.util:wrap_np_unary_func", "zeros": "mxnet.ndarray:zeros",
 }
 
-# Modules, and what they have besides what is written in them: what MXNet 1.9.1 has there, and what MXNet 2 moved there. ``name`` is looked up in `COMMON`, ``name=module`` leads to a module; after
-# ``module:`` names are those of that module, ``name=other`` under its name there, and ``*`` stands for all that it has. A module without a file
-# of its own is made from its line.
+# Modules, and what they have besides what is written in them: what MXNet 1.9.1 has there, and what MXNet 2 moved there. ``name`` is looked up in
+# `COMMON`, ``name=module`` leads to a module; after ``module:`` names are those of that module, ``name=other`` under its name there, and ``*``
+# stands for all that it has. A module without a file of its own is made from its line.
 NAMES = {
     "mxnet": "_numpy_op_doc",
     "mxnet._global_var": "_ndarray_cls _np_ndarray_cls",
