@@ -51,6 +51,22 @@ class NotSupportedForSparseNDArray(MXNetError):
                 "convert with `tostype('default')` first.")
 
 
+class DelayedError(MXNetError):
+    """What MXNet finds wrong only when it computes: a call on arrays goes on, and whoever waits for the values gets the error.
+
+    Parameters
+    ----------
+    message : str
+        Begins with the operator's name.
+    instead : dict
+        Attributes with which the operator would make a result of the same shape and type.
+    """
+
+    def __init__(self, message, instead):
+        super().__init__(message)
+        self.instead = instead
+
+
 class MXNetNotImplementedError(MXNetError, NotImplementedError):
     """A feature that this build can't offer; the message says why and what to use instead."""
 

@@ -11,7 +11,7 @@ def test_take_outside():
     assert mx.nd.take(x, index).asnumpy().tolist() == [6, 4, 5]
     assert mx.nd.take(x, index, mode="wrap").asnumpy().tolist() == [6, 6, 5]
     with pytest.raises(MXNetError, match=r"take: indices out of bound: expected \[0, 3\), received values from -1 to 5"):
-        mx.nd.take(x, index, mode="raise")
+        mx.nd.take(x, index, mode="raise").wait_to_read()
 
 
 def test_gather_nd_outside_raises_index_error():

@@ -14,6 +14,7 @@ from ..ops.registry import get
 from . import indexing, sparse
 from .dense import dense_array, filled, place, sizes
 from .dispatch import invoke
+from .failed import throw_all
 from .ndarray import NDArray, _index_tensor, context_of, from_torch
 
 if TYPE_CHECKING:
@@ -149,9 +150,16 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 
 
 def waitall() -> None:
-    """Return when everything that was asked for is computed."""
+    """Return when everything that was asked for is computed.
+
+    Raises
+    ------
+    MXNetError
+        If something could not be, and nobody has waited for it before.
+    """
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
+    throw_all()
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:

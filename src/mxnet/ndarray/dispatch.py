@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from ..base import MXNetError
+from ..base import DelayedError, MXNetError
 from ..context import Context, current_context, intern_context
 from ..ops import random_state
 from ..ops.dtypes import name_of
@@ -158,7 +158,7 @@ def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any 
         if not isinstance(a, NDArray):
             _refuse_input(op, arrays)
         if a._is_sparse:
-            return invoke_sparse(op, arrays, attrs, out, cls)
+            return invoke_other(op, arrays, attrs, out, cls)
         tensors.append(a._data)
         if ctx is not a._ctx:
             if ctx is None:
@@ -181,7 +181,10 @@ def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any 
                 if writes.watched:
                     writes.written(tensors[i])
                 tensors[i] = tensors[i].data
-    result, recorded = run(op, None, tensors, kwargs, ctx)
+    try:
+        result, recorded = run(op, None, tensors, kwargs, ctx)
+    except DelayedError as error:
+        return failed[1](op, error, arrays, attrs, out, cls)
     if mode.recording and not recorded:  # a constant may still be part of the graph: its variables then have zero gradients
         recorded = mode.tracing is not None or any(a is not None and in_graph(a) for a in arrays)
     if type(result) is tuple or type(result) is list:
@@ -304,7 +307,14 @@ def kind_of(arrays: Sequence[Any]) -> type[Any]:
     return NDArray
 
 
-invoke_sparse: Any = None  # `invoke` where an array is sparse, from the package for these
+def invoke_other(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, cls: type[Any]) -> Any:
+    """`invoke` where an array is sparse, or stands for values that could not be computed."""
+    kind, _, go_on = failed
+    return (go_on if any(isinstance(a, kind) for a in arrays) else invoke_sparse)(op, arrays, attrs, out, cls)
+
+
+invoke_sparse: Any = None  # from the package for sparse arrays
+failed: Any = None  # the class of such results, what a call returns that fails, and what one returns that gets them: from failed.py
 numpy_array: type[Any] | None = None  # the class of mx.np, once that is imported
 
 

@@ -3,7 +3,7 @@ from typing import Literal, Optional
 
 import torch
 
-from ..base import MXNetError
+from ..base import DelayedError, MXNetError
 from .axes import normalize_axis
 from .elemwise._common import wrap_integer
 from .registry import op
@@ -31,8 +31,8 @@ def _bounded(index, size, mode, operator):
     if mode == "wrap":
         return index.remainder(size)
     if index.device.type != "meta" and index.numel() and not 0 <= int(index.min()) <= int(index.max()) < size:
-        raise MXNetError(f"{operator}: indices out of bound: expected [0, {size}), received values from {int(index.min())} "
-                         f"to {int(index.max())}; mode='clip' or 'wrap' accepts any")
+        raise DelayedError(f"{operator}: indices out of bound: expected [0, {size}), received values from {int(index.min())} "
+                           f"to {int(index.max())}; mode='clip' or 'wrap' accepts any", {"mode": "clip"})
     return index
 
 

@@ -91,7 +91,7 @@ def test_randint():
     ("uniform", {"dtype": "int32"}, "`dtype` must be one of 'float16', 'float32', 'float64' or None, received 'int32'")])
 def test_impossible_parameters(name, attributes, message):
     with pytest.raises(MXNetError, match=f"_random_{name}: .*{message}"):
-        getattr(internal, f"_random_{name}")(shape=(2,), **attributes)
+        getattr(internal, f"_random_{name}")(shape=(2,), **attributes).wait_to_read()
 
 
 def test_parameters_of_different_shapes():

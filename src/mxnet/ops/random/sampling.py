@@ -7,7 +7,7 @@ import math
 
 import torch
 
-from ...base import MXNetError
+from ...base import DelayedError, MXNetError
 from .. import dtypes
 from ..creation import stated_shape_rule
 from ..random_state import generator
@@ -77,7 +77,8 @@ def _of_type(name):
 
 def _require(operator, good, what, **received):
     if not good:
-        raise MXNetError(f"{operator}: {what}, received {', '.join(f'{k}={v:g}' for k, v in received.items())}")
+        raise DelayedError(f"{operator}: {what}, received {', '.join(f'{k}={v:g}' for k, v in received.items())}",
+                           {k: int(k != "low") for k in received})
 
 
 def _random(name, *aliases):

@@ -1,0 +1,136 @@
+"""Results that could not be computed, for what MXNet finds wrong only while it computes: the error comes when somebody waits for the values.
+
+The call that fails returns arrays of the right shape that hold the error, and so do all later ones that read these. `wait_to_read`, `asnumpy` and
+whatever else needs the values raises it, and so does `waitall`. As in MXNet an error is raised once; what the arrays hold afterwards means nothing.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..base import DelayedError, MXNetError
+from . import dispatch
+from .ndarray import NDArray
+
+if TYPE_CHECKING:
+    from ..context import Context
+    from ..ops.registry import Operator
+
+_waiting: list[Failure] = []
+
+
+class Failure:
+    """An error that has not been raised yet; None afterwards. All that draw random numbers share one, since each waits for the one before."""
+
+    __slots__ = ("error", "draws")
+
+    def __init__(self, error: MXNetError, draws: bool) -> None:
+        self.error: MXNetError | None = error
+        self.draws = draws
+
+    def throw(self) -> None:
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+
+class Failed(NDArray):
+    """An array in the place of values that could not be computed.
+
+    Its tensor is one of the right shape and type, with which later operators go on. That it counts as sparse leads each of them here.
+    """
+
+    __slots__ = ("_placeholder", "_failure")
+    _is_sparse = True
+    _placeholder: torch.Tensor
+    _failure: Failure
+
+    @classmethod
+    def _of(cls, array: Any, failure: Failure) -> Failed:
+        self = cls.__new__(cls)
+        self._placeholder, self._ctx, self._autograd, self._failure = array._data, array._ctx, array._autograd, failure
+        return self
+
+    def _plain(self) -> NDArray:
+        array = NDArray._new(self._placeholder, self._ctx)
+        array._autograd = self._autograd
+        return array
+
+    @property
+    def _data(self) -> torch.Tensor:  # type: ignore[override]  # a slot there
+        self._failure.throw()
+        return self._placeholder
+
+    @_data.setter
+    def _data(self, tensor: torch.Tensor) -> None:
+        self._placeholder = tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self._placeholder.shape)
+
+    @property
+    def size(self) -> int:
+        return self._placeholder.numel()
+
+    @property
+    def ndim(self) -> int:
+        return self._placeholder.dim()
+
+    @property
+    def dtype(self) -> Any:
+        return self._plain().dtype
+
+    def __getitem__(self, key: Any) -> NDArray:
+        return self._of(self._plain()[key], self._failure)
+
+    def _recorded_call(self, fn: Callable, name: str, ctx: Context) -> NDArray:
+        return self._of(self._plain()._recorded_call(fn, name, ctx), self._failure)
+
+    def __repr__(self) -> str:
+        return repr(self.asnumpy()) if self._failure.error is not None else repr(self._plain())
+
+
+def begin(op: Operator, error: DelayedError, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, cls: type[Any]) -> Any:
+    """What a call returns that found `error`. Where an array that is there already was to receive the results, the error is raised now."""
+    plain = MXNetError(str(error))
+    if out is not None or cls is not NDArray:
+        raise plain from error
+    _waiting[:] = [f for f in _waiting if f.error is not None]
+    failure = next((f for f in _waiting if f.draws), None) if op.draws else None
+    if failure is None:
+        failure = Failure(plain, bool(op.draws))
+        _waiting.append(failure)
+    return _held(dispatch.invoke(op, arrays, {**attrs, **error.instead}, None, cls), failure)
+
+
+def go_on(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, cls: type[Any]) -> Any:
+    """Call an operator on arrays some of which have failed."""
+    failure = next(a._failure for a in arrays if isinstance(a, Failed))
+    plain = [a._plain() if isinstance(a, Failed) else a for a in arrays]
+    if out is None:
+        return _held(dispatch.invoke(op, plain, attrs, None, NDArray if cls is Failed else cls), failure)
+    if not isinstance(out, Failed):
+        failure.throw()
+        return dispatch.invoke(op, plain, attrs, out, cls)
+    out._placeholder, out._failure = dispatch.invoke(op, plain, attrs, None, NDArray)._data, failure
+    return out
+
+
+def _held(result: Any, failure: Failure) -> Any:
+    return [Failed._of(r, failure) for r in result] if isinstance(result, list) else Failed._of(result, failure)
+
+
+def throw_all() -> None:
+    """Raise the first error that nobody has waited for; the others are forgotten, as in MXNet."""
+    errors = [f.error for f in _waiting if f.error is not None]
+    for failure in _waiting:
+        failure.error = None
+    _waiting.clear()
+    if errors:
+        raise errors[0]
+
+
+dispatch.failed = Failed, begin, go_on
