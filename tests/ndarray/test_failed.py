@@ -45,7 +45,8 @@ def test_what_is_known_without_values():
 
 @pytest.mark.parametrize("use", [
     lambda x: x + 1, lambda x: nd.dot(nd.ones((4, 2)), x), lambda x: x.copyto(mx.cpu(1)), lambda x: x[1], lambda x: x.reshape((3, 2)),
-    lambda x: x.astype("int32"), lambda x: nd.split(x, 3)[2], lambda x: nd.concat(nd.ones((1, 3)), x, dim=0), lambda x: nd.relu(x * 2 - 1).sum(axis=0), lambda x: list(x)[1],
+    lambda x: x.astype("int32"), lambda x: nd.split(x, 3)[2], lambda x: nd.concat(nd.ones((1, 3)), x, dim=0),
+    lambda x: nd.relu(x * 2 - 1).sum(axis=0), lambda x: list(x)[1],
     lambda x: x.__iadd__(1)])
 def test_what_is_made_of_it_has_the_error_too(use):
     x = wrong()

@@ -9,6 +9,7 @@ from . import contrib as contrib
 from . import creation as creation
 from . import dense as dense
 from . import dispatch as dispatch
+from . import failed as failed
 from . import fast_calls as fast_calls
 from . import functions as functions
 from . import image as image
