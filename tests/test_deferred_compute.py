@@ -247,3 +247,38 @@ def test_classic_arrays_keep_the_forward_of_mxnet_1():
     net.hybridize()
     assert [net(mx.nd.array([2.0])).asscalar() for _ in range(3)] == [4.0] * 3
     assert Counts.calls == 3
+
+
+def test_parameters_that_are_attributes_belong_to_the_block():
+    class Affine(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.scale = gluon.Parameter("scale", shape=(4,), init="ones")
+            self.shift = gluon.Parameter(shape=(4,), init="zeros")
+            self.offset = gluon.Constant(np.array([1., 2, 3, 4]))
+
+        def forward(self, x):
+            return x * self.scale.data() + self.shift.data() + self.offset.data()
+
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(Affine(), Affine())
+    net.initialize()
+    net.hybridize()
+    assert net(np.ones((2, 4))).asnumpy().tolist() == [[3, 5, 7, 9]] * 2
+    assert list(net.collect_params()) == [f"net_affine{i}_{name}" for i in (0, 1) for name in ("scale", "shift", "offset")]
+    shared = Affine()
+    shared.again = net[0].scale
+    assert net[0].scale.name == "net_affine0_scale" and shared.collect_params()["net_affine0_scale"] is net[0].scale
+
+
+def test_classic_blocks_leave_parameters_that_are_attributes_alone():
+    """MXNet 1.9.1's collect_params() has those of `self.params` only."""
+    npx.reset_np()
+
+    class Holds(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.scale = gluon.Parameter("scale", shape=(4,))
+
+    assert list(Holds().collect_params()) == []

@@ -13,6 +13,7 @@ from .. import name as naming
 from ..base import MXNetError
 from ..ndarray import NDArray
 from ..symbol import Symbol
+from ..util import is_np_array
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
 from .structure import load_structure, save_structure
@@ -218,9 +219,10 @@ class Block:
                 raise UsageError(f"Attribute {name} of {self.name} is a Parameter already and can't be replaced. To share Parameters with another "
                                  "block, hand them to its constructor as params=")
             self._reg_params[name] = value
-            if not value.name:  # MXNet 2's style: the attribute names it
-                value.name = self.prefix + name
-                self._params.update({value.name: value})
+            if is_np_array() or not value.name:  # MXNet 2's style: an attribute is a parameter of the block, and names it
+                if not value._adopted:
+                    value.name, value._adopted = self.prefix + name, True
+                self._params._params.setdefault(value.name, value)
         elif isinstance(value, Block):
             self.register_child(value, name)
         super().__setattr__(name, value)

@@ -69,6 +69,8 @@ class Parameter:
     np.float32(4.0)
     """
 
+    _adopted = False  # whether a block has named it
+
     def __init__(self, name: str = "", grad_req: str = "write", shape: Any = None, dtype: str | type = mx_real_t, lr_mult: float = 1.0,
                  wd_mult: float = 1.0, init: str | Initializer | None = None, allow_deferred_init: bool = False, differentiable: bool = True,
                  stype: str = "default", grad_stype: str = "default") -> None:
@@ -462,6 +464,7 @@ class Constant(Parameter):
     Parameters
     ----------
     name : str
+        May be left out, as in MXNet 2: ``Constant(value)``.
     value : NDArray or array-like
 
     Example
@@ -479,7 +482,9 @@ class Constant(Parameter):
     array([[2., 3.]], dtype=float32)
     """
 
-    def __init__(self, name: str, value: NDArray | Any) -> None:
+    def __init__(self, name: Any, value: NDArray | Any = None) -> None:
+        if value is None:
+            name, value = "const", name
         if not isinstance(value, ndarray.NDArray):
             value = ndarray.array(value)
         self.value = value

@@ -87,6 +87,7 @@ class ParameterDict:
         parameter = self._get_impl(name)
         if parameter is None:
             parameter = self._params[name] = Parameter(name, **kwargs)
+            parameter._adopted = True
             return parameter
         for key, value in kwargs.items():
             existing = getattr(parameter, key, None)
@@ -120,6 +121,7 @@ class ParameterDict:
             if value is None:
                 raise KeyError(f"There is no constant named '{name}'; to make one, pass its value")
             parameter = self._params[name] = Constant(name, value)
+            parameter._adopted = True
         elif value is not None:
             if not isinstance(parameter, Constant):
                 raise UsageError(f"'{name}' is an ordinary Parameter: call get() for it, or choose another name for the constant")
