@@ -208,3 +208,14 @@ def test_what_programs_read_of_an_executor():
     assert executor._optimized_symbol.list_arguments() == ["a"] and executor._get_dict(["a", "b"], [1, 2]) == {"a": 1, "b": 2}
     with pytest.raises(ValueError, match="Duplicate names"):
         executor._get_dict(["a", "a"], [1, 2])
+
+
+def test_errors_of_values_come_with_the_outputs():
+    exe = mx.sym.take(mx.sym.var("x") * 2, mx.sym.var("i"), mode="raise").simple_bind(mx.cpu(), x=(3,), i=(2,))
+    for training in (False, True):
+        output, = exe.forward(is_train=training, x=nd.array([4, 5, 6]), i=nd.array([0, 7]))
+        assert output.shape == (2,)
+        with pytest.raises(mx.MXNetError, match=r"Error in operator take.*indices out of bound: expected \[0, 3\), received values from 0 to 7"):
+            exe.outputs[0].asnumpy()
+        assert exe.forward(is_train=training, i=nd.array([0, 2]))[0].asnumpy().tolist() == [8, 12]
+    nd.waitall()

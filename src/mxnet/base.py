@@ -62,9 +62,9 @@ class DelayedError(MXNetError):
         Attributes with which the operator would make a result of the same shape and type.
     """
 
-    def __init__(self, message, instead):
+    def __init__(self, message, instead=None):
         super().__init__(message)
-        self.instead = instead
+        self.instead = instead or {}
 
 
 class MXNetNotImplementedError(MXNetError, NotImplementedError):

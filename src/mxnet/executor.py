@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from . import ndarray as nd
-from .base import MXNetError
+from .base import DelayedError, MXNetError
 from .context import intern_context
 from .graph import sparse_run
 from .graph.runner import GraphRunner
 from .graph.session import Session, Watcher
-from .ndarray import NDArray
+from .ndarray import NDArray, failed
 from .ndarray.ndarray import Marked
 from .ops import integers, random_state
 from .symbol import inference
@@ -122,7 +122,14 @@ class Executor:
         if not is_train and self._runner.draws and any(r != "null" for r in self._reqs):
             # `backward` may run the graph again, and must then draw the same numbers.
             self._random_state = self._generator().get_state()
-        results = self._run(bool(is_train), differentiate=bool(is_train))
+        if self._outputs and failed.is_failed(self._outputs[0]):
+            self._outputs = None
+        try:
+            results = self._run(bool(is_train), differentiate=bool(is_train))
+        except DelayedError as error:
+            self._leaves = self._heads = self._outputs = None
+            self._outputs = failed.results(self.outputs, error)
+            return self._outputs
         if self._sparse:
             self._outputs = _replaced(self._outputs, results)
             return self._outputs

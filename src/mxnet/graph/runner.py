@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from .. import environment
-from ..base import MXNetError
+from ..base import DelayedError, MXNetError
 from ..context import Context
 from ..ndarray import dispatch
 from ..ops import random_state
@@ -255,7 +255,8 @@ class GraphRunner:
             node = probe.current
             if node is not None:
                 seen = ", ".join(f"{TORCH_TO_NAME.get(t.dtype)}{tuple(t.shape)}" for t in probe.arguments)
-                return MXNetError(f"Error in operator {node.name} ({node.op.name}): {str(found).splitlines()[0]} [inputs: {seen}]")
+                kind = DelayedError if isinstance(found, DelayedError) else MXNetError
+                return kind(f"Error in operator {node.name} ({node.op.name}): {str(found).splitlines()[0]} [inputs: {seen}]")
         return error if isinstance(error, MXNetError) else MXNetError(str(error).splitlines()[0])
 
 

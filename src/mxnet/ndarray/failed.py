@@ -95,15 +95,28 @@ class Failed(NDArray):
 
 def begin(op: Operator, error: DelayedError, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, cls: type[Any]) -> Any:
     """What a call returns that found `error`. Where an array that is there already was to receive the results, the error is raised now."""
-    plain = MXNetError(str(error))
     if out is not None or cls is not NDArray:
-        raise plain from error
+        raise MXNetError(str(error)) from error
+    return _held(dispatch.invoke(op, arrays, {**attrs, **error.instead}, None, cls), _noted(error, bool(op.draws)))
+
+
+def results(arrays: list[Any], error: DelayedError) -> list[Any]:
+    """Arrays that hold the error of a graph, of the shapes and types of `arrays`."""
+    return _held(arrays, _noted(error, False))
+
+
+def is_failed(array: Any) -> bool:
+    """Whether an array stands for values that could not be computed."""
+    return isinstance(array, Failed)
+
+
+def _noted(error: DelayedError, draws: bool) -> Failure:
     _waiting[:] = [f for f in _waiting if f.error is not None]
-    failure = next((f for f in _waiting if f.draws), None) if op.draws else None
-    if failure is None:
-        failure = Failure(plain, bool(op.draws))
-        _waiting.append(failure)
-    return _held(dispatch.invoke(op, arrays, {**attrs, **error.instead}, None, cls), failure)
+    found = next((f for f in _waiting if f.draws), None) if draws else None
+    if found is None:
+        found = Failure(MXNetError(str(error)), draws)
+        _waiting.append(found)
+    return found
 
 
 def go_on(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, cls: type[Any]) -> Any:
