@@ -194,8 +194,8 @@ def _run(differentiate: Callable[[], Any]) -> Any:
         return differentiate()
     except MXNetError:
         raise
-    except RuntimeError as error:
-        text = str(error).splitlines()[0]
+    except Exception as error:
+        text = dispatch.said(error)
         if "second time" in text:
             text = "a part of this computation was differentiated before and has been freed; pass retain_graph=True to the first backward"
         raise MXNetError(f"backward: {text}") from error

@@ -14,7 +14,7 @@ from .context import intern_context
 from .graph import sparse_run
 from .graph.runner import GraphRunner
 from .graph.session import Session, Watcher
-from .ndarray import NDArray, failed
+from .ndarray import NDArray, dispatch, failed
 from .ndarray.ndarray import Marked
 from .ops import integers, random_state
 from .symbol import inference
@@ -239,8 +239,8 @@ class Executor:
             try:
                 # Through .grad rather than autograd.grad: torch then sees to it that no two gradients share memory.
                 torch.autograd.backward(heads, seeds, inputs=[t for _, t in leaves])
-            except RuntimeError as error:
-                raise MXNetError(f"backward: {str(error).splitlines()[0]}") from error
+            except Exception as error:
+                raise MXNetError(f"backward: {dispatch.said(error)}") from error
         if self._watcher is not None:
             self._watcher.tell_gradients()
         differentiable = {i for i, _ in leaves}

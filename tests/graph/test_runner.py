@@ -152,3 +152,25 @@ def test_zeros_of_open_size_go_by_the_shapes_of_weights_too():
     for rows in (1, 3):
         assert runner([torch.ones(rows, 2), torch.ones(1)])[0].tolist() == [[2, 2]] * rows
     assert "inference on cpu for x float32(1,):" in runner.explain()
+
+
+def test_a_graph_without_outputs():
+    with pytest.raises(mx.MXNetError, match="this Symbol has no outputs"):
+        mx.sym.reset_arrays(mx.sym.var("a"), num_arrays=1).simple_bind(mx.cpu())
+
+
+def _of_steps(**flags):
+    return mx.gluon.cached_op.CachedOp(mx.sym.SwapAxis(mx.sym.var("a"), dim1=0, dim2=5, name="swap"), flags)
+
+
+@pytest.mark.parametrize("flags", [{}, {"static_alloc": True, "static_shape": True}], ids=["native", "compiled at once"])
+@pytest.mark.parametrize("error, arguments, said", [(KeyError, ["x"], "'x'"), (ZeroDivisionError, [], "ZeroDivisionError"),
+                                                    (OverflowError, ["too large"], "too large"), (IndexError, ["\nbeyond\nall"], "beyond")])
+def test_whatever_an_operator_raises_is_an_error_of_its_node(flags, error, arguments, said, monkeypatch):
+    def fail(*tensors, **attributes):
+        raise error(*arguments)
+
+    from mxnet.ops import get
+    monkeypatch.setattr(get("SwapAxis"), "fn", fail)
+    with pytest.raises(mx.MXNetError, match=rf"Error in operator swap \(SwapAxis\): {said} \[inputs: float32\(2, 2\)"):
+        _of_steps(**flags)(mx.nd.ones((2, 2)))

@@ -98,3 +98,8 @@ def test_symbols_of_gradients_say_what_to_do():
     assert mx.sym.contrib.backward_gradientmultiplier(mx.sym.var("x"), scalar=2).eval(x=nd.array([3]))[0].asscalar() == 6
     with pytest.raises(mx.MXNetError, match="bind the graph and call backward"):
         mx.sym.contrib.backward_quadratic(mx.sym.var("g"), mx.sym.var("x"))
+
+
+def test_gradients_of_another_shape_than_the_results():
+    with pytest.raises(mx.MXNetError, match="_contrib_quadratic: Mismatch in shape"):
+        mx.nd.contrib.backward_quadratic(mx.nd.ones((2, 2)), mx.nd.ones((2, 4)))

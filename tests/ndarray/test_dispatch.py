@@ -254,3 +254,16 @@ def test_errors_of_an_operator_keep_their_words_and_class():
 def test_the_kind_of_a_legacy_operators_result():
     assert dispatch.kind_of([nd.ones((1,)), None]) is nd.NDArray
     assert dispatch.kind_of([None, mx.np.ones((1,))]) is mx.np.ndarray
+
+
+@pytest.mark.parametrize("ctx", [-5, 2.5, (1,)])
+def test_what_is_no_device(ctx):
+    with pytest.raises(MXNetError, match="`ctx` must be a device such as mx.cpu"):
+        nd._internal._ones(shape=(2,), ctx=ctx)
+
+
+def test_a_source_without_a_shape_takes_that_of_one_array():
+    out = nd.zeros(3)
+    assert nd._internal._ones(out=out) is out and out.asnumpy().tolist() == [1, 1, 1]
+    with pytest.raises(MXNetError):
+        nd._internal._ones(out=[out, out])

@@ -54,3 +54,9 @@ def test_what_cannot():
     for values, dtype in ((["a"], torch.float32), (["1.5"], torch.int32), ([None], torch.int32)):
         with pytest.raises((TypeError, ValueError)):
             dtypes.numbers(np.array(values), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["(", "(1,", "2f4,", ("i4", -1), (False,)])
+def test_texts_that_numpy_reads_as_descriptions_of_fields(dtype):
+    with pytest.raises(TypeError, match="not understood"):
+        dtypes.to_torch(dtype)

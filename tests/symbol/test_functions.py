@@ -53,3 +53,9 @@ def test_a_symbol_has_no_values_to_write_to():
 def test_generated_names_have_no_prefix(make, hint):
     with mx.name.NameManager():
         assert make(sym.var("x")).name == f"{hint}0"
+
+
+@pytest.mark.parametrize("count", [(), "many", 10**12, -1, float("inf")])
+def test_the_number_of_inputs_is_one(count):
+    with pytest.raises(mx.MXNetError, match="`num_args` must be an integer from 0 to 16384, received"):
+        sym.concat(sym.var("a"), sym.var("b"), num_args=count)

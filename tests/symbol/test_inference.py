@@ -69,3 +69,12 @@ def test_types_go_both_ways_and_stop_at_casts():
     assert mx.sym.cast(a, dtype="int32").infer_type(a="float16")[1] == [np.int32]
     with pytest.raises(mx.MXNetError, match=r"^Error in operator sum \(broadcast_add\)|^Error in operator"):
         (mx.sym.var("x", shape=(2,)) + mx.sym.var("y", shape=(3,))).infer_shape()
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda x: mx.sym.col2im(x, output_size=(4, 5), kernel=(0, 2), name="wide"), "Error in operator wide .col2im."),
+    (lambda x: x + mx.symbol.functions.operator_function("_npi_eye")(N=-2**64, name="wide"), "Error in operator wide ._npi_eye."),
+    (lambda x: mx.sym.broadcast_add(x, mx.sym._internal._set_value(src=2.5, shape=(-2, -3), name="wide")), "Error in operator wide ._set_value.")])
+def test_whatever_an_operator_raises_names_its_node(make, message):
+    with pytest.raises(mx.MXNetError, match=message):
+        make(mx.sym.var("x")).infer_shape(x=(1, 4, 6))

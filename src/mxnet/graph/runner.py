@@ -50,6 +50,9 @@ class GraphRunner:
 
     def __init__(self, symbol: Symbol, group2ctx: Mapping[str, Context] | None = None, backend: str | None = None,
                  options: Mapping | None = None, weights: Iterable[int] | None = None, fixed_shape: bool = False):
+        if not symbol._outputs:
+            raise MXNetError("this Symbol has no outputs, so that running it would do nothing; what only writes to its inputs, such as reset_arrays, "
+                             "is to be called on arrays")
         self.outputs = eliminate_common_expressions(symbol._outputs)
         self.symbol = symbol
         nodes = symbol._nodes()
@@ -99,19 +102,17 @@ class GraphRunner:
         device = ctx.torch_device if ctx is not None else inputs[0].device if inputs else torch.device("cpu")
         simulated = ctx.device_id if ctx is not None and ctx.device_typeid != 2 else 0
         before = random_state.use_cpu(simulated) if simulated else 0
-        if observe is not None or dispatch.graph_observer is not None:
-            function = _Observed(self.lowered(is_train, device, inputs), observe).run
-        else:
-            try:
-                function = self._function(inputs, is_train, device)
-            except BaseException:
-                if simulated:
-                    random_state.use_cpu(before)
-                raise
         try:
+            if observe is not None or dispatch.graph_observer is not None:
+                function = _Observed(self.lowered(is_train, device, inputs), observe).run
+            else:
+                function = self._function(inputs, is_train, device)  # which may run the graph, to find the fastest
             return list(function(*inputs))
-        except (RuntimeError, TypeError, ValueError, IndexError) as error:
-            raise self._located(inputs, is_train, device, error) from error
+        except Exception as error:
+            located = self._located(inputs, is_train, device, error)
+            if located is error:
+                raise
+            raise located from error
         finally:
             if simulated:
                 random_state.use_cpu(before)
@@ -247,17 +248,18 @@ class GraphRunner:
 
     def _located(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device, error: Exception) -> MXNetError:
         """The error that says which node failed: the graph is run again, node by node, on copies."""
-        probe = _Observed(self.lowered(is_train, device, inputs), None)
+        probe = None
         try:
+            probe = _Observed(self.lowered(is_train, device, inputs), None)
             with torch.no_grad():
                 probe.run(*[t.detach().clone() for t in inputs])
         except Exception as found:
-            node = probe.current
-            if node is not None:
+            node = probe.current if probe is not None else None
+            if probe is not None and node is not None:
                 seen = ", ".join(f"{TORCH_TO_NAME.get(t.dtype)}{tuple(t.shape)}" for t in probe.arguments)
                 kind = DelayedError if isinstance(found, DelayedError) else MXNetError
-                return kind(f"Error in operator {node.name} ({node.op.name}): {str(found).splitlines()[0]} [inputs: {seen}]")
-        return error if isinstance(error, MXNetError) else MXNetError(str(error).splitlines()[0])
+                return kind(f"Error in operator {node.name} ({node.op.name}): {dispatch.said(found)} [inputs: {seen}]")
+        return error if isinstance(error, MXNetError) else MXNetError(dispatch.said(error))
 
 
 def _weights(nodes: Iterable[Node], names: Sequence[str]) -> list[int]:
@@ -276,6 +278,7 @@ class _Observed(fx.Interpreter):
 
     def __init__(self, module: fx.GraphModule, observe: Observer | None):
         super().__init__(module)
+        self.extra_traceback = False  # nothing of torch's graph in the text of an operator's error
         self.observe = observe
         self.current: Node | None = None
         self.arguments: list[torch.Tensor] = []

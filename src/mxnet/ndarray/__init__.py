@@ -43,8 +43,9 @@ def _namespace(name: str, prefix: str, doc: str, underscored: bool = False) -> _
 def _imdecode(mean: NDArray | None = None, index: int = 0, x0: int = 0, y0: int = 0, x1: int = 0, y1: int = 0, c: int = 3, size: int = 0,
               str_img: bytes = b"", out: NDArray | None = None) -> NDArray:
     """`imdecode` by the arguments of MXNet's function of that name: the first `size` bytes of `str_img` are the file."""
-    if size > len(str_img):
-        raise MXNetError(f"_imdecode: `size` is {size}, and `str_img` has {len(str_img)} bytes")
+    if not isinstance(str_img, bytes) or not all(isinstance(v, int) for v in (index, x0, y0, x1, y1, c, size)) or not 0 < size <= len(str_img):
+        raise MXNetError(f"_imdecode: `str_img` must be bytes, `size` how many of them are the file, and other numbers integers, received "
+                         f"{str_img!r:.40} and {size!r}")
     return imdecode(str_img[:size], (x0, y0, x1, y1), out=out, index=index, channels=c, mean=mean)
 
 

@@ -11,6 +11,7 @@ from ..base import MXNetError
 from ..context import current_context
 from ..ops.registry import get
 from .creation import full
+from .dispatch import explain
 from .functions import namespace_lookup as _namespace_lookup
 from .functions import operator_function as _operator_function
 from .ndarray import NDArray
@@ -32,10 +33,14 @@ def _differentiated(op: Operator, out_grads: Sequence[NDArray], inputs: Sequence
     """The gradients of an operator's inputs, arrays: zeros where none flows."""
     leaves = [a._data.detach() for a in inputs]
     wanted = [t.requires_grad_() for t in leaves if t.is_floating_point()]
-    with torch.enable_grad():
-        results = op.fn(*leaves, **op.parse(attrs))
-    results = (results,) if isinstance(results, torch.Tensor) else results
-    found = iter(torch.autograd.grad(results, wanted, [g._data for g in out_grads], allow_unused=True))
+    parsed = op.parse(attrs)
+    try:
+        with torch.enable_grad():
+            results = op.fn(*leaves, **parsed)
+        results = (results,) if isinstance(results, torch.Tensor) else results
+        found = iter(torch.autograd.grad(results, wanted, [g._data for g in out_grads], allow_unused=True))
+    except Exception as error:
+        raise MXNetError(explain(op, error, leaves, parsed)) from error
     gradients = [next(found) if t.requires_grad else None for t in leaves]
     return [NDArray._new(torch.zeros_like(t) if g is None else g, a._ctx) for g, t, a in zip(gradients, leaves, inputs)]
 

@@ -171,7 +171,7 @@ def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any 
     if op.wants_device:
         ctx = ctx or _creation_context(attrs.get("ctx"), out)
         kwargs = {**kwargs, op.wants_device: ctx.torch_device}
-        if out is not None and "shape" in op.attributes and "shape" not in kwargs:
+        if isinstance(out, NDArray) and "shape" in op.attributes and "shape" not in kwargs:
             kwargs["shape"] = out.shape
     elif ctx is None:
         ctx = current_context()
@@ -208,7 +208,11 @@ def _creation_context(given: Context | str | None, out: Any) -> Context:
         out = out[0]
     if isinstance(out, NDArray):
         return out._ctx
-    return intern_context(given) if given else current_context()
+    if not given:
+        return current_context()
+    if not isinstance(given, (Context, str)):
+        raise MXNetError(f"`ctx` must be a device such as mx.cpu() or 'gpu(0)', received {given!r}")
+    return intern_context(given)
 
 
 def run(op: Any, fn: Callable | None, tensors: Sequence[Any], kwargs: dict[str, Any], ctx: Context) -> tuple[Any, bool]:
@@ -248,13 +252,17 @@ def run(op: Any, fn: Callable | None, tensors: Sequence[Any], kwargs: dict[str, 
     return result, recorded and mode.recording
 
 
+def said(error: Exception) -> str:
+    """The first line of an error's text; the name of its class where it has none."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
 def explain(op: Any, error: Exception, tensors: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """What a failed call was: the operator, its inputs and attributes, and what went wrong."""
     inputs = ", ".join(f"{n}: {name_of(t.dtype)}{tuple(t.shape)}" if t is not None else f"{n}: none"
                        for n, t in zip(op.inputs if not op.variadic else [f"input {i}" for i in range(len(tensors))], tensors))
     attributes = ", ".join(f"{k}={to_string(v)}" for k, v in kwargs.items() if k in op.attributes)
-    what = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return f"{op.name}: {what} [inputs: {inputs or 'none'}; attributes: {attributes or 'none'}]"
+    return f"{op.name}: {said(error)} [inputs: {inputs or 'none'}; attributes: {attributes or 'none'}]"
 
 
 def _refuse_input(op: Operator, arrays: Sequence[Any]) -> None:

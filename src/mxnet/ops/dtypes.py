@@ -48,7 +48,7 @@ def to_torch(dtype):
     else:
         try:
             name = "bfloat16" if np.dtype(dtype) == BFLOAT16_BITS else np.dtype(dtype).name
-        except TypeError:
+        except (TypeError, ValueError, SyntaxError):  # numpy reads a text as a description of fields
             name = str(dtype)
         found = NAME_TO_TORCH.get(name)
     if found not in TORCH_TO_NAME:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Optional
 import torch
 
 from ..base import MXNetError
-from .schema import MAX_COUNT, Attribute, Device, Training
+from .schema import MAX_COUNT, AtLeast0, Attribute, Device, Training
 from .shapes import unify
 from .traits import Attributes, Traits, reaches_generator
 
@@ -192,6 +192,19 @@ class Operator(Traits):
             return fixed + tuple(f"arg{i}" for i in range((count or 0) - len(fixed)))
         return tuple(n for n in self.inputs if n not in self.optional_inputs)
 
+    def count(self, value: Any) -> int:
+        """How many inputs the attribute that counts them asks for.
+
+        Raises
+        ------
+        MXNetError
+            If `value` is no number, or one that no program has inputs for.
+        """
+        try:
+            return _COUNT.parse(value)
+        except (ValueError, TypeError, OverflowError):
+            raise MXNetError(f"{self.name}: `{self.key_var_num_args}` must be {_COUNT.expected}, received {value!r:.80}") from None
+
     def mutated_inputs(self, parsed: Attributes) -> tuple[str, ...]:
         """The names of the inputs that a use with these attributes writes to."""
         return self.mutates
@@ -268,6 +281,7 @@ class Operator(Traits):
         return rule
 
 
+_COUNT = Attribute("any", "num_args", AtLeast0, None, True)
 # What MXNet 1.x accepts on any operator of the kinds that once took it, and nothing here acts on.
 _IGNORED = frozenset({"cudnn_tune", "cudnn_off", "workspace", "__profiler_scope__"})
 

@@ -138,7 +138,7 @@ _PARSERS = {int: (_to_int, "an integer"), float: (_to_float, "a number"), bool: 
 # Attributes that say how many inputs, outputs or layers there are. Lists of that length are made of them, so that a file's must have an end: one
 # input takes over 10 bytes of a file, and MXNet's own programs stay below a thousand.
 COUNTS = frozenset({"num_args", "num_arrays", "num_layers", "num_out_data", "num_outputs", "num_tensors", "num_weights", "sections"})
-MAX_COUNT = 1 << 16
+MAX_COUNT = 1 << 14
 
 
 class Attribute:

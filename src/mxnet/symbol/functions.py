@@ -39,9 +39,10 @@ def _make(op: Operator, public_name: str) -> Callable[..., Symbol]:
                 return create(op, named, attrs, name, hint, attr)
         inputs, attrs = split_arguments(op, args, kwargs, Symbol)
         if op.variadic and attrs.get(op.key_var_num_args) is not None:
-            if int(attrs[op.key_var_num_args]) < len(inputs):
-                raise MXNetError(f"{op.name}: {op.key_var_num_args}={attrs[op.key_var_num_args]}, but {len(inputs)} inputs were given")
-            inputs = inputs + [None] * (int(attrs[op.key_var_num_args]) - len(inputs))
+            count = op.count(attrs[op.key_var_num_args])
+            if count < len(inputs):
+                raise MXNetError(f"{op.name}: {op.key_var_num_args}={count}, but {len(inputs)} inputs were given")
+            inputs = inputs + [None] * (count - len(inputs))
         return create(op, inputs, attrs, name, hint, attr)
 
     function.__name__ = function.__qualname__ = public_name

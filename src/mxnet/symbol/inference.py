@@ -6,6 +6,7 @@ import torch
 
 from .. import util
 from ..base import MXNetError
+from ..ndarray.dispatch import said
 from ..ops import dtypes
 from ..ops.registry import Operator
 from ..ops.schema import _to_shape
@@ -80,7 +81,11 @@ def _close(operators: Iterable[Node], shapes: dict[tuple[int, int], Partial]) ->
     """Give a source of which nothing was found the shape it has by itself; True if there was one."""
     for node in operators:
         if shapes[id(node), 0] is None and open_shape(node):
-            for i, shape in enumerate(run_on_meta(node.op, [], node.parsed()) or ()):
+            try:
+                found = run_on_meta(node.op, [], node.parsed()) or ()
+            except Exception as error:
+                raise _failed(node, [], error) from error
+            for i, shape in enumerate(found):
                 shapes[id(node), i] = shape
             return shapes[id(node), 0] is not None
     return False
@@ -107,12 +112,16 @@ def _infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: se
                 outs = [unify(a, b) for a, b in zip(outs, results)]
             if all(known(s) for s in outs):
                 finished.add(id(node))
-    except (MXNetError, RuntimeError, TypeError, ValueError, IndexError) as error:
-        seen = ", ".join(f"{n}: {to_user(s) if s is not None else 'unknown'}" for n, s in zip(node.input_names(), before_in))
-        raise MXNetError(f"Error in operator {node.name} ({op.name}): {str(error).splitlines()[0] if str(error) else error!r} [{seen}]") from error
+    except Exception as error:
+        raise _failed(node, before_in, error) from error
     for entry, shape in zip(inputs + outputs, ins + outs):
         shapes[entry] = shape
     return ins != before_in or outs != before_out
+
+
+def _failed(node: Node, shapes: Sequence[Partial], error: Exception) -> MXNetError:
+    seen = ", ".join(f"{n}: {to_user(s) if s is not None else 'unknown'}" for n, s in zip(node.input_names(), shapes))
+    return MXNetError(f"Error in operator {node.name} ({node.op.name}): {said(error)} [{seen}]")
 
 
 def open_shape(node: Node) -> bool:
@@ -190,7 +199,7 @@ def _infer_node_types(node: Node, types: dict[tuple[int, int], torch.dtype | Non
     if op.dtype_inference is not None:
         try:
             ins, outs = op.dtype_inference(ins, outs, **attributes)
-        except (MXNetError, TypeError) as error:
+        except Exception as error:
             raise MXNetError(f"Error in operator {node.name} ({op.name}): {error}") from error
     else:
         asked = attributes.get("dtype") if isinstance(attributes.get("dtype"), torch.dtype) else None
