@@ -141,3 +141,9 @@ def test_lrn_of_plain_vectors():
 def test_a_negative_number_of_devices():
     with pytest.raises(MXNetError, match="_contrib_SyncBatchNorm: `ndev` must be an integer of at least 0, received -1"):
         get("_contrib_SyncBatchNorm").parse({"ndev": -1, "key": "k"})
+
+
+def test_lrn_over_more_channels_than_there_are():
+    found = get("LRN")(torch.tensor([[1.0, 0.0, 2.0, 0.0]]), alpha=3.0, beta=1.0, knorm=1.0, nsize=9)
+    assert found.tolist() == [[0.375, 0, 0.75, 0]]
+    assert get("LRN")(torch.ones(1, 2, 1, 1), nsize=2**31 - 1).flatten().tolist() == pytest.approx([2**-0.75] * 2)

@@ -15,3 +15,13 @@ def test_arange_of_integers_has_an_integer_step():
         call("_npi_arange", start=1, stop=3, repeat=2)
     with pytest.raises(mx.base.MXNetError, match="_npi_arange: `stop` must be given"):
         call("_npi_arange", start=1, infer_range=True)
+
+
+def test_a_matrix_without_rows_takes_no_memory_for_its_columns():
+    assert np.eye(0, 1 << 40).shape == (0, 1 << 40)
+    assert np.eye(2, 5, k=3).tolist() == [[0, 0, 0, 1, 0], [0, 0, 0, 0, 1]] and np.eye(3, 2, k=-4).tolist() == [[0, 0]] * 3
+
+
+def test_indices_have_sizes():
+    with pytest.raises(mx.MXNetError, match=r"_npi_indices: sizes must not be negative, received \(5, 2147483647, -2\)"):
+        np.indices((5, 2147483647, -2))

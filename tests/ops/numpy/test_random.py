@@ -26,3 +26,23 @@ def test_bernoulli_takes_the_number_that_is_given_whatever_is_logit_says():
     assert draw(np.array([50.0]), prob=None, logit=None, is_logit=True) == {1.0}
     with pytest.raises(ValueError, match="`prob` must be at least 0 and at most 1, received 2"):
         draw(prob=2.0, logit=0.0, is_logit=True)
+
+
+def test_many_experiments_take_no_memory():
+    mx.random.seed(3)
+    counts = np.random.multinomial(10**12, [0.2, 0.3, 0.5], size=(2, 3))
+    assert counts.shape == (2, 3, 3) and counts.dtype == "int64" and counts.sum(-1).tolist() == [[10**12] * 3] * 2
+    assert abs(counts[..., 0].asnumpy() / 10**12 - 0.2).max() < 1e-4 and abs(counts[..., 1].asnumpy() / 10**12 - 0.3).max() < 1e-4
+    assert np.random.multinomial(7, [0, 1, 0]).tolist() == [0, 7, 0] and np.random.multinomial(7, [1.0]).tolist() == [7]
+    with pytest.raises(mx.MXNetError, match="`n` must be an integer from 0"):
+        np.random.multinomial(-1, [0.5, 0.5])
+    with pytest.raises(mx.MXNetError, match="must not be negative"):
+        np.random.multinomial(3, [float("nan"), 0.5])
+
+
+def test_a_few_out_of_many_take_the_memory_of_few():
+    mx.random.seed(3)
+    found = np.random.choice(1 << 53, size=(1000,), replace=False)
+    assert len(set(found.tolist())) == 1000 and min(found.tolist()) >= 0 and max(found.tolist()) < 1 << 53
+    found = np.random.choice(100_000, size=(24_000,), replace=False).tolist()
+    assert len(set(found)) == 24_000 and 0 <= min(found) and max(found) < 100_000 and abs(sum(found) / 24_000 - 50_000) < 1000

@@ -1,6 +1,9 @@
 """Random numbers: shapes, types, parameters, moments; the streams themselves are our own."""
+import math
+
 import numpy as np
 import pytest
+import torch
 
 import mxnet as mx
 from mxnet import MXNetError
@@ -150,6 +153,31 @@ class TestUniqueZipfian:
             internal._sample_unique_zipfian(range_max=50, shape=(3,))
         with pytest.raises(MXNetError, match="5 different classes cannot be drawn out of 4"):
             internal._sample_unique_zipfian(range_max=4, shape=(1, 5))
+        for shape in ((-1, 3), (3, -5)):
+            with pytest.raises(MXNetError, match=r"`shape` must be \(rows, classes\), received"):
+                internal._sample_unique_zipfian(range_max=50, shape=shape)
+        for range_max in (-3, 0, 1 << 63):
+            with pytest.raises(MXNetError, match="`range_max` must be an integer from 1 to 4503599627370496"):
+                internal._sample_unique_zipfian(range_max=range_max, shape=(1, 1))
+
+    def test_all_of_many_classes(self):
+        """The last of them would be drawn after more than a hundred million others."""
+        classes, tries = internal._sample_unique_zipfian(range_max=10**6, shape=(1, 10**6))
+        assert np.array_equal(np.sort(classes.asnumpy()[0]), np.arange(10**6)) and 5e7 < tries.asnumpy()[0] < 1e9
+        classes, tries = internal._sample_unique_zipfian(range_max=50, shape=(20000, 0))
+        assert classes.shape == (20000, 0) and not tries.asnumpy().any()
+
+    def test_both_ways_draw_alike(self):
+        from mxnet.ops.random import sampling
+        mx.random.seed(5)
+        found = []
+        for draw in (sampling._drawn, sampling._raced):
+            classes, tries = torch.zeros(4000, 4, dtype=torch.int64), torch.zeros(4000, dtype=torch.int64)
+            draw(6, classes, tries)
+            assert all(len(set(row)) == 4 for row in classes.tolist())
+            found.append([*(classes == 0).double().mean(0).tolist(), tries.double().mean().item() / 10, tries.double().std().item() / 10])
+        assert found[0][0] == pytest.approx(math.log(2) / math.log(7), abs=0.03)
+        assert found[0] == pytest.approx(found[1], abs=0.04)
 
 
 def test_shape_inference():

@@ -367,9 +367,10 @@ def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, ns
         return lrn.raw(data.float(), alpha=alpha, beta=beta, knorm=knorm, nsize=nsize).half()
     # A sum of shifted views: many times as fast as torch's local_response_norm, which pools.
     channels = data.shape[1]
-    squares = _functional.pad(data.square(), (0, 0, 0, 0, nsize // 2, nsize // 2))
+    reach = min(nsize // 2, max(channels - 1, 0))  # beyond there are no channels
+    squares = _functional.pad(data.square(), (0, 0, 0, 0, reach, reach))
     total = squares.narrow(1, 0, channels)
-    for shift in range(1, nsize):
+    for shift in range(1, 2 * reach + 1):
         total = total + squares.narrow(1, shift, channels)
     base = total * (alpha / nsize) + knorm
     if beta == 0.75:  # the usual value: two roots are three times as fast as a power

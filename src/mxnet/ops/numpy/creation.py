@@ -53,8 +53,10 @@ def eye(*, N: int, M: Optional[int] = None, k: int = 0, dtype: DType = torch.flo
     array([[0., 1., 0.],
            [0., 0., 1.]])
     """
-    rows = torch.arange(N, device=device)[:, None]
-    return (torch.arange(N if M is None else M, device=device) - rows == k).to(dtype)
+    out = torch.zeros(N, N if M is None else M, dtype=dtype, device=device)
+    if -out.shape[0] < k < out.shape[1]:
+        out.diagonal(k).fill_(1)
+    return out
 
 
 @op("_npi_arange")
@@ -134,6 +136,8 @@ def indices(*, dimensions: Shape, dtype: DType = torch.int32, device: Device = N
     """
     if not dimensions:
         return torch.empty((0,), dtype=dtype, device=device)
+    if min(dimensions) < 0:
+        raise MXNetError(f"_npi_indices: sizes must not be negative, received {dimensions}")
     return torch.stack(torch.meshgrid(*(torch.arange(n, dtype=dtype, device=device) for n in dimensions), indexing="ij"))
 
 

@@ -3,7 +3,7 @@
 The parameters of a distribution are numbers (attributes) or arrays (inputs), which broadcast; the gradient flows to them through the
 formula that turns uniform or normal numbers into those wanted.
 """
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 
@@ -12,7 +12,7 @@ from .. import dtypes
 from ..docstrings import with_example
 from ..random_state import generator
 from ..registry import op
-from ..schema import Device, Floats, Optional, Shape
+from ..schema import Between, Device, Floats, Optional, Shape
 from ._common import InvalidValueError, result_is
 
 _Real = Literal["float16", "float32", "float64"]
@@ -261,7 +261,7 @@ def _(in_types, out_types, *, dtype, **_):
 
 
 @op("_npi_multinomial", no_gradient=True, inputs_rule=lambda attributes: ("a",) if attributes["pvals"] is None else (), draws=True)
-def multinomial(a=None, *, n: int, pvals: Optional[Floats] = None, size: Optional[Shape] = None,
+def multinomial(a=None, *, n: Annotated[int, Between(0, 1 << 53)], pvals: Optional[Floats] = None, size: Optional[Shape] = None,
                 device: Device = None):
     """How often each outcome occurs in `n` experiments, as int64; the last axis holds the outcomes.
 
@@ -276,16 +276,15 @@ def multinomial(a=None, *, n: int, pvals: Optional[Floats] = None, size: Optiona
     sizes = size or ()
     if p.device.type == "meta" or not p.numel():
         return torch.empty((*sizes, p.numel()), dtype=torch.int64, device=p.device)
-    if p[:-1].sum().item() > 1 + 1e-6 or p.min().item() < 0:
+    if not (p[:-1].sum().item() <= 1 + 1e-6 and p.min().item() >= 0):
         raise MXNetError("multinomial: the probabilities must not be negative, and sum(pvals[:-1]) must not be above 1")
-    count = 1
-    for s in sizes:
-        count *= s
-    # The last outcome takes what the others leave, as in NumPy.
-    edges = torch.cumsum(p[:-1], 0)
-    drawn = torch.bucketize(_uniform_numbers((count, n), p.device, torch.float64), edges, right=True)
-    out = torch.zeros((count, p.numel()), dtype=torch.int64, device=p.device)
-    return out.scatter_add_(1, drawn, torch.ones_like(drawn)).reshape(*sizes, p.numel())
+    # Of the experiments that are left each outcome takes a binomial share, and the last what the others leave, as in NumPy.
+    left, mass, counts = torch.full(sizes, n, dtype=torch.float64, device=p.device), 1.0, []
+    for probability in p[:-1].tolist():
+        share = min(1.0, probability / mass) if mass > 0 else 0.0
+        counts.append(torch.binomial(left, torch.full_like(left, share), generator=generator(p.device)))
+        left, mass = left - counts[-1], mass - probability
+    return torch.stack([*counts, left], -1).long()
 
 
 multinomial.dtype_rule(result_is(torch.int64))
@@ -322,11 +321,26 @@ def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[
     elif replace:
         found = torch.randint(population, (count,), generator=source, device=device)
     else:
-        found = torch.randperm(population, generator=source, device=device)[:count]
+        found = _distinct(population, count, source, device)
     return found.reshape(sizes)
 
 
 choice.dtype_rule(result_is(torch.int64))
+
+
+def _distinct(population, count, source, device):
+    """`count` different numbers below `population`; few out of many take the memory of few."""
+    if population <= max(1 << 16, 4 * count):
+        return torch.randperm(population, generator=source, device=device)[:count]
+    found = torch.empty(0, dtype=torch.int64, device=device)
+    while found.numel() < count:
+        found = torch.cat([found, torch.randint(population, (count,), generator=source, device=device)])
+        order = torch.argsort(found, stable=True)
+        ranked = found[order]
+        first = torch.ones_like(found, dtype=torch.bool)
+        first[order[1:]] = ranked[1:] != ranked[:-1]
+        found = found[first]
+    return found[:count]
 
 
 @op("_npi_mvn_fallback", no_gradient=True, draws=True)

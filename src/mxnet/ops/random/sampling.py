@@ -4,6 +4,7 @@ Each distribution is one function ``fill(out, generator, *parameters)``. It serv
 for parameters, ``_random_*_like`` with an array that gives the shape, and ``_sample_*`` with arrays of parameters.
 """
 import math
+from typing import Annotated
 
 import torch
 
@@ -12,7 +13,7 @@ from .. import dtypes
 from ..creation import stated_shape_rule
 from ..random_state import generator
 from ..registry import op
-from ..schema import Device, DType, Literal, Optional, Shape
+from ..schema import Between, Device, DType, Literal, Optional, Shape
 from ..shapes import product, unify
 
 RealType = Optional[Literal["float16", "float32", "float64"]]
@@ -519,7 +520,7 @@ def _(in_types, out_types, *, dtype, get_prob, **_):
 
 
 @op("_sample_unique_zipfian", draws=True, num_outputs=2, output_names=("samples", "num_tries"), no_gradient=True)
-def sample_unique_zipfian(*, range_max: int, shape: Optional[Shape] = None, device: Device = None):
+def sample_unique_zipfian(*, range_max: Annotated[int, Between(1, 1 << 52)], shape: Optional[Shape] = None, device: Device = None):
     """For each of the n rows of `shape` (n, k) different classes below `range_max`, small ones more likely, and the draws it took.
 
     The probability of class c is ``log((c + 2) / (c + 1)) / log(range_max + 1)``, as in candidate sampling. The second array, of
@@ -530,29 +531,56 @@ def sample_unique_zipfian(*, range_max: int, shape: Optional[Shape] = None, devi
     MXNetError
         If `shape` is not (n, k), or k is above `range_max`.
     """
-    if shape is None or len(shape) != 2:
+    if shape is None or len(shape) != 2 or min(shape) < 0:
         raise MXNetError(f"_sample_unique_zipfian: `shape` must be (rows, classes), received {shape}")
     rows, k = shape
     if k > range_max:
         raise MXNetError(f"_sample_unique_zipfian: {k} different classes cannot be drawn out of {range_max}")
     if device is not None and device.type == "meta":
         return torch.empty(shape, dtype=torch.int64, device=device), torch.empty((rows,), dtype=torch.int64, device=device)
-    drawn = [_unique_classes(range_max, k, device) for _ in range(rows)]
-    classes = torch.tensor([c for c, _ in drawn], dtype=torch.int64, device=device).reshape(shape)
-    return classes, torch.tensor([n for _, n in drawn], dtype=torch.int64, device=device)
+    classes = torch.empty(shape, dtype=torch.int64, device=device)
+    tries = torch.zeros(rows, dtype=torch.int64, device=device)
+    if classes.numel():
+        draw = _raced if k > max(range_max // 4, 1024) else _drawn
+        each = max(1, (1 << 18) // k)
+        for some, count in zip(classes.split(each), tries.split(each)):
+            draw(range_max, some, count)
+    return classes, tries
 
 
-def _unique_classes(range_max, k, device):
-    seen: dict[int, None] = {}
-    tries = 0
-    while len(seen) < k:
-        u = torch.empty(2 * k, dtype=torch.float64, device=device).uniform_(generator=generator(device))
-        for c in (torch.exp(u * math.log(range_max + 1)).long() - 1).clamp_(0, range_max - 1).tolist():
-            tries += 1
-            seen[c] = None
-            if len(seen) == k:
-                break
-    return list(seen), tries
+def _drawn(range_max, classes, tries):
+    """Fill the rows of `classes` by drawing until there are enough different ones; `tries` is told how often."""
+    rows, k = classes.shape
+    open_rows = torch.arange(rows, device=classes.device)
+    history = classes.new_empty(rows, 0)
+    while len(open_rows):
+        u = torch.empty(len(open_rows), 2 * k, dtype=torch.float64, device=classes.device).uniform_(generator=generator(classes.device))
+        more = (torch.exp(u * math.log(range_max + 1)).long() - 1).clamp_(0, range_max - 1)
+        history = torch.cat([history, more], 1)
+        ranked, order = history.sort(dim=1, stable=True)
+        new = torch.ones_like(history, dtype=torch.bool)
+        new.scatter_(1, order[:, 1:], ranked[:, 1:] != ranked[:, :-1])
+        seen = new.cumsum(1)
+        done = seen[:, -1] >= k
+        finished = open_rows[done]
+        classes[finished] = history[done][(new & (seen <= k))[done]].reshape(-1, k)
+        tries[finished] = (seen[done] < k).sum(1) + 1
+        open_rows, history = open_rows[~done], history[~done]
+
+
+def _raced(range_max, classes, tries):
+    """`_drawn`, by the same distribution, where most classes are asked for and the last would hardly ever be drawn.
+
+    Waiting times with the rates p tell the order in which classes appear, and how many draws pass between two of them is geometric.
+    """
+    number = torch.arange(range_max, dtype=torch.float64, device=classes.device)
+    p = torch.log1p(1 / (number + 1)) / math.log(range_max + 1)
+    source = generator(classes.device)
+    for row, count in zip(classes, tries):
+        row.copy_((torch.empty_like(p).exponential_(generator=source) / p).argsort()[:len(row)])
+        rest = p.sum() - p[row].cumsum(0)  # what is left to draw after each class
+        u = torch.empty_like(rest).uniform_(generator=source)
+        count.copy_((torch.log1p(-u) / torch.log1p(-rest)).ceil().clamp_min(1)[:-1].sum() + 1)
 
 
 @sample_unique_zipfian.dtype_rule

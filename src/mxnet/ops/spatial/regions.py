@@ -5,6 +5,7 @@ those of the feature map. Gradients flow to the feature maps only. ``.cpu()`` be
 no data, that the data is needed.
 """
 import math
+from typing import Annotated
 
 import torch
 
@@ -12,9 +13,12 @@ from ...base import MXNetError
 from ..axes import require_ndim
 from ..kernels import regions as kernels
 from ..registry import op
-from ..schema import Fraction, Shape
+from ..schema import Between, Fraction, Shape
 from ..shapes import unify
 from .sampling import bilinear_gather
+
+MOST_SAMPLES = 1024  # along one axis of a bin; networks use two
+_Samples = Annotated[int, Between(None, MOST_SAMPLES)]
 
 
 def _round(values):
@@ -27,6 +31,11 @@ def _check(operator, data, rois, *columns):
     if rois.dim() != 2 or rois.shape[1] not in columns:
         raise MXNetError(f"{operator}: `rois` must be a 2-D tensor of shape (number of rois, {' or '.join(map(str, columns))}), "
                          f"received {tuple(rois.shape)}")
+
+
+def _check_size(operator, pooled_size):
+    if len(pooled_size) != 2 or not all(s is not None and s > 0 for s in pooled_size):
+        raise MXNetError(f"{operator}: `pooled_size` must be two sizes above 0, received {pooled_size}")
 
 
 def _check_images(operator, images, count):
@@ -86,6 +95,7 @@ def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
              [13.]]]], dtype=float32)
     """
     _check("ROIPooling", data, rois, 5)
+    _check_size("ROIPooling", pooled_size)
     pooled_height, pooled_width = pooled_size
     height, width = data.shape[2:]
     corners = _round(rois[:, 1:].detach().float() * spatial_scale)
@@ -139,23 +149,40 @@ roi_pooling.dtype_rule(_types_of_data)
 def _interpolation_weights(start, bin_size, bins, samples, size):
     """How much each position along one axis counts in each bin of each region: (R, bins, size).
 
-    Each bin averages `samples` (one number a region) evenly spaced linear interpolations.
+    Each bin averages `samples` (one number a region) evenly spaced linear interpolations. Those beyond the map count nothing: of a bin that
+    reaches far beyond only those near the map are looked at.
     """
     # A region without extent, with a negative side or with NaN has no samples, and gives zeros.
     samples = samples.nan_to_num(0, 0, 0)
     most = max(int(samples.max().cpu()), 1) if samples.numel() else 1
-    step = torch.arange(most, device=start.device, dtype=start.dtype)
-    inside_bin = (step + 0.5) * (bin_size / samples.clamp_min(1)).unsqueeze(1)
-    point = (start.unsqueeze(1) + torch.arange(bins, device=start.device) * bin_size.unsqueeze(1)).unsqueeze(2) + inside_bin.unsqueeze(1)
-    used = (point >= -1) & (point <= size) & (step < samples.unsqueeze(1)).unsqueeze(1)
-    weight = used / samples.clamp_min(1).reshape(-1, 1, 1)
-    point = torch.where(used, point, 0).clamp(0, size - 1)
-    low = point.floor()
-    rest = point - low
-    low = low.long()
-    weights = torch.zeros(*point.shape[:2], size, dtype=start.dtype, device=start.device)
-    weights.scatter_add_(2, low, weight * (1 - rest))
-    return weights.scatter_add_(2, (low + 1).clamp_max(size - 1), weight * rest)
+    step = (bin_size / samples.clamp_min(1)).reshape(-1, 1, 1)
+    begin = (start.unsqueeze(1) + torch.arange(bins, device=start.device) * bin_size.unsqueeze(1)).unsqueeze(2)
+    # Samples are at most MOST_SAMPLES, or a pixel apart and then at least half a pixel.
+    window = max(MOST_SAMPLES, 2 * size + 8)
+    first = ((-1 - begin) / step - 0.5).floor().nan_to_num(0, 0, 0).clamp_min(0) if most > window else torch.zeros_like(begin)
+    number = torch.arange(min(most, window), device=start.device, dtype=start.dtype)
+    samples = samples.reshape(-1, 1, 1)
+    weights = torch.zeros(*begin.shape[:2], size, dtype=start.dtype, device=start.device)
+    if not weights.numel():
+        return weights
+    # In portions of bins: each holds a few numbers for every sample.
+    each = max(1, _PORTION // (number.numel() * len(start)))
+    for there, at, into in zip(begin.split(each, 1), first.split(each, 1), weights.split(each, 1)):
+        index = at + number
+        point = there + (index + 0.5) * step
+        used = (point >= -1) & (point <= size) & (index < samples)
+        weight = used / samples.clamp_min(1)
+        point = torch.where(used, point, 0).clamp(0, size - 1)
+        low = point.floor()
+        rest = point - low
+        low = low.long()
+        into.scatter_add_(2, low, weight * (1 - rest))
+        into.scatter_add_(2, (low + 1).clamp_max(size - 1), weight * rest)
+    return weights
+
+
+_PORTION = 1 << 20  # points that are looked at together
+_MOST_POINTS = 1 << 20  # of one region: 1024 x 1024
 
 
 def _pool_weighted(data, images, rows, columns, groups=None):
@@ -191,7 +218,7 @@ def _pool_position_sensitive(data, images, rows, columns, groups):
 
 
 @op("_contrib_ROIAlign", names_output=True, amp="widest")
-def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample_ratio: int = -1, position_sensitive: bool = False,
+def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample_ratio: _Samples = -1, position_sensitive: bool = False,
               aligned: bool = False):
     """The mean of bilinear samples in each of `pooled_size` (h, w) parts of each region, (R, C, h, w), without rounding (He et al. 2017).
 
@@ -202,7 +229,7 @@ def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample
     spatial_scale : float
         Size of the feature map over that of the image, from 0 to 1.
     sample_ratio : int
-        Samples along each axis of a part; if not positive, as many as the part has pixels.
+        Samples along each axis of a part, up to 1024; if not positive, as many as the part has pixels.
     position_sensitive : bool
         Each part reads channels of its own: C = channels of the result * h * w.
     aligned : bool
@@ -221,6 +248,10 @@ def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample
              [7.]]]], dtype=float32)
     """
     _check("ROIAlign", data, rois, 4, 5)
+    _check_size("ROIAlign", pooled_size)
+    if position_sensitive and data.shape[1] % math.prod(pooled_size):
+        raise MXNetError(f"ROIAlign: position_sensitive needs a pooled_size whose area divides the {data.shape[1]} channels, "
+                         f"received {pooled_size}")
     images, corners = _split_rois(rois)
     start_x, start_y, end_x, end_y = (corners * spatial_scale - (0.5 if aligned else 0)).unbind(1)
     width, height = end_x - start_x, end_y - start_y
@@ -237,9 +268,6 @@ def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample
     _check_images("ROIAlign", images, data.shape[0])
     if not position_sensitive:
         return _pool_weighted(data, images, rows, columns)
-    if data.shape[1] % math.prod(pooled_size):
-        raise MXNetError(f"ROIAlign: position_sensitive needs a pooled_size whose area divides the {data.shape[1]} channels, "
-                         f"received {pooled_size}")
     return _pool_weighted(data, images, rows, columns, pooled_size)
 
 
@@ -258,7 +286,7 @@ roi_align.dtype_rule(_types_of_data)
 
 
 @op("_contrib_RROIAlign", names_output=True, amp=None)
-def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sampling_ratio: int = -1):
+def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sampling_ratio: _Samples = -1):
     """`ROIAlign` of rotated regions (R, 6): [number of the image, x and y of the centre, width, height, angle in degrees].
 
     The result is (R, C, h, w) for a `pooled_size` of (h, w); `sampling_ratio` is what `sample_ratio` is to `ROIAlign`.
@@ -277,6 +305,7 @@ def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction
            [14.5,  9.5]], dtype=float32)
     """
     _check("RROIAlign", data, rois, 6)
+    _check_size("RROIAlign", pooled_size)
     _check_images("RROIAlign", rois[:, 0].detach().long(), data.shape[0])
     channels, height, width = data.shape[1:]
     flat = data.reshape(-1)
@@ -284,15 +313,18 @@ def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction
     out = []
     for image, x, y, w, h, angle in rois.detach().double().cpu().tolist():
         size = (max(h * spatial_scale, 1.0), max(w * spatial_scale, 1.0))
-        samples = [sampling_ratio if sampling_ratio > 0 else math.ceil(s / p) for s, p in zip(size, pooled_size)]
+        samples = [sampling_ratio if sampling_ratio > 0 else math.ceil(s / p) for s, p in zip(size, pooled_size) if s < math.inf]
+        if len(samples) != 2 or math.prod(samples) * math.prod(pooled_size) > _MOST_POINTS:
+            raise MXNetError(f"RROIAlign: a region may be sampled at up to {_MOST_POINTS} points, received one of {size[0]:g} x {size[1]:g} pixels "
+                             f"for pooled_size={tuple(pooled_size)} and sampling_ratio={sampling_ratio}")
         points = [(torch.arange(p * n, device=data.device, dtype=data.dtype) + 0.5) * (s / (p * n)) - s / 2
                   for s, p, n in zip(size, pooled_size, samples)]
         dy, dx = points[0].reshape(pooled_size[0], samples[0], 1, 1), points[1].reshape(1, 1, pooled_size[1], samples[1])
         cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
         px, py = dx * cosine + dy * sine + x * spatial_scale, dy * cosine - dx * sine + y * spatial_scale
         inside = (py >= -1) & (py <= height) & (px >= -1) & (px <= width)
-        base = channel_base + int(image) * channels * height * width
-        out.append((bilinear_gather(flat, base, py, px, height, width, "edge") * inside).mean((2, 4)))
+        bases = (channel_base + int(image) * channels * height * width).split(max(1, _PORTION // max(1, inside.numel())))
+        out.append(torch.cat([(bilinear_gather(flat, base, py, px, height, width, "edge") * inside).mean((2, 4)) for base in bases]))
     return torch.stack(out) if out else data.new_zeros(0, channels, *pooled_size)
 
 
@@ -391,14 +423,24 @@ def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: Fraction,
         raise MXNetError("DeformablePSROIPooling: `output_dim`, `group_size`, `pooled_size` and `sample_per_part` must be positive and `part_size` "
                          f"not negative, received {output_dim}, {group_size}, {pooled_size}, {sample_per_part} and {part_size}")
     data = _first_channels("DeformablePSROIPooling", data, output_dim * group_size * group_size)
-    channels, height, width = data.shape[1:]
     if trans is not None:
         side, classes = part_size or pooled_size, trans.shape[1] // 2 if trans.dim() == 4 else 0
         if classes < 1 or tuple(trans.shape) != (rois.shape[0], 2 * classes, side, side) or output_dim % classes:
             raise MXNetError(f"DeformablePSROIPooling: `trans` must have shape ({rois.shape[0]}, 2 * classes, {side}, {side}), the classes dividing "
                              f"output_dim={output_dim}, received {tuple(trans.shape)}")
+    points = output_dim * (pooled_size * sample_per_part) ** 2
+    if points > _MOST_POINTS:
+        raise MXNetError(f"DeformablePSROIPooling: a region may be sampled at up to {_MOST_POINTS} points, received output_dim={output_dim}, "
+                         f"pooled_size={pooled_size} and sample_per_part={sample_per_part}")
+    _check_images("DeformablePSROIPooling", rois[:, 0].detach().long(), data.shape[0])
+    each = max(1, _PORTION // points)
+    return torch.cat([_pool_deformed(data, rois[i:i + each], None if trans is None else trans[i:i + each], spatial_scale, output_dim, group_size,
+                                     pooled_size, part_size, sample_per_part, trans_std) for i in range(0, max(1, len(rois)), each)])
+
+
+def _pool_deformed(data, rois, trans, spatial_scale, output_dim, group_size, pooled_size, part_size, sample_per_part, trans_std):
+    channels, height, width = data.shape[1:]
     images = rois[:, 0].detach().long()
-    _check_images("DeformablePSROIPooling", images, data.shape[0])
     x, y, roi_width, roi_height = (v.reshape(-1, 1, 1, 1, 1, 1) for v in _psroi_corners(rois, spatial_scale))
     # Axes: region, channel of the result, row and column of the part, row and column of the sample.
     part = torch.arange(pooled_size, device=data.device)
