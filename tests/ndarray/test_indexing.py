@@ -122,3 +122,19 @@ def test_slices_that_select_one_piece_of_memory():
         assert mx.nd.NDArray._basic_indexing_slice_is_contiguous(key, x.shape) == x[key].flags.c_contiguous, key
     with pytest.raises(ValueError, match="zip"):
         mx.nd.NDArray._basic_indexing_slice_is_contiguous((slice(None),), (2, 3))
+
+
+def test_steps_beyond_the_array():
+    x = mx.np.arange(9).reshape(3, 3)
+    assert x[0:3:1 << 62].tolist() == [[0, 1, 2]] and x[1::1 << 62, 2].tolist() == [5]
+    x[::1 << 62] = 7
+    assert x.tolist() == [[7, 7, 7], [3, 4, 5], [6, 7, 8]]
+
+
+@pytest.mark.parametrize("dtype, value, expected", [
+    ("uint8", -0.8, 0), ("uint8", -1, 255), ("uint8", -4294967297, 0), ("int8", -4294967297, 0), ("int8", float("inf"), 0), ("int8", 2**31, 0),
+    ("int32", float("nan"), -2**31), ("int32", 1e10, -2**31), ("int64", -4294967297, -4294967297), ("int64", float("-inf"), -2**63)])
+def test_numbers_that_the_type_does_not_hold_are_converted_as_by_c(dtype, value, expected):
+    for array in (nd.zeros(2, dtype=dtype), mx.np.zeros(2, dtype=dtype)):
+        array[1:] = value
+        assert array.asnumpy().tolist() == [0, expected]

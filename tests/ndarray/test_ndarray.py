@@ -199,3 +199,8 @@ def test_a_gradient_that_torch_left_out_is_zero():
     assert buffer.asnumpy().tolist() == [1, 1]
     Marked(buffer, "write").deliver(torch.zeros(2, requires_grad=True))
     assert buffer.asnumpy().tolist() == [0, 0]
+
+
+def test_sizes_that_numpy_does_not_take():
+    with mx.np_shape(), pytest.raises(mx.MXNetError, match=r"asnumpy: NumPy holds no array of shape \(9223372036854775807, 0, 2\)"):
+        mx.np.zeros((2**63 - 1, 0, 2)).asnumpy()

@@ -59,6 +59,7 @@ def normalize_slice(s: slice, size: int) -> tuple[int, int, int, int]:
         if part is not None and not isinstance(part, integer_types):
             raise IndexError(f"slice entries must be integers or None, received {part!r}")
     start, stop, step = slice(*(None if p is None else int(p) for p in (s.start, s.stop, s.step))).indices(size)
+    step = max(-size, min(step, size)) or 1  # which selects the same; torch counts in 64 bits
     return start, stop, step, len(range(start, stop, step))
 
 

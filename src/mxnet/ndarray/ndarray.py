@@ -11,6 +11,7 @@ from .. import util
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu, current_context, gpu, intern_context
 from ..ops import dtypes
+from ..ops.elemwise._common import wrap_integer
 from ..ops.registry import get as get_operator
 from . import dispatch, index_helpers, indexing, memory_format, writes
 from .dispatch import in_graph, invoke, mode, refuse_inplace, wrap
@@ -192,9 +193,12 @@ class NDArray(_Methods):
     def asnumpy(self) -> np.ndarray:
         """A numpy array with a copy of the values; waits until they are computed."""
         t = self._raw()
-        if t.dtype == torch.bfloat16:
-            return t.cpu().contiguous().view(torch.uint16).numpy().view(dtypes.BFLOAT16_BITS).copy()
-        return t.numpy(force=True).copy(order="C") if not t.is_cuda else np.ascontiguousarray(t.numpy(force=True))
+        try:
+            if t.dtype == torch.bfloat16:
+                return t.cpu().contiguous().view(torch.uint16).numpy().view(dtypes.BFLOAT16_BITS).copy()
+            return t.numpy(force=True).copy(order="C") if not t.is_cuda else np.ascontiguousarray(t.numpy(force=True))
+        except ValueError as error:  # no elements, but sizes whose product is beyond all addresses
+            raise MXNetError(f"asnumpy: NumPy holds no array of shape {tuple(t.shape)}: {error}") from None
 
     def asscalar(self) -> Any:
         """The one element as a numpy scalar.
@@ -339,7 +343,11 @@ class NDArray(_Methods):
                                  f"of an array of shape {self.shape}") from None
             return None
         if type(value) in (int, float, bool):
-            target.fill_(value)
+            try:
+                target.fill_(value)
+            except RuntimeError:  # torch refuses what C's conversion takes, which goes by way of 32 or 64 bits, or their smallest integer
+                wide = torch.iinfo(torch.int64 if target.dtype is torch.int64 else torch.int32)
+                target.fill_(wrap_integer(value if wide.min <= value <= wide.max else wide.min, target.dtype))
             return None
         values = self._as_values(value)
         try:

@@ -1,5 +1,6 @@
 """``numpy.mean(x)`` and ``numpy.add(x, y)`` on ``mx.np`` arrays: NumPy's protocols for other arrays (NEP 13 and 18)."""
 import functools
+import threading
 
 import numpy as onp
 
@@ -82,7 +83,26 @@ def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
     own = _ufuncs.get(ufunc.__name__)
     if own is None:
         return call_official(ufunc, inputs, kwargs)
-    return own(*inputs, **kwargs)
+    return _call(own, inputs, kwargs)
+
+
+class _Running(threading.local):
+    functions: tuple = ()
+
+
+_running = _Running()
+
+
+def _call(own, args, kwargs):
+    """What our function makes of the arguments. On plain numbers it calls NumPy's, which comes back here if any other argument is an array."""
+    before = _running.functions
+    if own in before:
+        raise TypeError(f"{own.__name__}: an array of mx.np was given where numbers are expected, since the other arguments are plain numbers")
+    _running.functions = (*before, own)
+    try:
+        return own(*args, **kwargs)
+    finally:
+        _running.functions = before
 
 
 def _array_function(self, func, types, args, kwargs):
@@ -92,7 +112,7 @@ def _array_function(self, func, types, args, kwargs):
         return call_official(func, args, kwargs)
     if not all(issubclass(t, ndarray) for t in types):
         return NotImplemented
-    result = own(*args, **kwargs)
+    result = _call(own, args, kwargs)
     if type(result) not in (list, tuple):
         return result
     container = _container(func)

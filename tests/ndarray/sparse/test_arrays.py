@@ -43,7 +43,7 @@ def test_cast_storage_as_a_function():
     assert sparse.cast_storage(data=a, stype="csr", out=out) is out and out.asnumpy().tolist() == [[1, 0], [0, 0], [0, 2]]
     rows = mx.nd.cast_storage(a.tostype("csr"), stype="row_sparse")
     assert rows.indices.asnumpy().tolist() == [0, 2] and rows.data.asnumpy().tolist() == [[1, 0], [0, 2]]
-    with pytest.raises(ValueError, match="unknown storage type 'coo'"):
+    with pytest.raises(mx.MXNetError, match="unknown storage type 'coo'"):
         mx.nd.cast_storage(a, stype="coo")
     with pytest.raises(mx.MXNetError, match="only an array of 2 axes"):
         mx.nd.cast_storage(mx.nd.ones(3), stype="csr")
@@ -79,3 +79,16 @@ def test_assignment_is_of_all_values():
             a[0] = 1
         with pytest.raises(TypeError, match="type <class 'str'> not supported"):
             a[:] = "x"
+
+
+def test_sparse_bfloat16_as_numpy():
+    rows = mx.nd.cast_storage(mx.nd.array([[1, 0], [0, 0]], dtype="bfloat16"), "row_sparse")
+    assert rows.asnumpy().dtype == mx.nd.ones(1, dtype="bfloat16").asnumpy().dtype
+
+
+@pytest.mark.parametrize("call, message", [(lambda x: mx.nd.cast_storage(None, "csr"), "`data` must be an NDArray, received NoneType"),
+                                           (lambda x: mx.nd.cast_storage(x), "unknown storage type None"),
+                                           (lambda x: mx.nd.cast_storage(x, "csr", out=[x, x]), "one array for the result expected in `out`")])
+def test_cast_storage_refuses(call, message):
+    with pytest.raises(mx.MXNetError, match=message):
+        call(mx.nd.ones((2, 2)))

@@ -83,3 +83,14 @@ def test_constraints_are_checked():
         check(torch.tensor([True, False]), msg="scale must be above 0")
     with pytest.raises(MXNetError, match="`input` must be boolean, received torch.float32"):
         check(torch.ones(1), msg="x")
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64])
+def test_lcm_of_the_smallest_integer(dtype):
+    """Its greatest common divisor with 5 comes out as -1, by which no processor divides it."""
+    low = torch.iinfo(dtype).min
+    a, b = torch.tensor([low, 6, 0, low, -4], dtype=dtype), torch.tensor([5, -4, 3, low, 6], dtype=dtype)
+    expected = [(abs(low * 5) - low) % (1 << torch.iinfo(dtype).bits) + low, 12, 0, low, 12]
+    found = get("_npi_lcm")(a, b).tolist()
+    assert [found[1:], abs(found[0])] == [expected[1:], abs(expected[0])]
+    assert get("_npi_lcm_scalar")(a[:2], scalar=5).tolist() == [found[0], 30]

@@ -31,3 +31,11 @@ def test_bincount_of_a_number_and_with_a_negative_length():
 def test_diag_indices_from_refuses_what_has_no_square_diagonal(shape, text):
     with pytest.raises(ValueError, match=f"_npi_diag_indices_from: .*{text}"):
         np.diag_indices_from(np.ones(shape))
+
+
+@pytest.mark.parametrize("start_axis", [-32767, 3, 1 << 53])
+def test_masks_lie_inside(start_axis):
+    for name, more in (("scalar", {"value": 1.0}), ("tensor", {})):
+        arrays = [np.ones((2, 2)), np.array(True)] + ([np.ones(1)] if name == "tensor" else [])
+        with pytest.raises(mx.MXNetError, match="the mask has shape"):
+            call(f"_npi_boolean_mask_assign_{name}", *arrays, start_axis=start_axis, **more)

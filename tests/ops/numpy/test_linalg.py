@@ -71,3 +71,11 @@ def test_pseudo_inverse_does_not_look_at_hermitian():
     expected = [pytest.approx([0.3, -0.1], abs=1e-5), pytest.approx([-0.2, 0.4], abs=1e-5)]
     assert call("_npi_pinv_scalar_rcond", a, rcond=1e-5, hermitian=True) == expected
     assert call("_npi_pinv", a, np.array(1e-5), hermitian=True) == expected
+
+
+@pytest.mark.parametrize("function", [np.linalg.eigvals, np.linalg.eig])
+def test_eigenvalues_of_what_is_not_finite(function):
+    """LAPACK would read beyond the matrix."""
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(mx.MXNetError, match="a matrix holds infinity or NaN"):
+            function(np.array([[2.9, -2, 0.5], [1, 7.9, -0.4], [value, value, 1]]))

@@ -2,7 +2,7 @@
 import pytest
 
 import mxnet as mx
-from mxnet import np
+from mxnet import MXNetError, np
 from numpy_checks import call
 
 pytestmark = pytest.mark.usefixtures("numpy_mode")
@@ -28,3 +28,8 @@ def test_unknown_sizes_follow_from_those_of_a_reshape():
     assert infer((-1, -1), (80,)) == ([(-1, -1)], [(80,)], [])
     with pytest.raises(mx.MXNetError, match=r"an array of shape \(20, 4\) has 80 elements, which do not fill the shape \(7, -1\)"):
         infer((20, 4), (7, -1))
+
+
+def test_resize_to_negative_sizes():
+    with pytest.raises(MXNetError, match=r"sizes must not be negative, received \(5, -2, -1000000000000\)"):
+        call("_npi_resize_fallback", np.ones(3), new_shape=(5, -2, -10**12))

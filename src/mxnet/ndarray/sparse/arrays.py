@@ -112,7 +112,7 @@ class BaseSparseNDArray(NDArray):
 
     def asnumpy(self) -> np.ndarray:
         """The array, all of it, as a dense numpy array."""
-        return self._dense().cpu().numpy()
+        return NDArray._new(self._dense(), self._ctx).asnumpy()
 
     def as_torch(self) -> torch.Tensor:
         """A dense torch tensor with the values; a copy."""
@@ -465,7 +465,7 @@ def summed_rows(rows: list[torch.Tensor], values: list[torch.Tensor]) -> tuple[t
     return union, stacked.new_zeros((len(union), *stacked.shape[1:])).index_add_(0, inverse, stacked)
 
 
-def cast_storage(data: NDArray, stype: str | None = None, out: NDArray | None = None, name: str | None = None) -> Any:
+def cast_storage(data: NDArray | None = None, stype: str | None = None, out: NDArray | None = None, name: str | None = None) -> Any:
     """The values of an array, dense or sparse, stored another way.
 
     Parameters
@@ -476,10 +476,23 @@ def cast_storage(data: NDArray, stype: str | None = None, out: NDArray | None = 
         Receives the result.
     name : str, optional
         For graphs; arrays have none.
+
+    Raises
+    ------
+    MXNetError
+        If `data` is no array, or there is no storage type of that name.
     """
+    if not isinstance(data, NDArray):
+        raise MXNetError(f"cast_storage: `data` must be an NDArray, received {type(data).__name__}")
+    if stype not in ("default", "csr", "row_sparse"):
+        raise MXNetError(f"cast_storage: unknown storage type {stype!r}; expected 'default', 'csr' or 'row_sparse'")
     result = _stored(data, stype)
     if out is None:
         return result
+    if isinstance(out, (list, tuple)):
+        if len(out) != 1 or not isinstance(out[0], NDArray):
+            raise MXNetError(f"cast_storage: one array for the result expected in `out`, received {len(out)}")
+        out = out[0]
     return result.copyto(out) if result is not out else out
 
 

@@ -66,7 +66,10 @@ def binary(F, name, x1, x2, out=None, kwargs=None):
     pair, right, left, plain = BINARY[name]
     if isinstance(x1, NUMBERS):
         if isinstance(x2, NUMBERS):
-            return plain(x1, x2) if out is None else plain(x1, x2, out=out)
+            if not F.is_array(out):
+                return plain(x1, x2) if out is None else plain(x1, x2, out=out)
+            out[...] = plain(x1, x2)
+            return out
         if not F.is_array(x2):
             raise TypeError(f"type {type(x2)} not supported")
         return F.call_scalar(left or right, x2, x1, out)

@@ -280,11 +280,15 @@ def _integer_pair(name, function, doc, result):
     op(f"_npi_{name}", no_gradient=True)(fn).shape_rule(broadcast_rule)
 
 
-def _lcm(a, b):
-    return torch.logical_and(a, b) if a.dtype is torch.bool else torch.lcm(a, b)
+def lcm(a, b):
+    """`torch.lcm`, which divides the smallest integer by -1 where that is its greatest common divisor, and so ends the process."""
+    if a.dtype is torch.bool:
+        return torch.logical_and(a, b)
+    common = torch.gcd(a, b).abs()
+    return (torch.div(a, common.masked_fill(common == 0, 1), rounding_mode="trunc") * b).abs()
 
 
-_integer_pair("lcm", _lcm, "The least common multiple.", "[60, 30]")
+_integer_pair("lcm", lcm, "The least common multiple.", "[60, 30]")
 _integer_pair("bitwise_and", torch.bitwise_and, "The bitwise AND.", "[8, 2]")
 _integer_pair("bitwise_or", torch.bitwise_or, "The bitwise OR.", "[14, 14]")
 _integer_pair("bitwise_xor", torch.bitwise_xor, "The bitwise XOR.", "[ 6, 12]")

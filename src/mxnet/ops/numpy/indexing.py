@@ -170,7 +170,7 @@ def _mask_position(operator, data, mask, start_axis):
         If its sizes differ from those of `data`.
     """
     end = start_axis + mask.dim()
-    if tuple(data.shape[start_axis:end]) != tuple(mask.shape):
+    if start_axis < 0 or tuple(data.shape[start_axis:end]) != tuple(mask.shape) or start_axis > data.dim():
         raise MXNetError(f"{operator}: the mask has shape {tuple(mask.shape)}, the axes of `data` {tuple(data.shape[start_axis:end])}")
     return (mask if mask.dtype is torch.bool else mask != 0).reshape((*mask.shape, *[1] * (data.dim() - end)))
 

@@ -353,6 +353,13 @@ def _real_eigen(name, A):
     return A if A.dtype is torch.float32 else A.double()
 
 
+def _finite(name, A):
+    """`A`, which LAPACK would look for eigenvalues in beyond its memory if it held NaN."""
+    if A.device.type != "meta" and not bool(A.isfinite().all()):
+        raise MXNetError(f"{name}: a matrix holds infinity or NaN")
+    return A
+
+
 @op("_npi_eig", num_outputs=2, no_gradient=True)
 def eig(A):
     """Eigenvalues and eigenvectors, as columns, of matrices whose eigenvalues are real.
@@ -360,7 +367,7 @@ def eig(A):
     Raises
     ------
     MXNetError
-        If the last two axes differ in size, or the type is float16 or bool.
+        If the last two axes differ in size, the type is float16 or bool, or a value is not finite.
 
     Example
     -------
@@ -369,7 +376,7 @@ def eig(A):
     (array([2., 1.]), array([[1., 0.],
            [0., 1.]]))
     """
-    values, vectors = torch.linalg.eig(_real_eigen("_npi_eig", A))
+    values, vectors = torch.linalg.eig(_finite("_npi_eig", _real_eigen("_npi_eig", A)))
     return values.real.contiguous(), vectors.real.contiguous()
 
 
@@ -380,14 +387,14 @@ def eigvals(A):
     Raises
     ------
     MXNetError
-        If the last two axes differ in size, or the type is float16 or bool.
+        If the last two axes differ in size, the type is float16 or bool, or a value is not finite.
 
     Example
     -------
     >>> mx.np.linalg.eigvals(mx.np.array([[2, 1], [0, 1]]))
     array([2., 1.])
     """
-    return torch.linalg.eigvals(_real_eigen("_npi_eigvals", A)).real.contiguous()
+    return torch.linalg.eigvals(_finite("_npi_eigvals", _real_eigen("_npi_eigvals", A))).real.contiguous()
 
 
 @op("_npi_eigh", num_outputs=2)

@@ -5,6 +5,7 @@ from ...base import MXNetError
 from ..elemwise._common import wrap_integer
 from ..registry import get, op
 from ._common import result_is
+from .elemwise import lcm
 
 _legacy = {name: get(name).fn for name in ("_plus_scalar", "_minus_scalar", "_rminus_scalar", "_mul_scalar", "_mod_scalar", "_rmod_scalar",
                                            "_power_scalar", "_rpower_scalar")}
@@ -96,7 +97,7 @@ def _integer(name, function, doc):
     op(f"_npi_{name}_scalar", same_shape=True, no_gradient=True)(fn)
 
 
-_integer("lcm", torch.lcm, "The least common multiple of x and scalar.")
+_integer("lcm", lcm, "The least common multiple of x and scalar.")
 _integer("bitwise_and", torch.bitwise_and, "The bitwise AND of x and scalar.")
 _integer("bitwise_or", torch.bitwise_or, "The bitwise OR of x and scalar.")
 _integer("bitwise_xor", torch.bitwise_xor, "The bits in which x and scalar differ.")

@@ -467,6 +467,8 @@ def ediff1d(input1, input2=None, input3=None, *, to_begin_arr_given: bool = Fals
 def resize(a, *, new_shape: Shape):
     """The elements, repeated as often as needed, in another shape."""
     size = math.prod(new_shape)
+    if min(new_shape, default=0) < 0:
+        raise MXNetError(f"_npi_resize_fallback: sizes must not be negative, received {new_shape}")
     flat = a.reshape(-1)
     if not flat.shape[0] or not size:
         return a.new_zeros(new_shape)
