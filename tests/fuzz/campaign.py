@@ -1,9 +1,11 @@
 """Runs targets on cases and says what broke a promise."""
 import contextlib
 import faulthandler
+import functools
 import importlib
 import os
 import random
+import re
 import resource
 import signal
 import sys
@@ -17,16 +19,19 @@ from typing import NamedTuple
 from mxnet import MXNetError
 
 # Modules of targets; the names of these begin with the module's.
-MODULES = ("readers",)
+MODULES = ("readers", "calls", "frontends")
 _SECONDS = 10  # what a case may take
 _MEMORY = 256 << 10  # KiB by which a case may raise the peak
+_DATA = 768 << 20  # bytes that the system gives to a case of a target that says what is granted, so that what asks for more does not get it
+_REFUSED = re.compile(r"tried to allocate (\d+) bytes|[Uu]nable to allocate|bad_alloc|MemoryError|[Cc]annot allocate|[Oo]ut of memory")
 _ADDRESSES = 4 << 30  # bytes of address space that a case may ask for, whether it uses them or not
 
 
 class Target(NamedTuple):
     """What is tried: ``make(rng)`` gives a case as bytes, ``run(case)`` tries it and may raise `allowed`.
 
-    A campaign tries `share` cases of it in each of its rounds: many where a case costs little.
+    A campaign tries `share` cases of it in each of its rounds: many where a case costs little. ``granted(case)`` says how many bytes a case may
+    take besides the budget; memory that the system refused to a case of such a target counts as taken, although the error is an allowed one.
     """
 
     name: str
@@ -34,6 +39,7 @@ class Target(NamedTuple):
     run: Callable[[bytes], None]
     allowed: tuple = (MXNetError,)
     share: int = 1
+    granted: Callable[[bytes], int] | None = None
 
 
 class Hang(BaseException):
@@ -99,11 +105,22 @@ def _forget_peak():
 
 # -- trying ----------------------------------------------------------------------------------------------------------
 
+@functools.cache
+def _statm():
+    """Open once: to open a file takes longer than most cases."""
+    return os.open("/proc/self/statm", os.O_RDONLY)
+
+
 @contextlib.contextmanager
-def _limited(seconds):
+def _limited(seconds, data=None):
+    """So many seconds, and if given so many bytes more than are in use."""
     def stop(*_):
         raise Hang
 
+    limits = resource.getrlimit(resource.RLIMIT_DATA)
+    if data is not None:
+        used = int(os.pread(_statm(), 200, 0).split()[5]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_DATA, (used + data, limits[1]))
     before = signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
     try:
@@ -111,20 +128,34 @@ def _limited(seconds):
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+        resource.setrlimit(resource.RLIMIT_DATA, limits)
+
+
+def _asked(error):
+    """The KiB that the system refused to whatever raised `error`."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if found := _REFUSED.search(str(error)):
+            return int(found[1] or _DATA) >> 10
+        error = error.__cause__ or error.__context__
+    return 0
 
 
 def attempt(target, case):
     """What is wrong with how `target` takes `case`: a text; else whether it was refused."""
     global _trying
-    peak, refused = _peak(), False
+    peak, refused, asked, trace = _peak(), False, 0, ""
     _broken.clear()
     try:
         _trying = True
-        with _limited(_SECONDS), warnings.catch_warnings():
+        with _limited(_SECONDS, target.granted and _DATA), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             target.run(case)
-    except target.allowed:
+    except target.allowed as error:
         refused = True
+        if target.granted is not None and (asked := _asked(error)):
+            trace = traceback.format_exc(limit=-6)
     except Hang:
         return f"took over {_SECONDS} s:\n{traceback.format_exc(limit=-6)}"
     except Exception:
@@ -136,7 +167,10 @@ def attempt(target, case):
     more = _peak() - peak
     if more > _MEMORY // 4:
         _forget_peak()
-    return f"took {more >> 10} MiB" if more > _MEMORY else refused
+    more = max(more, asked)
+    if more <= _MEMORY or target.granted is not None and more <= _MEMORY + (target.granted(case) >> 10):
+        return refused
+    return f"{trace}took {more >> 10} MiB"
 
 
 def _place(target, text):

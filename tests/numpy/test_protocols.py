@@ -57,3 +57,23 @@ def test_several_results_come_as_from_the_installed_numpy():
     assert type(np.linalg.eig(x)) is tuple
 
 
+def test_functions_that_programs_implement():
+    from mxnet.numpy.protocols import _functions
+
+    @mx.numpy_dispatch_protocol._implements(onp.setxor1d)
+    def own(a, b):
+        return "own"
+
+    try:
+        assert onp.setxor1d(mx.np.ones(1), mx.np.ones(1)) == "own" and own(1, 2) == "own"
+    finally:
+        del _functions[onp.setxor1d]
+
+
+def test_arrays_beside_plain_numbers():
+    """NumPy's own function of numbers asks the array, which must not ask back."""
+    out = np.zeros(3)
+    assert np.copysign(1, -2, out) is out and out.tolist() == [-1, -1, -1]
+    with pytest.raises(TypeError, match="tile: an array of mx.np was given where numbers are expected"):
+        np.tile(3, np.array([2]))
+    assert onp.add(np.array([1]), 2).tolist() == [3]  # and later calls work
