@@ -98,3 +98,11 @@ def test_gradients_of_gradients(make, expected):
         total = gradient.sum()
     total.backward()
     assert w.grad.asnumpy().tolist() == expected
+
+
+def test_a_row_sparse_result_may_be_the_head():
+    w = weight((0, 4))
+    with mx.autograd.record():
+        y = nd.sparse.square(w)
+    y.backward()
+    assert y.stype == "row_sparse" and w.grad.asnumpy()[[0, 4]].tolist() == [[2, 4], [6, 8]]

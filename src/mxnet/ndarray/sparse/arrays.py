@@ -368,7 +368,7 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     @property
     def _data(self) -> torch.Tensor:  # type: ignore[override]  # nobody sets it
-        if self._leaf is None and self._token is not None and dispatch.mode.recording:
+        if self._leaf is None and self._token is not None:
             with torch.enable_grad():
                 return Dense.apply(self._token, self)
         return super()._data
