@@ -87,7 +87,7 @@ for name, inputs, attributes, training in oracle_cases.CASES:
 for name in ("abs negative sign square cbrt rcbrt exp expm1 sin cos tan arctan sinh cosh tanh arcsinh degrees radians round rint floor ceil trunc "
              "fix relu sigmoid softsign erf logical_not _copy BlockGrad make_loss zeros_like ones_like reciprocal").split():
     add(name, real(2, 3))
-for name in "sqrt rsqrt log log2 log10 log1p gamma gammaln".split():
+for name in "sqrt rsqrt log log2 log10 log1p gamma gammaln digamma".split():
     add(name, positive(2, 3))
 for name in "arcsin arccos arctanh erfinv".split():
     add(name, real(2, 3, low=-0.9, high=0.9))

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from . import data as data
     from . import metric as metric
     from . import model_zoo as model_zoo
+    from . import probability as probability
 else:
     def __getattr__(name):
-        if name in ("contrib", "data", "metric", "model_zoo"):
+        if name in ("contrib", "data", "metric", "model_zoo", "probability"):
             import importlib
             return importlib.import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -267,3 +267,13 @@ def test_clip_with_crossed_borders_asks_for_the_upper_one_first():
 def test_identity_like_refuses_another_shape():
     with pytest.raises(MXNetError, match="both inputs must have one shape, received \\(2, 3\\) and \\(3,\\)"):
         mx.nd._internal._identity_with_attr_like_rhs(mx.nd.ones((2, 3)), mx.nd.ones((3,)))
+
+
+def test_digamma_and_its_derivative():
+    x = mx.nd.array([1, 5, 0.5])
+    x.attach_grad()
+    with mx.autograd.record():
+        out = mx.nd.digamma(x)
+    out.backward()
+    np.testing.assert_allclose(out.asnumpy(), [-0.5772157, 1.5061177, -1.9635100], rtol=1e-5)
+    np.testing.assert_allclose(x.grad.asnumpy(), [1.6449341, 0.2213230, 4.9348022], rtol=1e-5)

@@ -112,6 +112,7 @@ _math("erfinv", torch.erfinv, "The inverse of erf; nan outside of [-1, 1].", "[0
 _gamma_op = _math("gamma", _gamma, "The gamma function.", "[1, 5] -> [ 1., 24.]", ("_npx_gamma", "_sparse_gamma"), amp="float32")
 _gammaln_op = _math("gammaln", torch.lgamma, "The logarithm of the absolute value of the gamma function.",
                     "[1, 5] -> [0. , 3.178...]", ("_npx_gammaln", "_sparse_gammaln"), amp="float32")
+_math("digamma", torch.digamma, "The derivative of gammaln.", "[1, 5] -> [-0.577..., 1.506...]", ("_npx_digamma",), amp=None)
 _math("logical_not", _logical_not, "1 where x is 0, 0 elsewhere, in the type of x.", "[-1, 0, 2] -> [0., 1., 0.]", ())
 
 
