@@ -4,6 +4,9 @@
     How a good file becomes a bad one.
 ``readers``
     A target for each reader of files.
+``calls``, ``frontends``
+    Targets that call every operator, as a function, in graphs and compiled, and what is written in Python above the operators; from ``hostile``
+    come the values.
 ``campaign``
     Runs targets on cases and says what broke a promise; forbids a process to execute anything or to take much memory.
 ``supervise``, ``progress``
@@ -11,6 +14,5 @@
 ``cases``
     What failed once: `<target>--<digest>`, read again by each run of the tests.
 
-A target is a `campaign.Target`; those of operator calls and of kernels belong in modules of their own beside ``readers``, which have a list
-``TARGETS`` and stand in ``campaign.MODULES``.
+A target is a `campaign.Target`; its module has a list ``TARGETS`` and stands in ``campaign.MODULES``.
 """
