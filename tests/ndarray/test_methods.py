@@ -46,7 +46,7 @@ def test_inplace_shares_memory_and_means_nothing_for_symbols():
 def test_broadcasting_methods_add_leading_axes():
     x = nd.array([1, 2, 3])
     assert x.broadcast_to((2, 3)).asnumpy().tolist() == x.broadcast_like(nd.zeros((2, 3))).asnumpy().tolist() == [[1, 2, 3], [1, 2, 3]]
-    assert x.broadcast_to(shape=[4, 1, 3]).shape == (4, 1, 3) and x.broadcast_to((0, 3)).shape == (1, 3)
+    assert x.broadcast_to(shape=[4, 1, 3]).shape == x.broadcast_to(np.array([4, 1, 3])).shape == (4, 1, 3) and x.broadcast_to((0, 3)).shape == (1, 3)
     assert nd.ones((2, 1)).broadcast_like(nd.ones((4, 2, 3))).shape == (4, 2, 3)
     assert nd.ones((1,)).broadcast_like(nd.ones((4, 5)), lhs_axes=(0,), rhs_axes=(1,)).shape == (5,)
     x.attach_grad()

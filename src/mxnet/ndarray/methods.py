@@ -32,7 +32,8 @@ def with_leading_axes(method: Callable) -> Callable:
         if target is None:
             target = kwargs.pop("shape") if "shape" in kwargs else kwargs.pop("rhs", None)
         if target is not None and not args and not kwargs.keys() & {"lhs_axes", "rhs_axes"}:
-            have, wanted = self.shape, tuple(getattr(target, "shape", target) if not isinstance(target, int) else (target,))
+            wanted = (target,) if isinstance(target, int) else target.shape if hasattr(target, "stype") else tuple(target)
+            have = self.shape
             missing = len(wanted) - len(have)
             if missing < 0 or any(n not in (1, w) and w for n, w in zip(have, wanted[missing:])):
                 raise ValueError(f"{method.__name__}: an array of shape {have} could not be broadcast to {wanted}")

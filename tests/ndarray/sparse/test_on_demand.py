@@ -1,5 +1,6 @@
 import mxnet as mx
 from mxnet import nd
+from mxnet.ndarray.sparse import kernels  # noqa: F401  (registers itself)
 from mxnet.ndarray.sparse.arrays import RowSparseNDArray
 from mxnet.ndarray.sparse.dispatch import on_demand
 from mxnet.ndarray.sparse.on_demand import RowsOnDemand, computed
@@ -43,3 +44,9 @@ def test_a_factorization_machine_touches_only_its_rows(monkeypatch):
     exe.backward()
     assert outputs[0].asnumpy().tolist() == [[116], [0]]
     assert exe.grad_dict["v"].indices.asnumpy().tolist() == [0, 4] and exe.grad_dict["v"].data.asnumpy().tolist() == [[36, 40], [4, 8]]
+
+
+def test_what_is_made_of_it_is_an_ordinary_array():
+    made = on_demand(get("square"), [WEIGHT], {})
+    for array in (made.copyto(mx.cpu()), made.detach(), made.astype("float64"), nd.sparse.negative(made)):
+        assert type(array) is RowSparseNDArray and abs(array.asnumpy()).tolist() == [[1, 4], [0, 0], [9, 16], [0, 0]]

@@ -1,6 +1,7 @@
 """Row_sparse arrays of which only the rows that somebody asks for are computed, for graphs: a product with a csr matrix asks for few."""
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -8,6 +9,7 @@ import torch
 from .arrays import RowSparseNDArray
 
 if TYPE_CHECKING:
+    from ...context import Context
     from ...ops.registry import Operator
 
 
@@ -30,6 +32,11 @@ class RowsOnDemand(RowSparseNDArray):
     def __init__(self, source: RowSparseNDArray, op: Operator, attributes: dict[str, Any], shape: tuple[int, ...]) -> None:
         self._source, self._op, self._attributes, self._all = source, op, attributes, None
         self._full_shape, self._ctx, self._autograd, self._leaf, self._token = shape, source._ctx, None, None, None
+        self._complete = None, None
+
+    @classmethod
+    def _make(cls, values: torch.Tensor, aux: Iterable[torch.Tensor], shape: Sequence[int], ctx: Context) -> Any:
+        return RowSparseNDArray._make(values, aux, shape, ctx)  # what is made of it is an ordinary array
 
     @property
     def _values(self) -> torch.Tensor:  # type: ignore[override]  # nobody sets it
