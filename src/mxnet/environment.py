@@ -32,7 +32,7 @@ _BULK = "a graph runs as a whole; there are no segments to size"
 _TREE = "torch.distributed and NCCL choose the reduction themselves"
 _PLAN = "no memory plan is computed ahead of a run"
 _NATIVE = "there is no native MXNet library to load or to call"
-_RANDOM = "each device has one generator, which all operators share"
+_RANDOM = "a GPU has one generator, which all operators share"
 _DISTRIBUTED = "kvstore 'dist_*' types are not part of this release"
 _TEST = "read by mxnet.test_utils"
 
@@ -71,7 +71,7 @@ _TABLE = [
     ("MXNET_CPU_TEMP_COPY", "4", False, "operators take temporary memory from torch's allocator"),
     ("MXNET_GPU_TEMP_COPY", "1", False, "operators take temporary memory from torch's allocator"),
     ("MXNET_BACKWARD_DO_MIRROR", "0", True, "1: graphs that train keep a part of their activations, and compute the others again in backward"),
-    ("MXNET_CPU_PARALLEL_RAND_COPY", "1", False, _RANDOM),
+    ("MXNET_CPU_PARALLEL_RAND_COPY", "1", False, "there is one set of CPU generators in each thread, as MXNet's default has it"),
     ("MXNET_GPU_PARALLEL_RAND_COPY", "4", False, _RANDOM),
     ("MXNET_GPU_CUDNN_DROPOUT_STATE_COPY", "4", False, _RANDOM),
     # The engine

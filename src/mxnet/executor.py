@@ -51,7 +51,7 @@ class Executor:
 
     _leaves: Any  # list of (number of the argument, leaf), where there are heads
     _heads: list[Any] | None
-    _random_state: torch.Tensor | None
+    _random_state: Any  # as `random_state.get_state` gives it
     _monitor_callback: Callable[[str, NDArray], object] | None
     _watcher: _Watcher | None
     _outputs: list[NDArray] | None
@@ -121,7 +121,7 @@ class Executor:
         self._random_state = None
         if not is_train and self._runner.draws and any(r != "null" for r in self._reqs):
             # `backward` may run the graph again, and must then draw the same numbers.
-            self._random_state = self._generator().get_state()
+            self._random_state = random_state.get_state(self._ctx.torch_device)
         if self._outputs and failed.is_failed(self._outputs[0]):
             self._outputs = None
         try:
@@ -256,25 +256,17 @@ class Executor:
             gradient, leaf.grad = leaf.grad, None
             Marked(buffer, self._reqs[i]).take(gradient)
 
-    def _generator(self) -> torch.Generator:
-        before = random_state.use_cpu(self._ctx.device_id)
-        try:
-            return random_state.generator(self._ctx.torch_device)
-        finally:
-            random_state.use_cpu(before)
-
     def _run_again(self, is_train: bool) -> None:
         """Run the graph for its gradients, drawing the numbers that the last `forward` drew."""
-        generator, now = None, None
+        device, now = self._ctx.torch_device, None
         if self._random_state is not None:
-            generator = self._generator()
-            now = generator.get_state()
-            generator.set_state(self._random_state)
+            now = random_state.get_state(device)
+            random_state.set_state(device, self._random_state)
         try:
             self._run(bool(is_train), differentiate=True)
         finally:
-            if generator is not None:
-                generator.set_state(now)  # type: ignore[arg-type]  # there is one with the generator
+            if now is not None:
+                random_state.set_state(device, now)
 
     def _needs_gradient(self, i: int) -> bool:
         """Whether the gradient of an output flows on to an argument that wants one, past all output layers, which ignore it."""

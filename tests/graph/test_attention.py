@@ -336,7 +336,7 @@ def test_a_network_end_to_end():
             net.hybridize()
         x = nd.array(numbers(6, 3, 16, seed=1).numpy(), dtype="float32")
         length = nd.array(np.arange(36).reshape(6, 6) % 6 + 1, dtype="int32")
-        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01})
         x.attach_grad()
         for _ in range(3):
             with mx.autograd.record():

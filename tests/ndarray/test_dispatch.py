@@ -206,19 +206,6 @@ def test_an_observer_sees_each_call(observed):
     assert start <= end and tensors == [x._data, x._data] and result.tolist() == [2, 2]
 
 
-def test_the_generator_of_the_device_is_used_for_the_call_alone():
-    from mxnet.ops import random_state
-    used = []
-
-    def looks(x):
-        used.append(random_state.use_cpu(0))
-        raise ValueError("no")
-
-    with pytest.raises(MXNetError, match="looks: no"):
-        invoke(Operator("looks", looks), (nd.ones((1,), ctx=CPU1),), {})
-    assert used == [1] and random_state.use_cpu(0) == 0
-
-
 @pytest.mark.parametrize("call, message", [
     (lambda: nd.broadcast_add(nd.ones((2,)), nd.ones((3,))),
      r"^broadcast_add: .* \[inputs: lhs: float32\(2,\), rhs: float32\(3,\); attributes: none\]"),

@@ -10,7 +10,6 @@ import mxnet as mx
 from mxnet import nd
 from mxnet.ndarray import NDArray, dispatch
 from mxnet.ndarray.fast_calls import eligibility, fast, in_place, number, operand
-from mxnet.ops import random_state
 from mxnet.ops.registry import Operator, get
 
 CPU1 = mx.cpu(1)
@@ -73,7 +72,6 @@ class Derived(NDArray):
 def test_arrays_of_the_class_itself_are_eligible():
     assert eligibility(NDArray)(nd.ones((2,))) and eligibility(mx.np.ndarray)(mx.np.ones((2,)))
     assert eligibility(NDArray)(nd.ones((2,), ctx=CPU1))
-    assert eligibility(NDArray, draws=True)(nd.ones((2,)))
 
 
 @pytest.mark.parametrize("other", [
@@ -90,12 +88,8 @@ def test_nothing_is_eligible_while_a_profiler_observes(observed):
     assert call(negate)(nd.ones((2,))) is GENERAL
 
 
-def test_who_draws_takes_fast_calls_on_the_first_device_only():
-    assert not eligibility(NDArray, draws=True)(nd.ones((2,), ctx=CPU1))
-    assert call(negate, draws=True)(nd.ones((2,), ctx=CPU1)) is GENERAL
-    assert call(negate, draws=lambda attributes: False)(nd.ones((2,), ctx=CPU1)) is GENERAL  # attributes are not looked at
-    assert call(negate, draws=True)(nd.ones((2,))).asnumpy().tolist() == [-1, -1]
-    result = call(negate)(nd.ones((2,), ctx=CPU1))
+def test_who_draws_takes_fast_calls_on_every_processor():
+    result = call(negate, draws=True)(nd.ones((2,), ctx=CPU1))
     assert result.asnumpy().tolist() == [-1, -1] and result.context == CPU1
 
 
@@ -266,26 +260,19 @@ def test_functions_of_numpy_keep_their_arguments():
         mx.np.sqrt(nd.ones((2,)))
 
 
-# -- devices of their own ------------------------------------------------------------------------------------------------------------
+# -- what draws ----------------------------------------------------------------------------------------------------------------------
 
 
-def draws_on_its_device(draw):
-    """Whether what `draw` does on cpu(1) follows the seed of cpu(1) alone, and leaves the generator of cpu(0) as it is."""
+def follows_the_seed(draw):
+    """Whether what `draw` does on cpu(1) is decided by the seed, and goes on."""
     def values():
         results = draw()
         return [r.asnumpy().tolist() for r in (results if isinstance(results, list) else [results])]
 
-    def state():
-        return random_state.generator(torch.device("cpu")).get_state().tolist()
-
-    mx.random.seed(1, ctx=mx.cpu(0))
-    mx.random.seed(5, ctx=CPU1)
-    untouched, first = state(), values()
-    still = state() == untouched
-    mx.random.seed(2, ctx=mx.cpu(0))
-    mx.random.seed(5, ctx=CPU1)
-    again, other = values(), values()
-    return still and first == again != other
+    mx.random.seed(5)
+    first, other = values(), values()
+    mx.random.seed(5)
+    return values() == first != other and values() == other
 
 
 X = nd.arange(64, ctx=CPU1).reshape((8, 8))
@@ -318,5 +305,5 @@ def dropped(hybridize):
     lambda: mx.np.random.uniform(size=(4,), ctx=CPU1), lambda: mx.np.random.uniform(size=(4,), out=mx.np.zeros((4,), ctx=CPU1)),
     lambda: mx.np.random.lognormal(size=(4,), out=mx.np.zeros((4,), ctx=CPU1)),
     lambda: mx.np.random.normal(mx.np.zeros((4,), ctx=CPU1), mx.np.ones((4,), ctx=CPU1))])
-def test_what_draws_on_a_device_uses_its_generator(draw):
-    assert draws_on_its_device(draw)
+def test_a_seed_decides_what_is_drawn_on_any_processor(draw):
+    assert follows_the_seed(draw)

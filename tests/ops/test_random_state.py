@@ -8,66 +8,74 @@ from mxnet.ops import random_state
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(autouse=True)
-def own_generators(monkeypatch):
-    monkeypatch.setattr(random_state, "_generators", {})
-    yield
-    random_state.use_cpu(0)
-
-
 def draw():
-    return torch.rand(3, generator=random_state.generator(CPU)).tolist()
+    return random_state.bank().numbers(3).tolist()
 
 
-def test_each_device_has_one_generator():
-    first = random_state.generator(CPU)
-    assert random_state.generator(CPU) is first and random_state.generator(torch.device("cpu", 0)) is first
-    assert random_state.use_cpu(1) == 0
-    assert random_state.generator(CPU) is not first
-    assert random_state.use_cpu(0) == 1 and random_state.generator(CPU) is first
+def in_a_thread(function):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_a_thread_begins_with_seed_0_and_is_seeded_alone():
+    random_state.seed(0)
+    first = draw()
+    assert first == pytest.approx([0.54881352, 0.59284461, 0.71518934], abs=1e-7)
+    random_state.seed(5)
+    expected = draw()
+    random_state.seed(5)
+    assert in_a_thread(draw) == first
+    assert in_a_thread(lambda: (random_state.seed(5), draw())[1]) == expected
+    assert draw() == expected
+
+
+def test_seeds_are_cut_to_32_bits():
+    for seed, same in ((-3, 2 ** 32 - 3), (2 ** 70 + 4, 4)):
+        random_state.seed(seed)
+        first = draw()
+        random_state.seed(same)
+        assert draw() == first
+
+
+def test_one_device_is_seeded_otherwise_than_all():
+    random_state.seed(3, "cpu", 1)
+    single, state = draw(), random_state.bank().state_numbers(1, 0).tolist()
+    random_state.seed(3 * 127 ** 2, "cpu")
+    assert draw() != single
+    random_state.seed(3)
+    assert draw() != single and random_state.bank().state_numbers(1, 0).tolist() == state
+
+
+def test_states_come_back():
+    random_state.seed(7)
+    random_state.bank().state_numbers(700, 2)
+    state = random_state.get_state(CPU)
+    first = draw(), random_state.bank().state_numbers(700, 2).tolist(), random_state.bank().state_numbers(2, 900).tolist()
+    random_state.seed(8)
+    random_state.set_state(CPU, state)
+    assert (draw(), random_state.bank().state_numbers(700, 2).tolist(), random_state.bank().state_numbers(2, 900).tolist()) == first
+
+
+def test_torch_draws_what_the_seed_asks_for():
+    def drawn():
+        return torch.rand(3, generator=random_state.generator(CPU)).tolist()
+
+    random_state.seed(1)
+    first = drawn(), drawn()
+    assert first[0] != first[1]
+    random_state.seed(1)
+    assert (drawn(), drawn()) == first
     assert random_state.generator(torch.device("meta")) is None
 
 
-def test_seeding_one_device_leaves_the_others():
-    random_state.seed(7, "cpu", 0)
-    a = draw()
-    random_state.seed(7, "cpu", 1)
-    random_state.use_cpu(1)
-    b = draw()
-    random_state.use_cpu(0)
-    assert a == b != draw()  # one number gives each device the same numbers
-    random_state.seed(7, "cpu", 0)
-    assert draw() == a
+def test_only_a_cpu_has_mxnets_numbers():
+    assert random_state.source(CPU) is random_state.bank()
+    assert random_state.source(torch.device("cuda", 0)) is None
 
 
-def test_seeding_all_devices_gives_each_numbers_of_its_own():
-    random_state.use_cpu(1)
-    draw()
-    random_state.use_cpu(0)
-    random_state.seed(7)
-    first = draw()
-    random_state.use_cpu(1)
-    assert draw() != first
-    random_state.use_cpu(0)
-    random_state.seed(7)
-    assert draw() == first
-    random_state.seed(2 ** 64 - 1)  # the next device's seed wraps around
-
-
-def test_which_cpu_computes_is_known_to_each_thread():
-    random_state.use_cpu(3)
-    found = []
-    thread = threading.Thread(target=lambda: found.append(random_state.use_cpu(5)))
-    thread.start()
-    thread.join()
-    assert found == [0] and random_state.use_cpu(0) == 3
-
-
-def test_threads_get_the_same_generator():
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(random_state.generator(CPU))) for _ in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert len(set(map(id, found))) == 1
+def test_without_a_compiler_numpy_draws(monkeypatch):
+    monkeypatch.setattr(random_state.random, "available", lambda: False)
+    assert isinstance(in_a_thread(random_state.bank), random_state.plain_random.PlainBank)

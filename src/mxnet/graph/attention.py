@@ -31,16 +31,15 @@ from ..ops.nn.attention import (
     interleaved_matmul_selfatt_qk,
     interleaved_matmul_selfatt_valatt,
 )
-from ..ops.nn.dropout import dropout
+from ..ops.nn.dropout import chance_and_scale, dropout
 from ..ops.nn.softmax import softmax
 from ..ops.products import batched
 from ..ops.registry import Operator
-from .program import FxNode, attributes_of, calls, operator_of
+from .program import FxNode, attributes_of, calls, draws, operator_of
 
 _BLOCK = 1 << 18  # so many scores at a time stay in a core's cache
 _WORTHWHILE = 1 << 16  # fewer scores are done before the blocks are cut
 _MIXED = (torch.float16, torch.bfloat16, torch.float32)  # what amp_cast casts
-_BITS = 16  # random bits for each score that may be dropped
 _COUNTS = {1: (3,), 2: (1, 2)}  # how many of queries, keys and values are interleaved in each of so many sources
 # Products with the values, and the product of queries and keys that belongs to each.
 _MIXES = {interleaved_matmul_selfatt_valatt: interleaved_matmul_selfatt_qk, interleaved_matmul_encdec_valatt: interleaved_matmul_encdec_qk,
@@ -181,6 +180,11 @@ def _match(mix: FxNode) -> tuple[_Attention, list[FxNode]] | None:
     if heads is not None and values is not sources[-1]:
         return None
     order = {n: i for i, n in enumerate(mix.graph.nodes)}
+    if dropped:
+        # Numbers are drawn where the fused node stands, and must not come behind those of another.
+        first = min(order[n] for n in inside if calls(n, dropout))
+        if any(first < order[n] < order[mix] and n not in inside and draws(n) for n in mix.graph.nodes):
+            return None
     plan = _Attention(sources, heads, bool(scoring.get("transpose_b")), scale, cast, value_cast, mask, length, dropped)
     return plan, sorted(inside, key=order.__getitem__)
 
@@ -231,8 +235,7 @@ def _function(plan: _Attention, unfused: Callable, outside: Sequence[FxNode]) ->
         length = None if length_at is None else inputs[length_at]
         if not _suits(plan, sources, mask, length):
             return unfused(*inputs)
-        seed = int(torch.randint(1 << 62, (), generator=random_state.generator(sources[0].device))) if plan.p else None
-        return _Blocks.apply(plan, mask, length, seed, *sources)
+        return _Blocks.apply(plan, mask, length, _kept(plan, sources) if plan.p else None, *sources)
 
     return attention
 
@@ -267,14 +270,14 @@ def _cast(dtype: torch.dtype, target: torch.dtype | None) -> torch.dtype:
 
 
 class _Blocks(torch.autograd.Function):
-    """Attention block by block. `seed` begins the random numbers of dropout, in the gradient again."""
+    """Attention block by block. `kept` says which weights dropout keeps, one byte for each."""
 
     @staticmethod
-    def forward(ctx: typing.Any, plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, seed: int | None,
+    def forward(ctx: typing.Any, plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, kept: torch.Tensor | None,
                 *sources: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(mask, length, *sources)
-        ctx.plan, ctx.seed = plan, seed
-        return _forward(plan, mask, length, seed, sources)
+        ctx.plan, ctx.kept = plan, kept
+        return _forward(plan, mask, length, kept, sources)
 
     @staticmethod
     def backward(ctx: typing.Any, dout: torch.Tensor) -> tuple:
@@ -282,38 +285,38 @@ class _Blocks(torch.autograd.Function):
         if torch.is_grad_enabled():  # a gradient that is to be differentiated itself: torch records it
             views = [s.view_as(s) for s in sources]  # one array may be several of the sources
             needed = [v for v in views if v.requires_grad]
-            found = iter(torch.autograd.grad(_forward(ctx.plan, mask, length, ctx.seed, views), needed, dout, create_graph=True))
+            found = iter(torch.autograd.grad(_forward(ctx.plan, mask, length, ctx.kept, views), needed, dout, create_graph=True))
             return None, None, None, None, *(next(found) if v.requires_grad else None for v in views)
-        return None, None, None, None, *_backward(ctx.plan, mask, length, ctx.seed, sources, dout)
+        return None, None, None, None, *_backward(ctx.plan, mask, length, ctx.kept, sources, dout)
 
 
-def _forward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, seed: int | None,
+def _forward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, kept: torch.Tensor | None,
              sources: Sequence[torch.Tensor]) -> torch.Tensor:
     queries, keys, values = plan.split(*sources)
-    keep = _keeping(plan.p, seed)
+    keep = _keeping(plan.p, kept)
     found: dict[int, list[torch.Tensor]] = {}
-    for heads, _, block in _blocks(plan, queries, keys, values, mask, length):
-        kept = keep(block.weights)
-        weights = block.weights if kept is None else block.weights * kept
+    for heads, rows, block in _blocks(plan, queries, keys, values, mask, length):
+        scales = keep(heads, rows, block.weights)
+        weights = block.weights if scales is None else block.weights * scales
         found.setdefault(heads.start, []).append(batched(weights, block.values))
     return plan.join(torch.cat([torch.cat(parts, 1) if len(parts) > 1 else parts[0] for parts in found.values()]), sources)
 
 
-def _backward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, seed: int | None, sources: Sequence[torch.Tensor],
+def _backward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, kept: torch.Tensor | None, sources: Sequence[torch.Tensor],
               dout: torch.Tensor) -> list[torch.Tensor]:
     """The gradients of the sources, from weights that are computed anew."""
     grads = [torch.empty(s.shape, dtype=s.dtype) for s in sources]
     queries, keys, values = plan.split(*sources)
     dqueries, dkeys, dvalues = plan.split(*grads)
     dout = dout.flatten(0, -3) if plan.heads is None else dout.reshape(queries.shape[1], queries.shape[0], -1).transpose(0, 1)
-    keep, factor = _keeping(plan.p, seed), plan.factor(queries.shape[2])
+    keep, factor = _keeping(plan.p, kept), plan.factor(queries.shape[2])
     for heads, rows, block in _blocks(plan, queries, keys, values, mask, length):
         above, weights = dout[heads, rows].contiguous(), block.weights
-        dweights, kept = batched(above, block.values.mT), keep(weights)
-        dscores = torch._softmax_backward_data(dweights if kept is None else dweights.mul_(kept), weights, -1, weights.dtype).to(queries.dtype)
+        dweights, scales = batched(above, block.values.mT), keep(heads, rows, weights)
+        dscores = torch._softmax_backward_data(dweights if scales is None else dweights.mul_(scales), weights, -1, weights.dtype).to(queries.dtype)
         dqueries[heads, rows] = batched(dscores, block.keys).mul_(factor)
         _put(dkeys[heads], rows, batched(dscores.mT, block.queries))
-        _put(dvalues[heads], rows, batched((weights if kept is None else kept.mul_(weights)).mT, above))
+        _put(dvalues[heads], rows, batched((weights if scales is None else scales.mul_(weights)).mT, above))
     return grads
 
 
@@ -367,18 +370,17 @@ def _softmax(scores: torch.Tensor, length: torch.Tensor | None) -> torch.Tensor:
     return torch.softmax(torch.add(scores, reached - 1, alpha=torch.finfo(scores.dtype).max / 2), -1) * reached
 
 
-def _keeping(p: float, seed: int | None) -> Callable[[torch.Tensor], torch.Tensor | None]:
-    """A function from weights to what dropout multiplies them by; to None where nothing is dropped."""
-    if not p:
-        return lambda weights: None
-    generator = torch.Generator().manual_seed(seed)  # type: ignore[arg-type]  # a seed is drawn wherever something is dropped
-    dropped = round(p * (1 << _BITS))
-    scale = (1 << _BITS) / ((1 << _BITS) - dropped)
+def _kept(plan: _Attention, sources: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Which weights dropout keeps, drawn as the operator draws them."""
+    queries, keys, _ = plan.split(*(s.detach() for s in sources))
+    wide = _cast(queries.dtype, plan.cast) in (torch.float16, torch.float64)
+    shape = queries.shape[0], queries.shape[1], keys.shape[1]
+    return random_state.bank().kept(math.prod(shape), torch.uint8, chance_and_scale(plan.p)[0], wide=wide).view(shape)
 
-    def keep(weights: torch.Tensor) -> torch.Tensor:
-        # One number of 64 bits, which takes as long to draw as a shorter one, decides about four weights.
-        bits = torch.empty((weights.numel() + 3) // 4, dtype=torch.int64).random_(-1 << 63, None, generator=generator).view(torch.int16)
-        kept = torch.empty(weights.shape, dtype=weights.dtype)
-        return torch.ge(bits[:weights.numel()].view(weights.shape), dropped - (1 << _BITS - 1), out=kept).mul_(scale)
 
-    return keep
+def _keeping(p: float, kept: torch.Tensor | None) -> Callable[[slice, slice, torch.Tensor], torch.Tensor | None]:
+    """A function from a block of weights to what dropout multiplies them by; to None where nothing is dropped."""
+    if kept is None:
+        return lambda heads, rows, weights: None
+    scale = chance_and_scale(p)[1]
+    return lambda heads, rows, weights: kept[heads, rows].to(weights.dtype).mul_(scale)

@@ -7,7 +7,7 @@ import torch
 
 from ..base import MXNetError
 from .backends import Unavailable, prepare
-from .program import Program, by_values
+from .program import Program, draws
 
 
 class Inductor:
@@ -46,7 +46,7 @@ class Inductor:
         for node in program.graph.nodes:
             if node.op == "call_function":
                 # An operator is one call for torch.compile's front end; what is inside is traced with its gradient. What
-                # depends on values (loops, operators of the user's) cuts the graph.
-                node.target = torch.compiler.disable(node.target) if by_values(node) else torch.compiler.allow_in_graph(node.target)
+                # depends on values (loops, operators of the user's) or draws random numbers cuts the graph.
+                node.target = torch.compiler.disable(node.target) if draws(node) else torch.compiler.allow_in_graph(node.target)
         program.module.recompile()
         return torch.compile(program.module, dynamic=False, mode=None if mode == "default" else mode)

@@ -13,7 +13,6 @@ from .. import environment
 from ..base import DelayedError, MXNetError
 from ..context import Context
 from ..ndarray import dispatch
-from ..ops import random_state
 from ..ops.dtypes import TORCH_TO_NAME
 from ..symbol import Symbol, inference
 from ..symbol.node import Node, auxiliary
@@ -100,8 +99,6 @@ class GraphRunner:
             Called as ``observe(node, outputs)`` for every variable and operator, for monitors.
         """
         device = ctx.torch_device if ctx is not None else inputs[0].device if inputs else torch.device("cpu")
-        simulated = ctx.device_id if ctx is not None and ctx.device_typeid != 2 else 0
-        before = random_state.use_cpu(simulated) if simulated else 0
         try:
             if observe is not None or dispatch.graph_observer is not None:
                 function = _Observed(self.lowered(is_train, device, inputs), observe).run
@@ -113,9 +110,6 @@ class GraphRunner:
             if located is error:
                 raise
             raise located from error
-        finally:
-            if simulated:
-                random_state.use_cpu(before)
 
     def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor]) -> fx.GraphModule:
         """The graph as a `torch.fx.GraphModule`."""

@@ -13,7 +13,6 @@ import torch
 
 from ..base import DelayedError, MXNetError
 from ..context import Context, current_context, intern_context
-from ..ops import random_state
 from ..ops.dtypes import name_of
 from ..ops.registry import Operator
 from ..ops.schema import to_string
@@ -228,9 +227,6 @@ def run(op: Any, fn: Callable | None, tensors: Sequence[Any], kwargs: dict[str, 
     if fn is None:
         fn = op.fn if recorded else op.raw
     start = time.perf_counter_ns() if observer is not None else 0
-    simulated = ctx.device_id and ctx.device_typeid != 2
-    if simulated:
-        before = random_state.use_cpu(ctx.device_id)
     switch = recorded and torch.is_grad_enabled() is not mode.recording
     if switch:
         torch._C._set_grad_enabled(mode.recording)
@@ -245,8 +241,6 @@ def run(op: Any, fn: Callable | None, tensors: Sequence[Any], kwargs: dict[str, 
     finally:
         if switch:
             torch._C._set_grad_enabled(not mode.recording)
-        if simulated:
-            random_state.use_cpu(before)
     if start and observer is not None:
         observer(op.name, start, time.perf_counter_ns(), tensors, result)
     return result, recorded and mode.recording

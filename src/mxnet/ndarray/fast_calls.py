@@ -25,16 +25,15 @@ TORCH: dict[str, tuple[Callable, Callable]] = {
     "multiply": (torch.mul, Tensor.mul_), "divide": (torch.div, Tensor.div_)}
 
 
-def eligibility(cls: type[Any], draws: bool = False) -> Callable[[Any], bool]:
+def eligibility(cls: type[Any]) -> Callable[[Any], bool]:
     """The test of who may take a fast call, as a function of an array; several arrays must be on one device, too.
 
-    An array passes where it is of the class `cls` itself (so not sparse), nothing has to be recorded, no profiler observes, and, for an
-    operator that draws, its device needs no switch of generators.
+    An array passes where it is of the class `cls` itself (so not sparse), nothing has to be recorded, and no profiler observes.
     """
     def eligible(array: Any) -> bool:
         return type(array) is cls and array._autograd is None and dispatch.observer is None
 
-    return eligible if not draws else lambda array: eligible(array) and array._ctx.device_id == 0
+    return eligible
 
 
 def fast(op: Operator, cls: type[Any], general: Callable) -> Callable:
@@ -47,7 +46,7 @@ def fast(op: Operator, cls: type[Any], general: Callable) -> Callable:
 
 def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
     """The function of an operator with one input: ``call(x, **attributes)``."""
-    function, parse, eligible = op.raw, op.parse_cached, eligibility(cls, bool(op.draws))
+    function, parse, eligible = op.raw, op.parse_cached, eligibility(cls)
 
     def simple(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
         if len(args) == 1 and out is None and not kwargs:
@@ -78,7 +77,7 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
 
 def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
     """The function of an operator with two inputs and no attributes: ``call(x, y)``."""
-    function, eligible = op.raw, eligibility(cls, bool(op.draws))
+    function, eligible = op.raw, eligibility(cls)
 
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
         if len(args) == 2 and out is None and not kwargs:
@@ -95,7 +94,7 @@ def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
 
 def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
     """The function of an operator with any fixed number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
-    function, parse, eligible = op.raw, op.parse_cached, eligibility(cls, bool(op.draws))
+    function, parse, eligible = op.raw, op.parse_cached, eligibility(cls)
     most = op.num_inputs
     least = most if op.inputs_rule is not None else max(1, sum(1 for i in op.inputs if i not in op.optional_inputs))
     by_name = frozenset(op.inputs[least:])  # those that may come by name without having come by position
@@ -126,7 +125,7 @@ def number(op: Operator, cls: type[Any], general: Callable, by_tensor: Callable 
 
     `by_tensor` is the function of two tensors that computes the same from a tensor without axes; it may be faster.
     """
-    function, eligible = op.raw, eligibility(cls, bool(op.draws))
+    function, eligible = op.raw, eligibility(cls)
 
     def call(lhs: Any, rhs: Any) -> Any:
         if type(rhs) in _NUMBERS and eligible(lhs):
@@ -148,7 +147,7 @@ def number(op: Operator, cls: type[Any], general: Callable, by_tensor: Callable 
 
 def operand(op: Operator, number_op: Operator, cls: type[Any], general: Callable, by_tensor: Callable | None = None) -> Callable:
     """``call(x, other)``, where `other` may be an array, for `op`, or a number, for `number_op` (see `number`)."""
-    function, eligible = op.raw, eligibility(cls, bool(op.draws))
+    function, eligible = op.raw, eligibility(cls)
     with_number = number(number_op, cls, general, by_tensor)
 
     def call(lhs: Any, rhs: Any) -> Any:

@@ -1,47 +1,78 @@
-"""The random generators: one a device, seeded by ``mx.random.seed``."""
+"""The random generators, seeded by ``mx.random.seed``.
+
+On a CPU each thread has its own, as in MXNet: a `Bank`, which begins with seed 0 and serves ``cpu(0)``, ``cpu(1)``, ... in turn. A GPU has one of
+torch's.
+"""
 import threading
+from typing import Any, Optional
 
 import torch
 
+from .kernels import plain_random, random
+
+_MAGIC = 127  # MXNet multiplies a seed by it
 _generators: dict = {}
 _lock = threading.Lock()
-_simulated = threading.local()  # which cpu(i) is computing, set by whoever runs operators there
+_own = threading.local()
 
 
-def generator(device):
-    """The torch generator that operators on `device` draw from; None for the meta device, where nothing is drawn."""
+def bank() -> random.Bank:
+    """The generators of this thread's CPU operators."""
+    try:
+        return _own.bank
+    except AttributeError:
+        _own.bank = random.Bank() if random.available() else plain_random.PlainBank()
+        return _own.bank
+
+
+def source(device: Optional[torch.device]) -> Optional[random.Bank]:
+    """What operators on `device` draw MXNet's numbers from; None where torch draws others (`generator`)."""
+    return bank() if device is None or device.type == "cpu" else None
+
+
+def generator(device: Optional[torch.device]) -> Any:
+    """A torch generator, for what torch draws on `device`; None for the meta device, where nothing is drawn.
+
+    On a CPU it is begun anew each time, by numbers of this thread's single generator.
+    """
+    if device is None or device.type == "cpu":
+        low, high = bank().words(2).tolist()
+        return torch.Generator().manual_seed(high << 31 ^ low)
     if device.type == "meta":
         return None
-    key = (device.type, device.index or 0) if device.type != "cpu" else ("cpu", getattr(_simulated, "index", 0))
+    key = device.type, device.index or 0
     found = _generators.get(key)
     if found is None:
         with _lock:
             found = _generators.get(key)
             if found is None:
                 found = _generators[key] = torch.Generator(device=device)
-                found.seed()
+                found.manual_seed(key[1])  # a program that seeds nothing repeats itself
     return found
 
 
-def use_cpu(index):
-    """Draw from the generator of ``cpu(index)`` in this thread from now on; returns the one used before."""
-    before = getattr(_simulated, "index", 0)
-    _simulated.index = index
-    return before
-
-
-def seed(value, device_type="all", index=0):
-    """Seed the generator of one device (torch's name of its type, and its number), or of all of them."""
+def seed(value: int, device_type: str = "all", index: int = 0) -> None:
+    """Seed the generators of one device (torch's name of its type, and its number), or of all of them; the CPU's of this thread always."""
+    # For one device MXNet passes the seed on to the single generator as it is.
+    bank().seed(value * _MAGIC, value * _MAGIC if device_type == "all" else value)
+    if device_type not in ("all", "cpu"):
+        generator(torch.device(device_type, index)).manual_seed(value % 2 ** 64)
     if device_type != "all":
-        if device_type == "cpu":
-            before = use_cpu(index)
-            generator(torch.device("cpu")).manual_seed(value)
-            use_cpu(before)
-        else:
-            generator(torch.device(device_type, index)).manual_seed(value)
         return
-    generator(torch.device("cpu"))
     for i in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
         generator(torch.device("cuda", i))
     for (_, i), g in list(_generators.items()):
         g.manual_seed((value + i) % 2 ** 64)  # devices draw different numbers from one seed
+
+
+def get_state(device: torch.device) -> Any:
+    """What `set_state` needs to draw the same numbers on a device again, from this thread."""
+    return bank().state() if device.type == "cpu" else generator(device).get_state()
+
+
+def set_state(device: torch.device, state: Any) -> None:
+    """Go back to where `get_state` was called for the device."""
+    if device.type == "cpu":
+        bank().restore(state)
+    else:
+        generator(device).set_state(state)

@@ -10,8 +10,6 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, Optional, Union
 
-from . import random_state
-
 Attributes = dict[str, Any]
 ByUse = Union[bool, Callable[[Attributes], bool]]
 Precision = Literal["low", "float32", "widest", "inputs", "cast", None]
@@ -127,10 +125,10 @@ _KNOWN = tuple(n for n in typing.get_type_hints(Traits) if n != "inputs")
 def reaches_generator(fn: Any) -> bool:
     """Whether a function, or a function of this package that it names or wraps, names a random generator of `random_state`."""
     fn = getattr(fn, "raw", fn)
-    if fn is random_state.generator:
-        return True
     if not isinstance(fn, types.FunctionType) or not fn.__module__.startswith(_PACKAGE):
         return False
+    if fn.__module__ == _STATE:  # by name: what draws stands above this module
+        return fn.__name__ in _SOURCES
     found = _reaching.get(fn)
     if found is None:
         _reaching[fn] = False  # while it is looked at: functions may name each other
@@ -143,7 +141,9 @@ def _named(fn: types.FunctionType, code: types.CodeType) -> Iterator[Any]:
     names = fn.__globals__
     for name in code.co_names:
         if name in names:
-            yield random_state.generator if names[name] is random_state and "generator" in code.co_names else names[name]
+            yield names[name]
+            if isinstance(names[name], types.ModuleType) and names[name].__name__ == _STATE:
+                yield from (getattr(names[name], source) for source in _SOURCES if source in code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _named(fn, constant)
@@ -156,4 +156,5 @@ def _named(fn: types.FunctionType, code: types.CodeType) -> Iterator[Any]:
 
 
 _PACKAGE = __package__.partition(".")[0] + "."
+_STATE, _SOURCES = f"{__package__}.random_state", ("bank", "generator", "source")
 _reaching: dict[types.FunctionType, bool] = {}

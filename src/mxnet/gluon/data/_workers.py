@@ -88,7 +88,7 @@ def _digest(state: Any):
 def _entropy():
     """A number from the state of each random generator (numpy's, Python's and ours), which it leaves as it is."""
     _, keys, position, *_ = np.random.get_state(legacy=True)
-    ours = random_state.generator(torch.device("cpu")).get_state().numpy()
+    ours = random_state.get_state(torch.device("cpu"))
     return _digest(np.asarray(keys).tobytes()) + position, _digest(repr(random.getstate()).encode()), _digest(ours.tobytes())
 
 
@@ -97,7 +97,7 @@ def _seed(entropy: Any, task: Any) -> None:
     for_numpy, for_python, for_arrays = entropy
     np.random.seed([for_numpy & 0xffffffff, for_numpy >> 32, task & 0xffffffff])
     random.seed(for_python << 32 | task)
-    random_state.generator(torch.device("cpu")).manual_seed(for_arrays + task)
+    random_state.seed(for_arrays + task, "cpu")
 
 
 def _run(function, arguments: Any):

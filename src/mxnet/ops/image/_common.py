@@ -1,8 +1,9 @@
 """What operators on images share: checks of shapes, random numbers."""
+import numpy as np
 import torch
 
 from ...base import MXNetError
-from ..random_state import generator
+from ..random_state import generator, source
 
 
 def require_image(operator, data):
@@ -18,6 +19,25 @@ def require_colours(operator, data):
         raise MXNetError(f"{operator}: the last axis of the image must hold 1 or 3 channels, received {tuple(data.shape)}")
 
 
-def uniform(data, low, high):
+def uniform(data, low, high, dtype=torch.float32):
     """A random number on the device of `data`, as a tensor, so that nothing waits for it."""
-    return torch.empty((), device=data.device).uniform_(low, high, generator=generator(data.device))
+    bank = None if data.device.type == "meta" else source(data.device)
+    if bank is None:
+        return torch.empty((), dtype=dtype, device=data.device).uniform_(low, high, generator=generator(data.device))
+    return bank.numbers(1, dtype)[0].mul_(float(np.float32(high) - np.float32(low))).add_(low)
+
+
+def normal(data, count, scale):
+    """`count` normally distributed numbers on the device of `data`."""
+    bank = None if data.device.type == "meta" else source(data.device)
+    if bank is None:
+        return torch.empty(count, device=data.device).normal_(0, scale, generator=generator(data.device))
+    return bank.numbers(count, normal=True).mul_(scale)
+
+
+def order(data):
+    """The numbers from 0 to 3 in random order, as a list."""
+    bank = None if data.device.type == "meta" else source(data.device)
+    if bank is None:
+        return torch.randperm(4, generator=generator(data.device), device=data.device).tolist()
+    return bank.order(4, backwards=False).tolist()

@@ -2,10 +2,9 @@
 import torch
 
 from ...base import MXNetError
-from ..random_state import generator
 from ..registry import op
 from ..schema import Floats
-from ._common import require_colours, uniform
+from ._common import normal, order, require_colours, uniform
 from .constants import EIGENVALUES, EIGENVECTORS, LUMA
 
 # Each component scaled by its deviation; a row for each channel.
@@ -163,7 +162,7 @@ def random_color_jitter(data, *, brightness: float, contrast: float, saturation:
     require_colours("image.random_color_jitter", data)
     steps = [(_brightness, brightness, 1), (_contrast, contrast, 1), (_saturation, saturation, 1), (_hue, hue, 0)]
     out = data.clone()
-    for i in torch.randperm(4, generator=generator(data.device), device=data.device).cpu().tolist():
+    for i in order(data):
         change, most, center = steps[i]
         if most > 0:
             out = change(out, uniform(data, center - most, center + most))
@@ -212,4 +211,4 @@ def random_lighting(data, *, alpha_std: float = 0.05):
     True
     """
     require_colours("image.random_lighting", data)
-    return _lighting(data, torch.empty(3, device=data.device).normal_(0, alpha_std, generator=generator(data.device)))
+    return _lighting(data, normal(data, 3, alpha_std))

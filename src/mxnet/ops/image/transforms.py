@@ -197,7 +197,7 @@ def flip_top_bottom(data):
 
 
 def _flip_or_not(data, axis):
-    keep = uniform(data, 0, 1) < 0.5
+    keep = uniform(data, 0, 1, torch.float64) < 0.5
     if data.device.type != "cpu" or torch.compiler.is_compiling():
         return torch.where(keep, data, data.flip(axis))  # nothing waits for the random number
     return data.clone() if keep else data.flip(axis)

@@ -81,6 +81,15 @@ def _slopes_shape(gamma, data):
     return tuple(shape)
 
 
+def _random_slopes(data, lower, upper):
+    bank = None if data.device.type == "meta" else random_state.source(data.device)
+    if bank is None:
+        return torch.empty_like(data).uniform_(lower, upper, generator=random_state.generator(data.device))
+    found = bank.draw("uniform", data.numel(), torch.float64 if data.dtype in (torch.float16, torch.float64) else torch.float32, 0.0, 1.0)
+    # In three steps, each rounded, as MXNet computes them.
+    return found.view(data.shape).to(data.dtype).mul_(upper - lower).add_(lower)
+
+
 @op("LeakyReLU", aliases=("_npx_leaky_relu",), inputs_rule=_leaky_inputs, output_names=("output", "mask"),
     initial={"gamma": ["Constant", {"value": 0.25}]},
     num_outputs=lambda attributes: 2 if attributes["act_type"] == "rrelu" else 1, draws=lambda a: a["act_type"] == "rrelu" and a["training"],
@@ -132,7 +141,7 @@ def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "p
         return torch.selu(data)
     if not training:
         return torch.nn.functional.leaky_relu(data, (lower_bound + upper_bound) / 2), torch.zeros_like(data)
-    slopes = torch.empty_like(data).uniform_(lower_bound, upper_bound, generator=random_state.generator(data.device))
+    slopes = _random_slopes(data, lower_bound, upper_bound)
     return torch.where(data > 0, data, data * slopes), slopes
 
 

@@ -1,12 +1,15 @@
 """Dropout."""
+import functools
 from typing import Literal, Optional
 
+import numpy as np
 import torch
 
 from ...base import MXNetError
 from .. import random_state
 from ..registry import op
 from ..schema import Fraction, Shape, Training
+from ..shapes import product
 
 
 @op("Dropout", aliases=("_npx_dropout",), same_shape=True, draws=lambda a: a["p"] > 0 and (a["training"] or a["mode"] == "always"),
@@ -42,16 +45,23 @@ def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "t
     shape = list(data.shape)
     for axis in axes:
         shape[axis] = 1
-    mask = torch.empty(shape, dtype=data.dtype, device=data.device)
-    return data * _keep(mask, 1 - p).mul_(1 / (1 - p))
+    return data * _mask(shape, data.dtype, data.device, p, inclusive=not axes)
 
 
-def _keep(mask, chance):
-    """Set each element of `mask` to 1 with this chance, else to 0."""
-    generator = random_state.generator(mask.device)
-    if mask.device.type != "cpu" or mask.numel() < 4096 or torch.compiler.is_compiling():
-        return mask.bernoulli_(chance, generator=generator)
-    # `bernoulli_` takes six times as long on a CPU as comparing 32 random bits, of which a draw gives twice as many.
-    bits = torch.empty((mask.numel() + 1) // 2, dtype=torch.int64).random_(-1 << 63, None, generator=generator).view(torch.int32)
-    torch.lt(bits[:mask.numel()].view(mask.shape), round(chance * (1 << 32)) - (1 << 31), out=mask)
-    return mask
+def _mask(shape, dtype, device, p, inclusive):
+    """0 for what is dropped, else the scale."""
+    chance, scale = chance_and_scale(p)
+    bank = None if device.type == "meta" else random_state.source(device)
+    if bank is None:
+        return torch.empty(shape, dtype=dtype, device=device).bernoulli_(chance, generator=random_state.generator(device)).mul_(scale)
+    wide = dtype in (torch.float16, torch.float64)  # MXNet draws doubles for both
+    if dtype in (torch.float32, torch.float64):
+        return bank.kept(product(shape), dtype, chance, scale, wide, inclusive).view(shape)
+    return bank.kept(product(shape), torch.uint8, chance, wide=wide, inclusive=inclusive).to(dtype).mul_(scale).view(shape)
+
+
+@functools.cache
+def chance_and_scale(p):
+    """The chance to be kept and what then is multiplied by, rounded as MXNet does."""
+    chance = np.float32(1) - np.float32(p)
+    return float(chance), float(np.float32(1) / chance)

@@ -43,6 +43,14 @@ def _unpack(parameters, mode, input_size, state_size, num_layers, directions, pr
     return [[views[i] for i in cell] for cell in layout.cells]
 
 
+def _kept(out, p):
+    """What dropout multiplies the result of a layer by."""
+    bank = None if out.device.type == "meta" else random_state.source(out.device)
+    if bank is None:
+        return torch.empty_like(out).bernoulli_(1 - p, generator=random_state.generator(out.device)).mul_(1 / (1 - p))
+    return (bank.numbers(out.numel()) >= p).to(out.dtype).mul_(1 / (1 - p)).view(out.shape)
+
+
 def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=None):
     """Layers as a whole, on our own kernel or torch's; returns the output and the tuple of last states."""
     if mode == "lstm" and batch_sizes is None and lstm.suits(data, states, cells, num_layers, directions):
@@ -242,8 +250,7 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
         for layer in range(num_layers):
             part = slice(layer * directions, (layer + 1) * directions)
             if layer:
-                mask = torch.empty_like(out, requires_grad=False)
-                out = out * mask.bernoulli_(1 - p, generator=random_state.generator(out.device)).mul_(1 / (1 - p))
+                out = out * _kept(out.detach(), p)
             out, last = run(out, tuple(s[part] for s in states), cells[part], 1)
             lasts.append(last)
         last = tuple(torch.cat(parts) for parts in zip(*lasts))

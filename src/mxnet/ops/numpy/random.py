@@ -1,22 +1,26 @@
-"""NumPy operators that draw random numbers.
+"""NumPy operators that draw random numbers, on a CPU those that MXNet draws: most begin with uniform or normal numbers in single precision,
+whatever type is asked for.
 
 The parameters of a distribution are numbers (attributes) or arrays (inputs), which broadcast; the gradient flows to them through the
 formula that turns uniform or normal numbers into those wanted.
 """
 from typing import Annotated, Literal
 
+import numpy as np
 import torch
 
 from ...base import MXNetError
 from .. import dtypes
 from ..docstrings import with_example
-from ..random_state import generator
+from ..random_state import generator, source
 from ..registry import op
 from ..schema import Between, Device, Floats, Optional, Shape
+from ..shapes import product
 from ._common import InvalidValueError, result_is
 
 _Real = Literal["float16", "float32", "float64"]
 _TINY = torch.finfo(torch.float32).tiny
+_MOST = 1 << 24  # more numbers than this are not drawn to be like MXNet's
 
 
 def _parameters(inputs, numbers, device):
@@ -29,7 +33,7 @@ def _parameters(inputs, numbers, device):
                 raise MXNetError(f"random: `{name}` must be a number or an array, received None")
             out.append(given.pop(0))
         else:
-            out.append(number)
+            out.append(_single(number))
     return out
 
 
@@ -54,17 +58,45 @@ def _shape(size, parameters, batch=False):
 
 
 def _uniform_numbers(shape, device, dtype=torch.float32):
-    out = torch.empty(shape, device=device, dtype=dtype)
-    return out if device.type == "meta" else out.uniform_(generator=generator(device))
+    bank = None if device.type == "meta" else source(device)
+    if bank is None:
+        return torch.empty(shape, device=device, dtype=dtype).uniform_(generator=generator(device))
+    return bank.numbers(product(shape), dtype).view(shape)
 
 
-def _positive(shape, device, dtype=torch.float32):
-    """Uniform numbers that are never 0, for logarithms."""
-    return _uniform_numbers(shape, device, dtype).clamp_min_(_TINY)
+def _normal_numbers(shape, device, dtype=torch.float32):
+    bank = None if device.type == "meta" else source(device)
+    if bank is None:
+        return torch.empty(shape, device=device, dtype=dtype).normal_(generator=generator(device))
+    return bank.numbers(product(shape), dtype, normal=True).view(shape)
 
 
-def _exponential_numbers(shape, device):
-    return -torch.log(_positive(shape, device))
+def _log(numbers):
+    """The logarithm in double precision of uniform numbers, of which 0 counts as a little more."""
+    return numbers.clamp_min(_TINY).double().log()
+
+
+def _log_uniform(shape, device):
+    return _log(_uniform_numbers(shape, device))
+
+
+def _rounded_log(numbers):
+    """The logarithm in single precision of uniform numbers."""
+    bank = None if numbers.device.type == "meta" else source(numbers.device)
+    return _log(numbers).float() if bank is None else bank.log(numbers.clamp_min(_TINY))
+
+
+def _power(numbers, inverse):
+    """Numbers to the power of 1 over a parameter, in single precision."""
+    if isinstance(inverse, torch.Tensor):
+        return torch.pow(numbers.double(), (1.0 / inverse.double()).float().double())
+    bank = None if numbers.device.type == "meta" else source(numbers.device)
+    return torch.pow(numbers, 1.0 / inverse) if bank is None else bank.pow(numbers, 1.0 / inverse)
+
+
+def _single(number):
+    """A parameter as MXNet holds it: numbers in single precision."""
+    return number if isinstance(number, torch.Tensor) else float(np.float32(number))
 
 
 def _inputs_where_none(*names):
@@ -99,8 +131,7 @@ def _two_parameters(name, first, second, compute, doc, batch=False, check=None):
             check(*parameters)
         device = _where(parameters, device)
         target = dtypes.NAME_TO_TORCH[dtype]
-        work = torch.float64 if target is torch.float64 else torch.float32
-        return compute(_shape(size, parameters, batch), device, work, *parameters).to(target)
+        return compute(_shape(size, parameters, batch), device, *parameters).to(target)
 
     if first == "low":
         def operator(input1=None, input2=None, *, low: Optional[float] = 0.0, high: Optional[float] = 1.0, size: Optional[Shape] = None,
@@ -120,13 +151,12 @@ def _two_parameters(name, first, second, compute, doc, batch=False, check=None):
         return [t or torch.float32 for t in in_types], [dtypes.NAME_TO_TORCH[dtype]]
 
 
-def _uniform(shape, device, dtype, low, high):
-    return _uniform_numbers(shape, device, dtype) * (high - low) + low
+def _uniform(shape, device, low, high):
+    return _uniform_numbers(shape, device) * _single(high - low) + low
 
 
-def _normal(shape, device, dtype, loc, scale):
-    out = torch.empty(shape, device=device, dtype=dtype)
-    return (out if device.type == "meta" else out.normal_(generator=generator(device))) * scale + loc
+def _normal(shape, device, loc, scale):
+    return _normal_numbers(shape, device) * scale + loc
 
 
 _two_parameters("uniform", "low", "high", _uniform,
@@ -158,13 +188,13 @@ def _location_scale(name, noise, doc):
 
 
 def _logistic(shape, device):
-    u = _positive(shape, device)
-    return torch.log(u) - torch.log1p(-u.clamp_max(1 - 2 ** -24))
+    u = _uniform_numbers(shape, device)
+    return (_log(u) - _log(1 - u)).float()
 
 
 _location_scale("logistic", _logistic,
                 _with_mean("Numbers of the logistic distribution of the mean `loc`.", "logistic(5, 2)", "5"))
-_location_scale("gumbel", lambda shape, device: -torch.log(_exponential_numbers(shape, device).clamp_min(_TINY)),
+_location_scale("gumbel", lambda shape, device: -torch.log(-_log_uniform(shape, device)).float(),
                 _with_mean("Numbers of the Gumbel distribution, that of the largest of many. The mean is about ``loc + 0.577 * scale``.",
                            "gumbel(5, 2)", "6"))
 
@@ -173,35 +203,49 @@ def _scaled(name, noise, doc):
     def fn(input1=None, *, scale: Optional[float] = 1.0, size: Optional[Shape] = None, device: Device = None):
         scale, = _parameters((input1,), {"scale": scale}, device)
         _require_range(name, "scale", scale)
-        return (noise(_shape(size, (scale,)), _where((scale,), device)) * scale).to(torch.float32)
+        return (noise(_shape(size, (scale,)), _where((scale,), device), scale) * scale).to(torch.float32)
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
     op(f"_npi_{name}", inputs_rule=_inputs_where_none("scale"), draws=True)(fn).dtype_rule(result_is(torch.float32))
 
 
-_scaled("exponential", _exponential_numbers, _with_mean("Exponentially distributed numbers with the mean `scale`.", "exponential(2)", "2"))
-_scaled("rayleigh", lambda shape, device: torch.sqrt(2 * _exponential_numbers(shape, device)),
+def _exponential(shape, device, scale):
+    u = _uniform_numbers(shape, device)
+    return -_rounded_log(u) if isinstance(scale, torch.Tensor) else -_log(u)  # for a number MXNet multiplies before it rounds
+
+
+_scaled("exponential", _exponential, _with_mean("Exponentially distributed numbers with the mean `scale`.", "exponential(2)", "2"))
+_scaled("rayleigh", lambda shape, device, scale: torch.sqrt(-2 * _log_uniform(shape, device)).float(),
         _with_mean("Numbers of the Rayleigh distribution. The mean is about ``1.253 * scale``.", "rayleigh(4)", "5"))
 
 
-def _shaped(name, compute, doc):
+def _shaped(name, compute, doc, spare=0):
+    """Register ``compute(uniform numbers, a)``; MXNet draws `spare` numbers more."""
     def fn(input1=None, *, a: Optional[float] = None, size: Optional[Shape] = None, device: Device = None):
         a, = _parameters((input1,), {"a": a}, device)
         _require_range(name, "a", a, strict=True)
-        return compute(_exponential_numbers(_shape(size, (a,)), _where((a,), device)), a).to(torch.float32)
+        shape, device = _shape(size, (a,)), _where((a,), device)
+        found = compute(_uniform_numbers(shape, device), a).to(torch.float32)
+        _uniform_numbers((spare,), device)
+        return found
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
     op(f"_npi_{name}", inputs_rule=_inputs_where_none("a"), draws=True)(fn).dtype_rule(result_is(torch.float32))
 
 
-_shaped("weibull", lambda e, a: torch.pow(e, 1 / a),
+def _pareto(u, a):
+    """Rounded once more, before it is divided, where the parameter is an array."""
+    return torch.exp((-_rounded_log(u) / a).double() if isinstance(a, torch.Tensor) else -_log(u) / a) - 1
+
+
+_shaped("weibull", lambda u, a: _power(-_rounded_log(u), a),
         _with_mean("Numbers of the Weibull distribution with the shape `a`. The mean is ``gamma(1 + 1 / a)``.", "weibull(0.5)", "2"))
-_shaped("pareto", lambda e, a: torch.expm1(e / a),
+_shaped("pareto", _pareto,
         _with_mean("Numbers of the Pareto II (Lomax) distribution with the shape `a`. The mean is ``1 / (a - 1)``.", "pareto(6)", "0.2"))
-_shaped("powerd", lambda e, a: torch.pow(-torch.expm1(-e), 1 / a),
-        _with_mean("Numbers in [0, 1] with the density ``a * x**(a - 1)``. The mean is ``a / (a + 1)``.", "power(4)", "0.8"))
+_shaped("powerd", lambda u, a: _power(1 - u, a),
+        _with_mean("Numbers in [0, 1] with the density ``a * x**(a - 1)``. The mean is ``a / (a + 1)``.", "power(4)", "0.8"), spare=1)
 
 
 @op("_npi_gamma", inputs_rule=_inputs_where_none("shape", "scale"), draws=True)
@@ -222,9 +266,29 @@ def gamma(input1=None, input2=None, *, shape: Optional[float] = None, scale: Opt
     sizes = _shape(size, (shape, scale))
     if device.type == "meta":
         return torch.empty(sizes, dtype=target, device=device)
-    work = torch.float64 if target is torch.float64 else torch.float32
-    alpha = shape.to(work).expand(sizes) if isinstance(shape, torch.Tensor) else torch.full(sizes, shape, dtype=work, device=device)
-    return (torch._standard_gamma(alpha.contiguous(), generator=generator(device)) * scale).to(target)
+    if source(device) is None:
+        work = torch.float64 if target is torch.float64 else torch.float32
+        alpha = shape.to(work).expand(sizes) if isinstance(shape, torch.Tensor) else torch.full(sizes, shape, dtype=work, device=device)
+        return (torch._standard_gamma(alpha.contiguous(), generator=generator(device)) * scale).to(target)
+    return _gamma_numbers(sizes, device, *(p.detach().double() if isinstance(p, torch.Tensor) else p for p in (shape, scale))).to(target)
+
+
+def _gamma_numbers(sizes, device, shape, scale):
+    """Doubles by the method of Marsaglia and Tsang, which rejects few; all are drawn anew until none is missing, as in MXNet."""
+    shape = torch.as_tensor(shape, dtype=torch.float64).expand(sizes)
+    d = torch.where(shape < 1, shape + 2.0 / 3.0, shape - 1.0 / 3.0)
+    c = 1.0 / torch.sqrt(9.0 * d)
+    out = torch.zeros(sizes, dtype=torch.float64)
+    missing = torch.ones(sizes, dtype=torch.bool)
+    while bool(missing.any()):
+        u = _uniform_numbers((*sizes, 2), device, torch.float64)
+        normal = _normal_numbers((*sizes, 2), device, torch.float64)[..., 0]
+        first = u[..., 0].float()
+        v = (1 + c * normal) ** 3
+        good = (v > 0) & (torch.log(first) < 0.5 * (normal * normal) + d * (1 - v + torch.log(v.float())))
+        found = torch.where(shape < 1, d * v * scale * torch.pow(u[..., 1].float().double(), (1.0 / shape).float().double()).float(), d * v * scale)
+        out, missing = torch.where(missing & good, found, out), missing & ~good
+    return out
 
 
 @gamma.dtype_rule
@@ -250,9 +314,10 @@ def bernoulli(input1=None, *, prob: Optional[float] = None, logit: Optional[floa
     device = _where((value,), device)
     if not is_logit:
         _require_range("bernoulli", "prob", value, high=1.0)
-    chance = torch.as_tensor(value, dtype=torch.float32, device=device)
-    chance = torch.sigmoid(chance) if is_logit else chance
-    return (_uniform_numbers(_shape(size, (value,)), device) < chance).to(dtypes.NAME_TO_TORCH[dtype])
+    u = _uniform_numbers(_shape(size, (value,)), device)
+    if is_logit:
+        u = (_log(u) - _log(1 - u)).float()
+    return (_single(value) > u).to(dtypes.NAME_TO_TORCH[dtype])
 
 
 @bernoulli.dtype_rule
@@ -278,13 +343,20 @@ def multinomial(a=None, *, n: Annotated[int, Between(0, 1 << 53)], pvals: Option
         return torch.empty((*sizes, p.numel()), dtype=torch.int64, device=p.device)
     if not (p[:-1].sum().item() <= 1 + 1e-6 and p.min().item() >= 0):
         raise MXNetError("multinomial: the probabilities must not be negative, and sum(pvals[:-1]) must not be above 1")
-    # Of the experiments that are left each outcome takes a binomial share, and the last what the others leave, as in NumPy.
-    left, mass, counts = torch.full(sizes, n, dtype=torch.float64, device=p.device), 1.0, []
-    for probability in p[:-1].tolist():
-        share = min(1.0, probability / mass) if mass > 0 else 0.0
-        counts.append(torch.binomial(left, torch.full_like(left, share), generator=generator(p.device)))
-        left, mass = left - counts[-1], mass - probability
-    return torch.stack([*counts, left], -1).long()
+    bank = source(p.device)
+    count = product(sizes)
+    if bank is None or count * n > _MOST:
+        # Of the experiments that are left each outcome takes a binomial share, and the last what the others leave, as in NumPy.
+        left, mass, counts = torch.full(sizes, n, dtype=torch.float64, device=p.device), 1.0, []
+        for probability in p[:-1].tolist():
+            share = min(1.0, probability / mass) if mass > 0 else 0.0
+            counts.append(torch.binomial(left, torch.full_like(left, share), generator=generator(p.device)))
+            left, mass = left - counts[-1], mass - probability
+        return torch.stack([*counts, left], -1).long()
+    drawn = torch.bucketize(bank.numbers(count * n, torch.float64), torch.cumsum(p[:-1], 0), right=True).view(count, n)
+    if a is None:
+        bank.numbers(p.numel(), torch.float64)  # MXNet draws into the memory for given numbers, too
+    return torch.zeros((count, p.numel()), dtype=torch.int64).scatter_add_(1, drawn, torch.ones_like(drawn)).view(*sizes, p.numel())
 
 
 multinomial.dtype_rule(result_is(torch.int64))
@@ -313,16 +385,40 @@ def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[
         raise MXNetError(f"choice: cannot take {count} different ones out of {population} when replace=False")
     if device is not None and device.type == "meta":
         return torch.empty(sizes, dtype=torch.int64, device=device)
-    source = generator(device)
-    if weights is not None:
-        if weights.numel() != population:
-            raise MXNetError(f"choice: `a` has {population} elements, `p` {weights.numel()}")
-        found = torch.multinomial(weights.float(), count, replace, generator=source) if count else torch.empty(0, dtype=torch.int64)
-    elif replace:
-        found = torch.randint(population, (count,), generator=source, device=device)
+    if weights is not None and weights.numel() != population:
+        raise MXNetError(f"choice: `a` has {population} elements, `p` {weights.numel()}")
+    bank = source(device or torch.device("cpu"))
+    if bank is None or not replace and population > _MOST:
+        found = _torch_choice(population, count, replace, weights, device)
+    elif weights is None:
+        found = _plain_choice(bank, population, count, replace)
     else:
-        found = _distinct(population, count, source, device)
+        found = _weighted_choice(bank, weights.detach().float(), count, replace)
     return found.reshape(sizes)
+
+
+def _torch_choice(population, count, replace, weights, device):
+    if weights is not None:
+        return torch.multinomial(weights.float(), count, replace, generator=generator(device)) if count else torch.empty(0, dtype=torch.int64)
+    if replace:
+        return torch.randint(population, (count,), generator=generator(device), device=device)
+    return _distinct(population, count, generator(device), device)
+
+
+def _plain_choice(bank, population, count, replace):
+    if replace:
+        return torch.from_numpy((bank.words(count) % np.uint64(population)).astype(np.int64))
+    found = bank.reservoir(population, min(count, population - count))
+    return found[population - count:] if 2 * count < population else found[:count]
+
+
+def _weighted_choice(bank, weights, count, replace):
+    if replace:
+        # Summed in single precision, one after the other.
+        sums = torch.from_numpy(np.cumsum(weights.numpy(), dtype=np.float32))
+        return torch.searchsorted(sums, bank.numbers(count)).clamp_(max=len(weights) - 1)
+    keys = -torch.log(-torch.log(bank.numbers(len(weights)))) + torch.log(weights)
+    return keys.argsort(descending=True, stable=True)[:count]
 
 
 choice.dtype_rule(result_is(torch.int64))
@@ -350,6 +446,6 @@ def multivariate_normal(mean, cov, *, size: Optional[Shape] = None):
     noise = torch.empty((*(size or ()), *batch, mean.shape[-1]), dtype=mean.dtype, device=mean.device)
     if noise.device.type == "meta":
         return noise
-    noise.normal_(generator=generator(mean.device))
+    noise.normal_(generator=generator(mean.device))  # MXNet asks NumPy's own generator
     root = torch.linalg.cholesky(cov.float() if cov.dtype is torch.float16 else cov).to(mean.dtype)
     return mean + (root @ noise.unsqueeze(-1)).squeeze(-1)

@@ -1,9 +1,11 @@
 """Operators that draw random numbers, all from the generators of `random_state`.
 
-Each distribution is one function ``fill(out, generator, *parameters)``. It serves three operators: ``_random_*`` with numbers
-for parameters, ``_random_*_like`` with an array that gives the shape, and ``_sample_*`` with arrays of parameters.
+Each distribution serves three operators: ``_random_*`` with numbers for parameters, ``_random_*_like`` with an array that gives the shape, and
+``_sample_*`` with arrays of parameters. On a CPU MXNet's numbers come out; elsewhere torch's, by a function ``fill(out, generator, *parameters)``.
 """
+import functools
 import math
+from collections.abc import Callable
 from typing import Annotated
 
 import torch
@@ -11,7 +13,7 @@ import torch
 from ...base import DelayedError, MXNetError
 from .. import dtypes
 from ..creation import stated_shape_rule
-from ..random_state import generator
+from ..random_state import generator, source
 from ..registry import op
 from ..schema import Between, Device, DType, Literal, Optional, Shape
 from ..shapes import product, unify
@@ -64,12 +66,28 @@ def _generalized_negative_binomial(out, source, mu, alpha):
     return torch.poisson(rates, generator=source)
 
 
-def _draw(fill, shape, dtype, device, *parameters):
-    """An array of random numbers; half precision is drawn in single and rounded."""
+_FILLS: dict[str, Callable] = {
+    "uniform": _uniform, "normal": _normal, "exponential": _exponential, "gamma": _gamma, "poisson": _poisson,
+    "negative_binomial": _negative_binomial, "generalized_negative_binomial": _generalized_negative_binomial}
+_HALF_FROM_DOUBLE = ("uniform", "normal", "exponential")  # what MXNet draws in double precision for float16
+
+
+def _draw(distribution, shape, dtype, device, *parameters):
+    """An array of random numbers; each value of parameters in arrays serves as many neighbours."""
     if device.type == "meta":
         return torch.empty(shape, dtype=dtype, device=device)
-    out = torch.empty(shape, dtype=torch.float64 if dtype is torch.float64 else torch.float32, device=device)
-    return fill(out, generator(device), *parameters).to(dtype)
+    bank = source(device)
+    if bank is not None and not bank.draws(distribution):
+        bank = None
+    wide = dtype is torch.float64 or bank is not None and dtype is torch.float16 and distribution in _HALF_FROM_DOUBLE
+    work = torch.float64 if wide else torch.float32
+    if bank is not None:
+        found = bank.draw(distribution, product(shape), work, *parameters).view(shape)
+        return found if work is dtype else found.float().to(dtype)
+    out = torch.empty(shape, dtype=work, device=device)
+    columns = [p.to(out.dtype).unsqueeze(1) if isinstance(p, torch.Tensor) else p for p in parameters]
+    rows = out.view(len(columns[0]), out.numel() // max(1, len(columns[0]))) if isinstance(columns[0], torch.Tensor) else out
+    return _FILLS[distribution](rows, generator(device), *columns).view(shape).to(dtype)
 
 
 def _of_type(name):
@@ -106,7 +124,7 @@ def random_uniform(*, low: float = 0.0, high: float = 1.0, shape: Optional[Shape
     3
     """
     _require("_random_uniform", low <= high, "`low` must not be above `high`", low=low, high=high)
-    return _draw(_uniform, shape or (1,), _of_type(dtype), device, low, high)
+    return _draw("uniform", shape or (1,), _of_type(dtype), device, low, high)
 
 
 @_random("normal", "normal")
@@ -124,7 +142,7 @@ def random_normal(*, loc: float = 0.0, scale: float = 1.0, shape: Optional[Shape
     5
     """
     _require("_random_normal", scale > 0, "`scale` must be above 0", scale=scale)
-    return _draw(_normal, shape or (1,), _of_type(dtype), device, loc, scale)
+    return _draw("normal", shape or (1,), _of_type(dtype), device, loc, scale)
 
 
 @_random("gamma")
@@ -142,7 +160,7 @@ def random_gamma(*, alpha: float = 1.0, beta: float = 1.0, shape: Optional[Shape
     6
     """
     _require("_random_gamma", alpha > 0 and beta > 0, "`alpha` and `beta` must be positive", alpha=alpha, beta=beta)
-    return _draw(_gamma, shape or (1,), _of_type(dtype), device, alpha, beta)
+    return _draw("gamma", shape or (1,), _of_type(dtype), device, alpha, beta)
 
 
 @_random("exponential")
@@ -160,7 +178,7 @@ def random_exponential(*, lam: float = 1.0, shape: Optional[Shape] = None, dtype
     2
     """
     _require("_random_exponential", lam > 0, "`lam` must be positive", lam=lam)
-    return _draw(_exponential, shape or (1,), _of_type(dtype), device, lam)
+    return _draw("exponential", shape or (1,), _of_type(dtype), device, lam)
 
 
 @_random("poisson")
@@ -178,7 +196,7 @@ def random_poisson(*, lam: float = 1.0, shape: Optional[Shape] = None, dtype: Re
     3
     """
     _require("_random_poisson", lam >= 0, "`lam` must not be negative", lam=lam)
-    return _draw(_poisson, shape or (1,), _of_type(dtype), device, lam)
+    return _draw("poisson", shape or (1,), _of_type(dtype), device, lam)
 
 
 @_random("negative_binomial")
@@ -196,7 +214,7 @@ def random_negative_binomial(*, k: int = 1, p: float = 1.0, shape: Optional[Shap
     6
     """
     _require("_random_negative_binomial", k > 0 and 0 < p <= 1, "`k` must be positive and `p` in (0, 1]", k=k, p=p)
-    return _draw(_negative_binomial, shape or (1,), _of_type(dtype), device, k, p)
+    return _draw("negative_binomial", shape or (1,), _of_type(dtype), device, k, p)
 
 
 @_random("generalized_negative_binomial")
@@ -215,7 +233,7 @@ def random_generalized_negative_binomial(*, mu: float = 1.0, alpha: float = 1.0,
     3
     """
     _require("_random_generalized_negative_binomial", mu >= 0 and alpha >= 0, "`mu` and `alpha` must not be negative", mu=mu, alpha=alpha)
-    return _draw(_generalized_negative_binomial, shape or (1,), _of_type(dtype), device, mu, alpha)
+    return _draw("generalized_negative_binomial", shape or (1,), _of_type(dtype), device, mu, alpha)
 
 
 @op("_random_randint", aliases=("random_randint", "_npi_random_randint"), draws=True)
@@ -234,7 +252,11 @@ def random_randint(*, low: int, high: int, shape: Optional[Shape] = None, dtype:
     """
     _require("_random_randint", low < high, "`low` must be below `high`", low=low, high=high)
     kind = dtypes.NAME_TO_TORCH[dtype or "int32"]
-    return torch.randint(low, high, (1,) if shape is None else shape, generator=generator(device), dtype=kind, device=device)
+    shape = (1,) if shape is None else shape
+    bank = source(device)
+    if bank is None or high - low >= 1 << 63:
+        return torch.randint(low, high, shape, generator=generator(device), dtype=kind, device=device)
+    return bank.integers(product(shape), kind, low, high).view(shape)
 
 
 random_randint.shape_rule(stated_shape_rule)
@@ -249,8 +271,8 @@ def _like(name):
     return op(f"_random_{name}_like", same_shape=True, draws=True)
 
 
-def _draw_like(fill, data, *parameters):
-    return _draw(fill, data.shape, data.dtype, data.device, *parameters)
+def _draw_like(distribution, data, *parameters):
+    return _draw(distribution, data.shape, data.dtype, data.device, *parameters)
 
 
 @_like("uniform")
@@ -263,7 +285,7 @@ def random_uniform_like(data, *, low: float = 0.0, high: float = 1.0):
     (2, 3)
     """
     _require("_random_uniform_like", low <= high, "`low` must not be above `high`", low=low, high=high)
-    return _draw_like(_uniform, data, low, high)
+    return _draw_like("uniform", data, low, high)
 
 
 @_like("normal")
@@ -276,7 +298,7 @@ def random_normal_like(data, *, loc: float = 0.0, scale: float = 1.0):
     (2, 3)
     """
     _require("_random_normal_like", scale > 0, "`scale` must be above 0", scale=scale)
-    return _draw_like(_normal, data, loc, scale)
+    return _draw_like("normal", data, loc, scale)
 
 
 @_like("gamma")
@@ -289,7 +311,7 @@ def random_gamma_like(data, *, alpha: float = 1.0, beta: float = 1.0):
     (2, 3)
     """
     _require("_random_gamma_like", alpha > 0 and beta > 0, "`alpha` and `beta` must be positive", alpha=alpha, beta=beta)
-    return _draw_like(_gamma, data, alpha, beta)
+    return _draw_like("gamma", data, alpha, beta)
 
 
 @_like("exponential")
@@ -302,7 +324,7 @@ def random_exponential_like(data, *, lam: float = 1.0):
     (2, 3)
     """
     _require("_random_exponential_like", lam > 0, "`lam` must be positive", lam=lam)
-    return _draw_like(_exponential, data, lam)
+    return _draw_like("exponential", data, lam)
 
 
 @_like("poisson")
@@ -315,7 +337,7 @@ def random_poisson_like(data, *, lam: float = 1.0):
     (2, 3)
     """
     _require("_random_poisson_like", lam >= 0, "`lam` must not be negative", lam=lam)
-    return _draw_like(_poisson, data, lam)
+    return _draw_like("poisson", data, lam)
 
 
 @_like("negative_binomial")
@@ -328,7 +350,7 @@ def random_negative_binomial_like(data, *, k: int = 1, p: float = 1.0):
     (2, 3)
     """
     _require("_random_negative_binomial_like", k > 0 and 0 < p <= 1, "`k` must be positive and `p` in (0, 1]", k=k, p=p)
-    return _draw_like(_negative_binomial, data, k, p)
+    return _draw_like("negative_binomial", data, k, p)
 
 
 @_like("generalized_negative_binomial")
@@ -342,7 +364,7 @@ def random_generalized_negative_binomial_like(data, *, mu: float = 1.0, alpha: f
     """
     _require("_random_generalized_negative_binomial_like", mu >= 0 and alpha >= 0, "`mu` and `alpha` must not be negative", mu=mu,
              alpha=alpha)
-    return _draw_like(_generalized_negative_binomial, data, mu, alpha)
+    return _draw_like("generalized_negative_binomial", data, mu, alpha)
 
 
 def _sample_rule(in_shapes, out_shapes, *, shape, **_):
@@ -372,16 +394,16 @@ def _sample(name):
     return register
 
 
-def _draw_each(name, fill, parameters, shape, dtype):
+def _draw_each(distribution, parameters, shape, dtype):
     """`shape` numbers for each entry of the parameters; no gradient flows back to these."""
     first = parameters[0]
     for p in parameters[1:]:
         if p.shape != first.shape:
-            raise MXNetError(f"{name}: all parameters must have one shape, received {', '.join(str(tuple(p.shape)) for p in parameters)}")
-    dtype = _of_type(dtype)
-    wide = torch.float64 if dtype is torch.float64 else torch.float32
-    columns = [p.detach().to(wide).reshape(*p.shape, *[1] * len(shape)) for p in parameters]
-    return _draw(fill, (*first.shape, *shape), dtype, first.device, *columns)
+            raise MXNetError(f"_sample_{distribution}: all parameters must have one shape, "
+                             f"received {', '.join(str(tuple(p.shape)) for p in parameters)}")
+    exact = torch.float64 if any(p.dtype is torch.float64 for p in parameters) else torch.float32
+    flat = [p.detach().to(exact).reshape(-1).contiguous() for p in parameters]
+    return _draw(distribution, (*first.shape, *shape), _of_type(dtype), first.device, *flat)
 
 
 @_sample("uniform")
@@ -394,7 +416,7 @@ def sample_uniform(low, high, *, shape: Shape = (), dtype: RealType = None):
     >>> x.shape, x.mean(axis=1).round().asnumpy().tolist()
     ((2, 10000), [1.0, 11.0])
     """
-    return _draw_each("_sample_uniform", _uniform, (low, high), shape, dtype)
+    return _draw_each("uniform", (low, high), shape, dtype)
 
 
 @_sample("normal")
@@ -407,7 +429,7 @@ def sample_normal(mu, sigma, *, shape: Shape = (), dtype: RealType = None):
     array([[0., 0., 0.],
            [1., 1., 1.]], dtype=float32)
     """
-    return _draw_each("_sample_normal", _normal, (mu, sigma), shape, dtype)
+    return _draw_each("normal", (mu, sigma), shape, dtype)
 
 
 @_sample("gamma")
@@ -420,7 +442,7 @@ def sample_gamma(alpha, beta, *, shape: Shape = (), dtype: RealType = None):
     >>> x.shape, x.mean(axis=1).round().asnumpy().tolist()
     ((2, 10000), [2.0, 10.0])
     """
-    return _draw_each("_sample_gamma", _gamma, (alpha, beta), shape, dtype)
+    return _draw_each("gamma", (alpha, beta), shape, dtype)
 
 
 @_sample("exponential")
@@ -432,7 +454,7 @@ def sample_exponential(lam, *, shape: Shape = (), dtype: RealType = None):
     >>> mx.nd.sample_exponential(mx.nd.array([0.1, 1]), shape=(10000,)).mean(axis=1).round().asnumpy()
     array([10.,  1.], dtype=float32)
     """
-    return _draw_each("_sample_exponential", _exponential, (lam,), shape, dtype)
+    return _draw_each("exponential", (lam,), shape, dtype)
 
 
 @_sample("poisson")
@@ -444,7 +466,7 @@ def sample_poisson(lam, *, shape: Shape = (), dtype: RealType = None):
     >>> mx.nd.sample_poisson(mx.nd.array([0, 3]), shape=10000).mean(axis=1).round().asnumpy()
     array([0., 3.], dtype=float32)
     """
-    return _draw_each("_sample_poisson", _poisson, (lam,), shape, dtype)
+    return _draw_each("poisson", (lam,), shape, dtype)
 
 
 @_sample("negative_binomial")
@@ -456,7 +478,7 @@ def sample_negative_binomial(k, p, *, shape: Shape = (), dtype: RealType = None)
     >>> mx.nd.sample_negative_binomial(mx.nd.array([2, 4]), mx.nd.array([0.25, 1]), shape=10000).mean(axis=1).round().asnumpy()
     array([6., 0.], dtype=float32)
     """
-    return _draw_each("_sample_negative_binomial", _negative_binomial, (k, p), shape, dtype)
+    return _draw_each("negative_binomial", (k, p), shape, dtype)
 
 
 @_sample("generalized_negative_binomial")
@@ -468,7 +490,7 @@ def sample_generalized_negative_binomial(mu, alpha, *, shape: Shape = (), dtype:
     >>> mx.nd.sample_generalized_negative_binomial(mx.nd.array([3, 8]), mx.nd.array([0.5, 0]), shape=10000).mean(axis=1).round().asnumpy()
     array([3., 8.], dtype=float32)
     """
-    return _draw_each("_sample_generalized_negative_binomial", _generalized_negative_binomial, (mu, alpha), shape, dtype)
+    return _draw_each("generalized_negative_binomial", (mu, alpha), shape, dtype)
 
 
 @op("_sample_multinomial", aliases=("sample_multinomial",), num_outputs=lambda attributes: 2 if attributes["get_prob"] else 1, draws=True)
@@ -496,13 +518,28 @@ def sample_multinomial(data, *, shape: Shape = (), get_prob: bool = False, dtype
         classes = torch.empty(out_shape, dtype=dtype, device=data.device)
         return (classes, torch.empty(out_shape, dtype=data.dtype, device=data.device)) if get_prob else classes
     rows = data.reshape(-1, data.shape[-1])
-    # The sampler wants positive sums and works in the type of the probabilities.
-    chances = rows.detach() if rows.dtype in (torch.float32, torch.float64) else rows.detach().float()
-    found = torch.multinomial(chances, max(product(shape), 1), replacement=True, generator=generator(data.device))
+    found = _classes(rows.detach(), max(product(shape), 1))
     classes = found.reshape(out_shape).to(dtype)
     if not get_prob:
         return classes
     return classes, rows.gather(1, found).log().reshape(out_shape)
+
+
+def _classes(rows, count):
+    """For each row of chances, (n, k), so many classes, (n, count)."""
+    bank = source(rows.device)
+    if bank is None:
+        # Torch's sampler works in the type of the chances.
+        chances = rows if rows.dtype in (torch.float32, torch.float64) else rows.float()
+        return torch.multinomial(chances, count, replacement=True, generator=generator(rows.device))
+    sums = rows.double().cumsum(1)
+    totals = sums[:, -1:]
+    if rows.numel() and not (bool((rows >= 0).all()) and bool((totals > 0).all())):
+        raise MXNetError("_sample_multinomial: the rows of `data` must hold chances, none below 0 and not all 0")
+    chosen = bank.numbers(len(rows) * count).view(len(rows), count)
+    # Rows that do not add up to 1 are taken for weights; those that almost do are left as they are.
+    chosen = torch.where((totals - 1).abs() < 1e-3, chosen, chosen * totals.float())
+    return torch.searchsorted(sums.float(), chosen).clamp_(max=rows.shape[1] - 1)
 
 
 @sample_multinomial.shape_rule
@@ -540,8 +577,15 @@ def sample_unique_zipfian(*, range_max: Annotated[int, Between(1, 1 << 52)], sha
         return torch.empty(shape, dtype=torch.int64, device=device), torch.empty((rows,), dtype=torch.int64, device=device)
     classes = torch.empty(shape, dtype=torch.int64, device=device)
     tries = torch.zeros(rows, dtype=torch.int64, device=device)
-    if classes.numel():
-        draw = _raced if k > max(range_max // 4, 1024) else _drawn
+    bank = source(device)
+    rare = k > max(range_max // 4, 1024)
+    if bank is not None and not rare and classes.numel() <= 1 << 20:
+        each = -(-rows // min(rows, 1024)) if rows else 1  # rows that share a state
+        for row in range(rows):
+            found, count = _unique_classes(range_max, k, functools.partial(bank.state_numbers, state=row // each))
+            classes[row], tries[row] = torch.tensor(found, dtype=torch.int64), count
+    elif classes.numel():
+        draw = _raced if rare else _drawn
         each = max(1, (1 << 18) // k)
         for some, count in zip(classes.split(each), tries.split(each)):
             draw(range_max, some, count)
@@ -575,12 +619,23 @@ def _raced(range_max, classes, tries):
     """
     number = torch.arange(range_max, dtype=torch.float64, device=classes.device)
     p = torch.log1p(1 / (number + 1)) / math.log(range_max + 1)
-    source = generator(classes.device)
+    torchs = generator(classes.device)
     for row, count in zip(classes, tries):
-        row.copy_((torch.empty_like(p).exponential_(generator=source) / p).argsort()[:len(row)])
+        row.copy_((torch.empty_like(p).exponential_(generator=torchs) / p).argsort()[:len(row)])
         rest = p.sum() - p[row].cumsum(0)  # what is left to draw after each class
-        u = torch.empty_like(rest).uniform_(generator=source)
+        u = torch.empty_like(rest).uniform_(generator=torchs)
         count.copy_((torch.log1p(-u) / torch.log1p(-rest)).ceil().clamp_min(1)[:-1].sum() + 1)
+
+
+def _unique_classes(range_max, k, uniform):
+    """Different classes, and how many of ``uniform(count)``'s numbers it took: never more than were needed."""
+    seen: dict[int, None] = {}
+    tries, scale = 0, math.log(range_max)
+    while len(seen) < k:
+        numbers = uniform(k - len(seen)).tolist()
+        tries += len(numbers)
+        seen.update((math.floor(math.exp(u * scale) + 0.5) - 1, None) for u in numbers)
+    return list(seen), tries
 
 
 @sample_unique_zipfian.dtype_rule
@@ -599,4 +654,7 @@ def shuffle(data):
     """
     if data.device.type == "meta":
         return torch.empty_like(data)
-    return data.index_select(0, torch.randperm(data.shape[0], generator=generator(data.device), device=data.device))
+    bank = source(data.device)
+    if bank is None:
+        return data.index_select(0, torch.randperm(data.shape[0], generator=generator(data.device), device=data.device))
+    return data.index_select(0, bank.order(data.shape[0], backwards=data.dim() > 1))
