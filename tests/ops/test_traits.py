@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import mxnet.ndarray.sparse.graph_sampling  # noqa: F401  registers kernels
 import mxnet.ops.numpy  # noqa: F401  registers the operators of mx.np
 from mxnet.base import MXNetError
 from mxnet.ndarray.sparse import dispatch
