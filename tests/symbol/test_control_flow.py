@@ -147,3 +147,9 @@ def test_cond_json():
     assert node["attrs"] == {"cond_input_locs": "[0]", "else_input_locs": "[1, 3]", "num_args": "7", "num_outputs": "1", "then_input_locs": "[1, 2]"}
     assert [[n["name"] for n in g["nodes"]] for g in node["subgraphs"]] == [
         ["_lesser_scalar0_output", "identity0"], ["a", "_plusscalar0", "b", "_plusscalar1", "_mul1"], ["a", "_minusscalar0", "h_output", "_mul2"]]
+
+
+def test_a_node_without_its_graphs_cannot_be_bound():
+    made = mx.symbol.functions.operator_function("_cond")(cond_input_locs=(), then_input_locs=(), else_input_locs=(), num_outputs=1)
+    with pytest.raises(mx.MXNetError, match="_cond needs the graphs of its branches"):
+        mx.gluon.cached_op.CachedOp(made)

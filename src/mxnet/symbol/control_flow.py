@@ -30,6 +30,8 @@ class ControlFlow(Operator):
 
     def mutated_inputs(self, parsed: dict[str, Any]) -> tuple[str, ...]:
         """The inputs that an operator of a subgraph writes to."""
+        if "subgraphs" not in parsed:
+            _raise_unsupported(self.name)
         found: set[str] = set()
         for outputs, locs in zip(parsed["subgraphs"], self.input_locs(parsed)):
             nodes = topological(outputs)
