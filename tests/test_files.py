@@ -1,10 +1,14 @@
 """Files are written whole or not at all, and errors name them."""
+import errno
 import os
+import pickle
 import signal
 import stat
 import subprocess
 import sys
 import threading
+import time
+import types
 
 import pytest
 
@@ -251,3 +255,102 @@ def test_writers_in_threads_do_not_remove_each_others_files(tmp_path):
     for thread in threads:
         thread.join()
     assert not errors and os.listdir(tmp_path) == ["a"] and len(set(path.read_bytes())) == 1
+
+
+def test_errors_are_those_of_python_and_of_mxnet(tmp_path):
+    with pytest.raises(FileNotFoundError) as error:
+        files.read_bytes(tmp_path / "nothing")
+    assert isinstance(error.value, MXNetError) and error.value.errno == errno.ENOENT
+    assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
+    with pytest.raises(files.FileError, match="cannot read .*: Is a directory"):
+        files.read_bytes(tmp_path)
+    with pytest.raises(files.FileError, match="cannot open a.*b: embedded null byte"):
+        files.open_stream("a\0b")
+
+
+class _Broken:
+    """A service that fails as its library likes."""
+
+    def open(self, *_):
+        raise KeyError("no such bucket")
+
+
+def test_whatever_a_remote_service_raises_is_a_file_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec", _Broken())
+    for use in (files.read_bytes, files.open_stream, files.begin, lambda path: files.write_bytes(path, b"a")):
+        with pytest.raises(files.FileError, match="cannot .* s3://a/b: 'no such bucket'"):
+            use("s3://a/b")
+
+
+def test_a_remote_file_is_not_written_if_the_block_fails(monkeypatch):
+    opened = []
+    monkeypatch.setitem(sys.modules, "fsspec", types.SimpleNamespace(open=lambda path, mode: opened.append(path)))
+    with pytest.raises(ZeroDivisionError), files.atomic_write("s3://a/b") as f:
+        f.write(b"half")
+        raise ZeroDivisionError
+    assert opened == []
+
+
+def test_several_files_take_their_places_as_one_step(tmp_path, monkeypatch):
+    """A process that dies when the first has its name: whoever reads goes on."""
+    a, b = tmp_path / "a", tmp_path / "b"
+
+    def write(text):
+        first, second = files.begin(a), files.begin(b)
+        first.stream.write(text)
+        second.stream.write(text)
+        files.commit(first, second)
+
+    write(b"1")
+    rename = os.replace
+    for dies_at, expected in ((0, b"1"), (1, b"1"), (2, b"2")):
+        calls = iter(range(9))
+        monkeypatch.setattr(os, "replace", lambda *paths, stop=dies_at, calls=calls: rename(*paths) if next(calls) < stop else os._exit(0))
+        pid = os.fork()
+        if pid == 0:
+            write(b"2")
+        os.waitpid(pid, 0)
+        monkeypatch.undo()
+        files.recover(a, b)
+        assert (a.read_bytes(), b.read_bytes()) == (expected, expected)
+        write(b"1")
+        assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+
+def test_this_process_reads_what_it_is_writing(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    unfinished = files.begin(path)
+    unfinished.stream.write(b"new")
+    with files.open_stream(path) as f:
+        assert f.read() == b"new" and path.read_bytes() == b"old"
+    unfinished.discard()
+    with files.open_stream(path) as f:
+        assert f.read() == b"old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_scratch_folders_of_killed_processes_are_removed(tmp_path):
+    pid = os.fork()
+    if pid == 0:
+        with files.scratch_folder(tmp_path / "a") as folder:
+            open(f"{folder}/part", "w").close()
+            os._exit(0)
+    os.waitpid(pid, 0)
+    assert len(os.listdir(tmp_path)) == 1
+    with files.scratch_folder(tmp_path / "a") as one, files.scratch_folder(tmp_path / "a") as other:
+        assert sorted(os.listdir(tmp_path)) == sorted([os.path.basename(one), os.path.basename(other)])
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_ctrl_c_in_a_destructor_comes_again():
+    class Interrupted:
+        def __del__(self):
+            files.at_the_end(_raise)
+
+    def _raise():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Interrupted()
+        time.sleep(5)

@@ -1,6 +1,8 @@
 import os
 import pickle
 import struct
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -239,3 +241,61 @@ def test_images():
 
 def test_public_names():
     assert mx.recordio.MXRecordIO is MXRecordIO and mx.recordio.IRHeader is IRHeader
+
+
+def _records(path):
+    with MXRecordIO(path, "r") as reader:
+        return list(iter(reader.read, None))
+
+
+def test_what_is_written_takes_its_place_when_it_is_complete(tmp_path):
+    path = tmp_path / "a.rec"
+    for content in (b"1", b"2"):
+        writer = MXRecordIO(path, "w")
+        writer.write(content)
+        assert _records(path) == [content]  # this process sees it
+        assert [p.name for p in tmp_path.iterdir() if not p.name.startswith(".")] == ["a.rec"] * (content == b"2")
+        if content == b"1":
+            writer.close()
+            writer.close()
+        else:
+            del writer  # as programs do that count on the end of the object
+        assert os.listdir(tmp_path) == ["a.rec"] and _records(path) == [content]
+    with pytest.raises(ZeroDivisionError), MXRecordIO(path, "w") as writer:
+        writer.write(b"3")
+        raise ZeroDivisionError
+    assert os.listdir(tmp_path) == ["a.rec"] and _records(path) == [b"2"]
+    writer = MXRecordIO(path, "w")
+    writer.write(b"4")
+    writer.reset()
+    assert _records(path) == []
+    writer.write(b"5")
+    writer.close()
+    assert _records(path) == [b"5"]
+
+
+def test_records_and_index_take_their_places_together(tmp_path):
+    base = str(tmp_path / "a")
+    for count in (3, 5):
+        writer = MXIndexedRecordIO(f"{base}.idx", f"{base}.rec", "w")
+        for i in range(count):
+            writer.write_idx(i, b"%d" % (i * count))
+        writer.close()
+        with MXIndexedRecordIO(f"{base}.idx", f"{base}.rec", "r") as reader:
+            assert [reader.read_idx(i) for i in reader.keys] == [b"%d" % (i * count) for i in range(count)]
+    with pytest.raises(ValueError), MXIndexedRecordIO(f"{base}.idx", f"{base}.rec", "w") as writer:
+        raise ValueError
+    assert sorted(os.listdir(tmp_path)) == ["a.idx", "a.rec"] and len(_records(f"{base}.rec")) == 5
+    with pytest.raises(MXNetError, match="cannot write .*folder/a.idx"):
+        MXIndexedRecordIO(str(tmp_path / "folder" / "a.idx"), f"{base}.rec", "w")
+    assert sorted(os.listdir(tmp_path)) == ["a.idx", "a.rec"]
+
+
+@pytest.mark.parametrize("end, expected", [("", [b"new"]), ("1 / 0", [b"old"]), ("os._exit(0)", [b"old"])])
+def test_the_end_of_a_program_is_the_end_of_its_files(tmp_path, end, expected):
+    path = tmp_path / "a.rec"
+    with MXRecordIO(path, "w") as writer:
+        writer.write(b"old")
+    program = f"import os, sys, mxnet as mx\nw = mx.recordio.MXRecordIO({str(path)!r}, 'w')\nw.write(b'new')\n{end}"
+    subprocess.run([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
+    assert _records(path) == expected

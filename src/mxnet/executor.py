@@ -346,6 +346,8 @@ class Executor:
         for params, bound, what in ((arg_params, self.arg_dict, "arguments"), (aux_params or {}, self.aux_dict, "auxiliary states")):
             for name, value in params.items():
                 if name in bound:
+                    if value is None:
+                        raise MXNetError(f"{name}: the file, or the dictionary, has no value for it")
                     if bound[name].shape != value.shape:
                         raise MXNetError(f"{name}: the value has shape {value.shape}, the bound array {bound[name].shape}")
                     value.astype(bound[name].dtype, copy=False).copyto(bound[name]) if bound[name] is not value else None

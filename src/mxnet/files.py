@@ -1,12 +1,16 @@
 """Reading and writing whole files: local ones through the system, ``s3://`` and the like through fsspec (extra ``remote``)."""
+import _thread
 import contextlib
 import errno
 import io
 import os
+import shutil
 import stat
 import tempfile
+import time
+import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from .base import MXNetError
@@ -17,6 +21,20 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _UNFINISHED = ".unfinished"  # how the names of files end that are being written
+_READY = "ready"  # how the name of a file ends that only waits for another to be there
+_IN_MEMORY = 64 << 20  # bytes of a remote file that wait in memory to be sent, before they wait on the disk
+_PIECE = 1 << 20
+
+
+class FileError(MXNetError, OSError):
+    """A file cannot be read or written: an MXNetError, and the OSError that MXNet raises where it calls Python's own ``open``."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """There is no such file."""
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:
@@ -37,13 +55,27 @@ def _fsspec(path: str | os.PathLike[str]) -> Any:
     return fsspec
 
 
+def failures(path: str | os.PathLike[str]) -> type[Exception] | tuple[type[Exception], ...]:
+    """What reading or writing the file may raise: nearly anything where fsspec has handed it to a library for one service."""
+    return Exception if is_remote(path) else (OSError, ValueError)
+
+
 @contextlib.contextmanager
-def _reported(path: str | os.PathLike[str], action: str = "read") -> Iterator[None]:
+def reported(path: str | os.PathLike[str], action: str = "read") -> Iterator[None]:
     """Say which file could not be read or written."""
     try:
         yield
-    except OSError as error:
-        raise MXNetError(f"cannot {action} {path}: {error.strerror or error}") from error
+    except MXNetError:
+        raise
+    except failures(path) as error:
+        raise _failure(path, action, error) from error
+
+
+def _failure(path: str | os.PathLike[str], action: str, error: Exception) -> FileError:
+    kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
+    made = kind(f"cannot {action} {os.fspath(path)!s}: {getattr(error, 'strerror', None) or error or type(error).__name__}")
+    made.errno = getattr(error, "errno", None)
+    return made
 
 
 @contextlib.contextmanager
@@ -52,14 +84,14 @@ def reading(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], int]]:
 
     Raises
     ------
-    MXNetError
+    FileError
         If it cannot be read; the text names the file.
     """
     if is_remote(path) or not os.path.isfile(_local(path)):
         content = read_bytes(path)
         yield io.BytesIO(content), len(content)
         return
-    with _reported(path):
+    with reported(path):
         f = open(_local(path), "rb")
     with f:
         yield f, os.fstat(f.fileno()).st_size
@@ -70,10 +102,10 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
     Raises
     ------
-    MXNetError
+    FileError
         If it cannot be read; the text names the file.
     """
-    with _reported(path), _fsspec(path).open(path, "rb") if is_remote(path) else open(_local(path), "rb") as f:
+    with reported(path), _fsspec(path).open(path, "rb") if is_remote(path) else open(_local(path), "rb") as f:
         return f.read()
 
 
@@ -85,51 +117,219 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise MXNetError(f"{path} is not a text file: byte {error.start} is not UTF-8") from None
 
 
-@contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A binary file to write; it takes the place of `path` when the block ends without an error, and leaves no trace otherwise.
+def open_stream(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file for reading; one that this process is writing (see `Unfinished`) as far as it is written.
+
+    Raises
+    ------
+    FileError
+        If it cannot be opened; the text names the file.
+    """
+    with reported(path, "open"):
+        if is_remote(path):
+            return _fsspec(path).open(path, "rb").open()
+        return open(current(_local(path)), "rb")
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+_writing: "weakref.WeakValueDictionary[str, Unfinished]" = weakref.WeakValueDictionary()  # by target
+
+
+def current(path: str) -> str:
+    """Where to read a local file: another place while this process is writing it."""
+    if not _writing:
+        return path
+    unfinished = _writing.get(os.path.realpath(path))
+    if unfinished is None or unfinished.pid != os.getpid() or unfinished.temporary is None:
+        return path
+    unfinished.stream.flush()
+    return unfinished.temporary
+
+
+class Unfinished:
+    """A local file that is being written: it takes the place of `path` with `commit`, and leaves no trace with `discard`.
 
     The new file has the mode and the owner of the one that it replaces; a symbolic link stays, and what it leads to is replaced. What is no
     regular file (a device, a pipe), has an owner whom we can't give to another file, or stands in a folder that takes no new files is written
     where it is. What writers of this name left behind when they were killed is removed.
 
+    Attributes
+    ----------
+    stream : binary file
+    temporary : str or None
+        Where the content is for now; None if it is written in place, or finished.
+
     Raises
     ------
-    MXNetError
+    FileError
+        If the file cannot be written; the text names it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path, self.pid = _local(path), os.getpid()
+        with reported(self.path, "write"):
+            self.target, before = _target(self.path)
+            made = None if before is not None and not stat.S_ISREG(before.st_mode) else _temporary(self.target, before)
+            self.stream: IO[bytes] = open(self.path, "wb", _PIECE) if made is None else os.fdopen(made[0], "wb", _PIECE)
+        self.temporary = None if made is None else made[1]
+        self._lock = None if made is None else io.FileIO(os.dup(made[0]))  # until the file has its name
+        _writing[self.target] = self
+
+    def finish(self) -> None:
+        """Write all of it to the disk."""
+        with reported(self.path, "write"):
+            self.stream.flush()
+            if self.temporary is not None:
+                os.fsync(self.stream.fileno())
+            self.stream.close()
+
+    def rename(self, name: str | None = None) -> None:
+        """Give it its name, or another that it has for a moment."""
+        if self.temporary is None:
+            return
+        with reported(self.path, "write"):
+            os.replace(self.temporary, name or self.target)
+        self.temporary = name
+        if name is None:
+            self._release()
+
+    def commit(self) -> None:
+        """Let it take its place; see the function `commit`."""
+        commit(self)
+
+    def discard(self) -> None:
+        """Give it up; what was written in place stays."""
+        if self.pid != os.getpid():
+            self._forget()
+        with contextlib.suppress(OSError, ValueError):
+            self.stream.close()
+        if self.temporary is not None and self.pid == os.getpid():
+            with contextlib.suppress(OSError):
+                os.unlink(self.temporary)
+        self.temporary = None
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+        if _writing.get(self.target) is self:
+            del _writing[self.target]
+
+    def _forget(self) -> None:
+        """In a forked process: what waits in the buffer is the parent's to write."""
+        with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as null:
+            os.dup2(null.fileno(), self.stream.fileno())
+
+
+class Sent(Unfinished):
+    """A remote file, sent while it is written; object stores show it when it is complete."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = self.target = os.fspath(path)
+        self.pid, self.temporary, self._lock = os.getpid(), None, None
+        with reported(path, "write"):
+            self.stream = _fsspec(path).open(path, "wb").open()
+
+    def discard(self) -> None:
+        """Give it up."""
+        if not self.stream.closed:
+            with contextlib.suppress(Exception):
+                self.stream.discard()  # type: ignore[attr-defined]  # of fsspec's files
+
+
+def begin(path: str | os.PathLike[str]) -> Unfinished:
+    """Begin to write a file, wherever it is."""
+    return Sent(path) if is_remote(path) else Unfinished(path)
+
+
+def at_the_end(action: Callable[[], object]) -> None:
+    """Do what a ``__del__`` has to do. Python would lose a Ctrl-C meanwhile: it comes again when that has returned."""
+    try:
+        action()
+    except KeyboardInterrupt:
+        with contextlib.suppress(RuntimeError):  # at the end of the interpreter no thread starts
+            _thread.start_new_thread(_interrupt, ())
+
+
+def _interrupt() -> None:
+    time.sleep(0.02)
+    _thread.interrupt_main()
+
+
+def _ready(target: str) -> str:
+    folder, name = os.path.split(target)
+    return os.path.join(folder, _prefix(name) + _READY)
+
+
+def commit(first: Unfinished, *others: Unfinished) -> None:
+    """Let several files take their places as one step: `recover` goes on where a process has died in the middle.
+
+    In a forked process they are the parent's, and forgotten.
+
+    Raises
+    ------
+    FileError
+        If that fails; what was not done is given up.
+    """
+    every = (first, *others)
+    try:
+        if first.pid == os.getpid():
+            for each in every:
+                each.finish()
+            if first.temporary is not None:
+                written = os.stat(first.temporary).st_mtime_ns
+                for each in others:
+                    if each.temporary is not None:
+                        os.utime(each.temporary, ns=(written, written))  # by which `recover` knows that the two belong together
+                        each.rename(_ready(each.target))
+            for each in every:
+                each.rename()
+    finally:
+        for each in every:
+            each.discard()
+
+
+def recover(first: str | os.PathLike[str], *others: str | os.PathLike[str]) -> None:
+    """Complete a `commit` that was cut off when `first` had its name already. Done before such files are read."""
+    if is_remote(first):
+        return
+    for other in others:
+        with contextlib.suppress(OSError, ValueError):
+            waiting = _ready(os.path.realpath(_local(other)))
+            if os.stat(waiting).st_mtime_ns == os.stat(_local(first)).st_mtime_ns:
+                os.replace(waiting, os.path.realpath(_local(other)))
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file to write; it takes the place of `path` when the block ends without an error, and leaves no trace otherwise.
+
+    See `Unfinished`. A remote file is sent when the block has ended.
+
+    Raises
+    ------
+    FileError
         If the file cannot be written; the text names it.
     """
     if is_remote(path):
-        # Object stores show an object when its upload is complete; fsspec's transaction discards it on an error.
-        with _fsspec(path).open(path, "wb") as f:
-            yield f
+        fsspec = _fsspec(path)
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as f:
+            yield f  # type: ignore[misc]  # it has what files have
+            f.seek(0)
+            with reported(path, "write"), fsspec.open(path, "wb") as remote:
+                shutil.copyfileobj(f, remote, _PIECE)
         return
-    path = _local(path)
+    unfinished = Unfinished(path)
     try:
-        target, before = _target(path)
-        made = None if before is not None and not stat.S_ISREG(before.st_mode) else _temporary(target, before)
-        f = open(path, "wb") if made is None else os.fdopen(made[0], "wb")
+        yield unfinished.stream
+        unfinished.commit()
     except OSError as error:
-        raise MXNetError(f"cannot write {path}: {error.strerror or error}") from error
-    if made is None:
-        with _reported(path, "write"), f:
-            yield f
-        return
-    handle, temporary = made
-    lock = os.dup(handle)  # holds the lock until the file has its name
-    try:
-        with f:
-            yield f
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(temporary, target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        if isinstance(error, OSError):
-            raise MXNetError(f"cannot write {path}: {error.strerror or error}") from error
-        raise
+        if isinstance(error, MXNetError):
+            raise
+        raise _failure(path, "write", error) from error
     finally:
-        os.close(lock)
+        unfinished.discard()
 
 
 def _target(path: str) -> tuple[str, os.stat_result | None]:
@@ -143,11 +343,15 @@ def _target(path: str) -> tuple[str, os.stat_result | None]:
     return os.path.realpath(path), before
 
 
+def _prefix(name: str) -> str:
+    """How the names begin of what waits to become the file `name`, which may be as long as names can be."""
+    return os.fsdecode(b".%b.%08x." % (os.fsencode(name)[:100], zlib.crc32(os.fsencode(name))))
+
+
 def _temporary(target: str, before: os.stat_result | None) -> tuple[int, str] | None:
     """A new file beside `target`, locked, as (descriptor, path); None if `target` must be written in place."""
     folder, name = os.path.split(target)
-    # The name may be as long as names can be.
-    prefix = os.fsdecode(b".%b.%08x." % (os.fsencode(name)[:100], zlib.crc32(os.fsencode(name))))
+    prefix = _prefix(name)
     if before is not None:
         try:
             if not os.path.samestat(os.stat(target), before):
@@ -177,6 +381,26 @@ def _temporary(target: str, before: os.stat_result | None) -> tuple[int, str] | 
         os.close(handle)
         os.unlink(temporary)
         return None
+
+
+@contextlib.contextmanager
+def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
+    """A folder beside the local file `path`, for what it takes to make that. It goes at the end; what killed processes left, at the next."""
+    folder, name = os.path.split(os.path.realpath(path))
+    prefix = _prefix(name)
+    _remove_stale(folder, prefix)
+    with reported(path, "write"):
+        made = tempfile.mkdtemp(prefix=prefix, suffix=_UNFINISHED, dir=folder)
+    handle = None
+    try:
+        if fcntl is not None:
+            handle = os.open(made, os.O_RDONLY)
+            _lock(handle)
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
 
 
 def _adopt(handle: int, before: os.stat_result | None) -> bool:
@@ -220,10 +444,13 @@ def _remove_stale(folder: str, prefix: str) -> None:
                 continue
             with contextlib.suppress(OSError):
                 left = os.path.join(folder, name)
-                handle = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
+                handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    os.unlink(left)
+                    if stat.S_ISDIR(os.fstat(handle).st_mode):
+                        shutil.rmtree(left, ignore_errors=True)
+                    else:
+                        os.unlink(left)
                 finally:
                     os.close(handle)
 

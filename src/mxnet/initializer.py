@@ -102,6 +102,8 @@ class Initializer:
         ------
         ValueError
             If the name doesn't tell what kind of parameter it is.
+        AttributeInitializerError
+            If the parameter's own initializer, which may come from a file, is none, or not one for its shape.
         """
         if not isinstance(desc, InitDesc):
             self._legacy_init(desc, arr)
@@ -110,7 +112,10 @@ class Initializer:
             desc.global_init = self
         own = desc.attrs.get("__init__", "")
         if own:
-            create(own)._init_weight(desc, arr)
+            try:
+                create(own)._init_weight(desc, arr)
+            except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+                raise AttributeInitializerError(f"parameter {desc}: its own initializer, {own[:200]}, can't be used: {error}") from error
             self._verbose_print(desc, own, arr)
             return
         for suffix, method in _BY_SUFFIX:
@@ -178,6 +183,10 @@ class Initializer:
 
 _register = registry.get_register_func(Initializer, "initializer")
 alias = registry.get_alias_func(Initializer, "initializer")
+class AttributeInitializerError(MXNetError, ValueError):
+    """The ``__init__`` attribute of a variable names no initializer that its array could have."""
+
+
 create = registry.get_create_func(Initializer, "initializer")
 
 

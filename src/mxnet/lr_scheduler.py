@@ -52,6 +52,9 @@ class LRScheduler:
         raise NotImplementedError(f"{type(self).__name__} must define __call__(num_update)")
 
 
+_MANY = 10000  # steps that are taken one by one
+
+
 def _check_factor(factor):
     if factor > 1.0:
         raise ValueError(f"Factor must be no more than 1 to make lr reduce; received {factor}")
@@ -79,6 +82,10 @@ class FactorScheduler(LRScheduler):
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
         # Training that goes on from a checkpoint passes several steps at once.
+        passed = (num_update - self.count - 1) // self.step
+        if passed > _MANY:
+            self.count += (passed - _MANY) * self.step
+            self.base_lr = max(self.base_lr * self.factor ** (passed - _MANY), self.stop_factor_lr)
         while num_update > self.count + self.step:
             self.count += self.step
             self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)

@@ -6,20 +6,20 @@ give the length. Zeros fill the part up to a multiple of 4. So that the magic nu
 multiple, a record that contains it there is cut at that place and the magic number itself is left out.
 """
 import collections
-import contextlib
-import io
 import numbers
 import os
 import stat
 import struct
+import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 import numpy as np
 
 from .base import MXNetError
-from .files import is_remote
+from .files import Unfinished, at_the_end, begin, commit, is_remote, open_stream, recover, reported
 from .image_header import decode
 
 __all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]
@@ -123,26 +123,12 @@ def read_record(read: Callable[[int, int], bytes], offset: int, name: str) -> tu
             return b"".join(pieces[:-1]), offset
 
 
-def open_stream(uri: str | os.PathLike[str], mode: str) -> IO[bytes]:
-    """Open a local file, or one that fsspec reaches, for reading or writing bytes."""
-    try:
-        if is_remote(uri):
-            try:
-                import fsspec
-            except ImportError:
-                raise MXNetError(f"{uri}: remote paths need fsspec; install it with: pip install 'remex[remote]'") from None
-            return fsspec.open(uri, mode).open()
-        return open(os.fspath(uri).removeprefix("file://"), mode, buffering=_PIECE if "w" in mode else io.DEFAULT_BUFFER_SIZE)
-    except OSError as error:
-        raise MXNetError(f"cannot open {uri}: {error.strerror or error}") from error
-
-
 class RecordReader:
     """Reads a RecordIO stream and never asks for more bytes than the file holds."""
 
     def __init__(self, uri: str | os.PathLike[str]) -> None:
         self.uri = str(uri)
-        self.stream = open_stream(uri, "rb")
+        self.stream = open_stream(uri)
         self.offset = 0
         self._position = 0
         self._regular = not is_remote(uri) and stat.S_ISREG(os.fstat(self.stream.fileno()).st_mode)
@@ -154,13 +140,11 @@ class RecordReader:
             # Somebody may still be appending.
             self._size = os.fstat(self.stream.fileno()).st_size
             length = max(0, min(length, self._size - offset))
-        try:
+        with reported(self.uri, f"read at offset {offset} of"):
             if offset != self._position:
                 self.stream.seek(offset)
                 self._position = offset
             data = self.stream.read(length) if self._regular else self._read_pieces(length)
-        except OSError as error:
-            raise MXNetError(f"cannot read {self.uri} at offset {offset}: {error.strerror or error}") from error
         self._position += len(data)
         return data
 
@@ -184,15 +168,33 @@ class RecordReader:
         self.stream.close()
 
 
+def _died() -> bool:
+    """Whether an exception that nobody caught ends this program."""
+    return getattr(sys, "last_value", None) is not None and not hasattr(sys, "ps1")
+
+
+def _end(*unfinished: Unfinished) -> None:
+    """What becomes of a writer that nobody closed."""
+    if _died():
+        for each in unfinished:
+            each.discard()
+    else:
+        commit(*unfinished)
+
+
 class MXRecordIO:
     """A RecordIO file, read or written from its beginning to its end.
+
+    What is written takes the place of a file of that name with `close` (which the end of the object or of the program does, too): until then
+    the old file stays as it was, and it stays if the program is killed or ends with an exception. Only this process can read the records
+    before that.
 
     Parameters
     ----------
     uri : str
         Path of the file; ``s3://`` and the like with fsspec.
     flag : str
-        ``'w'`` to write (an existing file is emptied), ``'r'`` to read.
+        ``'w'`` to write a new file, ``'r'`` to read.
 
     Raises
     ------
@@ -222,7 +224,10 @@ class MXRecordIO:
     def open(self) -> None:
         """Open the file; done by the constructor."""
         if self.flag == "w":
-            self._writer, self._end = open_stream(self.uri, "wb"), 0
+            self._end = 0
+            self._unfinished: tuple[Unfinished, ...] = (begin(self.uri),)
+            self._writer = self._unfinished[0].stream
+            self._guard()
         elif self.flag == "r":
             self._reader = RecordReader(self.uri)
         else:
@@ -231,21 +236,30 @@ class MXRecordIO:
         self.pid = os.getpid()
         self.is_open = True
 
+    def _guard(self) -> None:
+        """See to it that the files are finished at the end of the program, too."""
+        self._finalizer = weakref.finalize(self, _end, *self._unfinished)
+
     def __del__(self) -> None:
         if getattr(self, "is_open", False):
-            self.close()
+            at_the_end(self._finalizer if self.writable else self.close)
 
     def __enter__(self) -> "MXRecordIO":
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None and self.is_open and self.writable:
+            self._finalizer.detach()
+            for each in self._unfinished:
+                each.discard()
+            self.is_open, self.pid = False, None
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
         if self.is_open and self.writable:
             raise MXNetError(f"a MXRecordIO that writes cannot be pickled ({self.uri}): its copy would empty the file; close it first")
         state = self.__dict__.copy()
-        for name in ("_lock", "_reader", "_writer"):
+        for name in ("_lock", "_reader", "_writer", "_unfinished", "_finalizer"):
             state.pop(name, None)
         return state
 
@@ -272,28 +286,19 @@ class MXRecordIO:
                              f"open it with flag '{'w' if writable else 'r'}' for this")
 
     def close(self) -> None:
-        """Close the file. What was written is complete then."""
+        """Close the file. What was written is complete then, and takes its place."""
         if not self.is_open:
             return
         self.is_open = False
-        if not self.writable:
-            self._reader.close()
-        else:
-            if self.pid != os.getpid():
-                self._forget_buffer()
-            try:
-                self._writer.close()
-            except OSError as error:
-                raise MXNetError(f"cannot write {self.uri}: {error.strerror or error}") from error
         self.pid = None
-
-    def _forget_buffer(self) -> None:
-        """In a forked process: what waits in the buffer is the parent's to write."""
-        with contextlib.suppress(OSError), open(os.devnull, "wb") as null:
-            os.dup2(null.fileno(), self._writer.fileno())
+        if self.writable:
+            self._finalizer.detach()
+            commit(*self._unfinished)
+        else:
+            self._reader.close()
 
     def reset(self) -> None:
-        """Go back to the first record; a file being written is emptied."""
+        """Go back to the first record; a file being written is closed, and another begun."""
         self.close()
         self.open()
 
@@ -311,10 +316,8 @@ class MXRecordIO:
             raise TypeError("a record is a bytes object, received str; encode it, for instance with .encode('utf-8')")
         encoded = encode_record(buf)
         with self._lock:
-            try:
+            with reported(self.uri, "write"):
                 self._writer.write(encoded)
-            except OSError as error:
-                raise MXNetError(f"cannot write {self.uri}: {error.strerror or error}") from error
             self._end += len(encoded)
 
     def read(self) -> bytes | None:
@@ -374,32 +377,29 @@ class MXIndexedRecordIO(MXRecordIO):
 
     def open(self) -> None:
         """Open both files; reading, the index is loaded."""
+        if self.flag == "r":
+            recover(self.uri, self.idx_path)
         super().open()
         self.idx = {}
         self.keys = []
         try:
             if self.writable:
-                self.fidx = open_stream(self.idx_path, "wb")
+                index = begin(self.idx_path)
+                self._finalizer.detach()
+                self._unfinished, self.fidx = (*self._unfinished, index), index.stream
+                self._guard()
             else:
                 for key, offset in read_index(self.idx_path, self.key_type):
                     self.idx[key] = offset
                     self.keys.append(key)
         except MXNetError:
-            super().close()
+            self.__exit__(MXNetError)
             raise
 
     def close(self) -> None:
         """Close both files."""
-        if not self.is_open:
-            return
-        foreign = self.pid != os.getpid()
+        self.fidx = None
         super().close()
-        if self.fidx is not None:
-            if foreign:
-                with contextlib.suppress(OSError), open(os.devnull, "wb") as null:
-                    os.dup2(null.fileno(), self.fidx.fileno())
-            self.fidx.close()
-            self.fidx = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "fidx": None}
@@ -448,7 +448,7 @@ def read_index(path: str | os.PathLike[str], key_type: Callable[[Any], Any] = in
     MXNetError
         If the file cannot be read or a line has another form; the text names the file and the line.
     """
-    with open_stream(path, "rb") as stream:
+    with open_stream(path) as stream, reported(path):
         try:
             lines = stream.read().decode("utf-8").splitlines()
         except UnicodeDecodeError as error:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from mxnet import MXNetError
 
 # Modules of targets; the names of these begin with the module's.
-MODULES = ("readers", "calls", "frontends")
+MODULES = ("readers", "networks", "calls", "frontends")
 _SECONDS = 10  # what a case may take
 _MEMORY = 256 << 10  # KiB by which a case may raise the peak
 _DATA = 768 << 20  # bytes that the system gives to a case of a target that says what is granted, so that what asks for more does not get it
@@ -32,6 +32,7 @@ class Target(NamedTuple):
 
     A campaign tries `share` cases of it in each of its rounds: many where a case costs little. ``granted(case)`` says how many bytes a case may
     take besides the budget; memory that the system refused to a case of such a target counts as taken, although the error is an allowed one.
+    ``seeds()`` gives good cases, none of which may be refused.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Target(NamedTuple):
     allowed: tuple = (MXNetError,)
     share: int = 1
     granted: Callable[[bytes], int] | None = None
+    seeds: Callable[[], list[bytes]] = list
 
 
 class Hang(BaseException):
@@ -56,7 +58,7 @@ def targets(only=()):
 # -- what no case may do ---------------------------------------------------------------------------------------------
 
 _EXECUTES = {"os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile", "subprocess.Popen", "socket.connect", "socket.getaddrinfo",
-             "socket.bind", "urllib.Request", "os.kill", "os.chmod", "os.chown", "os.link", "os.symlink", "shutil.rmtree"}
+             "socket.bind", "urllib.Request", "os.kill", "os.chown", "os.link", "os.symlink", "shutil.rmtree"}
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _trying = False
 _broken: list[str] = []  # what a hook noticed
@@ -74,6 +76,8 @@ def forbid(folder):
             # Our own kernels may be compiled when a case is the first to need them.
             if not (event == "subprocess.Popen" and os.path.basename(str(arguments[0])) in ("g++", "c++", "clang++")):
                 _broken.append(f"{event}{arguments!r:.200}")
+        elif event == "os.chmod" and isinstance(arguments[0], str) and not os.path.abspath(arguments[0]).startswith(own):
+            _broken.append(f"{event}{arguments!r:.200}")
         elif (event == "open" and isinstance(arguments[0], str) and (arguments[2] or 0) & _WRITES
               and not os.path.abspath(arguments[0]).startswith(own)):
             _broken.append(f"open{arguments!r:.200}")

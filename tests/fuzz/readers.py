@@ -1,82 +1,83 @@
-"""A target for each reader of files."""
+"""A target for each reader of data, arrays and states."""
 import functools
 import gzip
 import itertools
-import pathlib
 import pickle
 import struct
-import tempfile
 
 import cv2
 import numpy as np
 
 import mxnet as mx
+from mxnet.gluon.data.vision import datasets
 from mxnet.io.image_list import read_image_list
 from mxnet.optimizer import pickles
+from mxnet.test_utils import data as test_data
 
-from .campaign import Target
-from .mutations import mutated
-from .supervise import shared_memory
-
-_DATA = pathlib.Path(__file__).parents[1] / "data"
-
-
-@functools.cache
-def _folder():
-    folder = tempfile.TemporaryDirectory(prefix="remex-fuzz-", dir=tempfile.tempdir or shared_memory())
-    _folder.kept = folder  # removed with the process
-    return pathlib.Path(folder.name)
-
-
-def _file(content, name):
-    path = _folder() / name
-    path.write_bytes(content)
-    return str(path)
-
-
-def _written(write, name):
-    path = _folder() / name
-    write(str(path))
-    return path.read_bytes()
-
+from .making import DATA, file, folder, target, written
+from .mutations import mutated_pickle
 
 # -- good files ------------------------------------------------------------------------------------------------------
 
 def _params():
     arrays = {"a": mx.nd.ones((2, 3)), "b": mx.nd.arange(4, dtype="int64"), "c": mx.nd.zeros((1,), dtype="float16")}
     sparse = [mx.nd.array([[1, 0], [0, 2]]).tostype("csr"), mx.nd.array([[1, 0], [0, 0]]).tostype("row_sparse")]
-    legacy = struct.pack("<QQQ", 0x112, 0, 1) + struct.pack("<I2I3i2fQ", 2, 1, 2, 1, 0, 0, 1.0, 2.0, 0)
-    return [_written(lambda p: mx.nd.save(p, arrays), "seed"), _written(lambda p: mx.nd.save(p, sparse), "seed"), legacy,
-            (_DATA / "mxnet191-0005.params").read_bytes()]
+    legacy = [struct.pack("<QQQ", 0x112, 0, 1) + array + struct.pack("<2Q1s", 1, 1, b"a") for array in (
+        struct.pack("<I2I3i2f", 2, 1, 2, 1, 0, 0, 1.0, 2.0), struct.pack("<Ii2q3i2f", 0xF993FAC8, 2, 1, 2, 1, 0, 0, 1.0, 2.0))]
+    return [written(lambda p: mx.nd.save(p, arrays)), written(lambda p: mx.nd.save(p, sparse)), *legacy,
+            (DATA / "mxnet191-0005.params").read_bytes()]
 
 
-def _json():
-    data = mx.sym.var("data", shape=(0, 3, 8, 8), lr_mult=2)
-    net = mx.sym.Convolution(data, kernel=(3, 3), num_filter=4, name="conv")
-    net = mx.sym.BatchNorm(net, name="bn")
-    net = mx.sym.Pooling(mx.sym.LeakyReLU(net, act_type="elu"), kernel=(2, 2), pool_type="max", global_pool=True)
-    net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=3), name="softmax")
-    parts = mx.sym.split(mx.sym.var("x"), num_outputs=2)
-    some = mx.sym.Concat(parts[0], parts[1], mx.sym.transpose(mx.sym.var("y"), axes=(1, 0)), dim=0)
-    loop, state = mx.sym.contrib.foreach(lambda row, s: (row + s, row * s), mx.sym.var("rows"), mx.sym.var("state"))
-    rnn = mx.sym.RNN(mx.sym.var("d"), mx.sym.var("p"), mx.sym.var("s"), state_size=3, num_layers=2, mode="gru")
-    split = mx.sym._internal._split_v2(mx.sym.var("x"), indices=(0, 2), axis=1)
-    return [s.tojson().encode() for s in (net, some, mx.sym.Group([loop, state]), rnn, split)] + [(_DATA / "mxnet191-symbol.json").read_bytes()]
+def _numpy_params():
+    with mx.np_shape():
+        arrays = {"a": mx.np.ones(()), "b": mx.np.zeros((0, 3)), "c": mx.np.array([True, False])}
+        return [written(lambda p: mx.npx.save(p, arrays)), written(lambda p: mx.npx.save(p, mx.np.ones((2, 3))))]
+
+
+def _array_bytes():
+    return [mx.nd.ones((2, 3)).__reduce__()[2]["handle"], mx.nd.array([[1, 0], [0, 2]]).tostype("csr").__getstate__()["handle"]]
+
+
+_OPTIMIZERS = (("sgd", {"momentum": 0.9}), ("sgd", {"multi_precision": True}), ("nag", {"momentum": 0.9}), ("rmsprop", {"centered": True}),
+               ("adam", {"learning_rate": 0.01, "lr_scheduler": mx.lr_scheduler.FactorScheduler(3)}), ("lamb", {}), ("ftrl", {}), ("adagrad", {}))
 
 
 def _states():
     seeds = []
-    for name, options in (("sgd", {"momentum": 0.9}), ("adam", {"learning_rate": 0.01, "lr_scheduler": mx.lr_scheduler.FactorScheduler(3)})):
+    for name, options in _OPTIMIZERS:
         updater, weight = mx.optimizer.get_updater(mx.optimizer.create(name, **options)), mx.nd.ones((2, 2))
         updater(0, weight.copy(), weight)
-        seeds += [updater.get_states(True), updater.get_states(False)]
+        seeds.append(updater.get_states(True))
+        if not seeds[1:]:
+            seeds.append(updater.get_states(False))  # what `_read_states` has an optimizer for
+    return seeds
+
+
+def _pickles():
     values = (np.arange(3), np.float32(1), {1, 2}, bytearray(b"a"), mx.cpu(), [(1, {"a": None})])
-    return [*seeds, *(pickle.dumps(values, p) for p in range(pickle.HIGHEST_PROTOCOL + 1)), (_DATA / "mxnet191-0005.states").read_bytes()]
+    return [*_states()[:6], (DATA / "mxnet191-0005.states").read_bytes(), *(pickle.dumps(values, p) for p in range(pickle.HIGHEST_PROTOCOL + 1))]
+
+
+# Instructions that call, import, or ask for memory.
+_INSTRUCTIONS = [
+    b"cos\nsystem\n", b"cbuiltins\neval\n", b"c__builtin__\nexec\n", b"cmxnet.base\nos\n", b"cbuiltins\nbytearray\n", b"cnumpy\nndarray\n",
+    b"cnumpy\ndtype\n", b"cnumpy._core.multiarray\n_reconstruct\n", b"cnumpy.core.numeric\n_frombuffer\n", b"cmxnet.ndarray.ndarray\nNDArray\n",
+    b"cmxnet.optimizer.optimizer\nSGD\n", b"cmxnet.context\nContext\n", b"csubprocess\nPopen\n", b"cmxnet.test_utils\ndownload\n",
+    b"X\x04\x00\x00\x00true", b"\x8a\x06\x00\x00\x00\x00\x00\x01", b"K\x00", b"K\xff", b"J\xff\xff\xff\xff", b"M\xff\xff", b"N", b"\x88", b"(", b")",
+    b"]",
+    b"}", b"\x85", b"\x86", b"\x87", b"t", b"l", b"d", b"R", b"\x81", b"b", b"s", b"u", b"a", b"e", b"\x93", b"2", b"0", b"1", b"h\x00", b"q\x01",
+    b"\x94", b"C\x03O8\x00", b"X\x02\x00\x00\x00O8", b"X\x02\x00\x00\x00f8", b"G\x7f\xf0\x00\x00\x00\x00\x00\x00"]
+
+
+def _changed_pickle(data, rng, others):
+    return mutated_pickle(data, rng, others, _INSTRUCTIONS)
+
+
+_IMAGES = struct.pack(">I3I", 0x803, 4, 3, 2) + bytes(range(24))
 
 
 def _mnist():
-    images = struct.pack(">I3I", 0x803, 4, 3, 2) + bytes(range(24))
-    return [images, gzip.compress(images, mtime=0)]
+    return [_IMAGES, gzip.compress(_IMAGES, mtime=0)]
 
 
 _PICTURE = np.arange(6 * 8 * 3, dtype=np.uint8).reshape(6, 8, 3)
@@ -92,36 +93,73 @@ def _record(labels):
         for i, label in enumerate(labels):
             writer.write(mx.recordio.pack(mx.recordio.IRHeader(0, label, i, 0), cv2.imencode((".jpg", ".png")[i % 2], _PICTURE)[1].tobytes()))
         writer.close()
-    return _written(write, "seed")
+    return written(write)
 
 
 def _records():
-    return [_record([1.0, 2.0]), _record([[1, 2], [3, 4], [5, 6]]), (_DATA / "mxnet191.rec").read_bytes()]
+    return [_record([1.0, 2.0]), _record([3.0])]
+
+
+def _records_of_two():
+    return [_record([[1, 2], [3, 4], [5, 6]])]
+
+
+def _all_records():
+    return [*_records(), *_records_of_two(), (DATA / "mxnet191.rec").read_bytes()]
+
+
+def _indices():
+    """Of the first of `_records`."""
+    second = _records()[0].rindex(mx.recordio.MAGIC)
+    return [b"0\t0\n1\t%d\n" % second, b"7\t0\n"]
 
 
 def _detections():
     return [_record([[2, 5, 0, 0.1, 0.2, 0.5, 0.9], [2, 5, 1, 0, 0, 1, 1, 0, 0.2, 0.2, 0.4, 0.4]])]
 
 
+def _packed():
+    return [mx.recordio.pack(mx.recordio.IRHeader(0, label, 1, 0), i) for label in (1.0, [1, 2]) for i in _images()]
+
+
+def _labels(count):
+    return struct.pack(">2I", 0x801, count) + bytes(range(count))
+
+
+def _cifar():
+    return [bytes([3]) + bytes(range(256)) * 12]
+
+
 # -- readers ---------------------------------------------------------------------------------------------------------
 
 def _read_params(case):
-    arrays = mx.nd.load(_file(case, "a.params"))
+    arrays = mx.nd.load(file(case, "a.params"))
     for array in arrays.values() if isinstance(arrays, dict) else arrays:
         if array is not None and array._is_sparse and array.size < 1 << 20:
             array.asnumpy()
 
 
-def _read_json(case):
-    symbol = mx.sym.load(_file(case, "a.json"))
-    symbol.list_arguments(), symbol.list_auxiliary_states(), symbol.list_outputs(), symbol.tojson()
-    symbol.infer_shape_partial()
+def _read_numpy_params(case):
+    with mx.np_shape():
+        mx.npx.load(file(case, "a.npy"))
+    try:
+        mx.npx.load(file(case, "a.npy"))
+    except mx.MXNetError:  # scalars are refused here
+        pass
+
+
+def _read_array(case):
+    kind = mx.nd.sparse.CSRNDArray if case[4:8] == b"\2\0\0\0" else mx.nd.NDArray
+    kind(None).__setstate__({"handle": case})
 
 
 def _read_states(case):
-    updater = mx.optimizer.get_updater(mx.optimizer.SGD(momentum=0.9))
+    updater, weight = mx.optimizer.get_updater(mx.optimizer.SGD(momentum=0.9)), mx.nd.ones((2, 2))
     updater.set_states(case)
     updater.sync_state_context(updater.states, mx.cpu())
+    updater(0, weight.copy(), weight)
+    if mx.nd.concat(weight, mx.nd.ones((2, 2))).shape != (2, 4):
+        raise AssertionError("a step changed the weight's shape")
 
 
 def _read_values(case):
@@ -133,71 +171,176 @@ def _batches(iterator):
         batch.data[0].asnumpy(), batch.label[0].asnumpy()
 
 
+@functools.cache
+def _kept(name, content):
+    return file(content, name)
+
+
+@functools.cache
+def _record_file():
+    return file(_records()[0], "b.rec")
+
+
 def _read_mnist(case):
-    label = _file(struct.pack(">2I", 0x801, 4) + bytes(4), "labels")
-    _batches(mx.io.MNISTIter(image=_file(case, "images"), label=label, batch_size=2, silent=True))
+    _batches(mx.io.MNISTIter(image=file(case, "images"), label=_kept("labels", _labels(4)), batch_size=2, silent=True))
+
+
+def _read_mnist_dataset(case):
+    path = file(case, "images.gz")
+    for read in (lambda: datasets._read_idx(path, 3), lambda: test_data._read_idx(folder() / "images.gz")):
+        try:
+            read()
+        except mx.MXNetError:
+            pass
+
+
+def _read_cifar(case):
+    datasets.CIFAR10._read_batch(datasets.CIFAR10.__new__(datasets.CIFAR10), file(case, "a.bin"))
 
 
 def _read_csv(case):
-    _batches(mx.io.CSVIter(data_csv=_file(case, "a.csv"), data_shape=(3,), batch_size=2))
+    dtype = (None, "int32", "int64")[len(case) % 3]
+    _batches(mx.io.CSVIter(data_csv=file(case, "a.csv"), data_shape=(3,), batch_size=2, dtype=dtype, round_batch=len(case) % 2 == 0))
+
+
+def _read_csv_labels(case):
+    _batches(mx.io.CSVIter(data_csv=_kept("b.csv", b"1,2,3\n4,5,6\n"), data_shape=(3,), label_csv=file(case, "c.csv"), label_shape=(2,),
+                           batch_size=2))
 
 
 def _read_libsvm(case):
-    _batches(mx.io.LibSVMIter(data_libsvm=_file(case, "a.svm"), data_shape=(6,), batch_size=2))
+    _batches(mx.io.LibSVMIter(data_libsvm=file(case, "a.svm"), data_shape=(6,), batch_size=2))
+
+
+def _read_libsvm_labels(case):
+    _batches(mx.io.LibSVMIter(data_libsvm=_kept("b.svm", b"1 0:10 2:3.5\n0 1:2\n"), data_shape=(6,), label_libsvm=file(case, "c.svm"),
+                              label_shape=(6,), batch_size=2))
 
 
 def _read_record(case):
-    with mx.recordio.MXRecordIO(_file(case, "a.rec"), "r") as records:
+    with mx.recordio.MXRecordIO(file(case, "a.rec"), "r") as records:
         while (record := records.read()) is not None:
             mx.recordio.unpack_img(record)
 
 
-@functools.cache
-def _indexed():
-    return _file(_records()[0], "b.rec")
-
-
 def _read_index(case):
-    with mx.recordio.MXIndexedRecordIO(_file(case, "b.idx"), _indexed(), "r") as records:
+    with mx.recordio.MXIndexedRecordIO(file(case, "b.idx"), _record_file(), "r") as records:
         for key in records.keys[:5]:
             records.read_idx(key)
 
 
+def _read_record_dataset(case):
+    _kept("d.idx", b"0\t0\n")
+    dataset = mx.gluon.data.vision.ImageRecordDataset(file(case, "d.rec"))
+    for i in range(len(dataset)):
+        dataset[i][0].asnumpy()
+
+
 def _read_image_record(case):
-    _batches(mx.io.ImageRecordIter(path_imgrec=_file(case, "c.rec"), data_shape=(3, 4, 4), batch_size=1, label_width=1, preprocess_threads=1))
+    _batches(mx.io.ImageRecordIter(path_imgrec=file(case, "c.rec"), data_shape=(3, 4, 4), batch_size=1, label_width=1, preprocess_threads=1))
+
+
+def _read_augmented(case):
+    _batches(mx.io.ImageRecordIter(path_imgrec=file(case, "c.rec"), data_shape=(3, 4, 4), batch_size=2, label_width=2, preprocess_threads=1, resize=5,
+                                   rand_crop=True, rand_mirror=True, max_rotate_angle=10, random_h=5, max_aspect_ratio=0.2, mean_r=3, scale=0.5))
+
+
+def _read_image_index(case):
+    _batches(mx.io.ImageRecordIter(path_imgrec=_record_file(), path_imgidx=file(case, "e.idx"), data_shape=(3, 4, 4), batch_size=1,
+                                   preprocess_threads=1, shuffle=True))
+
+
+def _read_image_labels(case):
+    _batches(mx.io.ImageRecordIter(path_imgrec=_record_file(), path_imglist=file(case, "e.lst"), data_shape=(3, 4, 4), batch_size=1,
+                                   preprocess_threads=1, label_width=2))
+
+
+def _read_mean(case):
+    _batches(mx.io.ImageRecordIter(path_imgrec=_record_file(), mean_img=file(case, "mean"), data_shape=(3, 4, 4), batch_size=1,
+                                   preprocess_threads=1))
 
 
 def _read_detection(case):
-    _batches(mx.io.ImageDetRecordIter(path_imgrec=_file(case, "d.rec"), data_shape=(3, 4, 4), batch_size=1, preprocess_threads=1, verbose=False))
+    _batches(mx.io.ImageDetRecordIter(path_imgrec=file(case, "d.rec"), data_shape=(3, 4, 4), batch_size=1, preprocess_threads=1, verbose=False))
+
+
+def _read_image_iter(case):
+    _batches(mx.image.ImageIter(1, (3, 4, 4), path_imgrec=file(case, "g.rec"), aug_list=[mx.image.ForceResizeAug((4, 4))]))
+
+
+def _read_detection_iter(case):
+    _batches(mx.image.ImageDetIter(1, (3, 4, 4), path_imgrec=file(case, "h.rec"), aug_list=[mx.image.DetBorrowAug(mx.image.ForceResizeAug((4, 4)))]))
 
 
 def _read_list(case):
-    path = _file(case, "a.lst")
+    path = file(case, "a.lst")
     list(read_image_list(path))
     list(read_image_list(path, 2))
 
 
+@functools.cache
+def _picture_file():
+    return file(_images()[0], "a.png")
+
+
+def _read_listed(case):
+    _picture_file()
+    mx.gluon.data.vision.ImageListDataset(str(folder()), file(case, "b.lst"))
+    _batches(mx.image.ImageIter(1, (3, 6, 8), path_imglist=file(case, "b.lst"), path_root=str(folder()), aug_list=[], label_width=2))
+
+
 def _read_image(case):
     mx.image.imdecode(case).asnumpy()
+    mx.image.imdecode(case, flag=0, to_rgb=0).asnumpy()
+    mx.image.imread(file(case, "a.png"), flag=len(case) % 2)
 
 
-def _target(name, seeds, read, text=False):
-    seeds = functools.cache(seeds)
-    return Target(f"readers.{name}", lambda rng: mutated(rng.choice(seeds()), rng, seeds(), text and rng.random() < 0.9), read)
+def _read_packed(case):
+    for flag in (-1, 0, 1):
+        mx.recordio.unpack_img(case, flag)
 
+
+def _read_embedding(case):
+    mx.contrib.text.embedding.CustomEmbedding(file(case, "a.vec"))
+
+
+def _target(name, *given, **named):
+    return target(f"readers.{name}", *given, **named)
+
+
+_LIST = [b"0\t1\t2\ta.png\n1\t0.5\t3\ta.png\n", b"0 1 2 a.png\n1 5 6 a.png\n"]
+_VECTORS = [b"2 3\na 1 2 3\nb 4 5.5 -6e3\n<unk> 0 0 1\n", "\u00e9 1 2\nb 3 4\n".encode()]
+_SVM = [b"1 0:10 2:3.5\n0 1:2 5:1 # x\n1.5 qid:3 4:2\n"]
 
 TARGETS = [
-    _target("params", _params, _read_params),
-    _target("json", _json, _read_json, text=True),
-    _target("states", _states, _read_states),
-    _target("pickles", _states, _read_values),
-    _target("mnist", _mnist, _read_mnist),
-    _target("csv", lambda: [b"1,2,3\n4,5,6\n7,8,9.5\n"], _read_csv, text=True),
-    _target("libsvm", lambda: [b"1 0:1 2:3.5\n0 1:2 5:1 # x\n1.5 qid:3 4:2\n"], _read_libsvm, text=True),
-    _target("record", _records, _read_record),
-    _target("index", lambda: [b"0\t0\n1\t300\n2\t700\n", b"0\t0\n"], _read_index, text=True),
-    _target("image_record", _records, _read_image_record),
-    _target("detection", _detections, _read_detection),
-    _target("list", lambda: [b"0\t1\t2\ta.jpg\n5\t0.5\t3\tb/c.png\n", b"0 1 2 a.jpg\n"], _read_list, text=True),
-    _target("image", _images, _read_image),
+    _target("params", _params, _read_params, share=16),
+    _target("numpy_params", _numpy_params, _read_numpy_params, share=4),
+    _target("array", _array_bytes, _read_array, share=8),
+    _target("states", _states, _read_states, structure=_changed_pickle, share=12),
+    _target("pickles", _pickles, _read_values, structure=_changed_pickle, share=12),
+    _target("mnist", _mnist, _read_mnist, share=2),
+    _target("mnist_labels", lambda: [_labels(4), gzip.compress(_labels(4), mtime=0)],
+            lambda case: _batches(mx.io.MNISTIter(image=_kept("pictures", _IMAGES), label=file(case, "l"), batch_size=2, silent=True)), share=2),
+    _target("mnist_dataset", lambda: _mnist()[1:] + [gzip.compress(_labels(4), mtime=0)], _read_mnist_dataset, share=3),
+    _target("cifar", _cifar, _read_cifar, share=4),
+    _target("csv", lambda: [b"1,2,3\n4,5,6\n7,8,9\n"], _read_csv, text=True, share=2),
+    _target("csv_labels", lambda: [b"1,2\n4,5\n"], _read_csv_labels, text=True, share=2),
+    _target("libsvm", lambda: _SVM, _read_libsvm, text=True, share=2),
+    _target("libsvm_labels", lambda: _SVM, _read_libsvm_labels, text=True, share=2),
+    _target("record", _all_records, _read_record, share=6),
+    _target("index", _indices, _read_index, text=True, share=4),
+    _target("record_dataset", _records, _read_record_dataset, share=2),
+    _target("image_record", _records, _read_image_record, share=2),
+    _target("augmented", _records_of_two, _read_augmented, share=2),
+    _target("image_index", _indices, _read_image_index, text=True),
+    _target("image_labels", lambda: _LIST, _read_image_labels, text=True),
+    _target("mean", lambda: [written(lambda p: mx.nd.save(p, {"mean_img": mx.nd.ones((3, 4, 4))}))], _read_mean),
+    _target("detection", _detections, _read_detection, share=2),
+    _target("image_iter", _records, _read_image_iter, share=2),
+    _target("detection_iter", _detections, _read_detection_iter, share=2),
+    _target("list", lambda: _LIST, _read_list, text=True, share=8),
+    _target("listed", lambda: _LIST, _read_listed, text=True),
+    _target("image", _images, _read_image, share=6),
+    _target("packed", _packed, _read_packed, share=6),
+    _target("embedding", lambda: _VECTORS, _read_embedding, text=True, share=4),
 ]

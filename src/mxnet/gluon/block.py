@@ -18,7 +18,7 @@ from .parameter import Parameter
 from .parameter_dict import ParameterDict
 from .structure import load_structure, save_structure
 from .summary import print_summary
-from .utils import HookHandle, UsageError, _brief_print_list, _indent
+from .utils import ExtraParameterError, HookHandle, UsageError, _brief_print_list, _indent
 
 if TYPE_CHECKING:
     from ..context import Context
@@ -493,8 +493,8 @@ class Block:
         ------
         UsageError
             If a parameter is missing in the file, or a shape or type does not fit.
-        ValueError
-            If the file has an entry that is no parameter here.
+        ExtraParameterError
+            If the file has an entry that is no parameter here; it is a ValueError, too.
         """
         loaded = ndarray.load(filename)
         parameters = self._collect_params_with_prefix()
@@ -515,8 +515,8 @@ class Block:
                                      "allow_missing=True leaves such Parameters as they are")
         extra = [name for name in loaded if name not in parameters]
         if extra and not ignore_extra:
-            raise ValueError(f"'{filename}' has '{extra[0]}', the network has no such Parameter, only "
-                             f"{_brief_print_list(parameters)}; ignore_extra=True leaves it out")
+            raise ExtraParameterError(f"'{filename}' has '{extra[0]}', the network has no such Parameter, only "
+                                      f"{_brief_print_list(parameters)}; ignore_extra=True leaves it out")
         for name in list(loaded):
             array = loaded.pop(name)  # which leaves it to the parameter alone
             if name in parameters:

@@ -366,9 +366,11 @@ class Parameter:
             Nobody else holds `data`, so that it need not be copied.
         """
         failed = f"Failed loading Parameter '{self.name}' from saved params:"
+        if data is None:
+            raise UsageError(f"{failed} the file has no value for it")
         if self.shape:
             unknown = -1 if is_np_shape() else 0
-            if any(own not in (unknown, saved) for own, saved in zip(self.shape, data.shape)):
+            if len(self.shape) != len(data.shape) or any(own not in (unknown, saved) for own, saved in zip(self.shape, data.shape)):
                 raise UsageError(f"{failed} shape incompatible expected {self.shape} vs saved {data.shape}")
             self.shape = tuple(saved if own == unknown else own for own, saved in zip(self.shape, data.shape))
         if cast_dtype and dtype_source not in ("current", "saved"):

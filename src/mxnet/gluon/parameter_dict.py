@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import initializer, ndarray
+from ..base import MXNetError
 from ..ops.dtypes import to_torch
 from .parameter import Constant, Parameter
 from .utils import UsageError, _brief_print_list
@@ -239,6 +240,8 @@ class ParameterDict:
         UsageError
             If names, shapes or types do not fit.
         """
+        if isinstance(param_dict, list) and any(not isinstance(pair, tuple) for pair in param_dict):
+            raise MXNetError(f"{filename or 'param_dict'} holds a list of {len(param_dict)} arrays without names; parameters are needed by name")
         pairs = param_dict.items() if isinstance(param_dict, dict) else param_dict
         loaded = {restore_prefix + (name[4:] if name.startswith(("arg:", "aux:")) else name): array for name, array in pairs}
         source, cut = f"file: {filename}" if filename else "param_dict", len(restore_prefix)

@@ -50,19 +50,41 @@ def load_structure(block: Block, path: str) -> None:
     try:
         saved = json.loads(files.read_text(path))
         _restore(block, [0], saved, {})
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise MXNetError(f"{path} is not the JSON file of a Block: {error}") from None
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise MXNetError(f"{path} tells of another structure than that of {type(block).__name__} {block.name}: {error!r}") from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a name is a text, not {value!r:.80}")
+    return value
+
+
+def _format(value: Any) -> Any:
+    """How the arguments or results of a block are nested, as `gluon.block` keeps it: numbers, and lists of these."""
+    if isinstance(value, list):
+        return [_format(item) for item in value]
+    if type(value) is not int or not -1 <= value <= 1 << 16:
+        raise TypeError(f"the structure of arguments is made of numbers, not {value!r:.80}")
+    return value
+
+
+def _count(fmt: Any) -> int:
+    """How many arrays there are in arguments of this structure."""
+    return sum(map(_count, fmt)) if isinstance(fmt, list) else 1 if fmt == 0 else max(0, fmt)
 
 
 def _restore(block: Any, counter: Any, entries: Any, renamed: Any) -> None:
     entry = entries[f"{type(block).__name__.lower()}{counter[0]}"]
-    block._name = entry["orig_name"]
+    block._name = _text(entry["orig_name"])
     if entry.get("hybridized"):
         block._clear_cached_op()
-        block._in_format, block._out_format = entry["in_format"], entry["out_format"]
-        block._cached_graph = [load_json(i) for i in entry["inputs"]], load_json(entry["symbol"])
+        block._in_format, block._out_format = _format(entry["in_format"]), _format(entry["out_format"])
+        block._cached_graph = [load_json(_text(i)) for i in entry["inputs"]], load_json(_text(entry["symbol"]))
+        if not isinstance(block._in_format, list) or len(block._cached_graph[0]) != _count(block._in_format):
+            raise TypeError(f"{len(block._cached_graph[0])} inputs for arguments of structure {block._in_format}")
         block._active = True
     own, prefix = block.params, block.params._prefix
     # A parameter that blocks share keeps the name it gets from the first.
@@ -72,6 +94,6 @@ def _restore(block: Any, counter: Any, entries: Any, renamed: Any) -> None:
         counter[0] += 1
         _restore(child, counter, entry, renamed)
     keys = entry["children"]
-    children = [(keys[child.name], child) for child in block._children.values()]
+    children = [(_text(keys[child.name]), child) for child in block._children.values()]
     block._children.clear()
     block._children.update(children)

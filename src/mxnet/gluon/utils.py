@@ -7,13 +7,12 @@ import functools
 import hashlib
 import math
 import os
-import tempfile
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from .. import environment, ndarray
+from .. import environment, files, ndarray
 from ..base import MXNetError
 from ..util import is_np_shape
 
@@ -29,6 +28,10 @@ class UsageError(MXNetError, AssertionError):
 
     It is an AssertionError too, because MXNet checks the same with `assert` and programs catch that.
     """
+
+
+class ExtraParameterError(MXNetError, ValueError):
+    """A file has an entry that is no parameter of the network; MXNet raises a ValueError."""
 
 
 def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[Any]:
@@ -231,22 +234,16 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
 
 def _fetch(url: str, path: str, verify_ssl, keep: Any) -> None:
     """One attempt to download; `keep` says whether the file is still wanted when it is there."""
-    folder, name = os.path.split(os.path.abspath(path))
-    handle, temporary = tempfile.mkstemp(prefix=f"{name}.", dir=folder)
+    written = files.Unfinished(path)
     try:
-        with os.fdopen(handle, "wb") as f:
-            for block in _blocks(url, verify_ssl):
-                f.write(block)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # mkstemp makes files only the owner can read
+        for block in _blocks(url, verify_ssl):
+            written.stream.write(block)
         if keep():
-            replace_file(temporary, path)
+            written.commit()
         else:
             warnings.warn(f"File {path} was written by another process meanwhile; this download is dropped", stacklevel=3)
     finally:
-        with contextlib.suppress(OSError):
-            os.remove(temporary)
+        written.discard()
 
 
 def _blocks(url: str, verify_ssl: bool) -> Iterator[bytes]:

@@ -164,11 +164,17 @@ def mark(symbol: Symbol, name: str, options: dict) -> Symbol:
 
 def marked(symbol: Symbol) -> tuple[str | None, dict]:
     """The backend's name and the options that `mark` has given a Symbol, or None and an empty dict."""
-    attrs = symbol._outputs[0][0].attrs
+    attrs = symbol._outputs[0][0].attrs if symbol._outputs else {}
     name = attrs.get(_BACKEND)
     if name is None or any(node.attrs.get(_BACKEND) != name for node, _ in symbol._outputs):
         return None, {}
-    return name, json.loads(attrs[_OPTIONS])
+    try:
+        options = json.loads(attrs.get(_OPTIONS, "{}"))
+    except (ValueError, RecursionError) as error:
+        raise MXNetError(f"the options for backend {name!r}, kept as attribute {_OPTIONS} of the Symbol, are no JSON: {error}") from None
+    if not isinstance(options, dict):
+        raise MXNetError(f"the options for backend {name!r}, kept as attribute {_OPTIONS} of the Symbol, are no object: {options!r:.80}")
+    return name, options
 
 
 def check_device(backend: Any, device: torch.device) -> None:

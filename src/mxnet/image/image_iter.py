@@ -8,10 +8,11 @@ import torch
 
 from ..base import MXNetError, numeric_types
 from ..context import cpu
+from ..files import open_stream, reported
 from ..io.base import DataBatch, DataDesc, DataIter
 from ..io.image_list import read_image_list
 from ..ndarray import NDArray, array
-from ..recordio import MXIndexedRecordIO, MXRecordIO, open_stream, unpack
+from ..recordio import MXIndexedRecordIO, MXRecordIO, unpack
 from ..util import is_np_array
 from .augment import CreateAugmenter
 from .image import imdecode
@@ -292,7 +293,7 @@ class ImageIter(DataIter):
     def read_image(self, fname):
         """The content of an image file that a list names."""
         path = os.path.join(self.path_root or "", fname)
-        with open_stream(path, "rb") as stream:
+        with open_stream(path) as stream, reported(path):
             return stream.read()
 
     def augmentation_transform(self, data):

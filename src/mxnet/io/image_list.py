@@ -3,7 +3,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Optional
 
 from ..base import MXNetError
-from ..recordio import open_stream
+from ..files import open_stream
 
 
 class ListedImage(NamedTuple):
@@ -35,7 +35,7 @@ def read_image_list(path: str, label_width: Optional[int] = None, unlabelled: bo
     MXNetError
         If the file cannot be read, or a line has another form.
     """
-    with open_stream(path, "rb") as stream:
+    with open_stream(path) as stream:
         for number, raw in enumerate(stream, 1):
             line = raw.decode("utf-8", "surrogateescape").strip()
             if not line:

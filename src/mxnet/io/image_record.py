@@ -287,7 +287,7 @@ def load_mean_image(path: str, data_shape: tuple[int, ...], batches: "ImageBatch
         save(path, {"mean_img": array(batches.mean_image())})
     arrays = load(path)
     arrays = list(arrays.values()) if isinstance(arrays, dict) else arrays
-    require(len(arrays) == 1, f"{path}: Invalid mean image file format: expected one array, found {len(arrays)}")
+    require(len(arrays) == 1 and arrays[0] is not None, f"{path}: Invalid mean image file format: expected one array, found {len(arrays)}")
     mean = arrays[0].asnumpy().astype(np.float32)
     require(mean.shape == data_shape, f"{path}: the mean image has shape {mean.shape}, data_shape is {data_shape}")
     return mean

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from ..base import MXNetError
+from ..files import open_stream
 from ..ops import dtypes
-from ..recordio import open_stream
 from .native import BatchSource, Dtype, LoaderContext, native_iterator, require
 
 __all__ = ["MNISTIter"]
@@ -46,7 +46,7 @@ def read_idx(path: str, ndim: int) -> np.ndarray:
         If the file is no such file or is truncated.
     """
     try:
-        with open_stream(path, "rb") as raw:
+        with open_stream(path) as raw:
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
             stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw

@@ -17,10 +17,9 @@ import torch
 
 from ..base import MXNetError
 from ..context import cpu
-from ..files import is_remote
+from ..files import current, is_remote, open_stream, reported
 from ..ndarray import NDArray
 from ..ops.schema import Attribute
-from ..recordio import open_stream
 from .background import Background
 from .base import DataBatch, DataDesc, DataIter
 
@@ -217,10 +216,8 @@ def files_of(uri: str) -> list[tuple[str, int]]:
         path = path.removeprefix("file://")
         members = [os.path.join(path, member) for member in sorted(os.listdir(path))] if os.path.isdir(path) else [path]
         for member in members:
-            try:
-                size = os.stat(member).st_size
-            except OSError as error:
-                raise MXNetError(f"cannot read {member}: {error.strerror or error}") from None
+            with reported(member):
+                size = os.stat(current(member)).st_size
             if not os.path.isdir(member) and size:
                 found.append((member, size))
     require(found, f"cannot find any files that hold data under {uri!r}")
@@ -228,7 +225,7 @@ def files_of(uri: str) -> list[tuple[str, int]]:
 
 
 def _remote_files(path: str) -> list[tuple[str, int]]:
-    with open_stream(path, "rb") as stream:
+    with open_stream(path) as stream:
         size = stream.seek(0, os.SEEK_END)
     return [(path, size)]
 

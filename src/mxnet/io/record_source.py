@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 
 from ..base import MXNetError
+from ..files import recover
 from ..recordio import MAGIC, RecordReader, read_index
 from .native import files_of, part_of, require
 
@@ -120,6 +121,7 @@ class IndexedRecords:
         files = files_of(path)
         require(len(files) == 1, f"an index belongs to one RecordIO file, {path!r} names {len(files)}")
         self.path, size = files[0]
+        recover(path, index_path)
         offsets = sorted(offset for _, offset in read_index(index_path))
         begin, end = part_of(len(offsets), part_index, num_parts)
         self.offsets = offsets[begin:end]

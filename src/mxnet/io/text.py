@@ -9,10 +9,10 @@ import torch
 
 from ..base import MXNetError
 from ..context import cpu
+from ..files import open_stream
 from ..ndarray.sparse import CSRNDArray, csr_matrix
 from ..ops import dtypes
 from ..ops.schema import Shape
-from ..recordio import open_stream
 from .native import BatchSource, Dtype, LoaderContext, files_of, native_iterator, part_of, require
 
 __all__ = ["CSVIter", "LibSVMIter"]
@@ -34,7 +34,7 @@ def numbered_lines(uri: str, part_index: int = 0, num_parts: int = 1) -> Iterato
         start += size
         if first >= last:
             continue
-        with open_stream(path, "rb") as stream:
+        with open_stream(path) as stream:
             stream.seek(first)
             offset, number = first, 0
             if first:

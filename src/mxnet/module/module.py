@@ -534,6 +534,8 @@ def _cpu_zeros(names: Any, arrays: Any):
 def _copy_param(name: str, value: Any, array) -> None:
     if value is array:
         return
+    if value is None:
+        raise MXNetError(f"parameter '{name}': the file, or the dictionary, has no value for it")
     if value.shape != array.shape:
         raise MXNetError(f"parameter '{name}': the given value has shape {value.shape}, the network needs {array.shape}")
     value.copyto(array)

@@ -186,6 +186,8 @@ def restore_array(array: NDArray, raw: bytes | bytearray | None) -> None:
     loaded = _read_array(_in_memory(raw, "pickled NDArray"), "0")
     if loaded is None:
         loaded = NDArray._new(torch.empty(()), cpu())
+    if loaded._is_sparse != array._is_sparse or loaded._is_sparse and not isinstance(array, type(loaded)):
+        raise MXNetError(f"the pickle holds the values of a {type(loaded).__name__} for a {type(array).__name__}")
     for slot in ("_data", "_ctx", "_autograd") if not loaded._is_sparse else loaded._slots():
         setattr(array, slot, getattr(loaded, slot))
 

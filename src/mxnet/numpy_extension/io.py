@@ -30,5 +30,9 @@ def load(file: str) -> Any:
     """The arrays of a file: a list, or a dict if they have names."""
     found = _load(file)
     if isinstance(found, dict):
-        return {k: v.as_np_ndarray() for k, v in found.items()}
-    return [v.as_np_ndarray() for v in found]
+        return {k: _as_np(v) for k, v in found.items()}
+    return [_as_np(v) for v in found]
+
+
+def _as_np(array: NDArray | None) -> Any:
+    return None if array is None else array.as_np_ndarray()  # None was saved before its shape was known

@@ -180,7 +180,11 @@ class Optimizer:
         if not self.sym_info:
             return {}
         attributes, arguments = self.sym_info
-        return {name: float(attributes[name][key]) for name in arguments if key in attributes.get(name, ())}
+        found = {name: attributes[name][key] for name in arguments if key in attributes.get(name, ())}
+        try:
+            return {name: float(value) for name, value in found.items()}
+        except ValueError as error:
+            raise MXNetError(f"{key} of the Symbol's variables must be numbers: {error}") from None
 
     def set_lr_mult(self, args_lr_mult):
         """Set the factors of the learning rate.

@@ -256,7 +256,7 @@ class _Machine:
             _check_optimizer(made)
         else:
             vars(made).update(state)
-            _check_fields(made, _SCHEDULER)
+            _check_scheduler(made)
 
     def _fill(self, array, state):
         """The values of an NDArray."""
@@ -285,6 +285,29 @@ def _check_fields(made, fields):
             raise ValueError(f"the {type(made).__name__}'s `{name}` is missing or of another type: {getattr(made, name, None)!r:.80}")
 
 
+_SCHEDULERS = {
+    "FactorScheduler": {"step": _NUMBER, "factor": _NUMBER, "stop_factor_lr": _NUMBER, "count": _NUMBER},
+    "MultiFactorScheduler": {"step": list, "factor": _NUMBER, "cur_step_ind": _COUNT, "count": _NUMBER},
+    **dict.fromkeys(("PolyScheduler", "CosineScheduler"), {"base_lr_orig": _NUMBER, "max_update": _COUNT, "final_lr": _NUMBER, "max_steps": _COUNT}),
+}
+
+
+def _check_scheduler(made):
+    """What its constructor checks, and what its calls count on."""
+    _check_fields(made, _SCHEDULER)
+    if not _is_built_in(type(made)):
+        return
+    _check_fields(made, _SCHEDULERS.get(type(made).__name__, {}))
+    own = vars(made)
+    steps = own.get("step", 1)
+    steps = steps if isinstance(steps, list) else [steps]
+    power = own.get("power", 1)
+    if not (all(isinstance(s, _NUMBER) and s >= 1 for s in steps) and -1 <= own.get("factor", 1) <= 1 and own.get("cur_step_ind", 0) >= 0
+            and own.get("max_steps", 1) >= 1 and own.get("max_update", 1) - own.get("max_steps", 1) in (0, made.warmup_steps)
+            and isinstance(power, _NUMBER) and 0 <= power < 1 << 16):
+        raise ValueError(f"the {type(made).__name__}'s numbers do not go together: {own!r:.200}")
+
+
 def _check_optimizer(made):
     _check_fields(made, _OPTIMIZER)
     counts = (made._index_update_count, *made._all_index_update_counts.values())
@@ -293,9 +316,13 @@ def _check_optimizer(made):
     if not all(isinstance(v, _NUMBER) for table in (made.lr_mult, made.wd_mult) for v in table.values()):
         raise ValueError(f"the {type(made).__name__}'s multipliers are no numbers")
     if _is_built_in(type(made)):
-        # What is a number, and what is not, in an optimizer that was just made, is so in this one.
+        # What an optimizer that was just made has, this one has, and as a number what is a number there.
         for name, value in vars(type(made)()).items():
-            if name in vars(made) and isinstance(value, _NUMBER) and not isinstance(getattr(made, name), (*_NUMBER, type(None))):
+            if name not in vars(made):
+                raise ValueError(f"the {type(made).__name__} lacks its `{name}`")
+            own = getattr(made, name)
+            if (isinstance(value, _NUMBER) or value is None and name not in _OPTIMIZER) and not (
+                    isinstance(own, _NUMBER) or own is None and (value is None or name == "lr")):
                 raise ValueError(f"the {type(made).__name__}'s `{name}` is no number: {getattr(made, name)!r:.80}")
 
 
@@ -305,6 +332,8 @@ def _check_heights(root, most):
     alive = set()  # the containers that are being unfolded, from the root down
     while pending:
         value, done = pending.pop()
+        if isinstance(value, (_Function, PENDING)):
+            raise ValueError("it holds a function, or an array that is not complete")
         children = (value if isinstance(value, (list, tuple, set, frozenset)) else value.values() if isinstance(value, dict)
                     else vars(value).values() if isinstance(value, (Optimizer, LRScheduler)) else None)
         if children is None:

@@ -25,6 +25,9 @@ def _check_shapes(index, weight, state, made):
     elif isinstance(state, NDArray) and isinstance(made, NDArray) and state.shape != made.shape:
         raise MXNetError(f"the loaded optimizer state of weight {index!r} has shape {state.shape}; a weight of shape {weight.shape} needs "
                          f"{made.shape}. Load the states that were saved with this network")
+    elif isinstance(state, NDArray) and isinstance(made, NDArray) and state.stype != made.stype:
+        raise MXNetError(f"the loaded optimizer state of weight {index!r} is {state.stype}, where {made.stype} is needed. "
+                         "Load the states that were saved with this network")
     elif isinstance(state, NDArray) and isinstance(made, NDArray) and state.dtype != made.dtype:
         raise MXNetError(f"the loaded optimizer state of weight {index!r} is {state.dtype.__name__}; a weight of type {weight.dtype.__name__} needs "
                          f"{made.dtype.__name__}. Load the states that were saved with this network, and cast it afterwards")

@@ -175,6 +175,8 @@ def _make_node(op_name: str, name: str, attrs: dict[str, str], entries: list[Ent
         # Before 0.9 auxiliary states were not stored.
         for missing in wanted[len(entries):]:
             node.inputs.append((Node(None, f"{name}_{missing}", dict(attrs)), 0))
+    elif len(entries) < len(wanted):
+        raise MXNetError(f"{source}: node '{name}': {op.name} needs the inputs {', '.join(wanted)}, the file has {len(entries)}")
     return node
 
 

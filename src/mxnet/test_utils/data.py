@@ -6,10 +6,12 @@ import pathlib
 import shutil
 import struct
 import zipfile
+import zlib
 
 import numpy as np
 
 from ..base import MXNetError, data_dir
+from ..files import atomic_write
 from ..io import DataIter
 
 
@@ -106,7 +108,7 @@ def _read_idx(path):
     with (gzip.open(path) if path.suffix == ".gz" else open(path, "rb")) as f:
         try:
             content = f.read()
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise MXNetError(f"{path} is damaged: {error}") from None
     ndim = content[3] if len(content) >= 4 and content[:3] == b"\0\0\x08" else 0
     head = 4 + 4 * ndim
@@ -196,11 +198,8 @@ def get_bz2_data(data_dir, data_name, url, data_origin_name):
 
 
 def _write(target, stream):
-    # Under another name first: a program that is interrupted must not leave half a file.
-    partial = f"{target}.part"
-    with open(partial, "wb") as out:
+    with atomic_write(target) as out:
         shutil.copyfileobj(stream, out)
-    os.replace(partial, target)
 
 
 def get_im2rec_path(home_env="MXNET_HOME"):

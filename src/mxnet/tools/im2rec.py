@@ -15,7 +15,7 @@ from ..base import MXNetError
 from ..files import atomic_write
 from ..io.image_list import read_image_list
 from ..ops.image.geometry import shorter_side
-from ..recordio import IRHeader, encode_record, pack, pack_img
+from ..recordio import IRHeader, MXIndexedRecordIO, pack, pack_img
 
 # How many images may wait for being written, for each encoding thread.
 _AHEAD = 16
@@ -156,18 +156,15 @@ def make_record(args, list_path):
 
     base = os.path.splitext(list_path)[0]
     entries = list(read_image_list(list_path, report=report))
-    packed = left_out = offset = 0
-    with (atomic_write(f"{base}.rec") as rec, atomic_write(f"{base}.idx") as idx,
+    packed = left_out = 0
+    with (MXIndexedRecordIO(f"{base}.idx", f"{base}.rec", "w") as record,
           tqdm(total=len(entries), unit="image", desc=os.path.basename(base), file=sys.stderr) as progress):
         for (number, _, _), result in _encoded(args, entries):
             if isinstance(result, MXNetError):
                 report(str(result))
                 left_out += 1
             else:
-                record = encode_record(result)
-                idx.write(b"%d\t%d\n" % (number, offset))
-                rec.write(record)
-                offset += len(record)
+                record.write_idx(number, result)
                 packed += 1
             progress.update()
     return packed, left_out

@@ -1,15 +1,16 @@
 """Vectors for tokens, from files."""
 import logging
 import os
+import shutil
 import tarfile
 import warnings
 import zipfile
 
 import numpy as np
 
+from ... import files, registry
 from ... import ndarray as nd
-from ... import registry
-from ...base import data_dir
+from ...base import MXNetError, data_dir
 from ...util import is_np_array
 from . import _pretrained, vocab
 from .vocab import UNKNOWN
@@ -41,6 +42,26 @@ def get_pretrained_file_names(embedding_name=None):
     if embedding_name not in known:
         raise KeyError(f"Cannot find `embedding_name` {embedding_name}; there are {', '.join(known)}")
     return list(known[embedding_name].pretrained_file_name_sha1)
+
+
+class MalformedVectors(MXNetError, AssertionError, ValueError):
+    """A file of vectors has another form; MXNet raises an AssertionError or a ValueError."""
+
+
+def _decoded(lines, path):
+    try:
+        yield from lines
+    except UnicodeDecodeError as error:
+        raise MalformedVectors(f"{path} is no text in {error.encoding}: {error.reason} ({error.object[error.start:error.start + 1].hex()}); pass "
+                               "another `encoding`") from None
+
+
+def _unpack(source, folder, name):
+    """Write a file of an archive into a folder, whatever path it has in there."""
+    if source is None or name.endswith("/"):
+        return
+    with source, files.atomic_write(os.path.join(folder, os.path.basename(name))) as target:
+        shutil.copyfileobj(source, target, 1 << 20)
 
 
 def _array(values):
@@ -139,10 +160,12 @@ class _TokenEmbedding(vocab.Vocabulary):
         download(cls._get_pretrained_file_url(pretrained_file_name), target, sha1_hash=archives.get(archive, expected))
         if archive.endswith(".zip"):
             with zipfile.ZipFile(target) as packed:
-                packed.extractall(folder)
+                for name in packed.namelist():
+                    _unpack(packed.open(name), folder, name)
         elif archive.endswith(".gz"):
             with tarfile.open(target, "r:gz") as packed:
-                packed.extractall(folder, filter="data")
+                for member in packed:
+                    _unpack(packed.extractfile(member), folder, member.name)
         return path
 
     def _load_embedding(self, pretrained_file_path, elem_delim, init_unknown_vec, encoding="utf8"):
@@ -154,11 +177,14 @@ class _TokenEmbedding(vocab.Vocabulary):
         _log.info("reading the vectors of tokens from %s", path)
         unknown, seen, vectors, length = None, set(), [], None
         with open(path, encoding=encoding) as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(_decoded(lines, path), 1):
                 token, *values = line.rstrip().split(elem_delim)
                 if not values:
-                    raise AssertionError(f"{path}, line {number}: a token, {elem_delim!r} and numbers expected, received {line.rstrip()!r}")
-                vector = np.array(values, dtype="float32")
+                    raise MalformedVectors(f"{path}, line {number}: a token, {elem_delim!r} and numbers expected, received {line.rstrip()[:80]!r}")
+                try:
+                    vector = np.array(values, dtype="float32")
+                except (ValueError, OverflowError):
+                    raise MalformedVectors(f"{path}, line {number}: numbers expected behind the token, received {line.rstrip()[:80]!r}") from None
                 if token == self.unknown_token and unknown is None:
                     unknown = vector
                 elif token in seen:
@@ -172,12 +198,16 @@ class _TokenEmbedding(vocab.Vocabulary):
                 else:
                     length = length or len(vector)
                     if len(vector) != length:
-                        raise AssertionError(f"{path}, line {number}: vectors of {length} numbers expected as on the lines before, received "
-                                             f"{len(vector)} for token {token}")
+                        raise MalformedVectors(f"{path}, line {number}: vectors of {length} numbers expected as on the lines before, received "
+                                               f"{len(vector)} for token {token}")
                     vectors.append(vector)
                     self._token_to_idx[token] = len(self._idx_to_token)
                     self._idx_to_token.append(token)
                 seen.add(token)
+        if not vectors:
+            raise MalformedVectors(f"{path}: no line has a token with a vector of 2 numbers or more")
+        if unknown is not None and len(unknown) not in (1, length):
+            raise MalformedVectors(f"{path}: vectors of {length} numbers expected, {self.unknown_token} has {len(unknown)}")
         self._vec_len = length
         # Tokens that the vocabulary has reserved stand before those of the file and have no vector there.
         rows = len(self._idx_to_token) - len(vectors)

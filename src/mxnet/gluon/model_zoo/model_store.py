@@ -1,13 +1,13 @@
 """The published parameters of the model zoo: where they are, and the local copies."""
+import hashlib
 import logging
 import os
-import shutil
-import tempfile
 import zipfile
+import zlib
 
-from ... import base
+from ... import base, files
 from ...base import MXNetError
-from ..utils import _get_repo_url, check_sha1, download, replace_file
+from ..utils import _get_repo_url, check_sha1, download
 
 __all__ = ["get_model_file", "purge"]
 
@@ -96,27 +96,29 @@ def get_model_file(name, root=MODELS_DIR):
         logging.info("downloading the parameters to %s", path)
     os.makedirs(root, exist_ok=True)
     url = _url_format.format(repo_url=_get_repo_url(), file_name=file_name)
-    with tempfile.TemporaryDirectory(dir=root) as folder:
+    with files.scratch_folder(path) as folder:
         try:
             archive = download(url, path=os.path.join(folder, f"{file_name}.zip"), overwrite=True)
         except Exception as error:
             raise MXNetError(f"the parameters of {name} are not in {root} and cannot be downloaded from {url} ({error}); "
                              f"put them there as {file_name}.params") from error
-        extracted = os.path.join(folder, f"{file_name}.params")
-        _extract(archive, os.path.basename(extracted), extracted)
-        if not check_sha1(extracted, _model_sha1[name]):
-            raise ValueError(f"Downloaded file has different hash. {url} does not hold what was published as {name}; please try again")
-        replace_file(extracted, path)
+        with files.atomic_write(path) as f:
+            if _extract(archive, os.path.basename(path), f) != _model_sha1[name]:
+                raise ValueError(f"Downloaded file has different hash. {url} does not hold what was published as {name}; please try again")
     return path
 
 
 def _extract(archive, member, target):
-    """Write one member of a zip file to `target`."""
+    """Write one member of a zip file to the file `target`; its SHA-1."""
+    digest = hashlib.sha1(usedforsecurity=False)
     try:
-        with zipfile.ZipFile(archive) as zipped, zipped.open(member) as source, open(target, "wb") as f:
-            shutil.copyfileobj(source, f, 1 << 20)
-    except (KeyError, zipfile.BadZipFile, EOFError) as error:
+        with zipfile.ZipFile(archive) as zipped, zipped.open(member) as source:
+            while block := source.read(1 << 20):
+                target.write(block)
+                digest.update(block)
+    except (KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise MXNetError(f"the file downloaded as {os.path.basename(archive)} is no archive of {member}: {error}") from error
+    return digest.hexdigest()
 
 
 def purge(root=MODELS_DIR):

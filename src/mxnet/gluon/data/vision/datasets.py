@@ -5,12 +5,14 @@ import shutil
 import struct
 import tarfile
 import warnings
+import zlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .... import base, image, ndarray, recordio
+from .... import files as local
 from ....base import MXNetError
 from ....io.image_list import read_image_list
 from ....util import is_np_array
@@ -69,7 +71,7 @@ def _read_idx(path: str, ndim: int):
                 raise _Unreadable(f"{path} is no MNIST file: it must start with {magic}, received {header[:4]!r}")
             shape = struct.unpack(f">{ndim}I", header[4:])
             content = np.frombuffer(bytearray(f.read()), np.uint8)  # a bytearray, because torch insists on writable memory
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise _Unreadable(f"cannot read {path}: {error}") from error
     expected = int(np.prod(shape, dtype=object))
     if content.size != expected:
@@ -225,7 +227,7 @@ class CIFAR10(dataset._DownloadedDataset):
                 if name in wanted and member.isfile():
                     source = tar.extractfile(member)
                     if source is not None:
-                        with source, open(os.path.join(self._root, name), "wb") as target:
+                        with source, local.atomic_write(os.path.join(self._root, name)) as target:
                             shutil.copyfileobj(source, target)
         return [self._read_batch(path) for path in paths]
 
