@@ -317,6 +317,29 @@ def test_several_files_take_their_places_as_one_step(tmp_path, monkeypatch):
         assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
 
+def test_a_ctrl_c_does_not_tear_files_apart(tmp_path, monkeypatch):
+    a, b = tmp_path / "a", tmp_path / "b"
+    rename = os.replace
+    for interrupted_at in range(3):
+        files.write_bytes(a, b"1")
+        files.write_bytes(b, b"1")
+        first, second = files.begin(a), files.begin(b)
+        first.stream.write(b"2")
+        second.stream.write(b"2")
+
+        def interrupt(*paths, calls=iter(range(9)), stop=interrupted_at):
+            rename(*paths)
+            if next(calls) == stop:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(os, "replace", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            files.commit(first, second)
+        monkeypatch.undo()
+        assert a.read_bytes() == b.read_bytes() == (b"1" if interrupted_at == 0 else b"2")
+        assert [n for n in os.listdir(tmp_path) if n.endswith(".unfinished")] == []
+
+
 def test_this_process_reads_what_it_is_writing(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"old")

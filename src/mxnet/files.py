@@ -5,8 +5,10 @@ import errno
 import io
 import os
 import shutil
+import signal
 import stat
 import tempfile
+import threading
 import time
 import weakref
 import zlib
@@ -254,7 +256,10 @@ def at_the_end(action: Callable[[], object]) -> None:
 
 def _interrupt() -> None:
     time.sleep(0.02)
-    _thread.interrupt_main()
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]  # the main thread has started
+    else:
+        _thread.interrupt_main()
 
 
 def _ready(target: str) -> str:
@@ -272,7 +277,7 @@ def commit(first: Unfinished, *others: Unfinished) -> None:
     FileError
         If that fails; what was not done is given up.
     """
-    every = (first, *others)
+    every, ready = (first, *others), False
     try:
         if first.pid == os.getpid():
             for each in every:
@@ -283,9 +288,14 @@ def commit(first: Unfinished, *others: Unfinished) -> None:
                     if each.temporary is not None:
                         os.utime(each.temporary, ns=(written, written))  # by which `recover` knows that the two belong together
                         each.rename(_ready(each.target))
+            ready = True
             for each in every:
                 each.rename()
     finally:
+        if ready and not (first.temporary and os.path.exists(first.temporary)):
+            for each in others:  # a Ctrl-C came when the first had its name
+                with contextlib.suppress(OSError):
+                    each.rename()
         for each in every:
             each.discard()
 
