@@ -17,7 +17,7 @@ from .progress import Progress
 CASES = pathlib.Path(__file__).parent / "cases"
 _ROOT = pathlib.Path(__file__).parents[2]
 _AT_ONCE = 40_000  # cases that one process tries
-_STUCK = 60  # seconds after which a process is killed whose case does not end
+_STUCK = 120  # seconds after which a process is killed whose case does not end
 
 
 def keep(name, case):
