@@ -6,11 +6,13 @@ One layer's attention, forward and backward, on one core of an AMD EPYC (12 head
 ============  =======  =============  ============  =========================
 batch x T     dropout  one by one     here          torch's fused attention
 ============  =======  =============  ============  =========================
-2 x 512       0.1      91.6, 75       68.3, 0       115.2, 78
+2 x 512       0.1      91.6, 75       68.3, 6       115.2, 78
 2 x 512       0        77.5, 51       52.1, 0       72.3, 3
-8 x 128       0.1      26.6, 21       27.4, 0       31.7, 24
+8 x 128       0.1      26.6, 21       27.4, 2       31.7, 24
 8 x 128       0        23.0, 15       23.3, 0       21.8, 3
 ============  =======  =============  ============  =========================
+
+With dropout a byte for each score is kept, since MXNet draws for all of them before the product (these times are from before that).
 
 So torch's `scaled_dot_product_attention` is not called: with dropout it keeps all scores on a CPU. Nor does it take lengths, and its gradient
 cannot be differentiated.
