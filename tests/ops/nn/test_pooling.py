@@ -141,3 +141,11 @@ def test_padding_that_does_not_count():
     out = get("Pooling")(data, kernel=(4, 3, 4), pad=(1, 1, 2), pool_type="avg", count_include_pad=False)
     out.sum().backward()
     assert out[0, 0, 0, :, 0].tolist() == [4.5, 5.5, 6.5] and data.grad[0, 0, 0].tolist() == [[0.625] * 2, [1] * 2, [0.625] * 2]
+
+
+@pytest.mark.parametrize("pool_type", ["max", "sum", "avg", "lp"])
+def test_steps_beyond_the_data(pool_type):
+    data = torch.arange(16.0).reshape(1, 2, 1, 8)
+    options = {"kernel": (3, 3), "pool_type": pool_type, "pooling_convention": "full", "pad": (2, 2), "p_value": 2}
+    far, near = (get("Pooling")(data, stride=(2, s), **options) for s in (1 << 40, 100))
+    assert far.tolist() == near.tolist() and far.shape == (1, 2, 2, 2)

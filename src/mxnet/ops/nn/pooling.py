@@ -66,6 +66,8 @@ def _global_pool(data, pool_type, p):
 
 
 def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pad):
+    # A longer step leaves the data as well, and would be padded for.
+    stride = tuple(min(s, max(size + 2 * q, 1)) for s, size, q in zip(stride, data.shape[2:], pad))
     sizes, ceil, explicit = data.shape[2:], False, any(2 * q > k for q, k in zip(pad, kernel))
     if len(kernel) == 3 and pool_type != "max" and any(size < k for size, k in zip(sizes, kernel)):
         explicit = True  # torch's average in three dimensions wants data as large as the kernel before it is padded
