@@ -7,6 +7,8 @@
 ``calls``, ``frontends``
     Targets that call every operator, as a function, in graphs and compiled, and what is written in Python above the operators; from ``hostile``
     come the values.
+``kernels``, ``arrays``, ``sanitizer``
+    Targets for the kernels in C++; tensors as text; kernels compiled for AddressSanitizer.
 ``campaign``
     Runs targets on cases and says what broke a promise; forbids a process to execute anything or to take much memory.
 ``supervise``, ``progress``

@@ -2,6 +2,7 @@
 import argparse
 import base64
 import json
+import os
 import pathlib
 import sys
 
@@ -15,12 +16,12 @@ def _arguments():
     parser.add_argument("--only", action="append", default=[], help="targets, or the beginnings of their names such as 'readers'; may be repeated")
     parser.add_argument("--keep", action="store_true", help="keep what fails under tests/fuzz/cases (what kills a process is kept anyway)")
     parser.add_argument("--kills", type=int, help="instead: kill each writer of files so many times; see tests/fuzz/kills.py")
+    parser.add_argument("--sanitize", action="store_true", help="compile the kernels for AddressSanitizer and UndefinedBehaviorSanitizer")
     parser.add_argument("--child", type=pathlib.Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def _child(arguments):
-    import os
     import tempfile
     folder = arguments.child / "work"
     folder.mkdir()
@@ -43,6 +44,9 @@ def main():
     if arguments.kills is not None:
         from .kills import run
         sys.exit(bool(run(arguments.kills, arguments.seed, arguments.only, "python -m tests.fuzz " + " ".join(sys.argv[1:]))))
+    if arguments.sanitize:
+        from .sanitizer import environment
+        os.environ.update(environment())
     from .supervise import supervise
     minutes = arguments.minutes if arguments.minutes is not None else 10 if arguments.cases is None else 1e6
     sys.exit(bool(supervise(minutes, arguments.cases, arguments.seed, arguments.jobs, arguments.only, arguments.keep)))

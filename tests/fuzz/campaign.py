@@ -19,7 +19,7 @@ from typing import NamedTuple
 from mxnet import MXNetError
 
 # Modules of targets; the names of these begin with the module's.
-MODULES = ("readers", "networks", "calls", "frontends")
+MODULES = ("readers", "networks", "calls", "frontends", "kernels")
 _SECONDS = 10  # what a case may take
 _MEMORY = 256 << 10  # KiB by which a case may raise the peak
 _DATA = 768 << 20  # bytes that the system gives to a case of a target that says what is granted, so that what asks for more does not get it

@@ -58,6 +58,12 @@ class _Child:
             self.process.kill()
         return False
 
+    def _sanitizers(self):
+        """What AddressSanitizer or UndefinedBehaviorSanitizer says at the end of the process, where it has one."""
+        lines = (self.folder / "errors").read_text(errors="replace").splitlines()
+        at = next((i for i, line in enumerate(lines) if "ERROR: AddressSanitizer" in line or ": runtime error: " in line), len(lines))
+        return "\n".join(["", *lines[at:at + 12]]) if lines[at:] else ""
+
     def failures(self):
         """(target, case, text) of what failed in it."""
         found = [json.loads(line) for line in (self.folder / "out").read_text().splitlines() if line.startswith("{")]
@@ -69,7 +75,7 @@ class _Child:
                 text = f"ended with status {code}\n{(self.folder / 'errors').read_text(errors='replace')[-2000:]}"
             else:
                 text = f"stuck for over {_STUCK} s" if self.stuck else f"killed by {signal.Signals(-code).name}"
-                text += f"\n{(self.folder / 'crash').read_text()[:4000]}"
+                text += f"\n{(self.folder / 'crash').read_text()[:4000]}{self._sanitizers()}"
             failures.append((name, case, text))
         return failures
 

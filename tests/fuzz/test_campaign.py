@@ -124,9 +124,12 @@ def test_a_process_that_dies_is_reported_with_its_case(tmp_path, monkeypatch):
     child.progress.begin("readers.x", b"case")
     (tmp_path / "out").write_text(json.dumps({"target": "readers.y", "case": "YQ==", "text": "wrong"}) + "\n")
     (tmp_path / "crash").write_text("Fatal Python error: Segmentation fault")
+    (tmp_path / "errors").write_text("noise\n==7==ERROR: AddressSanitizer: heap-buffer-overflow\n#0 in pool\n")
     child.process = subprocess.Popen(["sleep", "60"])
     child.process.kill()
     child.process.wait()
-    assert child.failures() == [("readers.y", b"a", "wrong"), ("readers.x", b"case", "killed by SIGKILL\nFatal Python error: Segmentation fault")]
+    assert child.failures() == [("readers.y", b"a", "wrong"), ("readers.x", b"case",
+                                 "killed by SIGKILL\nFatal Python error: Segmentation fault\n"
+                                 "==7==ERROR: AddressSanitizer: heap-buffer-overflow\n#0 in pool")]
     kept = supervise.keep("readers.x", b"case")
     assert kept.read_bytes() == b"case" and kept.name.startswith("readers.x--")

@@ -242,6 +242,7 @@ def masked():
 def test_errors_name_the_operator(make, changed, text):
     symbol = make()
     runner = GraphRunner(symbol)
+    runner._check = lambda inputs: None  # it would refuse most of these before they run
     with pytest.raises(mx.MXNetError, match=text):
         runner(inputs_of(symbol, torch.float32, **changed), is_train=True)
     assert runner.reports[True, CPU] == ["fusion: 1 x attention"]

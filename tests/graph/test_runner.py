@@ -160,7 +160,7 @@ def test_a_graph_without_outputs():
 
 
 def _of_steps(**flags):
-    return mx.gluon.cached_op.CachedOp(mx.sym.SwapAxis(mx.sym.var("a"), dim1=0, dim2=5, name="swap"), flags)
+    return mx.gluon.cached_op.CachedOp(mx.sym.SwapAxis(mx.sym.var("a"), dim1=0, dim2=1, name="swap"), flags)
 
 
 @pytest.mark.parametrize("flags", [{}, {"static_alloc": True, "static_shape": True}], ids=["native", "compiled at once"])

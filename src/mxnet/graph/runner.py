@@ -1,5 +1,6 @@
 """Running a Symbol: lowered once for each mode and device, compiled once for whatever its backend tells apart."""
 import math
+import operator
 import os
 import threading
 import time
@@ -20,10 +21,19 @@ from . import backends, cuda_graph, layout, promotion, recomputation
 from .lower import lower
 from .passes import eliminate_common_expressions
 from .program import Program, copied
-from .states import Candidate, Function, State, Stays, Trial
+from .states import Candidate, Frozen, Function, State, Stays, Trial
 
 _FASTEST = "which proved the fastest"
+_MOST_SHAPES = 1024  # of data that are remembered to be right
+
 Observer = Callable[[Node, tuple], object]  # is told the outputs of each node
+
+
+class _Misfit(Exception):
+    """Carries an error of the shape rules past the search for the node that failed, which they have named."""
+
+    def __init__(self, error: MXNetError):
+        self.error = error
 
 
 class GraphRunner:
@@ -82,6 +92,9 @@ class GraphRunner:
         self._on_native: dict[tuple, Function] = {}
         self._compiled: dict[tuple, Function] = {}  # by backends that were named, or have won a contest of training
         self._states: dict[tuple, State] = {}  # of inference that may have its weights built in, or be captured
+        self._nodes = nodes
+        self._fit: set[tuple] = set()  # shapes of data for which the operators' rules hold, with weights of the shapes of these
+        self._fit_weights: list = [None] * len(self.weights)
         self._lock = threading.RLock()
 
     def __call__(self, inputs: Sequence[torch.Tensor], is_train: bool = False, ctx: Context | None = None,
@@ -101,15 +114,38 @@ class GraphRunner:
         device = ctx.torch_device if ctx is not None else inputs[0].device if inputs else torch.device("cpu")
         try:
             if observe is not None or dispatch.graph_observer is not None:
+                self._check(inputs)
                 function = _Observed(self.lowered(is_train, device, inputs), observe).run
             else:
                 function = self._function(inputs, is_train, device)  # which may run the graph, to find the fastest
             return list(function(*inputs))
+        except _Misfit as misfit:
+            raise misfit.error from misfit.error.__cause__
         except Exception as error:
             located = self._located(inputs, is_train, device, error)
             if located is error:
                 raise
             raise located from error
+
+    def _same_weights(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Whether these weights were checked: the same objects, which is seen without looking at them. Networks have hundreds."""
+        return all(map(operator.is_, map(inputs.__getitem__, self.weights), self._fit_weights))
+
+    def _check(self, inputs: Sequence[torch.Tensor]) -> None:
+        """What the operators' shape rules demand of inputs, weights included: asked before the graph first runs on inputs of these shapes.
+
+        Compilers and kernels take weights for what the graph says they are, and torch spreads some that are too small.
+        """
+        weights = [inputs[i] for i in self.weights]
+        data = tuple([inputs[i].shape for i in self._data])
+        alike = all(b is not None and a.shape == b.shape for a, b in zip(weights, self._fit_weights))
+        if not alike or data not in self._fit:
+            try:
+                inference.check_shapes(self._nodes, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+            except MXNetError as error:
+                raise _Misfit(error) from None
+        # Sets that nobody changes, for threads that call at once.
+        self._fit_weights, self._fit = weights, {*(self._fit if alike and len(self._fit) < _MOST_SHAPES else ()), data}
 
     def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor]) -> fx.GraphModule:
         """The graph as a `torch.fx.GraphModule`."""
@@ -130,7 +166,11 @@ class GraphRunner:
         if freezes and not is_train and not recorded and not self.node_devices and not promotion.forked():
             key = (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._telling])
             state = self._states.get(key)
+            if type(state) is not Frozen and (state is None or not self._same_weights(inputs)):
+                self._check(inputs)
             return state.function if state is not None and state.holds(inputs) else self._next(key, inputs, device).function
+        if tuple([inputs[i].shape for i in self._data]) not in self._fit or not self._same_weights(inputs):
+            self._check(inputs)
         if self._compares and recorded and not self.node_devices:
             return self._fastest_training(inputs, is_train, device)
         if freezes or recorded and not backend.trains:

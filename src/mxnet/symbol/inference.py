@@ -124,6 +124,35 @@ def _failed(node: Node, shapes: Sequence[Partial], error: Exception) -> MXNetErr
     return MXNetError(f"Error in operator {node.name} ({node.op.name}): {said(error)} [{seen}]")
 
 
+def check_shapes(nodes: Iterable[Node], given: Mapping[str, Partial]) -> None:
+    """Ask the operators' shape rules, and only these, whether arrays of the given shapes may go through a graph.
+
+    What comes out of an operator whose rule does not say its shape stays unknown.
+
+    Raises
+    ------
+    MXNetError
+        If a rule contradicts a shape.
+    """
+    shapes: dict[tuple[int, int], Partial] = {}
+    for node in nodes:
+        op = node.op
+        if op is None:
+            shapes[id(node), 0] = given.get(node.name)
+            continue
+        before = [shapes[id(n), i] for n, i in node.inputs]
+        outs: list[Partial] = [None] * node.num_outputs()
+        if op.shape_inference is not None and any(s is not None for s in before):
+            try:
+                ins, outs = op.shape_inference(list(before), outs, **op.with_defaults(node.parsed()))
+                for a, b in zip(before, _padded(ins, len(before))):
+                    unify(a, b)
+            except MXNetError as error:
+                raise _failed(node, before, error) from error
+        for i, shape in enumerate(_padded(outs, node.num_outputs())):
+            shapes[id(node), i] = shape if known(shape) else None
+
+
 def open_shape(node: Node) -> bool:
     """True for a source of arrays, such as ``zeros((0, 10))``, some of whose sizes follow from what uses it."""
     if node.op is not None and node.op.leaves_size_open:

@@ -34,12 +34,21 @@ def convolution(data, weight, bias=None, **attributes):
     The weights may be in single precision beside data in half precision, as they are before mixed precision casts them.
     """
     steps = (*(attributes.get("stride") or (1, 1)), *(attributes.get("pad") or (0, 0)), *(attributes.get("dilate") or (1, 1)))
-    single = weight.float() if weight.dtype is data.dtype else weight
-    offset = None if bias is None else bias.float() if bias.is_floating_point() else bias
+    single, offset = _single(weight, data), _single(bias, data)
     plan = forward.plan((data, single, offset), steps, _WORTHWHILE)
     if plan is not None:
         return _Convolution.apply(data, single, offset, steps, plan)
-    return get("Convolution").fn(data, weight.to(data.dtype), None if bias is None else bias.to(data.dtype), **attributes)
+    return get("Convolution").fn(data, _cast(weight, data), _cast(bias, data), **attributes)
+
+
+def _single(parameter, data):
+    """A parameter in single precision, if it has the type of the data."""
+    return parameter if parameter is None or parameter.dtype is not data.dtype else parameter.float()
+
+
+def _cast(parameter, data):
+    """A parameter in the type of the data, as mixed precision would have cast it."""
+    return parameter if parameter is None or parameter.dtype is not torch.float32 else parameter.to(data.dtype)
 
 
 class _Convolution(torch.autograd.Function):

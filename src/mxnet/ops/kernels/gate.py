@@ -228,8 +228,7 @@ class Kernel(Gate):
         if function is None:
             return None
         sizes = [eval(size, _NOTHING, names) for size in self.sizes]
-        return Plan(function, [_maker(a, names) for a in self.makes], ((ctypes.c_int64 * len(sizes))(*sizes),) if self.packed else tuple(sizes),
-                    self.threads, names)
+        return Plan(self, function, sizes, names)
 
 
 class Plan:
@@ -241,18 +240,25 @@ class Plan:
         What the names in the kernel's declaration stand for.
     """
 
-    __slots__ = ("names", "_function", "_makers", "_sizes", "_threads")
+    __slots__ = ("names", "_kernel", "_function", "_makers", "_numbers", "_sizes", "_threads")
 
-    def __init__(self, function: Callable, makers: list, sizes: tuple, threads: bool, names: dict[str, Any]):
-        self._function, self._makers, self._sizes, self._threads, self.names = function, makers, sizes, threads, names
+    def __init__(self, kernel: Kernel, function: Callable, sizes: Sequence[int], names: dict[str, Any]):
+        self._kernel, self._function, self.names, self._numbers, self._threads = kernel, function, names, len(kernel.numbers), kernel.threads
+        self._makers = [_maker(array, names) for array in kernel.makes]
+        self._sizes = ((ctypes.c_int64 * len(sizes))(*sizes),) if kernel.packed else tuple(sizes)
 
     def __call__(self, arrays: Sequence[Optional[torch.Tensor]], numbers: Sequence[float] = ()) -> list:
+        if len(numbers) != self._numbers:
+            raise MXNetError(f"kernel {self._kernel.name} takes {self._numbers} numbers, received {len(numbers)}")
         made = [None if make is None else make() for make in self._makers]
         pointers = [None if a is None else a.data_ptr() for a in (*arrays, *made)]
-        if self._threads:
-            self._function(*pointers, *self._sizes, *numbers, torch.get_num_threads())
-        else:
-            self._function(*pointers, *self._sizes, *numbers)
+        try:
+            if self._threads:
+                self._function(*pointers, *self._sizes, *numbers, torch.get_num_threads())
+            else:
+                self._function(*pointers, *self._sizes, *numbers)
+        except (ctypes.ArgumentError, OverflowError) as error:
+            raise MXNetError(f"kernel {self._kernel.name}: {error}") from None
         return made
 
 

@@ -75,15 +75,15 @@ void pool_and_mark(const float* __restrict in, float* __restrict out, uint8_t* _
   }
 }
 
-// The whole gradient goes to the first largest value of each window.
+// The whole gradient goes to the first largest value of each window. A mark that no forward pass makes leads nowhere.
 void spread(const uint8_t* __restrict where, const float* __restrict dout, float* __restrict din, const Window& w) {
-  std::vector<int64_t> offsets(w.kernel_y * w.kernel_x);
-  for (int64_t k = 0; k < int64_t(offsets.size()); ++k) offsets[k] = k / w.kernel_x * w.width + k % w.kernel_x;
+  std::vector<int64_t> offsets(256, -w.height * w.width - w.pad_y * w.width - w.pad_x);
+  for (int64_t k = 0; k < w.kernel_y * w.kernel_x; ++k) offsets[k] = k / w.kernel_x * w.width + k % w.kernel_x;
   for (int64_t y = 0; y < w.out_height; ++y) {
-    float* corner = din + (y * w.stride_y - w.pad_y) * w.width - w.pad_x;
+    const int64_t corner = (y * w.stride_y - w.pad_y) * w.width - w.pad_x;
     for (int64_t x = 0; x < w.out_width; ++x) {
-      const int64_t i = y * w.out_width + x;
-      corner[x * w.stride_x + offsets[where[i]]] += dout[i];
+      const int64_t i = y * w.out_width + x, at = corner + x * w.stride_x + offsets[where[i]];
+      if (uint64_t(at) < uint64_t(w.height * w.width)) din[at] += dout[i];
     }
   }
 }

@@ -18,7 +18,6 @@ _forward = Kernel("pooling", "forward", {"data": _DATA}, {"out": _RESULT}, integ
                   demands=_DEMANDS, sizes=_SIZES)
 _forward_marked = Kernel("pooling", "forward_marked", {"data": _DATA}, {"out": _RESULT, "marks": _MARKS}, integers=(*_WINDOW, "ceil"),
                          where={"p": _HEIGHT, "q": _WIDTH}, demands=_DEMANDS, sizes=_SIZES)
-# `marks` are those that `forward_marked` made for the same window.
 _backward = Kernel("pooling", "backward", {"marks": _MARKS, "dout": _RESULT}, {"gradient": f"{_DATA} filled 0"},
                    integers=("h", "w", *_WINDOW, "ceil"), demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), sizes=_SIZES)
 

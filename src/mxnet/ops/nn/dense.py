@@ -35,8 +35,8 @@ def fully_connected(data, weight, bias=None, *, num_hidden: AtLeast1, no_bias: b
         raise MXNetError(f"FullyConnected: `weight` must have `num_hidden` = {num_hidden} rows, received shape {tuple(weight.shape)}")
     if flatten and data.dim() != 2:
         data = data.reshape(data.shape[0], -1) if data.numel() else data.flatten(1)
-    if bias is not None and bias.dim() == 2:  # MXNet also takes (num_hidden, 1), see FullyConnectedShape
-        if bias.shape[1] != 1:
+    if bias is not None and (bias.dim() != 1 or bias.shape[0] != num_hidden):  # torch would spread a single one
+        if bias.shape != (num_hidden, 1):  # which MXNet also takes, see FullyConnectedShape
             raise MXNetError(f"FullyConnected: `bias` must have shape ({num_hidden},), received {tuple(bias.shape)}")
         bias = bias.flatten()
     return linear(data, weight, bias)

@@ -1,0 +1,658 @@
+"""Targets for the kernels: right arguments, whose results are compared with torch's, and wrong ones, which are refused.
+
+``handles``
+    Each kernel's handle, with what its declaration asks for, or something near it.
+``functions``
+    What the rest of the program calls, with gradients.
+``operators``
+    Networks and operators that use kernels, with hostile parameters.
+``heap``
+    The allocator of large tensors.
+
+With ``--sanitize`` the kernels are compiled for AddressSanitizer and UndefinedBehaviorSanitizer, and all tensors come from malloc, with a
+guarded zone on both sides; `sanitizer` says how.
+"""
+import contextlib
+import functools
+import json
+
+import numpy as np
+import torch
+
+import mxnet as mx
+from mxnet import MXNetError
+from mxnet.gluon.cached_op import CachedOp
+from mxnet.ops.kernels import batch_norm, convolution, dense, gate, interleave, lstm, nms, own_heap, pooling, regions
+from mxnet.ops.spatial import boxes
+from mxnet.ops.spatial import regions as region_operators
+
+from . import sanitizer
+from .arrays import INTEGERS, NUMBERS, all_made, described, made, spoil
+from .campaign import Target
+
+sanitizer.prepare()
+_SMALL = (batch_norm, convolution, dense, lstm, pooling)  # modules that leave small arrays to torch
+# An operator's call makes MXNetErrors of torch's errors, and takes no None for an array.
+_TORCHS = (MXNetError, RuntimeError, ValueError, TypeError, IndexError, AttributeError)
+
+
+@contextlib.contextmanager
+def _kernels_for_all(threads, least=0):
+    """Kernels work on the smallest arrays, with so many threads."""
+    before, torch.get_num_threads = [m._WORTHWHILE for m in _SMALL] + [torch.get_num_threads], lambda: threads
+    for module in _SMALL:
+        module._WORTHWHILE = least
+    try:
+        yield
+    finally:
+        *limits, torch.get_num_threads = before
+        for module, limit in zip(_SMALL, limits):
+            module._WORTHWHILE = limit
+
+
+def _on_torch():
+    return _kernels_for_all(1, 1 << 62)
+
+
+class Wrong(Exception):
+    """A result that is not torch's, or a right case that was refused."""
+
+
+def _compare(found, expected, what, tolerance=1e-4):
+    for i, (f, e) in enumerate(zip(found, expected)):  # torch has no gradient where no region counts
+        if f is None and e is None:
+            continue
+        if f.shape != e.shape:
+            raise Wrong(f"{what}: result {i} has shape {tuple(f.shape)}, torch's {tuple(e.shape)}")
+        f, e = f.detach().double(), e.detach().double()
+        finite = e.isfinite() & f.isfinite()
+        if not finite.any():
+            continue
+        limit = tolerance * max(1.0, float(e[finite].abs().max()))
+        if ((f - e)[finite].abs() > limit).any():
+            raise Wrong(f"{what}: result {i} differs from torch's by {float((f - e)[finite].abs().max())}, allowed are {limit}")
+
+
+def _usual(*descriptions):
+    return all(d is None or "special" not in d for d in descriptions)
+
+
+# -- handles: sizes that fit, by kernel ------------------------------------------------------------------------------
+
+def _bn(rng):
+    return {"T": rng.choice(("float32", "float32", "bfloat16")), "n": rng.randint(1, 4), "c": rng.choice((1, 3, 16, 19, 64)),
+            "h": rng.randint(1, 9), "w": rng.randint(1, 9)}
+
+
+def _conv(rng):
+    while True:
+        names = {"T": rng.choice(("float32", "float32", "bfloat16")), "n": rng.randint(1, 3), "c": 16 * rng.randint(1, 4),
+                 "k": 16 * rng.randint(1, 4), "h": rng.randint(1, 12), "w": rng.randint(1, 12),
+                 "r": rng.choice((1, 1, 2, 3, 3, 5)), "s": rng.choice((1, 1, 2, 3, 3, 7)),
+                 "stride_h": rng.randint(1, 3), "stride_w": rng.randint(1, 3), "pad_h": rng.choice((0, 0, 1, 2, 4)),
+                 "pad_w": rng.choice((0, 0, 1, 2, 4)), "dilate_h": rng.choice((1, 1, 2)), "dilate_w": rng.choice((1, 1, 3)),
+                 "biased": rng.randrange(2)}
+        if rng.random() < 0.03:
+            names.update(r=rng.choice((8, 11)), s=rng.choice((11, 16)), c=16, k=16)
+        names["p"], names["q"] = (eval(text, {}, names) for text in (convolution._HEIGHT, convolution._WIDTH))
+        if min(names["p"], names["q"]) >= 1 and names["r"] * names["s"] <= 128:
+            return names
+
+
+def _product(rng):
+    return {"n": rng.choice((1, 2, 5, 12, 13, 24, 25, 50)), "c": 16 * rng.randint(1, 5), "k": 16 * rng.randint(1, 5)}
+
+
+def _steps(rng):
+    names = {"t": rng.randint(1, 4), "b": rng.choice((1, 2, 3, 4, 5, 6, 7, 13)), "u": rng.choice((32, 32, 64, 96)), "reverse": rng.randrange(2),
+             "keep": rng.randrange(2)}
+    return {**names, "kept": names["t"] if names["keep"] else 1}
+
+
+def _image(rng):
+    return {"n": rng.randint(0, 3), "h": rng.randint(0, 9), "w": rng.randint(1, 9)}
+
+
+def _boxes(rng):
+    return {"n": rng.choice((0, 1, 2, 17, 40)), "m": rng.choice((0, 1, 3, 16, 33))}
+
+
+def _window(rng):
+    while True:
+        names = {"n": rng.randint(1, 3), "c": rng.randint(1, 3), "h": rng.randint(1, 20), "w": rng.randint(1, 40),
+                 "kernel_h": rng.choice((1, 2, 3, 3, 5, 16)), "kernel_w": rng.choice((1, 2, 3, 3, 4, 16)),
+                 "stride_h": rng.randint(1, 4), "stride_w": rng.randint(1, 4), "ceil": rng.randrange(2)}
+        names["pad_h"], names["pad_w"] = rng.randint(0, names["kernel_h"] // 2), rng.randint(0, names["kernel_w"] // 2)
+        try:
+            names["p"], names["q"] = (eval(text, {}, names) for text in (pooling._HEIGHT, pooling._WIDTH))
+        except ZeroDivisionError:
+            continue
+        if all(eval(d, {}, names) for d in pooling._DEMANDS):
+            return names
+
+
+def _maps(rng):
+    down, right, depth = rng.randint(1, 3), rng.randint(1, 3), rng.randint(1, 3)
+    grouped = rng.random() < 0.5
+    return {"n": rng.randint(1, 3), "c": down * right * depth if grouped else rng.choice((1, 5, 33)), "h": rng.randint(1, 9), "w": rng.randint(1, 9),
+            "r": rng.randint(0, 4), "p": rng.randint(1, 4), "q": rng.randint(1, 4), "down": down if grouped else 1, "right": right if grouped else 1,
+            "depth": depth, "marked": rng.randrange(2)}
+
+
+def _groups(rng):
+    names = _maps(rng)
+    return {**names, "c": names["down"] * names["right"] * names["depth"]}
+
+
+_NAMES = {"batch_norm": _bn, "convolution": _conv, "dense": _product, "lstm": _steps, "interleave": _image, "nms": _boxes, "pooling": _window,
+          "regions": _maps}
+_HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
+            for module in (batch_norm, convolution, dense, lstm, nms, pooling, regions)
+            for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
+_HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
+_VALUES = {"images": (-1, 3), "top": (-2, 11), "bottom": (-2, 11), "left": (-2, 11), "right": (-2, 11), "classes": (0, 2), "marks": (-1, 300)}
+
+
+def _fitting(name, rng):
+    """A right case for a kernel's handle: descriptions of arrays, integers, numbers."""
+    kernel = _HANDLES[name]
+    names = (_groups if "sensitive" in name else _NAMES[name.split(".")[0]])(rng)
+    arrays = []
+    for array in kernel.takes:
+        if array.optional and rng.random() < 0.5:
+            arrays.append(None)
+            continue
+        low, high = _VALUES.get(array.name, (None, None))
+        shape = [eval(d, {}, names) for d in array.dims]
+        order = "last" if array.order is torch.channels_last else rng.choice(("plain", "plain", "the end", "parameter"))
+        arrays.append(described(names.get(array.dtype, array.dtype), shape, rng, order, low, high))
+    numbers = [rng.choice((0.5, 0.9, 1e-3, 0.0)) if letter == "f" else rng.randrange(2 if letter == "i" else 50) for letter in kernel.numbers]
+    return {"kernel": name, "right": True, "arrays": arrays, "integers": [names[i] for i in kernel.integers], "numbers": numbers,
+            "threads": rng.choice((1, 1, 2, 3))}
+
+
+@functools.cache
+def _loaded():
+    """All kernels, so that no case has to wait for a compiler."""
+    for kernel in _HANDLES.values():
+        kernel.available(T="float32")
+
+
+def _make_handle(rng):
+    _loaded()
+    case = _fitting(rng.choice(sorted(_HANDLES)), rng)
+    if rng.random() < 0.7:
+        case["right"] = False
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            _spoil_case(case, rng)
+    return json.dumps(case).encode()
+
+
+def _spoil_case(case, rng):
+    way = rng.random()
+    if way < 0.25 and case["integers"]:
+        i = rng.randrange(len(case["integers"]))
+        old = case["integers"][i]
+        case["integers"][i] = rng.choice(INTEGERS) if rng.random() < 0.5 or not isinstance(old, int) else old + rng.choice((-2, -1, 1, 2))
+    elif way < 0.3 and case["numbers"]:
+        case["numbers"][rng.randrange(len(case["numbers"]))] = rng.choice(NUMBERS)
+    elif way < 0.34:
+        kind = rng.choice(("arrays", "integers", "numbers"))
+        if rng.random() < 0.5 and case[kind]:
+            del case[kind][rng.randrange(len(case[kind]))]
+        else:
+            case[kind].append(None if kind == "arrays" else 1)
+    elif case["arrays"]:
+        spoil(case["arrays"], rng)
+
+
+def _run_handle(content):
+    case = json.loads(content)
+    kernel, arrays = _HANDLES[case["kernel"]], all_made(case["arrays"])
+    with _kernels_for_all(case["threads"]):
+        if not case["right"]:
+            try:
+                kernel(arrays, case["integers"], case["numbers"])
+            except RuntimeError as error:
+                if "allocate memory" not in str(error):  # a gradient of the size that it asked for
+                    raise
+            return
+        if kernel.plan(arrays, case["integers"]) is None:
+            if "bfloat16" in content.decode() and not kernel.available(T="bfloat16"):
+                return
+            raise Wrong(f"a right case is refused: {kernel.refusal(arrays, case['integers'])}")
+        kernel(arrays, case["integers"], case["numbers"])
+
+
+# -- functions -------------------------------------------------------------------------------------------------------
+
+_FUNCTIONS = {}
+
+
+def _function(make):
+    """Registers ``make(rng)``, which describes arrays and attributes by name, and the function below it that runs them."""
+    def register(run):
+        _FUNCTIONS[run.__name__.strip("_")] = make, run
+        return run
+    return register
+
+
+def _make_function(rng):
+    _loaded()
+    name = rng.choice(sorted(_FUNCTIONS))
+    arrays, attributes = _FUNCTIONS[name][0](rng)
+    right = rng.random() < 0.5
+    names, specs = list(arrays), list(arrays.values())
+    for _ in range(0 if right else rng.choice((1, 1, 2, 4))):
+        spoil(specs, rng)
+    return json.dumps({"function": name, "right": right, "arrays": dict(zip(names, specs)), "attributes": attributes,
+                       "threads": rng.choice((1, 1, 2, 3))}).encode()
+
+
+def _run_function(content):
+    case = json.loads(content)
+    arrays = dict(zip(case["arrays"], all_made(list(case["arrays"].values()))))
+    attributes = {k: tuple(v) if isinstance(v, list) else v for k, v in case["attributes"].items()}
+    try:
+        _FUNCTIONS[case["function"]][1](arrays, attributes, case["threads"], case["right"] and _usual(*case["arrays"].values()))
+    except _TORCHS as error:
+        if case["right"]:
+            raise Wrong(f"a right case is refused: {error!r}") from error
+        raise
+
+
+def _with_gradients(function, arrays, wanted, heads=1):
+    """Results and gradients of the arrays named in `wanted`; the gradients that these begin with follow from the shapes."""
+    arrays = {k: t.detach().clone().requires_grad_() if k in wanted and t is not None and t.is_floating_point() else t for k, t in arrays.items()}
+    results = function(arrays)
+    given = [(r, torch.linspace(-1, 1, r.numel(), dtype=r.dtype).view(r.shape)) for r in results[:heads] if r.requires_grad]
+    inputs = [t for k, t in arrays.items() if k in wanted and t is not None and t.requires_grad]
+    if not given or not inputs:
+        return results
+    found = torch.autograd.grad([r for r, _ in given], inputs, [g for _, g in given], allow_unused=True)
+    return [*results, *found]
+
+
+def _describe_batch_norm(rng):
+    names = _bn(rng)
+    shape, vector = [names[k] for k in "nchw"], [names["c"]]
+    arrays = {"data": described("float32", shape, rng, rng.choice(("last", "last", "plain"))), "gamma": described("float32", vector, rng),
+              "beta": described("float32", vector, rng), "moving_mean": described("float32", vector, rng),
+              "moving_var": described("float32", vector, rng, low=1, high=3),
+              "residual": rng.choice((None, described("float32", shape, rng, rng.choice(("last", "plain")))))}
+    return arrays, {"relu": rng.random() < 0.5, "fix_gamma": rng.random() < 0.5, "eps": 1e-3, "momentum": 0.8}
+
+
+@_function(_describe_batch_norm)
+def _batch_norm(arrays, attributes, threads, compares):
+    def run(a):
+        a = {**a, "moving_mean": made_again(a["moving_mean"]), "moving_var": made_again(a["moving_var"])}
+        return [batch_norm.batch_norm(**a, training=True, **attributes), a["moving_mean"], a["moving_var"]]
+
+    wanted = ("data", "beta", "residual", *(() if attributes["fix_gamma"] else ("gamma",)))
+    with _kernels_for_all(threads):
+        found = _with_gradients(run, arrays, wanted)
+    # One row has no variance, and what depends on it is noise.
+    if compares and arrays["data"].numel() // arrays["data"].shape[1] > 8 and not attributes["relu"]:
+        with _on_torch():
+            _compare(found, _with_gradients(run, arrays, wanted), "batch_norm", 2e-3)
+
+
+def made_again(tensor):
+    """A copy of what is written to."""
+    return None if tensor is None else tensor if tensor.is_meta or tensor.is_sparse else tensor.clone(memory_format=torch.preserve_format)
+
+
+def _describe_convolution(rng):
+    names = _conv(rng)
+    if rng.random() < 0.1:
+        names["c"] = 8
+    arrays = {"data": described("float32", [names[k] for k in "nchw"], rng, "last"),
+              "weight": described("float32", [names[k] for k in "kcrs"], rng, "last"),
+              "bias": described("float32", [names["k"]], rng) if names["biased"] else None}
+    return arrays, {"stride": [names["stride_h"], names["stride_w"]], "pad": [names["pad_h"], names["pad_w"]],
+                    "dilate": [names["dilate_h"], names["dilate_w"]], "kernel": [names["r"], names["s"]], "num_filter": names["k"],
+                    "no_bias": not names["biased"]}
+
+
+@_function(_describe_convolution)
+def _convolution(arrays, attributes, threads, compares):
+    wanted = ("data", "weight", "bias")
+    with _kernels_for_all(threads):
+        found = _with_gradients(lambda a: [convolution.convolution(**a, **attributes)], arrays, wanted)
+    if compares:
+        expected = _with_gradients(lambda a: [torch.conv2d(*(None if t is None else t.double() for t in a.values()),
+                                                           *(attributes[k] for k in ("stride", "pad", "dilate")))], arrays, wanted)
+        _compare(found, expected, "convolution")
+
+
+def _describe_dense(rng):
+    names = _product(rng)
+    return {"rows": described("float32", [names["n"], names["c"]], rng, rng.choice(("plain", "turned"))),
+            "weight": described("float32", [names["k"], names["c"]], rng, rng.choice(("plain", "turned"))),
+            "bias": described("float32", [names["k"]], rng), "dout": described("float32", [names["n"], names["k"]], rng)}, {}
+
+
+@_function(_describe_dense)
+def _dense(arrays, attributes, threads, compares):
+    rows, weight, bias, dout = arrays.values()
+    with _kernels_for_all(threads):
+        found = [dense.forward(rows, weight, bias), dense.backward_data(dout, weight), dense.backward_weight(dout, rows)]
+    if compares:
+        _compare(found, [rows.double() @ weight.double().t() + bias, dout.double() @ weight.double(), dout.double().t() @ rows.double()], "dense")
+
+
+def _describe_lstm(rng):
+    names, layers, directions = _steps(rng), rng.choice((1, 1, 2)), rng.choice((1, 2))
+    width, units = rng.choice((1, 5, 16, 32)), names["u"]
+    states = [layers * directions, names["b"], units]
+    arrays = {"data": described("float32", [names["t"], names["b"], width], rng), "hidden": described("float32", states, rng),
+              "cell": described("float32", states, rng)}
+    for i in range(layers * directions):
+        inputs = width if i < directions else directions * units
+        for j, shape in enumerate(([4 * units, inputs], [4 * units, units], [4 * units], [4 * units])):
+            arrays[f"{i}.{j}"] = described("float32", shape, rng)
+    return arrays, {"layers": layers, "directions": directions}
+
+
+@_function(_describe_lstm)
+def _lstm(arrays, attributes, threads, compares):
+    layers, directions = attributes["layers"], attributes["directions"]
+    # Weights of the size that initializers give: where gates saturate, the last digits decide.
+    arrays = {k: t * 0.1 if "." in k and t is not None and t.is_floating_point() and not t.is_sparse else t for k, t in arrays.items()}
+
+    def run(a):
+        tensors = list(a.values())
+        cells = [tensors[i:i + 4] for i in range(3, len(tensors), 4)]
+        if any(t is None for t in tensors):
+            raise MXNetError("the operator refuses this")
+        if lstm.suits(tensors[0], tensors[1:3], cells, layers, directions):
+            out, last = lstm.run(tensors[0], tensors[1:3], cells, layers, directions)
+            return [out, *last]
+        if compares:
+            raise Wrong("a right case is refused")
+        raise MXNetError("torch has this")
+
+    def on_torch(a):
+        tensors = [t.double() for t in a.values()]
+        return list(torch._VF.lstm(tensors[0], tensors[1:3], tensors[3:], True, layers, 0.0, False, directions == 2, False))
+
+    with _kernels_for_all(threads):
+        found = _with_gradients(run, arrays, arrays, heads=3)
+    if compares:
+        _compare(found, _with_gradients(on_torch, arrays, arrays, heads=3), "lstm", 1e-4)
+
+
+def _describe_interleave(rng):
+    names, channels = _image(rng), rng.choice((2, 3, 4))
+    order = rng.choice(("plain", "last", "turned"))
+    return {"images": described("float32", [names["n"], channels, names["h"], names["w"]], rng, order),
+            "out": described("float32", [names["n"], names["h"], names["w"], channels], rng)}, {}
+
+
+@_function(_describe_interleave)
+def _interleave(arrays, attributes, threads, compares):
+    if any(t is None for t in arrays.values()):
+        return
+    interleave.interleave(arrays["images"], arrays["out"])
+    if compares:
+        _compare([arrays["out"]], [arrays["images"].permute(0, 2, 3, 1)], "interleave", 0)
+
+
+def _describe_overlaps(rng):
+    names = _boxes(rng)
+    return {"lhs": described("float32", [names["n"], 4], rng), "rhs": described("float32", [names["m"], 4], rng)}, {}
+
+
+@_function(_describe_overlaps)
+def _overlaps(arrays, attributes, threads, compares):
+    lhs, rhs = arrays.values()
+    if lhs is None or rhs is None:
+        return
+    with _kernels_for_all(threads):
+        found = nms.overlaps(lhs, rhs)
+    if compares:
+        with _without(gate, "_function"):
+            _compare([found], [boxes.overlaps(lhs, rhs)], "overlaps", 1e-5)
+
+
+@contextlib.contextmanager
+def _without(module, name):
+    """No kernel is there."""
+    before = getattr(module, name)
+    setattr(module, name, lambda *_: None)
+    kept = [(each, dict(each._verdicts)) for each in gate._gates]
+    for each, _ in kept:
+        each.forget()
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+        for each, verdicts in kept:
+            each._verdicts.clear()
+            each._verdicts.update(verdicts)
+
+
+def _describe_suppress(rng):
+    n = rng.choice((0, 1, 2, 17, 40))
+    return {"boxes": described("float32", [n, 4], rng, rng.choice(("plain", "turned")), 0, 9),
+            "classes": rng.choice((None, described(rng.choice(("int64", "float32")), [n], rng, low=0, high=2)))}, \
+        {"threshold": rng.choice((0.0, 0.3, 0.5, 1.0)), "border": rng.randrange(2), "limit": rng.choice((None, 0, 1, 7, 1000)),
+         "inclusive": rng.random() < 0.5}
+
+
+@_function(_describe_suppress)
+def _suppress(arrays, attributes, threads, compares):
+    if any(t is not None and (t.is_meta or t.is_sparse or t.dtype is torch.bfloat16) for t in arrays.values()) or arrays["boxes"] is None:
+        return
+    given = [None if t is None else t.numpy() for t in arrays.values()]
+    found = nms.suppress(given[0], attributes["threshold"], given[1], attributes["border"], attributes["limit"], attributes["inclusive"])
+    if compares:
+        with np.errstate(all="ignore"):
+            expected = boxes._greedy_suppression(given[0], np.float32(attributes["threshold"]), given[1], attributes["border"], attributes["limit"],
+                                                 attributes["inclusive"])
+        if found.tolist() != expected.tolist():
+            raise Wrong(f"suppress: {found.tolist()} is not {expected.tolist()}")
+
+
+def _describe_max_pool(rng):
+    names = _window(rng)
+    return {"data": described("float32", [names[k] for k in "nchw"], rng)}, \
+        {"kernel": [names["kernel_h"], names["kernel_w"]], "stride": [names["stride_h"], names["stride_w"]],
+         "pad": [names["pad_h"], names["pad_w"]], "ceil": bool(names["ceil"])}
+
+
+@_function(_describe_max_pool)
+def _max_pool(arrays, attributes, threads, compares):
+    if arrays["data"] is None:
+        return
+    arguments = attributes["kernel"], attributes["stride"], attributes["pad"], attributes["ceil"]
+    with _kernels_for_all(threads):
+        found = _with_gradients(lambda a: [pooling.max_pool2d(a["data"], *arguments)], arrays, ("data",))
+        with torch.no_grad():
+            plain = pooling.max_pool2d(arrays["data"], *arguments)
+    if compares:
+        expected = _with_gradients(lambda a: [torch.max_pool2d(a["data"], *arguments[:3], 1, arguments[3])], arrays, ("data",))
+        _compare([*found, plain], [*expected, expected[0]], "max_pool2d", 1e-6)
+
+
+def _describe_largest(rng):
+    names = _maps(rng)
+    sizes = {"top": "p", "bottom": "p", "left": "q", "right": "q"}
+    return {"data": described("float32", [names[k] for k in "nchw"], rng), "images": described("int64", [names["r"]], rng, low=-1, high=3),
+            **{k: described("int64", [names["r"], names[v]], rng, low=-2, high=11) for k, v in sizes.items()}}, {}
+
+
+@_function(_describe_largest)
+def _largest(arrays, attributes, threads, compares):
+    data, images, *bins = arrays.values()
+    if any(t is None for t in arrays.values()):
+        return
+    limits = [b.clamp(0, s) if b.dim() == 2 and not b.is_sparse else b for b, s in zip(bins, (*data.shape[2:3] * 2, *data.shape[3:4] * 2))]
+
+    def in_torch(maps):
+        return region_operators._pool_largest(maps, images, limits[:2], limits[2:])
+
+    def refuse(maps):
+        raise MXNetError("torch has this")
+
+    with _kernels_for_all(threads):
+        found = _with_gradients(lambda a: [regions.largest(a["data"], images, bins, refuse)], arrays, ("data",))
+    if compares:
+        _compare(found, _with_gradients(lambda a: [in_torch(a["data"])], arrays, ("data",)) if len(images) else found, "largest", 1e-5)
+
+
+def _describe_weighted(rng):
+    names = _maps(rng)
+    groups = [names["down"], names["right"]] if rng.random() < 0.5 else None
+    if groups:
+        names["c"] = names["down"] * names["right"] * names["depth"]
+    arrays = {"data": described("float32", [names[k] for k in "nchw"], rng),
+              "images": described("int64", [names["r"]], rng, low=0, high=names["n"] - 1),
+              "rows": described("float32", [names["r"], names["p"], names["h"]], rng),
+              "columns": described("float32", [names["r"], names["q"], names["w"]], rng)}
+    return arrays, {"groups": groups}
+
+
+@_function(_describe_weighted)
+def _weighted(arrays, attributes, threads, compares):
+    data, images, rows, columns = arrays.values()
+    if any(t is None for t in arrays.values()):
+        return
+    groups = attributes["groups"]
+
+    def refuse(maps):
+        raise MXNetError("torch has this")
+
+    def in_torch(maps):
+        return region_operators._pool_by_weights(maps, images, rows, columns) if groups is None \
+            else region_operators._pool_position_sensitive(maps, images, rows, columns, groups)
+
+    with _kernels_for_all(threads):
+        found = _with_gradients(lambda a: [regions.weighted(a["data"], images, rows, columns, groups, refuse)], arrays, ("data",))
+    if compares and len(images):
+        _compare(found, _with_gradients(lambda a: [in_torch(a["data"])], arrays, ("data",)), "weighted")
+
+
+# -- operators and networks ------------------------------------------------------------------------------------------
+
+@functools.cache
+def _network(kind):
+    data = mx.sym.var("data")
+    if kind == "rnn":
+        out = mx.sym.RNN(data, mx.sym.var("parameters"), mx.sym.var("state"), mx.sym.var("state_cell"), mode="lstm", state_size=32, num_layers=1)
+    else:
+        out = mx.sym.Convolution(data, num_filter=16, kernel=(3, 3), pad=(1, 1), name="conv")
+        out = mx.sym.BatchNorm(out, name="bn", fix_gamma=kind == "fixed")
+        out = mx.sym.Activation(out + data if kind == "residual" else out, act_type="relu")
+        out = mx.sym.Pooling(out, kernel=(3, 3), stride=(2, 2), pool_type="max")
+    return out, CachedOp(out)
+
+
+_CONVOLVES = {"data": (2, 16, 8, 8), "conv_weight": (16, 16, 3, 3), "conv_bias": (16,), "bn_gamma": (16,), "bn_beta": (16,), "bn_moving_mean": (16,),
+              "bn_moving_var": (16,)}
+_RECURS = {"data": (3, 2, 8), "parameters": (4 * 32 * (8 + 32 + 2),), "state": (1, 2, 32), "state_cell": (1, 2, 32)}
+_CALLS = {
+    "RNN": (_RECURS, {"mode": "lstm", "state_size": 32, "num_layers": 1}),
+    "_contrib_box_nms": ({"data": (2, 9, 6)}, {"id_index": 0, "coord_start": 2, "score_index": 1}),
+    "_contrib_box_iou": ({"lhs": (5, 4), "rhs": (3, 4)}, {}),
+    "ROIPooling": ({"data": (2, 3, 8, 9), "rois": (4, 5)}, {"pooled_size": [2, 3], "spatial_scale": 0.5}),
+    "_contrib_ROIAlign": ({"data": (2, 12, 8, 9), "rois": (4, 5)}, {"pooled_size": [2, 3], "spatial_scale": 0.5, "position_sensitive": True}),
+    "_contrib_PSROIPooling": ({"data": (2, 8, 8, 9), "rois": (4, 5)}, {"spatial_scale": 0.5, "output_dim": 2, "pooled_size": 2}),
+    "Pooling": ({"data": (2, 3, 40, 41)}, {"kernel": [3, 3], "stride": [2, 2], "pad": [1, 1], "pooling_convention": "full"}),
+    "_contrib_MultiBoxDetection": ({"cls_prob": (1, 3, 5), "loc_pred": (1, 20), "anchor": (1, 5, 4)}, {}),
+}
+
+
+def _make_operator(rng):
+    _loaded()
+    if rng.random() < 0.5:
+        kind = rng.choice(("plain", "fixed", "residual", "rnn"))
+        shapes, attributes = _RECURS if kind == "rnn" else _CONVOLVES, {"training": rng.random() < 0.7, "recorded": rng.random() < 0.7}
+    else:
+        kind = rng.choice(sorted(_CALLS))
+        shapes, attributes = _CALLS[kind]
+        attributes = dict(attributes)
+        for name, value in attributes.items():
+            if isinstance(value, list) and rng.random() < 0.3:
+                attributes[name] = [rng.choice((0, 1, 2, 3, 5, 40, -1)) for _ in value]
+            elif type(value) in (int, float) and rng.random() < 0.2:
+                attributes[name] = rng.choice((0, 1, 2, 3, -1))
+    specs = [described("float32", shape, rng) for shape in shapes.values()]
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        i = rng.randrange(len(specs))
+        one = [specs[i]]
+        spoil(one, rng)
+        if one[0] is not None:
+            specs[i] = {**one[0], "order": "plain"}
+    return json.dumps({"operator": kind, "arrays": dict(zip(shapes, specs)), "attributes": attributes}).encode()
+
+
+def _run_operator(content):
+    case = json.loads(content)
+    kind, attributes = case["operator"], case["attributes"]
+    arrays = {k: mx.nd.from_numpy(made(v).float().numpy()).astype(v["dtype"]) if v["dtype"] != "bool" else mx.nd.zeros(v["shape"], dtype="bool")
+              for k, v in case["arrays"].items() if v["dtype"] != "bfloat16" and (0 not in v["shape"])}
+    if len(arrays) < len(case["arrays"]):
+        return
+    with _kernels_for_all(1):
+        if kind in _CALLS:
+            found = getattr(mx.nd, kind, None) or getattr(mx.nd.contrib, kind.removeprefix("_contrib_"))
+            found = found(*arrays.values(), **{k: tuple(v) if isinstance(v, list) else v for k, v in attributes.items()})
+            for out in found if isinstance(found, list) else [found]:
+                out.asnumpy()
+            return
+        symbol, network = _network(kind)
+        if attributes["recorded"]:
+            for array in arrays.values():
+                if array.dtype in (np.float32, np.float64, np.float16):
+                    array.attach_grad()
+        with mx.autograd.record(attributes["training"]) if attributes["recorded"] else contextlib.nullcontext():
+            out = network(*[arrays[name] for name in symbol.list_inputs()])
+        if attributes["recorded"] and out._autograd is not None:
+            out.backward()
+        out.asnumpy()
+
+
+# -- heap ------------------------------------------------------------------------------------------------------------
+
+def _make_heap(rng):
+    steps = []
+    for _ in range(rng.randint(1, 30)):
+        way = rng.random()
+        steps.append(["take", rng.choice((1, 100, 1 << 14, 16383, 16385, 20000, 1 << 16, 300000, rng.randrange(1, 1 << 19)))] if way < 0.55
+                     else ["trim", 0] if way < 0.6 else ["grow" if way < 0.7 else "give", rng.randrange(1000)])
+    return json.dumps(steps).encode()
+
+
+def _run_heap(content):
+    own_heap()
+    held, number = [], 0
+
+    def check(value, tensor):
+        if tensor.numel() and not (bool(tensor[0] == value) and bool(tensor[-1] == value) and bool((tensor == value).all())):
+            raise Wrong(f"a tensor of {tensor.numel()} numbers was overwritten")
+
+    for step, argument in json.loads(content):
+        number += 1
+        if step == "take":
+            held.append((number, torch.full((argument,), number, dtype=torch.int32)))
+        elif step == "trim":
+            mx.cpu().empty_cache()
+        elif held:
+            value, tensor = held.pop(argument % len(held))
+            check(value, tensor)
+            if step == "grow":
+                tensor.resize_(tensor.numel() * 2 + 1).fill_(value)
+                held.append((value, tensor))
+    spans = sorted((t.data_ptr(), t.data_ptr() + t.untyped_storage().nbytes()) for _, t in held)
+    if any(a[1] > b[0] for a, b in zip(spans, spans[1:])):
+        raise Wrong(f"two tensors share memory: {spans}")
+    for value, tensor in held:
+        check(value, tensor)
+
+
+TARGETS = [Target("kernels.handles", _make_handle, _run_handle, share=10),
+           Target("kernels.functions", _make_function, _run_function, _TORCHS, share=3),
+           Target("kernels.operators", _make_operator, _run_operator),
+           Target("kernels.heap", _make_heap, _run_heap)]
