@@ -1,3 +1,6 @@
+import gc
+import linecache
+
 import torch
 
 import mxnet as mx
@@ -67,3 +70,20 @@ def test_a_function_takes_the_place_of_a_piece():
     p.module.recompile()
     assert p.module(X)[0].tolist() == [[-100, -200], [-300, -400]] and seen == [1]
     assert not hasattr(p.module, name)
+
+
+def test_sources_end_with_their_modules():
+    def work():
+        p = program(mx.sym.exp(mx.sym.negative(mx.sym.sqrt(mx.sym.square(mx.sym.var("x"))))), X)
+        division.divide(p, accepts("square", "sqrt", "exp"))
+        p.module.recompile()
+        p.module(X)
+        gc.collect()
+        return set(linecache.cache) - before
+
+    before = set(linecache.cache)
+    assert len(work()) >= 1
+    gc.collect()
+    assert not [name for name in linecache.cache if name not in before]
+    from torch.fx.graph_module import _loader
+    assert not [name for name in _loader.eval_cache if name not in before]

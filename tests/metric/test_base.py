@@ -122,3 +122,12 @@ def test_many_small_values_add_up():
     for _ in range(3):
         m.update(None, [mx.nd.array([16777216.0]), mx.nd.array([1.0])])
     assert m.sum_metric == 3 * 16777217.0
+
+
+def test_metrics_only_read_what_they_are_given():
+    from mxnet.ndarray import writes
+    label, pred = mx.nd.array([0, 1]), mx.nd.array([[0.6, 0.4], [1, 0]])
+    accuracy = metric.Accuracy()
+    accuracy.update([label], [pred])
+    assert accuracy.get() == ("accuracy", 0.5)
+    assert pred._data.untyped_storage().data_ptr() not in writes._shared  # torch's users have not seen it

@@ -12,7 +12,7 @@ class Watcher:
 
 @pytest.fixture(autouse=True)
 def nothing_shared(monkeypatch):
-    for name, empty in (("_exposed", set()), ("_shared", set()), ("watched", {})):
+    for name, empty in (("_exposed", writes.Storages()), ("_shared", writes.Storages()), ("watched", {})):
         monkeypatch.setattr(writes, name, empty)
 
 
@@ -56,3 +56,37 @@ def test_tensors_of_inference_mode_cannot_be_watched():
     with torch.inference_mode():
         t = torch.ones(1)
     assert not writes.may_watch(t)
+
+
+def test_a_storage_is_known_as_long_as_it_lives():
+    t = torch.ones(4)
+    alias = torch.frombuffer(t.numpy(), dtype=torch.float32)  # another storage on the same memory
+    writes.expose(t)
+    writes.expose(alias)
+    assert len(writes._exposed) == 1
+    part = t[1:]
+    del alias, t
+    gc.collect()
+    assert not writes.may_watch(part)
+    kept = [torch.ones(1) for _ in range(3)]
+    for x in kept:
+        writes.share(x)
+    for _ in range(1000):
+        keep = torch.ones(1)
+        kept = [*kept[:3], *kept[-50:], keep]
+        writes.share(keep)
+    assert len(writes._shared) <= 128
+    assert all(x.data_ptr() in writes._shared for x in kept)
+
+
+def test_addresses_of_watchers_that_are_gone_are_dropped():
+    kept = [torch.ones(1) for _ in range(1000)]
+    alive = Watcher()
+    writes.watch(kept[:2], alive)
+    for t in kept:
+        writes.watch([t], Watcher())
+    for _ in range(10):
+        writes.watch([kept[0]], Watcher())
+    assert len(writes.watched) <= 128 and len(writes.watched[kept[0].untyped_storage().data_ptr()]) <= 2
+    writes.written(kept[1])
+    assert alive.stale

@@ -37,7 +37,7 @@ from ..ops.nn.dropout import chance_and_scale, dropout
 from ..ops.nn.softmax import softmax
 from ..ops.products import batched
 from ..ops.registry import Operator
-from .program import FxNode, attributes_of, calls, draws, operator_of
+from .program import FxNode, GraphModule, attributes_of, calls, draws, operator_of
 
 _BLOCK = 1 << 18  # so many scores at a time stay in a core's cache
 _WORTHWHILE = 1 << 16  # fewer scores are done before the blocks are cut
@@ -223,7 +223,7 @@ def _unfused(inside: Sequence[FxNode], outside: Sequence[FxNode]) -> Callable:
     for node in inside:
         copies[node] = graph.node_copy(node, copies.__getitem__)
     graph.output(copies[inside[-1]])
-    return fx.GraphModule(torch.nn.Module(), graph).forward
+    return GraphModule(torch.nn.Module(), graph).forward
 
 
 def _function(plan: _Attention, unfused: Callable, outside: Sequence[FxNode]) -> Callable:

@@ -8,6 +8,7 @@ from torch import fx
 from ..context import parse_context
 from ..symbol.node import Entry, Node, topological
 from . import control_flow
+from .program import GraphModule
 
 
 def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_devices: Mapping[Any, torch.device] | None = None,
@@ -68,8 +69,7 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
     for fx_node in reversed(graph.nodes):
         if fx_node.op == "call_function" and fx_node.target is item and not fx_node.users:
             graph.erase_node(fx_node)
-    module = fx.GraphModule(torch.nn.Module(), graph)
-    return module
+    return GraphModule(torch.nn.Module(), graph)
 
 
 def _sized(node: Node, shape: Any) -> dict[str, Any]:

@@ -1,15 +1,41 @@
 """A lowered graph at the moment it is compiled: what passes read and rewrite, and what a backend gets."""
+import linecache
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch import fx
+from torch.fx.graph_module import _loader
 
+from .. import interrupts
 from ..base import MXNetError
 from ..ops.registry import Operator
 
 # An fx.Node: its own annotations allow twenty types for each argument, where passes know from the operator which it is.
 FxNode: TypeAlias = Any
+
+
+class GraphModule(fx.GraphModule):
+    """One that takes its generated source with it when it ends. Torch keeps the sources of all modules there ever were, for tracebacks."""
+
+    def recompile(self) -> Any:
+        parts = [m for m in self.children() if isinstance(m, fx.GraphModule)]  # which partitioning made, and are compiled again with this
+        for part in parts:
+            _forget_with(part)
+        code = super().recompile()
+        for module in (self, *parts):
+            _forget_with(module)
+        return code
+
+
+def _forget_with(module: fx.GraphModule) -> None:
+    """Let the source of a module end with it, and that of before now."""
+    module.__dict__["_source"] = interrupts.at_end(_forget, type(module).forward.__code__.co_filename)
+
+
+def _forget(name: str) -> None:
+    linecache.cache.pop(name, None)
+    _loader.eval_cache.pop(name, None)
 
 
 class Program:
@@ -129,7 +155,7 @@ def copied(module: fx.GraphModule) -> fx.GraphModule:
     graph = fx.Graph()
     nodes: dict[fx.Node, fx.Node] = {}
     graph.output(graph.graph_copy(module.graph, nodes))
-    return fx.GraphModule(module, graph)
+    return GraphModule(module, graph)
 
 
 def operator_of(node: FxNode) -> Any:

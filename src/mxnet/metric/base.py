@@ -32,9 +32,9 @@ def check_label_shapes(labels, preds, wrap=False, shape=False):
 
 
 def tensor(array, like=None):
-    """The torch tensor of an array, without a copy; on the device of the tensor `like`."""
+    """The torch tensor of an array, to read from, without a copy; on the device of the tensor `like`."""
     if isinstance(array, NDArray):
-        array = (array if array.stype == "default" else array.tostype("default")).as_torch().detach()
+        array = array._raw()
     else:
         array = torch.as_tensor(array)
     return array if like is None else array.to(like.device)

@@ -1,0 +1,135 @@
+"""Work that Ctrl-C neither cuts in half nor gets lost in.
+
+Python raises KeyboardInterrupt wherever the main thread happens to be. In a ``__del__``, in a weak reference's callback and in the hooks of a
+fork nobody can catch it: Python prints it and goes on, and the work is left half done.
+"""
+from __future__ import annotations
+
+import _signal  # `signal` makes enumerations of numbers and handlers, which takes longer than all the rest here
+import _thread
+import atexit
+import functools
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+_running = True  # None, hence false, when the interpreter has taken this module apart
+_numbers = itertools.count()
+_at_exit: dict[int, Iterator[None]] = {}  # what must not be left to the end of the interpreter
+
+
+class deferred:
+    """A ``with`` block that Ctrl-C does not interrupt: it comes when the block is left. `came` says whether one waits.
+
+    Blocking the signal would not do: any other thread takes it, and the main thread still learns of it at once.
+
+    Example
+    -------
+    >>> import signal
+    >>> from mxnet.interrupts import deferred
+    >>> try:
+    ...     with deferred() as interrupt:
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         print('whole', interrupt.came)
+    ... except KeyboardInterrupt:
+    ...     print('and interrupted')
+    whole True
+    and interrupted
+    """
+
+    __slots__ = ("_before", "came")
+
+    def __enter__(self) -> deferred:
+        self.came, self._before = False, None
+        if _thread.get_ident() == threading.main_thread().ident:  # no other runs handlers
+            handler = _signal.getsignal(_signal.SIGINT)
+            if callable(handler):
+                self._before = handler  # first, so that `_note` is never there without it
+                _signal.signal(_signal.SIGINT, self._note)
+        return self
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            _signal.signal(_signal.SIGINT, self._before)
+            if self.came:
+                self._before(_signal.SIGINT, None)
+
+
+class Ending:
+    """Calls what its ``__del__`` is set to when it ends.
+
+    Python calls a function written in C there without running any instruction of its own at which an interrupt could be raised.
+    """
+
+    __slots__ = ("__del__",)
+    __del__: Callable[[], Any]
+
+    def now(self) -> None:
+        """Do it at once, and not again if it is done `at_end`."""
+        self.__del__()
+
+
+def at_end(function: Callable[..., object], *arguments: object, exits: bool = False) -> Ending:
+    """An object whose end, or whose `now`, calls a function once; Ctrl-C in the meantime comes afterwards.
+
+    Parameters
+    ----------
+    function : callable
+    *arguments
+        Must not lead to who holds the Ending, which would never end.
+    exits : bool
+        Call the function when the interpreter exits, too; otherwise it is not called from then on.
+
+    Example
+    -------
+    >>> from mxnet.interrupts import at_end
+    >>> ending = at_end(print, 'closed')
+    >>> del ending
+    closed
+    """
+    ending, number = Ending(), next(_numbers)
+    waiting = _called_once(function, arguments, number)
+    next(waiting)
+    if exits:
+        _at_exit[number] = waiting
+    # A generator goes on inside of its `try`, where a function would first run an instruction outside of any.
+    ending.__del__ = functools.partial(next, waiting, None)
+    return ending
+
+
+def _called_once(function: Callable[..., object], arguments: tuple[object, ...], number: int) -> Iterator[None]:
+    interrupt, begun, done = Ending(), False, False
+    interrupt.__del__ = _NOTHING
+    while not done:
+        try:
+            if not begun:
+                yield
+                begun = True
+            if not _running:
+                return
+            with deferred():
+                done = True  # even if it fails
+                _at_exit.pop(number, None)
+                function(*arguments)
+        except KeyboardInterrupt:
+            begun = True
+            # Python sees to it at its next instruction, and this function's last one is over when its variables end.
+            interrupt.__del__ = _thread.interrupt_main
+
+
+_NOTHING = functools.partial(bool)
+
+
+def _exit() -> None:
+    global _running
+    for waiting in list(_at_exit.values()):
+        next(waiting, None)
+    _running = False
+
+
+atexit.register(_exit)
