@@ -1,15 +1,14 @@
 import _thread
 import gc
-import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
-import time
 
 import pytest
 
+from interrupt_checks import interrupt, interrupted, settle
 from mxnet import interrupts
 from mxnet.interrupts import at_end, deferred
 
@@ -19,11 +18,6 @@ def python_handler():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs start with the signal ignored
     yield
     signal.signal(signal.SIGINT, before)
-
-
-def interrupt():
-    os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(0.01)
 
 
 class Owner:
@@ -111,11 +105,9 @@ def test_an_interrupt_while_an_object_ends_comes_afterwards():
 
     seen = []
     owner = Owner(close)
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted():
         del owner
-        for _ in range(3):
-            pass
-        seen.append("not reached")
+        settle()
     assert seen == ["closed"]
 
 
@@ -129,12 +121,10 @@ def test_an_interrupt_just_before_an_object_ends_comes_afterwards():
     first = First()
     first.__del__ = _thread.interrupt_main
     both = [first, Owner(seen.append, "closed")]
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted():
         del first
         del both
-        for _ in range(3):
-            pass
-        seen.append("not reached")
+        settle()
     assert seen == ["closed"]
 
 

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from interrupt_checks import interrupt, interrupted, settle
 from mxnet.base import MXNetError
 from mxnet.io.background import Background
 
@@ -85,3 +86,20 @@ def test_the_interpreter_exits_while_a_thread_waits(ending, status):
     program = ("import itertools\nfrom mxnet.io.background import Background\nitems = Background(itertools.count(), 2)\n"
                f"next(items)\n{ending}")
     assert subprocess.run([sys.executable, "-c", program], timeout=60, stderr=subprocess.DEVNULL, check=False).returncode == status
+
+
+def test_an_interrupt_while_it_ends_comes_afterwards():
+    def make():
+        yield 1
+        waits.wait(10)
+
+    waits = threading.Event()
+    items = Background(make(), ahead=2)
+    assert next(items) == 1
+    threading.Timer(0.2, interrupt).start()
+    start = time.monotonic()
+    with interrupted():
+        del items  # waits for the thread, but no longer than that
+        settle()
+    assert time.monotonic() - start < 5
+    waits.set()

@@ -138,11 +138,14 @@ def run(loop, steps, seed, samples):
     np.random.seed(seed)
     with tempfile.TemporaryDirectory() as folder:
         step = loop(np.random.default_rng(seed), folder)
-        for i in range(steps):
-            step(i)
-            if (i + 1) * samples // steps > taken:
-                taken = (i + 1) * samples // steps
-                record.take(i + 1, steps)
+        try:
+            for i in range(steps):
+                step(i)
+                if (i + 1) * samples // steps > taken:
+                    taken = (i + 1) * samples // steps
+                    record.take(i + 1, steps)
+        finally:
+            getattr(step, "close", int)()
     return record, dict(step.count)
 
 

@@ -5,7 +5,9 @@ compiling would take (so that nobody ever waits more than twice as long as with 
 ways, to see whether the results agree; the next ones run what was compiled, and by their times it stays with the faster one. So no call runs
 the graph more than twice. Changed weights start this anew. What draws random numbers, or calls the user's own code, is never run twice.
 """
+import functools
 import logging
+import operator
 import os
 import time
 import warnings
@@ -30,14 +32,8 @@ _CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
 _CONTEST_ENOUGH = 0.1  # seconds of which one measurement tells enough
 _forked = False
 
-
-def _after_fork() -> None:
-    global _forked
-    _forked = True
-
-
-# The threads of a runtime that the parent started do not exist in its child.
-os.register_at_fork(after_in_child=_after_fork)
+# The threads of a runtime that the parent started do not exist in its child. A hook written in Python could lose a Ctrl-C.
+os.register_at_fork(after_in_child=functools.partial(operator.setitem, globals(), "_forked", True))
 
 
 def forked() -> bool:

@@ -1,11 +1,12 @@
 """Running an iterator in a thread of its own, some items ahead of its consumer."""
-import collections
+import contextlib
 import os
+import queue
 import threading
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from .. import interrupts
 from ..base import MXNetError
 
 _END = object()
@@ -17,39 +18,44 @@ class _Failure:
 
 
 class _Channel:
-    """A queue that holds so many items at most and can be closed from both ends without anybody waiting for ever."""
+    """A queue that holds so many items at most and can be closed from both ends without anybody waiting for ever.
+
+    An interrupt in `threading.Condition` can leave its lock taken; these queues are written in C and wait in one step.
+    """
 
     def __init__(self, capacity: int) -> None:
-        self._capacity = max(1, capacity)
-        self._items: collections.deque[Any] = collections.deque()
-        self._changed = threading.Condition()
+        self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._room: queue.SimpleQueue[None] = queue.SimpleQueue()  # an entry for each item that may still be put
+        for _ in range(max(1, capacity)):
+            self._room.put(None)
         self.closed = False
 
     def put(self, item: Any) -> bool:
         """Add an item when there is room; False if the channel was closed instead."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.closed or len(self._items) < self._capacity)
-            if self.closed:
-                return False
-            self._items.append(item)
-            self._changed.notify_all()
-            return True
+        self._room.get()
+        if self.closed:
+            return False
+        self._items.put(item)
+        return True
 
     def get(self) -> Any:
         """The next item when there is one; `_END` if the channel was closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.closed or self._items)
-            if not self._items:
-                return _END
-            item = self._items.popleft()
-            self._changed.notify_all()
-            return item
+        if self.closed:
+            return _END
+        self._room.put(None)  # first: after an interrupt behind `get`, there would be less room for good
+        item = self._items.get()
+        if self.closed:
+            self._items.put(_END)  # for others who wait
+            return _END
+        return item
 
     def close(self) -> None:
-        with self._changed:
-            self.closed = True
-            self._items.clear()
-            self._changed.notify_all()
+        self.closed = True
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._items.get_nowait()
+        self._room.put(None)
+        self._items.put(_END)
 
 
 def _fill(channel: _Channel, items: Iterator[Any]) -> None:
@@ -70,11 +76,12 @@ def _fill(channel: _Channel, items: Iterator[Any]) -> None:
 
 def _stop(channel: _Channel, thread: threading.Thread, pid: int) -> None:
     if pid != os.getpid():
-        # A forked process has not the thread, and may have the channel's lock in the state in which the thread held it.
-        return
+        return  # a forked process has not the thread, and may have its queues in the state in which the thread held them
     channel.close()
     if thread is not threading.current_thread():
-        thread.join()
+        with interrupts.deferred() as interrupt:
+            while thread.is_alive() and not interrupt.came:  # it may be at something long, and ends by itself after that
+                thread.join(0.1)
 
 
 class Background:
@@ -94,8 +101,9 @@ class Background:
         self._channel = _Channel(ahead)
         self._pid = os.getpid()
         self.thread = threading.Thread(target=_fill, args=(self._channel, items), daemon=True, name="mxnet-io")
-        self.thread.start()
-        self._finalizer = weakref.finalize(self, _stop, self._channel, self.thread, self._pid)
+        with interrupts.deferred():  # an interrupt can leave a thread that starts waiting for ever
+            self.thread.start()
+            self._ending = interrupts.at_end(_stop, self._channel, self.thread, self._pid, exits=True)
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -115,4 +123,4 @@ class Background:
 
     def close(self) -> None:
         """Stop the thread and wait for it."""
-        self._finalizer()
+        self._ending.now()

@@ -1,39 +1,19 @@
 import gc
 import multiprocessing
 import os
+import threading
 import time
 
 import numpy as np
 import pytest
 
 import mxnet as mx
-from mxnet.gluon.data import ArrayDataset, BatchSampler, DataLoader, Dataset, SequentialSampler, SimpleDataset
+from interrupt_checks import interrupt, interrupted, settle
+from loader_checks import Failing, Numbers
+from mxnet.gluon.data import ArrayDataset, BatchSampler, DataLoader, SequentialSampler, SimpleDataset, _workers
 from mxnet.gluon.data.dataloader import _as_in_context, _MultiWorkerIter, default_batchify_fn, default_mp_batchify_fn
 
 WAYS = [{}, {"num_workers": 2}, {"num_workers": 2, "thread_pool": True}]
-
-
-class Numbers(Dataset):
-    """Large enough samples for batches to go through shared memory."""
-
-    def __len__(self):
-        return 10
-
-    def __getitem__(self, i):
-        return np.full((3, 100, 100), i, "float32"), i
-
-
-class Failing(Dataset):
-    def __init__(self, action):
-        self.action = action
-
-    def __len__(self):
-        return 4
-
-    def __getitem__(self, i):
-        if i == 2:
-            self.action()
-        return i
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -152,6 +132,45 @@ def test_nothing_is_left_behind():
     assert state() == before
     assert kept[0].asnumpy()[1].max() == 1  # a batch outlives its loader
     assert not [name for name in os.listdir("/dev/shm") if str(os.getpid()) in name]
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_nothing_keeps_a_loader_alive(way):
+    def fail():
+        raise OSError("once")
+
+    def work():
+        loader = DataLoader(Failing(fail), 2, auto_reload=True, **way)
+        with pytest.raises(OSError, match="once"):
+            list(loader)
+        assert [x.asscalar() for x in DataLoader(SimpleDataset([5]), 1, auto_reload=True, **way)] == [5]
+
+    before = threading.active_count()
+    gc.disable()  # they end with their last use, not when garbage is collected
+    try:
+        work()
+        deadline = time.time() + 10
+        while multiprocessing.active_children() or threading.active_count() > before:
+            assert time.time() < deadline, (multiprocessing.active_children(), threading.enumerate())
+            time.sleep(0.01)
+    finally:
+        gc.enable()
+
+
+def test_an_interrupt_while_a_loader_ends_comes_afterwards(monkeypatch):
+    end = _workers._Worker.end
+
+    def slow(worker):
+        interrupt()
+        end(worker)
+
+    monkeypatch.setattr(_workers._Worker, "end", slow)
+    loader = DataLoader(Numbers(), 2, num_workers=2)
+    next(iter(loader))
+    with interrupted():
+        del loader
+        settle()
+    assert not multiprocessing.active_children()
 
 
 def test_prefetch_begins_with_the_loader_if_asked_to(tmp_path):

@@ -6,6 +6,8 @@ import pytest
 import torch
 
 import mxnet as mx
+from interrupt_checks import interrupt, interrupted, settle
+from loader_checks import Numbers
 from mxnet.gluon.data import DataLoader, Dataset, SimpleDataset, _shared_memory
 from mxnet.gluon.data.dataloader import default_mp_batchify_fn
 
@@ -37,16 +39,6 @@ def test_batches_hold_no_descriptors():
     kept += list(batches)
     assert len(os.listdir("/proc/self/fd")) <= before
     assert [int(data.asnumpy().mean()) for data, _ in kept] == list(range(10))
-
-
-class Numbers(Dataset):
-    """Large enough samples for batches to go through shared memory."""
-
-    def __len__(self):
-        return 10
-
-    def __getitem__(self, i):
-        return np.full((3, 100, 100), i, "float32"), i
 
 
 class Marked(Dataset):
@@ -130,3 +122,18 @@ def test_a_message_carries_arrays_of_all_kinds():
     found = _shared_memory.unpack(message, descriptors)
     assert found["large"].context == mx.Context("cpu_shared", 0) and found["large"].asnumpy()[-1] == 39999
     assert found["small"].asnumpy().tolist() == [1, 2] and found["numpy"].tolist() == [0, 1, 2] and found["text"] == "x"
+
+
+def test_an_interrupt_while_memory_is_let_go_comes_afterwards():
+    def let_go():
+        interrupt()
+        done.append(True)
+
+    done = []
+    fd = _shared_memory._anonymous_file(4096)
+    tensor = _shared_memory.Memory(fd).tensor(64, let_go)
+    os.close(fd)
+    with interrupted():
+        del tensor
+        settle()
+    assert done == [True]

@@ -1,30 +1,23 @@
+import multiprocessing
 import os
 import pathlib
 import random
+import resource
+import signal
 import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import numpy as np
 import pytest
 
 import mxnet as mx
-from mxnet.gluon.data import DataLoader, Dataset, SimpleDataset, _workers
-
-
-class Failing(Dataset):
-    def __init__(self, action):
-        self.action = action
-
-    def __len__(self):
-        return 4
-
-    def __getitem__(self, i):
-        if i == 2:
-            self.action()
-        return i
+from interrupt_checks import interrupt, interrupted
+from loader_checks import Failing, Numbers
+from mxnet.gluon.data import DataLoader, SimpleDataset, _workers
 
 
 def test_errors_that_cannot_be_pickled():
@@ -102,6 +95,87 @@ def test_ctrl_c_reaches_the_parent_only():
     assert done.stdout == "interrupted 1\n", done.stderr
 
 
+_before_fork = []  # what the next fork calls: such a hook cannot be taken away again
+os.register_at_fork(before=lambda: _before_fork and _before_fork.pop()())
+
+
+def test_an_interrupt_in_the_hook_of_a_fork_comes_afterwards():
+    _before_fork.append(interrupt)
+    with interrupted():
+        DataLoader(SimpleDataset([1]), 1, num_workers=2)
+    assert not _before_fork and not multiprocessing.active_children()
+
+
+def test_an_interrupt_does_not_cut_messages(monkeypatch):
+    read, flush = _workers._Incoming.read, _workers._Worker.flush
+    pool = _workers.WorkerPool(1)
+    try:
+        first = pool.apply_async(pow, (2, 10))
+        with monkeypatch.context() as patch, interrupted():
+            patch.setattr(_workers._Incoming, "read", lambda self: [read(self), interrupt()][0])
+            first.get(10)
+        assert first.get(10) == 1024
+        with monkeypatch.context() as patch, interrupted():
+            patch.setattr(_workers._Worker, "flush", lambda self: [flush(self), interrupt()][0])
+            pool.apply_async(pow, (2, 11))
+        assert pool.apply_async(pow, (2, 12)).get(10) == 4096
+    finally:
+        pool.terminate()
+
+
+def test_a_worker_that_does_not_listen_keeps_nobody_waiting(monkeypatch):
+    monkeypatch.setattr(_workers, "_PATIENCE", 0.1)
+    pool = _workers.WorkerPool(1)
+    process = pool._workers[0].process
+    os.kill(process.pid, signal.SIGSTOP)
+    results = [pool.apply_async(len, (bytes(1 << 20),)) for _ in range(10)]
+    with pytest.raises(_workers.WorkerTimeout, match="no batch within 0.05 seconds"):
+        results[0].get(0.05)
+    os.kill(process.pid, signal.SIGCONT)
+    assert [result.get(10) for result in results] == [1 << 20] * 10
+    os.kill(process.pid, signal.SIGSTOP)
+    pool.terminate()
+    assert process.exitcode < 0
+
+
+def test_without_descriptors_left_it_says_so():
+    loader = DataLoader(Numbers(), 2, num_workers=1)
+    batches = iter(loader)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            while True:
+                taken.append(os.dup(0))
+        with pytest.raises(mx.MXNetError, match="was given up: this process has no file descriptors left; raise the limit"):
+            list(batches)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, hard)
+        for fd in taken:
+            os.close(fd)
+
+
+def test_threads():
+    pool = _workers.WorkerThreads(1, lambda: None)
+    assert pool.apply_async(pow, (2, 10)).get(10) == 1024
+    with pytest.raises(ZeroDivisionError):
+        pool.apply_async(divmod, (1, 0)).get(10)
+    go_on = threading.Event()
+    running, waiting = pool.apply_async(go_on.wait), pool.apply_async(pow, (2, 3))
+    with pytest.raises(multiprocessing.TimeoutError):
+        running.get(0.01)
+    deadline = time.time() + 10
+    while pool._tasks.qsize() > 1:
+        assert time.time() < deadline
+        time.sleep(0.01)
+    pool.terminate()
+    go_on.set()
+    assert running.get(10) is True
+    with pytest.raises(mx.MXNetError, match="the DataLoader's workers have been terminated"):
+        waiting.get(10)
+
+
 def _draws():
     return np.random.randint(1 << 30), random.randrange(1 << 30), int(mx.nd.random.uniform(0, 1 << 20, shape=(1,)).asscalar())
 
@@ -139,12 +213,24 @@ def test_a_pool_runs_functions_in_its_processes():
 
 def test_messages_arrive_whole():
     ours, theirs = socket.socketpair()
+    incoming = _workers._Incoming(theirs)
     with ours, theirs, open(os.devnull, "rb") as file:
         _workers._send(ours, 7, b"x" * 1000, [file.fileno()] * 250)
-        task, message, descriptors = _workers._receive(theirs)
-        assert (task, message, len(descriptors)) == (7, b"x" * 1000, 250)
-        for fd in descriptors:
+        _workers._send(ours, 8, b"", [])
+        messages = []
+        while len(messages) < 2:
+            messages += incoming.read()
+        assert [(task, message, len(descriptors)) for task, message, descriptors in messages] == [(7, b"x" * 1000, 250), (8, b"", 0)]
+        for fd in messages[0][2]:
             os.close(fd)
+        theirs.setblocking(False)
+        assert incoming.read() == []
+        whole = _workers._HEADER.pack(9, 3, 0) + b"abc"
+        for byte in whole[:-1]:
+            ours.send(bytes([byte]))
+            assert incoming.read() == []
+        ours.send(whole[-1:])
+        assert incoming.read() == [(9, b"abc", [])]
         ours.close()
         with pytest.raises(EOFError):
-            _workers._receive(theirs)
+            incoming.read()

@@ -12,13 +12,13 @@ import mmap
 import os
 import pickle
 import tempfile
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
+from ... import interrupts
 from ...context import Context, intern_context
 from ...ndarray import NDArray
 from ...ops import dtypes
@@ -57,18 +57,20 @@ class Memory:
             raise OSError(ctypes.get_errno(), f"cannot map {self.size} bytes of shared memory; use fewer workers, less prefetch or smaller "
                                               "batches")
         self.address = address
-        weakref.finalize(self, _libc().munmap, address, self.size).atexit = False
+        self._ending = interrupts.Ending()
+        self._ending.__del__ = functools.partial(_libc().munmap, address, self.size)
 
     def tensor(self, offset: int = 0, on_release: Callable[[], Any] | None = None) -> Any:
         """The memory from `offset` on as a uint8 tensor. `on_release` is called when no tensor made of it is left."""
-        buffer = (ctypes.c_ubyte * (self.size - offset)).from_address(self.address + offset)
-        weakref.finalize(buffer, _released, self, on_release, os.getpid()).atexit = False
+        buffer: Any = (ctypes.c_ubyte * (self.size - offset)).from_address(self.address + offset)
+        buffer.memory = self  # which lives as long as the tensor
+        if on_release is not None:
+            buffer.ending = interrupts.at_end(_released, on_release, os.getpid())
         return torch.frombuffer(buffer, dtype=torch.uint8)
 
 
-def _released(memory: Any, callback: Callable[..., Any] | None, pid: int) -> None:
-    """Called when a tensor is gone; `memory` is an argument so that it lives until then."""
-    if callback is not None and os.getpid() == pid:  # a fork has the tensor, too, but it isn't the fork's to give back
+def _released(callback: Callable[[], Any], pid: int) -> None:
+    if os.getpid() == pid:  # a fork has the tensor, too, but it isn't the fork's to give back
         callback()
 
 

@@ -1,12 +1,14 @@
-"""Worker processes that compute batches."""
+"""Worker processes, and threads, that compute batches."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import itertools
-import multiprocessing
+import multiprocessing.connection
 import os
 import pickle
+import queue
 import random
 import select
 import signal
@@ -17,20 +19,23 @@ import threading
 import time
 import traceback
 import warnings
-import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
+from ... import interrupts
 from ...base import MXNetError
 from ...ops import random_state
 from . import _shared_memory
 
 _HEADER = struct.Struct("<QQI")  # number of the task, bytes and descriptors of the message
 _DESCRIPTORS_AT_ONCE = 200  # the system takes at most 253
-_pools: weakref.WeakSet[Any] = weakref.WeakSet()
+_PIECE = 1 << 14  # bytes that are read at once
+_PATIENCE = 5  # seconds for a worker to end before it is killed
+_sockets: set[socket.socket] = set()  # our ends of those to all workers
 
 
 class WorkerTimeout(MXNetError, multiprocessing.TimeoutError):
@@ -48,35 +53,52 @@ class RemoteTraceback(Exception):
         return f'\n"""\n{self.text}"""'
 
 
-def _send(sock: Any, task: Any, message, descriptors: Any) -> None:
-    sock.sendall(_HEADER.pack(task, len(message), len(descriptors)))
-    sock.sendall(message)
+def _send(sock: socket.socket, task: int, message: bytes, descriptors: list[int]) -> None:
+    sock.sendall(_HEADER.pack(task, len(message), len(descriptors)) + message)
     for i in range(0, len(descriptors), _DESCRIPTORS_AT_ONCE):
         socket.send_fds(sock, [b"d"], descriptors[i:i + _DESCRIPTORS_AT_ONCE])
 
 
-def _read(sock: Any, length: int):
-    content = bytearray(length)
-    view = memoryview(content)
-    while view:
-        count = sock.recv_into(view)
-        if not count:
-            raise EOFError
-        view = view[count:]
-    return content
+class _Incoming:
+    """The messages that come out of a socket, however they arrive."""
 
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock, self._content, self._descriptors = sock, bytearray(), deque[int]()
 
-def _receive(sock: Any):
-    """The number of a task, a message and its descriptors; EOFError if the other side is gone."""
-    task, length, count = _HEADER.unpack(_read(sock, _HEADER.size))
-    message = bytes(_read(sock, length))
-    descriptors: list[int] = []
-    while len(descriptors) < count:
-        data, some, _, _ = socket.recv_fds(sock, 1, min(count - len(descriptors), _DESCRIPTORS_AT_ONCE))
+    def read(self) -> list[tuple[int, bytes, list[int]]]:
+        """Those that are complete, as (number of the task, message, descriptors); waits for a part of one unless the socket does not wait.
+
+        Raises
+        ------
+        EOFError, OSError
+            If the other side is gone, or a descriptor could not be taken.
+        """
+        try:
+            data, descriptors, flags, _ = socket.recv_fds(self._sock, _PIECE, _DESCRIPTORS_AT_ONCE)
+        except BlockingIOError:
+            return []
         if not data:
             raise EOFError
-        descriptors += some
-    return task, message, descriptors
+        self._content += data
+        self._descriptors += descriptors
+        if flags & socket.MSG_CTRUNC:
+            raise OSError(errno.EMFILE, "this process has no file descriptors left; raise the limit (ulimit -n) or keep fewer open files")
+        messages = []
+        while len(self._content) >= _HEADER.size:
+            task, length, count = _HEADER.unpack_from(self._content)
+            end = _HEADER.size + length
+            whole = end + -(-count // _DESCRIPTORS_AT_ONCE)  # a byte comes with each lot of descriptors
+            if len(self._content) < whole:
+                break
+            messages.append((task, bytes(self._content[_HEADER.size:end]), [self._descriptors.popleft() for _ in range(count)]))
+            del self._content[:whole]
+        return messages
+
+    def close(self) -> None:
+        """Close the socket, and descriptors of a message that is not complete."""
+        self._sock.close()
+        while self._descriptors:
+            os.close(self._descriptors.popleft())
 
 
 # -- in the worker -------------------------------------------------------------------------------------------------------
@@ -117,8 +139,8 @@ def _serve(sock: Any, inherited: Any, entropy: Any, initializer) -> None:
     """Compute until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for pool in list(_pools):
-        pool._close_sockets()  # while we hold them, other workers don't see their parent go
+    for other in _sockets:
+        other.close()  # while we hold them, other workers don't see their parent go
     # Workers are the parallelism, and the threads of torch and OpenCV don't survive the fork.
     torch.set_num_threads(1)
     if "cv2" in sys.modules:
@@ -126,13 +148,14 @@ def _serve(sock: Any, inherited: Any, entropy: Any, initializer) -> None:
     _shared_memory.enable()
     if initializer:
         initializer()
+    incoming = _Incoming(sock)
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            task, message, _ = _receive(sock)
-            _seed(entropy, task)
-            function, arguments = _shared_memory.unpack(message, inherited=inherited)
-            _send(sock, task, *_run(function, arguments))
-            del arguments
+            for task, message, _ in incoming.read():
+                _seed(entropy, task)
+                function, arguments = _shared_memory.unpack(message, inherited=inherited)
+                _send(sock, task, *_run(function, arguments))
+                del arguments
 
 
 # -- in the parent -------------------------------------------------------------------------------------------------------
@@ -140,14 +163,13 @@ def _serve(sock: Any, inherited: Any, entropy: Any, initializer) -> None:
 class Result:
     """What a task will give."""
 
-    def __init__(self, pool) -> None:
-        self._pool = pool
-        self._answer: Any = None
+    def __init__(self, pool: WorkerPool, answers: list[tuple[bool, Any]]) -> None:
+        self._pool, self._answers = pool, answers
 
     def ready(self) -> bool:
         """True if `get` would not wait."""
         self._pool._collect(0)
-        return self._answer is not None
+        return bool(self._answers)
 
     def get(self, timeout: float | None = None) -> Any:
         """The result; what the task raised is raised here.
@@ -164,19 +186,42 @@ class Result:
         MXNetError
             If the worker died.
         """
-        self._pool._wait(self, timeout)
-        succeeded, value = self._answer
+        self._pool._wait(self._answers, timeout)
+        succeeded, value = self._answers[0]
         if succeeded:
             return value
         error, trace = value
-        raise error from (RemoteTraceback(trace) if trace else None)
+        try:
+            raise error from (RemoteTraceback(trace) if trace else None)
+        finally:
+            del self, error, value  # which lead to the error, and its traceback leads here: workers would live on until garbage is collected
 
 
 class _Worker:
-    def __init__(self, process, sock: Any) -> None:
+    def __init__(self, process: Any, sock: socket.socket) -> None:
         self.process, self.sock = process, sock
+        self.incoming, self.outgoing = _Incoming(sock), bytearray()
         self.tasks: set[int] = set()
         self.received = _shared_memory.Received()
+
+    def flush(self) -> None:
+        """Send what there is room for: who waits for a worker that doesn't read could not be interrupted."""
+        while self.outgoing:
+            try:
+                del self.outgoing[:self.sock.send(self.outgoing)]
+            except BlockingIOError:
+                return
+
+    def close(self) -> None:
+        """Let the worker know that nobody listens any more."""
+        _sockets.discard(self.sock)
+        self.incoming.close()
+
+    def end(self) -> None:
+        """Wait until the process is gone."""
+        if not multiprocessing.connection.wait([self.process.sentinel], _PATIENCE):  # it is stopped, or takes no notice
+            self.process.kill()
+        self.process.join()
 
 
 class WorkerPool:
@@ -194,23 +239,15 @@ class WorkerPool:
     def __init__(self, num_workers: int, inherited: tuple[Any, ...] = (), initializer: Callable[..., Any] | None = None) -> None:
         self._inherited = inherited
         self._numbers = itertools.count()
-        self._results: weakref.WeakValueDictionary[int, Result] = weakref.WeakValueDictionary()  # nobody waits for a result that was dropped
+        self._answers: dict[int, list[tuple[bool, Any]]] = {}  # what each task's `Result` looks at
         self._lock = threading.RLock()
-        self._workers = []
+        self._workers: list[_Worker] = []
         self._closed = False
+        self._ending = interrupts.at_end(_terminate, self._workers, os.getpid(), exits=True)
         entropy = _entropy()
-        context = multiprocessing.get_context("fork")
-        _pools.add(self)
-        for _ in range(num_workers):
-            ours, theirs = socket.socketpair()
-            process = context.Process(target=_serve, args=(theirs, inherited, entropy, initializer), daemon=True)
-            self._workers.append(_Worker(process, ours))
-            with warnings.catch_warnings():
-                # Python warns of forking with threads running; `_serve` uses none of what they may hold.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                process.start()
-            theirs.close()
-        self._finalizer = weakref.finalize(self, _terminate, self._workers, os.getpid())
+        with interrupts.deferred():  # the hooks of a fork would lose it, and a worker forked just now be unknown
+            for _ in range(num_workers):
+                self._workers.append(_start(inherited, entropy, initializer))
 
     def apply_async(self, function, arguments: Any = ()) -> Any:
         """Run a function in a worker; a `Result`.
@@ -224,85 +261,193 @@ class WorkerPool:
             self._collect(0)
             if not self._workers:
                 raise MXNetError("the DataLoader's workers have been terminated" if self._closed else "all workers of the DataLoader died")
-            result, task = Result(self), next(self._numbers)
-            self._results[task] = result
-            worker = min(self._workers, key=lambda w: len(w.tasks))
-            worker.tasks.add(task)
-            try:
-                _send(worker.sock, task, *_shared_memory.pack((function, arguments), self._inherited))
-            except ConnectionError:
-                self._bury(worker)
-            return result
+            message, _ = _shared_memory.pack((function, arguments), self._inherited)
+            with interrupts.deferred():
+                task = next(self._numbers)
+                answers = self._answers[task] = []
+                worker = min(self._workers, key=lambda w: len(w.tasks))
+                worker.tasks.add(task)
+                worker.outgoing += _HEADER.pack(task, len(message), 0) + message
+                try:
+                    worker.flush()
+                except ConnectionError:
+                    self._bury(worker)
+            return Result(self, answers)
 
-    def _wait(self, result, timeout: float) -> None:
+    def _wait(self, answers: list[tuple[bool, Any]], timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._lock:
-            while result._answer is None:
+            while not answers:
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
                 if self._closed:
                     raise MXNetError("the DataLoader's workers have been terminated")
-                if not self._collect(left) and left is not None and time.monotonic() >= deadline:
+                if not self._collect(left) and deadline is not None and time.monotonic() >= deadline:
                     raise WorkerTimeout(f"no batch within {timeout} seconds; raise the DataLoader's `timeout`, speed up the transforms, or "
                                         "use more workers")
 
-    def _collect(self, timeout: float) -> int:
-        """Take the messages that are there, waiting up to `timeout` seconds for the first; how many there were."""
+    def _collect(self, timeout: float | None) -> int:
+        """Exchange messages with the workers that are ready, waiting up to `timeout` seconds for the first; how many were."""
         with self._lock:
-            by_descriptor = {worker.sock.fileno(): worker for worker in self._workers}
             poll = select.poll()
-            for fd in by_descriptor:
-                poll.register(fd, select.POLLIN)
-            events = poll.poll(None if timeout is None else timeout * 1000) if by_descriptor else []
-            for fd, _ in events:
-                self._take(by_descriptor[fd])
+            for worker in self._workers:
+                poll.register(worker.sock, select.POLLIN | (select.POLLOUT if worker.outgoing else 0))
+            events = poll.poll(None if timeout is None else timeout * 1000) if self._workers else []  # here an interrupt harms nothing
+            if events:
+                with interrupts.deferred():
+                    self._exchange({fd for fd, _ in events})
             return len(events)
 
-    def _take(self, worker: Any) -> None:
-        try:
-            task, message, descriptors = _receive(worker.sock)
-        except (EOFError, ConnectionError):
-            self._bury(worker)
-            return
+    def _exchange(self, ready: set[int]) -> None:
+        for worker in [w for w in self._workers if w.sock.fileno() in ready]:
+            try:
+                worker.flush()
+            except ConnectionError:
+                pass  # what it still sent can be read
+            try:
+                for task, message, descriptors in worker.incoming.read():
+                    self._take(worker, task, message, descriptors)
+            except (EOFError, ConnectionError):
+                self._bury(worker)
+            except OSError as error:
+                worker.process.kill()
+                self._bury(worker, f"was given up: {error.strerror}")
+
+    def _take(self, worker: _Worker, task: int, message: bytes, descriptors: list[int]) -> None:
         worker.tasks.discard(task)
         try:
             answer = _shared_memory.unpack(message, descriptors, worker.received)
         except Exception as error:
             answer = False, (MXNetError(f"what the DataLoader's worker sent cannot be read: {error}"), traceback.format_exc())
-        self._deliver(task, answer)
+        self._answers.pop(task).append(answer)
 
-    def _deliver(self, task: Any, answer) -> None:
-        result = self._results.pop(task, None)
-        if result is not None:
-            result._answer = answer
-
-    def _bury(self, worker: Any) -> None:
+    def _bury(self, worker: _Worker, how: str | None = None) -> None:
         """A worker is gone; so are its tasks."""
         self._workers.remove(worker)
-        worker.sock.close()
-        worker.process.join(5)
+        worker.close()
+        worker.end()
         code = worker.process.exitcode
-        how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code and code < 0 else f"exited with code {code}"
-        hint = "; the system may have run out of memory" if code == -signal.SIGKILL else ""
+        if how is None:
+            how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code and code < 0 else f"exited with code {code}"
+            how += "; the system may have run out of memory" if code == -signal.SIGKILL else ""
         for task in worker.tasks:
-            self._deliver(task, (False, (MXNetError(f"DataLoader worker (pid {worker.process.pid}) {how}{hint}"), None)))
-
-    def _close_sockets(self) -> None:
-        for worker in self._workers:
-            worker.sock.close()
+            self._answers.pop(task).append((False, (MXNetError(f"DataLoader worker (pid {worker.process.pid}) {how}"), None)))
 
     def terminate(self) -> None:
         """End the workers at once."""
         with self._lock:
             self._closed = True
-            self._finalizer()
+            self._ending.now()
 
 
-def _terminate(workers, pid) -> None:
+def _start(inherited: tuple[Any, ...], entropy: Any, initializer: Callable[..., Any] | None) -> _Worker:
+    ours, theirs = socket.socketpair()
+    _sockets.add(ours)
+    try:
+        process = multiprocessing.get_context("fork").Process(target=_serve, args=(theirs, inherited, entropy, initializer), daemon=True)
+        with warnings.catch_warnings():
+            # Python warns of forking with threads running; `_serve` uses none of what they may hold.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process.start()
+    except BaseException:
+        _sockets.discard(ours)
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    ours.setblocking(False)
+    return _Worker(process, ours)
+
+
+def _terminate(workers: list[_Worker], pid: int) -> None:
     if os.getpid() != pid:
         return  # a forked process has the pool but not the workers
     for worker in workers:
         worker.process.terminate()
-        worker.sock.close()
+        worker.close()
     for worker in workers:
-        worker.process.join()
+        worker.end()
     workers.clear()
+
+
+# -- threads -------------------------------------------------------------------------------------------------------------
+
+class _Task:
+    """A call, and what comes out of it. An interrupt in a `concurrent.futures.Future` can leave its lock taken, and the thread waiting."""
+
+    def __init__(self, function: Callable[..., Any], arguments: Any) -> None:
+        self._call: Any = (function, arguments)
+        self._answer: Any = None
+        self._waits = threading.Lock()
+        self._waits.acquire()
+
+    def run(self) -> None:
+        """Make the call."""
+        function, arguments = self._call
+        try:
+            self.answer(True, function(*arguments))
+        except BaseException as error:
+            self.answer(False, error)
+        finally:
+            del self  # as in `get`
+
+    def answer(self, succeeded: bool, value: Any) -> None:
+        """Let `get` return or raise."""
+        self._call, self._answer = None, (succeeded, value)
+        self._waits.release()
+
+    def get(self, timeout: float | None = None) -> Any:
+        """The result; what the call raised is raised here."""
+        if self._answer is None and self._waits.acquire(timeout=-1 if timeout is None else timeout):
+            self._waits.release()
+        if self._answer is None:
+            raise multiprocessing.TimeoutError
+        succeeded, value = self._answer
+        if succeeded:
+            return value
+        try:
+            raise value
+        finally:
+            del self, value  # as in `Result.get`
+
+
+class WorkerThreads:
+    """Threads that run functions. They end when nobody has this object any more and their tasks are done, and don't keep a program from ending.
+
+    Parameters
+    ----------
+    num_workers : int
+    initializer : callable
+        Called in each thread first.
+    """
+
+    def __init__(self, num_workers: int, initializer: Callable[[], Any]) -> None:
+        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._ending = interrupts.at_end(_dismiss, self._tasks, num_workers)
+        with interrupts.deferred():  # which can leave a thread that starts waiting for ever
+            for _ in range(num_workers):
+                threading.Thread(target=_work, args=(self._tasks, initializer), daemon=True, name="mxnet-data").start()
+
+    def apply_async(self, function: Callable[..., Any], arguments: Any = ()) -> _Task:
+        """Run a function in a thread; an object with ``get(timeout)``."""
+        task = _Task(function, arguments)
+        self._tasks.put(task)
+        return task
+
+    def terminate(self) -> None:
+        """Begin no more tasks."""
+        self._ending.now()
+
+
+def _work(tasks: queue.SimpleQueue[_Task | None], initializer: Callable[[], Any]) -> None:
+    initializer()
+    while (task := tasks.get()) is not None:
+        task.run()
+        del task
+
+
+def _dismiss(tasks: queue.SimpleQueue[_Task | None], number: int) -> None:
+    with contextlib.suppress(queue.Empty):
+        while (task := tasks.get_nowait()) is not None:
+            task.answer(False, MXNetError("the DataLoader's workers have been terminated"))
+    for _ in range(number):
+        tasks.put(None)

@@ -20,7 +20,7 @@ from ..utils import UsageError
 from . import _shared_memory
 from . import sampler as _sampler
 from ._shared_memory import reduce_ndarray
-from ._workers import WorkerPool, WorkerTimeout
+from ._workers import WorkerPool, WorkerThreads, WorkerTimeout
 
 if TYPE_CHECKING:
     from ...context import Context
@@ -183,10 +183,9 @@ class _MultiWorkerIter:
         self._push_next()
         if self._rcvd_idx == self._sent_idx:
             raise StopIteration
-        result = self._data_buffer.pop(self._rcvd_idx)
         self._rcvd_idx += 1
         try:
-            batch = result.get(self._timeout)
+            batch = self._data_buffer.pop(self._rcvd_idx - 1).get(self._timeout)  # no name: a traceback would keep it, and it the error
         except WorkerTimeout:
             raise
         except multiprocessing.TimeoutError as error:
@@ -269,8 +268,7 @@ class DataLoader:
 
     def _make_pool(self):
         if self._thread_pool:
-            from multiprocessing.pool import ThreadPool
-            return ThreadPool(self._num_workers, initializer=_thread_worker_initializer, initargs=(is_np_shape(), is_np_array()))
+            return WorkerThreads(self._num_workers, functools.partial(_thread_worker_initializer, is_np_shape(), is_np_array()))
         return WorkerPool(self._num_workers, inherited=(self._dataset, self._batchify_fn),
                           initializer=functools.partial(_worker_initializer, self._dataset, is_np_shape(), is_np_array()))
 
@@ -285,15 +283,12 @@ class DataLoader:
     def __len__(self) -> int:
         return len(self._batch_sampler)
 
-    def __del__(self) -> None:
-        if getattr(self, "_worker_pool", None) is not None:
-            self._worker_pool.terminate()
-
     def refresh(self) -> None:
         """Begin a new epoch, for the next iteration over the loader."""
+        # It does not lead back to the loader, so that both end when nobody has them any more, and with them the workers.
         self._iter = self._batches() if not self._num_workers else _MultiWorkerIter(
             self._worker_pool, self._batchify_fn, self._batch_sampler, pin_memory=self._pin_memory, pin_device_id=self._pin_device_id,
-            prefetch=self._prefetch, dataset=self._dataset, data_loader=self, timeout=self._timeout)
+            prefetch=self._prefetch, dataset=self._dataset, timeout=self._timeout)
 
     def clean(self) -> None:
         """Drop what was prepared for the next epoch."""
