@@ -11,10 +11,10 @@ from soak import interrupts, loading, measure, training
 @pytest.mark.parametrize("name", training.LOOPS)
 def test_training(name, tmp_path):
     step = training.LOOPS[name](np.random.default_rng(3), str(tmp_path))
-    for i in range(30):
+    for i in range(15):
         step(i)
     first = measure.sample(0)
-    for i in range(30, 90):
+    for i in range(15, 60):
         step(i)
     last = measure.sample(1)
     assert last.objects < first.objects + 100
@@ -23,15 +23,15 @@ def test_training(name, tmp_path):
 
 def test_loaders(tmp_path):
     step = loading.loaders(np.random.default_rng(3), str(tmp_path))
-    for i in range(24):
+    for i in range(12):
         step(i)
-    assert set(step.count.values()) == {2}
+    assert set(step.count.values()) == {1}
 
 
 @pytest.mark.parametrize("name", interrupts.LOOPS)
 def test_interrupts(name):
     # In a process of its own: it makes a group of processes, to which the interrupts go.
-    program = f"from soak import interrupts, measure; print(measure.run(interrupts.LOOPS[{name!r}], 15, 3, 1)[1])"
+    program = f"from soak import interrupts, measure; print(measure.run(interrupts.LOOPS[{name!r}], 8, 3, 1)[1])"
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("{"), done.stderr
 
