@@ -17,7 +17,7 @@ def test_training(name, tmp_path):
     for i in range(15, 60):
         step(i)
     last = measure.sample(1)
-    assert last.objects < first.objects + 100
+    assert last.objects < first.objects + measure.OBJECTS
     assert (last.descriptors, last.threads, last.children, last.shared) <= (first.descriptors, first.threads, first.children, first.shared)
 
 
