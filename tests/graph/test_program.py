@@ -1,4 +1,5 @@
 """What is known about a graph when it is compiled."""
+import inspect
 import subprocess
 import sys
 
@@ -23,12 +24,37 @@ CASES = {
     "Pooling of everything": (mx.sym.Pooling(DATA, global_pool=True, pool_type="avg"), (1, 2, 8, 7)),
     "FullyConnected": (mx.sym.FullyConnected(DATA, num_hidden=4), (3, 5, 2)),
     "FullyConnected without flattening": (mx.sym.FullyConnected(DATA, num_hidden=4, flatten=False, no_bias=True), (3, 5, 2)),
-    "elemwise_add": (mx.sym.elemwise_add(DATA, DATA), (3, 5)),
+    "Embedding": (mx.sym.Embedding(DATA, input_dim=7, output_dim=4), (3, 5)),
+    "SoftmaxOutput": (mx.sym.SoftmaxOutput(DATA), (3, 5)),
+    "SoftmaxOutput of many": (mx.sym.SoftmaxOutput(DATA, multi_output=True), (3, 5, 2)),
 }
+for _name in ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput"):
+    CASES[_name] = getattr(mx.sym, _name)(DATA), (3, 5)
+# What computes element by element, of one array, of an array and a number, or of two arrays.
+for _op in [op for op in OPERATORS.values() if op.complete_rule and op.name not in CASES]:
+    _function = getattr(mx.sym, _op.name, None) or getattr(mx.sym._internal, _op.name)
+    _second = {"rhs": DATA} if "rhs" in inspect.signature(_op.raw).parameters else {}
+    CASES[_op.name] = _function(DATA, **_second, **({"scalar": 2} if "scalar" in _op.attributes else {})), (3, 5)
+    if _op.name.startswith("broadcast_"):
+        CASES[f"{_op.name} of another size"] = _function(DATA, mx.sym.var("row", shape=(1, 5))), (3, 5)
 
 
 def test_every_rule_has_a_case():
     assert {name.split()[0] for name in CASES} == {op.name for op in OPERATORS.values() if op.complete_rule}
+
+
+def test_binding_a_network_of_symbols_imports_no_compiler_of_torch():
+    code = """
+import sys, mxnet as mx
+words = mx.sym.Embedding(mx.sym.var("data"), input_dim=20, output_dim=6)
+first, second = mx.sym.split(words, num_outputs=2, axis=1, squeeze_axis=True)
+mixed = mx.sym.exp(first) * mx.sym.tanh(second) + 0.5
+loss = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.broadcast_mul(mixed, mixed), num_hidden=3), name="softmax")
+executor = loss.simple_bind(mx.cpu(), data=(4, 2), softmax_label=(4,))
+print(sorted({"sympy", "torch._dynamo", "torch._inductor"} & set(sys.modules)))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.strip() == "[]", result.stderr
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

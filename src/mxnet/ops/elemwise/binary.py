@@ -40,7 +40,7 @@ def elementwise_pair(function, doc, elementwise, broadcast, broadcast_sample, sa
         same_shape.__doc__ = with_sample(same_shape.__doc__, f"mx.nd.{name}", sample)
     broadcasting.__doc__ = with_sample(f"{doc} The arrays have one type and broadcast: a size of 1 stands for any other.",
                                        f"mx.nd.{broadcast_name}", broadcast_sample)
-    traits = {"keeps_layout": True, "result_type": "inputs", **traits}
+    traits = {"keeps_layout": True, "result_type": "inputs", "complete_rule": True, **traits}
     operators = (op(name, aliases=elementwise[1:], same_shape=True, **{**traits, **(same_shape_only or {})})(same_shape),
                  op(broadcast_name, aliases=broadcast[1:], **traits)(broadcasting))
     operators[1].shape_rule(broadcast_rule)
@@ -80,7 +80,7 @@ elemwise_add, broadcast_add = elementwise_pair(
     torch.add, "The sum.", ("elemwise_add", "_Plus", "_plus", "_add", "_sparse_elemwise_add"),
     ("broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"),
     "[[1], [2]] and [[10, 20]] -> [[11., 21.], [12., 22.]]", "[1, 2] and [10, 20] -> [11., 22.]", arithmetic="add", amp="widest",
-    same_shape_only={"overwritable": True, "complete_rule": True, "names_output": True})
+    same_shape_only={"overwritable": True, "names_output": True})
 elementwise_pair(torch.sub, "The difference.", ("elemwise_sub", "_Minus", "_minus", "_sub", "_sparse_elemwise_sub"),
                  ("broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus"),
                  "[[1], [2]] and [[10, 20]] -> [[ -9., -19.], [ -8., -18.]]", "[1, 2] and [10, 20] -> [ -9., -18.]", amp="widest")

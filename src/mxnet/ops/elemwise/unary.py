@@ -26,7 +26,7 @@ def _math(name, function, doc, sample, aliases=None, **traits):
     fn.__doc__ = with_sample(f"{doc} Element by element, in the shape and type of `data`; integers are truncated.",
                              f"mx.nd.{name}", sample)
     return op(name, aliases=(f"_sparse_{name}",) if aliases is None else aliases, same_shape=True, keeps_layout=True,
-              result_type="data", **traits)(fn)
+              result_type="data", complete_rule=True, **traits)(fn)
 
 
 def _round(data):
@@ -103,7 +103,7 @@ _math("ceil", torch.ceil, "The smallest integer that is not below x.", "[-1.5, 1
 _math("trunc", torch.trunc, "x without its fraction.", "[-1.5, 1.5] -> [-1., 1.]", method=True)
 _math("fix", torch.trunc, "The nearest integer towards zero.", "[-1.5, 1.5] -> [-1., 1.]", method=True)
 
-relu = _math("relu", torch.relu, "max(x, 0).", "[-1, 0, 2] -> [0., 0., 2.]", rectifies=True, complete_rule=True, method=True,
+relu = _math("relu", torch.relu, "max(x, 0).", "[-1, 0, 2] -> [0., 0., 2.]", rectifies=True, method=True,
              amp=("inputs", "inputs"))
 _math("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "[0, 2] -> [0.5 , 0.880...]", method=True)
 _math("softsign", torch.nn.functional.softsign, "x / (1 + |x|).", "[-1, 0, 3] -> [-0.5 , 0. , 0.75]", ())

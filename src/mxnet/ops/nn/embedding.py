@@ -64,7 +64,7 @@ def _sparse_lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Typ
     return _lookup(data, weight, input_dim=input_dim, output_dim=output_dim, dtype=dtype, sparse_grad=True)
 
 
-embedding = op("Embedding", aliases=("_npx_embedding", "_sparse_Embedding"))(_lookup)
+embedding = op("Embedding", aliases=("_npx_embedding", "_sparse_Embedding"), complete_rule=True)(_lookup)
 sparse_embedding = op("_contrib_SparseEmbedding")(_sparse_lookup)
 for _operator in (embedding, sparse_embedding):
     _operator.shape_rule(_shape_rule)

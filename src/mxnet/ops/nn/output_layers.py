@@ -23,7 +23,7 @@ def _log_loss_gradient(out, label, ignore_label, smooth_alpha):
     return grad
 
 
-@op("SoftmaxOutput", aliases=("Softmax",), loss=True, names_output=True, amp="float32")
+@op("SoftmaxOutput", aliases=("Softmax",), loss=True, complete_rule=True, names_output=True, amp="float32")
 def softmax_output(data, label, *, grad_scale: float = 1.0, ignore_label: float = -1.0, multi_output: bool = False,
                    use_ignore: bool = False, preserve_shape: bool = False, normalization: Literal["batch", "null", "valid"] = "null",
                    out_grad: bool = False, smooth_alpha: Fraction = 0.0):
@@ -155,7 +155,7 @@ def _regression(name, aliases, predict, residual, doc, shown, sent):
     >>> prediction.asnumpy().round(2), x.grad.asnumpy().round(2)
     (array([[{shown}]], dtype=float32), array([[{sent}]], dtype=float32))
     """
-    layer = op(name, aliases=aliases, loss=True, amp="float32")(forward)
+    layer = op(name, aliases=aliases, loss=True, complete_rule=True, amp="float32")(forward)
 
     @layer.gradient
     def gradient(out_grads, inputs, outputs, *, grad_scale=1.0):
