@@ -25,12 +25,18 @@ CASES = {
     "FullyConnected": (mx.sym.FullyConnected(DATA, num_hidden=4), (3, 5, 2)),
     "FullyConnected without flattening": (mx.sym.FullyConnected(DATA, num_hidden=4, flatten=False, no_bias=True), (3, 5, 2)),
     "Embedding": (mx.sym.Embedding(DATA, input_dim=7, output_dim=4), (3, 5)),
+    "Concat": (mx.sym.Concat(DATA, DATA, mx.sym.var("more", shape=(3, 4)), dim=-1), (3, 5)),
+    "dot": (mx.sym.dot(DATA, DATA, transpose_b=True), (3, 5)),
+    "RNN": (mx.sym.RNN(DATA, mode="lstm", state_size=4, num_layers=2, bidirectional=True), (3, 2, 5)),
+    "RNN of another kind": (mx.sym.RNN(DATA, mode="gru", state_size=4, num_layers=1), (3, 2, 5)),
+    "sum over other axes": (mx.sym.sum(DATA, axis=1, exclude=True, keepdims=True), (3, 5, 2)),
+    "mean over the last axis": (mx.sym.mean(DATA, axis=-1), (3, 5)),
     "SoftmaxOutput": (mx.sym.SoftmaxOutput(DATA), (3, 5)),
     "SoftmaxOutput of many": (mx.sym.SoftmaxOutput(DATA, multi_output=True), (3, 5, 2)),
 }
 for _name in ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput"):
     CASES[_name] = getattr(mx.sym, _name)(DATA), (3, 5)
-# What computes element by element, of one array, of an array and a number, or of two arrays.
+# What computes element by element, of one array, of an array and a number, or of two arrays; and reductions.
 for _op in [op for op in OPERATORS.values() if op.complete_rule and op.name not in CASES]:
     _function = getattr(mx.sym, _op.name, None) or getattr(mx.sym._internal, _op.name)
     _second = {"rhs": DATA} if "rhs" in inspect.signature(_op.raw).parameters else {}

@@ -16,7 +16,7 @@ from .shapes import unify
 _Stype = Optional[Literal["csr", "default", "row_sparse"]]
 
 
-@op("dot", aliases=("_sparse_dot",), heavy=True, amp="widest")
+@op("dot", aliases=("_sparse_dot",), heavy=True, complete_rule=True, amp="widest")
 def dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forward_stype: _Stype = None):
     """The product over the last axis of `lhs` (the first, with `transpose_a`) and the first of `rhs` (the last, with `transpose_b`).
 

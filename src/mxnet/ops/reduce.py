@@ -77,7 +77,7 @@ def _reduction(name, compute, doc, sample=None, aliases=(), **traits):
     """
     if sample is not None:
         fn.__doc__ = with_sample(fn.__doc__.rstrip(), f"mx.nd.{name}", sample)
-    operator = op(name, aliases=aliases, **traits)(fn)
+    operator = op(name, aliases=aliases, complete_rule=True, **traits)(fn)
     operator.shape_rule(_reduced_shape(name))
     return operator
 

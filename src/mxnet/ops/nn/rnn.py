@@ -169,8 +169,8 @@ def _check(mode, state_size, num_layers, p, projection_size, clip_min, clip_max)
 
 
 @op("RNN", aliases=("_npx_rnn",), inputs_rule=_input_names, num_outputs=_num_outputs,
-    output_names=("output", "state_output", "statecell_output"), draws=lambda a: a["p"] > 0 and a["training"], heavy=True, names_output=True,
-    amp="low")
+    output_names=("output", "state_output", "statecell_output"), draws=lambda a: a["p"] > 0 and a["training"], heavy=True,
+    complete_rule=True, names_output=True, amp="low")
 def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state_size: int, num_layers: int, bidirectional: bool = False,
         mode: Literal["gru", "lstm", "rnn_relu", "rnn_tanh"], p: Fraction = 0.0, state_outputs: bool = False,
         projection_size: Optional[int] = None, lstm_state_clip_min: Optional[float] = None, lstm_state_clip_max: Optional[float] = None,
