@@ -4,6 +4,7 @@ Torch's autograd does the differentiation; what is here is MXNet's interface to 
 """
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -124,7 +125,7 @@ def _heads(heads: Any, head_grads: Any, what: str) -> tuple[Sequence[NDArray], l
             seed = seed[:head.shape[0]]  # MXNet reads as many rows as it needs: a gradient for the longest of several results serves all
         if seed is not None and seed.shape != head.shape:
             raise MXNetError(f"{what}: a head gradient of shape {seed.shape} for a head of shape {head.shape}")
-        seeds.append(torch.ones_like(recorded) if seed is None else seed._data.to(recorded.device, recorded.dtype))
+        seeds.append(_run(functools.partial(torch.ones_like, recorded)) if seed is None else seed._data.to(recorded.device, recorded.dtype))
     return heads, tensors, seeds
 
 

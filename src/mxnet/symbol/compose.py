@@ -31,7 +31,8 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
     """
     strings = {}
     for k, v in attrs.items():
-        if v is not None or (k in op.attributes and op.attributes[k].optional):
+        known = op.attributes.get(k)
+        if v is not None or known is not None and known.optional:
             strings[k] = dtypes.name_of(dtypes.to_torch(v)) if k == "dtype" and hasattr(v, "dtype") else to_string(v)  # an array stands for its type
     annotations = {k: v for k, v in strings.items() if k in HIDDEN_KEYS or (k.startswith("__") and k.endswith("__"))}
     own = {k: v for k, v in strings.items() if k not in annotations}

@@ -149,3 +149,8 @@ def test_steps_beyond_the_data(pool_type):
     options = {"kernel": (3, 3), "pool_type": pool_type, "pooling_convention": "full", "pad": (2, 2), "p_value": 2}
     far, near = (get("Pooling")(data, stride=(2, s), **options) for s in (1 << 40, 100))
     assert far.tolist() == near.tolist() and far.shape == (1, 2, 2, 2)
+
+
+def test_padding_far_beyond_the_kernel_is_refused():
+    with pytest.raises(MXNetError, match="elements of padding; kernels of size"):
+        get("Pooling").raw(torch.ones((1, 2, 9)), kernel=(3,), stride=(63,), pad=(2 ** 31,), pool_type="max", pooling_convention="full")

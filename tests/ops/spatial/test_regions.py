@@ -65,10 +65,10 @@ ROIS = [[0, 0, 0, 1, 2]]
     ("ROIAlign", ROIS, {"pooled_size": (1 << 53, 4), "position_sensitive": True}, r"area divides the 1 channels, received \(9007199254740992, 4\)"),
     ("ROIAlign", ROIS, {"pooled_size": (1 << 31, -4)}, r"`pooled_size` must be two sizes above 0, received \(2147483648, -4\)"),
     ("ROIPooling", ROIS, {"pooled_size": (1 << 31, -4)}, r"`pooled_size` must be two sizes above 0, received \(2147483648, -4\)"),
-    ("RROIAlign", [[0, 2, 2, 1e30, 2, 0]], {"pooled_size": (2, 2)}, "sampled at up to 1048576 points, received one of 2 x 1e\\+30 pixels"),
+    ("RROIAlign", [[0, 2, 2, 1e30, 2, 0]], {"pooled_size": (2, 2)}, "sampled at up to 262144 points, received one of 2 x 1e\\+30 pixels"),
     ("RROIAlign", [[0, 2, 2, 2, 2, 0]], {"pooled_size": (2, 2, 2)}, r"must be two sizes above 0, received \(2, 2, 2\)"),
     ("DeformablePSROIPooling", ROIS, {"output_dim": 1, "group_size": 1, "pooled_size": 1, "sample_per_part": 1 << 53, "no_trans": True},
-     "sampled at up to 1048576 points, received output_dim=1, pooled_size=1 and sample_per_part=9007199254740992")])
+     "sampled at up to 262144 points, received output_dim=1, pooled_size=1 and sample_per_part=9007199254740992")])
 def test_no_memory_for_endless_samples(name, rois, attributes, message):
     function = mx.nd.ROIPooling if name == "ROIPooling" else getattr(mx.nd.contrib, name)
     with pytest.raises(MXNetError, match=message):

@@ -5,6 +5,7 @@
 // A result must not depend on the compiler: no multiplication is joined with an addition.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <cstdint>
 
 #ifdef __AVX512F__
@@ -223,6 +224,7 @@ template <typename T, bool both> void normals(Twister& t, T* out, int64_t n) {
 
 // Numbers for one set of parameters: `n` of them to `out`. P is the type of the parameters, W the one that is computed with.
 template <typename W, typename P> W gamma_number(Twister& t, P alpha, P beta) {
+  if (!(alpha > 0) || !std::isfinite(double(alpha))) return std::numeric_limits<W>::quiet_NaN();  // no number would ever be accepted
   W d = alpha < 1 ? alpha + 2.0 / 3.0 : alpha - 1.0 / 3.0;
   W k = std::sqrt(9.0 * d);
   W c = 1.0 / k;
@@ -239,6 +241,7 @@ template <typename W, typename P> W gamma_number(Twister& t, P alpha, P beta) {
 }
 
 int poisson_number(Twister& t, float lambda) {
+  if (!(lambda < 2147480000.0f)) return lambda > 0 ? std::numeric_limits<int>::max() : 0;  // the latter for NaN
   if (lambda < 12.0) {
     float limit = std::exp(-lambda);
     int count = 0;

@@ -59,12 +59,17 @@ def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), d
         if (shape[0] != num_filter or shape[2:] != kernel or data.dim() != len(shape)
                 or not _consistent(kernel, stride, dilate, pad, layout, bias, no_bias)):
             _refuse("Convolution", data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout)
+        if stride and max(stride) > _LONG:
+            stride = tuple(min(s, size + 2 * p) for s, size, p in zip(stride, data.shape[2:], pad or (0,) * len(stride)))
         return _CONVOLVE[len(kernel)](data, weight, bias, stride or 1, pad or 0, dilate or 1, num_group)
     if (shape[0] != num_filter or shape[1:-1] != kernel or data.dim() != len(shape)
             or not _consistent(kernel, stride, dilate, pad, layout, bias, no_bias)):
         _refuse("Convolution", data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout)
     out = _CONVOLVE[len(kernel)](to_channels_first(data), to_channels_first(weight), bias, stride or 1, pad or 0, dilate or 1, num_group)
     return to_channels_last(out)
+
+
+_LONG = 4096  # a step from which on it is shortened to what leaves the data as well: the gradient takes memory for all of it
 
 
 def _consistent(kernel, stride, dilate, pad, layout, bias, no_bias):

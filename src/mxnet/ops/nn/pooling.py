@@ -16,6 +16,7 @@ from ._common import assign, channels_last, shape_to_channels_first, shape_to_ch
 _functional = torch.nn.functional
 _MAX = {1: torch.max_pool1d, 2: torch.max_pool2d, 3: torch.max_pool3d}
 _AVERAGE: dict[int, Callable] = {1: torch.avg_pool1d, 2: torch._C._nn.avg_pool2d, 3: torch._C._nn.avg_pool3d}
+_MOST_PADDED = 1 << 25  # elements, beyond twice the data and the result
 _Layout = Optional[Literal["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"]]
 
 
@@ -94,6 +95,10 @@ def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pa
         data = data.pow(p)
     beyond = [max((n - 1) * s + k - size - q, 0) for size, k, s, q, n in zip(sizes, kernel, stride, pad, out_sizes)]
     amounts = [a for q, b in zip(reversed(pad), reversed(beyond)) for a in (q, b)]
+    padded = math.prod((*data.shape[:2], *[size + q + b + p for size, q, b, p in zip(sizes, pad, beyond, pad)]))
+    if padded > _MOST_PADDED + 2 * (data.numel() + math.prod((*data.shape[:2], *out_sizes))):
+        raise MXNetError(f"Pooling: pad={tuple(pad)} around data of shape {tuple(data.shape)} makes {padded} elements of padding; kernels of size "
+                         f"{tuple(kernel)} need less")
     data = _functional.pad(data, amounts, value=torch.finfo(data.dtype).min if pool_type == "max" else 0)
     if pool_type == "max":
         return _MAX[len(kernel)](data, kernel, stride)

@@ -28,6 +28,9 @@ def _uniform(out, source, low, high):
     return out.uniform_(generator=source).mul_(high - low).add_(low)
 
 
+_MOST = 2147480000  # a count that 32 bits hold, also in float32
+
+
 def _normal(out, source, loc, scale):
     if isinstance(loc, float):
         return out.normal_(loc, scale, generator=source)
@@ -44,15 +47,23 @@ def _filled(out, value):
 
 
 def _gamma(out, source, alpha, beta):
-    return torch._standard_gamma(_filled(out, alpha), generator=source).mul_(beta)
+    alpha = _filled(out, alpha)
+    none = ~((alpha > 0) & alpha.isfinite())  # torch would look for such a number without an end
+    return torch._standard_gamma(alpha.masked_fill(none, 1), generator=source).masked_fill_(none, float("nan")).mul_(beta)
 
 
 def _poisson(out, source, lam):
-    return torch.poisson(_filled(out, lam), generator=source)
+    return _counts(_filled(out, lam), source)
+
+
+def _counts(rates, source):
+    """Poisson numbers; the largest of 32 bits for rates beyond them, 0 for what is none."""
+    many, none = rates >= _MOST, ~(rates >= 0)
+    return torch.poisson(rates.masked_fill(many | none, 0), generator=source).masked_fill_(many, _MOST)
 
 
 def _negative_binomial(out, source, k, p):
-    return torch.poisson(_gamma(out, source, k, (1 - p) / p), generator=source)
+    return _counts(_gamma(out, source, k, (1 - p) / p), source)
 
 
 def _generalized_negative_binomial(out, source, mu, alpha):
@@ -63,7 +74,7 @@ def _generalized_negative_binomial(out, source, mu, alpha):
         plain = alpha == 0
         safe = alpha.masked_fill(plain, 1)
         rates = torch.where(plain, mu, _gamma(out, source, 1 / safe, safe * mu))
-    return torch.poisson(rates, generator=source)
+    return _counts(rates, source)
 
 
 _FILLS: dict[str, Callable] = {

@@ -182,7 +182,7 @@ def _interpolation_weights(start, bin_size, bins, samples, size):
 
 
 _PORTION = 1 << 20  # points that are looked at together
-_MOST_POINTS = 1 << 20  # of one region: 1024 x 1024
+_MOST_POINTS = 1 << 18  # of one region: 512 x 512
 
 
 def _pool_weighted(data, images, rows, columns, groups=None):
