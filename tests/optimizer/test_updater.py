@@ -127,3 +127,21 @@ def test_states_that_are_built_in_another_way_are_refused(state, message):
     updater.set_states(pickle.dumps({0: (mx.nd.ones((2,)),)}))
     with pytest.raises(mx.MXNetError, match="has 1 parts, the optimizer keeps 2"):
         updater(0, mx.nd.ones((2,)), mx.nd.ones((2,)))
+
+
+def test_a_loaded_optimizer_that_cannot_update_is_an_mxnet_error():
+    broken = mx.optimizer.Ftrl(lamda1=1e300)
+    source = mx.optimizer.get_updater(broken)
+    source.states[0] = broken.create_state(0, mx.nd.ones((2,)))
+    updater = mx.optimizer.get_updater(mx.optimizer.SGD())
+    updater.set_states(source.get_states(dump_optimizer=True))
+    with pytest.raises(mx.MXNetError, match="weight 0: Ftrl fails with the states that were loaded"):
+        updater(0, mx.nd.ones((2,)), mx.nd.ones((2,)))
+
+
+def test_a_loaded_optimizer_without_its_numbers_is_refused():
+    # A tuple of no states and an SGD that was made, but never filled.
+    forged = b"\x80\x04}cmxnet.optimizer.optimizer\nSGD\n)\x81\x86."
+    updater = mx.optimizer.get_updater(mx.optimizer.SGD())
+    with pytest.raises(mx.MXNetError, match="a damaged optimizer: SGD without the number aggregate_num"):
+        updater.set_states(forged)

@@ -59,6 +59,7 @@ class Updater:
         self.states = {}
         self.states_synced = {}  # whether a state is known to be on its weight's device
         self.aggregate_updates = optimizer.aggregate_num > 0
+        self._loaded = False  # whether states, or even the optimizer, came from elsewhere
 
     def __call__(self, index, grad, weight):
         """Update a weight, or several in lists.
@@ -67,7 +68,22 @@ class Updater:
         ----------
         index : int or list of int
         grad, weight : NDArray or list of NDArray
+
+        Raises
+        ------
+        MXNetError
+            If states or an optimizer that were loaded can't update it, whatever is wrong with them.
         """
+        if not self._loaded:
+            return self._update(index, grad, weight)
+        try:
+            self._update(index, grad, weight)
+        except MXNetError:
+            raise
+        except Exception as error:
+            raise MXNetError(f"weight {index}: {type(self.optimizer).__name__} fails with the states that were loaded: {error!r}") from error
+
+    def _update(self, index, grad, weight):
         if isinstance(index, (list, tuple)):
             indices, grads, weights = [i.decode() if isinstance(i, bytes) else i for i in index], grad, weight
         else:
@@ -123,6 +139,9 @@ class Updater:
         if not isinstance(found, dict) or not isinstance(optimizer, Optimizer):
             raise MXNetError(f"the optimizer states must be a dict, or a dict and an optimizer; received {type(found).__name__} and "
                              f"{type(optimizer).__name__}")
+        if not isinstance(getattr(optimizer, "aggregate_num", None), int):
+            raise MXNetError(f"the optimizer states hold a damaged optimizer: {type(optimizer).__name__} without the number aggregate_num")
+        self._loaded = True
         self.states, self.optimizer = found, optimizer
         self.aggregate_updates = optimizer.aggregate_num > 0
         self.states_synced = dict.fromkeys(found, False)
