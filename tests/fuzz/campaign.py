@@ -21,7 +21,7 @@ from mxnet import MXNetError
 # Modules of targets; the names of these begin with the module's.
 MODULES = ("readers", "networks", "calls", "frontends", "kernels")
 _SECONDS = 10  # what a case may take
-_MOST_DATA = 2 << 30
+_MOST_DATA = 2 << 30  # bytes that any case gets: what lies in a heap that grew beyond them would serve later cases without a limit
 _MEMORY = 256 << 10  # KiB by which a case may raise the peak
 _DATA = 768 << 20  # bytes that the system gives to a case of a target that says what is granted, so that what asks for more does not get it
 _REFUSED = re.compile(r"tried to allocate (\d+) bytes|[Uu]nable to allocate|bad_alloc|MemoryError|[Cc]annot allocate|[Oo]ut of memory")
@@ -124,7 +124,6 @@ def _limited(seconds, data=None):
 
     limits = resource.getrlimit(resource.RLIMIT_DATA)
     if data is not None:
-        data = min(data, _MOST_DATA)  # what is larger is refused, however legal: two processes at a time must not need all of the machine
         used = int(os.pread(_statm(), 200, 0).split()[5]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_DATA, (used + data, limits[1]))
     # Of the processor's time, since others may keep the machine busy; and of the clock's, in case it only waits.
@@ -160,7 +159,7 @@ def attempt(target, case):
     _broken.clear()
     try:
         _trying = True
-        with _limited(_SECONDS, target.granted and _DATA), warnings.catch_warnings():
+        with _limited(_SECONDS, _MOST_DATA if target.granted is None else _DATA), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             target.run(case)
     except target.allowed as error:

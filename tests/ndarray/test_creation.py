@@ -141,3 +141,9 @@ def test_a_type_may_be_that_of_an_array():
         assert made.dtype is np.int32
     with pytest.raises(TypeError, match="not understood"):
         nd.ones((2,)).astype(np.ones(2, "int64"))
+
+
+@pytest.mark.parametrize("make", [mx.nd.zeros, mx.nd.ones, mx.nd.empty])
+def test_an_array_without_memory_for_it_is_an_mxnet_error(make):
+    with pytest.raises(mx.MXNetError, match="type float32 can't be made"):
+        make((1 << 24, 1 << 24))

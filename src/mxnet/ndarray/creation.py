@@ -12,7 +12,7 @@ from ..context import current_context, intern_context
 from ..ops import dtypes
 from ..ops.registry import get
 from . import indexing, sparse
-from .dense import dense_array, filled, place, sizes
+from .dense import dense_array, filled, not_made, place, sizes
 from .dispatch import invoke
 from .failed import throw_all
 from .ndarray import NDArray, _index_tensor, context_of, from_torch
@@ -84,7 +84,11 @@ def empty(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, 
     if stype not in (None, "default"):
         return sparse.empty(stype, shape, ctx=ctx, dtype=dtype)
     context, device = place(ctx)
-    return NDArray._new(torch.empty(sizes(shape), dtype=dtypes.to_torch(dtype), device=device), context)
+    try:
+        tensor = torch.empty(sizes(shape), dtype=dtypes.to_torch(dtype), device=device)
+    except RuntimeError as error:
+        raise not_made(shape, dtype, error) from error
+    return NDArray._new(tensor, context)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool | None = None, ctx: Context | None = None,

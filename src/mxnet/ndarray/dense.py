@@ -66,6 +66,11 @@ def _from_sequence(source: Any) -> np.ndarray:
     return values if values.dtype != np.longdouble else values.astype(np.float64)
 
 
+def not_made(shape: Sizes, dtype: DType | None, error: Exception) -> MXNetError:
+    """The error of an array for which there is no memory."""
+    return MXNetError(f"an array of shape {shape} and type {dtype or 'float32'} can't be made: {dispatch.said(error)}")
+
+
 def filled(shape: Sizes, value: Any, ctx: Context | None, dtype: DType | None, kwargs: dict[str, Any]) -> NDArray:
     """A new array of one value; `kwargs` may hold ``out``, ``name`` and annotations."""
     out = kwargs.pop("out", None)
@@ -78,7 +83,11 @@ def filled(shape: Sizes, value: Any, ctx: Context | None, dtype: DType | None, k
         op = {0: ops.zeros, 1: ops.ones}.get(value, ops.full)
         attrs = {"shape": sizes(shape), "dtype": dtypes.to_torch(dtype), "ctx": str(context)}
         return invoke(op, (), {**attrs, "value": value} if "value" in op.attributes else attrs, out=out)
-    result = NDArray._new(torch.full(sizes(shape), value, dtype=dtypes.to_torch(dtype), device=device), context)
+    try:
+        tensor = torch.full(sizes(shape), value, dtype=dtypes.to_torch(dtype), device=device)
+    except RuntimeError as error:
+        raise not_made(shape, dtype, error) from error
+    result = NDArray._new(tensor, context)
     if out is None:
         return result
     out[:] = result
