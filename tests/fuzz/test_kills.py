@@ -1,7 +1,23 @@
 """A few kills in each writer; `python -m tests.fuzz --kills 1000` does many."""
+import sys
+
 import pytest
 
 from fuzz import kills
+from mxnet.gluon.model_zoo import model_store
+
+
+@pytest.fixture(autouse=True)
+def what_writers_replace_is_put_back(monkeypatch):
+    """Those that download get their bytes from a stand-in of requests."""
+    monkeypatch.setattr(model_store, "short_hash", model_store.short_hash)
+    monkeypatch.setattr(model_store, "_model_sha1", dict(model_store._model_sha1))
+    requests = sys.modules.get("requests")
+    yield
+    if requests is not None:
+        sys.modules["requests"] = requests
+    else:
+        sys.modules.pop("requests", None)
 
 
 @pytest.mark.parametrize("name", kills.WRITERS)

@@ -1,4 +1,5 @@
 """A short run of each loop, and what the measure finds."""
+import os
 import subprocess
 import sys
 
@@ -32,7 +33,8 @@ def test_loaders(tmp_path):
 def test_interrupts(name):
     # In a process of its own: it makes a group of processes, to which the interrupts go.
     program = f"from soak import interrupts, measure; print(measure.run(interrupts.LOOPS[{name!r}], 8, 3, 1)[1])"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
     assert done.returncode == 0 and done.stdout.startswith("{"), done.stderr
 
 

@@ -90,7 +90,7 @@ NAMES = {
     "mxnet.executor_manager":
         "logging mx_real_t nd np mxnet.legacy.executor_manager: _bind_exec mxnet.context: cpu mxnet.legacy.executor_manager: *",
     "mxnet.gluon.block":
-        "_check_all_np_ndarrays _check_same_symbol_type _mx_np _mx_npx _name=mxnet.name copy defaultdict is_np_array json load_json mx_real_t np "
+        "_check_all_np_ndarrays _check_same_symbol_type _mx_np _mx_npx _name=mxnet.name copy defaultdict json load_json mx_real_t np "
         "np_symbol=mxnet.symbol.numpy symbol mxnet.gluon.hybrid_block: HybridBlock mxnet.gluon.parameter: DeferredInitializationError "
         "mxnet.gluon.symbol_block: SymbolBlock _common_prefix _infer_param_types mxnet.util: np_array np_shape",
     "mxnet.gluon.contrib.cnn.conv_layers": "numeric_types symbol",

@@ -270,7 +270,15 @@ def gamma(input1=None, input2=None, *, shape: Optional[float] = None, scale: Opt
         work = torch.float64 if target is torch.float64 else torch.float32
         alpha = shape.to(work).expand(sizes) if isinstance(shape, torch.Tensor) else torch.full(sizes, shape, dtype=work, device=device)
         return (torch._standard_gamma(alpha.contiguous(), generator=generator(device)) * scale).to(target)
-    return _gamma_numbers(sizes, device, *(p.detach().double() if isinstance(p, torch.Tensor) else p for p in (shape, scale))).to(target)
+    plain: list = [p.detach().double() if isinstance(p, torch.Tensor) else p for p in (shape, scale)]
+    drawn = _gamma_numbers(sizes, device, *plain)
+    standard = drawn / plain[1]
+    if isinstance(shape, torch.Tensor) and shape.requires_grad:  # how a number moves with its parameters (Figurnov et al., arXiv:1805.08498)
+        slope = torch._standard_gamma_grad(plain[0].expand(sizes).contiguous(), standard)
+        drawn = drawn + slope * plain[1] * (shape.double() - plain[0])
+    if isinstance(scale, torch.Tensor) and scale.requires_grad:
+        drawn = drawn + standard * (scale.double() - plain[1])
+    return drawn.to(target)
 
 
 def _gamma_numbers(sizes, device, shape, scale):
