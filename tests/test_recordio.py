@@ -1,3 +1,4 @@
+import gc
 import os
 import pickle
 import struct
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import mxnet as mx
+from mxnet import files
 from mxnet.base import MXNetError
 from mxnet.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO, pack, pack_img, unpack, unpack_img
 
@@ -272,6 +274,26 @@ def test_what_is_written_takes_its_place_when_it_is_complete(tmp_path):
     writer.write(b"5")
     writer.close()
     assert _records(path) == [b"5"]
+
+
+def test_an_error_before_the_first_record_leaves_what_was_there(tmp_path, monkeypatch):
+    base = str(tmp_path / "a")
+    with MXIndexedRecordIO(f"{base}.idx", f"{base}.rec", "w") as writer:
+        writer.write_idx(0, b"old")
+    del writer
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    begin = files.begin
+    for what, value in (("mxnet.recordio.MXRecordIO.__enter__", interrupt),
+                        ("mxnet.recordio.begin", lambda path: interrupt() if path.endswith("idx") else begin(path))):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(what, value)
+            with MXIndexedRecordIO(f"{base}.idx", f"{base}.rec", "w"):
+                pass
+        gc.collect()
+        assert _records(f"{base}.rec") == [b"old"] and sorted(os.listdir(tmp_path)) == ["a.idx", "a.rec"]
 
 
 def test_records_and_index_take_their_places_together(tmp_path):

@@ -6,6 +6,7 @@ give the length. Zeros fill the part up to a multiple of 4. So that the magic nu
 multiple, a record that contains it there is cut at that place and the magic number itself is left out.
 """
 import collections
+import functools
 import numbers
 import os
 import stat
@@ -174,8 +175,8 @@ def _died() -> bool:
 
 
 def _end(*unfinished: Unfinished) -> None:
-    """What becomes of a writer that nobody closed."""
-    if _died():
+    """What becomes of a writer that nobody closed. One without a record may stand where an error came before the first: it replaces nothing."""
+    if _died() or not unfinished[0].stream.tell():
         for each in unfinished:
             each.discard()
     else:
@@ -227,22 +228,20 @@ class MXRecordIO:
             self._end = 0
             self._unfinished: tuple[Unfinished, ...] = (begin(self.uri),)
             self._writer = self._unfinished[0].stream
-            self._guard()
+            self._guard(functools.partial(_end, *self._unfinished))
         elif self.flag == "r":
             self._reader = RecordReader(self.uri)
+            self._guard(self._reader.close)
         else:
             raise ValueError(f"Invalid flag {self.flag}: expected 'r' to read or 'w' to write")
         self.writable = self.flag == "w"
         self.pid = os.getpid()
         self.is_open = True
 
-    def _guard(self) -> None:
-        """See to it that the files are finished at the end of the program, too."""
-        self._finalizer = weakref.finalize(self, _end, *self._unfinished)
-
-    def __del__(self) -> None:
-        if getattr(self, "is_open", False):
-            at_the_end(self._finalizer if self.writable else self.close)
+    def _guard(self, action: Callable[[], object]) -> None:
+        """See to it that the files are finished with the object or the program, too. A ``__del__`` would run for closed ones as well, and Python
+        loses a Ctrl-C that comes when one begins."""
+        self._finalizer = weakref.finalize(self, at_the_end, action)
 
     def __enter__(self) -> "MXRecordIO":
         return self
@@ -291,8 +290,8 @@ class MXRecordIO:
             return
         self.is_open = False
         self.pid = None
+        self._finalizer.detach()
         if self.writable:
-            self._finalizer.detach()
             commit(*self._unfinished)
         else:
             self._reader.close()
@@ -387,13 +386,13 @@ class MXIndexedRecordIO(MXRecordIO):
                 index = begin(self.idx_path)
                 self._finalizer.detach()
                 self._unfinished, self.fidx = (*self._unfinished, index), index.stream
-                self._guard()
+                self._guard(functools.partial(_end, *self._unfinished))
             else:
                 for key, offset in read_index(self.idx_path, self.key_type):
                     self.idx[key] = offset
                     self.keys.append(key)
-        except MXNetError:
-            self.__exit__(MXNetError)
+        except BaseException as error:
+            self.__exit__(type(error))
             raise
 
     def close(self) -> None:

@@ -429,11 +429,16 @@ def _child(writer, shared, version):
         os._exit(1)
 
 
-def _wait(pid):
-    """How a process ended; over 30 s it is an error."""
+def _wait(pid, how):
+    """How a process ended; over 30 s it is an error. Ctrl-C is pressed again then and now: Python loses one that comes when it enters a finalizer."""
     descriptor = os.pidfd_open(pid)
     try:
-        stuck = not select.select([descriptor], [], [], 30)[0]
+        for _ in range(10):
+            stuck = not select.select([descriptor], [], [], 3)[0]
+            if not stuck:
+                break
+            if how == signal.SIGINT:
+                os.kill(pid, how)
     finally:
         os.close(descriptor)
     if stuck:
@@ -470,7 +475,7 @@ def kill_writer(name, kills, seed, report=print):
                 time.sleep(0.0002)
             time.sleep(rng.uniform(0, 3 * span))
             os.kill(pid, how)
-            ended = _wait(pid)
+            ended = _wait(pid, how)
             problem = None
             if ended not in (-how, 130 if how == signal.SIGINT else -how):
                 problem = f"the process ended with {ended}"
