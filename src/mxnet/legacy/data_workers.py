@@ -114,8 +114,8 @@ class _MultiWorkerIterV1:
             while self._rcvd_idx not in self._data_buffer:
                 if not self._arrived.wait(timeout=1) and not all(worker.is_alive() for worker in self._workers):
                     raise MXNetError("_MultiWorkerIterV1: a worker has ended without making its batch; what went wrong stands in its output")
-            batch = self._data_buffer.pop(self._rcvd_idx)
-        self._rcvd_idx += 1
+            number, self._rcvd_idx = self._rcvd_idx, self._rcvd_idx + 1
+            batch = self._data_buffer.pop(number)
         self._push_next()
         return batch
 

@@ -95,10 +95,8 @@ class Estimator:
                  val_metrics: EvalMetric | list[EvalMetric] | None = None, initializer: Initializer | str | None = None,
                  trainer: Trainer | None = None, context: Context | list[Context] | None = None, val_net: Block | None = None,
                  val_loss: gluon_loss | None = None, batch_processor: BatchProcessor | None = None) -> None:
-        self.net = net
-        self.loss = self._check_loss(loss)
-        self._train_metrics = _check_metrics(train_metrics)
-        self._val_metrics = _check_metrics(val_metrics)
+        self.net, self.loss = net, self._check_loss(loss)
+        self._train_metrics, self._val_metrics = _check_metrics(train_metrics), _check_metrics(val_metrics)
         self._add_default_training_metrics()
         self._add_validation_metrics()
         self.val_loss = self.loss if val_loss is None else self._check_loss(val_loss)

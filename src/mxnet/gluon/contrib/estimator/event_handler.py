@@ -154,14 +154,10 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
 
     def __init__(self, val_data: DataLoader, eval_fn: Callable[..., Any], epoch_period: int | None = 1, batch_period: int | None = None,
                  priority: float = -1000, event_handlers: EventHandler | list[EventHandler] | None = None) -> None:
-        self.val_data = val_data
-        self.eval_fn = eval_fn
-        self.epoch_period = epoch_period
-        self.batch_period = batch_period
-        self.current_batch = 0
-        self.current_epoch = 0
+        self.val_data, self.eval_fn, self.event_handlers = val_data, eval_fn, event_handlers
+        self.epoch_period, self.batch_period = epoch_period, batch_period
+        self.current_batch = self.current_epoch = 0
         self.priority = priority  # before all that reads metrics
-        self.event_handlers = event_handlers
 
     def train_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
         """Count from 0."""
@@ -502,13 +498,11 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         value = _monitored(self)
         if not np.isnan(value):
             if self.monitor_op(value - self.min_delta, self.best):
-                self.best = value
-                self.wait = 0
+                self.best, self.wait = value, 0
             else:
                 self.wait += 1
-                if self.wait >= self.patience:
-                    self.stopped_epoch = self.current_epoch
-                    self.stop_training = True
+            if self.wait and self.wait >= self.patience:
+                self.stopped_epoch, self.stop_training = self.current_epoch, True
         self.current_epoch += 1
         return self.stop_training
 
