@@ -22,11 +22,11 @@ import torch
 import mxnet as mx
 from mxnet import MXNetError
 from mxnet.gluon.cached_op import CachedOp
-from mxnet.ops.kernels import batch_norm, convolution, dense, gate, interleave, lstm, nms, own_heap, pooling, regions
+from mxnet.ops.kernels import batch_norm, convolution, dense, gate, interleave, lstm, nms, own_heap, pooling, random, regions
 from mxnet.ops.spatial import boxes
 from mxnet.ops.spatial import regions as region_operators
 
-from . import sanitizer
+from . import sanitizer, sizes
 from .arrays import INTEGERS, NUMBERS, all_made, described, made, spoil
 from .campaign import Target
 
@@ -77,86 +77,24 @@ def _usual(*descriptions):
     return all(d is None or "special" not in d for d in descriptions)
 
 
-# -- handles: sizes that fit, by kernel ------------------------------------------------------------------------------
+# -- handles ---------------------------------------------------------------------------------------------------------
 
-def _bn(rng):
-    return {"T": rng.choice(("float32", "float32", "bfloat16")), "n": rng.randint(1, 4), "c": rng.choice((1, 3, 16, 19, 64)),
-            "h": rng.randint(1, 9), "w": rng.randint(1, 9)}
-
-
-def _conv(rng):
-    while True:
-        names = {"T": rng.choice(("float32", "float32", "bfloat16")), "n": rng.randint(1, 3), "c": 16 * rng.randint(1, 4),
-                 "k": 16 * rng.randint(1, 4), "h": rng.randint(1, 12), "w": rng.randint(1, 12),
-                 "r": rng.choice((1, 1, 2, 3, 3, 5)), "s": rng.choice((1, 1, 2, 3, 3, 7)),
-                 "stride_h": rng.randint(1, 3), "stride_w": rng.randint(1, 3), "pad_h": rng.choice((0, 0, 1, 2, 4)),
-                 "pad_w": rng.choice((0, 0, 1, 2, 4)), "dilate_h": rng.choice((1, 1, 2)), "dilate_w": rng.choice((1, 1, 3)),
-                 "biased": rng.randrange(2)}
-        if rng.random() < 0.03:
-            names.update(r=rng.choice((8, 11)), s=rng.choice((11, 16)), c=16, k=16)
-        names["p"], names["q"] = (eval(text, {}, names) for text in (convolution._HEIGHT, convolution._WIDTH))
-        if min(names["p"], names["q"]) >= 1 and names["r"] * names["s"] <= 128:
-            return names
-
-
-def _product(rng):
-    return {"n": rng.choice((1, 2, 5, 12, 13, 24, 25, 50)), "c": 16 * rng.randint(1, 5), "k": 16 * rng.randint(1, 5)}
-
-
-def _steps(rng):
-    names = {"t": rng.randint(1, 4), "b": rng.choice((1, 2, 3, 4, 5, 6, 7, 13)), "u": rng.choice((32, 32, 64, 96)), "reverse": rng.randrange(2),
-             "keep": rng.randrange(2)}
-    return {**names, "kept": names["t"] if names["keep"] else 1}
-
-
-def _image(rng):
-    return {"n": rng.randint(0, 3), "h": rng.randint(0, 9), "w": rng.randint(1, 9)}
-
-
-def _boxes(rng):
-    return {"n": rng.choice((0, 1, 2, 17, 40)), "m": rng.choice((0, 1, 3, 16, 33))}
-
-
-def _window(rng):
-    while True:
-        names = {"n": rng.randint(1, 3), "c": rng.randint(1, 3), "h": rng.randint(1, 20), "w": rng.randint(1, 40),
-                 "kernel_h": rng.choice((1, 2, 3, 3, 5, 16)), "kernel_w": rng.choice((1, 2, 3, 3, 4, 16)),
-                 "stride_h": rng.randint(1, 4), "stride_w": rng.randint(1, 4), "ceil": rng.randrange(2)}
-        names["pad_h"], names["pad_w"] = rng.randint(0, names["kernel_h"] // 2), rng.randint(0, names["kernel_w"] // 2)
-        try:
-            names["p"], names["q"] = (eval(text, {}, names) for text in (pooling._HEIGHT, pooling._WIDTH))
-        except ZeroDivisionError:
-            continue
-        if all(eval(d, {}, names) for d in pooling._DEMANDS):
-            return names
-
-
-def _maps(rng):
-    down, right, depth = rng.randint(1, 3), rng.randint(1, 3), rng.randint(1, 3)
-    grouped = rng.random() < 0.5
-    return {"n": rng.randint(1, 3), "c": down * right * depth if grouped else rng.choice((1, 5, 33)), "h": rng.randint(1, 9), "w": rng.randint(1, 9),
-            "r": rng.randint(0, 4), "p": rng.randint(1, 4), "q": rng.randint(1, 4), "down": down if grouped else 1, "right": right if grouped else 1,
-            "depth": depth, "marked": rng.randrange(2)}
-
-
-def _groups(rng):
-    names = _maps(rng)
-    return {**names, "c": names["down"] * names["right"] * names["depth"]}
-
-
-_NAMES = {"batch_norm": _bn, "convolution": _conv, "dense": _product, "lstm": _steps, "interleave": _image, "nms": _boxes, "pooling": _window,
-          "regions": _maps}
+_NAMES = {"batch_norm": sizes.normalized, "convolution": sizes.convolved, "dense": sizes.product, "interleave": sizes.image, "lstm": sizes.steps,
+          "nms": sizes.boxes, "pooling": sizes.window, "random": sizes.numbers, "regions": sizes.maps}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
             for module in (batch_norm, convolution, dense, lstm, nms, pooling, regions)
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
-_VALUES = {"images": (-1, 3), "top": (-2, 11), "bottom": (-2, 11), "left": (-2, 11), "right": (-2, 11), "classes": (0, 2), "marks": (-1, 300)}
+_HANDLES.update({f"random.{kernel.entry}": kernel for value in vars(random).values()
+                 for kernel in (value.values() if isinstance(value, dict) else (value,)) if isinstance(kernel, gate.Kernel)})
+_VALUES = {"images": (-1, 3), "top": (-2, 11), "bottom": (-2, 11), "left": (-2, 11), "right": (-2, 11), "classes": (0, 2), "marks": (-1, 300),
+           "bank": (0, 2**32 - 1)}
 
 
 def _fitting(name, rng):
     """A right case for a kernel's handle: descriptions of arrays, integers, numbers."""
     kernel = _HANDLES[name]
-    names = (_groups if "sensitive" in name else _NAMES[name.split(".")[0]])(rng)
+    names = (sizes.groups if "sensitive" in name else _NAMES[name.split(".")[0]])(rng)
     arrays = []
     for array in kernel.takes:
         if array.optional and rng.random() < 0.5:
@@ -175,7 +113,7 @@ def _fitting(name, rng):
 def _loaded():
     """All kernels, so that no case has to wait for a compiler."""
     for kernel in _HANDLES.values():
-        kernel.available(T="float32")
+        kernel.available(T="float32", P="float32")
 
 
 def _make_handle(rng):
@@ -194,6 +132,8 @@ def _spoil_case(case, rng):
         i = rng.randrange(len(case["integers"]))
         old = case["integers"][i]
         case["integers"][i] = rng.choice(INTEGERS) if rng.random() < 0.5 or not isinstance(old, int) else old + rng.choice((-2, -1, 1, 2))
+        if case["kernel"].startswith("random.") and case["integers"][i] == 2**31 - 1:  # a right count, of which the numbers take a minute
+            case["integers"][i] = 2**17
     elif way < 0.3 and case["numbers"]:
         case["numbers"][rng.randrange(len(case["numbers"]))] = rng.choice(NUMBERS)
     elif way < 0.34:
@@ -274,7 +214,7 @@ def _with_gradients(function, arrays, wanted, heads=1):
 
 
 def _describe_batch_norm(rng):
-    names = _bn(rng)
+    names = sizes.normalized(rng)
     shape, vector = [names[k] for k in "nchw"], [names["c"]]
     arrays = {"data": described("float32", shape, rng, rng.choice(("last", "last", "plain"))), "gamma": described("float32", vector, rng),
               "beta": described("float32", vector, rng), "moving_mean": described("float32", vector, rng),
@@ -304,7 +244,7 @@ def made_again(tensor):
 
 
 def _describe_convolution(rng):
-    names = _conv(rng)
+    names = sizes.convolved(rng)
     if rng.random() < 0.1:
         names["c"] = 8
     arrays = {"data": described("float32", [names[k] for k in "nchw"], rng, "last"),
@@ -327,7 +267,7 @@ def _convolution(arrays, attributes, threads, compares):
 
 
 def _describe_dense(rng):
-    names = _product(rng)
+    names = sizes.product(rng)
     return {"rows": described("float32", [names["n"], names["c"]], rng, rng.choice(("plain", "turned"))),
             "weight": described("float32", [names["k"], names["c"]], rng, rng.choice(("plain", "turned"))),
             "bias": described("float32", [names["k"]], rng), "dout": described("float32", [names["n"], names["k"]], rng)}, {}
@@ -343,7 +283,7 @@ def _dense(arrays, attributes, threads, compares):
 
 
 def _describe_lstm(rng):
-    names, layers, directions = _steps(rng), rng.choice((1, 1, 2)), rng.choice((1, 2))
+    names, layers, directions = sizes.steps(rng), rng.choice((1, 1, 2)), rng.choice((1, 2))
     width, units = rng.choice((1, 5, 16, 32)), names["u"]
     states = [layers * directions, names["b"], units]
     arrays = {"data": described("float32", [names["t"], names["b"], width], rng), "hidden": described("float32", states, rng),
@@ -384,7 +324,7 @@ def _lstm(arrays, attributes, threads, compares):
 
 
 def _describe_interleave(rng):
-    names, channels = _image(rng), rng.choice((2, 3, 4))
+    names, channels = sizes.image(rng), rng.choice((2, 3, 4))
     order = rng.choice(("plain", "last", "turned"))
     return {"images": described("float32", [names["n"], channels, names["h"], names["w"]], rng, order),
             "out": described("float32", [names["n"], names["h"], names["w"], channels], rng)}, {}
@@ -400,7 +340,7 @@ def _interleave(arrays, attributes, threads, compares):
 
 
 def _describe_overlaps(rng):
-    names = _boxes(rng)
+    names = sizes.boxes(rng)
     return {"lhs": described("float32", [names["n"], 4], rng), "rhs": described("float32", [names["m"], 4], rng)}, {}
 
 
@@ -456,7 +396,7 @@ def _suppress(arrays, attributes, threads, compares):
 
 
 def _describe_max_pool(rng):
-    names = _window(rng)
+    names = sizes.window(rng)
     return {"data": described("float32", [names[k] for k in "nchw"], rng)}, \
         {"kernel": [names["kernel_h"], names["kernel_w"]], "stride": [names["stride_h"], names["stride_w"]],
          "pad": [names["pad_h"], names["pad_w"]], "ceil": bool(names["ceil"])}
@@ -477,10 +417,10 @@ def _max_pool(arrays, attributes, threads, compares):
 
 
 def _describe_largest(rng):
-    names = _maps(rng)
-    sizes = {"top": "p", "bottom": "p", "left": "q", "right": "q"}
+    names = sizes.maps(rng)
+    across = {"top": "p", "bottom": "p", "left": "q", "right": "q"}
     return {"data": described("float32", [names[k] for k in "nchw"], rng), "images": described("int64", [names["r"]], rng, low=-1, high=3),
-            **{k: described("int64", [names["r"], names[v]], rng, low=-2, high=11) for k, v in sizes.items()}}, {}
+            **{k: described("int64", [names["r"], names[v]], rng, low=-2, high=11) for k, v in across.items()}}, {}
 
 
 @_function(_describe_largest)
@@ -503,7 +443,7 @@ def _largest(arrays, attributes, threads, compares):
 
 
 def _describe_weighted(rng):
-    names = _maps(rng)
+    names = sizes.maps(rng)
     groups = [names["down"], names["right"]] if rng.random() < 0.5 else None
     if groups:
         names["c"] = names["down"] * names["right"] * names["depth"]

@@ -4,7 +4,7 @@ import torch
 
 from mxnet import MXNetError
 from mxnet.ops import kernels
-from mxnet.ops.kernels import gate, nms, pooling
+from mxnet.ops.kernels import gate, nms, pooling, random
 from mxnet.ops.kernels.gate import Gate
 
 needs_compiler = pytest.mark.skipif(kernels.load("nms") is None, reason="no C++ compiler")
@@ -87,6 +87,11 @@ def test_it_judges_once_for_each_set_of_shapes(some, monkeypatch):
     assert len(asked) == 7
 
 
+def test_a_refusal_is_not_taken_for_that_of_an_equal_integer(some):
+    assert some.verdict((DATA, None, None), (1.0,)) is None
+    assert some.verdict((DATA, None, None), (1,)) is not None
+
+
 def test_verdicts_do_not_fill_the_memory(some, monkeypatch):
     monkeypatch.setattr(gate, "_MOST_VERDICTS", 5)
     for n in range(1, 30):
@@ -108,6 +113,12 @@ def test_a_kernel_called_with_what_it_cannot_take_is_an_error():
 
 
 @needs_compiler
+@needs_compiler
+def test_no_result_is_smaller_than_nothing():
+    with pytest.raises(MXNetError, match=r"kernel random.order: its result would be int64 \(n\) for n=-1"):
+        random._order((torch.zeros((random.STATES + 2) * random.ROW, dtype=torch.uint32),), (-1,), (0,))
+
+
 def test_results_are_made_as_declared():
     out, = nms._overlaps((torch.ones(2, 4), torch.ones(3, 4)))
     assert out.shape == (2, 3) and out.dtype is torch.float32

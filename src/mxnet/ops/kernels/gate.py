@@ -99,7 +99,8 @@ class Gate:
             found = self._judge(self._solve(arrays, integers), least)
         except _Unfit:  # torch's operators may take them, or say what is wrong
             found = None
-        self._verdicts[key] = found
+        if all(hasattr(i, "__index__") for i in integers):  # 1.0 is refused, and would be found as 1
+            self._verdicts[key] = found
         return found
 
     def refusal(self, arrays: Sequence[Optional[torch.Tensor]], integers: Sequence[int] = ()) -> MXNetError:
@@ -223,6 +224,13 @@ class Kernel(Gate):
         letters = "p" * (len(self.takes) + len(self.makes)) + ("p" if self.packed else "l" * len(self.sizes)) + self.numbers + "i" * self.threads
         return _function(self.library, self.entry.format_map(names), letters, "{" not in self.entry)
 
+    def _solve(self, arrays: Sequence[Optional[torch.Tensor]], integers: Sequence[int]) -> dict[str, Any]:
+        names = super()._solve(arrays, integers)
+        for array in self.makes:
+            if any(size < 0 for size in _sizes(array, names)):
+                raise _Unfit(f"its result would be {array.text} for {_told(names)}")
+        return names
+
     def _judge(self, names: dict[str, Any], least: int) -> Optional["Plan"]:
         function = self._function(names) if super()._judge(names, least) else None
         if function is None:
@@ -266,11 +274,14 @@ _NOTHING: dict[str, Any] = {"__builtins__": {"min": min, "max": max}}
 _gates: list[Gate] = []
 
 
+def _sizes(array: _Array, names: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(eval(dim, _NOTHING, dict(names)) for dim in array.dims)
+
+
 def _maker(array: _Array, names: Mapping[str, Any]) -> Optional[Callable[[], torch.Tensor]]:
     if array.condition is not None and not names[array.condition]:
         return None
-    shape = tuple(eval(dim, _NOTHING, dict(names)) for dim in array.dims)
-    dtype = getattr(torch, names.get(array.dtype, array.dtype))
+    shape, dtype = _sizes(array, names), getattr(torch, names.get(array.dtype, array.dtype))
     if array.fill is not None:
         return functools.partial(torch.full, shape, array.fill, dtype=dtype, device="cpu")
     return functools.partial(torch.empty, shape, dtype=dtype, device="cpu", memory_format=array.order)

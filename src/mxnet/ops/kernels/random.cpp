@@ -90,6 +90,12 @@ inline uint32_t next(Twister& t) {
   return tempered(t.words[t.at++]);
 }
 
+// A generator whose position is within it, whatever the memory held that came.
+inline Twister& sound(Twister& t) {
+  t.at = std::min<uint32_t>(t.at, kWords);
+  return t;
+}
+
 void take(Twister& t, uint32_t* out, int64_t n) {
   while (n > 0) {
     if (t.at == kWords) twist(t);
@@ -224,7 +230,7 @@ template <typename T, bool both> void normals(Twister& t, T* out, int64_t n) {
 
 // Numbers for one set of parameters: `n` of them to `out`. P is the type of the parameters, W the one that is computed with.
 template <typename W, typename P> W gamma_number(Twister& t, P alpha, P beta) {
-  if (!(alpha > 0) || !std::isfinite(double(alpha))) return std::numeric_limits<W>::quiet_NaN();  // no number would ever be accepted
+  if (!(alpha > 0) || !std::isfinite(W(alpha))) return std::numeric_limits<W>::quiet_NaN();  // no number would ever be accepted
   W d = alpha < 1 ? alpha + 2.0 / 3.0 : alpha - 1.0 / 3.0;
   W k = std::sqrt(9.0 * d);
   W c = 1.0 / k;
@@ -264,7 +270,7 @@ int poisson_number(Twister& t, float lambda) {
 
 enum Kind { kUniform, kNormal, kExponential, kGamma, kPoisson, kNegativeBinomial, kGeneralizedNegativeBinomial };
 
-template <typename W, typename P> void numbers(Twister& t, Kind kind, P a, P b, W* out, int64_t n) {
+template <typename W, typename P> void numbers(Twister& t, int kind, P a, P b, W* out, int64_t n) {
   switch (kind) {
     case kUniform:
       units(t, out, n);
@@ -292,6 +298,8 @@ template <typename W, typename P> void numbers(Twister& t, Kind kind, P a, P b, 
     case kGeneralizedNegativeBinomial:
       for (int64_t i = 0; i < n; ++i) out[i] = poisson_number(t, b == 0 ? float(a) : gamma_number<float, P>(t, P(1) / b, b * a));
       break;
+    default:
+      std::fill_n(out, n, std::numeric_limits<W>::quiet_NaN());
   }
 }
 
@@ -301,11 +309,11 @@ template <typename Work> void spread(Bank& bank, int64_t n, int threads, int64_t
   const int64_t runs = std::min<int64_t>((n + kLeast - 1) / kLeast, kStates), step = (n + runs - 1) / runs;
   start_all(bank, runs);
   if (threads < 2 || n < least) {
-    for (int64_t r = 0; r < runs; ++r) work(bank.states[r], r * step, std::min(n, (r + 1) * step));
+    for (int64_t r = 0; r < runs; ++r) work(sound(bank.states[r]), r * step, std::min(n, (r + 1) * step));
     return;
   }
 #pragma omp parallel for num_threads(threads)
-  for (int64_t r = 0; r < runs; ++r) work(bank.states[r], r * step, std::min(n, (r + 1) * step));
+  for (int64_t r = 0; r < runs; ++r) work(sound(bank.states[r]), r * step, std::min(n, (r + 1) * step));
 }
 
 template <typename W, typename P>
@@ -315,7 +323,7 @@ void sample(Bank* bank, W* out, int64_t n, const P* first, const P* second, int6
   spread(*bank, n, threads, kind == kUniform ? kCheap : kCostly, [=](Twister& t, int64_t begin, int64_t end) {
     while (begin < end) {
       int64_t which = begin / each, stop = std::min(end, (which + 1) * each);
-      numbers<W, P>(t, Kind(kind), first[which], second ? second[which] : P(0), out + begin, stop - begin);
+      numbers<W, P>(t, kind, first[which], second ? second[which] : P(0), out + begin, stop - begin);
       begin = stop;
     }
   });
@@ -366,7 +374,7 @@ template <typename T> void integers(Bank* bank, T* out, int64_t n, int64_t low, 
           rest = number - int64_t((unsigned __int128)(uint64_t(number)) * magic >> 64) * range;  // at most one range too many
           rest -= rest >= range ? range : 0;
         }
-        out[begin + i] = T(low + rest);
+        out[begin + i] = T(uint64_t(low) + uint64_t(rest));
       }
     }
   });
@@ -409,18 +417,18 @@ KEPT(float, float32)
 KEPT(double, float64)
 
 // The next numbers of the single generator: words, or uniform or normal numbers.
-void next_words(Bank* bank, uint32_t* out, int64_t n) { take(bank->single, out, n); }
+void next_words(Bank* bank, uint32_t* out, int64_t n) { take(sound(bank->single), out, n); }
 void next_float32(Bank* bank, float* out, int64_t n, int normal) {
-  normal ? normals<float, true>(bank->single, out, n) : units(bank->single, out, n);
+  normal ? normals<float, true>(sound(bank->single), out, n) : units(sound(bank->single), out, n);
 }
 void next_float64(Bank* bank, double* out, int64_t n, int normal) {
-  normal ? normals<double, true>(bank->single, out, n) : units(bank->single, out, n);
+  normal ? normals<double, true>(sound(bank->single), out, n) : units(sound(bank->single), out, n);
 }
 
 // Uniform doubles of one of the states.
 void state_numbers(Bank* bank, double* out, int64_t n, int64_t state) {
   start_all(*bank, state + 1);
-  units(bank->states[state], out, n);
+  units(sound(bank->states[state]), out, n);
 }
 
 // Logarithms and powers as the C library rounds them, in place.
@@ -433,11 +441,12 @@ void powers(float* numbers, int64_t n, float exponent) {
 
 // A random order of `n` indices; `backwards` says at which end the exchanges begin.
 void order(Bank* bank, int64_t* out, int64_t n, int backwards) {
+  Twister& t = sound(bank->single);
   for (int64_t i = 0; i < n; ++i) out[i] = i;
   auto below = [&](uint32_t size) {
     const uint32_t scale = 0xffffffffu / size;
     uint32_t w;
-    do w = next(bank->single) / scale; while (w >= size);
+    do w = next(t) / scale; while (w >= size);
     return int64_t(w);
   };
   if (backwards)
@@ -448,9 +457,10 @@ void order(Bank* bank, int64_t* out, int64_t n, int backwards) {
 
 // The indices below `n`, the last `count` of them exchanged with others at random.
 void reservoir(Bank* bank, int64_t* out, int64_t n, int64_t count) {
+  Twister& t = sound(bank->single);
   for (int64_t i = 0; i < n; ++i) out[i] = i;
   for (int64_t i = n - count; i < n; ++i) {
-    const int64_t other = next(bank->single) % uint64_t(i + 1);
+    const int64_t other = next(t) % uint64_t(i + 1);
     if (other < n - count) std::swap(out[i], out[other]);
   }
 }

@@ -1,0 +1,76 @@
+"""Sizes that fit together, for each kernel's declaration: what `kernels` makes right cases of."""
+from mxnet.ops.kernels import convolution, pooling
+
+
+def normalized(rng):
+    return {"T": rng.choice(("float32", "float32", "bfloat16")), "n": rng.randint(1, 4), "c": rng.choice((1, 3, 16, 19, 64)),
+            "h": rng.randint(1, 9), "w": rng.randint(1, 9)}
+
+
+def convolved(rng):
+    while True:
+        names = {"T": rng.choice(("float32", "float32", "bfloat16")), "n": rng.randint(1, 3), "c": 16 * rng.randint(1, 4),
+                 "k": 16 * rng.randint(1, 4), "h": rng.randint(1, 12), "w": rng.randint(1, 12),
+                 "r": rng.choice((1, 1, 2, 3, 3, 5)), "s": rng.choice((1, 1, 2, 3, 3, 7)),
+                 "stride_h": rng.randint(1, 3), "stride_w": rng.randint(1, 3), "pad_h": rng.choice((0, 0, 1, 2, 4)),
+                 "pad_w": rng.choice((0, 0, 1, 2, 4)), "dilate_h": rng.choice((1, 1, 2)), "dilate_w": rng.choice((1, 1, 3)),
+                 "biased": rng.randrange(2)}
+        if rng.random() < 0.03:
+            names.update(r=rng.choice((8, 11)), s=rng.choice((11, 16)), c=16, k=16)
+        names["p"], names["q"] = (eval(text, {}, names) for text in (convolution._HEIGHT, convolution._WIDTH))
+        if min(names["p"], names["q"]) >= 1 and names["r"] * names["s"] <= 128:
+            return names
+
+
+def product(rng):
+    return {"n": rng.choice((1, 2, 5, 12, 13, 24, 25, 50)), "c": 16 * rng.randint(1, 5), "k": 16 * rng.randint(1, 5)}
+
+
+def steps(rng):
+    names = {"t": rng.randint(1, 4), "b": rng.choice((1, 2, 3, 4, 5, 6, 7, 13)), "u": rng.choice((32, 32, 64, 96)), "reverse": rng.randrange(2),
+             "keep": rng.randrange(2)}
+    return {**names, "kept": names["t"] if names["keep"] else 1}
+
+
+def image(rng):
+    return {"n": rng.randint(0, 3), "h": rng.randint(0, 9), "w": rng.randint(1, 9)}
+
+
+def boxes(rng):
+    return {"n": rng.choice((0, 1, 2, 17, 40)), "m": rng.choice((0, 1, 3, 16, 33))}
+
+
+def window(rng):
+    while True:
+        names = {"n": rng.randint(1, 3), "c": rng.randint(1, 3), "h": rng.randint(1, 20), "w": rng.randint(1, 40),
+                 "kernel_h": rng.choice((1, 2, 3, 3, 5, 16)), "kernel_w": rng.choice((1, 2, 3, 3, 4, 16)),
+                 "stride_h": rng.randint(1, 4), "stride_w": rng.randint(1, 4), "ceil": rng.randrange(2)}
+        names["pad_h"], names["pad_w"] = rng.randint(0, names["kernel_h"] // 2), rng.randint(0, names["kernel_w"] // 2)
+        try:
+            names["p"], names["q"] = (eval(text, {}, names) for text in (pooling._HEIGHT, pooling._WIDTH))
+        except ZeroDivisionError:
+            continue
+        if all(eval(d, {}, names) for d in pooling._DEMANDS):
+            return names
+
+
+def maps(rng):
+    down, right, depth = rng.randint(1, 3), rng.randint(1, 3), rng.randint(1, 3)
+    grouped = rng.random() < 0.5
+    return {"n": rng.randint(1, 3), "c": down * right * depth if grouped else rng.choice((1, 5, 33)), "h": rng.randint(1, 9), "w": rng.randint(1, 9),
+            "r": rng.randint(0, 4), "p": rng.randint(1, 4), "q": rng.randint(1, 4), "down": down if grouped else 1, "right": right if grouped else 1,
+            "depth": depth, "marked": rng.randrange(2)}
+
+
+def groups(rng):
+    names = maps(rng)
+    return {**names, "c": names["down"] * names["right"] * names["depth"]}
+
+
+def numbers(rng):
+    names = {"n": rng.choice((0, 1, 7, 63, 64, 65, 1000, 5000)), "m": 1, "state": rng.choice((0, 1, 15, 16, 17, 600, 1023)),
+             "P": rng.choice(("float32", "float64"))}
+    if rng.random() < 0.5 and names["n"]:
+        names["m"] = rng.choice([m for m in (1, 5, 7, 9, 64, names["n"]) if names["n"] % m == 0])
+    names["count"] = rng.randint(0, names["n"])
+    return names
