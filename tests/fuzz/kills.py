@@ -317,10 +317,13 @@ def _im2rec_record(folder):
 
 
 class _Response:
-    status_code = 200
+    status_code, headers = 200, types.MappingProxyType({})
 
     def __init__(self, content):
         self.content = content
+
+    def close(self):
+        pass
 
     def iter_content(self, chunk_size):
         for i in range(0, len(self.content), chunk_size):
@@ -329,7 +332,8 @@ class _Response:
 
 def _serve(content):
     """Let downloads give these bytes; the tests have no network."""
-    sys.modules["requests"] = types.SimpleNamespace(get=lambda url, **_: _Response(content))
+    sys.modules["requests"] = types.SimpleNamespace(
+        get=lambda url, **_: _Response(content), RequestException=OSError, TooManyRedirects=RecursionError)
 
 
 def _published(version):

@@ -13,7 +13,7 @@ from mxnet.reachable.table import ABSENT, COMMON, NAMES, OFTEN_READ
 
 SOURCES = pathlib.Path(mx.__file__).parent
 # Extras and other packages bring these; the rest of the table leads somewhere everywhere.
-OPTIONAL = {"bokeh", "h5py", "numpy_financial", "requests", "scipy"}
+OPTIONAL = {"bokeh", "h5py", "numpy_financial", "scipy"}
 
 
 @pytest.mark.parametrize("path", NAMES)

@@ -1,6 +1,9 @@
 import bz2
+import functools
 import gzip
+import http.server
 import struct
+import threading
 import zipfile
 
 import numpy as np
@@ -64,6 +67,38 @@ def test_missing_files_say_where_to_put_them(mnist, monkeypatch):
     (mnist / "train-images-idx3-ubyte.gz").unlink()
     with pytest.raises(mx.MXNetError, match="train-images-idx3-ubyte.gz is in none of the folders .*data.*no network to http.*put the file"):
         tu.get_mnist()
+
+
+def test_mnist_comes_from_a_server(mnist, monkeypatch):
+    folder = mnist / "site" / "gluon" / "dataset" / "mnist"
+    folder.mkdir(parents=True)
+    for path in mnist.glob("*.gz"):
+        path.rename(folder / path.name)
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(mnist / "site")))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("MXNET_GLUON_REPO", f"http://127.0.0.1:{server.server_port}")
+    try:
+        assert tu.get_mnist()["test_label"].tolist() == [0, 1]
+        assert sorted(p.name for p in (mnist / "home/datasets/mnist").iterdir()) == sorted(f"{name}.gz" for name in NAMES)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert tu.get_mnist()["train_label"].tolist() == [0, 1, 2]  # from the copies
+
+
+def test_a_download_that_is_no_zip_file_is_not_kept(mnist, monkeypatch):
+    fake_download(monkeypatch, {"http://x/a.zip": b"<html>"})
+    with pytest.raises(mx.MXNetError, match="what http://x/a.zip gave as a.zip is no zip file"):
+        tu.get_zip_data(str(mnist), "http://x/a.zip", "a.zip")
+    assert not (mnist / "a.zip").exists()
 
 
 def fake_download(monkeypatch, files):

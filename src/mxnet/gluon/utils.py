@@ -3,16 +3,15 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import functools
 import hashlib
 import math
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import environment, files, ndarray
+from .. import downloads, environment, ndarray
 from ..base import MXNetError
 from ..util import is_np_shape
 
@@ -180,7 +179,7 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
     sha1_hash : str, optional
         What the content must be; an existing file with another content is replaced.
     retries : int
-        How many attempts to make.
+        How many attempts to make. One that broke off is continued where the server can do that.
     verify_ssl : bool
         Check the server's certificate.
 
@@ -193,8 +192,9 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
     ------
     UsageError
         If no file name can be made of the arguments, or `retries` is negative.
-    Exception
-        What the last attempt failed with.
+    MXNetError
+        If the file cannot be had (then the text says where it can be put by hand), or cannot be written; it is an OSError, too. Where the server's
+        file has another SHA-1, it is also a UserWarning.
     """
     name = url.split("/")[-1]
     if path is None:
@@ -217,57 +217,10 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
     if not overwrite and not missing():
         return path
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    for left in range(max(retries, 1) - 1, -1, -1):
-        try:
-            print(f"Downloading {path} from {url}...")
-            _fetch(url, path, verify_ssl, keep=lambda: overwrite or missing())
-            if sha1_hash and not check_sha1(path, sha1_hash):
-                raise UserWarning(f"{path}: SHA-1 {sha1_hash} expected, received another: the download is incomplete or the "
-                                  "repository has another version. If you set a repository of your own, try the default one.")
-            return path
-        except Exception as error:
-            if left == 0:
-                raise
-            print(f"{url}: {error!r}; {left} further attempt{'s' if left > 1 else ''}")
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _fetch(url: str, path: str, verify_ssl, keep: Any) -> None:
-    """One attempt to download; `keep` says whether the file is still wanted when it is there."""
-    written = files.Unfinished(path)
-    try:
-        for block in _blocks(url, verify_ssl):
-            written.stream.write(block)
-        if keep():
-            written.commit()
-        else:
-            warnings.warn(f"File {path} was written by another process meanwhile; this download is dropped", stacklevel=3)
-    finally:
-        written.discard()
-
-
-def _blocks(url: str, verify_ssl: bool) -> Iterator[bytes]:
-    """What a server answers, piece by piece: through `requests`, with its settings for proxies and certificates, where it is installed."""
-    refused = f"Failed downloading url {url}: the server answered "
-    try:
-        import requests
-    except ImportError:
-        import ssl
-        import urllib.error
-        import urllib.request
-
-        context = ssl.create_default_context() if verify_ssl else ssl._create_unverified_context()
-        try:
-            with urllib.request.urlopen(url, context=context) as answer:
-                yield from iter(functools.partial(answer.read, 1 << 16), b"")
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise RuntimeError(f"{refused}{error.code}") from None
-    else:
-        response = requests.get(url, stream=True, verify=verify_ssl)
-        if response.status_code != 200:
-            raise RuntimeError(f"{refused}{response.status_code}")
-        yield from response.iter_content(chunk_size=1 << 16)
+    print(f"Downloading {path} from {url}...")
+    if not downloads.fetch(url, path, sha1=sha1_hash, attempts=retries, verify=verify_ssl, wanted=lambda: overwrite or missing()):
+        warnings.warn(f"File {path} was written by another process meanwhile; this download is dropped", stacklevel=2)
+    return path
 
 
 def _get_repo_url():

@@ -11,6 +11,7 @@ import zlib
 import numpy as np
 
 from ..base import MXNetError, data_dir
+from ..downloads import why
 from ..files import atomic_write
 from ..io import DataIter
 
@@ -100,7 +101,7 @@ def _find_mnist(name):
         return pathlib.Path(download(url, dirname=str(folders[-1]), retries=0))
     except Exception as error:
         raise MXNetError(f"MNIST: {name}.gz is in none of the folders {', '.join(str(f.absolute()) for f in folders)}, and "
-                         f"downloading {url} failed: {error}; put the file into one of them") from error
+                         f"downloading {url} failed: {why(error)}; put the file into one of them") from error
 
 
 def _read_idx(path):
@@ -183,8 +184,12 @@ def get_zip_data(data_dir, url, data_origin_name):
     path = os.path.join(data_dir, data_origin_name)
     if not os.path.exists(path):
         download(url, fname=data_origin_name, dirname=data_dir)
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(data_dir)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                archive.extractall(data_dir)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            os.remove(path)
+            raise MXNetError(f"what {url} gave as {data_origin_name} is no zip file ({error}), and is removed") from error
 
 
 def get_bz2_data(data_dir, data_name, url, data_origin_name):

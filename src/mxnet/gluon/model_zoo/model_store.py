@@ -7,6 +7,7 @@ import zlib
 
 from ... import base, files
 from ...base import MXNetError
+from ...downloads import why
 from ..utils import _get_repo_url, check_sha1, download
 
 __all__ = ["get_model_file", "purge"]
@@ -100,7 +101,7 @@ def get_model_file(name, root=MODELS_DIR):
         try:
             archive = download(url, path=os.path.join(folder, f"{file_name}.zip"), overwrite=True)
         except Exception as error:
-            raise MXNetError(f"the parameters of {name} are not in {root} and cannot be downloaded from {url} ({error}); "
+            raise MXNetError(f"the parameters of {name} are not in {root} and cannot be downloaded from {url} ({why(error)}); "
                              f"put them there as {file_name}.params") from error
         with files.atomic_write(path) as f:
             if _extract(archive, os.path.basename(path), f) != _model_sha1[name]:

@@ -1,0 +1,204 @@
+"""Downloads over HTTP: taken up again where a connection broke, checked against a sum, and in their place only when they are complete."""
+import contextlib
+import hashlib
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from typing import IO, Any
+
+from .files import FileError, Unfinished, reported
+
+_BLOCK = 1 << 16
+_SILENCE = (10, 60)  # seconds to wait for a connection, and for the next bytes
+_PAUSE = 0.2  # seconds before the attempt after one that brought nothing; doubled each time
+_BUSY = {408, 425, 429}  # answers, besides 500 and above, after which the same request may succeed
+_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+
+class DownloadError(FileError):
+    """A file cannot be downloaded.
+
+    Attributes
+    ----------
+    reason : str
+        What went wrong, without the advice that the whole text gives.
+    """
+
+    def __init__(self, text: str, reason: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class ChecksumError(DownloadError, UserWarning):
+    """The server has a file of another content than expected: a DownloadError, and the UserWarning that MXNet raises."""
+
+
+class _Failed(Exception):
+    """An attempt failed in a way for which another one may succeed."""
+
+
+class _Refused(Exception):
+    """The server will answer any other attempt in the same way."""
+
+
+class _WrongContent(_Failed):
+    """All of it came, and has another checksum."""
+
+
+def why(error: Exception) -> str:
+    """What went wrong in a download, for messages that give their own advice."""
+    return getattr(error, "reason", None) or str(error)
+
+
+def fetch(url: str, path: str, *, sha1: str | None = None, attempts: int = 5, verify: bool = True,
+          wanted: Callable[[], bool] = lambda: True, tell: Callable[[str], object] = print) -> bool:
+    """Download a file.
+
+    A broken connection is taken up where it broke if the server can do that and the file is still the same there; else all is asked for again. Where
+    standard error is a terminal it shows how far it got. What `requests` reads from the environment (proxies, certificates) holds.
+
+    Parameters
+    ----------
+    url : str
+    path : str
+        The file to write, in a folder that exists.
+    sha1 : str, optional
+        The SHA-1 of the content, in hexadecimal digits.
+    attempts : int
+        How often to try, at least once.
+    verify : bool
+        Check the server's certificate.
+    wanted : callable
+        Asked in the end; where it gives False, what was downloaded is dropped.
+    tell : callable
+        Gets a line about each attempt that failed and is followed by another.
+
+    Returns
+    -------
+    bool
+        Whether the file was written.
+
+    Raises
+    ------
+    ChecksumError
+        If the content is not the expected one.
+    DownloadError
+        If it can't be had. The text names the address, the file, and the folder that it can be put into by hand.
+    FileError
+        If the file can't be written.
+    """
+    attempts = max(attempts, 1)
+    written = Unfinished(path)
+    try:
+        transfer = _Transfer(url, path, written.stream, sha1, verify)
+        for left in range(attempts - 1, -1, -1):
+            before = transfer.received
+            try:
+                transfer.run()
+                break
+            except (_Failed, _Refused) as error:
+                if not left or isinstance(error, _Refused):
+                    raise _final(url, path, sha1, error) from error
+                tell(f"{url}: {error}; {left} further attempt{'s' if left > 1 else ''}")
+                if transfer.received <= before:
+                    time.sleep(_PAUSE * 2 ** (attempts - 1 - left))
+        if not wanted():
+            return False
+        written.commit()
+        return True
+    finally:
+        written.discard()
+
+
+def _final(url: str, path: str, sha1: str | None, error: Exception) -> DownloadError:
+    """The error that a download ends in."""
+    folder, name = os.path.split(os.path.abspath(path))
+    kind = ChecksumError if isinstance(error, _WrongContent) else DownloadError
+    demand = f" (SHA-1 {sha1})" if sha1 else ""
+    return kind(f"Failed downloading url {url}: {error}. If it is not to be had there any more, get {name}{demand} elsewhere and put it into the "
+                f"folder {folder}", str(error))
+
+
+class _Transfer:
+    """The bytes that came so far, over one or several connections."""
+
+    def __init__(self, url: str, path: str, stream: IO[bytes], sha1: str | None, verify: bool) -> None:
+        self.url, self.path, self.stream, self.sha1, self.verify = url, path, stream, sha1, verify
+        self.validator = ""  # what the server knows this version of the file by
+        self._restart()
+
+    def _restart(self) -> None:
+        if getattr(self, "received", 0):
+            with reported(self.path, "write"):
+                self.stream.seek(0)
+                self.stream.truncate()
+        self.received, self.digest = 0, hashlib.sha1(usedforsecurity=False)
+
+    def run(self) -> None:
+        """One attempt; what came stays for the next one.
+
+        Raises
+        ------
+        _Failed, _Refused
+        """
+        import requests  # now: `import mxnet` is to be fast
+        final = (ValueError, requests.TooManyRedirects)  # no address, or one that leads nowhere
+        try:
+            with contextlib.closing(requests.get(self.url, stream=True, verify=self.verify, headers=self._headers(), timeout=_SILENCE)) as answer:
+                total = self._begin(answer)
+                self._take(answer, total)
+        except requests.RequestException as error:
+            raise (_Refused if isinstance(error, final) else _Failed)(str(error) or type(error).__name__) from error
+        if total is not None and self.received < total:
+            raise _Failed(f"the connection ended after {self.received} of {total} bytes")
+        if self.sha1 and self.digest.hexdigest() != self.sha1.lower():
+            found = self.digest.hexdigest()
+            self._restart()
+            raise _WrongContent(f"SHA-1 {self.sha1} expected, received another: {found}; the server has another version of the file")
+
+    def _headers(self) -> dict[str, str]:
+        # Compressed on the way, a file could be neither continued nor measured.
+        headers = {"Accept-Encoding": "identity"}
+        if self.received and not self.validator and not self.sha1:
+            self._restart()  # nothing would show that the rest belongs to another version
+        if self.received:
+            headers["Range"] = f"bytes={self.received}-"
+            if self.validator:
+                headers["If-Range"] = self.validator
+        return headers
+
+    def _begin(self, answer: Any) -> int | None:
+        """Judge an answer by its head; how many bytes the file has, or None if it does not say."""
+        headers, code = answer.headers, answer.status_code
+        if code == 416 or (code == 206 and not self._continues(headers)):
+            self._restart()
+            raise _Failed(f"the server cannot continue the file (it answered {code}, {headers.get('Content-Range', 'without a range')})")
+        if code == 206:
+            total = headers.get("Content-Range", "").rpartition("/")[2]
+            return int(total) if total.isdigit() else None
+        if code != 200:
+            text = f"the server answered {code} {answer.reason or ''}".rstrip()
+            raise (_Failed if code >= 500 or code in _BUSY else _Refused)(text)
+        self._restart()
+        encoded = headers.get("Content-Encoding", "identity") != "identity"
+        tag = headers.get("ETag", "")
+        self.validator = "" if encoded else tag if tag and not tag.startswith("W/") else headers.get("Last-Modified", "")
+        length = headers.get("Content-Length", "")
+        return int(length) if length.isdigit() and not encoded else None
+
+    def _continues(self, headers: Any) -> bool:
+        found = _RANGE.fullmatch(headers.get("Content-Range", ""))
+        return bool(found) and int(found[1]) == self.received  # type: ignore[index]
+
+    def _take(self, answer: Any, total: int | None) -> None:
+        from tqdm import tqdm
+        with tqdm(total=total, initial=self.received, unit="B", unit_scale=True, desc=os.path.basename(self.path), file=sys.stderr,
+                  disable=None, leave=False) as progress:  # None: unless it is a terminal
+            for block in answer.iter_content(chunk_size=_BLOCK):
+                with reported(self.path, "write"):
+                    self.stream.write(block)
+                self.digest.update(block)
+                self.received += len(block)
+                progress.update(len(block))
