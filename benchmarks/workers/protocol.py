@@ -4,6 +4,7 @@
 """
 import ctypes
 import gc
+import glob
 import json
 import math
 import os
@@ -15,6 +16,7 @@ import numpy as np
 
 WARM_UP_CALLS = 3
 WARM_UP_LIMIT = 20.0  # seconds
+AHEAD = 8  # batches that loaders make ahead, and more
 
 
 def keep_memory():
@@ -35,6 +37,34 @@ def high_water():
     """The largest resident size of this process so far, in bytes."""
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+
+def processor_seconds():
+    """What this process and its living children have used of the processors."""
+    found = time.process_time()
+    for path in glob.glob("/proc/self/task/*/children"):
+        with open(path) as file:
+            for child in file.read().split():
+                try:
+                    with open(f"/proc/{child}/stat") as stat:
+                        used = stat.read().rsplit(")", 1)[1].split()[11:13]
+                except OSError:  # it has just ended
+                    continue
+                found += sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+def rate(call, seconds):
+    """Run `call`, which returns how many images it gave, for so long: images, seconds and the processor's seconds.
+
+    What was made ahead while others had their turn is used up before.
+    """
+    for _ in range(AHEAD):
+        call()
+    images, start, used = 0, time.perf_counter(), processor_seconds()
+    while time.perf_counter() - start < seconds:
+        images += call()
+    return {"images": images, "wall": time.perf_counter() - start, "cpu": processor_seconds() - used}
 
 
 class Worker:
