@@ -232,7 +232,9 @@ def _read_structure(case):
     net.save_parameters(f"{folder()}/t-model.params")
     net.load(f"{folder()}/t")
     with unless("traced with arguments of structure"):
-        net(_batch()).asnumpy()
+        out = net(_batch())
+        for each in out if isinstance(out, list) else [out]:  # the file says whether it is one
+            each.asnumpy()
 
 
 # -- what attributes hold --------------------------------------------------------------------------------------------------

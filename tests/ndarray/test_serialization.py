@@ -101,6 +101,15 @@ def test_sparse_indices_are_checked():
         mx.nd.load_frombuffer(bytes(bad))
 
 
+@pytest.mark.parametrize("flag, name", [(0, "float32"), (3, "uint8"), (7, "bool")])
+def test_sparse_indices_of_another_type_than_integers_are_refused(flag, name):
+    bad = bytearray(SPARSE)
+    at = SPARSE.index(struct.pack("<i", 6))  # the type of the first indices
+    bad[at:at + 4] = struct.pack("<i", flag)
+    with pytest.raises(mx.MXNetError, match=f"array 0 has indices of type {name}; they must be signed integers"):
+        mx.nd.load_frombuffer(bytes(bad))
+
+
 def test_errors_name_the_file(tmp_path):
     missing = str(tmp_path / "missing.params")
     with pytest.raises(mx.MXNetError, match="cannot read .*missing.params: No such file"):

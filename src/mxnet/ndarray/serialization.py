@@ -114,6 +114,9 @@ def _read_array(r: _Reader, name: int | str) -> Any:
     aux = [(r.dtype(f"the indices of {what}"), r.shape(f"the indices of {what}")) for _ in range(aux_count)]
     if math.prod(shape) >= 1 << 63:
         r.fail(f"{what} has the shape {shape}")
+    for number, _ in aux:
+        if number.is_floating_point or not number.is_signed:
+            r.fail(f"{what} has indices of type {str(number).removeprefix('torch.')}; they must be signed integers")
     values = r.values(storage_shape if aux_count else shape, dtype, f"the values of {what}")
     indices = [r.values(s, t, f"the indices of {what}") for t, s in aux]
     if stype == _DEFAULT:

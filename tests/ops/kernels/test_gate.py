@@ -4,7 +4,7 @@ import torch
 
 from mxnet import MXNetError
 from mxnet.ops import kernels
-from mxnet.ops.kernels import gate, nms, pooling, random
+from mxnet.ops.kernels import gate, nms, pooling, random, regions
 from mxnet.ops.kernels.gate import Gate
 
 needs_compiler = pytest.mark.skipif(kernels.load("nms") is None, reason="no C++ compiler")
@@ -113,12 +113,19 @@ def test_a_kernel_called_with_what_it_cannot_take_is_an_error():
 
 
 @needs_compiler
-@needs_compiler
 def test_no_result_is_smaller_than_nothing():
     with pytest.raises(MXNetError, match=r"kernel random.order: its result would be int64 \(n\) for n=-1"):
         random._order((torch.zeros((random.STATES + 2) * random.ROW, dtype=torch.uint32),), (-1,), (0,))
 
 
+@needs_compiler
+def test_no_count_is_gone_through_for_an_empty_result():
+    none = torch.zeros(0, dtype=torch.int64), torch.zeros(0, 2, 0), torch.zeros(0, 2, 3), torch.zeros(0, 1, 2, 2)
+    gradient, = regions._weighted_backward(none, (gate._LARGEST,))
+    assert gradient.shape == (gate._LARGEST, 1, 0, 3)
+
+
+@needs_compiler
 def test_results_are_made_as_declared():
     out, = nms._overlaps((torch.ones(2, 4), torch.ones(3, 4)))
     assert out.shape == (2, 3) and out.dtype is torch.float32

@@ -289,16 +289,16 @@ class CSRNDArray(BaseSparseNDArray):
             raise MXNetError(f"CSRNDArray: {rows} rows need {rows + 1} entries in indptr, received {len(indptr)}; data and indices must be "
                              f"of one length, received {len(self._values)} and {len(indices)}")
         if full_check:
-            if int(indptr[0]) != 0 or int(indptr[-1]) != len(indices):
+            if indptr[0] != 0 or indptr[-1] != len(indices):  # which NaN never equals
                 raise MXNetError(f"CSRNDArray: indptr must go from 0 to the number of values, {len(indices)}")
-            if bool((indptr.diff() < 0).any()):
+            if not bool((indptr.diff() >= 0).all()):
                 raise MXNetError("CSRNDArray: indptr must not decrease")
             if len(indices) == 0:
                 return
-            if int(indices.min()) < 0 or int(indices.max()) >= columns:
+            if not bool(((indices >= 0) & (indices < columns)).all()):
                 raise MXNetError(f"CSRNDArray: column indices must be in [0, {columns})")
             same_row = self._row_numbers().diff() == 0
-            if bool((indices.diff()[same_row] <= 0).any()):
+            if not bool((indices.diff()[same_row] > 0).all()):
                 raise MXNetError("CSRNDArray: column indices must increase within a row")
 
     def __getitem__(self, key: Any) -> CSRNDArray:

@@ -5,6 +5,7 @@ verdict one look into a dictionary; the verdict also knows what would have to be
 """
 import ctypes
 import functools
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -235,6 +236,8 @@ class Kernel(Gate):
         function = self._function(names) if super()._judge(names, least) else None
         if function is None:
             return None
+        if self.makes and not any(math.prod(_sizes(array, names)) for array in self.makes):
+            function = _idle  # else counts without limit would be gone through for no result
         sizes = [eval(size, _NOTHING, names) for size in self.sizes]
         return Plan(self, function, sizes, names)
 
@@ -272,6 +275,10 @@ class Plan:
 
 _NOTHING: dict[str, Any] = {"__builtins__": {"min": min, "max": max}}
 _gates: list[Gate] = []
+
+
+def _idle(*arguments: Any) -> None:
+    """In place of a kernel whose results are empty."""
 
 
 def _sizes(array: _Array, names: Mapping[str, Any]) -> tuple[int, ...]:
