@@ -185,3 +185,18 @@ def test_where_addresses_are_limited_malloc_keeps_them():
         import mmap
         print(len(mmap.mmap(-1, 4 << 30)) == 4 << 30)
         """, "") == ["False", "True"]
+
+
+def test_limits_that_came_later_hold():
+    """With both, the heap grew by gigabytes beyond the limit on data."""
+    assert run("""
+        import resource
+        pages = [int(n) for n in open("/proc/self/statm").read().split()]
+        for kind, pages, more in ((resource.RLIMIT_AS, pages[0], 1 << 30), (resource.RLIMIT_DATA, pages[5], 256 << 20)):
+            resource.setrlimit(kind, (pages * resource.getpagesize() + more, resource.RLIM_INFINITY))
+        try:
+            torch.empty(2 << 30, dtype=torch.uint8)
+        except RuntimeError as error:
+            print("allocate" in str(error))
+        print(torch.ones(1 << 20).sum().item() == 1 << 20)
+        """) == ["True", "True"]

@@ -29,8 +29,7 @@ class Heap final : public c10::Allocator {
   // Address space only, more than could ever be used; false if the system refuses it, or where addresses are limited: others need them.
   bool reserve() {
     struct sysinfo info;
-    struct rlimit limit;
-    if (sysinfo(&info) || getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur != RLIM_INFINITY) return false;
+    if (sysinfo(&info) || addresses_are_limited()) return false;
     size_ = up(size_t(info.totalram) * info.mem_unit * 2, kStep);
     // Not accessible, so that it counts as no memory until `grow` asks for some.
     void* found = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -93,9 +92,16 @@ class Heap final : public c10::Allocator {
     return mark(at, size);
   }
 
-  // Makes the heap usable up to `end`; false if the system has no such memory to promise, as malloc would find out, too.
+  static bool addresses_are_limited() {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur != RLIM_INFINITY;
+  }
+
+  // Makes the heap usable up to `end`; false if the system has no such memory to promise, as malloc would find out, too. A limit on addresses
+  // that came since `reserve` would make mprotect forget the one on data (Linux adds the pages to those that it has counted).
   bool grow(char* end) {
     if (end <= ready_) return true;
+    if (addresses_are_limited()) return false;
     size_t more = up(end - ready_, kStep);
     if (more > size_t(first_ + size_ - ready_) || mprotect(ready_, more, PROT_READ | PROT_WRITE)) return false;
     ready_ += more;
