@@ -15,6 +15,7 @@ from . import symbol
 from .base import MXNetError
 from .ndarray import NDArray, dispatch, sparse
 from .ndarray.dispatch import Recorded, Scope, TapeNode, entry_of, mode
+from .ops import differentiation
 
 if TYPE_CHECKING:
     from .ndarray.ndarray import Marked
@@ -158,7 +159,7 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     mode.training = train_mode
     try:
         if tensors:
-            _run(lambda: torch.autograd.backward(tensors, seeds, retain_graph=retain_graph))
+            _run(lambda: differentiation.backward(tensors, seeds, retain_graph))
     finally:
         mode.training = training
     for v in variables:
@@ -248,8 +249,7 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
     mode.training = train_mode
     try:
         if tensors:
-            grads = _run(lambda: torch.autograd.grad(tensors, [_leaf(v) for v in variables], seeds, retain_graph=retain_graph,
-                                                     create_graph=create_graph, allow_unused=True))
+            grads = _run(lambda: differentiation.gradients(tensors, [_leaf(v) for v in variables], seeds, retain_graph, create_graph))
         else:  # heads that are constants, such as the derivative of a linear function
             grads = [torch.zeros_like(v._data) for v in variables]
     finally:

@@ -16,7 +16,7 @@ from .graph.runner import GraphRunner
 from .graph.session import Session, Watcher
 from .ndarray import NDArray, dispatch, failed
 from .ndarray.ndarray import Marked
-from .ops import integers, random_state
+from .ops import differentiation, integers, random_state
 from .symbol import inference
 
 if TYPE_CHECKING:
@@ -235,10 +235,10 @@ class Executor:
             heads.append(head)
             seeds.append(torch.ones_like(head) if seed is None else seed._raw().to(head.device, head.dtype))
         leaves, self._leaves, self._heads = self._leaves, None, None
-        if heads:
+        if heads and leaves:
             try:
                 # Through .grad rather than autograd.grad: torch then sees to it that no two gradients share memory.
-                torch.autograd.backward(heads, seeds, inputs=[t for _, t in leaves])
+                differentiation.backward(heads, seeds, inputs=[t for _, t in leaves])
             except Exception as error:
                 raise MXNetError(f"backward: {dispatch.said(error)}") from error
         if self._watcher is not None:

@@ -19,6 +19,7 @@ from torch import fx
 
 from .. import environment
 from ..ndarray import writes
+from ..ops import differentiation
 from ..ops.nn.convolution import convolution
 from . import backends
 from .program import Program, calls, draws
@@ -170,7 +171,7 @@ def training_contest(module: fx.GraphModule, native: Function, inputs: Sequence[
 def _step(function: Function) -> Callable:
     def run(*inputs: torch.Tensor) -> None:
         heads = [r for r in function(*inputs) if r.requires_grad]
-        torch.autograd.backward(heads, [torch.ones_like(h) for h in heads])
+        differentiation.backward(heads, [torch.ones_like(h) for h in heads])
     return run
 
 

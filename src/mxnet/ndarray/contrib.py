@@ -9,6 +9,7 @@ import torch
 
 from ..base import MXNetError
 from ..context import current_context
+from ..ops import differentiation
 from ..ops.registry import get
 from .creation import full
 from .dispatch import explain
@@ -38,7 +39,7 @@ def _differentiated(op: Operator, out_grads: Sequence[NDArray], inputs: Sequence
         with torch.enable_grad():
             results = op.fn(*leaves, **parsed)
         results = (results,) if isinstance(results, torch.Tensor) else results
-        found = iter(torch.autograd.grad(results, wanted, [g._data for g in out_grads], allow_unused=True))
+        found = iter(differentiation.gradients(results, wanted, [g._data for g in out_grads]))
     except Exception as error:
         raise MXNetError(explain(op, error, leaves, parsed)) from error
     gradients = [next(found) if t.requires_grad else None for t in leaves]

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ...ops import differentiation
+
 if TYPE_CHECKING:
     from ...ops.registry import Operator
 
@@ -57,7 +59,7 @@ class RowByRow(torch.autograd.Function):
         with torch.enable_grad():
             values = (ctx.array._readable() if rows is None else ctx.array._rows(rows)).detach().requires_grad_()
             result = ctx.op.fn(values, **ctx.attributes)
-        found, = torch.autograd.grad(result, values, gradient)
+        found, = differentiation.gradients([result], [values], [gradient])
         return found if rows is None else _by_rows(rows, found, ctx.array.shape), None, None, None, None
 
 

@@ -1,0 +1,39 @@
+"""Gradients of what torch recorded, straight from its engine.
+
+`torch.autograd.backward` and `grad` check the gradients that they are given with torch's symbolic shapes, for which they import sympy at the first
+call (a second of processor time), and where the root logger tells DEBUG they hook themselves into every node of the graph at each. Here whoever
+calls has checked its gradients, and the engine checks their sizes once more.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+_engine = torch.autograd.Variable._execution_engine
+
+
+def backward(heads: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tensor], retain_graph: bool = False,
+             inputs: Sequence[torch.Tensor] = ()) -> None:
+    """Add the gradients of the leaves that `heads` were computed from, or of `inputs` alone, to their ``.grad``.
+
+    Raises
+    ------
+    RuntimeError
+        If a head was not recorded or is freed, or a gradient has another size than its head.
+    """
+    _engine.run_backward(tuple(heads), tuple(head_gradients), retain_graph, False, tuple(inputs), allow_unreachable=True, accumulate_grad=True)
+
+
+def gradients(heads: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tensor], retain_graph: bool = False,
+              create_graph: bool = False) -> tuple[Any, ...]:
+    """The gradients of `heads` with respect to `inputs`, None for those that they don't depend on.
+
+    Raises
+    ------
+    RuntimeError
+        As `backward`.
+    """
+    return _engine.run_backward(tuple(heads), tuple(head_gradients), retain_graph, create_graph, tuple(inputs), allow_unreachable=True,
+                                accumulate_grad=False)
