@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -51,10 +54,10 @@ def test_operators_that_files_of_networks_hold(numpy_semantics):
 def test_multivariate_normal(numpy_semantics):
     mx.random.seed(1)
     mean, cov = mx.np.array([3.0, -3.0]), mx.np.array([[1.0, 0.5], [0.5, 2.0]])
-    draws = mx.nd.Custom(mean, cov, op_type="multivariate_normal_fallback", size=(4000,)).asnumpy()
+    draws = mx.nd.Custom(mean, cov, op_type="mvn_fallback", size=(4000,)).asnumpy()
     assert np.abs(draws.mean(0) - [3, -3]).max() < 0.1 and np.abs(np.cov(draws.T) - cov.asnumpy()).max() < 0.15
     with pytest.raises(mx.MXNetError, match=r"a mean \(..., n\) and a covariance \(..., n, n\) expected, received shapes \(2,\) and \(2, 3\)"):
-        mx.nd.Custom(mean, mx.np.ones((2, 3)), op_type="multivariate_normal_fallback")
+        mx.nd.Custom(mean, mx.np.ones((2, 3)), op_type="mvn_fallback")
 
 
 def test_there_are_no_gradients(numpy_semantics):
@@ -64,3 +67,13 @@ def test_there_are_no_gradients(numpy_semantics):
         y = mx.nd.Custom(x, op_type="resize_fallback", new_shape=(2,))
     with pytest.raises(mx.MXNetError, match="Resize is computed by NumPy and has no gradient"):
         y.backward()
+
+
+def test_files_of_networks_need_no_import():
+    code = """if True:
+        import mxnet as mx
+        net = mx.sym.Custom(mx.sym.var("a"), op_type="resize_fallback", new_shape="(2, 3)", name="r")
+        print(mx.sym.load_json(net.tojson()).eval(a=mx.nd.arange(4))[0].asnumpy().tolist())
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[[0.0, 1.0, 2.0], [3.0, 0.0, 1.0]]\n"

@@ -173,7 +173,7 @@ class MultivariateNormal(_Official):
 
 
 class MultivariateNormalProp(operator.CustomOpProp):
-    """``multivariate_normal_fallback``: what files of networks of MXNet may hold for `mx.np.random.multivariate_normal`."""
+    """``mvn_fallback``: what files of networks of MXNet may hold for `mx.np.random.multivariate_normal`."""
 
     def __init__(self, size="None"):
         super().__init__(need_top_grad=True)
@@ -204,7 +204,7 @@ class MultivariateNormalProp(operator.CustomOpProp):
 
 with np_array():
     for _op_name, _prop in (("empty_like", EmptyLikeProp), ("resize", ResizeProp), ("unravel_index", Unravel_indexProp),
-                            ("multivariate_normal", MultivariateNormalProp)):
+                            ("mvn", MultivariateNormalProp)):
         operator.register(f"{_op_name}_fallback")(_prop)
 
 empty_like_of_arrays, unravel_index_of_arrays = (functools.partial(_arrays.Custom, op_type=f"{n}_fallback") for n in ("empty_like", "unravel_index"))

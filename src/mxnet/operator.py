@@ -19,6 +19,7 @@ from .ndarray.dispatch import mode
 from .ndarray.ndarray import context_of
 from .ops import dtypes, schema
 from .ops.registry import OPERATORS, Operator, get
+from .reachable import finder
 from .symbol import functions, inference
 from .util import is_np_array
 
@@ -188,6 +189,8 @@ def _prop(items):
     op_type = attributes.pop("op_type", None)
     if not op_type:
         raise MXNetError("Custom: the argument `op_type`, the name of a registered operator, is missing")
+    if op_type not in _props:
+        finder.register_custom_operator(op_type)
     if op_type not in _props:
         raise MXNetError(f"Custom: no operator is registered as '{op_type}'; decorate its CustomOpProp with @mx.operator.register('{op_type}')")
     try:

@@ -94,3 +94,21 @@ def test_pickles_name_the_path_that_programs_import():
 
 def test_names_of_data():
     assert [mx.model.FeedForward._is_data_arg(name) for name in ("data", "softmax_label", "weight")] == [True, True, False]
+
+
+def test_data_without_a_batch():
+    class Empty(mx.io.DataIter):
+        provide_data, provide_label = [("data", (4, 3))], [("softmax_label", (4,))]
+
+        def __init__(self):
+            super().__init__(4)
+
+        def next(self):
+            raise StopIteration
+
+    with pytest.warns(DeprecationWarning):
+        model = mx.model.FeedForward(network(), num_epoch=1)
+        model.fit(Empty())  # nothing to learn from is no error, as in MXNet
+        assert model.arg_params["fc_bias"].asnumpy().tolist() == [0, 0]
+        with pytest.raises(mx.MXNetError, match="gave no batch in epoch 0, of 3 that epoch_size asks for"):
+            mx.model.FeedForward(network(), num_epoch=1, epoch_size=3).fit(Empty())

@@ -123,7 +123,7 @@ def test_imdecode():
 
 
 def test_helpers_of_indexing():
-    assert [nd.get_indexing_dispatch_code(k) for k in (1, (slice(2), None), [0], (0, nd.array([1])), "a")] == [0, 0, 1, 1, -1]
+    assert [nd.get_indexing_dispatch_code(k) for k in (1, (slice(2), None), True, [0], (0, nd.array([1])), "a")] == [0, 0, 0, 1, 1, -1]
     assert nd.indexing_key_expand_implicit_axes((Ellipsis, 1), (2, 3)) == (slice(None), 1)
     assert nd.get_oshape_of_gather_nd_op((2, 3, 4), (2, 5)) == (5, 4)
     with pytest.raises(ValueError, match=r"indices of shape \(3, 5\) select up to axis 3, data has 2"):

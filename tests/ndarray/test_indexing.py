@@ -138,3 +138,38 @@ def test_numbers_that_the_type_does_not_hold_are_converted_as_by_c(dtype, value,
     for array in (nd.zeros(2, dtype=dtype), mx.np.zeros(2, dtype=dtype)):
         array[1:] = value
         assert array.asnumpy().tolist() == [0, expected]
+
+
+MASK = np.array([True, False, True, True])
+
+
+@pytest.mark.parametrize("key, expected", [
+    (MASK, [[3, 4, 5], [0, 1, 2], [3, 4, 5], [3, 4, 5]]), ([True, False, True, True], [[3, 4, 5], [0, 1, 2], [3, 4, 5], [3, 4, 5]]),
+    (MASK[:3], [[3, 4, 5], [0, 1, 2], [3, 4, 5]]), ((MASK, 1), [4, 1, 4, 4]), ((slice(2), MASK[:2]), [[1, 0], [4, 3]]), ((MASK[:2], [0, 2]), [3, 2]),
+    (True, [3, 4, 5]), (False, [0, 1, 2]), ((True, False), [3])])
+def test_masks_of_numpy_are_the_indices_0_and_1(key, expected):
+    x = mx.nd.arange(12).reshape((4, 3))
+    assert x[key].asnumpy().tolist() == expected
+    x.attach_grad()
+    with mx.autograd.record():
+        y = x[key]
+    y.backward()
+    assert x.grad.asnumpy()[2:].tolist() == [[0, 0, 0]] * 2 and x.grad.sum().asscalar() == y.size
+
+
+@pytest.mark.parametrize("key, value, expected", [
+    (MASK, 9, [[9, 9], [9, 9], [4, 5]]), ((MASK, 1), 9, [[0, 9], [2, 9], [4, 5]]),
+    (MASK[:2], mx.nd.array([[7, 8], [9, 9]]), [[9, 9], [7, 8], [4, 5]]),
+    (True, 9, [[9, 9]] * 3), (False, np.array([1, 2]), [[1, 2]] * 3), ((True, 1), 9, [[0, 1], [9, 9], [4, 5]])])
+def test_writing_through_masks_of_numpy(key, value, expected):
+    x = mx.nd.arange(6).reshape((3, 2))
+    x[key] = value
+    assert x.asnumpy().tolist() == expected
+
+
+def test_a_boolean_of_numpy_is_no_index():
+    x = mx.nd.arange(6).reshape((3, 2))
+    with pytest.raises(ValueError, match="an NDArray is indexed by integers, slices, arrays"):
+        x[np.bool_(True)]
+    with pytest.raises(ValueError, match="an NDArray is indexed by integers, slices, arrays"):
+        x[np.bool_(True)] = 5

@@ -77,8 +77,8 @@ def _train_multi_device(symbol, ctx, arg_names, param_names, aux_names, arg_para
                 if epoch_size is not None and nbatch >= epoch_size:
                     at_end = False
                     break
-            if nbatch == seen:
-                raise MXNetError(f"FeedForward: the training data gave no batch in epoch {epoch}")
+            if nbatch == seen and epoch_size is not None:
+                raise MXNetError(f"FeedForward: the training data gave no batch in epoch {epoch}, of {epoch_size} that epoch_size asks for")
             if at_end:
                 logger.info("Epoch[%d] Resetting Data Iterator", epoch)
                 train_data.reset()

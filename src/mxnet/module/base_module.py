@@ -277,8 +277,8 @@ class BaseModule:
             self._start_epoch(epoch, train_data)
             data_iter = iter(train_data)
             data_batch = next(data_iter, None)
-            if data_batch is None:
-                raise MXNetError(f"fit: train_data gave no batch in epoch {epoch}; is it empty, or was it not reset?")
+            if data_batch is None:  # the type that programs of MXNet's catch
+                raise StopIteration(f"fit: train_data gave no batch in epoch {epoch}; is it empty, or was it not reset?")
             while data_batch is not None:
                 if monitor is not None:
                     monitor.tic()
@@ -313,10 +313,14 @@ class BaseModule:
                                     batch_end_callback=eval_batch_end_callback, epoch=epoch)
                 for name, val in scores:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, val)
-            train_data.reset()
+            self._end_epoch(train_data)
 
     def _start_epoch(self, epoch: int, train_data: Any) -> None:
         """What a subclass does before each epoch of `fit`."""
+
+    def _end_epoch(self, train_data: Any) -> None:
+        """What is done after each epoch of `fit`."""
+        train_data.reset()
 
     # -- what a module is --------------------------------------------------------------------------------------------------------
 

@@ -259,15 +259,13 @@ def imdecode(str_img: bytes | NDArray, clip_rect: tuple[int, int, int, int] = (0
 
 def get_indexing_dispatch_code(key: Any) -> int:
     """0 for an index of integers and slices, 1 for one that holds arrays, -1 for one that is no index."""
-    if indexing.is_basic(key):
-        return indexing.BASIC
+    arrays = [k for k in (key if isinstance(key, tuple) else (key,)) if not indexing.is_basic(k) and not isinstance(k, bool)]
     try:
-        for k in key if isinstance(key, tuple) else (key,):
-            if not indexing.is_basic(k):
-                _index_tensor(k)
+        for k in arrays:
+            _index_tensor(k)
     except ValueError:
         return indexing.UNSUPPORTED
-    return indexing.ADVANCED
+    return indexing.ADVANCED if arrays else indexing.BASIC
 
 
 def indexing_key_expand_implicit_axes(key: Any, shape: Sequence[int]) -> tuple[Any, ...]:

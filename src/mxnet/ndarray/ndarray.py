@@ -322,6 +322,8 @@ class NDArray(_Methods):
     def __setitem__(self, key: Any, value: Any) -> None:
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
             refuse_inplace()
+        if type(key) is bool or type(key) is tuple and any(type(k) is bool for k in key):
+            key = tuple(k for k in _plain_key(key) if type(k) is not bool) or Ellipsis  # as in MXNet, where reading takes them as 0 and 1
         target = self._writable()
         if key is Ellipsis or type(key) is slice and key == slice(None) or isinstance(key, tuple) and not key and not target.dim():
             pass
@@ -408,6 +410,8 @@ class NDArray(_Methods):
             return self._select(lambda t: indexing.basic_view(t, key), key)
         if mode.tracing is not None:
             return mode.tracing.index(self, key)
+        if type(key) is bool or type(key) is tuple and any(type(k) is bool for k in key):
+            return self[tuple(int(k) if type(k) is bool else k for k in _plain_key(key))]
         where = indexing.advanced_key(_plain_key(key), self.shape, self._data.device, _index_tensor)
         return self._recorded_call(lambda t: t[where], "_advanced_indexing", self._ctx)
 
@@ -592,10 +596,10 @@ def _plain_key(key: Any) -> tuple[Any, ...]:
 def _index_tensor(k: Any) -> torch.Tensor:
     if isinstance(k, NDArray):
         return k._raw()
-    if isinstance(k, (list, np.ndarray, tuple, range)) or isinstance(k, (bool, np.bool_)):
+    if isinstance(k, (list, np.ndarray, tuple, range)):
         array = np.asarray(k)
         if array.dtype != object and array.dtype.kind in "biuf":
-            return torch.as_tensor(array)
+            return torch.as_tensor(array, dtype=torch.int64 if array.dtype.kind == "b" else None)  # masks of NumPy are indices 0 and 1, as in MXNet
     if isinstance(k, torch.Tensor):
         return k.detach()
     raise ValueError(f"an NDArray is indexed by integers, slices, arrays, None and ..., received {k!r} of type {type(k)}")

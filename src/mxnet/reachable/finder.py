@@ -12,7 +12,7 @@ import sys
 import types
 from importlib.machinery import ModuleSpec, PathFinder
 
-from .table import ABSENT, BRINGS, COMMON, NAMES, OFTEN_READ
+from .table import ABSENT, BRINGS, COMMON, CUSTOM_OPERATORS, NAMES, OFTEN_READ
 
 _MISSING = object()
 # Modules that lack something: those of the table, and those that a path of the table lies in.
@@ -48,6 +48,12 @@ def entry(path):
 def _follow(target):
     module, _, attribute = target.partition(":")
     return functools.reduce(getattr, filter(None, attribute.split(".")), importlib.import_module(module))
+
+
+def register_custom_operator(op_type):
+    """Import the module that registers this operator for `Custom`, if one here does."""
+    if op_type in CUSTOM_OPERATORS:
+        importlib.import_module(CUSTOM_OPERATORS[op_type])
 
 
 def lookup(path, own, name):

@@ -4,6 +4,9 @@ Programs came to rely on the file that a class is in (pickles name it, too), and
 thing; what only MXNet's C library could give is left out. How it comes about: `finder`.
 """
 
+# Which module registers a `Custom` operator that files of networks hold, with no program importing it.
+CUSTOM_OPERATORS = dict.fromkeys(("empty_like_fallback", "mvn_fallback", "resize_fallback", "unravel_index_fallback"), "mxnet.numpy_op_fallback")
+
 # Where a name leads that several modules have; any other leads to the module of that name.
 COMMON = {
     "AttrScope": "mxnet.attribute:AttrScope", "C": "mxnet.contrib.text._constants", "CSRNDArray": "mxnet.ndarray:CSRNDArray",

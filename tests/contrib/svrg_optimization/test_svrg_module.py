@@ -70,3 +70,19 @@ def test_errors():
     module.forward_backward(next(data))
     with pytest.raises(MXNetError, match=r"call update_full_grads\(train_data\) first"):
         module.update()
+
+
+@pytest.mark.parametrize("update_freq, resets", [(2, 5), (1, 6)])
+def test_data_is_reset_before_an_epoch_and_a_full_gradient(update_freq, resets):
+    module, data = made(update_freq=update_freq)
+    counted = []
+    data.reset = lambda reset=data.reset: (counted.append(1), reset())
+    module.fit(data, eval_metric="mse", num_epoch=3)  # each reset shuffles, so that one more would change a program's numbers
+    assert len(counted) == resets
+
+
+def test_an_empty_iterator_ends_fit_as_in_mxnet():
+    module, data = made(update_freq=1)
+    data.next = lambda: next(iter(()))
+    with pytest.raises(StopIteration, match="update_full_grads: the iterator gave no batch"):
+        module.fit(data, num_epoch=1)

@@ -136,7 +136,7 @@ class SVRGModule(Module):
             batches += 1
             padding = batch.pad or 0
         if not batches:
-            raise MXNetError("update_full_grads: the iterator gave no batch")
+            raise StopIteration("update_full_grads: the iterator gave no batch")
         whole_batches = batches - padding / train_data.batch_size
         for name in group.param_names:
             for full in self._param_dict:
@@ -155,7 +155,10 @@ class SVRGModule(Module):
     def _start_epoch(self, epoch, train_data):
         if epoch % self.update_freq == 0:
             self.update_full_grads(train_data)
-            train_data.reset()
+        train_data.reset()
+
+    def _end_epoch(self, train_data):
+        """Nothing: each reset shuffles, and as in MXNet there is one before an epoch, none after it."""
 
     def prepare(self, data_batch, sparse_row_id_fn=None):
         """Make ready for a batch that comes next; see `Module.prepare`."""
