@@ -70,3 +70,11 @@ def test_arrays_without_axes_are_numbers():
 def test_a_type_may_be_that_of_an_array():
     one = mx.nd.array([1], dtype="int32")
     assert mx.nd.one_hot(one, 3, dtype=one).dtype is np.int32 and mx.nd.cast(mx.nd.ones(2), dtype=one).dtype is np.int32
+
+
+def test_none_is_an_end_and_no_size():
+    x = mx.nd.ones((2, 3))
+    assert mx.nd.slice(x, begin=(None, 1), end=(1, None)).shape == (1, 2)
+    assert mx.nd.slice(x, begin="(None, 1)", end="(1, None)").shape == (1, 2)
+    with pytest.raises(mx.MXNetError, match=r"broadcast_to: `shape` must be a tuple of integers, received \(2, None\)"):
+        mx.nd.broadcast_to(mx.nd.ones((1, 3)), shape=(2, None))

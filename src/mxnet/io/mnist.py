@@ -60,7 +60,10 @@ def read_idx(path: str, ndim: int) -> np.ndarray:
     except (OSError, EOFError, zlib.error) as error:
         raise MXNetError(f"{path}: cannot be decompressed: {error}") from error
     require(len(content) == length, f"{path}: truncated: shape {shape} needs {length} bytes after the header, the file has {len(content)}")
-    return np.frombuffer(content, np.uint8).reshape(shape)
+    try:
+        return np.frombuffer(content, np.uint8).reshape(shape)
+    except ValueError:  # a size of 0 beside others whose product has no 64 bits
+        raise MXNetError(f"{path}: no array has the shape {shape}") from None
 
 
 class _Arrays(BatchSource):

@@ -1,7 +1,7 @@
 """Operator attributes: what an annotation means, and how a value or a string from a JSON file becomes that.
 
 An operator declares its attributes as keyword-only parameters. The annotation says everything: ``int``, ``float``, ``bool``,
-``str``, ``Shape`` (a tuple of integers), ``Floats``, ``Axes`` (an integer, a tuple or None), ``DType``, ``Literal[...]``,
+``str``, ``Shape`` (a tuple of integers), ``Ends`` (None among them), ``Floats``, ``Axes`` (an integer, a tuple or None), ``DType``, ``Literal[...]``,
 ``Optional[...]`` of these, ``Annotated[float, Between(0, 1)]`` for a number with bounds (such as `AtLeast1` and `Fraction`). Two
 annotations name what the caller of an operator provides rather than the user: ``Training`` (True while a training pass runs) and
 ``Device`` (where a new array goes; users say ``ctx=``).
@@ -17,6 +17,7 @@ import torch
 from . import dtypes
 
 Shape = tuple[int, ...]
+Ends = tuple[Optional[int], ...]
 Floats = tuple[float, ...]
 Axes = Union[int, tuple[int, ...], None]
 DType = torch.dtype
@@ -98,8 +99,15 @@ def _to_shape(value):
         raise ValueError(value)
     if isinstance(value, (int, np.integer)) or getattr(value, "ndim", 1) == 0:  # an array without axes is a number
         return (int(value),)
-    # Inside a shape None stands for 'unknown' or 'all', as in slice(begin=(None, 1)).
-    return tuple(None if v is None else _to_int(v) for v in value)
+    return tuple(map(_to_int, value))
+
+
+def _to_ends(value):
+    if isinstance(value, str) and value.strip():
+        value = _parse_literal(value)
+    if isinstance(value, (tuple, list)):
+        return tuple(None if v is None else _to_int(v) for v in value)
+    return _to_shape(value)
 
 
 def _to_floats(value):
@@ -131,7 +139,7 @@ def _to_dtype(value):
 
 
 _PARSERS = {int: (_to_int, "an integer"), float: (_to_float, "a number"), bool: (_to_bool, "True or False"), str: (_to_str, "a string"),
-            Shape: (_to_shape, "a tuple of integers"), Floats: (_to_floats, "a tuple of numbers"),
+            Shape: (_to_shape, "a tuple of integers"), Ends: (_to_ends, "a tuple of integers or None"), Floats: (_to_floats, "a tuple of numbers"),
             Axes: (_to_axes, "an integer, a tuple of integers or None"), DType: (_to_dtype, "the name of a data type")}
 
 
@@ -173,7 +181,7 @@ class Attribute:
             self._parse, self.expected = _PARSERS[annotation]
         else:
             raise TypeError(f"operator {operator}: attribute `{name}` has the annotation {annotation!r}, which no file format can "
-                            f"hold; use one of int, float, bool, str, Shape, Floats, Axes, DType, Literal, or Optional of these")
+                            f"hold; use one of int, float, bool, str, Shape, Ends, Floats, Axes, DType, Literal, or Optional of these")
         if name in COUNTS and self.kind is int:
             self.bounds = Between(self.bounds and self.bounds.low, MAX_COUNT)
         if self.bounds is not None:
@@ -231,4 +239,4 @@ def to_string(value):
 
 
 __all__ = ["AtLeast0", "AtLeast1", "Attribute", "Axes", "Between", "DType", "Device", "Floats", "Fraction", "Literal", "MAX_COUNT", "Optional",
-           "Shape", "Training", "to_string"]
+           "Ends", "Shape", "Training", "to_string"]

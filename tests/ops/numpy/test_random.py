@@ -46,3 +46,8 @@ def test_a_few_out_of_many_take_the_memory_of_few():
     assert len(set(found.tolist())) == 1000 and min(found.tolist()) >= 0 and max(found.tolist()) < 1 << 53
     found = np.random.choice(100_000, size=(24_000,), replace=False).tolist()
     assert len(set(found)) == 24_000 and 0 <= min(found) and max(found) < 100_000 and abs(sum(found) / 24_000 - 50_000) < 1000
+
+
+def test_gamma_of_an_infinite_shape_ends():
+    found = mx.np.random.gamma(mx.np.array([np.inf, 3.0]), 1.0, size=(2, 2)).asnumpy()
+    assert (found[:, 0] != found[:, 0]).all() and (found[:, 1] > 0).all()

@@ -102,6 +102,9 @@ def count_sketch(data, h, s, *, out_dim: int, processing_batch_size: int = 32):
     >>> mx.nd.contrib.count_sketch(x, h, s, out_dim=2).asnumpy()
     array([[-2.,  5.]], dtype=float32)
     """
+    if data.dim() not in (2, 4) or not h.shape == s.shape == (1, data.shape[-1]):
+        raise MXNetError(f"count_sketch: h and s of shape (1, {data.shape[-1] if data.dim() else 'd'}) expected for data of shape "
+                         f"{tuple(data.shape)}, which has 2 or 4 axes; received {tuple(h.shape)} and {tuple(s.shape)}")
     signed = data * s.reshape(-1).to(data.dtype)
     out = torch.zeros((*data.shape[:-1], out_dim), dtype=data.dtype, device=data.device)
     return out.index_add(-1, h.reshape(-1).long(), signed)

@@ -4,6 +4,7 @@ whatever type is asked for.
 The parameters of a distribution are numbers (attributes) or arrays (inputs), which broadcast; the gradient flows to them through the
 formula that turns uniform or normal numbers into those wanted.
 """
+import math
 from typing import Annotated, Literal
 
 import numpy as np
@@ -286,8 +287,8 @@ def _gamma_numbers(sizes, device, shape, scale):
     shape = torch.as_tensor(shape, dtype=torch.float64).expand(sizes)
     d = torch.where(shape < 1, shape + 2.0 / 3.0, shape - 1.0 / 3.0)
     c = 1.0 / torch.sqrt(9.0 * d)
-    out = torch.zeros(sizes, dtype=torch.float64)
-    missing = torch.ones(sizes, dtype=torch.bool)
+    missing = torch.isfinite(shape)  # of others none would ever be accepted
+    out = torch.full(sizes, math.nan, dtype=torch.float64)
     while bool(missing.any()):
         u = _uniform_numbers((*sizes, 2), device, torch.float64)
         normal = _normal_numbers((*sizes, 2), device, torch.float64)[..., 0]

@@ -8,7 +8,7 @@ from ... import util
 from ...base import MXNetError
 from ..axes import normalize_axis, require_ndim
 from ..registry import op
-from ..schema import Shape
+from ..schema import Ends, Shape
 from ..shapes import unify
 
 # Torch says of these that they return nothing.
@@ -45,7 +45,7 @@ def _view(operator, data, begin, end, step):
 
 
 @op("slice", aliases=("crop", "_sparse_slice", "_npi_slice", "_npx_slice"), result_type="data", method=True)
-def slice_(data, *, begin: Shape, end: Shape, step: Optional[Shape] = ()):
+def slice_(data, *, begin: Ends, end: Ends, step: Optional[Ends] = ()):
     """The block ``begin[i]:end[i]:step[i]`` of each leading axis; None stands for the default of Python's slices.
 
     Example
@@ -70,7 +70,7 @@ def _slice_rule(in_shapes, out_shapes, *, begin, end, step):
 
 
 @op("_slice_assign", aliases=("_crop_assign", "_npi_slice_assign"))
-def slice_assign(lhs, rhs, *, begin: Shape, end: Shape, step: Shape = ()):
+def slice_assign(lhs, rhs, *, begin: Ends, end: Ends, step: Ends = ()):
     """A copy of `lhs` whose block ``begin:end:step`` is `rhs`."""
     out = lhs.clone()
     view, flips = _view("_slice_assign", out, begin, end, step)
@@ -90,7 +90,7 @@ def _(in_shapes, out_shapes, *, begin, end, step):
 
 
 @op("_slice_assign_scalar", aliases=("_crop_assign_scalar", "_npi_slice_assign_scalar"), same_shape=True)
-def slice_assign_scalar(data, *, scalar: float = 0.0, begin: Shape, end: Shape, step: Shape = ()):
+def slice_assign_scalar(data, *, scalar: float = 0.0, begin: Ends, end: Ends, step: Ends = ()):
     """A copy of `data` whose block ``begin:end:step`` is filled with `scalar`."""
     out = data.clone()
     _view("_slice_assign_scalar", out, begin, end, step)[0].fill_(scalar)
