@@ -9,7 +9,7 @@ import mxnet as mx
 from mxnet import environment
 
 SOURCE = pathlib.Path(mx.__file__).parent
-NAME = re.compile(r"""["'`$ (](MXNET_[A-Z0-9_]+|DMLC_[A-Z0-9_]+)\b""")
+NAME = re.compile(r"""["'`$ (]((?:MXNET|DMLC|PS)_[A-Z0-9_]+)\b""")
 
 
 def names_in_source():

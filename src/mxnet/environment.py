@@ -33,7 +33,8 @@ _TREE = "torch.distributed and NCCL choose the reduction themselves"
 _PLAN = "no memory plan is computed ahead of a run"
 _NATIVE = "there is no native MXNet library to load or to call"
 _RANDOM = "a GPU has one generator, which all operators share"
-_DISTRIBUTED = "kvstore 'dist_*' types are not part of this release"
+_MEET = "tells each process of a distributed job its part, see docs/distributed.md"
+_TCP = "TCP resends what is lost"
 _TEST = "read by mxnet.test_utils"
 
 _BUCKET = "apache-mxnet"
@@ -112,25 +113,30 @@ _TABLE = [
     ("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", "1", True, "0: nothing is logged when a sparse array is computed as a dense one"),
     # Communication
     ("MXNET_KVSTORE_REDUCTION_NTHREADS", "4", False, _THREADS),
-    ("MXNET_KVSTORE_BIGARRAY_BOUND", "1000000", False, _DISTRIBUTED),
-    ("MXNET_KVSTORE_SLICE_THRESHOLD", "40000", False, _DISTRIBUTED),
+    ("MXNET_KVSTORE_BIGARRAY_BOUND", "1000000", False, "dist_async is not part of this release"),
+    ("MXNET_KVSTORE_SLICE_THRESHOLD", "40000", False, "p3 is not part of this release"),
     ("MXNET_KVSTORE_USETREE", "0", False, _TREE),
     ("MXNET_KVSTORE_LOGTREE", "0", False, _TREE),
     ("MXNET_KVSTORE_TREE_ARRAY_BOUND", "10000000", False, _TREE),
     ("MXNET_KVSTORE_TREE_BACKTRACK", "0", False, _TREE),
     ("MXNET_KVSTORE_TREE_LINK_USAGE_PENALTY", "0.7", False, _TREE),
     ("MXNET_ENABLE_GPU_P2P", "1", False, "torch uses peer-to-peer copies wherever the driver offers them"),
-    ("DMLC_ROLE", None, False, _DISTRIBUTED),
-    ("DMLC_PS_ROOT_URI", None, False, _DISTRIBUTED),
-    ("DMLC_PS_ROOT_PORT", None, False, _DISTRIBUTED),
-    ("DMLC_NUM_WORKER", None, False, _DISTRIBUTED),
-    ("DMLC_NUM_SERVER", None, False, _DISTRIBUTED),
-    ("DMLC_INTERFACE", None, False, _DISTRIBUTED),
-    ("DMLC_PS_VAN_TYPE", None, False, _DISTRIBUTED),
-    ("DMLC_PS_WATER_MARK", None, False, _DISTRIBUTED),
-    ("PS_VERBOSE", "0", False, _DISTRIBUTED),
-    ("PS_RESEND", "0", False, _DISTRIBUTED),
-    ("PS_RESEND_TIMEOUT", "1000", False, _DISTRIBUTED),
+    ("DMLC_ROLE", None, True, _MEET),
+    ("DMLC_PS_ROOT_URI", None, True, _MEET),
+    ("DMLC_PS_ROOT_PORT", None, True, _MEET),
+    ("DMLC_NUM_WORKER", None, True, _MEET),
+    ("DMLC_NUM_SERVER", None, True, _MEET),
+    ("DMLC_WORKER_ID", None, True, _MEET + "; without it workers draw their ranks"),
+    ("DMLC_SERVER_ID", None, True, _MEET + "; without it servers draw their ranks"),
+    ("DMLC_INTERFACE", None, True, "the network interface by which the processes of a distributed job talk"),
+    ("MXNET_KVSTORE_JOIN_TIMEOUT", "300", True, "seconds that processes of a distributed job wait for one another (MXNet has no such variable)"),
+    ("PS_HEARTBEAT_INTERVAL", "1", True, "how often, in seconds, the processes of a distributed job say that they are alive"),
+    ("PS_HEARTBEAT_TIMEOUT", "60", True, "after how many seconds of silence a process of a distributed job is taken for dead"),
+    ("DMLC_PS_VAN_TYPE", None, False, "p3 is not part of this release"),
+    ("DMLC_PS_WATER_MARK", None, False, "torch.distributed has no such limit"),
+    ("PS_VERBOSE", "0", False, "TORCH_DISTRIBUTED_DEBUG and TORCH_CPP_LOG_LEVEL=INFO say what torch.distributed does"),
+    ("PS_RESEND", "0", False, _TCP),
+    ("PS_RESEND_TIMEOUT", "1000", False, _TCP),
     # Looking at what happens
     ("MXNET_PROFILER_AUTOSTART", "0", True, "1: profiling starts with the program"),
     ("MXNET_PROFILER_MODE", "0", False, "all operators are recorded, eager and symbolic; profiler.set_config chooses"),

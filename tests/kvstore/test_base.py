@@ -21,8 +21,8 @@ def test_type_names_ignore_case():
 def test_creation_errors():
     with pytest.raises(TypeError, match="name must be a string, received 3"):
         mx.kv.create(3)
-    with pytest.raises(MXNetError, match="unknown type 'dist_sync'; the types of this release are local, .*device, nccl .*teststore"):
-        mx.kv.create("dist_sync")
+    with pytest.raises(MXNetError, match="unknown type 'distant'; the types of this release are local, .*device, nccl, dist, dist_sync.*teststore"):
+        mx.kv.create("distant")
     with pytest.raises(ValueError, match="Unknown capability: x"):
         mx.kv.create().is_capable("x")
 

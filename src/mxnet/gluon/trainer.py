@@ -263,9 +263,14 @@ class Trainer:
         store = self._kvstore
         if not store:
             return
-        for i, parameter in enumerate(self._params):
-            if parameter.grad_req == "null":
-                continue
+        trained = [(i, parameter) for i, parameter in enumerate(self._params) if parameter.grad_req != "null"]
+        if store.batches:
+            dense = [(i, parameter) for i, parameter in trained if parameter._grad_stype == "default"]
+            if dense:
+                store.pushpull([i for i, _ in dense], [parameter.list_grad() for _, parameter in dense],
+                               out=[parameter.list_data() for _, parameter in dense] if self._update_on_kvstore else None)
+            trained = [entry for entry in trained if entry not in dense]
+        for i, parameter in trained:
             grads = parameter.list_grad()
             if grads[0].stype == "default":
                 store.pushpull(i, grads, out=parameter.list_data() if self._update_on_kvstore else None, priority=-i)

@@ -1,6 +1,12 @@
-"""Stores that keep parameters by key and join what several devices compute: ``mx.kv``."""
-from .base import KVStoreBase, create
+"""Stores that keep parameters by key and join what several devices and machines compute: ``mx.kv``."""
+import importlib as _importlib
+
+from .base import KVStoreBase, built_in_module, create
 from .kvstore import KVStore
 from .kvstore_server import KVStoreServer
 
 __all__ = ["KVStore", "KVStoreBase", "KVStoreServer", "create"]
+
+# What only programs of many processes need is imported when the first store of that type is made.
+built_in_module(lambda: _importlib.import_module(f"{__name__}.dist_sync"),
+                "dist", "dist_sync", "dist_device", "dist_device_sync", "dist_sync_device")

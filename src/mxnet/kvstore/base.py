@@ -9,6 +9,14 @@ __all__ = ["KVStoreBase", "create"]
 _BUILT_IN: dict = {}  # the types that are no registered class of that name -> the class
 
 
+def built_in_module(load, *types):
+    """Register what makes stores of these types, which `load` imports when the first one is asked for."""
+    def make(kind):
+        load()
+        return _BUILT_IN[kind](kind)
+    _BUILT_IN.update(dict.fromkeys(types, make))
+
+
 def built_in(*types):
     """Register a class that `create` makes for these types, with the type as its argument; a decorator."""
     def register(klass):
@@ -32,6 +40,9 @@ class KVStoreBase:
 
     #: The capability to run the optimizer: see `is_capable`.
     OPTIMIZER = "optimizer"
+
+    #: Whether `pushpull` of many keys in one call is faster than one by one, as it is where they travel together.
+    batches = False
 
     kv_registry = {}
 
@@ -167,6 +178,8 @@ def create(name="local"):
         ``'local'`` (also ``'local_update_cpu'``, ``'local_allreduce_cpu'``): values are added up on the CPU.
         ``'device'`` (also ``'local_allreduce_device'``): values are added up on the devices that hold them.
         ``'nccl'``: as ``'device'``, for GPUs.
+        ``'dist_sync'`` (also ``'dist'``), ``'dist_device_sync'`` (also ``'dist_sync_device'``, ``'dist_device'``): values are added up over all
+        workers of a job too, which go in step; see docs/distributed.md.
         Or the name of a class registered with `KVStoreBase.register`.
 
     Returns

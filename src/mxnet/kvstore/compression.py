@@ -20,6 +20,9 @@ class TwoBitCompression:
             raise MXNetError(f"gradient compression: threshold must be greater than 0, received {threshold}")
         self.threshold = threshold
 
+    def __repr__(self):
+        return f"2bit({self.threshold!r})"
+
     def compress(self, gradient, residual):
         """The gradient in two bits a number; `residual` takes, in place, what is left over.
 

@@ -189,20 +189,29 @@ class KVStore(KVStoreBase):
             raise MXNetError(f"key {key!r} has not been inited: call init or broadcast with it first") from None
 
     def _push(self, key, arrays):
+        merged = self._merge(key, arrays)
+        self._give(key, merged, merged is not arrays[0])
+
+    def _merge(self, key, arrays):
+        """The sum over the devices of what is pushed; a single array is returned as it is."""
         kept = self._kept(key)
         for array in arrays:
             if array.shape != kept.shape:
                 raise MXNetError(f"push: key {key!r} was inited with shape {kept.shape}, received {array.shape}")
             if array.stype == "csr":
                 raise MXNetError(f"push: csr arrays are not supported (key {key!r}); use dense or row_sparse ones")
-        merged = self._reduce(key, arrays)
+        return self._reduce(key, arrays)
+
+    def _give(self, key, merged, fresh):
+        """Give a sum to the optimizer, or keep it; a copy unless it is `fresh`."""
+        kept = self._values[key]
         if kept.ctx.device_type != merged.ctx.device_type:
             kept = self._values[key] = kept.copyto(merged.ctx)
         if merged.ctx != kept.ctx:
             merged = merged._on(kept.ctx)
         if self._updater is not None:
             self._updater(key, merged, kept)
-        elif merged is arrays[0] or merged.stype != kept.stype or merged.dtype != kept.dtype:
+        elif not fresh or merged.stype != kept.stype or merged.dtype != kept.dtype:
             self._values[key] = merged.copy()
         else:
             self._values[key] = merged

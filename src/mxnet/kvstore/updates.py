@@ -67,6 +67,16 @@ def _with_gradient(param_arrays: PerDevice, grad_arrays: PerDevice) -> Iterator[
             yield index, arrays, gradients
 
 
+def _exchange_many(kvstore: KVStoreBase, items: Sequence[tuple[str, Sequence[NDArray], Sequence[NDArray]]], in_store: bool) -> bool:
+    """Push the gradients of many parameters and pull in one call; False if the store or what is sparse wants them one by one."""
+    if not kvstore.batches or any(gradients[0].stype != "default" or arrays[0].stype != "default" for _, arrays, gradients in items):
+        return False
+    if items:
+        names, weights, gradients = zip(*items)
+        kvstore.pushpull(list(names), list(gradients), out=list(weights) if in_store else None)
+    return True
+
+
 def _exchange(kvstore: KVStoreBase, name: str, gradients: Sequence[NDArray], arrays: Sequence[NDArray], out: Sequence[NDArray] | None,
               priority: int) -> None:
     """Push gradients and pull into `out`."""
@@ -79,6 +89,8 @@ def _exchange(kvstore: KVStoreBase, name: str, gradients: Sequence[NDArray], arr
 
 def update_params_on_kvstore(param_arrays: PerDevice, grad_arrays: PerDevice, kvstore: KVStoreBase, param_names: Sequence[str]) -> None:
     """Let the store update the parameters, and fetch them."""
+    if _exchange_many(kvstore, [(param_names[i], *rest) for i, *rest in _with_gradient(param_arrays, grad_arrays)], True):
+        return
     for index, arrays, gradients in _with_gradient(param_arrays, grad_arrays):
         _exchange(kvstore, param_names[index], gradients, arrays, arrays, -index)
 
@@ -99,8 +111,9 @@ def update_params(param_arrays: PerDevice, grad_arrays: PerDevice, updater: Call
     The updater receives all parameters of a device in one call, so that it can update many at a time.
     """
     updates: list[tuple[list, list, list]] = [([], [], []) for _ in range(num_device)]
+    done = kvstore is None or _exchange_many(kvstore, [(param_names[i], *rest) for i, *rest in _with_gradient(param_arrays, grad_arrays)], False)
     for index, arrays, gradients in _with_gradient(param_arrays, grad_arrays):
-        if kvstore:
+        if kvstore and not done:
             _exchange(kvstore, param_names[index], gradients, arrays, None, -index)
         for k, (indices, grads, weights) in enumerate(updates):
             indices.append(index * num_device + k)

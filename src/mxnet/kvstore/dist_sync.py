@@ -1,0 +1,234 @@
+"""The stores of many workers that go in step: sums over all of them by torch.distributed, the same update in each."""
+import zlib
+
+import torch
+
+from .. import optimizer as opt
+from ..base import MXNetError
+from ..context import cpu
+from ..ndarray import NDArray
+from ..ndarray.sparse.arrays import RowSparseNDArray, summed_rows
+from ..optimizer import pickles
+from . import group
+from .base import built_in
+from .compression import make_compression
+from .kvstore import KVStore
+
+
+def _digest(*things):
+    return zlib.crc32(repr(things).encode())
+
+
+def _signature(pairs):
+    return [(k, a[0].shape, a[0].dtype, a[0].stype) for k, a in pairs]
+
+
+@built_in("dist", "dist_sync", "dist_device", "dist_device_sync", "dist_sync_device")
+class DistSyncKVStore(KVStore):
+    """A key-value store of many workers; `mxnet.kv.create` makes it for the types ``dist_sync``, ``dist_device_sync`` and their like.
+
+    What is pushed is added up over the devices of a worker, then over all workers. Each worker keeps all values, and updates them
+    alike, so that pulling costs nothing. All workers push the same keys in the same order, which is checked.
+
+    Parameters
+    ----------
+    handle : str
+        The type.
+    """
+
+    batches = True
+
+    def __init__(self, handle):
+        self._group = group.joined(handle)
+        super().__init__(handle)
+        self._on_wire, self._left_over = None, {}  # how gradients are compressed, and what that leaves for the next time
+        self._configured = 0  # how often this worker has set an optimizer
+
+    # -- values ------------------------------------------------------------------------------------------------------------------
+
+    def init(self, key, value):
+        """Give keys their first values, those of worker 0; all workers call it.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+        value : NDArray, or list of them
+        """
+        pairs = self._checked(key, value, "value")
+        for k, _ in pairs:
+            if k in self._values:
+                raise MXNetError(f"duplicate init of key {k!r}: init or broadcast was called with this key before")
+        self._group.agree([_digest("init", _signature(pairs))], "init")()
+        for k, arrays in pairs:
+            self._values[k] = self._from_first(arrays[0].copyto(cpu()), k)
+
+    def _from_first(self, array, key):
+        """The array of worker 0, in each."""
+        doing, net = f"init of key {key!r}", self._group
+        if array.stype == "default":
+            tensor = array._raw().contiguous()
+            net.wait(net.begin_broadcast(tensor), doing)
+            return NDArray._new(tensor, array.ctx)
+        if array.stype != "row_sparse":
+            raise MXNetError(f"{doing}: values are dense or row_sparse, received {array.stype}")
+        rows = net.begin_gather(torch.tensor([len(array._aux[0])]), doing)()[0].item()
+        numbers, values = array._aux[0].contiguous(), array._values.contiguous()
+        if net.rank:
+            numbers, values = numbers.new_empty(rows), values.new_empty((rows, *array.shape[1:]))
+        for tensor in (numbers, values):
+            if tensor.numel():
+                net.wait(net.begin_broadcast(tensor), doing)
+        return RowSparseNDArray._make(values, [numbers], array.shape, array.ctx)
+
+    def push(self, key, value, priority=0):
+        """Add up values over devices and workers and give the sum to the store: to the optimizer if there is one, else it replaces what is kept.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+            In the same order on all workers.
+        value : NDArray, list of NDArray (one per device), or list of lists
+        priority : int
+        """
+        for k, total in self._summed(self._checked(key, value, "value")):
+            self._give(k, total, True)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """`push`, then `pull` into `out`, or over the values themselves; of many keys in one call, some travel while others are updated.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+        value : NDArray, list of NDArray (one per device), or list of lists
+        out : NDArray, list of NDArray, or list of lists, optional
+        priority : int
+        """
+        pairs = self._checked(key, value, "value")
+        outs = dict(pairs if out is None else self._checked(key, out, "out"))
+        for k, total in self._summed(pairs):
+            self._give(k, total, True)
+            self._pull(k, outs[k], True)
+
+    def _summed(self, pairs):
+        """``(key, sum over all workers)`` of each key, in order."""
+        names = [k for k, _ in pairs]
+        doing = f"push of key {names[0]!r}" + (f" and {len(names) - 1} more" if names[1:] else "")
+        merged = [self._merge(k, arrays) for k, arrays in pairs]
+        agreed = self._group.agree([_digest("push", _signature(zip(names, [[m] for m in merged])), self._on_wire), self._configured], doing)
+        sparse = any(m.stype == "row_sparse" for m in merged)
+        if not sparse:
+            totals = self._begin_sums(names, [m._raw() for m in merged], doing)
+        self._adopt([count for _, count in agreed()])
+        if sparse:
+            for k, array in zip(names, merged):
+                dense = array.stype == "default"
+                yield k, NDArray._new(next(self._begin_sums([k], [array._raw()], doing)), array.ctx) if dense else self._sum_rows(array, doing)
+            return
+        for k, array, total in zip(names, merged, totals):
+            yield k, NDArray._new(total, array.ctx)
+
+    def _begin_sums(self, names, tensors, doing):
+        if self._on_wire is None:
+            return self._group.begin_sum_many(tensors, doing)
+        return self._begin_compressed(names, tensors, doing)
+
+    def _begin_compressed(self, names, tensors, doing):
+        """As `_begin_sums`, of what compression leaves; the rest is added to the next gradient."""
+        packed = []
+        for k, tensor in zip(names, tensors):
+            if tensor.dtype != torch.float32:
+                raise MXNetError(f"{doing}: gradient compression is for float32, received {str(tensor.dtype).removeprefix('torch.')}")
+            if k not in self._left_over:
+                self._left_over[k] = torch.zeros_like(tensor)
+            packed.append(self._on_wire.compress(tensor, self._left_over[k]))
+        together = [(bucket, self._group.begin_gather(torch.cat(bucket), doing)) for bucket in group.buckets(packed)]
+        return self._decompressed(iter(tensors), together)
+
+    def _decompressed(self, tensors, together):
+        for bucket, end in together:
+            everyone = end()
+            for parts in everyone.split([len(b) for b in bucket], dim=1):
+                tensor = next(tensors)
+                total = torch.zeros_like(tensor)
+                for part in parts:
+                    total += self._on_wire.decompress(part, tensor.shape, tensor.dtype)
+                yield total
+
+    def _sum_rows(self, array, doing):
+        """The sum of row_sparse arrays; only their rows travel."""
+        if self._on_wire is not None:
+            raise MXNetError(f"{doing}: gradient compression is for dense arrays, received a row_sparse one")
+        net, numbers, values = self._group, array._aux[0], array._values
+        counts = net.begin_gather(torch.tensor([len(numbers)]), doing)().flatten().tolist()
+        rows = net.all_gather_uneven(numbers, counts, doing)
+        numbers, total = summed_rows(rows, net.all_gather_uneven(values, counts, doing))
+        return RowSparseNDArray._make(total, [numbers], array.shape, array.ctx)
+
+    # -- optimizer ---------------------------------------------------------------------------------------------------------------
+
+    def _set_updater(self, updater):
+        """Have ``updater(key, sum over all workers, kept value)`` change the kept values in place; all workers set the same one."""
+        self._configured += 1
+        super()._set_updater(updater)
+
+    def _adopt(self, configured):
+        """Take over the optimizer of the worker that has set one last, if others have not: programs do so on worker 0 only, too."""
+        latest = max(configured)
+        if min(configured) == latest:
+            return
+        net, source, doing = self._group, configured.index(latest), "set_optimizer"
+        data = b""
+        if net.rank == source and isinstance(self._updater, opt.Updater):
+            data = pickles.dumps(self._updater.optimizer)
+        size = net.begin_gather(torch.tensor([len(data)]), doing)()[source].item()
+        if not size:
+            raise MXNetError(f"worker {source} has set an updater of its own, which can't be sent to others: set it on all workers")
+        content = torch.frombuffer(bytearray(data or bytes(size)), dtype=torch.uint8)
+        net.wait(net.begin_broadcast(content, source), doing)
+        if configured[net.rank] < latest:
+            self._set_updater(opt.get_updater(pickles.loads(bytes(content.numpy()), f"the optimizer of worker {source}")))
+            self._configured = latest
+
+    def set_gradient_compression(self, compression_params):
+        """Compress what travels between workers; all workers do so.
+
+        Parameters
+        ----------
+        compression_params : dict
+            ``{'type': '2bit', 'threshold': 0.5}``: each number is sent as +threshold, 0 or -threshold; what that leaves over is
+            added to the next gradient.
+
+        Raises
+        ------
+        MXNetError
+            For an unknown type or a threshold that is not above 0.
+        """
+        self._on_wire = make_compression(compression_params)
+
+    # -- what it is --------------------------------------------------------------------------------------------------------------
+
+    @property
+    def rank(self):
+        """The number of this worker, from 0."""
+        return self._group.rank
+
+    @property
+    def num_workers(self):
+        """How many workers there are."""
+        return self._group.num_workers
+
+    def get_num_dead_node(self, node_id, timeout=60):
+        """How many processes have died, or have been silent for a while.
+
+        Parameters
+        ----------
+        node_id : int
+            Whom to count: 2 for servers, 4 for workers, 6 for both; 1, the scheduler, has no share in the work and is never counted.
+        timeout : float
+            The seconds.
+        """
+        return self._group.num_dead(node_id, timeout)
+
+    def _barrier(self):
+        """Wait for the other workers."""
+        self._group.barrier()

@@ -1,0 +1,263 @@
+"""All workers of a job, and what they do together: sums, broadcasts and barriers of torch.distributed that end with an error where one is gone."""
+import atexit
+import ctypes
+import datetime
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+
+from ..base import MXNetError
+from . import membership
+from .liveness import SERVERS, STEP, WORKERS, Monitor, name
+
+# The monitor decides who is dead; Gloo's own limit is only there because it needs one.
+_LONG = datetime.timedelta(days=7)
+# Tensors are sent together up to this size: large enough for the latency of each to vanish, small enough for sending and updating to overlap.
+BUCKET = 4 << 20  # bytes
+_ADVICE = "The job can't go on: start it again from its last checkpoint"
+_joined = None
+
+
+class Group:
+    """The workers of a job, seen from one of them.
+
+    Parameters
+    ----------
+    where : membership.Place
+    """
+
+    def __init__(self, where):
+        self.store, self.rank = membership.meet(where)
+        self.place, self.num_workers, self.num_servers = where, where.num_workers, where.num_servers
+        membership.join(self.store, where)
+        nodes = [name("worker", i) for i in range(self.num_workers)] + [name("server", i) for i in range(self.num_servers)]
+        self.monitor = Monitor(self.store, name("worker", self.rank), nodes).start()
+        self._pid = os.getpid()
+        self._own = not dist.is_initialized()
+        if self._own:
+            dist.init_process_group("gloo", store=dist.PrefixStore("workers", self.store), rank=self.rank, world_size=self.num_workers, timeout=_LONG)
+            self._gloo = None
+        else:  # the program uses torch.distributed itself
+            self._gloo = dist.new_group(backend="gloo", timeout=_LONG)
+        self._nccl = None
+        self._given_up = False
+        self.sent = 0  # bytes, by the algorithms that Gloo and NCCL use
+
+    # -- waiting -----------------------------------------------------------------------------------------------------------------
+
+    def wait(self, work, doing):
+        """Wait for work of torch.distributed.
+
+        Raises
+        ------
+        MXNetError
+            If it can't end, because another worker has died, is silent, or has left.
+        """
+        while True:
+            try:
+                work.wait(datetime.timedelta(seconds=STEP))
+                return
+            except RuntimeError as error:
+                if work.is_completed():
+                    raise self._broken(doing, error) from error
+            trouble = self.monitor.trouble()
+            if trouble:
+                self._give_up()
+                raise MXNetError(f"{doing}: worker {self.rank} waits in vain ({trouble}). {_ADVICE}")
+
+    def _give_up(self):
+        """Leave work that will never end: its threads wait for it, and at its end the process would wait for them."""
+        if not self._given_up:
+            self._given_up = True
+            for kept in (dist.group.WORLD, self._gloo, self._nccl):
+                if kept:
+                    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+    def _broken(self, doing, error):
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        gone = self.monitor.gone()
+        left = f"; {', '.join(gone)} left before the others" if gone else ""
+        return MXNetError(f"{doing}: worker {self.rank} has lost another worker, which died or ended early{left} ({reason.strip():.200}). "
+                          f"{_ADVICE}")
+
+    # -- together ----------------------------------------------------------------------------------------------------------------
+
+    def _group_for(self, tensor):
+        if tensor.device.type != "cuda" or not dist.is_nccl_available():
+            return self._gloo
+        if self._nccl is None:
+            self._nccl = self._make_nccl(tensor.device)
+        return self._nccl or self._gloo
+
+    def _make_nccl(self, device):
+        """A group for GPUs; False if workers share one, which NCCL can't have (Gloo copies then)."""
+        mine = f"{os.uname().nodename}/{torch.cuda.get_device_properties(device).uuid}"
+        self.store.set(f"gpu/{self.rank}", mine)
+        keys = [f"gpu/{i}" for i in range(self.num_workers)]
+        self.store.wait(keys, _LONG)
+        if len({bytes(v) for v in self.store.multi_get(keys)}) < self.num_workers:
+            return False
+        return dist.new_group(backend="nccl", timeout=_LONG)
+
+    def all_reduce(self, tensor, op=dist.ReduceOp.SUM):
+        """Begin to add `tensor` up over all workers, in place; returns work to `wait` for."""
+        self.sent += 2 * (self.num_workers - 1) * tensor.nbytes // self.num_workers
+        return dist.all_reduce(tensor, op=op, group=self._group_for(tensor), async_op=True)
+
+    def begin_broadcast(self, tensor, root=0):
+        """Begin to write the root's `tensor` to that of all others; returns work to `wait` for."""
+        self.sent += tensor.nbytes * (self.num_workers - 1) if self.rank == root else 0
+        group = self._group_for(tensor)
+        return dist.broadcast(tensor, src=root if group is None else dist.get_global_rank(group, root), group=group, async_op=True)
+
+    def all_gather_uneven(self, tensor, sizes, doing):
+        """The tensors of all workers, whose first axis has the given sizes; nothing is padded."""
+        found = [tensor.contiguous() if i == self.rank else tensor.new_empty((size, *tensor.shape[1:])) for i, size in enumerate(sizes)]
+        for work in [self.begin_broadcast(part, i) for i, part in enumerate(found) if part.numel()]:
+            self.wait(work, doing)
+        return found
+
+    def barrier(self, doing="barrier"):
+        """Wait until all workers are here."""
+        self.wait(self.all_reduce(torch.zeros(1)), doing)
+
+    def agree(self, numbers, doing):
+        """Begin to compare what this worker does with what all others do.
+
+        Sums of different keys would be wrong without a sign, and of different sizes would never end.
+
+        Parameters
+        ----------
+        numbers : list of int
+            The first must be the same on all workers; as many on each.
+
+        Returns
+        -------
+        function
+            Ends it, and returns the lists of all workers.
+        """
+        mine, everyone = torch.tensor(numbers, dtype=torch.int64), torch.empty(self.num_workers, len(numbers), dtype=torch.int64)
+        work = dist.all_gather(list(everyone.unbind()), mine, group=self._gloo, async_op=True)
+
+        def end():
+            self.wait(work, doing)
+            found = everyone.tolist()
+            others = [i for i, values in enumerate(found) if values[0] != numbers[0]]
+            if others:
+                self._give_up()
+                raise MXNetError(f"{doing}: worker {self.rank} and worker {others[0]} do not do the same. All workers of a synchronous kvstore init, "
+                                 "push and pull the same keys with the same shapes and types in the same order, and compress alike")
+            return found
+        return end
+
+    def begin_sum(self, tensor, doing):
+        """Begin to add a tensor up over all workers, in place; 16-bit floats are added in 32 bits. Returns a function that ends it with the sum."""
+        if tensor.dtype in (torch.float16, torch.bfloat16):
+            return self.begin_half_sum(tensor, tensor.dtype, doing)
+        work = self.all_reduce(tensor)
+
+        def end():
+            self.wait(work, doing)
+            return tensor
+        return end
+
+    def begin_half_sum(self, tensor, dtype, doing):
+        """As `begin_sum`, for flat tensors that travel as 16-bit floats: each worker adds a part up in 32 bits, and sends it to all."""
+        count, workers, group = tensor.numel(), self.num_workers, self._group_for(tensor)
+        share = -(-count // workers)
+        parts = torch.zeros(workers * share, dtype=dtype, device=tensor.device)
+        parts[:count] = tensor.reshape(-1)
+        received = torch.empty_like(parts)
+        self.sent += 2 * (workers - 1) * share * parts.element_size()
+        # As bytes: not every release of Gloo knows all types of 16 bits.
+        work = dist.all_to_all_single(received.view(torch.uint8), parts.view(torch.uint8), group=group, async_op=True)
+
+        def end():
+            self.wait(work, doing)
+            own = received.view(workers, share).sum(0, dtype=torch.float32).to(dtype)
+            self.wait(dist.all_gather(list(parts.view(torch.uint8).split(own.nbytes)), own.view(torch.uint8), group=group, async_op=True), doing)
+            return parts[:count].to(tensor.dtype).view(tensor.shape)
+        return end
+
+    def begin_gather(self, tensor, doing):
+        """Begin to collect the tensors of all workers; returns a function that ends it with all of them, stacked."""
+        found = tensor.new_empty((self.num_workers, *tensor.shape))
+        self.sent += tensor.nbytes * (self.num_workers - 1)
+        work = dist.all_gather(list(found.unbind()), tensor.contiguous(), group=self._group_for(tensor), async_op=True)
+
+        def end():
+            self.wait(work, doing)
+            return found
+        return end
+
+    def begin_sum_many(self, tensors, doing):
+        """Begin to add tensors up over all workers, small ones together; they stay as they are.
+
+        Returns
+        -------
+        iterator of torch.Tensor
+            The sums, in order, each as soon as it is there.
+        """
+        flights = []
+        for bucket in buckets(tensors):
+            flat = torch.cat([t.reshape(-1) for t in bucket])  # a copy, of a single one too
+            flights.append((bucket, self.begin_sum(flat, doing)))
+        return self._end_sum_many(flights)
+
+    @staticmethod
+    def _end_sum_many(flights):
+        for bucket, end in flights:
+            for tensor, part in zip(bucket, end().split([t.numel() for t in bucket])):
+                yield part.view(tensor.shape)
+
+    def num_dead(self, node_id, seconds):
+        """How many workers (4) and servers (2) have failed, or were silent for so long."""
+        wanted = tuple(role for role, bit in (("worker", WORKERS), ("server", SERVERS)) if node_id & bit)
+        return sum(node.startswith(wanted) for node in self.monitor.silent(seconds))
+
+    # -- the end -----------------------------------------------------------------------------------------------------------------
+
+    def leave(self):
+        """Tell the others that this worker has ended, or failed; waits for nobody."""
+        if self._pid != os.getpid():
+            return
+        error = getattr(sys, "last_value", None)
+        self.monitor.stop("left" if error is None else f"failed with {type(error).__name__}")
+        if self._own and not self._given_up and dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def buckets(tensors):
+    """Tensors in lists that are sent together: of one type and device, in order, up to `BUCKET` bytes."""
+    pending, size = [], 0
+    for tensor in tensors:
+        if pending and (size + tensor.nbytes > BUCKET or tensor.dtype != pending[0].dtype or tensor.device != pending[0].device):
+            yield pending
+            pending, size = [], 0
+        pending.append(tensor)
+        size += tensor.nbytes
+    if pending:
+        yield pending
+
+
+def joined(kind):
+    """The group of this process; joined when first asked for.
+
+    Raises
+    ------
+    MXNetError
+        If no launcher has started this process, or the others don't come.
+    """
+    global _joined
+    if _joined is None or _joined._pid != os.getpid():
+        where = membership.place()
+        if where is None:
+            raise MXNetError(f"a kvstore of type {kind!r} joins the processes of a job, and no launcher has started this one: run it as "
+                             "`python -m mxnet.tools.launch -n 2 --launcher local COMMAND`, or by torchrun")
+        if where.role != "worker":
+            raise MXNetError(f"a kvstore of type {kind!r} is made by workers, this process is a {where.role} (DMLC_ROLE)")
+        _joined = Group(where)
+        atexit.register(_joined.leave)
+    return _joined

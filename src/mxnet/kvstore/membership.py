@@ -1,0 +1,165 @@
+"""Which process of a distributed job this one is, and where all of them meet.
+
+torchrun says it with ``RANK``, ``WORLD_SIZE``, ``MASTER_ADDR`` and ``MASTER_PORT``, MXNet's launchers with ``DMLC_ROLE``, ``DMLC_PS_ROOT_URI`` and
+others; `mxnet.tools.launch` sets both. The processes meet at a `torch.distributed.TCPStore`: the launcher, the scheduler or worker 0 has it.
+"""
+import datetime
+import os
+import socket
+import struct
+from typing import NamedTuple
+
+import torch.distributed as dist
+
+from .. import environment
+from ..base import MXNetError
+
+ROLES = ("worker", "server", "scheduler")
+
+
+class Place(NamedTuple):
+    """What the environment says: the role, the rank (None if it is to be drawn), the counts, and where to meet."""
+
+    role: str
+    rank: int | None
+    num_workers: int
+    num_servers: int
+    address: str
+    port: int
+    hosts: bool  # whether the meeting point is in this process
+    attempt: str  # tells a job that torchrun has started again from what it left behind
+
+
+def _number(name, least=0):
+    text = os.environ[name]
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise MXNetError(f"the environment variable {name} must be a number from {least} on, received {text!r}")
+    return number
+
+
+def role():
+    """The role of this process: ``worker`` unless ``DMLC_ROLE`` says otherwise.
+
+    Raises
+    ------
+    MXNetError
+        If ``DMLC_ROLE`` is no role.
+    """
+    name = environment.get_str("DMLC_ROLE") or "worker"
+    if name not in ROLES:
+        raise MXNetError(f"the environment variable DMLC_ROLE must be one of {', '.join(ROLES)}, received {name!r}")
+    return name
+
+
+def place():
+    """The `Place` of this process; None if no launcher has started it.
+
+    Raises
+    ------
+    MXNetError
+        If variables are missing or malformed.
+    """
+    mine, given = role(), os.environ
+    torchrun = mine == "worker" and "RANK" in given and "WORLD_SIZE" in given
+    if "DMLC_PS_ROOT_URI" in given:
+        address, port = given["DMLC_PS_ROOT_URI"], "DMLC_PS_ROOT_PORT"
+    elif torchrun:
+        address, port = given.get("MASTER_ADDR"), "MASTER_PORT"
+    elif mine == "worker" and "DMLC_NUM_WORKER" not in given:
+        return None
+    else:
+        address, port = None, "DMLC_PS_ROOT_PORT"
+    needed = [port] if torchrun else ["DMLC_NUM_WORKER", "DMLC_NUM_SERVER", port]
+    missing = [name for name in needed if name not in given] + ([] if address else ["DMLC_PS_ROOT_URI"])
+    if missing:
+        raise MXNetError(f"a {mine} of a distributed job needs the environment variable{'s' * (len(missing) > 1)} {', '.join(missing)}; "
+                         "python -m mxnet.tools.launch and torchrun set them")
+    attempt = f"{given.get('TORCHELASTIC_RUN_ID', '')}/{given.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    if torchrun:
+        rank, workers = _number("RANK"), _number("WORLD_SIZE", 1)
+        servers = _number("DMLC_NUM_SERVER") if "DMLC_NUM_SERVER" in given else 0
+        hosts = "DMLC_PS_ROOT_URI" not in given and rank == 0 and given.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    else:
+        workers, servers = _number("DMLC_NUM_WORKER", 1), _number("DMLC_NUM_SERVER")
+        own = {"worker": "DMLC_WORKER_ID", "server": "DMLC_SERVER_ID"}.get(mine, "")
+        rank, hosts = (_number(own) if own in given else None), mine == "scheduler"
+    count = {"worker": workers, "server": servers, "scheduler": 1}[mine]
+    if rank is not None and rank >= count:
+        raise MXNetError(f"this process is {mine} {rank} of {count}: ranks go from 0 to {count - 1}")
+    return Place(mine, rank, workers, servers, address, _number(port), hosts, attempt)
+
+
+def meet(where):
+    """The store where all processes of the job meet, and the rank of this one.
+
+    Raises
+    ------
+    MXNetError
+        If nobody is there within ``MXNET_KVSTORE_JOIN_TIMEOUT`` seconds.
+    """
+    limit = environment.get_float("MXNET_KVSTORE_JOIN_TIMEOUT")
+    _use_interface()
+    try:
+        store = dist.TCPStore(where.address, where.port, is_master=where.hosts, wait_for_workers=False, multi_tenant=where.hosts,
+                              timeout=datetime.timedelta(seconds=limit))
+    except RuntimeError as error:
+        who = "open the meeting point" if where.hosts else "reach the meeting point"
+        raise MXNetError(f"the {where.role} can't {who} of the job at {where.address}:{where.port} within {limit:g} s: "
+                         f"{_first_line(error)}") from error
+    store = dist.PrefixStore(f"remex/{where.attempt}", store)
+    rank = where.rank if where.rank is not None else store.add(f"drawn/{where.role}", 1) - 1
+    count = {"worker": where.num_workers, "server": where.num_servers, "scheduler": 1}[where.role]
+    if rank >= count:
+        raise MXNetError(f"the job at {where.address}:{where.port} has its {count} {where.role}s already")
+    return store, rank
+
+
+def join(store, where):
+    """Wait until all workers and servers are there; `meet` comes first.
+
+    Raises
+    ------
+    MXNetError
+        If one is still missing after ``MXNET_KVSTORE_JOIN_TIMEOUT`` seconds.
+    """
+    limit = environment.get_float("MXNET_KVSTORE_JOIN_TIMEOUT")
+    expected = where.num_workers + where.num_servers
+    if store.add("joined", 1) == expected:
+        store.set("complete", "1")
+    try:
+        store.wait(["complete"], datetime.timedelta(seconds=limit))
+    except RuntimeError as error:
+        raise MXNetError(f"{store.add('joined', 0)} of the {expected} processes of the job have come within {limit:g} s "
+                         f"({where.num_workers} workers and {where.num_servers} servers are expected); see MXNET_KVSTORE_JOIN_TIMEOUT") from error
+
+
+def own_address(where):
+    """The address under which the other processes of the job reach this machine."""
+    interface = environment.get_str("DMLC_INTERFACE")
+    if interface:
+        import fcntl  # Unix has it; so has every system where one names interfaces
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+            try:  # SIOCGIFADDR
+                answer = fcntl.ioctl(asking.fileno(), 0x8915, struct.pack("256s", interface[:15].encode()))
+            except OSError as error:
+                raise MXNetError(f"DMLC_INTERFACE names {interface!r}, which has no address: {error}") from error
+        return socket.inet_ntoa(answer[20:24])
+    family, kind, _, _, target = socket.getaddrinfo(where.address, where.port, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as asking:
+        asking.connect(target)  # sends nothing
+        return asking.getsockname()[0]
+
+
+def _use_interface():
+    interface = environment.get_str("DMLC_INTERFACE")
+    if interface:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
+        os.environ.setdefault("NCCL_SOCKET_IFNAME", interface)
+
+
+def _first_line(error):
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from job_checks import outputs
+from mxnet.kvstore.group import BUCKET, buckets
+
+
+@pytest.mark.parametrize("tensors, sizes", [
+    ([], []),
+    ([torch.zeros(3), torch.zeros(4)], [2]),
+    ([torch.zeros(3), torch.zeros(4, dtype=torch.float16), torch.zeros(2, dtype=torch.float16), torch.zeros(1)], [1, 2, 1]),
+    ([torch.zeros(BUCKET // 4), torch.zeros(1), torch.zeros(BUCKET // 8), torch.zeros(BUCKET // 8)], [1, 2, 1]),
+])
+def test_what_travels_together(tensors, sizes):
+    found = list(buckets(tensors))
+    assert [len(bucket) for bucket in found] == sizes
+    assert [id(t) for bucket in found for t in bucket] == [id(t) for t in tensors]
+
+
+def test_sums_beside_the_programs_own_process_group():
+    found = outputs("""
+        import torch
+        import torch.distributed as dist
+        rank = os.environ['DMLC_WORKER_ID']
+        store = dist.TCPStore('127.0.0.1', int(os.environ['DMLC_PS_ROOT_PORT']))
+        dist.init_process_group('gloo', store=dist.PrefixStore('own', store), rank=int(rank), world_size=2)
+        net = mx.kv.create('dist_sync')._group
+        half = torch.tensor([2048.0, 1.0, 1.0], dtype=torch.float16) if rank == '0' else torch.tensor([1.0, 3.0, 0.5], dtype=torch.float16)
+        total = net.begin_sum(half, 'sum')()
+        print(total.tolist(), str(total.dtype))
+        brain = net.begin_sum(torch.ones(5, 2, dtype=torch.bfloat16), 'sum')()
+        print(brain.tolist()[4], str(brain.dtype))
+        print([t.tolist() for t in net.begin_sum_many([torch.ones(2), torch.ones(1, dtype=torch.int64), torch.ones(())], 'sums')])
+        print([t.tolist() for t in net.all_gather_uneven(torch.ones(net.rank, 2), [0, 1], 'gather')])
+        net.leave()
+        print(dist.is_initialized())
+        """)
+    assert found[0] == found[1] == [
+        "[2048.0, 4.0, 1.5] torch.float16", "[2.0, 2.0] torch.bfloat16", "[[2.0, 2.0], [2], 2.0]", "[[], [[1.0, 1.0]]]", "True"]

@@ -1,0 +1,71 @@
+import time
+
+import pytest
+from torch import distributed as dist
+
+from mxnet.kvstore.liveness import Monitor
+
+
+@pytest.fixture
+def monitors(monkeypatch):
+    monkeypatch.setenv("PS_HEARTBEAT_INTERVAL", "0.02")
+    monkeypatch.setenv("PS_HEARTBEAT_TIMEOUT", "30")
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    nodes = ["worker 0", "worker 1", "server 0"]
+    made = [Monitor(dist.PrefixStore("job", store), node, nodes) for node in nodes]
+    yield made
+    for monitor in made:
+        if monitor._thread.is_alive():
+            monitor.stop()
+
+
+def until(condition):
+    while not condition():
+        time.sleep(0.01)
+
+
+def test_nobody_is_silent_while_all_live(monitors):
+    for monitor in monitors:
+        monitor.start()
+    until(lambda: all(set(monitor._table) == {"worker 0", "worker 1", "server 0"} for monitor in monitors))
+    assert [monitor.silent(30) for monitor in monitors] == [{}, {}, {}]
+    assert [monitor.trouble() for monitor in monitors] == [None, None, None]
+    assert monitors[0].gone() == []
+
+
+def test_silence_is_heard(monitors):
+    monitors[0].start(), monitors[1].start()  # the server never says a word
+    until(lambda: "server 0" in monitors[1].silent(0.3))
+    assert monitors[1].silent(0.3)["server 0"] == "silent for 0 s"
+    monitors[1].limit = 0.3
+    until(monitors[1].trouble)
+    assert monitors[1].trouble().startswith("server 0: silent for ")
+
+
+def test_whoever_ends_says_why(monitors):
+    for monitor in monitors:
+        monitor.start()
+    monitors[1].stop()
+    monitors[2].stop("failed with ValueError")
+    until(lambda: monitors[0].gone() and monitors[0].silent(30))
+    assert monitors[0].gone() == ["worker 1"]
+    assert monitors[0].silent(30) == {"server 0": "failed with ValueError"}
+    assert monitors[0].trouble() == "server 0: failed with ValueError"
+
+
+def test_the_watcher_is_watched_too(monitors):
+    monitors[0].start(), monitors[1].start()
+    until(lambda: monitors[1]._table)
+    monitors[0]._stop.set()
+    until(lambda: "worker 0" in monitors[1].silent(1.0))
+    monitors[1].limit = 1.0
+    assert "worker 0: silent for 1 s" in monitors[1].trouble()
+
+
+def test_a_process_that_is_cut_off_knows(monitors):
+    monitors[1].start()
+    until(lambda: monitors[1]._counts is not None)
+    monitors[1]._stop.set()
+    monitors[1]._thread.join()
+    monitors[1]._reached -= 31
+    assert "this process (worker 1) has not reached the meeting point of the job for 31 s" in monitors[1].trouble()
