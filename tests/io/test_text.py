@@ -3,7 +3,8 @@ import pytest
 
 import mxnet as mx
 from mxnet.base import MXNetError
-from mxnet.io.text import numbered_lines
+from mxnet.io import text
+from mxnet.io.text import blocks_of_lines
 
 
 def epoch(it):
@@ -134,5 +135,95 @@ def test_every_line_belongs_to_one_part(tmp_path, parts):
     (tmp_path / "x").write_text("aa\nb\n\nccccc\ndd\n")
     (tmp_path / "y").write_text("e\nffffffff")
     uri = f"{tmp_path}/x;{tmp_path}/y"
-    lines = [line.strip().decode() for i in range(parts) for _, _, line in numbered_lines(uri, i, parts)]
+    lines = [line.decode() for i in range(parts) for block in blocks_of_lines(uri, i, parts) for line in block.text[:block.size].split()]
     assert lines == ["aa", "b", "ccccc", "dd", "e", "ffffffff"]
+
+
+MESSY = b"1 0:1 3:2\n\n  2\t1:.5  # x\r\n3:0.5 qid:9 2\n4 0:1e-300 1:1e30 2:0.1234567890123456789\n 5 0:+1\n-6\n"
+
+
+@pytest.fixture(params=["kernel", "Python"])
+def parser(request, monkeypatch):
+    """Both ways of reading text."""
+    if request.param == "Python":
+        monkeypatch.setattr(text, "sparse", lambda *_: None)
+        monkeypatch.setattr(text, "comma_separated", lambda *_: None)
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 20])
+def test_messy_lines(tmp_path, monkeypatch, parser, block):
+    monkeypatch.setattr(text, "_BLOCK", block)
+    (tmp_path / "x.svm").write_bytes(MESSY)
+    batch, = mx.io.LibSVMIter(data_libsvm=str(tmp_path / "x.svm"), data_shape=(4,), batch_size=6)
+    assert batch.label[0].asnumpy().tolist() == [1, 2, 3, 4, 5, -6] and batch.index.tolist() == list(range(6))
+    large, long = np.float32([1e30, 0.12345678901234568]).tolist()
+    assert batch.data[0].asnumpy().tolist() == [[1, 0, 0, 2], [0, .5, 0, 0], [0, 0, 1, 0], [0, large, long, 0], [1, 0, 0, 0], [0, 0, 0, 0]]
+    (tmp_path / "x.csv").write_bytes(b"1,2\n\n 3 ,\t4\r\n1e400,-0\n5.,+6\n7,8")
+    batch, = mx.io.CSVIter(data_csv=str(tmp_path / "x.csv"), data_shape=(2,), batch_size=5)
+    assert batch.data[0].asnumpy().tolist() == [[1, 2], [3, 4], [np.inf, 0], [5, 6], [7, 8]]
+
+
+@pytest.mark.parametrize("block", [1, 5, 1 << 20])
+def test_errors_name_the_line_whatever_the_block(tmp_path, monkeypatch, parser, block):
+    monkeypatch.setattr(text, "_BLOCK", block)
+    (tmp_path / "x.csv").write_bytes(b"1\n\n2\n" * 300 + b"3\nx\n")
+    with pytest.raises(MXNetError, match="x.csv, line 902: expected numbers of type float32"):
+        list(mx.io.CSVIter(data_csv=str(tmp_path / "x.csv"), data_shape=(1,), batch_size=10))
+    (tmp_path / "x.svm").write_bytes(b"1 0:1\n\n" * 300 + b"1 0:1\n1 9:1\n")
+    with pytest.raises(MXNetError, match="x.svm, line 602: columns must be from 0 to 8, found 9 to 9"):
+        list(mx.io.LibSVMIter(data_libsvm=str(tmp_path / "x.svm"), data_shape=(9,), batch_size=10))
+    with pytest.raises(MXNetError, match="x.svm, the line at offset 2106: columns must be from 0 to 8"):
+        list(mx.io.LibSVMIter(data_libsvm=str(tmp_path / "x.svm"), data_shape=(9,), batch_size=10, num_parts=2, part_index=1))
+
+
+def test_a_file_that_becomes_shorter(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "_BLOCK", 64)
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"1\n" * 20000)
+    blocks = blocks_of_lines(str(path))
+    next(blocks)
+    with open(path, "r+b") as f:
+        f.truncate(20000)
+    with pytest.raises(MXNetError, match="x.csv became shorter while it was read: it had 40000 bytes, and ends at offset 20000"):
+        list(blocks)
+
+
+def test_a_batch_shares_no_memory_with_the_next(svm, csv):
+    for it in (mx.io.LibSVMIter(data_libsvm=svm[0], data_shape=(3,), batch_size=2), mx.io.CSVIter(data_csv=csv[0], data_shape=(3,), batch_size=2)):
+        first, second = it
+        before = second.data[0].asnumpy()
+        (first.data[0].data if first.data[0].stype == "csr" else first.data[0])[:] = 77
+        first.label[0][:] = 77
+        assert (second.data[0].asnumpy() == before).all() and (second.label[0].asnumpy() != 77).all()
+        it.reset()
+        assert (next(it).data[0].asnumpy() != 77).all()
+
+
+def test_wide_sparse_batches_are_never_dense(tmp_path, monkeypatch):
+    """250,000 features and 200,000 outputs: a dense batch would have 230 MB."""
+    with open(tmp_path / "d.svm", "w") as data, open(tmp_path / "l.svm", "w") as labels:
+        for i in range(300):
+            data.write(f"0 {i}:1 {i + 1000}:2 249999:0.5\n")
+            labels.write(f"0 {i * 600}:1\n")
+
+    def refuse(self):
+        raise AssertionError("it was made dense")
+
+    monkeypatch.setattr(mx.nd.sparse.CSRNDArray, "_dense", refuse)
+    weight = mx.nd.ones((250000, 2))
+    count = 0
+    for batch in mx.io.LibSVMIter(data_libsvm=str(tmp_path / "d.svm"), label_libsvm=str(tmp_path / "l.svm"), data_shape=(250000,),
+                                  label_shape=(200000,), batch_size=128):
+        data, label = batch.data[0], batch.label[0]
+        data.wait_to_read()
+        assert data.shape == (128, 250000) and label.shape == (128, 200000) and data.dtype == np.float32
+        assert mx.nd.sparse.dot(data, weight).asnumpy().tolist() == [[3.5, 3.5]] * 128
+        count += label.data.asnumpy().sum()
+    assert count == 384
+
+
+def test_label_files_that_are_missing(svm, csv):
+    with pytest.raises(MXNetError, match="cannot read nope.svm"):
+        mx.io.LibSVMIter(data_libsvm=svm[0], data_shape=(3,), label_libsvm="nope.svm", label_shape=(3,), batch_size=2)
+    with pytest.raises(MXNetError, match="cannot read nope.csv"):
+        mx.io.CSVIter(data_csv=csv[0], data_shape=(3,), label_csv="nope.csv", batch_size=2)

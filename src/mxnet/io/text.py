@@ -1,30 +1,48 @@
 """Iterators over text files: comma-separated values, and the sparse LibSVM format."""
 import contextlib
-import itertools
+import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from ..base import MXNetError
 from ..context import cpu
-from ..files import open_stream
-from ..ndarray.sparse import CSRNDArray, csr_matrix
-from ..ops import dtypes
+from ..files import open_stream, reported
+from ..ndarray.sparse import CSRNDArray
+from ..ops.kernels.text import Plain, SparseRows, comma_separated, sparse
 from ..ops.schema import Shape
 from .native import BatchSource, Dtype, LoaderContext, files_of, native_iterator, part_of, require
 
 __all__ = ["CSVIter", "LibSVMIter"]
 
-# Lines handed to numpy's parser at once.
-_LINES = 4096
+_BLOCK = 1 << 20  # bytes that are parsed at once
+_LINES = 256  # lines that Python reads where one is not plain
 
 
-def numbered_lines(uri: str, part_index: int = 0, num_parts: int = 1) -> Iterator[tuple[str, str, bytes]]:
-    """(file, line number or offset, text) of the lines of a part that are not empty.
+class Lines(NamedTuple):
+    """Whole lines of a text file: the first `size` bytes of `text`, which stand from `offset` on. Behind them are empty lines.
+
+    The memory of `text` is used for the next lines, too. Lines are counted from `start` on.
+    """
+
+    path: str
+    text: bytearray
+    size: int
+    offset: int
+    start: int
+
+
+def blocks_of_lines(uri: str, part_index: int = 0, num_parts: int = 1) -> Iterator[Lines]:
+    """The text of a part, in blocks of whole lines.
 
     The parts are cut by size: a line belongs to the part in which the line before it ends, as dmlc-core cuts text.
+
+    Raises
+    ------
+    MXNetError
+        If a file cannot be read, or becomes shorter meanwhile.
     """
     files = files_of(uri)
     begin, end = part_of(sum(size for _, size in files), part_index, num_parts)
@@ -32,77 +50,234 @@ def numbered_lines(uri: str, part_index: int = 0, num_parts: int = 1) -> Iterato
     for path, size in files:
         first, last = max(begin - start, 0), min(end - start, size)
         start += size
-        if first >= last:
-            continue
-        with open_stream(path) as stream:
-            stream.seek(first)
-            offset, number = first, 0
-            if first:
-                offset += len(stream.readline())
-            while offset < last or (offset == last and last < size):
-                line = stream.readline()
-                if not line:
+        if first < last:
+            yield from _blocks(path, first, last, size)
+
+
+def _blocks(path: str, first: int, last: int, size: int) -> Iterator[Lines]:
+    """The lines of a file from the one that begins behind `first` to the one that `last` is in."""
+    with open_stream(path) as stream:
+        stream.seek(first)
+        start = offset = first + len(stream.readline()) if first else 0
+        text, filled = bytearray(min(_BLOCK, max(size - offset, 0)) + 1), 0
+        while offset < last or (offset == last and last < size):
+            if filled == len(text) - 1:  # with a part of one line
+                text += bytes(len(text))
+            with memoryview(text) as view, reported(path):
+                got = stream.readinto(view[filled:min(len(text) - 1, size - offset)])  # type: ignore[attr-defined]  # of all binary files
+            end = text.rfind(b"\n", filled, filled + got) + 1
+            filled += got
+            if not got:
+                require(offset + filled >= size,
+                        f"{path} became shorter while it was read: it had {size} bytes, and ends at offset {offset + filled}")
+                end = filled
+            if offset + end > last and last < size:
+                end = text.find(b"\n", max(last - offset, 0), filled) + 1 or end
+            if end:
+                rest = text[end:filled]
+                text[end:] = b"\n" * (len(text) - end)
+                yield Lines(path, text, end, offset, start)
+                text[:len(rest)] = rest
+                offset, filled = offset + end, len(rest)
+
+
+class _Table:
+    """Rows of numbers: `cut` gives some of them, `join` makes fresh memory of several."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def cut(self, begin: int, end: int) -> "_Table":
+        return _Table(self.rows[begin:end])
+
+    @classmethod
+    def join(cls, parts: "list[_Table]") -> "_Table":
+        return cls(np.concatenate([part.rows for part in parts]))
+
+
+class _Sparse:
+    """The same for rows of which few numbers are not 0."""
+
+    def __init__(self, rows: SparseRows) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows.labels)
+
+    def cut(self, begin: int, end: int) -> "_Sparse":
+        labels, starts, columns, values = self.rows
+        return _Sparse(SparseRows(labels[begin:end], starts[begin:end + 1], columns[starts[begin]:starts[end]], values[starts[begin]:starts[end]]))
+
+    @classmethod
+    def join(cls, parts: "list[_Sparse]") -> "_Sparse":
+        labels, columns, values = (np.concatenate([getattr(part.rows, name) for part in parts]) for name in ("labels", "columns", "values"))
+        starts, count = [np.zeros(1, np.int64)], 0
+        for _, own, _, _ in (part.rows for part in parts):
+            starts.append(own[1:] + (count - own[0]))
+            count += own[-1] - own[0]
+        return cls(SparseRows(labels, np.concatenate(starts), columns, values))
+
+    def matrix(self, width: int) -> CSRNDArray:
+        """The rows as a CSR array, which shares their memory."""
+        _, *parts = map(torch.from_numpy, self.rows)
+        return CSRNDArray._make(parts[2], parts[:2], (len(self), width), cpu(0))
+
+
+class _Reader:
+    """Takes rows from chunks, which are tables of any length."""
+
+    def __init__(self, chunks: Iterator[Any]) -> None:
+        self.chunks, self.chunk, self.at = chunks, None, 0
+
+    def take(self, count: int) -> list[Any]:
+        """The next `count` rows, fewer at the end, as a list of tables."""
+        parts = []
+        while count:
+            if self.chunk is None or self.at == len(self.chunk):
+                self.chunk, self.at = next(self.chunks, None), 0
+                if self.chunk is None:
                     break
+            part = self.chunk.cut(self.at, self.at + min(count, len(self.chunk) - self.at))
+            self.at += len(part)
+            count -= len(part)
+            parts.append(part)
+        return parts
+
+    def close(self) -> None:
+        self.chunks.close()  # type: ignore[attr-defined]  # a generator, which has a file open
+
+
+def _chunks(blocks: Iterator[Lines], plain: Callable[[bytearray], Plain | None], other: Callable[[list[tuple[str, bytes]]], Any]) -> Iterator[Any]:
+    """What the text says, in tables.
+
+    ``plain(text)`` reads the lines that are nothing but numbers, up to the first that is not; None if there is no kernel. ``other`` makes a table of
+    (place, line) pairs.
+    """
+    path, number = "", 0
+    for block in blocks:
+        if block.path != path:
+            path, number = block.path, 0
+        at = 0
+        while at < block.size:
+            found = plain(block.text[at:] if at else block.text)
+            if found is not None:
+                if len(found.rows):
+                    yield found.rows
+                number += found.lines - max(at + found.size - block.size, 0)
+                at += found.size
+            lines: list[tuple[str, bytes]] = []
+            while at < block.size and len(lines) < _LINES:  # several: they may all be of a kind
+                end = block.text.find(b"\n", at) + 1
+                line = bytes(block.text[at:end])
                 number += 1
                 if line.strip():
-                    yield path, (f"line {number}" if not first else f"the line at offset {offset}"), line
-                offset += len(line)
+                    lines.append((f"{path}, " + (f"the line at offset {block.offset + at}" if block.start else f"line {number}"), line))
+                at = end
+            if lines:
+                yield other(lines)
 
 
 class _Rows(BatchSource):
-    """Batches out of single examples, going on at the beginning of the data to fill the last one."""
+    """Batches out of tables, going on at the beginning of the data to fill the last one.
 
-    def __init__(self, examples: Callable[[], Iterator[Any]], collate: Callable[[list[Any]], tuple[Any, Any]], batch_size: int, round_batch: bool,
-                 prefetch_buffer: int) -> None:
-        self.examples, self.collate = examples, collate
+    ``data()`` and ``labels()`` give the chunks of a pass over the data; `labels` is None where they stand in the data.
+    """
+
+    def __init__(self, data: Callable[[], Iterator[Any]], labels: Callable[[], Iterator[Any]] | None, files: tuple[str, str],
+                 collate: Callable[[Any, Any], tuple[Any, Any]], batch_size: int, round_batch: bool, prefetch_buffer: int) -> None:
+        self.data, self.labels, self.files, self.collate = data, labels, files, collate
         self.batch_size, self.round_batch = batch_size, round_batch
-        self.prefetch_buffer = prefetch_buffer
+        self.prefetch_buffer = max(1, prefetch_buffer)
 
     def epoch(self, state: Any) -> Iterator[tuple[Any, ...]]:
         # What the last batch of an epoch took from the beginning is left out of the next one.
-        examples = itertools.islice(enumerate(self.examples()), state or 0, None)
-        previous: list[Any] = []
-        while True:
-            batch = list(itertools.islice(examples, self.batch_size))
-            if not batch:
-                return
-            pad = self.batch_size - len(batch)
-            if pad and self.round_batch:
-                batch += itertools.islice(enumerate(self.examples()), pad)
-                require(len(batch) == self.batch_size, f"there are fewer examples than batch_size={self.batch_size}; pass round_batch=False or "
-                                                       "a smaller batch_size")
-            elif pad:
-                # MXNet documents that the rest of the batch keeps what the batch before had there.
-                batch += previous[len(batch):] or batch[:1] * pad
-            index = np.array([number for number, _ in batch], np.uint64)
-            data, label = self.collate([example for _, example in batch])
-            yield data, label, pad, index, pad if self.round_batch else 0
-            if pad:
-                return
-            previous = batch
+        number = state or 0
+        with self._pass() as take:
+            take(number)
+            previous: tuple[list[Any], list[Any], np.ndarray] | None = None
+            while True:
+                data, labels, count = take(self.batch_size)
+                if not count:
+                    return
+                index = np.arange(number, number + count, dtype=np.uint64)
+                pad = self.batch_size - count
+                if pad and self.round_batch:
+                    with self._pass() as again:
+                        more_data, more_labels, more = again(pad)
+                    require(more == pad, f"there are fewer examples than batch_size={self.batch_size}; pass round_batch=False or "
+                                         "a smaller batch_size")
+                    data, labels, index = data + more_data, labels + more_labels, np.concatenate([index, np.arange(pad, dtype=np.uint64)])
+                elif pad:
+                    # MXNet documents that the rest of the batch keeps what the batch before had there.
+                    before = previous or (data, labels, index)
+                    rest = slice(count, None) if previous else np.zeros(pad, np.int64)
+                    data = [*data, _rest(before[0], rest)]
+                    labels = [*labels, _rest(before[1], rest)] if labels else []
+                    index = np.concatenate([index, before[2][rest]])
+                yield *self.collate(_joined(data), _joined(labels)), pad, index, pad if self.round_batch else 0
+                if pad:
+                    return
+                previous = data, labels, index
+                number += count
 
+    @contextlib.contextmanager
+    def _pass(self) -> Iterator[Callable[[int], tuple[list[Any], list[Any], int]]]:
+        """A function that takes so many rows: tables of data and of labels, and how many rows they have."""
+        data = _Reader(self.data())
+        labels = None if self.labels is None else _Reader(self.labels())
 
-def _csv_rows(uri: str, width: int, dtype: Any, what: str) -> Iterator[np.ndarray]:
-    """The rows of CSV files, as arrays of `width` numbers."""
-    lines = numbered_lines(uri)
-    while block := list(itertools.islice(lines, _LINES)):
+        def take(count: int) -> tuple[list[Any], list[Any], int]:
+            taken = data.take(count)
+            found = sum(map(len, taken))
+            given = labels.take(found) if labels is not None else []
+            require(labels is None or sum(map(len, given)) == found, f"{self.files[1]} has fewer rows than {self.files[0]}")
+            return taken, given, found
+
         try:
-            rows: Any = np.loadtxt([line for _, _, line in block], delimiter=",", dtype=dtype, ndmin=2, comments=None, encoding="utf-8")
+            yield take
+        finally:
+            data.close()
+            if labels is not None:
+                labels.close()
+
+
+def _joined(parts: list[Any]) -> Any:
+    return type(parts[0]).join(parts) if parts else None
+
+
+def _rest(parts: list[_Table], which: Any) -> _Table:
+    return _Table(_Table.join(parts).rows[which])
+
+
+def _csv_chunks(uri: str, width: int, dtype: np.dtype, what: str) -> Iterator[_Table]:
+    """The rows of CSV files, each of `width` numbers."""
+    def plain(text: bytearray) -> Plain | None:
+        found = comma_separated(text, width, dtype)
+        return found and found._replace(rows=_Table(found.rows))
+
+    def other(lines: list[tuple[str, bytes]]) -> _Table:
+        try:
+            rows: Any = np.loadtxt([line for _, line in lines], delimiter=",", dtype=dtype, ndmin=2, comments=None, encoding="utf-8")
         except (ValueError, OverflowError):
-            rows = [_csv_row(*line, dtype, width, what) for line in block]
-        if len(rows) != len(block) or rows[0].shape != (width,):
-            rows = [_csv_row(*line, dtype, width, what) for line in block]
-        yield from rows
+            rows = None
+        if rows is None or rows.shape != (len(lines), width):
+            rows = np.stack([_csv_row(place, line, dtype.type, width, what) for place, line in lines])
+        return _Table(rows)
+
+    return _chunks(blocks_of_lines(uri), plain, other)
 
 
-def _csv_row(path: str, place: str, line: bytes, dtype: Any, width: int, what: str) -> np.ndarray:
+def _csv_row(place: str, line: bytes, dtype: Any, width: int, what: str) -> np.ndarray:
     """One row by itself, to say which is wrong."""
     fields = line.decode("utf-8", "replace").strip().split(",")
-    require(len(fields) == width, f"{path}, {place}: {what} asks for {width} numbers, the row has {len(fields)}")
+    require(len(fields) == width, f"{place}: {what} asks for {width} numbers, the row has {len(fields)}")
     try:
         return np.array([dtype(field) for field in fields], dtype)
     except (ValueError, OverflowError):
-        raise MXNetError(f"{path}, {place}: expected numbers of type {np.dtype(dtype).name} separated by commas, "
+        raise MXNetError(f"{place}: expected numbers of type {np.dtype(dtype).name} separated by commas, "
                          f"found {line[:80].decode('utf-8', 'replace').strip()!r}") from None
 
 
@@ -138,32 +313,24 @@ def CSVIter(*, data_csv: str, data_shape: Shape, label_csv: str = "NULL", label_
     """
     require(dtype in (None, "float32", "int32", "int64"), f"{dtype} is not supported for CSVIter; use float32, int32 or int64")
     require(batch_size >= 1, f"CSVIter: batch_size must be at least 1, received {batch_size}")
-    number = np.dtype(dtype or "float32").type
+    number = np.dtype(dtype or "float32")
+    labelled = label_csv != "NULL"
 
-    def examples():
-        rows = _csv_rows(data_csv, int(np.prod(data_shape)), number, f"data_shape={data_shape}")
-        if label_csv == "NULL":
-            yield from ((row, None) for row in rows)
-            return
-        labels = _csv_rows(label_csv, int(np.prod(label_shape)), number, f"label_shape={label_shape}")
-        for row in rows:
-            label = next(labels, None)
-            require(label is not None, f"{label_csv} has fewer rows than {data_csv}")
-            yield row, label
-
-    def collate(batch):
-        data = torch.from_numpy(np.stack([row for row, _ in batch]).reshape(len(batch), *data_shape))
-        if label_csv == "NULL":
-            return data, torch.zeros(len(batch), dtype=data.dtype)
-        return data, torch.from_numpy(np.stack([label for _, label in batch]).reshape(len(batch), *label_shape if label_shape != (1,) else ()))
+    def collate(data, labels):
+        values = torch.from_numpy(data.rows.reshape(len(data), *data_shape))
+        if labels is None:
+            return values, torch.zeros(len(data), dtype=values.dtype)
+        return values, torch.from_numpy(labels.rows.reshape(len(data), *label_shape if label_shape != (1,) else ()))
 
     files_of(data_csv)
-    if label_csv != "NULL":
+    if labelled:
         files_of(label_csv)
-    return _Rows(examples, collate, batch_size, round_batch, max(1, prefetch_buffer))
+    return _Rows(lambda: _csv_chunks(data_csv, math.prod(data_shape), number, f"data_shape={data_shape}"),
+                 (lambda: _csv_chunks(label_csv, math.prod(label_shape), number, f"label_shape={label_shape}")) if labelled else None,
+                 (data_csv, label_csv), collate, batch_size, round_batch, prefetch_buffer)
 
 
-def _libsvm_row(path: str, place: str, line: bytes, width: int) -> tuple[float, np.ndarray, np.ndarray]:
+def _libsvm_row(place: str, line: bytes, width: int) -> tuple[float, np.ndarray, np.ndarray]:
     """(label, columns, values) of a line ``label column:value column:value ...``."""
     fields = line.split(b"#", 1)[0].split()
     try:
@@ -172,20 +339,28 @@ def _libsvm_row(path: str, place: str, line: bytes, width: int) -> tuple[float, 
         columns = np.array([int(column) for column, _, _ in pairs], np.int64)
         values = np.array([float(value) if colon else 1.0 for _, colon, value in pairs], np.float32)
     except (ValueError, OverflowError):
-        raise MXNetError(f"{path}, {place}: expected a label and column:value pairs, "
+        raise MXNetError(f"{place}: expected a label and column:value pairs, "
                          f"found {line[:80].decode('utf-8', 'replace').strip()!r}") from None
     if len(columns):
         require(columns.min() >= 0 and columns.max() < width,
-                f"{path}, {place}: columns must be from 0 to {width - 1}, found {columns.min()} to {columns.max()}")
-        require((np.diff(columns) > 0).all(), f"{path}, {place}: the columns must be in ascending order")
+                f"{place}: columns must be from 0 to {width - 1}, found {columns.min()} to {columns.max()}")
+        require((np.diff(columns) > 0).all(), f"{place}: the columns must be in ascending order")
     return label, columns, values
 
 
-def _csr(rows: Any, width: int) -> CSRNDArray:
-    """A CSR array out of (columns, values) pairs."""
-    indptr = np.concatenate([[0], np.cumsum([len(columns) for columns, _ in rows])]).astype(np.int64)
-    return csr_matrix((np.concatenate([values for _, values in rows]), np.concatenate([columns for columns, _ in rows]), indptr),
-                      shape=(len(rows), width), ctx=cpu(0))
+def _libsvm_chunks(uri: str, width: int, part_index: int, num_parts: int) -> Iterator[_Sparse]:
+    """The rows of LibSVM files, in which columns are less than `width`."""
+    def plain(text: bytearray) -> Plain | None:
+        found = sparse(text, width)
+        return found and found._replace(rows=_Sparse(found.rows))
+
+    def other(lines: list[tuple[str, bytes]]) -> _Sparse:
+        rows = [_libsvm_row(place, line, width) for place, line in lines]
+        starts = np.concatenate([[0], np.cumsum([len(columns) for _, columns, _ in rows])])
+        return _Sparse(SparseRows(np.array([label for label, _, _ in rows], np.float32), starts, np.concatenate([columns for _, columns, _ in rows]),
+                                  np.concatenate([values for _, _, values in rows])))
+
+    return _chunks(blocks_of_lines(uri, part_index, num_parts), plain, other)
 
 
 @native_iterator
@@ -232,25 +407,12 @@ def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL
     else:
         require(label_shape == (1,), f"LibSVMIter: label_shape is expected to be (1,) when label_libsvm is NULL, received {label_shape}")
 
-    def rows(uri: str, width: int) -> Any:
-        return (_libsvm_row(*line, width) for line in numbered_lines(uri, part_index, num_parts))
-
-    def examples():
-        with contextlib.closing(rows(data_libsvm, data_shape[0])) as data:
-            labels = rows(label_libsvm, label_shape[0]) if sparse_labels else iter(())
-            label: Any
-            for label, *entries in data:
-                if sparse_labels:
-                    label = next(labels, None)
-                    require(label is not None, f"{label_libsvm} has fewer rows than {data_libsvm}")
-                    label = label[1:]
-                yield entries, label
-
-    def collate(batch):
-        data = _csr([entries for entries, _ in batch], data_shape[0])
-        if sparse_labels:
-            return data, _csr([label for _, label in batch], label_shape[0])
-        return data, torch.tensor([label for _, label in batch], dtype=dtypes.to_torch("float32"))
+    def collate(data, labels):
+        return data.matrix(data_shape[0]), torch.from_numpy(data.rows.labels) if labels is None else labels.matrix(label_shape[0])
 
     files_of(data_libsvm)
-    return _Rows(examples, collate, batch_size, True, max(1, prefetch_buffer))
+    if sparse_labels:
+        files_of(label_libsvm)
+    return _Rows(lambda: _libsvm_chunks(data_libsvm, data_shape[0], part_index, num_parts),
+                 (lambda: _libsvm_chunks(label_libsvm, label_shape[0], part_index, num_parts)) if sparse_labels else None,
+                 (data_libsvm, label_libsvm), collate, batch_size, True, prefetch_buffer)

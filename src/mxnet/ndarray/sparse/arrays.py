@@ -114,6 +114,10 @@ class BaseSparseNDArray(NDArray):
         """The array, all of it, as a dense numpy array."""
         return NDArray._new(self._dense(), self._ctx).asnumpy()
 
+    def wait_to_read(self) -> None:
+        """Return when the values are computed."""
+        self.data.wait_to_read()
+
     def as_torch(self) -> torch.Tensor:
         """A dense torch tensor with the values; a copy."""
         return self._dense()
