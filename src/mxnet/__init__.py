@@ -77,3 +77,6 @@ __all__ = ["AttrScope", "Context", "MXNetError", "attribute", "autograd", "base"
            "set_np_shape", "sym", "symbol", "use_np", "use_np_array", "use_np_shape", "util", "__version__"]
 
 _finder.complete(_sys.modules[__name__])
+
+if _environment.get_bool("MXNET_PROFILER_AUTOSTART"):
+    __getattr__("profiler").autostart()

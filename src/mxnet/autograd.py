@@ -168,7 +168,7 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
                 v.grad[... if v.grad.ndim == 0 else slice(None)] = 0
             v.fresh = True
     if start and dispatch.call_observer is not None:
-        dispatch.call_observer("autograd.backward", start, time.perf_counter_ns())
+        dispatch.call_observer("MXAutogradBackwardEx", start, time.perf_counter_ns())
     if not retain_graph:
         for head in heads:
             if head._autograd.node is not None:

@@ -138,8 +138,8 @@ _TABLE = [
     ("PS_RESEND", "0", False, _TCP),
     ("PS_RESEND_TIMEOUT", "1000", False, _TCP),
     # Looking at what happens
-    ("MXNET_PROFILER_AUTOSTART", "0", True, "1: profiling starts with the program"),
-    ("MXNET_PROFILER_MODE", "0", False, "all operators are recorded, eager and symbolic; profiler.set_config chooses"),
+    ("MXNET_PROFILER_AUTOSTART", "0", True, "1: profiling starts with the program, into profile.json"),
+    ("MXNET_PROFILER_MODE", None, True, "what autostart records besides graphs: 2 (operators) + 4 (calls of the API) + 8 (memory); unset: all"),
     ("DMLC_LOG_STACK_TRACE_DEPTH", "0", False, "errors carry Python's traceback"),
     ("MXNET_ENABLE_CYTHON", "1", False, _NATIVE),
     ("MXNET_ENFORCE_CYTHON", "0", False, _NATIVE),

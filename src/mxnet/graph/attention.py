@@ -37,6 +37,7 @@ from ..ops.nn.dropout import chance_and_scale, dropout
 from ..ops.nn.softmax import softmax
 from ..ops.products import batched
 from ..ops.registry import Operator
+from .observed import joined
 from .program import FxNode, GraphModule, attributes_of, calls, draws, operator_of
 
 _BLOCK = 1 << 18  # so many scores at a time stay in a core's cache
@@ -112,6 +113,7 @@ def apply(module: fx.GraphModule) -> list[str]:
         outside = list(dict.fromkeys(a for n in inside for a in n.all_input_nodes if a not in inside))
         with graph.inserting_before(node):
             fused = graph.call_function(_function(plan, _unfused(inside, outside), outside), tuple(outside))
+        joined(fused, *inside)
         node.replace_all_uses_with(fused)
         for gone in inside[::-1]:
             if not gone.users:

@@ -6,8 +6,10 @@ import torch
 
 from .. import util
 from ..base import MXNetError
+from ..ndarray import dispatch
 from ..symbol import control_flow, inference
 from ..symbol.node import Entry, Node, topological
+from .observed import observed
 
 
 class _Subgraph:
@@ -25,7 +27,7 @@ class _Subgraph:
         module = self.modules.get(key)
         if module is None:
             module = self.modules[key] = self._lower(tensors)
-        return module(*tensors)
+        return (module if dispatch.graph_observer is None else observed(module))(*tensors)
 
     def _lower(self, tensors: Sequence[torch.Tensor]) -> Callable:
         shapes = None

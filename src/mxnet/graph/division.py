@@ -62,6 +62,9 @@ def replace(program: Program, name: str, piece: Program, function: Callable) -> 
         return found[0] if single else found
 
     run.__name__ = run.__qualname__ = name
+    whole = getattr(function, "observed", None)
+    if whole is not None:
+        run.observed = (lambda *inputs: whole(*inputs)[0]) if single else whole  # type: ignore[attr-defined]
     for node in list(program.graph.nodes):
         if node.op == "call_module" and node.target == name:
             with program.graph.inserting_before(node):

@@ -10,6 +10,7 @@ from ..ops.nn import normalization
 from ..ops.nn.rnn import rnn, rnn_of_parts
 from ..ops.shape.joining import rnn_param_concat
 from .layout import convolves
+from .observed import joined
 from .program import FxNode, attributes_of, calls, holds, operator_of
 
 
@@ -102,6 +103,7 @@ def fuse_batch_norms(module: fx.GraphModule) -> list[str]:
             args = (*node.args, residual) if residual is not None else node.args
             attributes = {k: v for k, v in node.kwargs.items() if k in ("eps", "momentum", "fix_gamma", "training")}
             fused = graph.call_function(batch_norm, args, {**attributes, "relu": relu})
+            joined(fused, node, *([user] if residual is not None else []), *([last] if last is not node else []))
         last.replace_all_uses_with(fused)
         for gone in dict.fromkeys((last, user if residual is not None else last, node)):
             if not gone.users:

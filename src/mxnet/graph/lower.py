@@ -8,7 +8,7 @@ from torch import fx
 from ..context import parse_context
 from ..symbol.node import Entry, Node, topological
 from . import control_flow
-from .program import GraphModule
+from .program import GraphModule, item
 
 
 def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_devices: Mapping[Any, torch.device] | None = None,
@@ -95,8 +95,3 @@ def _device_of(text: str, device: torch.device) -> torch.device:
     """A node may name a device type of its own; ``cpu`` on a graph bound to another device means that device's host."""
     ctx = parse_context(text)
     return device if ctx.device_type == device.type else ctx.torch_device
-
-
-def item(value: Any, index: int) -> torch.Tensor:
-    # An operator with one visible output may return a bare tensor although its node lists more.
-    return value[index] if isinstance(value, (tuple, list)) else value

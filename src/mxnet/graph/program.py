@@ -158,6 +158,11 @@ def copied(module: fx.GraphModule) -> fx.GraphModule:
     return GraphModule(module, graph)
 
 
+def item(value: Any, index: int) -> torch.Tensor:
+    # An operator with one visible output may return a bare tensor although its node lists more.
+    return value[index] if isinstance(value, (tuple, list)) else value
+
+
 def operator_of(node: FxNode) -> Any:
     """The operator that an fx node calls, or None."""
     symbol_node = node.meta.get("node")

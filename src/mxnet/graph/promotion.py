@@ -23,7 +23,7 @@ from ..ops import differentiation
 from ..ops.nn.convolution import convolution
 from . import backends
 from .program import Program, calls, draws
-from .states import Frozen, Function, Trial
+from .states import FASTEST, Frozen, Function, Trial
 
 _log = logging.getLogger(__name__)
 # What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
@@ -126,9 +126,18 @@ def _disagrees(name: str) -> None:
 
 
 def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
-            everyone: bool = False) -> Frozen | None:
-    """Compile with each backend that could run the graph, and keep the fastest; None if that is the function `native`."""
+            everyone: bool = False) -> tuple[Frozen | None, str]:
+    """Compile with each backend that could run the graph, and keep the fastest.
+
+    Returns
+    -------
+    Frozen or None
+        None if the function `native` is to stay.
+    str
+        Why that is; empty where nobody else could run the graph.
+    """
     best: Frozen | None = None
+    lost = ""
     best_time = None
     for backend in challengers(device, everyone):
         try:
@@ -145,11 +154,13 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
                 continue
         if not _agree(found, expected):
             _disagrees(backend.name)
+            lost = lost or f"since {backend.name} gives other results"
             continue
+        lost = FASTEST
         _log.info("graph: native %.3f ms, %s %.3f ms", on_torch * 1e3, backend.name, compiled * 1e3)
         if compiled < (best_time if best_time is not None else on_torch):
             best, best_time = frozen, compiled
-    return best
+    return best, lost
 
 
 def training_contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], device: torch.device) -> Function:

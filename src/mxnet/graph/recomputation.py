@@ -12,11 +12,12 @@ import torch
 from torch import fx
 from torch.utils import checkpoint
 
+from ..ndarray import dispatch
 from ..ops.kernels.batch_norm import batch_norm
 from ..ops.registry import get as operators_get
 from .fusion import rectify
-from .lower import item
-from .program import FxNode, draws, operator_of
+from .observed import observed
+from .program import FxNode, draws, item, operator_of
 
 
 class Part(torch.nn.Module):
@@ -33,10 +34,13 @@ class Part(torch.nn.Module):
         super().__init__()
         self.module, self.written = module, tuple(written)
 
+    def _run(self, *inputs: torch.Tensor) -> Any:
+        return (self.module.forward if dispatch.graph_observer is None else observed(self.module.forward))(*inputs)
+
     def forward(self, *inputs: torch.Tensor) -> Any:
         """What the nodes compute."""
         if not torch.is_grad_enabled() or not any(t.requires_grad for t in inputs):
-            return self.module(*inputs)
+            return self._run(*inputs)
         first = True
 
         def run(*given: torch.Tensor) -> Any:
@@ -45,7 +49,7 @@ class Part(torch.nn.Module):
                 first = False
             else:
                 given = tuple(t.clone() if i in self.written else t for i, t in enumerate(given))
-            return self.module(*given)
+            return self._run(*given)
 
         return checkpoint.checkpoint(run, *inputs, use_reentrant=False, preserve_rng_state=False)
 

@@ -19,11 +19,12 @@ from ..symbol import Symbol, inference
 from ..symbol.node import Node, auxiliary
 from . import backends, cuda_graph, layout, promotion, recomputation
 from .lower import lower
+from .observed import call_of, observed
 from .passes import eliminate_common_expressions
 from .program import Program, copied
 from .states import Candidate, Frozen, Function, State, Stays, Trial
 
-_FASTEST = "which proved the fastest"
+_FOR_A_MONITOR = "node by node, for a monitor"  # which is told of every output
 _MOST_SHAPES = 1024  # of data that are remembered to be right
 
 Observer = Callable[[Node, tuple], object]  # is told the outputs of each node
@@ -113,11 +114,13 @@ class GraphRunner:
         """
         device = ctx.torch_device if ctx is not None else inputs[0].device if inputs else torch.device("cpu")
         try:
-            if observe is not None or dispatch.graph_observer is not None:
+            if observe is None:
+                function = self._function(inputs, is_train, device)  # which may run the graph, to find the fastest
+                if dispatch.graph_observer is not None:
+                    function = observed(function, "" if self.backend is None else self.backend.name)
+            else:
                 self._check(inputs)
                 function = _Observed(self.lowered(is_train, device, inputs), observe).run
-            else:
-                function = self._function(inputs, is_train, device)  # which may run the graph, to find the fastest
             return list(function(*inputs))
         except _Misfit as misfit:
             raise misfit.error from misfit.error.__cause__
@@ -206,7 +209,7 @@ class GraphRunner:
             native = self._native(inputs, False, device)
             follows: State = Candidate(native, promotion.budget(sum(n.op is not None for n in self.symbol._nodes())))
             if type(before) is Trial and before.over:
-                follows = Stays(native, _FASTEST) if not before.wins else before.frozen if before.frozen.holds(inputs) else follows
+                follows = Stays(native, before.lost) if not before.wins else before.frozen if before.frozen.holds(inputs) else follows
             self._states[key] = follows
             return follows
         with self._lock:
@@ -223,7 +226,9 @@ class GraphRunner:
                     state = promotion.trial(module, native, fastest, inputs, self.weights, device) or Stays(native)
                 elif compilable:
                     state = None if self._compares else promotion.trusted(module, inputs, self.weights, device)
-                    state = state or promotion.contest(module, native, inputs, self.weights, device, self._compares) or Stays(native, _FASTEST)
+                    if state is None:
+                        state, lost = promotion.contest(module, native, inputs, self.weights, device, self._compares)
+                        state = state or Stays(native, lost)
                 elif device.type == "cuda" and self._captures and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
                     state = cuda_graph.Captured(native, module, inputs, self.weights, device)
                 else:
@@ -329,7 +334,7 @@ class _Observed(fx.Interpreter):
         start = time.perf_counter_ns()
         result = n.target(*args, **kwargs)  # type: ignore[operator]  # operators are functions, never names of methods
         if dispatch.graph_observer is not None:
-            dispatch.graph_observer(node.op.name, start, time.perf_counter_ns(), args, result)
+            dispatch.graph_observer(call_of((node,), "", _FOR_A_MONITOR), start, time.perf_counter_ns(), args, result)
         if self.observe is not None:
             self.observe(node, (result,) if isinstance(result, torch.Tensor) else tuple(result))
         return result

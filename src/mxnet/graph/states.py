@@ -9,13 +9,20 @@ from typing import Protocol
 
 import torch
 
-from ..ndarray import writes
+from ..ndarray import dispatch, writes
+from .observed import observed
 from .program import Program
 
 # What runs a graph: from its inputs to its outputs.
 Function = Callable[..., Sequence[torch.Tensor]]
 
+FASTEST = "which proved the fastest"  # said where there was a contest
 _version = operator.attrgetter("_version")
+
+
+def _run(function: Function, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """A graph's results, observed if somebody observes."""
+    return (function if dispatch.graph_observer is None else observed(function))(*inputs)
 
 
 class State(Protocol):
@@ -55,12 +62,14 @@ class Candidate:
         only makes it wait a little longer.
     """
 
+    tells = True  # `function` tells the observer itself
+
     def __init__(self, native: Function, budget: float):
         self._native, self.budget, self.spent, self.fastest = native, budget, 0.0, float("inf")
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         start = time.perf_counter()
-        found = self._native(*inputs)
+        found = _run(self._native, inputs)
         seconds = time.perf_counter() - start
         self.spent += seconds
         self.fastest = min(self.fastest, seconds)
@@ -97,6 +106,8 @@ class Trial:
         ``measured(seconds)`` tells whether a list of times is long enough to judge by.
     """
 
+    tells = True  # `function` tells the observer itself
+
     def __init__(self, frozen: "Frozen", name: str, native: Function, native_seconds: float, compare: Callable, measured: Callable):
         self.frozen, self._name, self._native, self._native_seconds = frozen, name, native, native_seconds
         self._compare, self._measured = compare, measured
@@ -106,10 +117,10 @@ class Trial:
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         start = time.perf_counter()
         if self._agrees:
-            found = self.frozen.function(*inputs)
+            found = _run(self.frozen.function, inputs)
             self._seconds.append(time.perf_counter() - start)
             return found
-        found = self._native(*inputs)
+        found = _run(self._native, inputs)
         self._native_seconds = min(self._native_seconds, time.perf_counter() - start)
         if self._agrees is None:
             self._agrees = self._compare(self._name, self.frozen.function, inputs, found)
@@ -118,6 +129,11 @@ class Trial:
     @property
     def over(self) -> bool:
         return self._agrees is False or bool(self._agrees) and self._measured(self._seconds)
+
+    @property
+    def lost(self) -> str:
+        """Why `native` stays, where it does."""
+        return FASTEST if self._agrees else f"since {self._name} gives other results"
 
     @property
     def wins(self) -> bool:

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 
@@ -56,7 +56,16 @@ class Scope:
             mode.tracing.recording, mode.tracing.training = self._outer.pop()
 
 
-graph_observer: Callable | None = None  # the same for the operators of graphs
+class Call(NamedTuple):
+    """What a graph's observer is told of: a node, several that one kernel computes, or a whole graph that somebody else runs."""
+
+    name: str  # of the operator, or those of several with "+" between them
+    node: str = ""  # likewise
+    note: str = ""
+    graph: bool = False
+
+
+graph_observer: Callable | None = None  # the same for the operators of graphs, with a `Call` instead of the name
 call_observer: Callable | None = None  # the same for calls that span several operators: call_observer(name, start ns, end ns)
 observer: Callable | None = None  # set by the profiler: observer(operator name, start ns, end ns, tensors, results)
 

@@ -13,22 +13,30 @@ True
 """
 import atexit
 import contextlib
+import json
+import logging
 import os
 import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from .. import environment
 from ..base import MXNetError
 from .objects import Counter, Domain, Event, Frame, Marker, Task
-from .recorder import Recorder, format_json, format_table, recorder
+from .recorder import recorder
+from .tables import format_json, format_table, statistics
 
+_log = logging.getLogger(__name__)
 _FLAGS = {"profile_symbolic": "symbolic", "profile_imperative": "imperative", "profile_memory": "memory", "profile_api": "api"}
 _VALUES = {"filename": ("filename", str), "gpu_memory_profile_filename_prefix": ("gpu_memory_prefix", str),
            "continuous_dump": ("continuous_dump", bool), "dump_period": ("dump_period", float), "aggregate_stats": ("aggregate_stats", bool)}
 _PROCESSES = ("worker", "server")
+_MODES = ("symbolic", "imperative", "api", "memory")  # the bits of MXNET_PROFILER_MODE, from the lowest
+_COMMAND = 5  # what a kvstore's servers are sent: MXNet's number for the profiler's commands
 _dumper: threading.Event | None = None
-profiler_kvstore_handle = None
+_writes_at_exit = False
+profiler_kvstore_handle: Any = None
 
 
 def set_kvstore_handle(handle: Any) -> None:
@@ -38,39 +46,39 @@ def set_kvstore_handle(handle: Any) -> None:
 
 
 def set_config(**kwargs: Any) -> None:
-    """Say what to profile.
+    """Say what to profile; everything, unless some of it is left out.
 
     Parameters
     ----------
     filename : str
-        Where `dump` writes the trace; ``profile.json`` by default.
+        Where the trace goes; ``profile.json`` by default. It is written by `dump`, and at the latest when the program ends.
     profile_all : bool
-        Everything below.
+        Everything below, whatever is said of it.
     profile_symbolic, profile_imperative : bool
         Operators of graphs, and operators called one by one.
     profile_memory : bool
         The memory in use after each operator.
     profile_api : bool
-        Calls that span several operators, such as `autograd.backward`.
+        Calls such as `autograd.backward`, `asnumpy` and `KVStore.push`, under the names of MXNet's C interface.
     aggregate_stats : bool
         Keep the sums that `dumps` shows.
     continuous_dump : bool
-        Write the trace every `dump_period` seconds while profiling runs, not only at `dump`.
+        Write the trace every `dump_period` seconds while profiling runs, not only at `dump`. It is complete after each, also if the process is
+        killed, and what was written takes no more memory.
     gpu_memory_profile_filename_prefix : str
         Where the snapshot of a GPU's memory goes that `dump` writes if ``profile_memory`` is on and a GPU is in use.
     profile_process : {'worker', 'server'}
-        The process that is meant; ``'server'`` needs a distributed kvstore.
+        The process that is meant; ``'server'`` needs a distributed kvstore (`set_kvstore_handle`).
 
     Raises
     ------
     MXNetError
-        If an argument is unknown.
+        If an argument is unknown, or `dump_period` is not above 0.
     """
-    _worker(kwargs.pop("profile_process", "worker"))
+    if _on_servers(kwargs.pop("profile_process", "worker"), "set_config", **kwargs):
+        return
     settings = type(recorder.settings)()
-    everything = bool(kwargs.pop("profile_all", False))
-    for name in _FLAGS.values():
-        setattr(settings, name, everything)
+    everything = _truth(kwargs.pop("profile_all", False))
     for key, value in kwargs.items():
         if key in _FLAGS:
             setattr(settings, _FLAGS[key], everything or _truth(value))
@@ -79,7 +87,10 @@ def set_config(**kwargs: Any) -> None:
             setattr(settings, attribute, _truth(value) if kind is bool else kind(value))
         else:
             raise MXNetError(f"set_config: unknown argument {key!r}; expected {', '.join(['profile_all', *_FLAGS, *_VALUES, 'profile_process'])}")
+    if settings.dump_period <= 0:
+        raise MXNetError(f"set_config: dump_period must be above 0 seconds, received {settings.dump_period}")
     recorder.settings = settings
+    recorder.start_over()
     recorder.update()
 
 
@@ -87,11 +98,31 @@ def _truth(value: object) -> bool:
     return value.lower() in ("1", "true") if isinstance(value, str) else bool(value)
 
 
-def _worker(process: str) -> None:
+def _on_servers(process: str, command: str, **arguments: Any) -> bool:
+    """Send a command to the servers of the kvstore, if they are meant; tells whether they are."""
     if process not in _PROCESSES:
         raise MXNetError(f"profile_process must be one of {_PROCESSES}, received {process!r}")
-    if process == "server":
+    if process == "worker":
+        return False
+    store = profiler_kvstore_handle
+    if store is None or "dist" not in str(getattr(store, "type", "")):
         raise MXNetError("profile_process='server' needs a distributed kvstore with servers, and this process has none")
+    store._send_command_to_servers(_COMMAND, json.dumps({"command": command, "arguments": arguments}))
+    return True
+
+
+def serve(body: str, rank: int = 0) -> None:
+    """What a server of a kvstore does with a command that a worker has sent it: its file is called ``rank<number>_<filename>``."""
+    try:
+        sent = json.loads(body)
+        commands: dict[str, Any] = {"set_config": set_config, "set_state": set_state, "dump": dump, "pause": pause, "resume": resume}
+        command, arguments = commands[sent["command"]], dict(sent["arguments"])
+    except (ValueError, KeyError, TypeError):
+        raise MXNetError(f"no command for the profiler: {body!r:.80}") from None
+    if command is set_config:
+        folder, name = os.path.split(str(arguments.get("filename", "profile.json")))
+        arguments["filename"] = os.path.join(folder, f"rank{rank}_{name}")
+    command(**arguments)
 
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
@@ -102,41 +133,64 @@ def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") 
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
-    """``'run'`` starts profiling, ``'stop'`` ends it."""
-    global _dumper
-    _worker(profile_process)
+    """``'run'`` starts profiling, ``'stop'`` ends it.
+
+    What was recorded is written when `dump` is called, or when the program ends.
+    """
+    global _dumper, _writes_at_exit
     if state not in ("run", "stop"):
         raise MXNetError(f"set_state: expected 'run' or 'stop', received {state!r}")
+    if _on_servers(profile_process, "set_state", state=state):
+        return
     recorder.running, recorder.paused = state == "run", False
     recorder.update()
+    if recorder.running and not _writes_at_exit:
+        _writes_at_exit = True
+        atexit.register(_write_at_exit)
     if recorder.running and recorder.settings.continuous_dump and _dumper is None:
         _dumper = threading.Event()
         threading.Thread(target=_dump_periodically, args=(_dumper,), name="mxnet-profiler", daemon=True).start()
     elif not recorder.running and _dumper is not None:
         _dumper.set()
         _dumper = None
+        recorder.write_trace()
+
+
+def _write_at_exit() -> None:
+    if recorder.unwritten:
+        try:
+            set_state("stop")
+            recorder.write_trace()
+        except MXNetError as error:  # as when the folder is gone
+            _log.warning("the profile is lost: %s", error)
 
 
 def _dump_periodically(stop: threading.Event) -> None:
     while not stop.wait(recorder.settings.dump_period):
-        recorder.write_trace()
+        try:
+            recorder.write_trace()
+        except MXNetError as error:
+            _log.warning("the profile is not written for now: %s", error)
 
 
 def profiler_set_state(state: str = "stop") -> None:
-    """The old name of `set_state`."""
+    """The old name of `set_state`, which writes the trace when it stops, as programs of that time expect."""
     warnings.warn("profiler_set_state() is the old name; call profiler.set_state()", DeprecationWarning, stacklevel=2)
     set_state(state)
+    if state == "stop" and recorder.unwritten:
+        recorder.write_trace()
 
 
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
-    """Write the trace to the configured file.
+    """Write the trace to the configured file, behind what is there from earlier calls.
 
     Parameters
     ----------
     finished : bool
         Also stop profiling.
     """
-    _worker(profile_process)
+    if _on_servers(profile_process, "dump", finished=finished):
+        return
     if finished:
         set_state("stop")
     recorder.write_trace()
@@ -172,24 +226,25 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     """
     if format not in ("table", "json"):
         raise MXNetError(f"dumps: format must be 'table' or 'json', received {format!r}")
-    tables = recorder.statistics(sort_by, ascending)
+    recorder.collect()
+    tables = statistics(recorder.events, sort_by, ascending)
     if reset:
-        recorder.reset_statistics()
+        recorder.events.forget_sums()
     return format_table(tables) if format == "table" else format_json(tables)
 
 
 def pause(profile_process: str = "worker") -> None:
     """Leave out what follows, until `resume`."""
-    _worker(profile_process)
-    recorder.paused = True
-    recorder.update()
+    if not _on_servers(profile_process, "pause"):
+        recorder.paused = True
+        recorder.update()
 
 
 def resume(profile_process: str = "worker") -> None:
     """Go on after `pause`."""
-    _worker(profile_process)
-    recorder.paused = False
-    recorder.update()
+    if not _on_servers(profile_process, "resume"):
+        recorder.paused = False
+        recorder.update()
 
 
 @contextlib.contextmanager
@@ -204,10 +259,15 @@ def scope(name: str) -> Iterator[Event]:
 
 
 def autostart() -> None:
-    """What ``MXNET_PROFILER_AUTOSTART=1`` asks for: profile the whole program into ``profile.json``."""
-    set_config(profile_all=True, aggregate_stats=True)
+    """What ``MXNET_PROFILER_AUTOSTART=1`` asks for when mxnet is imported: profile the whole program into ``profile.json``.
+
+    ``MXNET_PROFILER_MODE`` may name what is recorded besides graphs, as MXNet does it: the sum of 2 (operators called one by one), 4 (calls of the
+    API) and 8 (memory); unset, it is everything.
+    """
+    mode = environment.get_int("MXNET_PROFILER_MODE")
+    chosen = {f"profile_{name}": not bit or bool(mode >> bit & 1) for bit, name in enumerate(_MODES)} if mode is not None else {}
+    set_config(aggregate_stats=True, continuous_dump=True, **chosen)
     set_state("run")
-    atexit.register(dump)
 
 
 __all__ = ["Counter", "Domain", "Event", "Frame", "Marker", "Task", "dump", "dump_profile", "dumps", "pause", "profiler_set_config",

@@ -1,36 +1,37 @@
-"""Where profiled events are kept: a list for the trace, running sums for the table."""
-import collections
-import json
+"""What is recorded, and when: the observers of operators, graphs and calls, switched on and off."""
+import functools
+import operator
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from .. import files
-from ..base import MXNetError
 from ..ndarray import dispatch
+from ..ndarray.dispatch import Call
 from ..operator import custom_function
-
-# One row of the trace: (phase, name, category, start ns, duration ns or value, thread)
-Event = collections.namedtuple("Event", "phase name category start value thread")
-_SORT_KEYS = {"total": "Total", "avg": "Avg", "min": "Min", "max": "Max", "count": "Count"}
-# Kind of number ("Time" or "Memory") -> category -> name -> column -> number.
-Tables = dict[str, dict[str, dict[str, dict[str, Any]]]]
-MEMORY = "Device Storage"
-CUSTOM = "Custom Operator"
+from . import storage
+from .backward import Backward
+from .events import API, CUSTOM, GRAPH, MEMORY, OPERATOR, Events, Kind
+from .points import Points
+from .trace import Encoder, Writer
 
 
 class Settings:
     """What is recorded, and where it goes; the keywords of `set_config`."""
 
-    symbolic = imperative = memory = api = False
+    symbolic = imperative = memory = api = True
     filename = "profile.json"
     gpu_memory_prefix = "gpu_memory_profile"
     continuous_dump = False
     dump_period = 1.0
     aggregate_stats = False
+
+
+_AT_ONCE = 50_000  # events that are made text at a time
+_SHARING = {"_basic_indexing": "MXNDArraySlice"}  # what makes no operator of MXNet's engine, but shares memory
 
 
 class Recorder:
@@ -39,10 +40,16 @@ class Recorder:
     def __init__(self) -> None:
         self.settings = Settings()
         self.running = self.paused = False
-        self._lock = threading.Lock()
-        self._events: list[Event] = []
-        self._sums: dict[tuple[str, str], list[Any]] = {}  # (category, name) -> [count, total, least, most]
+        self.events = Events()
+        self._backward = Backward(self.events)
+        self._points = Points(self)
+        self._numbers: dict[Any, tuple[int, int]] = {}  # of the kinds of a name or a Call, forward and backward
+        self._inside = threading.local()
         self._origin = time.time_ns() - time.perf_counter_ns()
+        self._writer: Writer | None = None
+        self._writing = threading.RLock()
+        self._used: dict[str, int] = {}  # the memory of each device, as it was recorded last
+        self._started = False  # whether anything may have been recorded that is in no file yet
 
     @property
     def active(self) -> bool:
@@ -52,150 +59,152 @@ class Recorder:
     def update(self) -> None:
         """Hook into the operator calls, or out of them: a call pays nothing while nothing is recorded."""
         on, wanted = self.active, self.settings
-        dispatch.observer = self.operator if on and wanted.imperative else None
-        dispatch.graph_observer = self.operator if on and wanted.symbolic else None
-        dispatch.call_observer = self.call if on and wanted.api else None
+        self.events.sums = wanted.aggregate_stats
+        if on:
+            self._started = True
+            self._used.clear()
+            storage.watch(wanted.memory)
+        operators = wanted.imperative or wanted.symbolic
+        self._backward.all = wanted.imperative and wanted.symbolic
+        self._backward.watch(on and operators)
+        sampled = self.sample if wanted.memory else None
+        dispatch.observer = (self.operator if wanted.imperative else sampled) if on else None
+        dispatch.graph_observer = (self.graph_operator if wanted.symbolic else sampled) if on else None
+        dispatch.call_observer = self.call if on and (wanted.api or operators) else None
+        self._points.switch(on and operators, on and wanted.api)
 
-    def add(self, phase: str, name: str, category: str, start: int, value: Any, aggregate: bool = True) -> None:
+    # -- observers ----------------------------------------------------------------------------------------------------------
+
+    def add(self, phase: str, name: str, category: str, start: int, value: Any, aggregate: bool = True, node: str = "", place: str = "",
+            thread: int | None = None) -> None:
         """Record one event; times in ns of `time.perf_counter_ns`."""
-        event = Event(phase, name, category, start, value, threading.get_ident())
-        with self._lock:
-            self._events.append(event)
-            if aggregate and self.settings.aggregate_stats:
-                row = self._sums.get((category, name))
-                if row is None:
-                    self._sums[category, name] = [1, value, value, value]
-                else:
-                    row[0] += 1
-                    row[1] = row[1] + value if phase == "X" else value
-                    row[2], row[3] = min(row[2], value), max(row[3], value)
+        self.events.add(Kind(phase, name, category, place, node), start, value, aggregate, thread)
 
-    def operator(self, name: str, start: int, end: int, inputs: Any, result: Any) -> None:
+    def operator(self, name: str, start: int, end: int, inputs: Sequence[Any], result: Any) -> None:
         """The observer of operator calls (see ``ndarray.dispatch.observer``)."""
         first = result[0] if isinstance(result, (tuple, list)) and result else result
-        if isinstance(first, torch.Tensor):
-            if first.is_cuda:
-                torch.cuda.synchronize(first.device)  # the time of the kernel, not of its launch
-                end = time.perf_counter_ns()
-            if first.grad_fn is not None:
-                self._time_backward(first.grad_fn, name)
+        cuda = isinstance(first, torch.Tensor) and first.is_cuda
+        if cuda:
+            torch.cuda.synchronize(first.device)  # the time of the kernel, not of its launch
+            end = time.perf_counter_ns()
         custom = dispatch.mode.custom_operator
         if custom is not None and name != custom_function.name:
-            self.add("X", f"{custom}::{name}", CUSTOM, start, end - start)
+            self._in_custom(custom, name, start, end)
         else:
-            self.add("X", name, "operator", start, end - start)
+            if name == "_copyto":
+                name = copy_name(inputs[0], first)
+            numbers = self._numbers.get(name) or self._kinds(name)
+            summed = -1 if name == custom_function.name else None  # its parts count, under its own name
+            self.events.append(numbers[0], start, end - start, summed)
+            self._backward.note(numbers[1], inputs, first)
         if self.settings.memory:
-            self._sample_memory(first)
+            self.sample(name, start, end, inputs, result)
+
+    def graph_operator(self, call: Call, start: int, end: int, inputs: Sequence[Any], result: Any, inside: Sequence[tuple[Call, int]] = ()) -> None:
+        """The observer of operators of graphs; `inside` are parts whose times are known, but not when they began."""
+        if call.graph:
+            number = self.events.number(Kind("X", call.name, GRAPH, node=call.node, note=call.note))
+            self.events.append(number, start, end - start)
+            for part, nanoseconds in inside:
+                numbers = self._numbers.get(part) or self._kinds(part)
+                self.events.append(numbers[0], start, nanoseconds)
+                start += nanoseconds
+        elif call.name == custom_function.name or call.name == "_copyto":
+            self.operator(call.name, start, end, inputs, result)
+            return
+        else:
+            first = result[0] if isinstance(result, (tuple, list)) and result else result
+            if isinstance(first, torch.Tensor) and first.is_cuda:
+                torch.cuda.synchronize(first.device)
+                end = time.perf_counter_ns()
+            numbers = self._numbers.get(call) or self._kinds(call)
+            self.events.append(numbers[0], start, end - start)
+            self._backward.note(numbers[1], inputs, first)
+        if self.settings.memory:
+            self.sample(call.name, start, end, inputs, result)
+
+    def _kinds(self, call: Any) -> tuple[int, int]:
+        name, node, note = (call, "", "") if isinstance(call, str) else (call.name, call.node, call.note)
+        table = -1 if name == custom_function.name else 0
+        forward = Kind("X", _SHARING.get(name, name), API if name in _SHARING else OPERATOR, node=node, note=note)
+        backward = Kind("X", f"_backward_{name}", CUSTOM if table else OPERATOR, node=node)
+        found = self._numbers[call] = self.events.number(forward), self.events.number(backward)
+        return found
+
+    def _in_custom(self, custom: str, name: str, start: int, end: int) -> None:
+        """An operator that a custom one has called, or its Python code, which counts without these."""
+        inside = self._inside.__dict__
+        kind = self.events.number(Kind("X", f"{custom}::{name}", CUSTOM))
+        duration = end - start
+        if name == "pure_python":
+            self.events.append(kind, start, duration, max(duration - inside.pop(custom, 0), 0))
+        else:
+            inside[custom] = inside.get(custom, 0) + duration
+            self.events.append(kind, start, duration)
 
     def call(self, name: str, start: int, end: int) -> None:
         """The observer of calls that span several operators."""
-        self.add("X", name, "API", start, end - start)
+        if self.settings.api:
+            self.events.append(self.events.number(Kind("X", name, API)), start, end - start)
+        self._backward.collect()
 
-    def _time_backward(self, grad_fn: Any, name: str) -> None:
-        started = []
-
-        def before(_):
-            started.append(time.perf_counter_ns())
-
-        def after(_, __):
-            if started and self.active:
-                start = started.pop()
-                self.add("X", f"_backward_{name}", "operator", start, time.perf_counter_ns() - start)
-
-        grad_fn.register_prehook(before)
-        grad_fn.register_hook(after)
-
-    def _sample_memory(self, tensor: Any) -> None:
-        now = time.perf_counter_ns()
-        if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
-            device = tensor.device.index or 0
-            self.add("C", f"Memory: gpu/{device}", MEMORY, now, torch.cuda.memory_allocated(device) / 1000)
-        else:
-            used = _resident_kilobytes()
-            if used is not None:
-                self.add("C", "Memory: cpu/0", MEMORY, now, used)
+    def sample(self, name: Any, start: int, end: int, inputs: Sequence[Any], result: Any, inside: Any = ()) -> None:
+        """Record the memory in use behind an operator, if it has changed."""
+        first = result[0] if isinstance(result, (tuple, list)) and result else result
+        device = first.device if isinstance(first, torch.Tensor) else torch.device("cpu")
+        place, used = storage.used(device)
+        if self._used.get(place) == used:
+            return
+        self._used[place] = used
+        self.events.add(Kind("C", f"Memory: {place}", MEMORY), time.perf_counter_ns(), used / 1000)
 
     # -- output ------------------------------------------------------------------------------------------------------------
 
+    def collect(self) -> None:
+        """Take what others have measured and not told yet."""
+        self._backward.collect()
+
     def write_trace(self) -> None:
-        """Write all events as a Chrome trace: whole or not at all."""
-        with self._lock:
-            events = list(self._events)
-        processes = list(dict.fromkeys(["cpu/0", *(e.category for e in events if e.category != "operator")]))
-        number = {name: i for i, name in enumerate(processes)}
-        rows = [{"ph": "M", "args": {"name": name}, "pid": i, "name": "process_name"} for name, i in number.items()]
-        for e in events:
-            row = {"name": e.name, "cat": e.category, "ph": e.phase, "ts": (e.start + self._origin) / 1000,
-                   "pid": number.get(e.category, 0), "tid": e.thread}
-            if e.phase == "X":
-                row["dur"] = e.value / 1000
-            elif e.phase == "C":
-                row["args"] = {e.name: e.value}
-            elif e.phase == "i":
-                row["s"] = e.value
-            rows.append(row)
-        text = '{\n"traceEvents": [\n' + ",\n".join(map(json.dumps, rows)) + '\n],\n"displayTimeUnit": "ms"\n}\n'
-        files.write_bytes(self.settings.filename, text.encode())
+        """Write what has come since the last time: the first time in a file of its own, whole or not at all, then behind what is there."""
+        with self._writing:
+            self.collect()
+            writer = self._writer
+            if writer is None or writer.path != self.settings.filename:
+                writer = Writer(self.settings.filename, Encoder(self._origin, self.events.threads))
+            rows = self.events.take()
+            done = 0
+            try:
+                while True:
+                    writer.append(self.events.decoded(rows, done, _AT_ONCE))
+                    done += _AT_ONCE
+                    if 4 * done >= len(rows):
+                        break
+            except BaseException:
+                self.events.put_back(rows[4 * done:])
+                raise
+            self._writer, self._started = writer, self.active
 
-    def statistics(self, sort_by: str, ascending: bool) -> Tables:
-        """Sums by category and name: times in ms, memory in kB."""
-        if sort_by not in _SORT_KEYS:
-            raise MXNetError(f"dumps: sort_by must be one of {', '.join(_SORT_KEYS)}, received {sort_by!r}")
-        with self._lock:
-            rows = {k: list(v) for k, v in self._sums.items()}
-        tables: Tables = {"Time": {}, "Memory": {}}
-        for (category, name), (count, total, least, most) in rows.items():
-            memory = category == MEMORY
-            counter = not memory and category != "operator" and (category, name) in self._counters()
-            scale = 1 if memory or counter else 1e-6
-            row = {"Count": count, "Total": total * scale, "Min": least * scale, "Max": most * scale,
-                   "Avg": ((least + most) / 2 if memory else total * scale / count)}
-            if memory:
-                del row["Total"]
-            tables["Memory" if memory else "Time"].setdefault(category, {})[name] = row
-        key = _SORT_KEYS[sort_by]
-        for kind in tables.values():
-            for category in kind:
-                kind[category] = dict(sorted(kind[category].items(), key=lambda item: item[1][key if key in item[1] else "Max"],
-                                             reverse=not ascending))
-        return tables
+    @property
+    def unwritten(self) -> bool:
+        """Whether something was recorded that is in no file."""
+        return self._started and (self._writer is None or len(self.events) > 0)
 
-    def _counters(self) -> set[tuple[str, str]]:
-        return {(e.category, e.name) for e in self._events if e.phase == "C"}
-
-    def reset_statistics(self) -> None:
-        """Forget the sums; the trace stays."""
-        with self._lock:
-            self._sums.clear()
+    def start_over(self) -> None:
+        """Let the next trace be a file of its own."""
+        self._writer = None
 
 
-def _resident_kilobytes() -> float | None:
-    try:
-        with open("/proc/self/statm") as f:
-            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1000
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def format_table(tables: Tables) -> str:
-    """The statistics as text, in MXNet's columns."""
-    lines = ["", "Profile Statistics:", "\tNote the difference in units for different entries."]
-    for kind, heads in (("Memory", ("Total Count", "Min Use  (kB)", "Max Use  (kB)", "Avg Use  (kB)")),
-                        ("Time", ("Total Count", "Time (ms)", "Min Time (ms)", "Max Time (ms)", "Avg Time (ms)"))):
-        columns = ("Count", "Min", "Max", "Avg") if kind == "Memory" else ("Count", "Total", "Min", "Max", "Avg")
-        for category, rows in tables[kind].items():
-            lines += [category, "=" * 17, f"{'Name':<25}" + "".join(f" {h:>16}" for h in heads),
-                      f"{'----':<25}" + "".join(f" {'-' * len(h):>16}" for h in heads)]
-            for name, row in rows.items():
-                cells = "".join(f" {row[c]:>16d}" if c == "Count" else f" {row[c]:>16.4f}" for c in columns)
-                lines.append(f"{name:<25}{cells}")
-            lines.append("")
-    return "\n".join(lines) + "\n"
-
-
-def format_json(tables: Tables) -> str:
-    """The statistics as JSON text, in MXNet's form."""
-    return json.dumps({**tables, "Unit": {"Time": "ms", "Memory": "kB"}}, indent=4)
+def copy_name(source: torch.Tensor, target: Any) -> str:
+    """What MXNet calls a copy between the devices of two tensors."""
+    kinds = ["GPU" if isinstance(t, torch.Tensor) and t.is_cuda else "CPU" for t in (source, target)]
+    return f"Copy{kinds[0]}2{kinds[1]}"
 
 
 recorder = Recorder()  # the one that programs start and stop
+
+if hasattr(os, "register_at_fork"):
+    # A child profiles nothing: it has its parent's file. (A function in Python could lose a Ctrl-C here.)
+    for _of, _name, _value in ((dispatch.__dict__, "observer", None), (dispatch.__dict__, "graph_observer", None),
+                               (dispatch.__dict__, "call_observer", None), (recorder.__dict__, "running", False),
+                               (recorder.__dict__, "_started", False)):
+        os.register_at_fork(after_in_child=functools.partial(operator.setitem, _of, _name, _value))

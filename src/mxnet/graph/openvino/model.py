@@ -11,8 +11,8 @@ from openvino import opset15 as ops
 
 from ...ops.kernels import interleave
 from ..layout import convolves
-from ..lower import item
-from ..program import Program
+from ..program import Program, item
+from . import layers
 from .conversion import TYPES, Unsupported, convert_node, ints
 
 for _module in pkgutil.walk_packages([os.path.dirname(__file__)], f"{__package__}."):
@@ -96,6 +96,7 @@ def _convert(program: Program, node: torch.fx.Node, value: Any, converted: dict,
             return
     try:
         converted[node] = convert_node(program, node, inputs)
+        layers.mark(node, converted[node], inputs)
     except Unsupported as reason:
         refused[node] = str(reason)
     except RuntimeError as error:  # OpenVINO checks what a converter hands it

@@ -22,7 +22,10 @@ def own_heap():
     library = load("heap") if memory.kept else None
     if library is None or not hasattr(library, "install") or not library.install():
         return False
-    library.trim.restype = ctypes.c_int64
+    for entry in ("trim", "used", "peak"):
+        getattr(library, entry).restype = ctypes.c_int64
+    library.count.restype, library.count.argtypes = None, [ctypes.c_int64, ctypes.c_int64]
+    library.holds.argtypes = [ctypes.c_void_p]
     memory.also_trims(library.trim)
     return True
 

@@ -50,9 +50,11 @@ def packaged(source: pathlib.Path, level: Level, torch: pathlib.Path) -> pathlib
     Raises
     ------
     OSError
-        If the source needs torch's headers and they are not there.
+        If the source needs torch's headers and they are not there, or more of them than are alike in several versions.
     """
     text = source.read_text("utf-8")
+    if "<ATen/" in text:
+        raise OSError("it goes with one version of torch only")
     interface = ""
     if "<c10/" in text:
         interface = "-" + hashlib.sha256(b"".join((torch / "include" / "c10" / header).read_bytes() for header in _INTERFACE)).hexdigest()[:8]
@@ -74,7 +76,7 @@ def library(source: pathlib.Path, flags: Sequence[str], torch: pathlib.Path, lin
         compiled, linked = pathlib.Path(work, "kernel.o"), pathlib.Path(work, "kernel.so")
         for command in ((program, *flags, "-fopenmp", f"-I{torch / 'include'}", "-c", str(source), "-o", str(compiled)),
                         (program, "-shared", str(compiled), *link, "-Wl,--as-needed", f"-L{torch / 'lib'}", "-o", str(linked),
-                         *(["-lc10"] if "<c10/" in source.read_text("utf-8") else []))):
+                         *[f"-l{name}" for name, folder in (("torch_cpu", "<ATen/"), ("c10", "<c10/")) if folder in source.read_text("utf-8")])):
             try:
                 done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_LIMIT)
             except FileNotFoundError:

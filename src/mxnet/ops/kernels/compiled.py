@@ -31,7 +31,7 @@ origins: dict[str, str] = {}  # of the kernels that were asked for: where each c
 _HERE = pathlib.Path(__file__).parent
 _TORCH = pathlib.Path(torch.__file__).parent
 _OFF = "kernels are off, torch's operators compute the same more slowly"
-_WITHOUT = {"heap": "large tensors have no heap of their own"}
+_WITHOUT = {"heap": "large tensors have no heap of their own", "backward": "profiled backward passes take longer"}
 _log = logging.getLogger(__name__)
 _said: set[str] = set()
 

@@ -4,12 +4,14 @@
 // there, so that a tensor of the same size no longer fits in the hole that one left, and the heap grows from step to step.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
@@ -19,6 +21,17 @@ namespace {
 constexpr size_t kLeast = 1 << 16;  // smaller tensors stay in malloc's heap
 constexpr size_t kStep = 1 << 24;   // how much more of the system's memory is asked for at a time
 constexpr size_t kLine = 64;        // alignment, and the room in front of a tensor for its size
+
+// Bytes of tensors in the heap, and of others while somebody asks for them; the most that both have been together since.
+std::atomic<int64_t> large{0}, others{0}, most{0};
+std::atomic<bool> counting{false};
+
+void add_to(std::atomic<int64_t>& number, int64_t bytes) {
+  number += bytes;
+  if (!counting.load(std::memory_order_relaxed)) return;
+  int64_t now = large + others, before = most;
+  while (now > before && !most.compare_exchange_weak(before, now)) {}
+}
 
 size_t up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -41,7 +54,12 @@ class Heap final : public c10::Allocator {
   c10::DataPtr allocate(size_t n) override {
     char* block = n >= kLeast && n <= size_ ? take(up(n, kLine) + kLine) : nullptr;
     void* data = block ? block + kLine : small_->raw_allocate(n);  // which reports to the profiler itself
-    if (block) c10::profiledCPUMemoryReporter().New(data, n);
+    if (block) {
+      add_to(large, int64_t(*reinterpret_cast<size_t*>(block)));
+      c10::profiledCPUMemoryReporter().New(data, n);
+    } else if (counting.load(std::memory_order_relaxed) && data) {
+      add_to(others, int64_t(malloc_usable_size(data)));
+    }
     return {data, data, &give, c10::Device(c10::DeviceType::CPU)};
   }
 
@@ -60,6 +78,9 @@ class Heap final : public c10::Allocator {
     }
     return given;
   }
+
+  const char* begin() const { return first_; }
+  const char* end() const { return first_ + size_; }
 
   std::mutex lock;
 
@@ -150,7 +171,11 @@ Heap* heap;
 
 void Heap::give(void* data) {
   char* at = static_cast<char*>(data);
-  if (at < heap->first_ || at >= heap->first_ + heap->size_) return heap->small_->raw_deallocate(data);
+  if (at < heap->first_ || at >= heap->first_ + heap->size_) {
+    if (counting.load(std::memory_order_relaxed) && data) add_to(others, -int64_t(malloc_usable_size(data)));
+    return heap->small_->raw_deallocate(data);
+  }
+  add_to(large, -int64_t(*reinterpret_cast<size_t*>(at - kLine)));
   c10::profiledCPUMemoryReporter().Delete(data);
   heap->put_back(at - kLine);
 }
@@ -173,6 +198,22 @@ int install() {
   pthread_atfork([] { heap->lock.lock(); }, [] { heap->lock.unlock(); }, [] { heap->lock.unlock(); });
   c10::SetCPUAllocator(heap);
   return 1;
+}
+
+// Starts (1) to count tensors outside of the heap, too, of which `known` bytes are there already, and the peak; or ends it (0).
+void count(int64_t on, int64_t known) {
+  others = on ? known : 0;
+  most = large + others;
+  counting = on != 0;
+}
+
+int64_t used() { return large + others; }
+int64_t peak() { return most; }
+
+// Whether a tensor's memory is in the heap.
+int holds(const void* data) {
+  const char* at = static_cast<const char*>(data);
+  return heap && at >= heap->begin() && at < heap->end();
 }
 
 int64_t trim() { return heap ? int64_t(heap->trim()) : 0; }

@@ -1,0 +1,182 @@
+"""Times of backward passes: whose steps torch runs, and for how long.
+
+Torch numbers what a thread records. After each operator the next number is noted, so that every step of a backward pass belongs to the operator
+that recorded it, however many steps that has. Their times come from ``ops/kernels/backward.cpp``; where it can't be compiled, from hooks in
+Python, which cost more.
+"""
+import array
+import bisect
+import ctypes
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+from ..ops import kernels
+from .events import OPERATOR, Events, Kind
+
+_MOST = 1 << 20  # notes of one thread; of older ones the backward pass gets no name
+_PIECE = 1 << 14  # steps taken at a time
+_next_number = torch._C._autograd._get_sequence_nr
+_ACCUMULATE = (1 << 64) - 1, -1  # the number of steps that add to a gradient
+
+
+class _Notes:
+    """What one thread recorded: up to which number, and by which kind of event it shows."""
+
+    def __init__(self) -> None:
+        self.ends, self.numbers = array.array("q"), array.array("q")
+        self.lock = threading.Lock()
+
+    def add(self, end: int, number: int) -> None:
+        with self.lock:
+            if len(self.ends) >= _MOST:
+                del self.ends[:_MOST // 2], self.numbers[:_MOST // 2]
+            self.ends.append(end)
+            self.numbers.append(number)
+
+    def find(self, sequence: int) -> tuple[int, int] | None:
+        """(where the note stands, the kind's number) for a step; None for what was recorded before the first note."""
+        with self.lock:
+            i = bisect.bisect_right(self.ends, sequence)
+            return (self.ends[i], self.numbers[i]) if i < len(self.ends) else None
+
+
+class Backward:
+    """Makes events of the steps of backward passes.
+
+    Parameters
+    ----------
+    events : Events
+        Receives them.
+    """
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._library: Any = None
+        self._asked = False
+        self._notes: dict[int, _Notes] = {}  # by torch's number of the thread
+        self._local = threading.local()
+        self._hooked: list[tuple[int, int, int, int]] = []  # of hooks: kind, thread, start, end
+        self._lock = threading.Lock()
+        self.watching = False
+        self.all = True  # whether steps show that belong to no operator that was told of
+
+    def watch(self, on: bool) -> None:
+        """Start or end."""
+        if on and not self._asked:
+            self._asked = True
+            self._library = self._load()
+        if on is not self.watching:
+            self.watching = on
+            if self._library is not None:
+                self._library.watch(int(on))
+            if on:  # what this thread recorded until now is none of the next operator's
+                self.note(self._events.number(_UNKNOWN), (), None)
+
+    @staticmethod
+    def _load() -> Any:
+        library = kernels.load("backward")
+        if library is not None:
+            for entry, result, arguments in (("watch", None, [ctypes.c_int64]), ("thread", ctypes.c_int64, []), ("missed", ctypes.c_int64, []),
+                                             ("take", ctypes.c_int64, [ctypes.POINTER(ctypes.c_int64), ctypes.c_int64])):
+                function = getattr(library, entry)
+                function.restype, function.argtypes = result, arguments
+        return library
+
+    def _own(self) -> Any:
+        """The notes of this thread, with the number up to which all is noted or was recorded before."""
+        local = self._local
+        local.notes = self._notes[self._library.thread() if self._library is not None else threading.get_ident()] = _Notes()
+        local.noted = 0
+        return local
+
+    def note(self, number: int, inputs: Sequence[Any], result: Any) -> None:
+        """An operator has run whose backward pass is to show as the kind of this number."""
+        local = self._local
+        try:
+            noted = local.noted
+        except AttributeError:
+            noted = self._own().noted
+        now = _next_number()
+        if now == noted:
+            return
+        local.noted = now
+        if self._library is not None:
+            local.notes.add(now, number)
+        elif isinstance(result, torch.Tensor) and result.grad_fn is not None:
+            self._hook(number, inputs, result.grad_fn)
+
+    def _hook(self, number: int, inputs: Iterable[Any], last: Any) -> None:
+        """Have the steps between the inputs and the result tell their times."""
+        rows, stack, seen = self._hooked, [last], {t.grad_fn for t in inputs if isinstance(t, torch.Tensor)}
+
+        def watched(node: Any) -> None:
+            started: list[int] = []
+            node.register_prehook(lambda _: started.append(time.perf_counter_ns()))
+            node.register_hook(lambda *_: rows.append((number, threading.get_ident(), started.pop(), time.perf_counter_ns())) if started else None)
+
+        while stack:
+            node = stack.pop()
+            if node is None or node in seen or node.name().endswith("AccumulateGrad"):
+                continue
+            seen.add(node)
+            watched(node)
+            stack += [n for n, _ in node.next_functions]
+
+    def collect(self) -> None:
+        """Add events for the steps since the last time."""
+        with self._lock:
+            for instance, number, thread, start, end in self._merged(self._taken() if self._library is not None else self._from_hooks()):
+                self._events.append(number, start, end - start, thread=thread, count=int(instance))
+
+    def _from_hooks(self) -> list[tuple[Any, int, int, int, int]]:
+        rows, self._hooked[:] = list(self._hooked), []
+        return [((number, i), number, thread, start, end) for i, (number, thread, start, end) in enumerate(rows)]
+
+    def _taken(self) -> list[tuple[Any, int, int, int, int]]:
+        buffer = (ctypes.c_int64 * (5 * _PIECE))()
+        found: list[tuple[Any, int, int, int, int]] = []
+        unknown = self._events.number(_UNKNOWN)
+        while count := self._library.take(buffer, _PIECE):
+            values = buffer[:5 * count]
+            for i in range(0, len(values), 5):
+                sequence, forward, thread, start, end = values[i:i + 5]
+                if sequence in _ACCUMULATE:
+                    found.append(((None, start), self._events.number(_ACCUMULATES), thread, start, end))
+                    continue
+                notes = self._notes.get(forward)
+                noted = notes.find(sequence) if notes is not None else None
+                if noted is None or noted[1] == unknown:
+                    if self.all:
+                        found.append(((None, start), unknown, thread, start, end))
+                else:
+                    found.append(((forward, noted[0]), noted[1], thread, start, end))
+        missed = self._library.missed()
+        if missed:
+            self._events.add(Kind("i", f"{missed} steps of backward passes are missing here", OPERATOR), time.perf_counter_ns(), "p", table=False)
+        return found
+
+    @staticmethod
+    def _merged(steps: Sequence[tuple[Any, int, int, int, int]]) -> list[tuple[bool, int, int, int, int]]:
+        """The steps of one call that follow one another in one event; what comes later of the same call doesn't count again."""
+        found: list[list[Any]] = []
+        seen: set[Any] = set()
+        last: dict[int, tuple[Any, list[Any]]] = {}  # by thread
+        for instance, number, thread, start, end in sorted(steps, key=lambda s: s[3]):
+            before = last.get(thread)
+            if before is not None and start < before[1][4]:  # inside of a step, as where a backward pass computes something again
+                found.append([instance not in seen, number, thread, start, end])
+            elif before is not None and before[0] == instance:
+                before[1][4] = end
+            else:
+                found.append([instance not in seen, number, thread, start, end])
+                last[thread] = instance, found[-1]
+            seen.add(instance)
+        return [(row[0], row[1], row[2], row[3], row[4]) for row in found]
+
+
+_ACCUMULATES = Kind("X", "AccumulateGrad", OPERATOR)
+_UNKNOWN = Kind("X", "_backward_unprofiled", OPERATOR, note="recorded while the profiler did not run")

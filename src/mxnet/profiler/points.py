@@ -1,0 +1,237 @@
+"""Calls that a profile shows beside operators: copies, waits, updates of weights, sums of gradients, layers, batches.
+
+They are watched by putting a function that measures in front of each, while the profiler runs and no longer: a program that isn't profiled pays
+nothing, and no module has to know that it may be profiled.
+"""
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..ndarray import NDArray
+from .events import API, DATA, LAYER, OPERATOR, Kind
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+# Whose calls count once, however they call one another.
+_UPDATE, _STORE, _BATCH = "update", "store", "batch"
+
+
+def _copy(args: tuple[Any, ...]) -> str | None:
+    source, target = args[0], args[1] if len(args) > 1 else None
+    if not isinstance(target, NDArray):  # a new array, which dispatch tells of
+        return None
+    return _between(source, target)
+
+
+def _between(source: NDArray, target: NDArray) -> str:
+    return f"Copy{'GPU' if source._data.is_cuda else 'CPU'}2{'GPU' if target._data.is_cuda else 'CPU'}"
+
+
+def _assignment(args: tuple[Any, ...]) -> str | None:
+    target, key, value = args
+    whole = key is Ellipsis or type(key) is slice and key == slice(None)
+    if isinstance(value, NDArray):
+        return _between(value, target) if whole else "_slice_assign"
+    if isinstance(value, (int, float)):
+        return "_full" if whole else "_slice_assign_scalar"
+    return "CopyCPU2CPU" if not target._data.is_cuda else "CopyCPU2GPU"
+
+
+def _sum(args: tuple[Any, ...]) -> str | None:
+    arrays = args[2]
+    if arrays[0].stype != "default":
+        return "KVStoreReduce"
+    return "ElementwiseSum" if len(arrays) > 1 else None
+
+
+# MXNet's operators for the updates of a class: without and with a state.
+_UPDATES = {"SGD": ("sgd_update", "sgd_mom_update"), "ccSGD": ("sgd_update", "sgd_mom_update"), "LBSGD": ("sgd_update", "sgd_mom_update"),
+            "NAG": ("sgd_update", "nag_mom_update"), "Signum": ("signsgd_update", "signum_update"), "LARS": ("sgd_update", "sgd_mom_update"),
+            "AdaGrad": ("adagrad_update", "adagrad_update"), "AdamW": ("_adamw_update", "_adamw_update"),
+            "GroupAdaGrad": ("_contrib_group_adagrad_update",) * 2, "RMSProp": ("rmsprop_update", "rmsprop_update")}
+
+
+def _update(args: tuple[Any, ...]) -> str | None:
+    optimizer, _, weight, _, state = args[:5]
+    many = isinstance(weight, (list, tuple))
+    first, state = (weight[0], state[0]) if many else (weight, state)
+    name = type(optimizer).__name__
+    half = getattr(optimizer, "multi_precision", False) and first._data.dtype in (torch.float16, torch.bfloat16)
+    plain, with_state = _UPDATES.get(name, (f"{name.lower()}_update",) * 2)
+    if half and isinstance(state, (list, tuple)) and name in ("SGD", "ccSGD", "NAG", "LARS"):
+        state = state[0]
+    if name == "RMSProp" and getattr(optimizer, "centered", False):
+        with_state = "rmspropalex_update"
+    found = plain if state is None else with_state
+    if half and found.startswith(("sgd", "nag", "_adamw", "lamb")):
+        found = f"mp_{found}" if not found.startswith("_") else f"_mp{found}"
+    if name == "LARS":
+        return f"preloaded_multi_{found}"
+    return f"multi_{found}" if many and found.startswith(("sgd", "mp_sgd")) else found
+
+
+def _layer(args: tuple[Any, ...]) -> str | None:
+    return args[0].name
+
+
+class Point:
+    """One kind of call.
+
+    Parameters
+    ----------
+    place : str
+        The module, and the class or ``''``.
+    attribute : str
+    name : str or callable
+        What the event is called, or what gives the name for the call's arguments (None for no event).
+    category : str
+    once : str
+        Those that share this count only the outermost call.
+    waits : bool
+        Whether the call waits for a device first, which is an event of its own.
+    """
+
+    def __init__(self, place: str, attribute: str, name: str | Callable[[tuple[Any, ...]], str | None], category: str = OPERATOR, once: str = "",
+                 waits: bool = False) -> None:
+        self.module, _, self.owner = place.partition(":")
+        self.attribute, self.name, self.category, self.once, self.waits = attribute, name, category, once, waits
+
+
+POINTS = [
+    Point("mxnet.ndarray.ndarray:NDArray", "asnumpy", "MXNDArraySyncCopyToCPU", API, waits=True),
+    Point("mxnet.ndarray.ndarray:NDArray", "wait_to_read", "MXNDArrayWaitToRead", API, waits=True),
+    Point("mxnet.ndarray:", "waitall", "MXNDArrayWaitAll", API),
+    Point("mxnet.ndarray.ndarray:NDArray", "copyto", _copy),
+    Point("mxnet.ndarray.ndarray:NDArray", "__setitem__", _assignment),
+    Point("mxnet.kvstore.kvstore:KVStore", "init", "MXKVStoreInit", API, _STORE),
+    Point("mxnet.kvstore.kvstore:KVStore", "broadcast", "MXKVStoreBroadcast", API, _STORE),
+    Point("mxnet.kvstore.kvstore:KVStore", "push", "MXKVStorePush", API, _STORE),
+    Point("mxnet.kvstore.kvstore:KVStore", "pull", "MXKVStorePull", API, _STORE),
+    Point("mxnet.kvstore.kvstore:KVStore", "pushpull", "MXKVStorePushPull", API, _STORE),
+    Point("mxnet.kvstore.kvstore:KVStore", "row_sparse_pull", "MXKVStorePullRowSparse", API, _STORE),
+    Point("mxnet.kvstore.kvstore:KVStore", "_reduce", _sum),
+    Point("mxnet.gluon.cached_op:CachedOp", "__call__", "MXInvokeCachedOpEx", API),
+    Point("mxnet.executor:Executor", "forward", "MXExecutorForward", API),
+    Point("mxnet.executor:Executor", "backward", "MXExecutorBackwardEx", API),
+    Point("mxnet.gluon.block:Block", "__call__", _layer, LAYER),
+    Point("mxnet.gluon.trainer:Trainer", "step", "Trainer.step", LAYER),
+    Point("mxnet.io.background:_Channel", "get", "waiting for data", DATA),
+    Point("mxnet.gluon.data.dataloader:_MultiWorkerIter", "__next__", "waiting for data", DATA),
+]
+
+
+def _found() -> Iterator[tuple[Any, Point]]:
+    """Modules and classes that have a point, as far as the program has imported them."""
+    for point in POINTS:
+        owner = sys.modules.get(point.module)
+        if owner is not None and point.owner:
+            owner = getattr(owner, point.owner)
+        if owner is not None:
+            yield owner, point
+    block = sys.modules.get("mxnet.gluon.block")
+    for cls in _below(block.Block) if block is not None else ():
+        if "__call__" in cls.__dict__ and cls.__module__.startswith("mxnet."):
+            yield cls, Point("", "__call__", _layer, LAYER, once=_OWN)
+    optimizers = sys.modules.get("mxnet.optimizer.base")
+    for cls in _below(optimizers.Optimizer) if optimizers is not None else ():
+        if cls.__module__.startswith("mxnet."):
+            for attribute in ("update", "update_multi_precision"):
+                yield cls, Point("", attribute, _update, once=_UPDATE)
+    iterators = sys.modules.get("mxnet.io.base")
+    for cls in _below(iterators.DataIter) if iterators is not None else ():
+        yield cls, Point("", "next", lambda args: f"{type(args[0]).__name__}.next", DATA, once=_BATCH)
+
+
+_OWN = "own"  # a HybridBlock calls Block's `__call__`: one event for each block
+
+
+def _below(cls: type[Any]) -> list[type[Any]]:
+    found = [cls]
+    for one in found:
+        found += [c for c in one.__subclasses__() if c not in found]
+    return found
+
+
+class Points:
+    """Puts the measuring functions in, and takes them out.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        Is told of the events.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._put: list[tuple[Any, str, Any]] = []  # owner, attribute, and what was there
+        self._inside = threading.local()
+        self._state = (False, False)
+
+    def switch(self, operators: bool, api: bool) -> None:
+        """Watch operators and what is like them, and calls of the API, or no longer."""
+        if self._state == (operators, api):
+            return
+        self._state = operators, api
+        for owner, attribute, original in reversed(self._put):
+            setattr(owner, attribute, original)
+        self._put.clear()
+        wanted = {OPERATOR: operators, LAYER: operators, DATA: operators or api, API: api}
+        for owner, point in _found() if operators or api else ():
+            original = owner.__dict__.get(point.attribute)
+            if callable(original) and wanted[point.category] and not any(o is owner and a == point.attribute for o, a, _ in self._put):
+                setattr(owner, point.attribute, self._measured(original, point))
+                self._put.append((owner, point.attribute, original))
+
+    def _measured(self, original: Callable[..., Any], point: Point) -> Callable[..., Any]:
+        recorder, inside, wait = self._recorder, self._inside, self._wait if point.waits else None
+        events = recorder.events
+        numbers: dict[str | None, int] = {}
+        by_object = point.once == _OWN or point.category == LAYER
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            key: Any = id(args[0]) if by_object else point.once
+            running: dict[Any, bool] = inside.__dict__
+            if not recorder.active or key and key in running:
+                return original(*args, **kwargs)
+            name = point.name if isinstance(point.name, str) else point.name(args)
+            if name is None:
+                return original(*args, **kwargs)
+            if key:
+                running[key] = True
+            start = time.perf_counter_ns()
+            try:
+                if wait is not None:
+                    wait(args[0])
+                return original(*args, **kwargs)
+            finally:
+                duration = time.perf_counter_ns() - start
+                if key:
+                    del running[key]
+                if recorder.active:
+                    number = numbers.get(name)
+                    if number is None:
+                        number = numbers[name] = events.number(Kind("X", name, point.category))
+                    events.append(number, start, duration, -1 if point.category == LAYER else None)
+
+        return call
+
+    def _wait(self, array: NDArray) -> None:
+        """Wait for what computes an array, as an event; on a CPU that is over when a call returns."""
+        if not self._state[0]:
+            return
+        start = time.perf_counter_ns()
+        if array._data.is_cuda:
+            torch.cuda.current_stream(array._data.device).synchronize()
+        self._recorder.events.append(self._recorder.events.number(_WAIT), start, time.perf_counter_ns() - start)
+
+
+_WAIT = Kind("X", "WaitForVar", OPERATOR)

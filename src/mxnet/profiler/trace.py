@@ -1,0 +1,137 @@
+"""Chrome traces: written whole, or piece by piece so that the file is complete JSON after each; and read, also where a writer was killed."""
+import json
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from .. import files
+from ..base import MXNetError
+from .events import HOST, OPERATOR, Event, Kind
+
+_HEAD = b'{\n"traceEvents": [\n'
+_TAIL = b'\n],\n"displayTimeUnit": "ms"\n}\n'
+
+
+class Encoder:
+    """Makes lines of JSON of events, and with the first event of a process or thread its name.
+
+    Parameters
+    ----------
+    origin : int
+        What is added to a start to make it ns since 1970.
+    threads : dict of int to str
+        The names of threads, which may grow.
+    """
+
+    def __init__(self, origin: int, threads: dict[int, str]) -> None:
+        self._origin, self._threads = origin, threads
+        self._processes: dict[str, int] = {}
+        self._known: set[tuple[int, int]] = set()
+        self._heads: dict[Kind, tuple[int, str]] = {}
+
+    def lines(self, events: Iterable[Event]) -> list[str]:
+        """The lines, one for each object of the trace."""
+        found: list[str] = []
+        if not self._processes:
+            self._process(HOST, found)
+        for kind, start, value, thread in events:
+            known = self._heads.get(kind)
+            if known is None:
+                known = self._heads[kind] = self._head(kind, found)
+            pid, head = known
+            if (pid, thread) not in self._known:
+                self._known.add((pid, thread))
+                found.append(json.dumps({"ph": "M", "args": {"name": self._threads.get(thread, str(thread))}, "pid": pid, "tid": thread,
+                                         "name": "thread_name"}))
+            tail = f'"dur": {value / 1000}' if kind.phase == "X" else f'"s": "{value}"' if kind.phase == "i" else \
+                f'"args": {{{json.dumps(kind.name)}: {value:g}}}' if value % 1 else f'"args": {{{json.dumps(kind.name)}: {int(value)}}}'
+            found.append(f'{head}"ts": {(start + self._origin) / 1000:.3f}, "tid": {thread}, {tail}}}')
+        return found
+
+    def _head(self, kind: Kind, found: list[str]) -> tuple[int, str]:
+        pid = self._process(kind.place or (HOST if kind.category == OPERATOR else kind.category), found)
+        details = {k: v for k, v in (("node", kind.node), ("note", kind.note)) if v}
+        given = f', "args": {json.dumps(details)}' if details and kind.phase == "X" else ""
+        return pid, f'{{"name": {json.dumps(kind.name)}, "cat": {json.dumps(kind.category)}, "ph": "{kind.phase}", "pid": {pid}{given}, '
+
+    def _process(self, name: str, found: list[str]) -> int:
+        pid = self._processes.get(name)
+        if pid is None:
+            pid = self._processes[name] = len(self._processes)
+            found.append(json.dumps({"ph": "M", "args": {"name": name}, "pid": pid, "name": "process_name"}))
+        return pid
+
+
+class Writer:
+    """Writes a trace to one file: the first time whole or not at all, then only what has come since.
+
+    A file ends in the same bytes each time, and these are what each piece replaces in one write: it is JSON before and after.
+    """
+
+    def __init__(self, path: str, encoder: Encoder) -> None:
+        self.path, self._encoder = path, encoder
+        self._end = 0  # where the next piece goes; 0 before the first
+
+    def append(self, events: Iterable[Event]) -> None:
+        """Write events. If somebody has removed or changed the file, a new one begins with them."""
+        lines = self._encoder.lines(events)
+        if self._end and self._appended(lines):
+            return
+        text = _HEAD + ",\n".join(lines).encode()
+        files.write_bytes(self.path, text + _TAIL)
+        self._end = len(text)
+
+    def _appended(self, lines: list[str]) -> bool:
+        if not lines:
+            return os.path.exists(self.path)
+        text = b",\n" + ",\n".join(lines).encode()
+        try:
+            with open(self.path, "r+b") as f:
+                if f.seek(0, os.SEEK_END) != self._end + len(_TAIL):
+                    return False
+                f.seek(self._end)
+                f.write(text + _TAIL)
+        except OSError:
+            return False
+        self._end += len(text)
+        return True
+
+
+def read(path: str) -> list[dict[str, Any]]:
+    """The events of a trace, as dicts: of ours, of MXNet's or another program's, and of a writer that was killed in the middle of a line.
+
+    Raises
+    ------
+    MXNetError
+        If it is no trace.
+    """
+    text = files.read_bytes(path).decode("utf-8", "replace")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = _unfinished(text)
+    except RecursionError:
+        found = None
+    rows = found.get("traceEvents") if isinstance(found, dict) else found
+    if not isinstance(rows, list):
+        raise MXNetError(f"{path} is no trace: expected is JSON, a list of events, or an object that has one under \"traceEvents\"")
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _unfinished(text: str) -> list[Any] | None:
+    """The events that are complete in a text that breaks off, or None."""
+    at = text.find("[")
+    if at < 0 or not (text[:at].strip() == "" or '"traceEvents"' in text[:at]):
+        return None
+    decoder, end = json.JSONDecoder(), at + 1
+    found: list[Any] = []
+    while True:
+        while end < len(text) and text[end] in " \t\r\n,":
+            end += 1
+        if end >= len(text) or text[end] != "{":
+            return found
+        try:
+            row, end = decoder.raw_decode(text, end)
+        except (ValueError, RecursionError):
+            return found
+        found.append(row)
