@@ -113,6 +113,14 @@ def test_a_kernel_called_with_what_it_cannot_take_is_an_error():
 
 
 @needs_compiler
+def test_a_sparse_tensor_is_not_taken_for_the_dense_one_that_came_before():
+    dense = torch.ones(1).as_strided((0, 4), (0, 0))
+    assert nms._overlaps((dense, torch.ones(3, 4)))[0].shape == (0, 3)
+    with pytest.raises(MXNetError, match="kernel nms.overlaps: .*storage"):
+        nms._overlaps((torch.ones(0, 4).to_sparse(), torch.ones(3, 4)))
+
+
+@needs_compiler
 def test_no_result_is_smaller_than_nothing():
     with pytest.raises(MXNetError, match=r"kernel random.order: its result would be int64 \(n\) for n=-1"):
         random._order((torch.zeros((random.STATES + 2) * random.ROW, dtype=torch.uint32),), (-1,), (0,))

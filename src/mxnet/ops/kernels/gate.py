@@ -262,7 +262,10 @@ class Plan:
         if len(numbers) != self._numbers:
             raise MXNetError(f"kernel {self._kernel.name} takes {self._numbers} numbers, received {len(numbers)}")
         made = [None if make is None else make() for make in self._makers]
-        pointers = [None if a is None else a.data_ptr() for a in (*arrays, *made)]
+        try:
+            pointers = [None if a is None else a.data_ptr() for a in (*arrays, *made)]
+        except RuntimeError as error:  # a sparse tensor, which looks like a dense one that was approved
+            raise MXNetError(f"kernel {self._kernel.name}: {error}") from None
         try:
             if self._threads:
                 self._function(*pointers, *self._sizes, *numbers, torch.get_num_threads())
