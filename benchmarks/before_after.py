@@ -75,7 +75,7 @@ def compare_networks(trees, names, batches, rounds, seconds, folder):
                 try:
                     for worker in workers.values():
                         worker.ask(do="prepare", row=row, seconds=seconds, result_path=None)
-                    values = peers.interleave({n: lambda w=w: w.ask(do="round")["value"] for n, w in workers.items()}, rounds)
+                    values = peers.interleave({n: lambda w=w: w.ask(do="round")["wall"] for n, w in workers.items()}, rounds)
                 finally:
                     for worker in workers.values():
                         worker.close()

@@ -114,6 +114,11 @@ def summarize(folder):
         file.write("\n".join(lines) + "\n")
 
 
+def _title(task, results):
+    clocks = {result.get("clock", "wall") for result in results}
+    return TITLES.get(task, "milliseconds per call") + (" (processor's time, of all threads)" if "cpu" in clocks else "")
+
+
 def table(task, results):
     """The Markdown text: goal, rows, means, who is missing and why, machine and versions."""
     order = {rows.label(row): i for i, row in enumerate(rows.rows([task]))}
@@ -123,7 +128,7 @@ def table(task, results):
     goal, number = rows.GOALS[task]
     average, count = mean(results)
     ratios = [(r, rows.label(result)) for result in results for r, _ in [ratio(result)] if not math.isnan(r)]
-    lines = [f"# {task}: {TITLES.get(task, 'milliseconds per call')}", "",
+    lines = [f"# {task}: {_title(task, results)}", "",
              f"Goal, against {goal}.", "",
              f"**{average:.3f}** in the geometric mean of {count} rows (goal {number:.2f}){_worst(ratios)}. "
              "Ratio: the rival's median over Remex's; above 1 Remex is ahead.", "",

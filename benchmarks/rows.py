@@ -8,6 +8,10 @@ NETWORKS = ("alexnet", "vgg16", "inception-bn", "inception-v3", "resnet18", "res
 TRAINED = ("resnet18", "resnet50", "inception-v3", "alexnet")
 LSTMS = ("lstm4x512", "lstm8x512", "lstm4x1024", "lstm8x1024")
 BATCHES = (1, 2, 4, 8, 16, 32)
+STYLES = ("imperative", "hybridized", "Module")
+# Networks of `learners.py` with their batches, small ones first: there it is the calls that cost, with the large ones the arithmetic.
+LEARNERS = {"mlp2x128": 32, "lenet": 32, "resnet18-thin": 16, "lm2x64": 16, "encoder2x64": 8, "deepar2x40": 32,
+            "mlp3x1024": 128, "resnet18-wide": 8, "lm2x650": 20, "encoder4x512": 8, "deepar3x128": 32}
 
 # Task: (its goal in words, and the number that the geometric mean of the best peer's time over Remex's should reach).
 GOALS = {
@@ -19,11 +23,12 @@ GOALS = {
     "rnn": ("the best of all peers: >= 1.00", 1.0),
     "mlp": ("PyTorch eager: >= 1.5", 1.5),
     "transformer": ("the best of all peers: >= 1.00", 1.0),
+    "steps": ("MXNet, in every style: >= 1.00, row by row", 1.0),
     "compile": ("torch.compile: >= 3", 3.0),
     "memory": ("PyTorch: >= 1.0", 1.0),
 }
 
-LIMITS = {"scoring": 0.95}  # what no single row should fall below
+LIMITS = {"scoring": 0.95, "steps": 1.0}  # what no single row should fall below
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ TRAINING = (REMEX, TUNED, MXNET, COMPILED_TUNED, COMPILED, TORCH)
 
 # Whom the goal names, where that is not the best of all.
 RIVALS = {"scoring-bf16": ("OpenVINO",), "module": ("Remex",), "training-bf16": ("PyTorch tuned",), "mlp": ("PyTorch",),
-          "compile": ("torch.compile",), "memory": ("PyTorch",)}
+          "compile": ("torch.compile",), "memory": ("PyTorch",), "steps": ("MXNet",)}
 
 
 def peers(row):
@@ -64,6 +69,8 @@ def peers(row):
         return (MODULE, REMEX)
     if task == "training-bf16":
         return (REMEX, TUNED, COMPILED_TUNED)
+    if task == "steps":
+        return (REMEX, MXNET, TORCH)
     if task == "compile":
         return (REMEX, COMPILED, OPENVINO, MXNET, RUNTIME)
     if task == "memory":
@@ -86,6 +93,7 @@ def rows(tasks, networks=None, batches=None):
         "rnn": [row for name in LSTMS for mode in ("scoring", "training") for row in some("rnn", [name], (1, 32), mode=mode)],
         "mlp": some("mlp", ("mlp",), (8,)),
         "transformer": some("transformer", ("transformer",), (1, 8)),
+        "steps": [row for name, size in LEARNERS.items() for style in STYLES for row in some("steps", [name], [size], mode="training", style=style)],
         "compile": some("compile", ("resnet50",), (1,)),
         "memory": some("memory", ("resnet50",), (1, 32)) + some("memory", ("resnet50",), (8, 32), mode="training"),
     }
@@ -97,7 +105,7 @@ def rows(tasks, networks=None, batches=None):
 
 def label(row):
     """What a row is called in tables and result files."""
-    mode = f" {row['mode']}" if "mode" in row and row["task"] in ("rnn", "memory") else ""
+    mode = f" {row['style']}" if "style" in row else f" {row['mode']}" if "mode" in row and row["task"] in ("rnn", "memory") else ""
     return f"{row['network']}{mode}, batch {row['batch']}"
 
 

@@ -32,6 +32,7 @@ def arguments():
     parser.add_argument("--peers", default="", help="only these columns beside Remex's, such as 'OpenVINO,PyTorch tuned'")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.7, help="length of one peer's turn")
+    parser.add_argument("--clock", default="wall", choices=("wall", "cpu"), help="which time counts: `cpu`, the processor's, if others work too")
     parser.add_argument("--drop", type=float, default=2.0, help="a peer that takes so many times the best's time ends after its second turn")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no row after that time")
     parser.add_argument("--quick", action="store_true", help="3 short rounds: to see that all works")
@@ -50,11 +51,11 @@ def listed(text):
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def written(name, folder):
+def written(name, folder, program="networks.py"):
     """Make sure that the network's files are there."""
     os.makedirs(folder, exist_ok=True)
     if not os.path.exists(os.path.join(folder, name + ".npz")):
-        _python("networks.py", name, folder)
+        _python(program, name, folder)
 
 
 def with_onnx(row, folder):
@@ -141,7 +142,7 @@ class Row:
             raise Failed(f"its result differs by {difference:.2g}")
 
     def _round(self, peer):
-        self.values.setdefault(peer.name, []).append(self.pool.get(peer, self.row).ask(do="round")["value"])
+        self.values.setdefault(peer.name, []).append(self.pool.get(peer, self.row).ask(do="round")[self.chosen.clock])
 
     def _far_behind(self, peer):
         medians = {name: statistics.median(values) for name, values in self.values.items()}
@@ -170,10 +171,10 @@ def main():
                 break
             begun, others = time.monotonic(), load_of_others()
             print(f"[{number}/{len(todo)}] {row['task']}: {rows.label(row)} (others use {others or 0:.0%} of the machine) ...", flush=True)
-            written(row["network"], chosen.folder)
+            written(row["network"], chosen.folder, "learners.py" if row["task"] == "steps" else "networks.py")
             needs_onnx = any(p.worker == "onnx_worker.py" for p in rows.peers(row))
             path = with_onnx(row, chosen.folder) if needs_onnx else None
-            result = {**row, **Row(row, pool, chosen).measure(), "others": others,
+            result = {**row, **Row(row, pool, chosen).measure(), "others": others, "clock": chosen.clock,
                       "machine": report.machine(chosen.mxnet_python)}
             if path:
                 os.remove(path)

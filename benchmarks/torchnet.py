@@ -4,6 +4,7 @@ import json
 import operator
 import os
 
+import lessons
 import numpy as np
 import torch
 from torch import fx, nn
@@ -16,6 +17,12 @@ def load(name, folder):
     values = np.load(os.path.join(folder, name + ".npz"))
     if name.startswith("lstm"):
         return Lstm(name, values)
+    if name.startswith("lm"):
+        return LanguageModel(values)
+    if name.startswith("deepar"):
+        return Forecaster(values)
+    if name.startswith("encoder"):
+        return _encoder(name, values)
     if name == "transformer":
         return nn.Sequential(*(EncoderLayer(group) for group in _groups(values, 12)))
     with open(os.path.join(folder, name + "-symbol.json")) as file:
@@ -87,7 +94,8 @@ def _pooling(attrs):
 
 
 _LAYERS = {"Convolution": _convolution, "FullyConnected": _dense, "BatchNorm": _batch_norm, "Pooling": _pooling,
-           "Activation": lambda attrs: nn.ReLU(), "Flatten": lambda attrs: nn.Flatten(), "Dropout": lambda attrs: nn.Dropout(attrs["p"]),
+           "Activation": lambda attrs: {"relu": nn.ReLU, "tanh": nn.Tanh}[attrs["act_type"]](),
+           "Flatten": lambda attrs: nn.Flatten(), "Dropout": lambda attrs: nn.Dropout(attrs["p"]),
            "clip": lambda attrs: nn.ReLU6()}
 
 
@@ -112,15 +120,77 @@ class Lstm(nn.Module):
     def __init__(self, name, values):
         super().__init__()
         layers, channels = map(int, name[4:].split("x"))
-        self.lstm = nn.LSTM(channels, channels, layers)
-        with torch.no_grad():
-            for key in values:
-                layer, part, kind = key.rsplit("_", 3)[-3:]
-                target = f"{kind}_{'ih' if part == 'i2h' else 'hh'}_l{layer.lstrip('l')}"
-                getattr(self.lstm, target).copy_(torch.from_numpy(values[key]))
+        self.lstm = _lstm(channels, layers, values)
 
     def forward(self, data):
         return self.lstm(data)[0]
+
+
+def _lstm(channels, layers, values):
+    lstm = nn.LSTM(channels, channels, layers)
+    with torch.no_grad():
+        for key in values:
+            layer, part, kind = key.rsplit("_", 3)[-3:]
+            target = f"{kind}_{'ih' if part == 'i2h' else 'hh'}_l{layer.lstrip('l')}"
+            getattr(lstm, target).copy_(torch.from_numpy(values[key]))
+    return lstm
+
+
+class LanguageModel(nn.Module):
+    """The first array is the embedding's, the last two are the decoder's; between them stands an LSTM."""
+
+    def __init__(self, values):
+        super().__init__()
+        arrays = {key: values[key] for key in values}
+        first, *middle, weight, bias = arrays
+        words, width = arrays[first].shape
+        self.embedding = nn.Embedding.from_pretrained(torch.from_numpy(arrays[first]), freeze=False)
+        self.lstm = _lstm(width, len(middle) // 4, {key: arrays[key] for key in middle})
+        self.decoder = _linear(arrays[weight], arrays[bias])
+
+    def forward(self, words):
+        return self.decoder(self.lstm(self.embedding(words.long()))[0])
+
+
+class Forecaster(nn.Module):
+    """LSTM cells, called step by step, and the head that the last two arrays belong to."""
+
+    def __init__(self, values):
+        super().__init__()
+        *cells, weight, bias = (values[key] for key in values)
+        self.cells = nn.ModuleList()
+        for group in zip(*[iter(cells)] * 4, strict=True):
+            cell = nn.LSTMCell(group[0].shape[1], group[1].shape[1])
+            for name, array in zip(("weight_ih", "weight_hh", "bias_ih", "bias_hh"), group, strict=True):
+                setattr(cell, name, nn.Parameter(torch.from_numpy(array)))
+            self.cells.append(cell)
+        self.head = _linear(weight, bias)
+
+    def forward(self, data):
+        states, outputs = [None] * len(self.cells), []
+        for x in data.unbind(1):
+            for i, cell in enumerate(self.cells):
+                states[i] = cell(x, states[i])
+                x = states[i][0]
+            outputs.append(x)
+        return self.head(torch.stack(outputs, 1))
+
+
+class _Words(nn.Embedding):
+    def forward(self, words):
+        return super().forward(words.long())
+
+
+def _encoder(name, values):
+    _, layers, width = lessons.size(name)
+    first, *middle, weight, bias = (values[key] for key in values)
+    groups = zip(*[iter(middle)] * (len(middle) // layers), strict=True)
+    return nn.Sequential(_Words.from_pretrained(torch.from_numpy(first), freeze=False),
+                         *(EncoderLayer(group, lessons.heads(width)) for group in groups), _linear(weight, bias))
+
+
+def _linear(weight, bias):
+    return _fill(nn.Linear(weight.shape[1], weight.shape[0], device="meta"), torch.from_numpy(weight), torch.from_numpy(bias))
 
 
 class EncoderLayer(nn.Module):

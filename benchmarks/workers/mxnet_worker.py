@@ -6,6 +6,8 @@ import os
 import sys
 
 import inputs
+import learners
+import lessons
 import networks
 import numpy as np
 import protocol
@@ -23,6 +25,8 @@ def prepare(row):
     if mode == "training" and row["dtype"] == LOW:
         from mxnet.contrib import amp
         amp.init(LOW)
+    if row["task"] == "steps":
+        return learning(row)
     net = networks.build(name)
     net.load_parameters(os.path.join(FOLDER, name + ".params"))
     x = mx.nd.array(inputs.example(name, batch))
@@ -92,6 +96,13 @@ def training(net, x, name):
         mx.nd.waitall()
         return float(loss.mean().asscalar())
     return step, lambda: [step(), step()]
+
+
+def learning(row):
+    """A step as programs write it in the row's style; asking for the loss is all that waits."""
+    step = learners.stepper(row["network"], row["batch"], row["style"], "sgd")
+    x, y = map(mx.nd.array, lessons.batch(row["network"], row["batch"]))
+    return (lambda: step(x, y)), lambda: [step(x, y), step(x, y)]
 
 
 if __name__ == "__main__":

@@ -67,6 +67,12 @@ def rate(call, seconds):
     return {"images": images, "wall": time.perf_counter() - start, "cpu": processor_seconds() - used}
 
 
+def resident():
+    """The resident size of this process, in bytes."""
+    with open("/proc/self/statm") as sizes:
+        return int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 class Worker:
     """Serves one peer. `prepare(row)` gives (call, result): one synchronous step, and what of it can be compared."""
 
@@ -109,4 +115,14 @@ class Worker:
         def repeat():
             for _ in range(self.calls):
                 self.call()
-        return {"value": timed(repeat) / self.calls}
+        start = time.process_time()
+        return {"wall": timed(repeat) / self.calls, "cpu": (time.process_time() - start) / self.calls}
+
+    def do_many(self, calls):
+        """So many calls, and the resident memory after a tenth of them, in the middle and at the end."""
+        sizes = []
+        for part in (calls // 10, calls // 2 - calls // 10, calls - calls // 2):
+            for _ in range(part):
+                self.call()
+            sizes.append(resident())
+        return {"value": sizes}

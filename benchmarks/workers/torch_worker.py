@@ -6,6 +6,7 @@ import contextlib
 import sys
 
 import inputs
+import lessons
 import protocol
 import torch
 import torchnet
@@ -19,6 +20,8 @@ def prepare(row):
     name, batch = row["network"], row["batch"]
     training = row.get("mode") == "training"
     net = torchnet.load(name, FOLDER).train(training)
+    if row["task"] == "steps":
+        return learn(net, torch.compile(net) if "compile" in OPTIONS else net, row)
     x = torch.from_numpy(inputs.example(name, batch))
     if "tuned" in OPTIONS:
         if "compile" not in OPTIONS and not training and isinstance(net, torch.fx.GraphModule):
@@ -51,6 +54,26 @@ def train(net, run, x, name, precision):
         with precision():
             out = run(x)
             loss = (out * out).mean() if name.startswith("lstm") else F.cross_entropy(out, label)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+    return step, lambda: [step(), step()]
+
+
+def learn(net, run, row):
+    """What `learners` does, in torch's words."""
+    x, y = map(torch.from_numpy, lessons.batch(row["network"], row["batch"]))
+    forecasts = row["network"].startswith("deepar")
+    optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lessons.settings(row["network"], "sgd")["learning_rate"], 0.9)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        out = run(x)
+        if forecasts:
+            mean, spread = out[..., 0], F.softplus(out[..., 1]) + 0.01
+            loss = (spread.log() + 0.5 * ((y - mean) / spread).square()).mean()
+        else:
+            loss = F.cross_entropy(out.flatten(0, -2), y.flatten().long())
         loss.backward()
         optimizer.step()
         return loss.item()

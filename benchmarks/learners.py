@@ -1,0 +1,163 @@
+"""The networks that are trained in several styles, and one training step in each style. Runs under Remex and under MXNet 1.9.1 alike.
+
+As a program (Remex's Python) it writes what PyTorch reads: NAME.npz, and NAME-symbol.json where the network consists of layers.
+"""
+import os
+import sys
+
+import lessons
+import numpy as np
+from networks import EncoderLayer
+
+import mxnet as mx
+from mxnet import autograd, gluon
+from mxnet.gluon import nn
+
+FLAGS = {"static_alloc": True, "static_shape": True}
+
+
+def build(name):
+    """(network, loss) of that name, without values."""
+    if name.startswith("deepar"):
+        return Forecaster(*lessons.size(name)[1:]), GaussianLoss()
+    return _classifier(name), gluon.loss.SoftmaxCrossEntropyLoss()
+
+
+def _classifier(name):
+    net = nn.HybridSequential()
+    if name == "lenet":
+        net.add(nn.Conv2D(20, 5, activation="tanh"), nn.MaxPool2D(2, 2), nn.Conv2D(50, 5, activation="tanh"), nn.MaxPool2D(2, 2),
+                nn.Dense(500, activation="tanh"), nn.Dense(10))
+        return net
+    if name == "resnet18-thin":
+        vision = gluon.model_zoo.vision
+        return vision.ResNetV1(vision.BasicBlockV1, [2, 2, 2, 2], [16, 16, 32, 64, 128], classes=10, thumbnail=True)
+    if name == "resnet8":
+        vision = gluon.model_zoo.vision
+        return vision.ResNetV1(vision.BasicBlockV1, [1, 1, 1], [16, 16, 32, 64], classes=10, thumbnail=True)
+    if name == "resnet18-wide":
+        return gluon.model_zoo.vision.resnet18_v1()
+    kind, layers, width = lessons.size(name)
+    if kind == "mlp":
+        net.add(*(nn.Dense(width, activation="relu") for _ in range(layers)), nn.Dense(10))
+    else:
+        body = {"lm": lambda: [gluon.rnn.LSTM(width, layers, input_size=width)],
+                "encoder": lambda: [EncoderLayer(width, lessons.heads(width)) for _ in range(layers)]}[kind]()
+        net.add(nn.Embedding(lessons.WORDS, width), *body, nn.Dense(lessons.WORDS, flatten=False, in_units=width))
+    return net
+
+
+class Forecaster(gluon.HybridBlock):
+    """LSTM cells, unrolled in Python, that say a mean and a spread for each step (as DeepAR does, Salinas et al., 2017)."""
+
+    def __init__(self, layers, width):
+        super().__init__()
+        with self.name_scope():
+            self.cells = gluon.rnn.HybridSequentialRNNCell()
+            for _ in range(layers):
+                self.cells.add(gluon.rnn.LSTMCell(width))
+            self.head = nn.Dense(2, flatten=False, in_units=width)
+
+    def hybrid_forward(self, F, x):
+        outputs, _ = self.cells.unroll(lessons.WAVE, x, layout="NTC", merge_outputs=True)
+        return self.head(outputs)
+
+
+class GaussianLoss(gluon.HybridBlock):
+    """-log of the normal density, up to a constant, for each example and step."""
+
+    def hybrid_forward(self, F, x, y):
+        mean = F.slice_axis(x, axis=2, begin=0, end=1).reshape((0, 0))
+        spread = F.Activation(F.slice_axis(x, axis=2, begin=1, end=2).reshape((0, 0)), act_type="softrelu") + 0.01
+        return F.log(spread) + 0.5 * F.square((y - mean) / spread)
+
+
+def fill(net, seed=0, nudges=None):
+    """The same values in every process; `nudges`, a seed, moves each weight by the least that float32 allows, up or down."""
+    random, away = np.random.RandomState(seed), np.random.RandomState(nudges)
+    for name, parameter in net.collect_params().items():
+        shape = parameter.shape
+        if len(shape) > 1:
+            value = random.standard_normal(shape) * np.sqrt(1 / int(np.prod(shape[1:])))
+        else:
+            value = np.full(shape, float(name.endswith(("gamma", "running_var"))))
+        value = value.astype(np.float32)
+        if nudges is not None and len(shape) > 1:
+            value = np.nextafter(value, np.where(away.rand(*shape) < 0.5, -np.inf, np.inf).astype(np.float32))
+        parameter.set_data(mx.nd.array(value))
+
+
+def prepared(name, count, nudges=None):
+    """(network, loss) with values."""
+    net, loss = build(name)
+    net.initialize()
+    net(mx.nd.array(lessons.batch(name, count)[0]))  # infers what shapes are open
+    fill(net, nudges=nudges)
+    return net, loss
+
+
+def stepper(name, count, style, optimizer, nudges=None):
+    """A function of data and labels that takes one training step and returns its loss."""
+    net, loss = prepared(name, count, nudges)
+    options = lessons.settings(name, optimizer)
+    if style == "Module":
+        return module_step(net, loss, optimizer, options, *lessons.batch(name, count))
+    return gluon_step(net, loss, optimizer, options, style == "hybridized")
+
+
+def gluon_step(net, loss, optimizer, options, hybridized):
+    """Training with record, backward and `Trainer`."""
+    if hybridized:
+        net.hybridize(**FLAGS)
+        loss.hybridize(**FLAGS)
+    trainer = gluon.Trainer(net.collect_params(), optimizer, options)
+
+    def step(x, y):
+        with autograd.record():
+            losses = loss(net(x), y)
+        losses.backward()
+        trainer.step(losses.size)
+        return losses.mean().asscalar()
+    return step
+
+
+def module_step(net, loss, optimizer, options, x, y):
+    """Training with `Module`: SoftmaxOutput for what classifies, MakeLoss for the rest."""
+    data, label = mx.sym.var("data"), mx.sym.var("label")
+    out = net(data)
+    classifies = isinstance(loss, gluon.loss.SoftmaxCrossEntropyLoss)
+    if classifies:
+        out = mx.sym.reshape(out, (-3, 0)) if y.ndim == 2 else out
+        head = mx.sym.SoftmaxOutput(out, mx.sym.reshape(label, (-1,)), name="softmax")
+    else:
+        head = mx.sym.MakeLoss(loss(out, label))
+    module = mx.mod.Module(head, ["data"], ["label"])
+    module.bind([("data", x.shape)], [("label", y.shape)])
+    values = {name: parameter.data() for name, parameter in net.collect_params().items()}
+    aux = {name: values.pop(name) for name in module._aux_names}
+    module.init_params(arg_params=values, aux_params=aux)
+    module.init_optimizer(optimizer=optimizer, optimizer_params={**options, "rescale_grad": 1 / y.size})
+    cross_entropy = mx.metric.CrossEntropy(eps=0)
+
+    def step(x, y):
+        module.forward_backward(mx.io.DataBatch([x], [y]))
+        module.update()
+        if not classifies:
+            return module.get_outputs()[0].mean().asscalar()
+        cross_entropy.reset()
+        cross_entropy.update([y.reshape(-1)], module.get_outputs())
+        return cross_entropy.get()[1]
+    return step
+
+
+def write(name, folder):
+    """What PyTorch reads."""
+    net, _ = prepared(name, 2)
+    path = os.path.join(folder, name)
+    net(mx.sym.var("data")).save(path + "-symbol.json")
+    np.savez(path + ".new.npz", **{key: value.data().asnumpy() for key, value in net.collect_params().items()})
+    os.replace(path + ".new.npz", path + ".npz")  # complete: the driver looks for this one
+
+
+if __name__ == "__main__":
+    write(*sys.argv[1:])

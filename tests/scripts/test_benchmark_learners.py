@@ -1,0 +1,61 @@
+"""What benchmarks/curves.py and `run.py --tasks steps` train: every style takes the steps that MXNet 1.9.1 took. Nothing is timed here."""
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+import mxnet as mx
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
+import curves  # noqa: E402
+import learners  # noqa: E402
+import lessons  # noqa: E402
+import rows  # noqa: E402
+import torch  # noqa: E402
+import torchnet  # noqa: E402
+
+# Losses of the first three steps, four examples each, as MXNet 1.9.1 has them in all three styles.
+LOSSES = {("resnet8", "sgd"): [3.23269, 2.48953, 2.02545], ("resnet8", "adam"): [3.23269, 2.48845, 2.02461],
+          ("lm1x16", "sgd"): [6.94133, 6.89569, 6.86951], ("lm1x16", "adam"): [6.94133, 6.91455, 6.89825],
+          ("encoder1x16", "sgd"): [7.2483, 7.23245, 7.48784], ("encoder1x16", "adam"): [7.2483, 7.21119, 7.45459],
+          ("deepar1x8", "sgd"): [0.75774, 0.07718, 0.33803], ("deepar1x8", "adam"): [0.75774, 0.08747, 0.38359]}
+
+
+@pytest.mark.parametrize("style", rows.STYLES)
+@pytest.mark.parametrize("name, optimizer", LOSSES)
+def test_the_first_steps_are_those_of_mxnet(name, optimizer, style):
+    step = learners.stepper(name, 4, style, optimizer)
+    losses = [float(step(*map(mx.nd.array, lessons.batch(name, 4, seed)))) for seed in range(3)]
+    np.testing.assert_allclose(losses, LOSSES[name, optimizer], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["lenet", "resnet8", "lm2x16", "encoder2x16", "deepar2x8"])
+def test_torch_computes_the_same_network(name, tmp_path):
+    net, _ = learners.prepared(name, 2)
+    learners.write(name, str(tmp_path))
+    x, _ = lessons.batch(name, 3)
+    found = torchnet.load(name, str(tmp_path)).train()(torch.from_numpy(x)).detach().numpy()
+    with mx.autograd.train_mode():
+        np.testing.assert_allclose(found, net(mx.nd.array(x)).asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_the_largest_difference_and_where_the_limit_is_passed():
+    assert curves.difference([1.0, 2.0], [1.0, 2.0]) == (0.0, 1, None)
+    assert curves.difference([1.0, 2.004, 3.003], [1.0, 2.0, 3.0]) == (pytest.approx(0.002), 2, 2)
+    assert curves.shown((0.002, 3, 2)) == "2.0e-03 (step 3; over 0.001 from step 2)"
+
+
+def test_what_is_no_number_is_as_far_away_as_can_be():
+    assert curves.difference([1.0, float("nan")], [1.0, 2.0])[0] == float("inf")
+
+
+def test_a_nudge_moves_weights_by_one_unit_in_the_last_place():
+    def values(nudges):
+        net = learners.prepared("mlp1x8", 2, nudges)[0]
+        return [parameter.data().asnumpy() for parameter in net.collect_params().values()]
+    for plain, moved in zip(values(None), values(0), strict=True):
+        if plain.ndim == 1:
+            assert plain.tolist() == moved.tolist()
+        else:
+            assert (np.abs(plain.view(np.int32) - moved.view(np.int32)) == 1).all()
