@@ -33,3 +33,8 @@ def test_unknown_sizes_follow_from_those_of_a_reshape():
 def test_resize_to_negative_sizes():
     with pytest.raises(MXNetError, match=r"sizes must not be negative, received \(5, -2, -1000000000000\)"):
         call("_npi_resize_fallback", np.ones(3), new_shape=(5, -2, -10**12))
+
+
+def test_atleast_of_no_array():
+    with pytest.raises(mx.MXNetError, match="_np_atleast_3d: one array or more expected, received none"):
+        mx.np.atleast_3d()

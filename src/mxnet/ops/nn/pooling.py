@@ -253,10 +253,11 @@ def _pooling_v1_gradient(out_grads, inputs, outputs, *, kernel=(), pool_type="ma
                          pad=()):
     data, out, grad = inputs[0], outputs[0], out_grads[0]
     kernel, stride, pad = (data.shape[2:], (1, 1), (0, 0)) if global_pool else (kernel, stride[:2] or (1, 1), pad[:2] or (0, 0))
-    sizes = out.shape[2:]
-    # Windows may begin in the padding and end behind it, where nothing counts.
-    ends = [(n - 1) * s + k for n, s, k in zip(sizes, stride, kernel)]
     padded = _functional.pad(data, (pad[1], pad[1], pad[0], pad[0]))
+    # Windows may begin in the padding and end behind it, where nothing counts; those that begin behind it are left out.
+    sizes = [min(n, -(-p // s)) for n, p, s in zip(out.shape[2:], padded.shape[2:], stride)]
+    out, grad = (t[..., :sizes[0], :sizes[1]] for t in (out, grad))
+    ends = [(n - 1) * s + k for n, s, k in zip(sizes, stride, kernel)]
     beyond = [max(e - n, 0) for e, n in zip(ends, padded.shape[2:])]
     padded = _functional.pad(padded, (0, beyond[1], 0, beyond[0]), value=torch.nan)
     found = torch.zeros_like(padded)

@@ -138,6 +138,8 @@ def indices(*, dimensions: Shape, dtype: DType = torch.int32, device: Device = N
         return torch.empty((0,), dtype=dtype, device=device)
     if min(dimensions) < 0:
         raise MXNetError(f"_npi_indices: sizes must not be negative, received {dimensions}")
+    if 0 in dimensions:  # whatever the others are
+        return torch.empty((len(dimensions), *dimensions), dtype=dtype, device=device)
     return torch.stack(torch.meshgrid(*(torch.arange(n, dtype=dtype, device=device) for n in dimensions), indexing="ij"))
 
 

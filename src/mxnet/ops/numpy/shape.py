@@ -267,6 +267,8 @@ def broadcast_to(array, *, shape: Shape = ()):
 
 def _at_least(n, function, shape):
     def fn(*arys, num_args: Optional[int] = None):
+        if not arys:
+            raise MXNetError(f"_np_atleast_{n}d: one array or more expected, received none")
         out = tuple(function(a).clone(memory_format=torch.contiguous_format) for a in arys)
         return out[0] if len(out) == 1 else out
 
