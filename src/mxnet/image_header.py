@@ -1,6 +1,7 @@
 """The size of an image as the header of its file says it: what is too large is refused before memory is taken for its pixels."""
 import re
 import struct
+from typing import NamedTuple
 
 from . import environment
 from .base import MXNetError
@@ -10,18 +11,34 @@ _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _TIFF_TYPES = {1: "B", 3: "H", 4: "I", 16: "Q"}
 
 
-def _jpeg(content):
-    at = 2
+class JpegFrame(NamedTuple):
+    """What a JPEG says of itself before its pixels."""
+
+    height: int
+    width: int
+    channels: int
+    annotated: bool  # by Exif, which may say that the image is turned
+
+
+def jpeg_frame(content):
+    """The `JpegFrame` of a file's bytes, a memoryview; None if there is none."""
+    at, annotated = 2, False
     while at + 9 <= len(content):
         if content[at] != 0xFF:
             at += 1
             continue
         marker = content[at + 1]
         if marker in _JPEG_FRAMES:
-            return struct.unpack_from(">HH", content, at + 5)
+            return JpegFrame(*struct.unpack_from(">HHB", content, at + 5), annotated) if at + 10 <= len(content) else None
+        annotated |= marker == 0xE1
         # Neither fill bytes nor markers that stand alone have a length.
         at += 1 if marker == 0xFF else 2 if marker in (0, 1) or 0xD0 <= marker <= 0xD8 else 2 + struct.unpack_from(">H", content, at + 2)[0]
     return None
+
+
+def _jpeg(content):
+    frame = jpeg_frame(content)
+    return frame and frame[:2]
 
 
 def _webp(content):
@@ -84,6 +101,20 @@ def _require_chunks(content, what):
             raise MXNetError(f"{what}: a chunk of {length} bytes ends behind the file's {len(content)} bytes; the file is damaged or truncated")
 
 
+def decodable_jpeg(content, what):
+    """The `JpegFrame` of bytes that are a JPEG, a memoryview; None of others.
+
+    Raises
+    ------
+    MXNetError
+        As `require_decodable`.
+    """
+    frame = jpeg_frame(content) if content[:2] == b"\xff\xd8" else None
+    if frame is not None:
+        _require_size(frame[:2], content, what)
+    return frame
+
+
 def require_decodable(content, what):
     """Refuse the bytes of an image file whose header announces more pixels than ``MXNET_IMAGE_MAX_PIXELS``, or than so few bytes can hold.
 
@@ -93,10 +124,12 @@ def require_decodable(content, what):
         If it does; the text begins with `what`.
     """
     size = size_of(content)
+    if size is not None:
+        _require_size(size, memoryview(content).cast("B"), what)
+
+
+def _require_size(size, content, what):
     limit = environment.get_int("MXNET_IMAGE_MAX_PIXELS")
-    if size is None:
-        return
-    content = memoryview(content).cast("B")
     start, length = bytes(content[:2]), len(content)
     if start == b"\x89P":
         _require_chunks(content, what)

@@ -16,13 +16,14 @@ import contextlib
 import functools
 import json
 
+import cv2
 import numpy as np
 import torch
 
 import mxnet as mx
 from mxnet import MXNetError
 from mxnet.gluon.cached_op import CachedOp
-from mxnet.ops.kernels import batch_norm, convolution, dense, gate, interleave, lstm, nms, own_heap, pooling, random, regions, text
+from mxnet.ops.kernels import batch_norm, convolution, dense, gate, image, interleave, lstm, nms, own_heap, pooling, random, regions, text
 from mxnet.ops.spatial import boxes
 from mxnet.ops.spatial import regions as region_operators
 
@@ -79,17 +80,18 @@ def _usual(*descriptions):
 
 # -- handles ---------------------------------------------------------------------------------------------------------
 
-_NAMES = {"batch_norm": sizes.normalized, "convolution": sizes.convolved, "dense": sizes.product, "interleave": sizes.image, "lstm": sizes.steps,
-          "nms": sizes.boxes, "pooling": sizes.window, "random": sizes.numbers, "regions": sizes.maps, "text": sizes.text}
+_NAMES = {"batch_norm": sizes.normalized, "convolution": sizes.convolved, "dense": sizes.product, "image": sizes.picture,
+          "interleave": sizes.image, "lstm": sizes.steps, "nms": sizes.boxes, "pooling": sizes.window, "random": sizes.numbers,
+          "regions": sizes.maps, "text": sizes.text}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
-            for module in (batch_norm, convolution, dense, lstm, nms, pooling, regions)
+            for module in (batch_norm, convolution, dense, image, lstm, nms, pooling, regions)
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
 _HANDLES.update({f"text.{kernel.entry}": kernel for kernel in (*text._CSV.values(), text._libsvm)})
 _HANDLES.update({f"random.{kernel.entry}": kernel for value in vars(random).values()
                  for kernel in (value.values() if isinstance(value, dict) else (value,)) if isinstance(kernel, gate.Kernel)})
 _VALUES = {"images": (-1, 3), "top": (-2, 11), "bottom": (-2, 11), "left": (-2, 11), "right": (-2, 11), "classes": (0, 2), "marks": (-1, 300),
-           "bank": (0, 2**32 - 1)}
+           "bank": (0, 2**32 - 1), "plan": (-2, 30)}
 
 
 def _fitting(name, rng):
@@ -322,6 +324,46 @@ def _lstm(arrays, attributes, threads, compares):
         found = _with_gradients(run, arrays, arrays, heads=3)
     if compares:
         _compare(found, _with_gradients(on_torch, arrays, arrays, heads=3), "lstm", 1e-4)
+
+
+def _describe_image(rng):
+    channels, kind = rng.choice((1, 3, 3, 4)), rng.choice(("float32", "float16", "uint8", "int8"))
+    height, width, resized = rng.randint(1, 20), rng.randint(1, 40), [rng.randint(1, 30), rng.randint(1, 30)]
+    top, left = rng.randrange(height), rng.randrange(width)
+    window = [rng.randint(1, side) for side in resized]
+    pixels = rng.random() < 0.3
+    cut = [height, width, top, left, rng.randint(1, height - top), rng.randint(1, width - left), *resized,
+           *(rng.randint(0, side - part) for side, part in zip(resized, window)), rng.randrange(2), rng.randrange(2)]
+    if rng.random() < 0.2:
+        cut[rng.randrange(10)] = rng.choice(INTEGERS)
+    arrays = {"image": described("uint8", [height * width * channels + rng.choice((0, 0, 5))], rng, rng.choice(("plain", "the end")), 0, 255),
+              "table": described(kind, [channels, 256], rng, "plain", -100, 100),
+              "out": described(kind, [*window, channels] if pixels else [channels, *window], rng, rng.choice(("plain", "the end")), 0, 1)}
+    return arrays, {"cut": cut, "pixels": pixels}
+
+
+@_function(_describe_image)
+def _image(arrays, attributes, threads, compares):
+    cut, pixels = image.Cut(*attributes["cut"]), attributes["pixels"]
+    data, table, out = arrays.values()
+    whole_numbers = all(isinstance(n, int) for n in cut)
+    if compares and not (whole_numbers and cut.fits(data.numel(), len(table), *(out.shape[:2] if pixels else out.shape[1:]))):
+        with contextlib.suppress(MXNetError):
+            image.finish(data, cut, table, out, pixels)
+            raise Wrong(f"{cut} is taken")
+        return
+    image.finish(data, cut, table, out, pixels)
+    if compares:
+        cut = image.Cut(*map(int, cut))  # True is a number
+        whole = data[:cut.height * cut.width * len(table)].view(cut.height, cut.width, len(table)).numpy()
+        part = np.ascontiguousarray(whole[cut.top:cut.top + cut.rows, cut.left:cut.left + cut.columns])
+        resized = cv2.resize(part, (cut.resized_columns, cut.resized_rows)).reshape(cut.resized_rows, cut.resized_columns, len(table))
+        height, width = out.shape[:2] if pixels else out.shape[1:]
+        window = resized[cut.crop_top:cut.crop_top + height, cut.crop_left:cut.crop_left + width]
+        window = window[:, ::-1] if cut.mirrored else window
+        order = [2, 1, 0, 3][:len(table)] if cut.reversed and len(table) > 1 else list(range(len(table)))
+        expected = np.stack([table[c].numpy()[window[:, :, source]] for c, source in enumerate(order)], 2 if pixels else 0)
+        _compare([out], [torch.from_numpy(expected)], "image", 0)
 
 
 def _describe_interleave(rng):

@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -193,7 +194,9 @@ def test_old_names(make_record):
     (dict(path_imgrec="nope.rec"), "cannot read nope.rec: No such file"),
     (dict(data_shape=(3, 4)), r"data_shape must be \(channels, height, width\), received \(3, 4\)"),
     (dict(data_shape=(5, 4, 4)), "data_shape must have 1, 3 or 4 channels, received 5"),
-    (dict(dtype="float16"), "expected float32, uint8 or int8, received float16"),
+    (dict(dtype="float64"), "expected float32, float16, uint8 or int8, received float64"),
+    (dict(layout="CHWN"), "Invalid Parameter format for layout"),
+    (dict(on_error="ignore"), "Invalid Parameter format for on_error"),
     (dict(batch_size=0), "batch_size must be at least 1, received 0"),
     (dict(batch_size=11), "fewer images than batch_size=11; pass round_batch=False"),
     (dict(aug_seq="mine"), "the only augmenter is 'aug_default'"),
@@ -251,3 +254,70 @@ def test_the_interpreter_exits_in_the_middle_of_an_epoch(make_record):
                " prefetch_buffer=2)\nnext(it)\nprint('here', flush=True)\nraise KeyboardInterrupt")
     done = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, text=True, check=False)
     assert done.stdout == "here\n" and "KeyboardInterrupt" in done.stderr and "Fatal" not in done.stderr
+
+
+def test_float16_and_channels_last(make_record):
+    rec, normal = make_record(), dict(mean_r=100, std_g=4)
+    plain = next(mx.io.ImageRecordIter(path_imgrec=rec, **PLAIN, **normal)).data[0].asnumpy()
+    half = next(mx.io.ImageRecordIter(path_imgrec=rec, dtype="float16", **PLAIN, **normal))
+    last = mx.io.ImageRecordIter(path_imgrec=rec, layout="NHWC", **PLAIN, **normal)
+    assert half.data[0].dtype == np.float16 and np.array_equal(half.data[0].asnumpy(), plain.astype(np.float16))
+    assert last.provide_data == [("data", (2, 4, 5, 3))]
+    assert np.array_equal(next(last).data[0].asnumpy(), plain.transpose(0, 2, 3, 1))
+
+
+@pytest.mark.parametrize("augmentation", [dict(resize=8, rand_crop=True, rand_mirror=True), dict(random_resized_crop=True, min_random_area=0.3),
+                                          dict(max_crop_size=9, min_crop_size=5, rand_crop=True), dict(max_random_contrast=0.3)], ids=str)
+def test_the_kernel_gives_what_its_parts_give(make_record, monkeypatch, augmentation):
+    """Where there is no kernel OpenCV resizes and NumPy does the rest, with the same random numbers."""
+    rec = make_record(count=8)
+
+    def values():
+        it = mx.io.ImageRecordIter(path_imgrec=rec, data_shape=(3, 4, 5), batch_size=8, mean_g=3, std_b=7, seed=3, **augmentation)
+        return next(it).data[0].asnumpy()
+
+    found = values()
+    monkeypatch.setattr("mxnet.io.normalizer.available", lambda: False)
+    assert np.array_equal(values(), found)
+
+
+@pytest.mark.parametrize("options", [dict(), dict(shuffle=True, round_batch=False), dict(shuffle=True, seed=5)], ids=str)
+@pytest.mark.parametrize("index", [False, True])
+def test_an_epoch_goes_on_where_its_state_was_asked_for(make_record, index, options):
+    rec = make_record(count=11)
+    options = {**options, **PLAIN, "path_imgrec": rec, **({"path_imgidx": rec[:-3] + "idx"} if index else {})}
+    it = mx.io.ImageRecordIter(**options)
+    states, seen = [it.state()], []
+    for _ in range(2):
+        for batch in it:
+            seen.append((batch.label[0].asnumpy().tolist(), batch.pad))
+            states.append(json.loads(json.dumps(it.state())))
+        it.reset()
+    for place in (0, 1, 3, 6, 7):
+        again = mx.io.ImageRecordIter(**options)
+        again.load_state(states[place])
+        rest = [(batch.label[0].asnumpy().tolist(), batch.pad) for batch in again]
+        again.reset()
+        rest += [(batch.label[0].asnumpy().tolist(), batch.pad) for batch in again]
+        assert rest[:len(seen) - place] == seen[place:]
+    with pytest.raises(MXNetError, match=r"load_state: what `state\(\)` of such an iterator returned is expected, received {'taken': 1}"):
+        it.load_state({"taken": 1})
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_images_that_cannot_be_decoded_are_left_out(tmp_path, threads, caplog):
+    path = str(tmp_path / "a.rec")
+    writer = MXRecordIO(path, "w")
+    for i in range(10):
+        content = pack((0, i, i, 0), b"no image") if i in (0, 3, 4, 9) else pack_img((0, i, i, 0), np.full((8, 8, 3), i, np.uint8), img_fmt=".png")
+        writer.write(content)
+    writer.close()
+    options = dict(path_imgrec=path, data_shape=(3, 8, 8), batch_size=4, preprocess_threads=threads)
+    it = mx.io.ImageRecordIter(on_error="skip", **options)
+    found = [(b.label[0].asnumpy().tolist(), b.data[0].asnumpy()[:, 0, 0, 0].tolist(), b.index.tolist(), b.pad) for b in it]
+    assert found == [([1, 2, 5, 6],) * 3 + (0,), ([7, 8, 1, 2],) * 3 + (2,)]
+    assert len(it.handle.skipped) == 4 and "8 bytes that are no image" in caplog.text
+    it = mx.io.ImageRecordIter(on_error="skip", round_batch=False, **options)
+    assert [(b.label[0].asnumpy().tolist(), b.pad) for b in it] == [([1, 2, 5, 6], 0), ([7, 8, 0, 0], 2)]
+    with pytest.raises(MXNetError, match="a.rec, the record at offset 0: 8 bytes that are no image"):
+        mx.io.ImageRecordIter(**options)

@@ -11,7 +11,8 @@ from typing import Optional
 import numpy as np
 
 from ..ops.image.constants import EIGENVALUES, EIGENVECTORS
-from ..ops.image.geometry import interpolation, shorter_side
+from ..ops.image.geometry import LINEAR, interpolation, shorter_side
+from ..ops.kernels.image import Cut
 from .native import require
 
 # Each principal component, a column, times its deviation; rows are red, green, blue.
@@ -125,12 +126,16 @@ class DefaultAugmenter:
             image = self._transform(image, rng)
         if self.pad > 0:
             image = cv2.copyMakeBorder(image, self.pad, self.pad, self.pad, self.pad, cv2.BORDER_CONSTANT, value=self._fill)
-        cropped = None
+        window = None
         if self.random_resized_crop:
-            cropped = self._crop_area(image, rng)
+            window = self._window_of_area(image.shape[0], image.shape[1], rng)
         elif self.max_crop_size != -1:
-            cropped = self._crop_square(image, rng)
-        image = self._crop(image, rng) if cropped is None else cropped
+            window = self._square(image.shape[0], image.shape[1], rng)
+        if window is None:
+            image = self._crop(image, rng)
+        else:
+            top, left, height, width = window
+            image = resize_image(image[top:top + height, left:left + width], self.data_shape[1], self.data_shape[2], self.inter_method, rng)
         if self._colour:
             image = self._jitter(image, rng)
         if self._hls:
@@ -143,6 +148,23 @@ class DefaultAugmenter:
             table = np.clip(np.trunc(np.arange(256, dtype=np.float32)[:, None] + noise[::-1]), 0, 255).astype(np.uint8)
             image = _apply_table(image, table.reshape(1, 256, 3))
         return image
+
+    def cut(self, rows: int, columns: int, rng: Random) -> Cut | None:
+        """What `__call__` does to an image of that size, where it is no more than resizing once, linearly, and cropping; else None."""
+        if self.inter_method != LINEAR or self._affine or self._colour or self._hls or self.pad > 0 or self.pca_noise > 0:
+            return None
+        resized = (rows, columns) if self.resize == -1 else shorter_side(rows, columns, self.resize)
+        window = None
+        if self.random_resized_crop:
+            window = self._window_of_area(resized[0], resized[1], rng)
+        elif self.max_crop_size != -1:
+            window = self._square(resized[0], resized[1], rng)
+        height, width = self.data_shape[1:]
+        if window is not None:
+            return Cut(rows, columns, *window, height, width, 0, 0) if resized == (rows, columns) else None
+        if resized[0] < height or resized[1] < width:
+            return None
+        return Cut(rows, columns, 0, 0, rows, columns, *resized, *self._place(resized[0] - height, resized[1] - width, rng))
 
     def _transform(self, image: np.ndarray, rng: Random) -> np.ndarray:
         import cv2
@@ -168,11 +190,10 @@ class DefaultAugmenter:
         return cv2.warpAffine(image, matrix.astype(np.float32), size, borderMode=cv2.BORDER_CONSTANT, borderValue=self._fill,
                               flags=interpolation(self.inter_method, image.shape[:2], size[::-1], rng))
 
-    def _crop_area(self, image: np.ndarray, rng: Random) -> np.ndarray | None:
-        """A random part of the image of random area and aspect ratio, resized; None if ten attempts found none that fits."""
+    def _window_of_area(self, rows: int, columns: int, rng: Random) -> tuple[int, int, int, int] | None:
+        """A random part (top, left, height, width) of random area and aspect ratio; None if ten attempts found none that fits."""
         if self.max_random_area == self.min_random_area == 1 and self._aspect == (1, 1):
             return None
-        rows, columns = image.shape[:2]
         for _ in range(10):
             area = rng.uniform(self.min_random_area, self.max_random_area) * rows * columns
             ratio = rng.uniform(*self._aspect)
@@ -180,19 +201,14 @@ class DefaultAugmenter:
             if rng.random() > 0.5:
                 height, width = width, height
             if 0 < height <= rows and 0 < width <= columns:
-                return self._cut(image, rng.randint(0, rows - height), rng.randint(0, columns - width), height, width, rng)
+                return rng.randint(0, rows - height), rng.randint(0, columns - width), height, width
         return None
 
-    def _crop_square(self, image: np.ndarray, rng: Random) -> np.ndarray:
-        rows, columns = image.shape[:2]
+    def _square(self, rows: int, columns: int, rng: Random) -> tuple[int, int, int, int]:
         require(min(rows, columns) >= self.max_crop_size,
                 f"an image of at least max_crop_size={self.max_crop_size} expected, received {rows}x{columns} pixels; pass resize")
         side = rng.randint(self.min_crop_size, self.max_crop_size)
-        y, x = self._place(rows - side, columns - side, rng)
-        return self._cut(image, y, x, side, side, rng)
-
-    def _cut(self, image: np.ndarray, y: int, x: int, height: int, width: int, rng: Random) -> np.ndarray:
-        return resize_image(image[y:y + height, x:x + width], self.data_shape[1], self.data_shape[2], self.inter_method, rng)
+        return *self._place(rows - side, columns - side, rng), side, side
 
     def _place(self, y: int, x: int, rng: Random) -> tuple[int, int]:
         return (rng.randint(0, y), rng.randint(0, x)) if self.rand_crop else (y // 2, x // 2)

@@ -6,14 +6,15 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from ..base import MXNetError
 from ..ops.image.geometry import shorter_side
 from ..ops.schema import Floats, Shape
 from ..recordio import unpack
 from .augment import resize_image, shift_hls
 from .boxes import areas, areas_within, split_label
-from .image_record import Decoder, ImageBatches, Normalizer, load_mean_image, read_labels, usable_threads
+from .decoder import Decoder
+from .image_batches import ImageBatches, load_mean_image, read_labels, usable_threads
 from .native import BatchSource, Dtype, LoaderContext, native_iterator, require
+from .normalizer import Normalizer
 from .record_source import SequentialRecords
 
 __all__ = ["ImageDetRecordIter"]
@@ -178,26 +179,19 @@ class DetectionBatches(ImageBatches):
         require(header.flag > 0, f"image {header.id} has a single number as its label: detection needs an array of labels for each image")
         return header.label
 
-    def _fill_one(self, place: str, payload: bytes, i: int, number: int, arrays: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
-        import cv2
-        data, label, index = arrays
-        try:
-            header, content = unpack(memoryview(payload))
-            index[i] = header.id
-            head, objects = split_label(self._labels_of(header))
-            rng = random.Random(f"{self.seed} {number} {place}")
-            image, objects = self.augmenters[0](self.decode(np.frombuffer(content, np.uint8)), objects, rng)
-            rows, columns = image.shape[:2]
-            part = np.zeros((self.data_shape[0], rows, columns), np.float32)
-            self.normalize(image, part, rng)
-            data[i] = 0
-            data[i, :, :rows, :columns] = part
-            raw = np.concatenate([head, objects.ravel()])
-            label[i] = self.label_pad_value
-            label[i, :4] = self.data_shape[0], rows, columns, raw.size
-            label[i, 4:4 + raw.size] = raw
-        except (MXNetError, cv2.error) as error:
-            raise MXNetError(f"{place}: {getattr(error, 'err', None) or error}") from error
+    def _put_image(self, batch: Any, i: int, header: Any, content: memoryview, seed: str) -> None:
+        head, objects = split_label(self._labels_of(header))
+        rng = random.Random(seed)
+        image, objects = self.augmenters[0](self.decode(content), objects, rng)
+        rows, columns = image.shape[:2]
+        part = torch.empty(self.data_shape[0], rows, columns)
+        self.normalize(image, part, rng, self.decode.flat(image))
+        batch.data[i] = 0
+        batch.data[i, :, :rows, :columns] = part
+        raw = np.concatenate([head, objects.ravel()])
+        batch.labels[i] = self.label_pad_value
+        batch.labels[i, :4] = self.data_shape[0], rows, columns, raw.size
+        batch.labels[i, 4:4 + raw.size] = raw
 
 
 def _widest_label(source: Any, label_width: int) -> int:

@@ -6,6 +6,7 @@ returns a source of batches; `native_iterator` turns it into what users call.
 import difflib
 import functools
 import inspect
+import itertools
 import logging
 import os
 import warnings
@@ -49,6 +50,10 @@ class BatchSource:
         """
         raise NotImplementedError
 
+    def rest(self, state: Any, last: Any, taken: int) -> Iterator[tuple[Any, ...]]:
+        """The batches of `epoch(state)` after the first `taken`; `last` is what came with the last of these as the state after it."""
+        return itertools.islice(self.epoch(state), taken, None)
+
 
 class MXDataIter(DataIter):
     """The iterator that `ImageRecordIter`, `MNISTIter`, `CSVIter` and their like return.
@@ -70,7 +75,9 @@ class MXDataIter(DataIter):
         self.handle = handle
         self._debug_skip_load = False
         self._at_begin = True
-        self._state: Any = None
+        self._begun: Any = None  # the state in which the epoch began
+        self._state: Any = None  # and that after its last batch that was taken
+        self._taken = 0
         self._batch: Any = None  # the current one
         self.first_batch: DataBatch | None
         self._start()
@@ -85,8 +92,46 @@ class MXDataIter(DataIter):
         self.batch_size = data.shape[0]
 
     def _start(self) -> None:
-        epoch = self.handle.epoch(self._state)
+        self._begun, self._taken = self._state, 0
+        self._read(self.handle.epoch(self._state))
+
+    def _read(self, epoch: Iterator[Any]) -> None:
         self._batches: Any = Background(epoch, self.handle.prefetch_buffer) if self.handle.prefetch_buffer else epoch
+
+    def state(self) -> dict[str, Any]:
+        """Where the iterator is: numbers, which any format of files holds.
+
+        Example
+        -------
+        >>> import mxnet as mx, numpy as np, os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), 'numbers.csv')
+        >>> np.savetxt(path, np.arange(6))
+        >>> it = mx.io.CSVIter(data_csv=path, data_shape=(1,), batch_size=2)
+        >>> first, state = it.next(), it.state()
+        >>> it = mx.io.CSVIter(data_csv=path, data_shape=(1,), batch_size=2)
+        >>> it.load_state(state)
+        >>> it.next().data[0].asnumpy().ravel()
+        array([2., 3.], dtype=float32)
+        """
+        # The first batch is read when the iterator is made, and may not have been asked for.
+        taken = self._taken - (self.first_batch is not None)
+        return {"begun": self._begun, "taken": taken, "last": self._state if taken else self._begun}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go to where an iterator over the same data with the same arguments was when its `state()` was asked for: the next batch is the one that
+        followed there.
+
+        Raises
+        ------
+        MXNetError
+            If it is no such state.
+        """
+        if not isinstance(state, dict) or state.keys() != {"begun", "taken", "last"} or not isinstance(state["taken"], int) or state["taken"] < 0:
+            raise MXNetError(f"load_state: what `state()` of such an iterator returned is expected, received {state!r}")
+        self.close()
+        self.first_batch, self._at_begin = None, state["taken"] == 0
+        self._begun, self._state, self._taken = state["begun"], state["last"], state["taken"]
+        self._read(self.handle.rest(self._begun, self._state, self._taken))
 
     def close(self) -> None:
         """Stop reading ahead. `reset` starts again."""
@@ -107,6 +152,7 @@ class MXDataIter(DataIter):
     def _take(self) -> DataBatch:
         data, label, pad, index, state = next(self._batches)
         self._state = state
+        self._taken += 1
         self._batch = DataBatch(data=[_as_ndarray(data)], label=[_as_ndarray(label)], pad=pad, index=index)
         return self._batch
 

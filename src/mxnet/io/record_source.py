@@ -1,4 +1,5 @@
 """Reading the records of RecordIO files in the order of an epoch: parts for several workers, and shuffling."""
+import itertools
 import math
 import random
 from collections.abc import Iterator
@@ -60,8 +61,11 @@ class SequentialRecords:
             self.pieces = max(1, math.ceil(self.total * 1.1 / (num_parts * (chunk_size << 20))))
             self.buffer = chunk_size << 20
 
-    def records(self, number: int) -> Iterator[tuple[str, bytes]]:
-        """Yield (place, payload) of each record in pass `number`; the place names file and offset."""
+    def records(self, number: int, start: int = 0) -> Iterator[tuple[str, bytes]]:
+        """The (place, payload) of each record in pass `number` from the record `start` on; the place names file and offset."""
+        return itertools.islice(self._records(number), start, None)
+
+    def _records(self, number: int) -> Iterator[tuple[str, bytes]]:
         pieces = list(range(self.part_index * self.pieces, (self.part_index + 1) * self.pieces))
         if self.shuffle:
             random.Random(f"{self.chunk_seed} {number}").shuffle(pieces)
@@ -130,15 +134,15 @@ class IndexedRecords:
                              "the file is truncated, or the index belongs to another")
         self.shuffle, self.seed = shuffle, seed
 
-    def records(self, number: int) -> Iterator[tuple[str, bytes]]:
-        """Yield (place, payload) of each record in pass `number`; the place names file and offset."""
+    def records(self, number: int, start: int = 0) -> Iterator[tuple[str, bytes]]:
+        """Yield (place, payload) of each record in pass `number` from the record `start` on; the place names file and offset."""
         offsets = self.offsets
         if self.shuffle:
             offsets = offsets.copy()
             random.Random(f"{self.seed} {number}").shuffle(offsets)
         reader = RecordReader(self.path)
         try:
-            for offset in offsets:
+            for offset in offsets[start:]:
                 reader.offset = offset
                 payload = reader.next()
                 if payload is None:

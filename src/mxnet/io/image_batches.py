@@ -1,0 +1,251 @@
+"""Batches of images out of records: decoded by threads, in an order that does not depend on them."""
+import collections
+import concurrent.futures
+import dataclasses
+import itertools
+import logging
+import os
+import random
+from collections.abc import Iterator
+from typing import Any, Optional
+
+import numpy as np
+import torch
+
+from ..base import MXNetError
+from ..ndarray import array, load, save
+from ..recordio import unpack
+from .decoder import Decoder
+from .image_list import read_image_list
+from .native import BatchSource, require
+from .normalizer import TORCH_TYPES, Normalizer
+from .record_source import IndexedRecords, SequentialRecords
+
+_log = logging.getLogger(__name__)
+
+
+def read_labels(path: str, label_width: Optional[int]) -> dict[int, np.ndarray]:
+    """Labels by image number out of a list file; see `read_image_list`."""
+    return {number: np.array(labels, np.float32) for number, labels, _ in read_image_list(path, label_width)}
+
+
+class _Stream:
+    """The records of the passes over the data, from one place on."""
+
+    def __init__(self, source: IndexedRecords | SequentialRecords, number: int, used: int) -> None:
+        self.source, self.number, self.used = source, number, used
+        self._records: Iterator[Any] = source.records(number, used)
+
+    def take(self, count: int) -> list[Any]:
+        """The next records, fewer at the end."""
+        taken = list(itertools.islice(self._records, count))
+        self.used += len(taken)
+        return taken
+
+
+class _Batch:
+    """A batch that is being made.
+
+    Attributes
+    ----------
+    size, pad : int
+        How many images it has, and how many of them only fill it up.
+    state : tuple
+        See `ImageBatches.epoch`.
+    """
+
+    def __init__(self, batches: "ImageBatches", number: int, partial: bool) -> None:
+        create = torch.zeros if partial else torch.empty
+        self.data = create((batches.batch_size, *batches.out_shape), dtype=TORCH_TYPES[batches.normalize.dtype], pin_memory=batches.pinned)
+        self.label = create((batches.batch_size, batches.label_width), dtype=torch.float32, pin_memory=batches.pinned)
+        self.labels, self.index = self.label.numpy(), np.zeros(batches.batch_size, np.uint64)
+        self.number, self.size, self.pad = number, 0, 0
+        self.state: tuple[int, ...] = ()
+        self.futures: list[concurrent.futures.Future[list[int]]] = []
+
+    def wait(self) -> list[int]:
+        """The positions of images that could not be decoded."""
+        futures, self.futures = self.futures, []
+        return [i for future in futures for i in future.result()]
+
+    def drop(self, failed: list[int]) -> None:
+        """Leave images out; those behind them move up."""
+        if failed:
+            good = sorted(set(range(self.size)) - set(failed))
+            self.size = len(good)
+            values: Any
+            for values in (self.data, self.label, self.index):
+                values[:self.size] = values[good]
+                values[self.size:] = 0
+
+
+@dataclasses.dataclass
+class ImageBatches(BatchSource):
+    """Batches of decoded images; see `ImageRecordIter` for the parameters."""
+
+    source: IndexedRecords | SequentialRecords
+    decode: Decoder
+    augmenters: list
+    normalize: Normalizer
+    labels: Optional[dict]
+    data_shape: tuple
+    label_width: int
+    batch_size: int
+    round_batch: bool
+    threads: int
+    seed: int
+    pinned: bool
+    prefetch_buffer: int
+    skips: bool = False
+
+    def __post_init__(self) -> None:
+        self._random = self.normalize.is_random or any(augmenter.is_random for augmenter in self.augmenters)
+        channels, *size = self.data_shape
+        self.out_shape = (*size, channels) if self.normalize.layout == "NHWC" else self.data_shape
+        self.skipped: dict[str, str] = {}
+
+    def epoch(self, state: Any) -> Iterator[tuple[Any, ...]]:
+        """See `BatchSource.epoch`; the state is the pass over the data that follows, how many of its records are used up, and how many of this
+        one's are."""
+        number, used = (state or (0, 0))[:2]
+        return self._epoch(number, used)
+
+    def rest(self, state: Any, last: Any, taken: int) -> Iterator[tuple[Any, ...]]:
+        """See `BatchSource.rest`; no image is decoded for it."""
+        return self._epoch((state or (0, 0))[0], last[2]) if taken else self.epoch(state)
+
+    def _epoch(self, number: int, used: int) -> Iterator[tuple[Any, ...]]:
+        stream = _Stream(self.source, number, used)
+        pool = concurrent.futures.ThreadPoolExecutor(self.threads, thread_name_prefix="mxnet-decode")
+        # While the images of a batch are decoded, those of the next one are handed out already, so that no thread idles.
+        waiting: collections.deque[_Batch] = collections.deque()
+        try:
+            while True:
+                batch = self._next(pool, stream)
+                if batch is not None:
+                    waiting.append(batch)
+                if len(waiting) > 1 or waiting and batch is None:
+                    yield self._finished(waiting.popleft())
+                elif batch is None:
+                    return
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    @staticmethod
+    def _finished(batch: _Batch) -> tuple[Any, ...]:
+        batch.wait()
+        return batch.data, batch.label[:, 0] if batch.label.shape[1] == 1 else batch.label, batch.pad, batch.index, batch.state
+
+    def _next(self, pool: concurrent.futures.ThreadPoolExecutor, stream: _Stream) -> _Batch | None:
+        """A batch of the images that follow, which threads decode meanwhile."""
+        records = stream.take(self.batch_size)
+        if not records:
+            return None
+        batch = _Batch(self, stream.number, self.skips or len(records) < self.batch_size)
+        self._fill(pool, batch, stream, records)
+        if not batch.size:
+            return None
+        batch.pad, following = self.batch_size - batch.size, 0
+        if batch.pad and self.round_batch:
+            start = _Stream(self.source, stream.number + 1, 0)
+            self._fill(pool, batch, start, start.take(batch.pad))
+            require(batch.size == self.batch_size, f"there are fewer images than batch_size={self.batch_size}; pass round_batch=False "
+                                                   "or a smaller batch_size")
+            following = start.used
+        batch.state = stream.number + 1, following, stream.used
+        return batch
+
+    def _fill(self, pool: concurrent.futures.ThreadPoolExecutor, batch: _Batch, stream: _Stream, records: list[Any]) -> None:
+        """Hand records out; where some are to be skipped, wait for them, and take others until the batch is full or the pass over."""
+        while records:
+            # One task for each thread, not for each image: handing a task over costs as much as decoding a very small image.
+            share = min(self.threads, len(records))
+            batch.futures += [pool.submit(self._decode, batch, batch.size + i, records[i::share], share) for i in range(share)]
+            batch.size += len(records)
+            if not self.skips:
+                return
+            batch.drop(batch.wait())
+            records = stream.take(self.batch_size - batch.size)
+
+    def _decode(self, batch: _Batch, position: int, records: list[Any], step: int) -> list[int]:
+        """Put images at a position and each so many behind it; the positions of those that can't be decoded."""
+        failed = []
+        for place, payload in records:
+            try:
+                self._put(batch, position, place, payload)
+            except MXNetError as error:
+                if not self.skips:
+                    raise
+                self._skip(place, error)
+                failed.append(position)
+            position += step
+        return failed
+
+    def _skip(self, place: str, error: MXNetError) -> None:
+        if place not in self.skipped:
+            _log.warning("skipped: %s", error)
+        self.skipped[place] = str(error)
+
+    def _put(self, batch: _Batch, i: int, place: str, payload: Any) -> None:
+        import cv2
+        try:
+            header, content = unpack(memoryview(payload))
+            batch.index[i] = header.id
+            # Each image has its own generator: which thread decodes it makes no difference.
+            self._put_image(batch, i, header, content, f"{self.seed} {batch.number} {place}")
+        except (MXNetError, cv2.error) as error:
+            raise MXNetError(f"{place}: {getattr(error, 'err', None) or error}") from error
+
+    def _put_image(self, batch: _Batch, i: int, header: Any, content: memoryview, seed: str) -> None:
+        batch.labels[i] = self._labels_of(header)
+        rng: Any = random.Random(seed) if self._random else None
+        image = self.decode(content)
+        flat, augment = self.decode.flat(image), self.augmenters[0]
+        cut = augment.cut(*image.shape[:2], rng) if self.normalize.fuses else None
+        if cut is None:
+            rng = random.Random(seed) if self._random else None  # anew: trying may have used some of its numbers
+            image = augment(image, rng)
+            flat = self.decode.flat(image)
+        self.normalize(image, batch.data[i], rng, flat, cut)
+
+    def _labels_of(self, header: Any) -> Any:
+        if self.labels is not None:
+            require(header.id in self.labels, f"fail to find imagelabel for id {header.id} in path_imglist")
+            return self.labels[header.id]
+        width = header.flag or 1
+        require(width == self.label_width,
+                f"a label of label_width={self.label_width} numbers expected, the record file has {width}; pass that as label_width, or the "
+                "labels as path_imglist")
+        return header.label
+
+    def mean_image(self) -> np.ndarray:
+        """The mean of all images, after augmentation, as float32 (channels, height, width)."""
+        plain = dataclasses.replace(self, round_batch=False, normalize=Normalizer(
+            "float32", self.data_shape[0], (0,) * 4, (1,) * 4, 1.0, False, False, 0.0, 0.0))
+        total, count = torch.zeros(self.data_shape, dtype=torch.float64), 0
+        for data, _, pad, _, _ in plain.epoch(None):
+            total += data[:self.batch_size - pad].sum(0, dtype=torch.float64)
+            count += self.batch_size - pad
+        require(count, "there are no images to take the mean of")
+        return (total / count).float().numpy()
+
+
+def load_mean_image(path: str, data_shape: tuple[int, ...], batches: ImageBatches, verbose: bool) -> np.ndarray:
+    """The mean image in a file, which is made if it does not exist."""
+    if not os.path.exists(path):
+        if verbose:
+            _log.info("%s does not exist: computing it from all images", path)
+        save(path, {"mean_img": array(batches.mean_image())})
+    arrays = load(path)
+    arrays = list(arrays.values()) if isinstance(arrays, dict) else arrays
+    require(len(arrays) == 1 and arrays[0] is not None, f"{path}: Invalid mean image file format: expected one array, found {len(arrays)}")
+    mean = arrays[0].asnumpy().astype(np.float32)
+    require(mean.shape == data_shape, f"{path}: the mean image has shape {mean.shape}, data_shape is {data_shape}")
+    return mean
+
+
+def usable_threads(asked: int) -> int:
+    try:
+        return max(1, min(asked, len(os.sched_getaffinity(0))))
+    except AttributeError:
+        return max(1, min(asked, os.cpu_count() or 1))

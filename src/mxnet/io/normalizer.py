@@ -1,0 +1,105 @@
+"""From an image to its place in a batch: the last part of the augmentation, mirroring, mean, deviation, type and layout."""
+import dataclasses
+import random
+from typing import Optional
+
+import numpy as np
+import torch
+
+from ..ops.kernels.image import Cut, available, finish, table_of
+
+TORCH_TYPES = {"float32": torch.float32, "float16": torch.float16, "uint8": torch.uint8, "int8": torch.int8}
+
+
+@dataclasses.dataclass
+class Normalizer:
+    """Writes images (blue first) into output arrays (red first).
+
+    The fields are parameters of `ImageRecordIter`; `mean`, `std` are (r, g, b, a).
+    """
+
+    dtype: str
+    channels: int
+    mean: tuple
+    std: tuple
+    scale: float
+    mirror: bool
+    rand_mirror: bool
+    max_random_contrast: float
+    max_random_illumination: float
+    layout: str = "NCHW"
+    mean_image: Optional[np.ndarray] = None
+
+    def __post_init__(self) -> None:
+        self._varying = self.dtype in ("float32", "float16") and bool(self.max_random_contrast or self.max_random_illumination)
+        self._table = self._make_table(1.0, 0.0)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether an image may come out differently each time."""
+        return self.rand_mirror or self._varying
+
+    @property
+    def fuses(self) -> bool:
+        """Whether it takes a `Cut` of an image, instead of an image that is resized and cropped."""
+        return (self.mean_image is None or self.dtype == "uint8") and available()
+
+    def _factors(self, contrast: float, illumination: float) -> list[tuple[np.floating, np.floating]]:
+        f = np.float32
+        return [(f(contrast * self.scale) / f(std), f(illumination * self.scale) / f(std)) for std in self.std[:self.channels]]
+
+    def _make_table(self, contrast: float, illumination: float) -> torch.Tensor:
+        """For each channel of the output what the 256 values of a pixel become."""
+        values = np.arange(256, dtype=np.float32)
+        if self.dtype == "uint8":
+            rows = [values] * self.channels
+        elif self.dtype == "int8":
+            # Half away from zero, as C rounds.
+            means = [np.sign(mean) * np.floor(abs(mean) + 0.5) for mean in self.mean[:self.channels]]
+            rows = [np.clip(values - mean, -128, 127) for mean in means]
+        else:
+            rows = [(values - np.float32(mean)) * factor + offset
+                    for mean, (factor, offset) in zip(self.mean, self._factors(contrast, illumination), strict=False)]
+        with np.errstate(over="ignore"):  # infinite in float16
+            return table_of(np.stack(rows).astype(self.dtype))
+
+    def __call__(self, image: np.ndarray, out: torch.Tensor, rng: random.Random, flat: torch.Tensor, cut: Optional[Cut] = None) -> None:
+        """Write `image`, or what is cut out of it, into `out`; `flat` has its bytes (see `Decoder.flat`)."""
+        mirrored = (self.rand_mirror and rng.random() < 0.5) or self.mirror
+        contrast, illumination = 1.0, 0.0
+        if self._varying:
+            contrast = 1 + rng.uniform(-self.max_random_contrast, self.max_random_contrast)
+            illumination = rng.uniform(-self.max_random_illumination, self.max_random_illumination)
+        if self.mean_image is not None and self.dtype != "uint8":
+            self._subtract_mean_image(image, self.mean_image, out, mirrored, contrast, illumination)
+            return
+        table = self._make_table(contrast, illumination) if self._varying else self._table
+        pixels = self.layout == "NHWC"
+        if self.fuses:
+            height, width = image.shape[:2]
+            cut = cut or Cut(height, width, 0, 0, height, width, height, width, 0, 0)
+            finish(flat, cut._replace(mirrored=mirrored, reversed=self.channels > 1), table, out, pixels)
+            return
+        planes = self._planes(image, mirrored)
+        for channel in range(self.channels):
+            target = out[:, :, channel] if pixels else out[channel]
+            target.numpy()[:] = table[channel].numpy()[planes[channel]]
+
+    def _planes(self, image: np.ndarray, mirrored: bool) -> np.ndarray:
+        """The image with its channels first, red before them."""
+        planes = image[None] if self.channels == 1 else image.transpose(2, 0, 1)[[2, 1, 0, 3][:self.channels]]
+        return planes[:, :, ::-1] if mirrored else planes
+
+    def _subtract_mean_image(self, image: np.ndarray, mean: np.ndarray, out: torch.Tensor, mirrored: bool, contrast: float,
+                             illumination: float) -> None:
+        planes = self._planes(image, mirrored=False)
+        if self.dtype == "int8":
+            result = np.clip(planes.astype(np.int16) - np.rint(mean), -128, 127)
+        else:
+            result = planes - mean
+            for channel, (factor, offset) in enumerate(self._factors(contrast, illumination)):
+                result[channel] *= factor
+                result[channel] += offset
+        if mirrored:
+            result = result[:, :, ::-1]
+        out.numpy()[:] = result.transpose(1, 2, 0) if self.layout == "NHWC" else result
