@@ -43,6 +43,12 @@ def _part(kind: int, payload: bytes) -> bytes:
     return b"".join((MAGIC, struct.pack("<I", kind << _LENGTH_BITS | len(payload)), payload, _ZEROS[:-len(payload) % 4]))
 
 
+def part_head(head: bytes) -> tuple[int, int]:
+    """The kind of a part, 0 to 7 of which 0 to 3 mean something, and its length, from its first 8 bytes."""
+    word = _PART.unpack(head)[1]
+    return word >> _LENGTH_BITS, word & _LENGTH_MASK
+
+
 def _cuts(payload: bytes) -> Iterator[int]:
     """Where the magic number stands in `payload` at a multiple of 4."""
     at = payload.find(MAGIC)
@@ -104,11 +110,10 @@ def read_record(read: Callable[[int, int], bytes], offset: int, name: str) -> tu
             return None, offset
         if len(head) < _PART.size:
             raise MXNetError(f"{name}: truncated RecordIO file: {len(head)} of the 8 bytes of a record's header at offset {offset}")
-        magic, word = _PART.unpack(head)
-        if magic != MAGIC:
-            raise MXNetError(f"{name}: invalid RecordIO file: expected the magic number {MAGIC.hex()} at offset {offset}, found {magic.hex()}; "
+        kind, length = part_head(head)
+        if head[:4] != MAGIC:
+            raise MXNetError(f"{name}: invalid RecordIO file: expected the magic number {MAGIC.hex()} at offset {offset}, found {head[:4].hex()}; "
                              "the file is damaged, or its index belongs to another file")
-        kind, length = word >> _LENGTH_BITS, word & _LENGTH_MASK
         if kind > _LAST or (kind in (_WHOLE, _FIRST)) == bool(pieces):
             raise MXNetError(f"{name}: invalid RecordIO file: a part of kind {kind} at offset {offset} "
                              + (f"inside the record that starts at offset {start}" if pieces else "where a record should start"))

@@ -13,6 +13,7 @@ from mxnet.gluon.data.vision import datasets
 from mxnet.io.image_list import read_image_list
 from mxnet.optimizer import pickles
 from mxnet.test_utils import data as test_data
+from mxnet.tools import parse_log, rec, rec2idx
 
 from .making import DATA, file, folder, target, written
 from .mutations import mutated_pickle
@@ -229,6 +230,33 @@ def _read_index(case):
             records.read_idx(key)
 
 
+def _verify(case):
+    """What is repaired has no damage, and each record that the ordinary reader gets before it fails is whole or named."""
+    path, new = file(case, "i.rec"), f"{folder()}/j.rec"
+    count, messages, _ = rec.verify(path, images=True)
+    if rec.repair(path, new) != (count, rec.verify(path)[1]) or rec.verify(new, new[:-3] + "idx")[:2] != (count, []):
+        raise AssertionError(f"repair left damage, or lost records; {messages}")
+    rec.inspect(path, 3, out=str)
+    try:
+        with mx.recordio.MXRecordIO(path, "r") as records:
+            while records.read() is not None:
+                pass
+    except mx.MXNetError:
+        if not messages:
+            raise AssertionError("verify overlooked what a reader reports") from None
+
+
+def _verify_index(case):
+    path, new = _record_file(), f"{folder()}/j.rec"
+    index = file(case, "i.idx")
+    rec.verify(path, index)
+    rec.repair(path, new, index)
+
+
+def _index_of_damaged(case):
+    rec2idx.make_index(file(case, "i.rec"), f"{folder()}/i.idx")
+
+
 def _read_record_dataset(case):
     _kept("d.idx", b"0\t0\n")
     dataset = mx.gluon.data.vision.ImageRecordDataset(file(case, "d.rec"))
@@ -310,6 +338,7 @@ def _target(name, *given, **named):
 
 _LIST = [b"0\t1\t2\ta.png\n1\t0.5\t3\ta.png\n", b"0 1 2 a.png\n1 5 6 a.png\n"]
 _VECTORS = [b"2 3\na 1 2 3\nb 4 5.5 -6e3\n<unk> 0 0 1\n", "\u00e9 1 2\nb 3 4\n".encode()]
+_LOG = b"Epoch[0] Train-accuracy=0.5\nEpoch[0] Time cost=2.5\n[Epoch 1] Finished in 1.5s, training accuracy: 0.5\n"
 _SVM = [b"1 0:10 2:3.5\n0 1:2 5:1 # x\n1.5 qid:3 4:2\n"]
 
 TARGETS = [
@@ -329,6 +358,10 @@ TARGETS = [
     _target("libsvm_labels", lambda: _SVM, _read_libsvm_labels, text=True, share=2),
     _target("record", _all_records, _read_record, share=6),
     _target("index", _indices, _read_index, text=True, share=4),
+    _target("verify", _all_records, _verify, share=4),
+    _target("verify_index", _indices, _verify_index, text=True, share=2),
+    _target("rec2idx", _records, _index_of_damaged, share=2),
+    _target("log", lambda: [_LOG], lambda case: parse_log.table(parse_log.parse(case.decode("utf-8", "replace").splitlines())), text=True, share=4),
     _target("record_dataset", _records, _read_record_dataset, share=2),
     _target("image_record", _records, _read_image_record, share=2),
     _target("augmented", _records_of_two, _read_augmented, share=2),

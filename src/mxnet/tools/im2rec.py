@@ -7,6 +7,7 @@ beside each. A file appears when it is complete: an interrupted run leaves what 
 import argparse
 import collections
 import concurrent.futures
+import hashlib
 import os
 import random
 import sys
@@ -15,7 +16,8 @@ from ..base import MXNetError
 from ..files import atomic_write
 from ..io.image_list import read_image_list
 from ..ops.image.geometry import shorter_side
-from ..recordio import IRHeader, MXIndexedRecordIO, pack, pack_img
+from ..recordio import IRHeader, MXIndexedRecordIO, encode_record, pack, pack_img
+from . import progress_bar
 
 # How many images may wait for being written, for each encoding thread.
 _AHEAD = 16
@@ -148,6 +150,8 @@ def make_record(args, list_path):
     -------
     packed, left_out : int
         How many images are in the file, and how many could not be read.
+    sha1 : str
+        The SHA-1 of the file.
     """
     from tqdm import tqdm
 
@@ -157,17 +161,18 @@ def make_record(args, list_path):
     base = os.path.splitext(list_path)[0]
     entries = list(read_image_list(list_path, report=report))
     packed = left_out = 0
-    with (MXIndexedRecordIO(f"{base}.idx", f"{base}.rec", "w") as record,
-          tqdm(total=len(entries), unit="image", desc=os.path.basename(base), file=sys.stderr) as progress):
+    digest = hashlib.sha1(usedforsecurity=False)
+    with MXIndexedRecordIO(f"{base}.idx", f"{base}.rec", "w") as record, progress_bar(base, len(entries), logged=True) as progress:
         for (number, _, _), result in _encoded(args, entries):
             if isinstance(result, MXNetError):
                 report(str(result))
                 left_out += 1
             else:
                 record.write_idx(number, result)
+                digest.update(encode_record(result))
                 packed += 1
             progress.update()
-    return packed, left_out
+    return packed, left_out, digest.hexdigest()
 
 
 def make_records(args):
@@ -177,8 +182,8 @@ def make_records(args):
              if path.startswith(args.prefix) and path.endswith(".lst") and os.path.isfile(path)]
     for path in lists:
         print("Creating .rec file from", path, "in", folder)
-        packed, left_out = make_record(args, path)
-        print(f"Packed {packed} images" + (f", left out {left_out} that could not be read" if left_out else ""))
+        packed, left_out, sha1 = make_record(args, path)
+        print(f"Packed {packed} images" + (f", left out {left_out} that could not be read" if left_out else "") + f"; SHA-1 {sha1}")
     return len(lists)
 
 
@@ -216,7 +221,8 @@ def build_parser():
     records.add_argument("--resize", type=int, default=0, help="bring the shorter side to so many pixels; 0 keeps the size")
     records.add_argument("--center-crop", action="store_true", help="cut out the square in the middle")
     records.add_argument("--quality", type=int, default=95, help="of JPEG, 1-100, or compression of PNG, 1-9")
-    records.add_argument("--num-thread", type=_positive, default=1, help="threads that read and encode; the order stays that of the list")
+    records.add_argument("--num-thread", type=_positive, default=1,
+                         help="threads that read and encode, each on a processor of its own; the order stays that of the list")
     records.add_argument("--color", type=int, default=1, choices=[-1, 0, 1], help="1 loads in colour, 0 in gray, -1 as stored, with alpha")
     records.add_argument("--encoding", default=".jpg", choices=[".jpg", ".png"], help="format of the packed images")
     records.add_argument("--pack-label", action="store_true", help="pack all labels of an image, not only the first")

@@ -1,0 +1,86 @@
+"""Make a table of what a training program logged: ``python -m mxnet.tools.parse_log LOGFILE``.
+
+It reads what `Module.fit` and `FeedForward.fit` log at the end of epochs (``Epoch[3] Train-accuracy=0.91``, ``Epoch[3] Validation-accuracy=0.88``,
+``Epoch[3] Time cost=12.3``), and the estimator's ``[Epoch 3] Finished in 12.3s, training accuracy: 0.91, validation accuracy: 0.88``. Numbers that an
+epoch has several times are averaged.
+"""
+import argparse
+import re
+import sys
+
+_NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf))"
+
+
+def parse(lines, metrics=("accuracy",)):
+    """The numbers of each epoch.
+
+    Parameters
+    ----------
+    lines : iterable of str
+    metrics : sequence of str
+        Which metrics to look for; a name holds for all that begin with it.
+
+    Returns
+    -------
+    dict
+        By number of the epoch, from 0 on and in order, a dict with the means under ``train-<metric>``, ``val-<metric>`` and ``time``, as far as
+        they were logged.
+
+    Example
+    -------
+    >>> from mxnet.tools import parse_log
+    >>> parse_log.parse(['INFO:root:Epoch[0] Train-accuracy=0.5', 'INFO:root:Epoch[0] Time cost=2.25'])
+    {0: {'train-accuracy': 0.5, 'time': 2.25}}
+    """
+    patterns = [(f"{short}-{metric}", re.compile(rf"Epoch\[(\d+)\] {logged}-{re.escape(metric)}[^=]*={_NUMBER}"))
+                for logged, short in (("Train", "train"), ("Validation", "val")) for metric in metrics]
+    patterns += [(f"{short}-{metric}", re.compile(rf"\[Epoch (\d+)\] .*\b{word} {re.escape(metric)}[^:,]*: {_NUMBER}"))
+                 for word, short in (("training", "train"), ("validation", "val")) for metric in metrics]
+    patterns += [("time", re.compile(rf"Epoch\[(\d+)\] Time[^=]*={_NUMBER}")), ("time", re.compile(rf"\[Epoch (\d+)\] Finished in {_NUMBER}s"))]
+    found = {}
+    for line in lines:
+        for name, pattern in patterns:
+            match = pattern.search(line)
+            if match:
+                found.setdefault(int(match[1]), {}).setdefault(name, []).append(float(match[2]))
+    return {epoch: {name: sum(values) / len(values) for name, values in found[epoch].items()} for epoch in sorted(found)}
+
+
+def table(epochs, metrics=("accuracy",), markdown=True):
+    """The text of a table of what `parse` gives: Markdown, or columns between tabs. Epochs count from 1 here; what was not logged is ``-``."""
+    columns = [f"{part}-{metric}" for part in ("train", "val") for metric in metrics]
+
+    def cells(epoch, values):
+        numbers = [f"{values[name]:f}" if name in values else "-" for name in columns]
+        return [str(epoch + 1), *numbers, f"{values['time']:.1f}" if "time" in values else "-"]
+
+    rows = [["epoch", *columns, "time"], *(cells(epoch, values) for epoch, values in epochs.items())]
+    if not markdown:
+        return "\n".join("\t".join(row) for row in rows)
+    rows.insert(1, ["---"] * len(rows[0]))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def main(argv=None):
+    """Run the program; the exit status."""
+    parser = argparse.ArgumentParser("parse_log", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+                                     description="Make a table of what a training program logged.")
+    parser.add_argument("logfile", help="path of the log")
+    parser.add_argument("--format", choices=["markdown", "none"], default="markdown", help="a Markdown table, or columns between tabs")
+    parser.add_argument("--metric-names", nargs="+", default=["accuracy"], help="metrics to look for")
+    args = parser.parse_args(argv)
+    try:
+        with open(args.logfile, encoding="utf-8", errors="replace") as log:
+            epochs = parse(log, args.metric_names)
+    except OSError as error:
+        print(f"parse_log: cannot read {args.logfile}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    if not epochs:
+        print(f"parse_log: {args.logfile} has no line with one of {', '.join(args.metric_names)} of an epoch", file=sys.stderr)
+        return 1
+    print(table(epochs, args.metric_names, args.format == "markdown"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
