@@ -34,7 +34,7 @@ def test_the_operators_are_observed_only_while_it_runs(recorder):
     assert dispatch.observer is None
     recorder.running = True
     recorder.update()
-    assert dispatch.observer == recorder.operator and dispatch.graph_observer is None
+    assert dispatch.observer == recorder.operator and dispatch.graph_observer == recorder.unseen
     recorder.paused = True
     recorder.update()
     assert dispatch.observer is None and dispatch.call_observer is None and not recorder.active

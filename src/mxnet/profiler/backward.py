@@ -74,14 +74,16 @@ class Backward:
             if self._library is not None:
                 self._library.watch(int(on))
             if on:  # what this thread recorded until now is none of the next operator's
-                self.note(self._events.number(_UNKNOWN), (), None)
+                self.pass_over()
 
     @staticmethod
     def _load() -> Any:
         library = kernels.load("backward")
         if library is not None:
-            for entry, result, arguments in (("watch", None, [ctypes.c_int64]), ("thread", ctypes.c_int64, []), ("missed", ctypes.c_int64, []),
-                                             ("take", ctypes.c_int64, [ctypes.POINTER(ctypes.c_int64), ctypes.c_int64])):
+            numbers = ctypes.POINTER(ctypes.c_int64)
+            for entry, result, arguments in (
+                    ("watch", None, [ctypes.c_int64]), ("thread", ctypes.c_int64, []), ("missed", ctypes.c_int64, []),
+                    ("waiting", ctypes.c_int64, []), ("take", ctypes.c_int64, [numbers, ctypes.c_int64])):
                 function = getattr(library, entry)
                 function.restype, function.argtypes = result, arguments
         return library
@@ -109,6 +111,10 @@ class Backward:
         elif isinstance(result, torch.Tensor) and result.grad_fn is not None:
             self._hook(number, inputs, result.grad_fn)
 
+    def pass_over(self) -> None:
+        """What this thread recorded until now belongs to no operator that is told of."""
+        self.note(self._events.number(_UNKNOWN), (), None)
+
     def _hook(self, number: int, inputs: Iterable[Any], last: Any) -> None:
         """Have the steps between the inputs and the result tell their times."""
         rows, stack, seen = self._hooked, [last], {t.grad_fn for t in inputs if isinstance(t, torch.Tensor)}
@@ -126,11 +132,18 @@ class Backward:
             watched(node)
             stack += [n for n, _ in node.next_functions]
 
+    def relieve(self) -> None:
+        """Collect if much has gathered; otherwise that is left for when nobody is measured."""
+        if self._library is not None and self._library.waiting() > _MOST // 4:
+            self.collect()
+
     def collect(self) -> None:
         """Add events for the steps since the last time."""
+        nameless = () if self.all else {self._events.number(kind) for kind in (_UNKNOWN, _ACCUMULATES)}
         with self._lock:
             for instance, number, thread, start, end in self._merged(self._taken() if self._library is not None else self._from_hooks()):
-                self._events.append(number, start, end - start, thread=thread, count=int(instance))
+                if number not in nameless:
+                    self._events.append(number, start, end - start, thread=thread, count=int(instance))
 
     def _from_hooks(self) -> list[tuple[Any, int, int, int, int]]:
         rows, self._hooked[:] = list(self._hooked), []
@@ -145,13 +158,12 @@ class Backward:
             for i in range(0, len(values), 5):
                 sequence, forward, thread, start, end = values[i:i + 5]
                 if sequence in _ACCUMULATE:
-                    found.append(((None, start), self._events.number(_ACCUMULATES), thread, start, end))
+                    found.append((None, self._events.number(_ACCUMULATES), thread, start, end))
                     continue
                 notes = self._notes.get(forward)
                 noted = notes.find(sequence) if notes is not None else None
                 if noted is None or noted[1] == unknown:
-                    if self.all:
-                        found.append(((None, start), unknown, thread, start, end))
+                    found.append(((None, start), unknown, thread, start, end))
                 else:
                     found.append(((forward, noted[0]), noted[1], thread, start, end))
         missed = self._library.missed()
@@ -161,12 +173,17 @@ class Backward:
 
     @staticmethod
     def _merged(steps: Sequence[tuple[Any, int, int, int, int]]) -> list[tuple[bool, int, int, int, int]]:
-        """The steps of one call that follow one another in one event; what comes later of the same call doesn't count again."""
+        """The steps of one call that follow one another in one event; what comes later of the same call doesn't count again.
+
+        Adding to a gradient belongs to the call that gave it, as in MXNet, where operators do that themselves.
+        """
         found: list[list[Any]] = []
         seen: set[Any] = set()
         last: dict[int, tuple[Any, list[Any]]] = {}  # by thread
         for instance, number, thread, start, end in sorted(steps, key=lambda s: s[3]):
             before = last.get(thread)
+            if instance is None:
+                instance, number = (before[0], before[1][1]) if before is not None else ((None, start), number)
             if before is not None and start < before[1][4]:  # inside of a step, as where a backward pass computes something again
                 found.append([instance not in seen, number, thread, start, end])
             elif before is not None and before[0] == instance:

@@ -108,7 +108,7 @@ class Events:
         if kind.phase == "X":
             self.append(self.number(kind), start, value, None if table else -1, thread=thread)
             return
-        number, ident = self.number(kind), thread or threading.get_ident()
+        number, ident = self.number(kind), threading.get_ident() if thread is None else thread
         self.threads.setdefault(ident, threading.current_thread().name)
         packed = _LONG.unpack(_DOUBLE.pack(value))[0] if kind.phase == "C" else _SCOPES.index(value)
         with self._lock:

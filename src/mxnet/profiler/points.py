@@ -6,20 +6,25 @@ nothing, and no module has to know that it may be profiled.
 from __future__ import annotations
 
 import functools
-import sys
+import importlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from ..ndarray import NDArray
+from ..gluon.block import Block
+from ..io.base import DataIter
+from ..ndarray import NDArray, dispatch
+from ..optimizer.base import Optimizer
 from .events import API, DATA, LAYER, OPERATOR, Kind
 
 if TYPE_CHECKING:
     from .recorder import Recorder
 
+WAITING, WORKING = "waiting for data", "making a batch"
 # Whose calls count once, however they call one another.
 _UPDATE, _STORE, _BATCH = "update", "store", "batch"
 
@@ -123,34 +128,89 @@ POINTS = [
     Point("mxnet.executor:Executor", "backward", "MXExecutorBackwardEx", API),
     Point("mxnet.gluon.block:Block", "__call__", _layer, LAYER),
     Point("mxnet.gluon.trainer:Trainer", "step", "Trainer.step", LAYER),
-    Point("mxnet.io.background:_Channel", "get", "waiting for data", DATA),
-    Point("mxnet.gluon.data.dataloader:_MultiWorkerIter", "__next__", "waiting for data", DATA),
+    Point("mxnet.io.background:_Channel", "get", WAITING, DATA),
+    Point("mxnet.gluon.data.dataloader:_MultiWorkerIter", "__next__", WAITING, DATA),
+    Point("mxnet.gluon.data.dataloader:DataLoader", "_batch", WORKING, DATA),
 ]
 
 
+def _told_by_workers(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
+    """For ``apply_async`` of a pool: what a worker does comes back with the time that it took."""
+    @functools.wraps(original)
+    def apply_async(pool: Any, function: Callable[..., Any], arguments: Any = ()) -> Any:
+        return _Result(original(pool, _measured_call, (function, arguments)), recorder)
+
+    return apply_async
+
+
+class _Measured(NamedTuple):
+    """What a worker returns."""
+
+    value: Any
+    process: int
+    thread: int
+    start: int
+    end: int
+
+
+def _measured_call(function: Callable[..., Any], arguments: Any) -> _Measured:
+    start = time.perf_counter_ns()
+    value = function(*arguments)
+    return _Measured(value, os.getpid(), threading.get_ident(), start, time.perf_counter_ns())
+
+
+class _Result:
+    """What ``apply_async`` gives, without the time."""
+
+    def __init__(self, result: Any, recorder: Recorder) -> None:
+        self._result, self._recorder = result, recorder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._result, name)
+
+    def get(self, *args: Any) -> Any:
+        found = self._result.get(*args)
+        if self._recorder.active:
+            place = "" if found.process == os.getpid() else f"DataLoader worker {found.process}"
+            self._recorder.add("X", WORKING, DATA, found.start, found.end - found.start, place=place, thread=found.thread)
+        return found.value
+
+
+def _told_by_thread(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
+    """For ``put`` of a thread that reads ahead: it has worked since its last batch went in."""
+    local = threading.local()
+
+    @functools.wraps(original)
+    def put(channel: Any, item: Any) -> Any:
+        before = getattr(local, "done", None)
+        if before is not None and recorder.active:
+            recorder.add("X", WORKING, DATA, before, time.perf_counter_ns() - before)
+        found = original(channel, item)
+        local.done = time.perf_counter_ns()
+        return found
+
+    return put
+
+
+_OTHERS = (("mxnet.gluon.data._workers:WorkerPool", "apply_async", _told_by_workers),
+           ("mxnet.gluon.data._workers:WorkerThreads", "apply_async", _told_by_workers), ("mxnet.io.background:_Channel", "put", _told_by_thread))
+
+
 def _found() -> Iterator[tuple[Any, Point]]:
-    """Modules and classes that have a point, as far as the program has imported them."""
+    """Modules and classes that have a point."""
     for point in POINTS:
-        owner = sys.modules.get(point.module)
-        if owner is not None and point.owner:
-            owner = getattr(owner, point.owner)
-        if owner is not None:
-            yield owner, point
-    block = sys.modules.get("mxnet.gluon.block")
-    for cls in _below(block.Block) if block is not None else ():
+        owner: Any = importlib.import_module(point.module)
+        yield getattr(owner, point.owner) if point.owner else owner, point
+    for cls in _below(Block):
         if "__call__" in cls.__dict__ and cls.__module__.startswith("mxnet."):
-            yield cls, Point("", "__call__", _layer, LAYER, once=_OWN)
-    optimizers = sys.modules.get("mxnet.optimizer.base")
-    for cls in _below(optimizers.Optimizer) if optimizers is not None else ():
+            yield cls, Point("", "__call__", _layer, LAYER)
+    for cls in _below(Optimizer):
         if cls.__module__.startswith("mxnet."):
             for attribute in ("update", "update_multi_precision"):
                 yield cls, Point("", attribute, _update, once=_UPDATE)
-    iterators = sys.modules.get("mxnet.io.base")
-    for cls in _below(iterators.DataIter) if iterators is not None else ():
-        yield cls, Point("", "next", lambda args: f"{type(args[0]).__name__}.next", DATA, once=_BATCH)
-
-
-_OWN = "own"  # a HybridBlock calls Block's `__call__`: one event for each block
+    for cls in _below(DataIter):
+        for attribute in ("next", "__next__"):
+            yield cls, Point("", attribute, lambda args: f"{type(args[0]).__name__}.next", DATA, once=_BATCH)
 
 
 def _below(cls: type[Any]) -> list[type[Any]]:
@@ -189,12 +249,18 @@ class Points:
             if callable(original) and wanted[point.category] and not any(o is owner and a == point.attribute for o, a, _ in self._put):
                 setattr(owner, point.attribute, self._measured(original, point))
                 self._put.append((owner, point.attribute, original))
+        for place, attribute, maker in _OTHERS if wanted[DATA] else ():
+            module, _, name = place.partition(":")
+            owner = getattr(importlib.import_module(module), name)
+            original = owner.__dict__[attribute]
+            setattr(owner, attribute, maker(original, self._recorder))
+            self._put.append((owner, attribute, original))
 
     def _measured(self, original: Callable[..., Any], point: Point) -> Callable[..., Any]:
         recorder, inside, wait = self._recorder, self._inside, self._wait if point.waits else None
         events = recorder.events
         numbers: dict[str | None, int] = {}
-        by_object = point.once == _OWN or point.category == LAYER
+        by_object = point.category == LAYER  # a HybridBlock calls Block's `__call__`: one event for each block
 
         @functools.wraps(original)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -216,7 +282,10 @@ class Points:
                 duration = time.perf_counter_ns() - start
                 if key:
                     del running[key]
-                if recorder.active:
+                custom = dispatch.mode.custom_operator if point.category == OPERATOR else None
+                if custom is not None:
+                    recorder.in_custom(custom, name, start, start + duration)
+                elif recorder.active:
                     number = numbers.get(name)
                     if number is None:
                         number = numbers[name] = events.number(Kind("X", name, point.category))

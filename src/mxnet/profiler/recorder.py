@@ -67,9 +67,9 @@ class Recorder:
         operators = wanted.imperative or wanted.symbolic
         self._backward.all = wanted.imperative and wanted.symbolic
         self._backward.watch(on and operators)
-        sampled = self.sample if wanted.memory else None
-        dispatch.observer = (self.operator if wanted.imperative else sampled) if on else None
-        dispatch.graph_observer = (self.graph_operator if wanted.symbolic else sampled) if on else None
+        unseen = self.unseen if operators or wanted.memory else None
+        dispatch.observer = (self.operator if wanted.imperative else unseen) if on else None
+        dispatch.graph_observer = (self.graph_operator if wanted.symbolic else unseen) if on else None
         dispatch.call_observer = self.call if on and (wanted.api or operators) else None
         self._points.switch(on and operators, on and wanted.api)
 
@@ -89,7 +89,7 @@ class Recorder:
             end = time.perf_counter_ns()
         custom = dispatch.mode.custom_operator
         if custom is not None and name != custom_function.name:
-            self._in_custom(custom, name, start, end)
+            self.in_custom(custom, name, start, end)
         else:
             if name == "_copyto":
                 name = copy_name(inputs[0], first)
@@ -131,7 +131,7 @@ class Recorder:
         found = self._numbers[call] = self.events.number(forward), self.events.number(backward)
         return found
 
-    def _in_custom(self, custom: str, name: str, start: int, end: int) -> None:
+    def in_custom(self, custom: str, name: str, start: int, end: int) -> None:
         """An operator that a custom one has called, or its Python code, which counts without these."""
         inside = self._inside.__dict__
         kind = self.events.number(Kind("X", f"{custom}::{name}", CUSTOM))
@@ -146,9 +146,16 @@ class Recorder:
         """The observer of calls that span several operators."""
         if self.settings.api:
             self.events.append(self.events.number(Kind("X", name, API)), start, end - start)
-        self._backward.collect()
+        self._backward.relieve()
 
-    def sample(self, name: Any, start: int, end: int, inputs: Sequence[Any], result: Any, inside: Any = ()) -> None:
+    def unseen(self, name: Any, start: int, end: int, inputs: Sequence[Any], result: Any, inside: Any = ()) -> None:
+        """The observer of operators that are not recorded themselves."""
+        if self._backward.watching:
+            self._backward.pass_over()
+        if self.settings.memory:
+            self.sample(name, start, end, inputs, result)
+
+    def sample(self, name: Any, start: int, end: int, inputs: Sequence[Any], result: Any) -> None:
         """Record the memory in use behind an operator, if it has changed."""
         first = result[0] if isinstance(result, (tuple, list)) and result else result
         device = first.device if isinstance(first, torch.Tensor) else torch.device("cpu")

@@ -296,8 +296,11 @@ class DataLoader:
 
     def _batches(self) -> Iterator[Any]:
         for samples in self._batch_sampler:
-            batch = self._batchify_fn([self._dataset[i] for i in samples])
-            yield _as_in_context(batch, context.cpu_pinned(self._pin_device_id)) if self._pin_memory else batch
+            yield self._batch(samples)
+
+    def _batch(self, samples: Any) -> Any:
+        batch = self._batchify_fn([self._dataset[i] for i in samples])
+        return _as_in_context(batch, context.cpu_pinned(self._pin_device_id)) if self._pin_memory else batch
 
 
 def _make_batch_sampler(dataset: Any, batch_size: int | None, shuffle, sampler: Any, last_batch, batch_sampler):

@@ -74,6 +74,12 @@ int64_t take(int64_t* out, int64_t most) {
   return int64_t(count);
 }
 
+// How many wait to be taken.
+int64_t waiting() {
+  std::lock_guard<std::mutex> hold(lock);
+  return int64_t(steps.size());
+}
+
 // How many were lost since the last time.
 int64_t missed() {
   std::lock_guard<std::mutex> hold(lock);
