@@ -28,7 +28,7 @@ def names(tmp_path):
 
 
 def attributes():
-    return {(owner, point.attribute): owner.__dict__.get(point.attribute) for owner, point in points._found()}
+    return {(point.owner, point.attribute): point.owner.__dict__.get(point.attribute) for point in points._found()}
 
 
 def test_nothing_is_left_in_front_of_the_calls(names):
@@ -61,7 +61,8 @@ def test_assignments_have_the_names_of_their_operators(names):
     ("sgd", {"momentum": 0.9}, "float32", "multi_sgd_mom_update"),
     ("sgd", {"momentum": 0.9, "multi_precision": True}, "float16", "multi_mp_sgd_mom_update"),
     ("nag", {"momentum": 0.9}, "float32", "nag_mom_update"),
-    ("adam", {}, "float32", "adam_update"), ("rmsprop", {}, "float32", "rmsprop_update"), ("rmsprop", {"centered": True}, "float32", "rmspropalex_update"),
+    ("adam", {}, "float32", "adam_update"), ("rmsprop", {}, "float32", "rmsprop_update"),
+    ("rmsprop", {"centered": True}, "float32", "rmspropalex_update"),
     ("signum", {}, "float32", "signum_update"), ("ftrl", {}, "float32", "ftrl_update"), ("ftml", {}, "float32", "ftml_update"),
     ("adadelta", {}, "float32", "adadelta_update"), ("lamb", {}, "float32", "lamb_update")])
 def test_updates_have_the_names_of_their_operators_and_count_once(names, optimizer, arguments, dtype, name):

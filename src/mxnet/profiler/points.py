@@ -6,7 +6,6 @@ nothing, and no module has to know that it may be profiled.
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 import threading
 import time
@@ -15,8 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from .. import ndarray
+from ..executor import Executor
 from ..gluon.block import Block
+from ..gluon.cached_op import CachedOp
+from ..gluon.data import dataloader
+from ..gluon.data._workers import WorkerPool, WorkerThreads
+from ..gluon.trainer import Trainer
+from ..io import background
 from ..io.base import DataIter
+from ..kvstore.kvstore import KVStore
 from ..ndarray import NDArray, dispatch
 from ..optimizer.base import Optimizer
 from .events import API, DATA, LAYER, OPERATOR, Kind
@@ -92,8 +99,7 @@ class Point:
 
     Parameters
     ----------
-    place : str
-        The module, and the class or ``''``.
+    owner : class or module
     attribute : str
     name : str or callable
         What the event is called, or what gives the name for the call's arguments (None for no event).
@@ -104,33 +110,32 @@ class Point:
         Whether the call waits for a device first, which is an event of its own.
     """
 
-    def __init__(self, place: str, attribute: str, name: str | Callable[[tuple[Any, ...]], str | None], category: str = OPERATOR, once: str = "",
+    def __init__(self, owner: Any, attribute: str, name: str | Callable[[tuple[Any, ...]], str | None], category: str = OPERATOR, once: str = "",
                  waits: bool = False) -> None:
-        self.module, _, self.owner = place.partition(":")
-        self.attribute, self.name, self.category, self.once, self.waits = attribute, name, category, once, waits
+        self.owner, self.attribute, self.name, self.category, self.once, self.waits = owner, attribute, name, category, once, waits
 
 
 POINTS = [
-    Point("mxnet.ndarray.ndarray:NDArray", "asnumpy", "MXNDArraySyncCopyToCPU", API, waits=True),
-    Point("mxnet.ndarray.ndarray:NDArray", "wait_to_read", "MXNDArrayWaitToRead", API, waits=True),
-    Point("mxnet.ndarray:", "waitall", "MXNDArrayWaitAll", API),
-    Point("mxnet.ndarray.ndarray:NDArray", "copyto", _copy),
-    Point("mxnet.ndarray.ndarray:NDArray", "__setitem__", _assignment),
-    Point("mxnet.kvstore.kvstore:KVStore", "init", "MXKVStoreInit", API, _STORE),
-    Point("mxnet.kvstore.kvstore:KVStore", "broadcast", "MXKVStoreBroadcast", API, _STORE),
-    Point("mxnet.kvstore.kvstore:KVStore", "push", "MXKVStorePush", API, _STORE),
-    Point("mxnet.kvstore.kvstore:KVStore", "pull", "MXKVStorePull", API, _STORE),
-    Point("mxnet.kvstore.kvstore:KVStore", "pushpull", "MXKVStorePushPull", API, _STORE),
-    Point("mxnet.kvstore.kvstore:KVStore", "row_sparse_pull", "MXKVStorePullRowSparse", API, _STORE),
-    Point("mxnet.kvstore.kvstore:KVStore", "_reduce", _sum),
-    Point("mxnet.gluon.cached_op:CachedOp", "__call__", "MXInvokeCachedOpEx", API),
-    Point("mxnet.executor:Executor", "forward", "MXExecutorForward", API),
-    Point("mxnet.executor:Executor", "backward", "MXExecutorBackwardEx", API),
-    Point("mxnet.gluon.block:Block", "__call__", _layer, LAYER),
-    Point("mxnet.gluon.trainer:Trainer", "step", "Trainer.step", LAYER),
-    Point("mxnet.io.background:_Channel", "get", WAITING, DATA),
-    Point("mxnet.gluon.data.dataloader:_MultiWorkerIter", "__next__", WAITING, DATA),
-    Point("mxnet.gluon.data.dataloader:DataLoader", "_batch", WORKING, DATA),
+    Point(NDArray, "asnumpy", "MXNDArraySyncCopyToCPU", API, waits=True),
+    Point(NDArray, "wait_to_read", "MXNDArrayWaitToRead", API, waits=True),
+    Point(ndarray, "waitall", "MXNDArrayWaitAll", API),
+    Point(NDArray, "copyto", _copy),
+    Point(NDArray, "__setitem__", _assignment),
+    Point(KVStore, "init", "MXKVStoreInit", API, _STORE),
+    Point(KVStore, "broadcast", "MXKVStoreBroadcast", API, _STORE),
+    Point(KVStore, "push", "MXKVStorePush", API, _STORE),
+    Point(KVStore, "pull", "MXKVStorePull", API, _STORE),
+    Point(KVStore, "pushpull", "MXKVStorePushPull", API, _STORE),
+    Point(KVStore, "row_sparse_pull", "MXKVStorePullRowSparse", API, _STORE),
+    Point(KVStore, "_reduce", _sum),
+    Point(CachedOp, "__call__", "MXInvokeCachedOpEx", API),
+    Point(Executor, "forward", "MXExecutorForward", API),
+    Point(Executor, "backward", "MXExecutorBackwardEx", API),
+    Point(Block, "__call__", _layer, LAYER),
+    Point(Trainer, "step", "Trainer.step", LAYER),
+    Point(background._Channel, "get", WAITING, DATA),
+    Point(dataloader._MultiWorkerIter, "__next__", WAITING, DATA),
+    Point(dataloader.DataLoader, "_batch", WORKING, DATA),
 ]
 
 
@@ -192,25 +197,23 @@ def _told_by_thread(original: Callable[..., Any], recorder: Recorder) -> Callabl
     return put
 
 
-_OTHERS = (("mxnet.gluon.data._workers:WorkerPool", "apply_async", _told_by_workers),
-           ("mxnet.gluon.data._workers:WorkerThreads", "apply_async", _told_by_workers), ("mxnet.io.background:_Channel", "put", _told_by_thread))
+_OTHERS = ((WorkerPool, "apply_async", _told_by_workers),
+           (WorkerThreads, "apply_async", _told_by_workers), (background._Channel, "put", _told_by_thread))
 
 
-def _found() -> Iterator[tuple[Any, Point]]:
-    """Modules and classes that have a point."""
-    for point in POINTS:
-        owner: Any = importlib.import_module(point.module)
-        yield getattr(owner, point.owner) if point.owner else owner, point
+def _found() -> Iterator[Point]:
+    """All points: those above, and those of the classes that there are by now."""
+    yield from POINTS
     for cls in _below(Block):
         if "__call__" in cls.__dict__ and cls.__module__.startswith("mxnet."):
-            yield cls, Point("", "__call__", _layer, LAYER)
+            yield Point(cls, "__call__", _layer, LAYER)
     for cls in _below(Optimizer):
         if cls.__module__.startswith("mxnet."):
             for attribute in ("update", "update_multi_precision"):
-                yield cls, Point("", attribute, _update, once=_UPDATE)
+                yield Point(cls, attribute, _update, once=_UPDATE)
     for cls in _below(DataIter):
         for attribute in ("next", "__next__"):
-            yield cls, Point("", attribute, lambda args: f"{type(args[0]).__name__}.next", DATA, once=_BATCH)
+            yield Point(cls, attribute, lambda args: f"{type(args[0]).__name__}.next", DATA, once=_BATCH)
 
 
 def _below(cls: type[Any]) -> list[type[Any]]:
@@ -244,14 +247,13 @@ class Points:
             setattr(owner, attribute, original)
         self._put.clear()
         wanted = {OPERATOR: operators, LAYER: operators, DATA: operators or api, API: api}
-        for owner, point in _found() if operators or api else ():
+        for point in _found() if operators or api else ():
+            owner = point.owner
             original = owner.__dict__.get(point.attribute)
             if callable(original) and wanted[point.category] and not any(o is owner and a == point.attribute for o, a, _ in self._put):
                 setattr(owner, point.attribute, self._measured(original, point))
                 self._put.append((owner, point.attribute, original))
-        for place, attribute, maker in _OTHERS if wanted[DATA] else ():
-            module, _, name = place.partition(":")
-            owner = getattr(importlib.import_module(module), name)
+        for owner, attribute, maker in _OTHERS if wanted[DATA] else ():
             original = owner.__dict__[attribute]
             setattr(owner, attribute, maker(original, self._recorder))
             self._put.append((owner, attribute, original))

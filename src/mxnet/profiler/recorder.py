@@ -30,6 +30,7 @@ class Settings:
     aggregate_stats = False
 
 
+_COPIES = frozenset(("_copyto",))  # named after the devices
 _AT_ONCE = 50_000  # events that are made text at a time
 _SHARING = {"_basic_indexing": "MXNDArraySlice"}  # what makes no operator of MXNet's engine, but shares memory
 
@@ -91,7 +92,7 @@ class Recorder:
         if custom is not None and name != custom_function.name:
             self.in_custom(custom, name, start, end)
         else:
-            if name == "_copyto":
+            if name in _COPIES:
                 name = copy_name(inputs[0], first)
             numbers = self._numbers.get(name) or self._kinds(name)
             summed = -1 if name == custom_function.name else None  # its parts count, under its own name
@@ -109,7 +110,7 @@ class Recorder:
                 numbers = self._numbers.get(part) or self._kinds(part)
                 self.events.append(numbers[0], start, nanoseconds)
                 start += nanoseconds
-        elif call.name == custom_function.name or call.name == "_copyto":
+        elif call.name == custom_function.name or call.name in _COPIES:
             self.operator(call.name, start, end, inputs, result)
             return
         else:
