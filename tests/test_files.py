@@ -274,6 +274,8 @@ class _Broken:
     def open(self, *_):
         raise KeyError("no such bucket")
 
+    url_to_fs = open
+
 
 def test_whatever_a_remote_service_raises_is_a_file_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", _Broken())

@@ -13,9 +13,10 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import IO
 
 from .base import MXNetError
+from .remote import explained, fsspec_for, is_remote, open_reading
 
 try:
     import fcntl
@@ -39,22 +40,9 @@ class MissingFileError(FileError, FileNotFoundError):
     """There is no such file."""
 
 
-def is_remote(path: str | os.PathLike[str]) -> bool:
-    """True if the path names a file system other than the local one."""
-    return "://" in str(path) and not str(path).startswith("file://")
-
-
 def _local(path: str | os.PathLike[str]) -> str:
     path = os.fspath(path)
     return path[len("file://"):] if path.startswith("file://") else path
-
-
-def _fsspec(path: str | os.PathLike[str]) -> Any:
-    try:
-        import fsspec
-    except ImportError:
-        raise MXNetError(f"{path}: reading and writing remote paths needs fsspec; install it with: pip install 'remex[remote]'") from None
-    return fsspec
 
 
 def failures(path: str | os.PathLike[str]) -> type[Exception] | tuple[type[Exception], ...]:
@@ -75,7 +63,7 @@ def reported(path: str | os.PathLike[str], action: str = "read") -> Iterator[Non
 
 def _failure(path: str | os.PathLike[str], action: str, error: Exception) -> FileError:
     kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
-    made = kind(f"cannot {action} {os.fspath(path)!s}: {getattr(error, 'strerror', None) or error or type(error).__name__}")
+    made = kind(f"cannot {action} {os.fspath(path)!s}: {getattr(error, 'strerror', None) or explained(path, error)}")
     made.errno = getattr(error, "errno", None)
     return made
 
@@ -107,7 +95,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     FileError
         If it cannot be read; the text names the file.
     """
-    with reported(path), _fsspec(path).open(path, "rb") if is_remote(path) else open(_local(path), "rb") as f:
+    with reported(path), fsspec_for(path).open(path, "rb") if is_remote(path) else open(_local(path), "rb") as f:
         return f.read()
 
 
@@ -129,7 +117,7 @@ def open_stream(path: str | os.PathLike[str]) -> IO[bytes]:
     """
     with reported(path, "open"):
         if is_remote(path):
-            return _fsspec(path).open(path, "rb").open()
+            return open_reading(path)
         return open(current(_local(path)), "rb")
 
 
@@ -231,7 +219,7 @@ class Sent(Unfinished):
         self.path = self.target = os.fspath(path)
         self.pid, self.temporary, self._lock = os.getpid(), None, None
         with reported(path, "write"):
-            self.stream = _fsspec(path).open(path, "wb").open()
+            self.stream = fsspec_for(path).open(path, "wb").open()
 
     def discard(self) -> None:
         """Give it up."""
@@ -323,7 +311,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         If the file cannot be written; the text names it.
     """
     if is_remote(path):
-        fsspec = _fsspec(path)
+        fsspec = fsspec_for(path)
         with tempfile.SpooledTemporaryFile(_IN_MEMORY) as f:
             yield f  # type: ignore[misc]  # it has what files have
             f.seek(0)

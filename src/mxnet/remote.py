@@ -1,0 +1,166 @@
+"""Files of other machines, by fsspec: ``s3://``, ``gs://``, ``hdfs://``, ``http(s)://`` with the extra ``remote``, and whatever else it knows."""
+import collections
+import concurrent.futures
+import io
+import os
+import tempfile
+from collections.abc import Callable
+from typing import IO, Any
+
+from .base import MXNetError
+
+# What each needs besides fsspec.
+_PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hdfs": "pyarrow", "http": "aiohttp", "https": "aiohttp"}
+_INSTALL = "install it with: pip install 'remex[remote]'"
+_BLOCK = 1 << 20  # bytes that are asked for at once
+_AHEAD = 16  # blocks at most that are asked for before they are needed
+_THREADS = 8
+_KEPT = 4  # blocks that stay behind the one that was read last
+
+
+def is_remote(path: str | os.PathLike[str]) -> bool:
+    """True if the path names a file system other than the local one."""
+    return "://" in str(path) and not str(path).startswith("file://")
+
+
+def fsspec_for(path: str | os.PathLike[str]) -> Any:
+    """The module fsspec.
+
+    Raises
+    ------
+    MXNetError
+        If it is not installed; the text says how to.
+    """
+    try:
+        import fsspec
+    except ImportError:
+        raise MXNetError(f"{path}: reading and writing remote paths needs fsspec; {_INSTALL}") from None
+    return fsspec
+
+
+def explained(path: str | os.PathLike[str], error: Exception) -> str:
+    """What an error of fsspec's means: which package is missing, where it is that."""
+    protocol = str(path).partition("://")[0]
+    if isinstance(error, ImportError) and is_remote(path):
+        known = protocol in _PACKAGES
+        return (f"{protocol}:// needs {'the package ' + _PACKAGES[protocol] if known else 'a package'}, and it cannot be imported ({error}); "
+                f"{_INSTALL if known else 'install it with pip'}")
+    return str(error) or type(error).__name__
+
+
+def open_reading(path: str | os.PathLike[str]) -> IO[bytes]:
+    """A remote file to read from, anywhere in it. What is read in order is fetched ahead, several blocks at a time.
+
+    One whose server gives no parts of files is copied to the local disk for that time. Raises what fsspec and the libraries below it raise.
+    """
+    files, name = fsspec_for(path).url_to_fs(os.fspath(path))
+    size = files.info(name).get("size")
+    if size is None or not _gives_parts(files, name, size):
+        return _copied(files, name)
+    return io.BufferedReader(ReadAhead(lambda begin, end: files.cat_file(name, begin, end), size, str(path)), 1 << 16)
+
+
+def _gives_parts(files: Any, name: str, size: int) -> bool:
+    """Whether a server answers with a part of the file where that is what it is asked for. Only those of HTTP may not."""
+    if "http" not in files.protocol or size < 2:
+        return True
+    try:
+        with files.open(name, size=size, cache_type="none") as f:
+            f.seek(1)
+            return len(f.read(1)) == 1
+    except ValueError:
+        return False
+
+
+def _copied(files: Any, name: str) -> IO[bytes]:
+    handle, path = tempfile.mkstemp(prefix="remex-")
+    try:
+        os.close(handle)
+        files.get_file(name, path)
+        return open(path, "rb")
+    finally:
+        os.unlink(path)
+
+
+class ReadAhead(io.RawIOBase):
+    """A file of which blocks are fetched by several threads before they are asked for, as many as have been read in order just before.
+
+    Parameters
+    ----------
+    fetch : callable
+        ``fetch(begin, end)`` gives these bytes; called from several threads.
+    size : int
+        Of the file.
+    name : str
+        What errors call it.
+    """
+
+    def __init__(self, fetch: Callable[[int, int], bytes], size: int, name: str) -> None:
+        self._fetch, self._size, self._name = fetch, size, name
+        self._at = 0
+        self._pid = os.getpid()
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+        self._blocks: collections.OrderedDict[int, concurrent.futures.Future[bytes]] = collections.OrderedDict()
+        self._last, self._run = -2, 0  # the block read last, and how many before it were read in order
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to an offset; the offset from the beginning."""
+        self._at = max(0, offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence])
+        return self._at
+
+    def tell(self) -> int:
+        """The offset."""
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with what follows, up to the end of a block; how many bytes."""
+        if self._at >= self._size:
+            return 0
+        number, start = divmod(self._at, _BLOCK)
+        content = self._block(number)[start:start + len(buffer)]
+        buffer[:len(content)] = content
+        self._at += len(content)
+        return len(content)
+
+    def _block(self, number: int) -> memoryview:
+        if number != self._last:
+            self._run = self._run + 1 if number == self._last + 1 else 0
+            self._last = number
+            for ahead in range(number, number + 1 + min((1 << min(self._run, 10)) - 1, _AHEAD)):
+                self._ask(ahead)
+        self._ask(number)
+        for old in [n for n in self._blocks if n < number - _KEPT or n > number + _AHEAD]:
+            self._blocks.pop(old).cancel()
+        return memoryview(self._blocks[number].result())
+
+    def _ask(self, number: int) -> None:
+        """Have a block fetched, unless it is already, or failed: then it is tried again."""
+        begin = number * _BLOCK
+        waiting = self._blocks.get(number)
+        if begin >= self._size or waiting is not None and not (waiting.done() and (waiting.cancelled() or waiting.exception())):
+            return
+        if self._pool is None:
+            self._pool = concurrent.futures.ThreadPoolExecutor(_THREADS, "mxnet-remote")
+        self._blocks[number] = self._pool.submit(self._fetched, begin, min(begin + _BLOCK, self._size))
+
+    def _fetched(self, begin: int, end: int) -> bytes:
+        content = self._fetch(begin, end)
+        if len(content) != end - begin:
+            raise MXNetError(f"{self._name} changed while it was read: bytes {begin} to {end} were asked for, of {self._size}, "
+                             f"and {len(content)} came")
+        return content
+
+    def close(self) -> None:
+        """Stop fetching."""
+        if not self.closed and self._pool is not None and self._pid == os.getpid():  # a forked process has none of the threads
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._blocks.clear()
+        super().close()
