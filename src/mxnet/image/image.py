@@ -180,11 +180,16 @@ def random_crop(src, size, interp=2):
     tuple of int
         (x, y, width, height) of the window.
     """
-    height, width = src.shape[:2]
+    window = random_window(*src.shape[:2], size)
+    return fixed_crop(src, *window, size, interp), window
+
+
+def random_window(height, width, size):
+    """The window (x, y, width, height) of `random_crop` in an image of that size."""
     new_width, new_height = scale_down((width, height), size)
     x0 = random.randint(0, width - new_width)
     y0 = random.randint(0, height - new_height)
-    return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
+    return x0, y0, new_width, new_height
 
 
 def center_crop(src, size, interp=2):
@@ -203,10 +208,14 @@ def center_crop(src, size, interp=2):
     >>> image.shape, window
     ((8, 10, 3), (10, 6, 10, 8))
     """
-    height, width = src.shape[:2]
+    window = center_window(*src.shape[:2], size)
+    return fixed_crop(src, *window, size, interp), window
+
+
+def center_window(height, width, size):
+    """The window (x, y, width, height) of `center_crop` in an image of that size."""
     new_width, new_height = scale_down((width, height), size)
-    x0, y0 = (width - new_width) // 2, (height - new_height) // 2
-    return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
+    return (width - new_width) // 2, (height - new_height) // 2, new_width, new_height
 
 
 def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
@@ -233,7 +242,12 @@ def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
         area = kwargs.pop("min_area")
     if kwargs:
         raise TypeError(f"random_size_crop: received the unknown arguments {', '.join(kwargs)}")
-    height, width = src.shape[:2]
+    window = random_size_window(*src.shape[:2], size, area, ratio)
+    return fixed_crop(src, *window, size, interp), window
+
+
+def random_size_window(height, width, size, area, ratio):
+    """The window (x, y, width, height) of `random_size_crop` in an image of that size."""
     least, most = (area, 1.0) if isinstance(area, numeric_types) else area
     for _ in range(10):
         pixels = random.uniform(least, most) * height * width
@@ -242,8 +256,8 @@ def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
         if new_width <= width and new_height <= height:
             x0 = random.randint(0, width - new_width)
             y0 = random.randint(0, height - new_height)
-            return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
-    return center_crop(src, size, interp)
+            return x0, y0, new_width, new_height
+    return center_window(height, width, size)
 
 
 def color_normalize(src, mean, std=None):

@@ -33,6 +33,7 @@ class Normalizer:
     def __post_init__(self) -> None:
         self._varying = self.dtype in ("float32", "float16") and bool(self.max_random_contrast or self.max_random_illumination)
         self._table = self._make_table(1.0, 0.0)
+        self._has_kernel = available()
 
     @property
     def is_random(self) -> bool:
@@ -42,7 +43,7 @@ class Normalizer:
     @property
     def fuses(self) -> bool:
         """Whether it takes a `Cut` of an image, instead of an image that is resized and cropped."""
-        return (self.mean_image is None or self.dtype == "uint8") and available()
+        return (self.mean_image is None or self.dtype == "uint8") and self._has_kernel
 
     def _factors(self, contrast: float, illumination: float) -> list[tuple[np.floating, np.floating]]:
         f = np.float32

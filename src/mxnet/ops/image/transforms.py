@@ -83,7 +83,7 @@ def normalize(data, *, mean: Floats = (0.0, 0.0, 0.0, 0.0), std: Floats = (1.0, 
     return out if out.dtype is data.dtype else convert(convert(out, torch.int64), data.dtype)
 
 
-def _resized_size(height, width, size, keep_ratio):
+def resized_size(height, width, size, keep_ratio):
     """(height, width) after resizing to `size`, which is (width, height) or one number."""
     if len(size) not in (1, 2) or min(size) <= 0:
         raise MXNetError(f"image.resize: `size` must be one or two numbers above 0, (width, height), received {size}")
@@ -117,7 +117,7 @@ def resize(data, *, size: Shape = (), keep_ratio: bool = False, interp: int = 1)
     ((6, 8, 3), (10, 20, 3))
     """
     require_ndim("image.resize", data, 3, 4)
-    height, width = _resized_size(data.shape[-3], data.shape[-2], size, keep_ratio)
+    height, width = resized_size(data.shape[-3], data.shape[-2], size, keep_ratio)
     if data.device.type == "cpu":
         if data.dim() == 3:
             return cv2_resize(data, height, width, interp, "image.resize")
@@ -135,7 +135,7 @@ def resize(data, *, size: Shape = (), keep_ratio: bool = False, interp: int = 1)
 def _(in_shapes, out_shapes, *, size, keep_ratio, interp):
     data, out = in_shapes[0], out_shapes[0]
     if data is not None and len(data) in (3, 4) and (min(data[-3:-1]) > 0 or not keep_ratio):
-        out = unify(out, (*data[:-3], *_resized_size(data[-3], data[-2], size, keep_ratio), data[-1]))
+        out = unify(out, (*data[:-3], *resized_size(data[-3], data[-2], size, keep_ratio), data[-1]))
     return [data], [out]
 
 
@@ -196,8 +196,13 @@ def flip_top_bottom(data):
     return data.flip(0)
 
 
+def keeps(data):
+    """Whether an image stays as it is, with equal chances: a tensor on its device."""
+    return uniform(data, 0, 1, torch.float64) < 0.5
+
+
 def _flip_or_not(data, axis):
-    keep = uniform(data, 0, 1, torch.float64) < 0.5
+    keep = keeps(data)
     if data.device.type != "cpu" or torch.compiler.is_compiling():
         return torch.where(keep, data, data.flip(axis))  # nothing waits for the random number
     return data.clone() if keep else data.flip(axis)

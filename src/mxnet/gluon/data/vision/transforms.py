@@ -2,6 +2,7 @@
 
 Images are (H, W, C), most transforms take batches (N, H, W, C) too; `ToTensor` makes (C, H, W) of them.
 """
+import functools
 import random
 from typing import Any
 
@@ -9,10 +10,13 @@ import numpy as np
 
 from .... import image
 from ....base import numeric_types
+from ....image.image import center_window, random_size_window, random_window
+from ....ops.image.transforms import keeps, resized_size
 from ....util import is_np_array
 from ...block import Block
 from ...hybrid_block import HybridBlock
 from ...nn import HybridSequential, Sequential
+from ._fused import Pending, Row
 
 
 def _ops(F: Any):
@@ -27,6 +31,9 @@ def _pair(size: Any):
 
 class Compose(Sequential):
     """Transforms in a row. Neighbours that are HybridBlocks run as one graph.
+
+    Resizing, cropping, `RandomFlipLeftRight`, `ToTensor` and `Normalize`, one behind the other, are one pass over the pixels of a uint8 image, with
+    the same results.
 
     Parameters
     ----------
@@ -53,6 +60,31 @@ class Compose(Sequential):
                 together = []
             if transform is not None:
                 self.add(transform)
+        self._transforms, self._row, self._size = list(transforms), _row(transforms), len(self)
+
+    def forward(self, x: Any) -> Any:
+        """The transformed image."""
+        if self._row is not None and len(self) == self._size and not any(t._forward_hooks or t._forward_pre_hooks for t in self._transforms):
+            out = self._row(x)
+            if out is not None:
+                return out
+        return super().forward(x)
+
+
+def _row(transforms: list[Block]) -> Row | None:
+    """The transforms as one pass over the pixels; None if they are not made for that."""
+    kinds = [type(transform) for transform in transforms]
+    count = kinds.index(ToTensor) if ToTensor in kinds else len(kinds)
+    if not count or kinds[count + 1:] not in ([], [Normalize]) or not all(kind in _GEOMETRY for kind in kinds[:count]) \
+            or any(isinstance(t, RandomCrop) and t._pad for t in transforms):
+        return None
+    last = transforms[-1]
+    return Row([functools.partial(_GEOMETRY[type(t)], t) for t in transforms[:count]], count < len(kinds),
+               (_floats(last._mean), _floats(last._std)) if isinstance(last, Normalize) else None)
+
+
+def _floats(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, numeric_types) else tuple(value)
 
 
 def _hybridized(transforms):
@@ -472,3 +504,38 @@ class RandomApply(Sequential):
     def forward(self, x: Any) -> Any:
         """The transformed image, or the image itself."""
         return x if self.p < random.random() else self.transforms(x)
+
+
+def _take_window(pending: Pending, window: tuple[int, int, int, int], size: tuple[int, int], method: int) -> None:
+    pending.crop(*window)
+    pending.resize(size[1], size[0], method)
+
+
+def _take_resized(transform: Any, pending: Pending) -> None:
+    size, keep_ratio, method = transform._args
+    height, width = resized_size(pending.rows, pending.columns, _floats(size), keep_ratio)
+    pending.resize(height, width, method)
+
+
+def _take_center(transform: Any, pending: Pending) -> None:
+    size, method = transform._args
+    _take_window(pending, center_window(pending.rows, pending.columns, size), size, method)
+
+
+def _take_somewhere(transform: Any, pending: Pending) -> None:
+    size, method = transform._args
+    _take_window(pending, random_window(pending.rows, pending.columns, size), size, method)
+
+
+def _take_any_size(transform: Any, pending: Pending) -> None:
+    size, scale, ratio, method = transform._args
+    _take_window(pending, random_size_window(pending.rows, pending.columns, size, scale, ratio), size, method)
+
+
+def _take_flipped(transform: Any, pending: Pending) -> None:
+    pending.mirrored ^= not keeps(pending.image)
+
+
+# What these transforms take of an image, see `_fused`. Their subclasses may do something else.
+_GEOMETRY = {Resize: _take_resized, CenterCrop: _take_center, RandomCrop: _take_somewhere, RandomResizedCrop: _take_any_size,
+             RandomFlipLeftRight: _take_flipped}

@@ -1,0 +1,113 @@
+"""A row of transforms as one pass over the pixels: resizing, cropping, mirroring, `ToTensor`, `Normalize`.
+
+Each transform says what is to be taken of the image (`Pending`), and draws its random numbers as it does alone, in the same order. A kernel then
+makes the result. Where a second resizing needs the pixels of a first, these are made in between.
+"""
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ....autograd import is_recording
+from ....base import MXNetError
+from ....ndarray import NDArray
+from ....ndarray.fast_calls import eligibility
+from ....numpy import ndarray
+from ....ops.image.geometry import LINEAR, interpolation
+from ....ops.image.opencv import cv2_resize
+from ....ops.image.transforms import normalize, to_tensor
+from ....ops.kernels.image import Cut, available, finish
+
+_CLASSES = {cls: eligibility(cls) for cls in (NDArray, ndarray)}
+_BYTES = torch.arange(256, dtype=torch.uint8)
+
+
+class Pending:
+    """An image of which is only known what will be taken: a window of a part of it, which may be resized."""
+
+    def __init__(self, image: torch.Tensor) -> None:
+        self._begin(image)
+
+    def _begin(self, image: torch.Tensor) -> None:
+        self.image = image
+        self.rows, self.columns, self.channels = image.shape
+        self._part = 0, 0, self.rows, self.columns
+        self._resized: tuple[int, int] | None = None
+        self._top = self._left = 0
+        self.mirrored = False
+
+    def crop(self, x: int, y: int, width: int, height: int) -> None:
+        """Take a window."""
+        self._left += self.columns - x - width if self.mirrored else x
+        self._top += y
+        self.rows, self.columns = height, width
+
+    def resize(self, height: int, width: int, method: int) -> None:
+        """Resize what is taken; methods as `interpolation` has them."""
+        method = interpolation(method, (self.rows, self.columns), (height, width))
+        if (height, width) == (self.rows, self.columns):
+            return
+        if self._resized or self.mirrored or method != LINEAR:
+            self._begin(self.made())
+        if method != LINEAR:
+            self._begin(cv2_resize(self.image, height, width, method, "image.resize"))
+            return
+        self._part, self._resized = (self._top, self._left, self.rows, self.columns), (height, width)
+        self._top = self._left = 0
+        self.rows, self.columns = height, width
+
+    def made(self, table: torch.Tensor | None = None) -> torch.Tensor:
+        """The pixels, (H, W, C); with a table what it has for them, (C, H, W)."""
+        height, width, channels = self.image.shape
+        cut = Cut(height, width, *self._part, *(self._resized or self._part[2:]), self._top, self._left, self.mirrored)
+        shape = (self.rows, self.columns, channels) if table is None else (channels, self.rows, self.columns)
+        found = _BYTES.repeat(channels, 1) if table is None else table
+        out = torch.empty(shape, dtype=found.dtype)
+        finish(self.image.view(-1), cut, found, out, pixels=table is None)
+        return out
+
+
+class Row:
+    """Transforms that are done together.
+
+    Parameters
+    ----------
+    rules : list of callable
+        What each transform does to a `Pending`.
+    to_float : bool
+        Whether `ToTensor` follows.
+    normalization : tuple, optional
+        Mean and deviation, if `Normalize` follows that.
+    """
+
+    def __init__(self, rules: list[Callable[[Pending], None]], to_float: bool, normalization: tuple[Any, Any] | None) -> None:
+        self._rules, self._to_float, self._normalization = rules, to_float, normalization
+        self._tables: dict[int, torch.Tensor | None] = {}
+
+    def __call__(self, x: Any) -> Any:
+        """The transformed image; None if `x` is none that this can be done to, or something looks on."""
+        eligible = _CLASSES.get(type(x))
+        if eligible is None or not eligible(x) or is_recording() or not available():
+            return None
+        data = x._data
+        if data.dtype is not torch.uint8 or data.dim() != 3 or data.shape[2] not in (1, 3) or not data.is_cpu or not data.is_contiguous() \
+                or not 0 < min(data.shape) <= max(data.shape) <= 1 << 15:
+            return None
+        try:
+            table = self._table(data.shape[2])
+        except MXNetError:  # the transform itself tells what is wrong
+            return None
+        pending = Pending(data)
+        for rule in self._rules:
+            rule(pending)
+        return type(x)._new(pending.made(table), x.ctx)
+
+    def _table(self, channels: int) -> torch.Tensor | None:
+        """What the values of a pixel become, for each channel: computed by the operators, so that not a bit differs."""
+        if self._to_float and channels not in self._tables:
+            values = to_tensor(_BYTES.repeat(channels, 1).t().unsqueeze(0).contiguous())
+            if self._normalization is not None:
+                mean, std = self._normalization
+                values = normalize(values, mean=mean, std=std)
+            self._tables[channels] = values.reshape(channels, 256).contiguous()
+        return self._tables.get(channels)
