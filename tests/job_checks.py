@@ -1,4 +1,5 @@
 """Programs run as the processes of a job: real processes, which meet at a store in this one, at a port that the system chose."""
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -37,7 +38,7 @@ class Job:
 
     @staticmethod
     def _start(program, env):
-        return subprocess.Popen([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen([sys.executable, "-c", program], env=env, text=True, **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE))
 
     def __enter__(self):
         return self
@@ -46,7 +47,10 @@ class Job:
         for process in self.workers + self.servers:
             if process.poll() is None:
                 process.kill()
-            process.communicate()
+            process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                with contextlib.suppress(OSError):  # what was never read may be left in it
+                    pipe.close()
 
     def end(self, of=None):
         """``(status, output, errors)`` of the workers (or the given processes), when they have ended."""

@@ -80,3 +80,9 @@ _finder.complete(_sys.modules[__name__])
 
 if _environment.get_bool("MXNET_PROFILER_AUTOSTART"):
     __getattr__("profiler").autostart()
+
+if _environment.get_str("DMLC_ROLE") in ("server", "scheduler"):
+    # Launchers run the program in these roles too, which serve the others and never get behind this import.
+    from .kvstore.server import serve as _serve
+    _serve()
+    _sys.exit()

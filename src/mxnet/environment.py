@@ -113,7 +113,7 @@ _TABLE = [
     ("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", "1", True, "0: nothing is logged when a sparse array is computed as a dense one"),
     # Communication
     ("MXNET_KVSTORE_REDUCTION_NTHREADS", "4", False, _THREADS),
-    ("MXNET_KVSTORE_BIGARRAY_BOUND", "1000000", False, "dist_async is not part of this release"),
+    ("MXNET_KVSTORE_BIGARRAY_BOUND", "1000000", True, "dist_async: values of so many elements are divided among all servers"),
     ("MXNET_KVSTORE_SLICE_THRESHOLD", "40000", False, "p3 is not part of this release"),
     ("MXNET_KVSTORE_USETREE", "0", False, _TREE),
     ("MXNET_KVSTORE_LOGTREE", "0", False, _TREE),

@@ -180,6 +180,7 @@ def create(name="local"):
         ``'nccl'``: as ``'device'``, for GPUs.
         ``'dist_sync'`` (also ``'dist'``), ``'dist_device_sync'`` (also ``'dist_sync_device'``, ``'dist_device'``): values are added up over all
         workers of a job too, which go in step; see docs/distributed.md.
+        ``'dist_async'``: servers of the job keep the values, and update them by each worker's push as it comes.
         Or the name of a class registered with `KVStoreBase.register`.
 
     Returns

@@ -4,6 +4,7 @@ import ctypes
 import datetime
 import os
 import sys
+import threading
 
 import torch
 import torch.distributed as dist
@@ -219,11 +220,19 @@ class Group:
 
     # -- the end -----------------------------------------------------------------------------------------------------------------
 
+    def _wait_for_others(self):
+        """Stay until the others have ended: the place where all meet is in this process."""
+        nodes, monitor, pause = set(self.monitor.others) - {self.monitor.me}, self.monitor, threading.Event()
+        while not {*monitor.gone(), *monitor.silent(monitor.limit)}.issuperset(nodes):
+            pause.wait(monitor.interval / 2)
+
     def leave(self):
         """Tell the others that this worker has ended, or failed; waits for nobody."""
         if self._pid != os.getpid():
             return
         error = getattr(sys, "last_value", None)
+        if self.place.hosts and error is None:
+            self._wait_for_others()
         self.monitor.stop("left" if error is None else f"failed with {type(error).__name__}")
         if self._own and not self._given_up and dist.is_initialized():
             dist.destroy_process_group()

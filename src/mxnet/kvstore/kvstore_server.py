@@ -7,6 +7,8 @@ __all__ = ["KVStoreServer"]
 class KVStoreServer:
     """Runs a store as a server for workers in other processes.
 
+    Processes that are started with ``DMLC_ROLE=server`` serve as soon as they import mxnet, and never come here.
+
     Parameters
     ----------
     kvstore : KVStore
@@ -21,6 +23,9 @@ class KVStoreServer:
         Raises
         ------
         MXNetError
-            Always for the stores of one process: they have no workers to serve.
+            Always: a process that has a store is no server.
         """
+        if "dist" in self.kvstore.type:
+            raise MXNetError(f"this process is a worker of a job, as its store of type {self.kvstore.type!r} shows; servers are started with "
+                             "DMLC_ROLE=server")
         raise MXNetError(f"a store of type {self.kvstore.type!r} lives in one process and has no server to run")

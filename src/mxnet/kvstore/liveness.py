@@ -33,17 +33,18 @@ class Monitor:
     me : str
         As `name` makes it.
     others : list of str
-        All workers and servers of the job. The first one watches the others and tells them.
+        All workers and servers of the job. The first one that has not left watches the others and tells them.
     """
 
     def __init__(self, store, me, others):
-        self.me, self.others, self.watches = me, list(others), me == others[0]
+        self.me, self.others, self._watcher = me, list(others), 0
         self.interval = environment.get_float("PS_HEARTBEAT_INTERVAL")
         self.limit = environment.get_float("PS_HEARTBEAT_TIMEOUT")
         self._store = store.clone()
         self._store.set_timeout(datetime.timedelta(seconds=max(self.limit, 1)))
         self._counts, self._heard = {}, {}
-        self._table, self._version, self._told = {}, -1, time.monotonic()
+        self._table, self._version, self._told = {}, None, time.monotonic()
+        self._ended = {}  # those that watched before, and why they ended
         self._reached = time.monotonic()
         self._left = None
         self._stop = threading.Event()
@@ -96,10 +97,22 @@ class Monitor:
             table[node] = text if not text.isdigit() else round(now - self._heard[node], 3)
         for node in self.others:
             table.setdefault(node, round(now - self._heard[node], 3))
-        self._store.set("alive", json.dumps([version, table]))
-        self._table, self._version, self._told = table, version, now
+        self._store.set("alive", json.dumps([[self.me, version], table]))
+        self._table, self._told = table, now
+
+    @property
+    def watches(self):
+        """Whether this process watches all others."""
+        return self._watcher < len(self.others) and self.me == self.others[self._watcher]
 
     def _listen(self):
+        if self._watcher < len(self.others):
+            mark = self._store.get(f"beat/{self.others[self._watcher]}").decode(errors="replace")
+            if not mark.isdigit():  # it has left; the next one watches
+                self._ended[self.others[self._watcher]] = mark
+                self._watcher += 1
+                self._told = time.monotonic()
+                return
         if not self._store.check(["alive"]):
             return
         version, table = json.loads(self._store.get("alive"))
@@ -110,28 +123,30 @@ class Monitor:
         """The workers and servers of which nothing was heard for so many seconds, or which have failed, with the reason."""
         found = {}
         for node in self.others:
-            age = self._table.get(node, 0.0)
+            age = self._ended.get(node) or self._table.get(node, 0.0)
             if isinstance(age, str):
                 if age != "left":
                     found[node] = age
             elif node != self.me and age > seconds:
                 found[node] = f"silent for {age:.0f} s"
         late = time.monotonic() - self._told
-        if not self.watches and late > seconds:  # of the others nothing is known then
-            found.setdefault(self.others[0], f"silent for {late:.0f} s")
+        if not self.watches and late > seconds and self._watcher < len(self.others):  # of the others nothing is known then
+            found.setdefault(self.others[self._watcher], f"silent for {late:.0f} s")
         return found
 
     def gone(self):
         """Those that have ended without an error."""
-        return [node for node, age in self._table.items() if age == "left"]
+        return [node for node in self.others if (self._ended.get(node) or self._table.get(node)) == "left"]
 
-    def trouble(self):
-        """Why waiting for the others makes no sense any more; None if it does."""
+    def cut_off(self):
+        """Why this process is alone, if nobody could be reached for long; else None."""
         lost = time.monotonic() - self._reached
-        if lost > self.limit:
-            return (f"this process ({self.me}) has not reached the meeting point of the job for {lost:.0f} s: it is cut off, or whoever has that "
-                    "point is gone")
-        silent = self.silent(self.limit)
-        if silent:
-            return ", ".join(f"{node}: {why}" for node, why in silent.items())
-        return None
+        if lost <= self.limit:
+            return None
+        return (f"this process ({self.me}) has not reached the meeting point of the job for {lost:.0f} s: it is cut off, or whoever has that "
+                "point is gone")
+
+    def trouble(self, about=""):
+        """Why waiting for the others makes no sense any more, or for those whose names begin so; None if it does."""
+        silent = {node: why for node, why in self.silent(self.limit).items() if node.startswith(about)}
+        return self.cut_off() or ", ".join(f"{node}: {why}" for node, why in silent.items()) or None

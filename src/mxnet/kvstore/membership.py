@@ -126,14 +126,18 @@ def join(store, where):
     MXNetError
         If one is still missing after ``MXNET_KVSTORE_JOIN_TIMEOUT`` seconds.
     """
-    limit = environment.get_float("MXNET_KVSTORE_JOIN_TIMEOUT")
-    expected = where.num_workers + where.num_servers
-    if store.add("joined", 1) == expected:
+    if store.add("joined", 1) == where.num_workers + where.num_servers:
         store.set("complete", "1")
+    join_as_host(store, where)
+
+
+def join_as_host(store, where):
+    """`join`, without being one of those who are expected."""
+    limit = environment.get_float("MXNET_KVSTORE_JOIN_TIMEOUT")
     try:
         store.wait(["complete"], datetime.timedelta(seconds=limit))
     except RuntimeError as error:
-        raise MXNetError(f"{store.add('joined', 0)} of the {expected} processes of the job have come within {limit:g} s "
+        raise MXNetError(f"{store.add('joined', 0)} of the {where.num_workers + where.num_servers} processes of the job have come within {limit:g} s "
                          f"({where.num_workers} workers and {where.num_servers} servers are expected); see MXNET_KVSTORE_JOIN_TIMEOUT") from error
 
 

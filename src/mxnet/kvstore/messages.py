@@ -1,0 +1,69 @@
+"""What workers and servers say to each other: a line of JSON, then the bytes of tensors, over the connections of `multiprocessing.connection`.
+
+Why these and not `torch.distributed.rpc`: its TensorPipe is not maintained any more, and it unpickles what comes, which may be any program.
+Nor Gloo's own messages, where one lost worker ends the waiting for all others. A connection of Python's library asks for the key of the job,
+frames messages, and refuses those that are longer than expected; nothing here is unpickled.
+"""
+import json
+import math
+
+import torch
+
+from ..base import MXNetError
+
+_HEAD = 1 << 20  # the longest line
+_DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16", "uint8", "int8", "int32", "int64", "bool")}
+#: The most bytes of a tensor whose size nobody knows beforehand: keys are divided long before.
+LARGEST = 1 << 40
+
+
+def send(connection, head, tensors=()):
+    """Send a dict, and tensors behind it."""
+    tensors = [t.detach().to("cpu").contiguous() for t in tensors]
+    described = [[str(t.dtype).removeprefix("torch."), list(t.shape)] for t in tensors]
+    line = json.dumps({**head, "tensors": described}).encode()
+    if len(line) > _HEAD:
+        raise MXNetError(f"a message between worker and server must be shorter than {_HEAD} bytes, this one has {len(line)}: name fewer keys at a "
+                         "time")
+    connection.send_bytes(line)
+    for tensor in tensors:
+        if tensor.numel():
+            connection.send_bytes(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+
+
+def receive(connection, largest=LARGEST):
+    """``(dict, tensors)`` of the next message.
+
+    Raises
+    ------
+    MXNetError
+        If it is malformed, or its tensors have over `largest` bytes together; the connection is of no use then.
+    EOFError, OSError
+        If the other side is gone.
+    """
+    line = _bytes(connection, _HEAD)
+    try:
+        head = json.loads(line)
+        described = [(_DTYPES[name], tuple(shape)) for name, shape in head.pop("tensors")]
+        sizes = [math.prod(shape) * dtype.itemsize for dtype, shape in described]
+        if not all(isinstance(n, int) and n >= 0 for _, shape in described for n in shape) or sum(sizes) > largest:
+            raise ValueError("the sizes of its tensors are out of range")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MXNetError(f"a message of another process of the job is malformed: {error!r:.200}") from None
+    tensors = []
+    for (dtype, shape), size in zip(described, sizes):
+        content = bytearray(_bytes(connection, size)) if size else bytearray()
+        if len(content) != size:
+            raise MXNetError(f"a message of another process of the job is malformed: {len(content)} bytes came for a tensor of {size}")
+        tensors.append(torch.frombuffer(content, dtype=dtype).view(shape) if size else torch.empty(shape, dtype=dtype))
+    return head, tensors
+
+
+def _bytes(connection, longest):
+    # What is longer is refused before it is read, and memory grows only with what has come.
+    try:
+        return connection.recv_bytes(longest)
+    except OSError as error:
+        if "bad message length" in str(error):
+            raise MXNetError(f"a message of another process of the job is longer than the {longest} bytes expected") from None
+        raise

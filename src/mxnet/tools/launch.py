@@ -1,0 +1,249 @@
+"""Start the workers and servers of a distributed job, on this machine or on many.
+
+``python -m mxnet.tools.launch -n 4 [-s 2] [-H hosts] --launcher local|ssh|mpi|slurm COMMAND`` takes the flags of MXNet's ``tools/launch.py``. On
+each machine torchrun's agent starts the workers and watches over them; this process is where all meet (`torch.distributed.TCPStore`), at a port
+that the system chooses. If a worker fails, all are stopped, and the status is the worker's.
+"""
+import argparse
+import contextlib
+import logging
+import os
+import pathlib
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import uuid
+
+import torch.distributed as dist
+
+_PATIENCE = 30  # seconds that servers and other machines have to end by themselves
+_log = logging.getLogger("mxnet.tools.launch")
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m mxnet.tools.launch", description="Start the processes of a distributed job.")
+    parser.add_argument("-n", "--num-workers", required=True, type=_count(1), help="how many workers there are")
+    parser.add_argument("-s", "--num-servers", type=_count(0), help="how many servers there are, for dist_async; by default as many as workers")
+    parser.add_argument("-H", "--hostfile", help="a file with the name of a machine on each line; ssh and mpi need it")
+    parser.add_argument("--sync-dst-dir", help="ssh: copy the current folder to this one on each machine, and run there")
+    parser.add_argument("--launcher", default="ssh", choices=["local", "ssh", "mpi", "slurm"], help="how processes on other machines are started")
+    parser.add_argument("--env-server", action="append", default=[], metavar="NAME:VALUE", help="a variable for the servers")
+    parser.add_argument("--env-worker", action="append", default=[], metavar="NAME:VALUE", help="a variable for the workers")
+    parser.add_argument("--env", action="append", default=[], metavar="NAME", help="hand this variable on to other machines")
+    parser.add_argument("--p3", action="store_true", help="synchronous stores send in slices, the most urgent first")
+    parser.add_argument("--max-restarts", type=_count(0), default=0, help="how often a job that failed starts again")
+    for hidden in ("--meet", "--job", "--layout", "--node"):  # what this program tells itself on other machines
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="the program and its arguments")
+    return parser
+
+
+def _count(least):
+    def read(text):
+        number = int(text)
+        if number < least:
+            raise argparse.ArgumentTypeError(f"must be {least} or more, received {text}")
+        return number
+    read.__name__ = "number"
+    return read
+
+
+def _pairs(parser, flag, given):
+    found = {}
+    for text in given:
+        name, colon, value = text.partition(":")
+        if not name or not colon:
+            parser.error(f"{flag} takes NAME:VALUE, received {text!r}")
+        found[name] = value
+    return found
+
+
+def hosts_of(path):
+    """The machines that a file names, one on each line; what follows a name, and lines that begin with #, are left out."""
+    lines = (line.split("#")[0].split() for line in pathlib.Path(path).read_text().splitlines())
+    return [line[0] for line in lines if line]
+
+
+def layout(workers, servers, hosts):
+    """How many workers and servers each of so many machines has, as a list of pairs: they are dealt out in turn, as MXNet does."""
+    return [(len(range(i, workers, hosts)), len(range(i, servers, hosts))) for i in range(hosts)]
+
+
+def main(argv=None):
+    """Run it; returns the status."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    args.command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if not args.command:
+        parser.error("the command is missing: the program that all workers run, and its arguments")
+    if args.num_servers is None:
+        args.num_servers = args.num_workers
+    args.worker_env, args.server_env = _pairs(parser, "--env-worker", args.env_worker), _pairs(parser, "--env-server", args.env_server)
+    if args.launcher in ("ssh", "mpi") and not args.hostfile and not args.meet:
+        parser.error(f"--launcher {args.launcher} needs -H, a file with the names of the machines; --launcher local uses this one only")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        return _run_node(args) if args.meet else _run_job(args)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def _run_job(args):
+    store = dist.TCPStore("0.0.0.0", 0, is_master=True, wait_for_workers=False)
+    hosts = hosts_of(args.hostfile) if args.hostfile and args.launcher != "local" else [None]
+    if args.launcher == "slurm" and hosts == [None]:
+        hosts = [None] * int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
+    hosts = hosts[:max(args.num_workers, args.num_servers)]
+    args.layout = layout(args.num_workers, args.num_servers, len(hosts))
+    args.meet = f"{_own_address(hosts[0])}:{store.port}"
+    job = uuid.uuid4().hex
+    for attempt in range(args.max_restarts + 1):
+        args.job, args.node = f"{job}.{attempt}", 0
+        status = _run_node(args) if args.launcher == "local" else _run_remote(args, hosts)
+        if not status or attempt == args.max_restarts:
+            return status
+        _log.warning("the job has failed with status %d and starts again (%d of %d)", status, attempt + 1, args.max_restarts)
+
+
+def _own_address(host):
+    """The address of this machine, seen from another (None: from itself)."""
+    if host in (None, "localhost", "127.0.0.1") and "SLURM_JOB_NUM_NODES" not in os.environ:
+        return "127.0.0.1"
+    if host is None:
+        return socket.gethostname()
+    family, kind, _, _, target = socket.getaddrinfo(host, 22, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as asking:
+        asking.connect(target)  # sends nothing
+        return asking.getsockname()[0]
+
+
+# -- one machine ------------------------------------------------------------------------------------------------------------------
+
+
+def _run_node(args):
+    """The workers and servers of this machine; returns the status."""
+    if isinstance(args.layout, str):
+        args.layout = [tuple(map(int, pair.split(":"))) for pair in args.layout.split(",")]
+    if args.node == "auto":
+        args.node = next((os.environ[name] for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID") if name in os.environ), 0)
+    node = int(args.node)
+    workers, servers = args.layout[node]
+    address, _, port = args.meet.rpartition(":")
+    common = {"DMLC_PS_ROOT_URI": address, "DMLC_PS_ROOT_PORT": port, "DMLC_NUM_WORKER": str(args.num_workers),
+              "DMLC_NUM_SERVER": str(args.num_servers), "TORCHELASTIC_RUN_ID": args.job}
+    if args.p3:
+        common["DMLC_PS_VAN_TYPE"] = "p3"
+    if workers + servers > 1:  # else each process has as many threads as there are cores
+        common["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // (workers + servers)))
+    # MXNet's launcher gives a command in one piece to the shell.
+    command = ["/bin/sh", "-c", args.command[0]] if len(args.command) == 1 and len(args.command[0].split()) > 1 else args.command
+    first = sum(count for _, count in args.layout[:node])
+    started = []
+    try:
+        for i in range(servers):
+            env = {**os.environ, **common, **args.server_env, "DMLC_ROLE": "server", "DMLC_SERVER_ID": str(first + i)}
+            started.append(subprocess.Popen(command, env=env))
+        status = _run_workers(args, workers, command, {**common, **args.worker_env, "DMLC_ROLE": "worker"}) if workers else 0
+        for i, server in enumerate(started):
+            if status:
+                break
+            # Without workers here it is the servers that the end of the job is told by.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = server.wait(_PATIENCE if workers else None)
+                if status:
+                    _log.error("server %d ended with status %d", first + i, status)
+        return status
+    finally:
+        _end(started)
+
+
+def _run_workers(args, count, command, env):
+    """Workers under torchrun's agent; returns the status of the first that failed, or 0."""
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    os.environ.update(env)
+    nodes = sum(1 for workers, _ in args.layout if workers)
+    config = LaunchConfig(min_nodes=nodes, max_nodes=nodes, nproc_per_node=count, run_id=args.job, role="worker", rdzv_endpoint=args.meet,
+                          rdzv_backend="c10d", rdzv_configs={"is_host": "false", "timeout": 300}, max_restarts=0, monitor_interval=0.1)
+    try:
+        elastic_launch(config, command[0])(*command[1:])
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        code = failure.exitcode
+        _log.error("worker %d ended with %s; the others were stopped", rank, f"status {code}" if code > 0 else signal.Signals(-code).name)
+        return code if code > 0 else 128 - code
+    except SignalException as error:
+        return 128 + error.sigval
+    return 0
+
+
+def _end(processes):
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+    for process in processes:
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+# -- other machines ---------------------------------------------------------------------------------------------------------------
+
+
+def _own_command(args, node):
+    """This program for another machine, and the variables that it hands on."""
+    flags = ["-n", str(args.num_workers), "-s", str(args.num_servers), "--launcher", args.launcher, "--meet", args.meet, "--job", args.job,
+             "--node", str(node), "--layout", ",".join(f"{w}:{s}" for w, s in args.layout)]
+    for flag, given in (("--env-worker", args.env_worker), ("--env-server", args.env_server)):
+        flags += [part for text in given for part in (flag, text)]
+    names = [*args.env, *(name for name in ("PYTHONPATH", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "DMLC_INTERFACE") if name not in args.env)]
+    variables = {name: os.environ[name] for name in names if name in os.environ}
+    return [sys.executable, "-m", "mxnet.tools.launch", *flags, *(["--p3"] if args.p3 else []), "--", *args.command], variables
+
+
+def _run_remote(args, hosts):
+    if args.launcher == "ssh":
+        folder = args.sync_dst_dir or os.getcwd()
+        if args.sync_dst_dir:
+            for host in hosts:
+                subprocess.run(["rsync", "-az", "-e", "ssh -o StrictHostKeyChecking=no", f"{os.getcwd()}/", f"{host}:{folder}"], check=True)
+        started = []
+        for i, host in enumerate(hosts):
+            command, variables = _own_command(args, i)
+            words = shlex.join(["env", *(f"{name}={value}" for name, value in variables.items()), *command])
+            started.append(subprocess.Popen(["ssh", "-o", "StrictHostKeyChecking=no", host, f"cd {shlex.quote(folder)} && exec {words}"],
+                                            stdin=subprocess.DEVNULL))
+        return _wait_for_all(started)
+    command, variables = _own_command(args, "auto")
+    if args.launcher == "mpi":
+        given = [part for name in variables for part in ("-x", name)]
+        return _wait_for_all([subprocess.Popen(["mpirun", "-n", str(len(hosts)), "--map-by", "node", "--hostfile", args.hostfile, *given, *command])])
+    where = ["-w", ",".join(hosts)] if hosts[0] else []
+    count = str(len(hosts))
+    flags = ["--nodes", count, "--ntasks", count, "--ntasks-per-node", "1", "--export", "ALL", *where]
+    return _wait_for_all([subprocess.Popen(["srun", *flags, *command])])
+
+
+def _wait_for_all(started):
+    """The first status that is not 0 when all have ended, or when one has failed, which ends the others."""
+    running, status = list(started), 0
+    try:
+        while running and not status:
+            for process in list(running):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    status = status or process.wait(0.1)
+                    running.remove(process)
+    finally:
+        _end(running)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

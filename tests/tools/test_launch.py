@@ -1,0 +1,101 @@
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+
+import pytest
+
+import mxnet
+from mxnet.tools import launch
+
+PROGRAM = """
+import os, sys, time
+import mxnet as mx
+kv = mx.kv.create('dist_async' if os.environ.get('DMLC_NUM_SERVER') != '0' else 'dist_sync')
+kv.init('w', mx.nd.ones((2,)))
+kv.set_optimizer(mx.optimizer.create('test'))
+kv.push('w', mx.nd.ones((2,)) * (kv.rank + 1))
+kv._barrier()
+w = mx.nd.zeros((2,))
+kv.pull('w', out=w)
+print(f"worker {kv.rank} of {kv.num_workers}: {w.asnumpy().tolist()} {sys.argv[1:]} {os.environ.get('EXTRA')}", flush=True)
+kv._barrier()
+if sys.argv[1] == 'fail' and kv.rank == 1:
+    sys.exit(3)
+if sys.argv[1] == 'fail':
+    time.sleep(100)
+"""
+
+
+def start(tmp_path, *args, **env):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    return subprocess.run([sys.executable, "-m", "mxnet.tools.launch", *args], capture_output=True, text=True, timeout=200, cwd=tmp_path, env={
+        **os.environ, "PYTHONPATH": str(pathlib.Path(mxnet.__file__).parent.parent), "OMP_NUM_THREADS": "1", **env})
+
+
+def test_workers_and_servers_on_this_machine(tmp_path):
+    done = start(tmp_path, "-n", "2", "-s", "1", "--launcher", "local", "--env-worker", "EXTRA:a:b", sys.executable, "program.py", "--kv-store", "x")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"worker {i} of 2: [4.0, 4.0] ['--kv-store', 'x'] a:b" for i in range(2)]
+
+
+def test_a_worker_that_fails_ends_the_others_and_the_job_starts_again(tmp_path):
+    done = start(tmp_path, "-n", "2", "-s", "0", "--launcher", "local", "--max-restarts", "1", f"{sys.executable} program.py fail")
+    assert done.returncode == 3, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"worker {i} of 2: [4.0, 4.0] ['fail'] None" for i in (0, 0, 1, 1)]
+    assert "worker 1 ended with status 3; the others were stopped" in done.stderr
+    assert "the job has failed with status 3 and starts again (1 of 1)" in done.stderr
+
+
+@pytest.mark.parametrize("launcher, script", [
+    # ssh -o OPTION HOST WORDS: the remote shell runs the words
+    ("ssh", 'echo "$3" >> hosts.log\nexec sh -c "$4"'),
+    # mpirun -n COUNT --map-by node --hostfile FILE [-x NAME ...] COMMAND
+    ("mpi", 'count=$2; shift 6; while [ "$1" = -x ]; do shift 2; done\n'
+            'for i in $(seq 0 $((count - 1))); do OMPI_COMM_WORLD_RANK=$i "$@" & pids="$pids $!"; done; for p in $pids; do wait $p || exit $?; done'),
+])
+def test_other_machines(tmp_path, launcher, script):
+    """With programs that do on this machine what the real ones do on others."""
+    program = tmp_path / {"ssh": "ssh", "mpi": "mpirun"}[launcher]
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "hosts").write_text("# ours\nlocalhost slots=4\n\n127.0.0.1\n")
+    done = start(tmp_path, "-n", "2", "-s", "0", "-H", "hosts", "--launcher", launcher, sys.executable, "program.py", "two words",
+                 PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"worker {i} of 2: [4.0, 4.0] ['two words'] None" for i in range(2)]
+    if launcher == "ssh":
+        assert sorted((tmp_path / "hosts.log").read_text().split()) == ["127.0.0.1", "localhost"]
+
+
+def test_slurm_starts_this_program_once_on_each_machine(tmp_path, monkeypatch, capfd):
+    program = tmp_path / "srun"
+    program.write_text('#!/bin/sh\necho "$@"\nexit 5\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "3")
+    assert launch.main(["-n", "5", "-s", "1", "--launcher", "slurm", "--env-worker", "A:1", "python", "program.py", "--x"]) == 5
+    words = capfd.readouterr().out.split()
+    assert words[:8] == ["--nodes", "3", "--ntasks", "3", "--ntasks-per-node", "1", "--export", "ALL"]
+    assert words[8:17] == [sys.executable, "-m", "mxnet.tools.launch", "-n", "5", "-s", "1", "--launcher", "slurm"]
+    assert words[words.index("--node") + 1:] == ["auto", "--layout", "2:1,2:0,1:0", "--env-worker", "A:1", "--", "python", "program.py", "--x"]
+
+
+def test_workers_and_servers_are_dealt_out():
+    assert launch.layout(4, 2, 1) == [(4, 2)]
+    assert launch.layout(5, 2, 3) == [(2, 1), (2, 1), (1, 0)]
+
+
+@pytest.mark.parametrize("args, message", [
+    ([], "the following arguments are required: -n/--num-workers"),
+    (["-n", "2", "--launcher", "local"], "the command is missing"),
+    (["-n", "0", "x"], "must be 1 or more, received 0"),
+    (["-n", "two", "x"], "invalid number value: 'two'"),
+    (["-n", "2", "x"], "--launcher ssh needs -H, a file with the names of the machines; --launcher local uses this one only"),
+    (["-n", "2", "--launcher", "local", "--env-worker", "A=1", "x"], "--env-worker takes NAME:VALUE, received 'A=1'"),
+])
+def test_wrong_flags(args, message, capsys):
+    with pytest.raises(SystemExit):
+        launch.main(args)
+    assert message in capsys.readouterr().err
