@@ -25,6 +25,7 @@ from .. import environment
 from ..base import MXNetError
 from .objects import Counter, Domain, Event, Frame, Marker, Task
 from .recorder import recorder
+from .report import report
 from .tables import format_json, format_table, statistics
 
 _log = logging.getLogger(__name__)
@@ -271,4 +272,4 @@ def autostart() -> None:
 
 
 __all__ = ["Counter", "Domain", "Event", "Frame", "Marker", "Task", "dump", "dump_profile", "dumps", "pause", "profiler_set_config",
-           "profiler_set_state", "resume", "scope", "set_config", "set_kvstore_handle", "set_state"]
+           "profiler_set_state", "report", "resume", "scope", "set_config", "set_kvstore_handle", "set_state"]

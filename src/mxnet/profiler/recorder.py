@@ -46,7 +46,7 @@ class Recorder:
         self._points = Points(self)
         self._numbers: dict[Any, tuple[int, int]] = {}  # of the kinds of a name or a Call, forward and backward
         self._inside = threading.local()
-        self._origin = time.time_ns() - time.perf_counter_ns()
+        self.origin = time.time_ns() - time.perf_counter_ns()
         self._writer: Writer | None = None
         self._writing = threading.RLock()
         self._used: dict[str, int] = {}  # the memory of each device, as it was recorded last
@@ -178,7 +178,7 @@ class Recorder:
             self.collect()
             writer = self._writer
             if writer is None or writer.path != self.settings.filename:
-                writer = Writer(self.settings.filename, Encoder(self._origin, self.events.threads))
+                writer = Writer(self.settings.filename, Encoder(self.origin, self.events.threads))
             rows = self.events.take()
             done = 0
             try:
@@ -191,6 +191,11 @@ class Recorder:
                 self.events.put_back(rows[4 * done:])
                 raise
             self._writer, self._started = writer, self.active
+
+    @property
+    def written(self) -> bool:
+        """Whether there is a file with earlier events of this configuration."""
+        return self._writer is not None and self._writer.path == self.settings.filename and os.path.exists(self._writer.path)
 
     @property
     def unwritten(self) -> bool:

@@ -4,12 +4,21 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from .. import files
+import torch
+
+from .. import files, processor
 from ..base import MXNetError
 from .events import HOST, OPERATOR, Event, Kind
 
 _HEAD = b'{\n"traceEvents": [\n'
 _TAIL = b'\n],\n"displayTimeUnit": "ms"\n}\n'
+
+
+def machine() -> dict[str, Any]:
+    """What a profile has to say of the machine: threads of an operator, cores, and whether it multiplies bfloat16 fast."""
+    cores = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    return {"name": processor.name() or "unknown", "threads": torch.get_num_threads(), "cores": cores,
+            "bfloat16": bool({"avx512_bf16", "amx_bf16", "bf16"} & set(processor.flags()))}
 
 
 class Encoder:
@@ -34,6 +43,7 @@ class Encoder:
         found: list[str] = []
         if not self._processes:
             self._process(HOST, found)
+            found.append(json.dumps({"ph": "M", "args": machine(), "pid": 0, "name": "machine"}))
         for kind, start, value, thread in events:
             known = self._heads.get(kind)
             if known is None:

@@ -1,0 +1,256 @@
+"""What a trace says: time by operator and by layer, what was waited for, memory, and what to try."""
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ..ops.registry import OPERATORS
+from .events import API, CUSTOM, DATA, GRAPH, LAYER, MEMORY, OPERATOR
+
+_WAITING, _WORKING = "waiting for data", "making a batch"
+_MOST = 200_000  # intervals that a page shows
+_COMMUNICATION = ("Copy", "KVStore", "ElementwiseSum", "MXKVStore")
+
+
+class Interval(NamedTuple):
+    """An event with a duration; times in microseconds from the first one on."""
+
+    name: str
+    category: str
+    start: float
+    duration: float
+    thread: tuple[Any, Any]  # process, where it is not this one, and thread
+    node: str
+    depth: int
+    own: float  # the duration without that of what lies inside
+    layer: str
+
+
+class Row(NamedTuple):
+    """A line of a table: milliseconds."""
+
+    name: str
+    calls: int
+    total: float
+    own: float
+    longest: float
+
+
+class Advice(NamedTuple):
+    """Something to try, the number that suggests it, and the share of the time that it concerns."""
+
+    text: str
+    number: str
+    share: float
+
+
+class Analysis:
+    """Takes a trace apart.
+
+    Parameters
+    ----------
+    events : list of dict
+        Of `trace.read`; MXNet's own, whose intervals are pairs of B and E, too.
+    """
+
+    def __init__(self, events: Sequence[dict[str, Any]]) -> None:
+        self.processes = {e.get("pid"): str(e["args"].get("name")) for e in events if e.get("ph") == "M" and e.get("name") == "process_name"}
+        self.machine: dict[str, Any] = next((e["args"] for e in events if e.get("ph") == "M" and e.get("name") == "machine"), {})
+        names = {(e.get("pid"), e.get("tid")): str(e["args"].get("name")) for e in events if e.get("ph") == "M" and e.get("name") == "thread_name"}
+        raw = _intervals(events)
+        self.origin = min((r[2] for r in raw), default=0.0)
+        self.intervals = self._nested(raw)
+        self.threads = {i.thread: "" for i in self.intervals}
+        for (pid, tid), name in names.items():
+            thread = self._thread(pid, tid)
+            if thread in self.threads:
+                self.threads[thread] = name if not thread[0] else f"{thread[0]}, {name}"
+        self.memory = self._memory(events)
+
+    def _thread(self, pid: Any, tid: Any) -> tuple[Any, Any]:
+        """Our processes of a trace are categories of one process, but for workers, which are named."""
+        name = self.processes.get(pid, "")
+        return (name if name.startswith("DataLoader worker") else "", tid)
+
+    def _nested(self, raw: Iterable[tuple[str, str, float, float, Any, Any, str]]) -> list[Interval]:
+        found: list[Interval] = []
+        open_: dict[tuple[Any, Any], list[list[Any]]] = collections.defaultdict(list)  # by thread: [interval's place, end, time inside]
+
+        def close(stack: list[list[Any]]) -> None:
+            place, _, inside = stack.pop()
+            found[place] = found[place]._replace(own=max(found[place].duration - inside, 0.0))
+            if stack:
+                stack[-1][2] += found[place].duration
+
+        for name, category, start, duration, pid, tid, node in sorted(raw, key=lambda r: (r[2], -r[3])):
+            thread = self._thread(pid, tid)
+            stack = open_[thread]
+            # What a thread has counted apart may lie a little across the end of what it is in.
+            while stack and stack[-1][1] <= start + 0.0005:
+                close(stack)
+            layer = next((found[place].name for place, *_ in reversed(stack) if found[place].category == LAYER), "")
+            stack.append([len(found), start + duration, 0.0])
+            found.append(Interval(name, category, start - self.origin, duration, thread, node, len(stack) - 1, duration, layer))
+        for stack in open_.values():
+            while stack:
+                close(stack)
+        return found
+
+    def _memory(self, events: Iterable[dict[str, Any]]) -> dict[str, list[tuple[float, float]]]:
+        series: dict[str, list[tuple[float, float]]] = {}
+        for e in events:
+            if e.get("ph") == "C" and e.get("cat") == MEMORY:
+                for name, value in (e.get("args") or {}).items():
+                    if isinstance(value, (int, float)):
+                        series.setdefault(str(name), []).append((float(e.get("ts", 0)) - self.origin, float(value)))
+        return {name: sorted(points) for name, points in series.items()}
+
+    # -- tables --------------------------------------------------------------------------------------------------------------
+
+    def operators(self) -> list[Row]:
+        """By operator, the one with the most time of its own first."""
+        return _rows((i.name, i) for i in self.intervals if i.category in (OPERATOR, CUSTOM))
+
+    def layers(self) -> list[Row]:
+        """By layer: the node of a graph, or else the innermost block around an operator."""
+        return _rows((i.node or i.layer, i) for i in self.intervals if i.category in (OPERATOR, CUSTOM) and (i.node or i.layer))
+
+    def others(self) -> list[Row]:
+        """By name: calls of the API, graphs, data, and what the program itself has marked."""
+        return _rows((f"{i.category}: {i.name}", i) for i in self.intervals if i.category not in (OPERATOR, CUSTOM, LAYER))
+
+    @property
+    def main(self) -> tuple[Any, Any] | None:
+        """The thread that runs most operators."""
+        counts = collections.Counter(i.thread for i in self.intervals if i.category == OPERATOR)
+        return counts.most_common(1)[0][0] if counts else next((i.thread for i in self.intervals), None)
+
+    @property
+    def wall(self) -> float:
+        """From the first event of the main thread to its last, in ms."""
+        own = [i for i in self.intervals if i.thread == self.main]
+        return (max(i.start + i.duration for i in own) - min(i.start for i in own)) / 1000 if own else 0.0
+
+    def shares(self) -> dict[str, float]:
+        """The main thread's time by what it went to, in ms."""
+        found = dict.fromkeys(("operators", "communication", "data", "waiting for data", "waiting for results", "Python and the rest"), 0.0)
+        for i in self.intervals:
+            if i.thread != self.main:
+                continue
+            if i.name == _WAITING:
+                found["waiting for data"] += i.own / 1000
+            elif i.category == DATA:
+                found["data"] += i.own / 1000
+            elif i.name == "WaitForVar":
+                found["waiting for results"] += i.own / 1000
+            elif i.name.startswith(_COMMUNICATION):
+                found["communication"] += i.own / 1000
+            elif i.category in (OPERATOR, CUSTOM, GRAPH):
+                found["operators"] += i.own / 1000
+        found["Python and the rest"] = max(self.wall - sum(found.values()), 0.0)
+        return found
+
+    # -- advice --------------------------------------------------------------------------------------------------------------
+
+    def advice(self) -> list[Advice]:
+        """At most five things to try, what concerns most of the time first."""
+        wall, shares = self.wall, self.shares()
+        if not wall:
+            return []
+        part = {name: value / wall for name, value in shares.items()}
+        found = []
+        own = [i for i in self.intervals if i.thread == self.main]
+        operators = [i for i in own if i.category == OPERATOR and not i.name.startswith("WaitForVar")]
+        loose = [i for i in operators if not i.node and not i.name.startswith("_backward_")]
+        if part["waiting for data"] > 0.1:
+            found.append(Advice("The program waits for data. Give the DataLoader more workers (num_workers), or the iterator more threads "
+                                "(preprocess_threads); keep images smaller, or decoded.", f"{part['waiting for data']:.0%} of the time",
+                                part["waiting for data"]))
+        if part["data"] > 0.1:
+            found.append(Advice("Batches are made between the steps. Let workers make them meanwhile: DataLoader(..., num_workers=...), or a "
+                                "PrefetchingIter.", f"{part['data']:.0%} of the time", part["data"]))
+        if part["Python and the rest"] > 0.25 and len(loose) > len(operators) / 4:
+            found.append(Advice("Operators are called one by one, and Python takes its time between them. Hybridize the network: net.hybridize().",
+                                f"{len(loose)} calls, {part['Python and the rest']:.0%} of the time between them", part["Python and the rest"]))
+        if part["communication"] > 0.15:
+            found.append(Advice("Gradients and batches are copied and added up between devices. Use fewer devices of one host, a larger batch on "
+                                "each, or another kvstore ('device' where gradients stay on GPUs).", f"{part['communication']:.0%} of the time",
+                                part["communication"]))
+        mean = sum(i.own for i in operators) / len(operators) if operators else 0.0
+        if operators and mean < 25 and len(operators) > 200:
+            found.append(Advice("Operators are so short that calling them counts. Use larger batches, and hybridize.",
+                                f"{mean:.0f} µs on average, {len(operators)} of them", part["operators"] / 2))
+        threads, cores = self.machine.get("threads"), self.machine.get("cores")
+        if threads and cores and threads != int(cores) and cores >= 1:
+            why = "more threads than cores take turns." if threads > cores else "cores are idle."
+            found.append(Advice(f"Set OMP_NUM_THREADS={int(cores)}: {why}", f"{threads} threads, {cores:g} cores", part["operators"] / 2))
+        heavy = sum(i.own for i in own if i.category == OPERATOR and _heavy(i.name)) / 1000 / wall
+        served = any(i.category == GRAPH and i.name == "openvino" for i in own)
+        if heavy > 0.4 and served and self.machine.get("bfloat16"):
+            found.append(Advice("Products of matrices take most of the time, and this processor multiplies bfloat16 faster: "
+                                "optimize_for(x, backend='openvino', precision='bfloat16'), or INT8 with contrib.quantization.",
+                                f"{heavy:.0%} of the time", heavy / 2))
+        elif heavy > 0.4 and self.machine.get("bfloat16") and any(i.name.startswith("_backward_") for i in own):
+            found.append(Advice("Products of matrices take most of the time, and this processor multiplies bfloat16 faster: train with "
+                                "contrib.amp, amp.init(target_dtype='bfloat16').", f"{heavy:.0%} of the time", heavy / 2))
+        return sorted(found, key=lambda a: -a.share)[:5]
+
+    # -- for the page --------------------------------------------------------------------------------------------------------
+
+    def data(self) -> dict[str, Any]:
+        """What the page needs, as plain lists and dicts."""
+        shown = self.intervals
+        if len(shown) > _MOST:  # the longest, in order
+            least = sorted((i.duration for i in shown), reverse=True)[_MOST - 1]
+            shown = [i for i in shown if i.duration >= least][:_MOST]
+        names = list(dict.fromkeys((i.name, i.category, i.node) for i in shown))
+        number, threads = {n: k for k, n in enumerate(names)}, {t: k for k, t in enumerate(self.threads)}
+        return {"wall": self.wall, "shares": self.shares(), "advice": [a._asdict() for a in self.advice()], "machine": self.machine,
+                "operators": [r._asdict() for r in self.operators()], "layers": [r._asdict() for r in self.layers()],
+                "others": [r._asdict() for r in self.others()], "names": names, "threads": [self.threads[t] or str(t[1]) for t in threads],
+                "intervals": [[number[i.name, i.category, i.node], round(i.start, 3), round(i.duration, 3), threads[i.thread], i.depth]
+                              for i in shown],
+                "left_out": len(self.intervals) - len(shown),
+                "memory": {name: [[round(t, 1) for t, _ in points], [v for _, v in points]] for name, points in self.memory.items()}}
+
+
+def _heavy(name: str) -> bool:
+    """Whether one of the operators that an event names multiplies matrices, or convolves."""
+    return any(part in OPERATORS and OPERATORS[part].heavy for part in name.removeprefix("_backward_").split("+"))
+
+
+def _intervals(events: Iterable[dict[str, Any]]) -> list[tuple[str, str, float, float, Any, Any, str]]:
+    """(name, category, start, duration, process, thread, node) of all X, and of pairs of B and E."""
+    found: list[tuple[str, str, float, float, Any, Any, str]] = []
+    begun: dict[Any, list[float]] = {}
+    for e in events:
+        phase, name, pid, tid = e.get("ph"), str(e.get("name")), e.get("pid"), e.get("tid")
+        try:
+            start = float(e.get("ts", 0))
+            duration = float(e.get("dur", 0))
+        except (TypeError, ValueError):
+            continue
+        if phase == "B":
+            begun.setdefault((pid, tid, name), []).append(start)
+        elif phase == "E" and begun.get((pid, tid, name)):
+            first = begun[pid, tid, name].pop()
+            found.append((name, str(e.get("cat")), first, start - first, pid, tid, ""))
+        elif phase == "X":
+            details = e.get("args")
+            found.append((name, str(e.get("cat")), start, duration, pid, tid, str(details.get("node", "")) if isinstance(details, dict) else ""))
+    return found
+
+
+def _rows(named: Iterable[tuple[str, Interval]]) -> list[Row]:
+    sums: dict[str, list[float]] = {}
+    for name, i in named:
+        row = sums.setdefault(name, [0, 0.0, 0.0, 0.0])
+        row[0] += 1
+        row[1] += i.duration / 1000
+        row[2] += i.own / 1000
+        row[3] = max(row[3], i.duration / 1000)
+    return sorted((Row(name, int(c), total, own, longest) for name, (c, total, own, longest) in sums.items()), key=lambda r: -r.own)
+
+
+__all__ = ["API", "Advice", "Analysis", "Interval", "Row"]

@@ -1,0 +1,64 @@
+"""A page about a profile, and its main numbers in the terminal.
+
+``python -m mxnet.tools.profile profile.json`` writes ``profile.html`` beside it; a second trace is compared with the first. It reads what
+``mx.profiler`` writes, also from a process that was killed, and MXNet's own traces.
+"""
+import argparse
+import os
+import sys
+
+from ..base import MXNetError
+from ..profiler.analysis import Analysis
+from ..profiler.report import report
+from ..profiler.trace import read
+
+
+def build_parser():
+    """The command line."""
+    parser = argparse.ArgumentParser("profile", description=__doc__.partition("\n")[0])
+    parser.add_argument("trace", help="what mx.profiler.dump() has written")
+    parser.add_argument("other", nargs="?", help="a second trace, to compare with")
+    parser.add_argument("--output", help="the page; by default the trace's name with .html at the end")
+    parser.add_argument("--lines", type=int, default=15, help="how many operators the terminal shows")
+    return parser
+
+
+def summary(analysis, lines=15):
+    """The main numbers of a profile, one line at a time.
+
+    Example
+    -------
+    >>> from mxnet.profiler.analysis import Analysis
+    >>> from mxnet.tools.profile import summary
+    >>> events = [{"ph": "X", "name": "exp", "cat": "operator", "ts": 0, "dur": 2000, "pid": 0, "tid": 1}]
+    >>> print(*summary(Analysis(events)), sep="\\n")
+    2.0 ms in all: operators 100%
+       ms (own)    ms (all)    count  operator
+            2.0         2.0        1  exp
+    """
+    wall = analysis.wall
+    shares = ", ".join(f"{name} {value / wall:.0%}" for name, value in analysis.shares().items() if wall and value / wall >= 0.005)
+    yield f"{wall:.1f} ms in all: {shares}"
+    yield f"{'ms (own)':>11} {'ms (all)':>11} {'count':>8}  operator"
+    for row in analysis.operators()[:lines]:
+        yield f"{row.own:11.1f} {row.total:11.1f} {row.calls:8d}  {row.name}"
+    for advice in analysis.advice():
+        yield f"- {advice.text} ({advice.number})"
+
+
+def main(argv=None):
+    """Run the program; the exit status."""
+    args = build_parser().parse_args(argv)
+    output = args.output or f"{os.path.splitext(args.trace)[0]}.html"
+    try:
+        for line in summary(Analysis(read(args.trace)), args.lines):
+            print(line)
+        print(report(output, args.trace, args.other))
+    except MXNetError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+import pytest
+
+from mxnet.profiler.analysis import Analysis
+
+
+def event(name, start, duration, category="operator", tid=1, pid=0, **args):
+    return {"ph": "X", "name": name, "cat": category, "ts": start, "dur": duration, "pid": pid, "tid": tid, "args": args}
+
+
+def test_time_of_its_own_is_without_what_lies_inside():
+    found = Analysis([event("outer", 100, 100), event("inner", 120, 30), event("inner", 160, 10), event("next", 300, 50),
+                      event("other", 110, 500, tid=2)])
+    assert [(i.name, i.start, i.depth, i.own) for i in found.intervals] == [
+        ("outer", 0, 0, 60), ("other", 10, 0, 500), ("inner", 20, 1, 30), ("inner", 60, 1, 10), ("next", 200, 0, 50)]
+    assert [(r.name, r.calls, r.total, r.own) for r in found.operators()] == [
+        ("other", 1, 0.5, 0.5), ("outer", 1, 0.1, 0.06), ("next", 1, 0.05, 0.05), ("inner", 2, 0.04, 0.04)]
+    assert found.wall == 0.25
+
+
+def test_layers_are_nodes_of_graphs_or_the_blocks_around_operators():
+    found = Analysis([event("net", 0, 100, "layer"), event("dense0", 10, 40, "layer"), event("FullyConnected", 20, 25), event("exp", 60, 5),
+                      event("Convolution", 200, 50, node="conv0")])
+    assert [(r.name, r.own) for r in found.layers()] == [("conv0", 0.05), ("dense0", 0.025), ("net", 0.005)]
+
+
+def test_pairs_of_begin_and_end_are_intervals():
+    rows = [{"ph": p, "name": "exp", "cat": "operator", "ts": t, "pid": 0, "tid": 1} for p, t in (("B", 5), ("E", 9), ("E", 11))]
+    assert [(i.name, i.duration) for i in Analysis([*rows, {"ph": "X", "name": "bad", "ts": "x"}]).intervals] == [("exp", 4)]
+
+
+def test_shares_add_up_to_the_time_of_the_main_thread():
+    found = Analysis([event("exp", 0, 300), event("CopyCPU2CPU", 300, 100), event("waiting for data", 400, 200, "io"), event("WaitForVar", 600, 50),
+                      event("making a batch", 700, 100, "io"), event("log", 900, 100)])
+    assert found.shares() == pytest.approx({"operators": 0.4, "communication": 0.1, "data": 0.1, "waiting for data": 0.2, "waiting for results": 0.05,
+                                            "Python and the rest": 0.15})
+    assert sum(found.shares().values()) == pytest.approx(found.wall)
+
+
+MACHINE = {"ph": "M", "name": "machine", "pid": 0, "args": {"threads": 8, "cores": 2.0, "bfloat16": True}}
+
+
+@pytest.mark.parametrize("events, number, words", [
+    ([event("exp", 0, 300), event("waiting for data", 300, 700, "io")], "70% of the time", "waits for data"),
+    ([event("exp", 0, 300), event("making a batch", 300, 700, "io")], "70% of the time", "num_workers"),
+    ([event("exp", 100 * i, 20) for i in range(50)], "50 calls, 80% of the time between them", "hybridize"),
+    ([event("exp", 0, 500), event("ElementwiseSum", 500, 500)], "50% of the time", "kvstore"),
+    ([event("exp", 10 * i, 9.5) for i in range(300)], "10 µs on average, 300 of them", "larger batches"),
+    ([MACHINE, event("exp", 0, 500)], "8 threads, 2 cores", "OMP_NUM_THREADS=2"),
+    ([MACHINE, event("openvino", 0, 1000, "graph"), event("Convolution+BatchNorm", 0, 900, node="c")], "90% of the time", "precision='bfloat16'"),
+    ([MACHINE, event("Convolution", 0, 500), event("_backward_Convolution", 500, 500)], "100% of the time", "contrib.amp")])
+def test_advice_comes_with_its_number(events, number, words):
+    found = [a for a in Analysis(events).advice() if words in a.text]
+    assert [a.number for a in found] == [number]
+
+
+def test_there_is_no_advice_where_nothing_stands_out():
+    assert Analysis([event("exp", 0, 900), event("log", 900, 100)]).advice() == [] == Analysis([]).advice()
+
+
+def test_at_most_five():
+    many = [event("Convolution", 10 * i, 3) for i in range(300)]
+    found = Analysis([MACHINE, *many, event("making a batch", 3000, 700, "io"), event("waiting for data", 4000, 900, "io"),
+                      event("ElementwiseSum", 5000, 1500), event("_backward_exp", 6500, 1)])
+    assert len(found.advice()) == 5
+
+
+def test_workers_have_threads_of_their_own():
+    found = Analysis([event("exp", 0, 10), event("making a batch", 0, 10, "io", pid=3),
+                      {"ph": "M", "name": "process_name", "pid": 3, "args": {"name": "DataLoader worker 77"}},
+                      {"ph": "M", "name": "thread_name", "pid": 3, "tid": 1, "args": {"name": "MainThread"}}])
+    assert sorted(found.threads.values()) == ["", "DataLoader worker 77, MainThread"]
