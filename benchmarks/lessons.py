@@ -10,7 +10,7 @@ WORDS, IN_USE = 1000, 50  # of language models and encoders: how many they know,
 TEXT, SENTENCE, WAVE = 35, 64, 48  # lengths: a language model's, an encoder's and a forecaster's
 IMAGES = {"lenet": (1, 28, 28), "resnet18-thin": (3, 32, 32), "resnet8": (3, 32, 32), "resnet18-wide": (3, 224, 224)}
 # Learning rates for SGD and Adam; where none stand, 0.01 and 0.001.
-RATES = {"lenet": (0.003, 3e-4), "resnet8": (1e-3, 1e-4), "resnet18-thin": (3e-4, 3e-5), "resnet18-wide": (1e-3, 1e-4), "lm": (0.5, 2e-3)}
+RATES = {"lenet": (1e-3, 1e-4), "resnet8": (1e-3, 1e-4), "resnet18-thin": (3e-4, 3e-5), "resnet18-wide": (1e-3, 1e-4), "lm": (0.2, 1e-3)}
 
 
 def size(name):

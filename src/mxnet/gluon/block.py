@@ -273,17 +273,10 @@ class Block:
 
     def _check_container_with_block(self) -> None:
         """Warn of blocks in lists and dictionaries: nobody would find their parameters."""
-        children = {id(child) for child in self._children.values()}
-
-        def holds_unregistered(value: Any) -> Any:
-            if isinstance(value, Block):
-                return id(value) not in children
-            if isinstance(value, (list, tuple)):
-                return any(holds_unregistered(v) for v in value)
-            return isinstance(value, dict) and any(holds_unregistered(v) for v in value.values())
-
         for key, value in self.__dict__.items():
-            if isinstance(value, (list, tuple, dict)) and key != "_children" and not key.startswith("__") and holds_unregistered(value):
+            # Most containers of a block are its own tables, and empty: programs call collect_params() in every step.
+            if value and isinstance(value, (list, tuple, dict)) and key not in ("_children", "_reg_params") and not key.startswith("__") \
+                    and _holds_others(value, {id(child) for child in self._children.values()}):
                 warnings.warn(f"{type(self).__name__}.{key} is a {type(value).__name__} with unregistered Blocks: their Parameters are left out. "
                               "Call register_child() for each of them, or keep them in an nn.Sequential or nn.HybridSequential.", stacklevel=3)
 
@@ -548,6 +541,15 @@ class Block:
         """
         load_structure(self, f"{prefix}-model.json")
         self.load_parameters(f"{prefix}-model.params")
+
+
+def _holds_others(value: Any, known: set[int]) -> bool:
+    """Whether there is a block in it that is none of the known ones, which are given by their ids."""
+    if isinstance(value, Block):
+        return id(value) not in known
+    if isinstance(value, (list, tuple)):
+        return any(_holds_others(v, known) for v in value)
+    return isinstance(value, dict) and any(_holds_others(v, known) for v in value.values())
 
 
 def _list_blocks(blocks: dict[str, Any]) -> str:
