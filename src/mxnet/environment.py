@@ -114,7 +114,7 @@ _TABLE = [
     # Communication
     ("MXNET_KVSTORE_REDUCTION_NTHREADS", "4", False, _THREADS),
     ("MXNET_KVSTORE_BIGARRAY_BOUND", "1000000", True, "dist_async: values of so many elements are divided among all servers"),
-    ("MXNET_KVSTORE_SLICE_THRESHOLD", "40000", False, "p3 is not part of this release"),
+    ("MXNET_KVSTORE_SLICE_THRESHOLD", "40000", True, "p3: values travel in slices of so many elements"),
     ("MXNET_KVSTORE_USETREE", "0", False, _TREE),
     ("MXNET_KVSTORE_LOGTREE", "0", False, _TREE),
     ("MXNET_KVSTORE_TREE_ARRAY_BOUND", "10000000", False, _TREE),
@@ -132,7 +132,7 @@ _TABLE = [
     ("MXNET_KVSTORE_JOIN_TIMEOUT", "300", True, "seconds that processes of a distributed job wait for one another (MXNet has no such variable)"),
     ("PS_HEARTBEAT_INTERVAL", "1", True, "how often, in seconds, the processes of a distributed job say that they are alive"),
     ("PS_HEARTBEAT_TIMEOUT", "60", True, "after how many seconds of silence a process of a distributed job is taken for dead"),
-    ("DMLC_PS_VAN_TYPE", None, False, "p3 is not part of this release"),
+    ("DMLC_PS_VAN_TYPE", None, True, "p3: the types dist_sync and their like are p3"),
     ("DMLC_PS_WATER_MARK", None, False, "torch.distributed has no such limit"),
     ("PS_VERBOSE", "0", False, "TORCH_DISTRIBUTED_DEBUG and TORCH_CPP_LOG_LEVEL=INFO say what torch.distributed does"),
     ("PS_RESEND", "0", False, _TCP),

@@ -73,10 +73,18 @@ def test_compression():
             kv.push('h', mx.nd.ones((3,), dtype='float16'))
         except mx.MXNetError as error:
             print(error)
+        for kind in '1bit', 'fp16', 'bf16':
+            kv = mx.kv.create('dist_sync')
+            kv.set_gradient_compression({'type': kind})
+            kv.init('w', mx.nd.ones((160,)))
+            before = kv._group.sent
+            kv.pushpull('w', mx.nd.ones((160,)) * (0.7 + kv.rank / 10), out=o[0])
+            print(kind, sorted(set(o[0].asnumpy().tolist())), kv._group.sent - before)
         """, kind="dist_device_sync")
     assert found[0] == found[1] == [
         "[[0.0], [-1.0, 0.5, 1.0]] 44", "[[1.0], [-1.0, 1.0]] 44",  # 40 bytes instead of 640, and 4 instead of 12
-        "push of key 'h': gradient compression is for float32, received float16"]
+        "push of key 'h': gradient compression is for float32, received float16",
+        "1bit [2.0] 20", "fp16 [1.5] 320", "bf16 [1.5] 320"]
 
 
 TRAINING = """

@@ -198,7 +198,7 @@ def test_errors(call, text):
 
 
 @pytest.mark.parametrize("params, text", [
-    ({"type": "1bit"}, "Unknown type for gradient compression '1bit'; expected '2bit'"),
+    ({"type": "3bit"}, "Unknown type for gradient compression '3bit'; expected '2bit', '1bit', 'fp16', 'bf16'"),
     ({"type": "2bit", "threshold": 0}, "threshold must be greater than 0"),
     ({"type": "2bit", "threshold": "much"}, "threshold must be a number, received 'much'"),
     (5, "expected a dict such as"),

@@ -10,4 +10,5 @@ __all__ = ["KVStore", "KVStoreBase", "KVStoreServer", "create"]
 # What only programs of many processes need is imported when the first store of that type is made.
 built_in_module(lambda: _importlib.import_module(f"{__name__}.dist_sync"),
                 "dist", "dist_sync", "dist_device", "dist_device_sync", "dist_sync_device")
+built_in_module(lambda: _importlib.import_module(f"{__name__}.collective"), "horovod", "byteps", "p3")
 built_in_module(lambda: _importlib.import_module(f"{__name__}.dist_async"), "dist_async", "dist_async_device", "dist_device_async")

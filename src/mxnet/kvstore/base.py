@@ -1,6 +1,7 @@
 """The interface of key-value stores, the registry of their implementations, and `create`."""
 import warnings
 
+from .. import environment
 from ..base import MXNetError
 from ..ndarray import NDArray
 
@@ -169,6 +170,11 @@ def check_capability(capability):
     return True
 
 
+def spans_processes(kind):
+    """Whether a store of this type joins processes, so that even one device needs it."""
+    return "dist" in kind or kind.lower() in ("horovod", "byteps", "p3")
+
+
 def create(name="local"):
     """Make a key-value store.
 
@@ -180,6 +186,7 @@ def create(name="local"):
         ``'nccl'``: as ``'device'``, for GPUs.
         ``'dist_sync'`` (also ``'dist'``), ``'dist_device_sync'`` (also ``'dist_sync_device'``, ``'dist_device'``): values are added up over all
         workers of a job too, which go in step; see docs/distributed.md.
+        ``'horovod'``, ``'byteps'``, ``'p3'``: values are added up over all workers, which run the optimizer.
         ``'dist_async'``: servers of the job keep the values, and update them by each worker's push as it comes.
         Or the name of a class registered with `KVStoreBase.register`.
 
@@ -206,6 +213,10 @@ def create(name="local"):
     if not isinstance(name, str):
         raise TypeError(f"kvstore.create: name must be a string, received {name!r}")
     name = name.lower()
+    if name.startswith("dist") and (environment.get_str("DMLC_PS_VAN_TYPE") or "").lower() == "p3":
+        if "async" in name:
+            raise MXNetError(f"kvstore.create: {name!r} does not go with DMLC_PS_VAN_TYPE=p3, whose workers go in step; use 'dist_sync'")
+        name = "p3"
     if name in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[name]()
     if name not in _BUILT_IN:

@@ -1,4 +1,4 @@
-"""Gradient compression: two bits for each number, with the error carried over to the next time."""
+"""Gradient compression: one or two bits for each number, with the error carried over to the next time, or 16-bit floats."""
 import torch
 
 from ..base import MXNetError
@@ -52,21 +52,80 @@ class TwoBitCompression:
         return values[codes.flatten()[:shape.numel()].int()].view(shape)
 
 
+class OneBitCompression:
+    """Sends +1 where what has gathered is above the threshold, else -1, eight numbers in a byte; what that leaves over is kept as by two bits.
+
+    Parameters
+    ----------
+    threshold : float
+    """
+
+    def __init__(self, threshold=0.5):
+        self.threshold = threshold
+
+    def __repr__(self):
+        return f"1bit({self.threshold!r})"
+
+    def compress(self, gradient, residual):
+        """The gradient in one bit a number, the first in the highest bit of a byte; `residual` takes, in place, what is left over."""
+        residual.add_(gradient.to(residual.dtype))
+        high = residual > self.threshold
+        residual.sub_(high.to(residual.dtype).mul_(2).sub_(1))
+        bits = torch.nn.functional.pad(high.flatten().to(torch.uint8), (0, -high.numel() % 32)).view(-1, 8)
+        return (bits << torch.arange(7, -1, -1, dtype=torch.uint8, device=bits.device)).sum(1, dtype=torch.uint8)
+
+    def decompress(self, packed, shape, dtype=torch.float32):
+        """The numbers that `compress` sent, as a tensor of this shape."""
+        bits = packed[:, None] >> torch.arange(7, -1, -1, dtype=torch.uint8, device=packed.device) & 1
+        return bits.flatten()[:shape.numel()].to(dtype).mul_(2).sub_(1).view(shape)
+
+
+class HalfCompression:
+    """Sends numbers as 16-bit floats, and adds them up in 32 bits.
+
+    Parameters
+    ----------
+    dtype : torch.float16 or torch.bfloat16
+    """
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+    def __repr__(self):
+        return str(self.dtype)
+
+    def compress(self, gradient, residual):
+        """The gradient in 16 bits a number; `residual` stays as it is."""
+        return gradient.to(self.dtype)
+
+    def decompress(self, packed, shape, dtype=torch.float32):
+        """The numbers that `compress` sent, as a tensor of this shape."""
+        return packed.to(dtype).view(shape)
+
+
+_KINDS = {"2bit": TwoBitCompression, "1bit": OneBitCompression, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+
 def make_compression(params):
-    """The compression that ``{'type': '2bit', 'threshold': 0.5}`` asks for.
+    """The compression that ``{'type': '2bit', 'threshold': 0.5}`` asks for; the other types are ``1bit``, ``fp16`` and ``bf16``.
 
     Raises
     ------
     MXNetError
-        If the type is unknown or the threshold is not above 0.
+        If the type is unknown, or the threshold no number, not above 0 for ``2bit``, or given where there is none.
     """
     if not isinstance(params, dict):
         raise MXNetError(f"gradient compression: expected a dict such as {{'type': '2bit', 'threshold': 0.5}}, received {params!r}")
-    kind = params.get("type")
-    if kind != "2bit":
-        raise MXNetError(f"Unknown type for gradient compression {kind!r}; expected '2bit'")
+    kind = _KINDS.get(params.get("type"))
+    if kind is None:
+        raise MXNetError(f"Unknown type for gradient compression {params.get('type')!r}; expected {', '.join(map(repr, _KINDS))}")
+    unknown = set(params) - {"type"} - ({"threshold"} if isinstance(kind, type) else set())
+    if unknown:
+        raise MXNetError(f"gradient compression of type {params['type']!r} has no {', '.join(sorted(map(str, unknown)))}")
+    if not isinstance(kind, type):
+        return HalfCompression(kind)
     try:
         threshold = float(params.get("threshold", 0.5))
     except (TypeError, ValueError):
         raise MXNetError(f"gradient compression: threshold must be a number, received {params['threshold']!r}") from None
-    return TwoBitCompression(threshold)
+    return kind(threshold)

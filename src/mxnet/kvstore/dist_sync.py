@@ -1,6 +1,4 @@
 """The stores of many workers that go in step: sums over all of them by torch.distributed, the same update in each."""
-import zlib
-
 import torch
 
 from .. import optimizer as opt
@@ -11,12 +9,8 @@ from ..ndarray.sparse.arrays import RowSparseNDArray, summed_rows
 from ..optimizer import pickles
 from . import group
 from .base import built_in
-from .compression import make_compression
+from .compression import HalfCompression, make_compression
 from .kvstore import KVStore
-
-
-def _digest(*things):
-    return zlib.crc32(repr(things).encode())
 
 
 def _signature(pairs):
@@ -58,7 +52,7 @@ class DistSyncKVStore(KVStore):
         for k, _ in pairs:
             if k in self._values:
                 raise MXNetError(f"duplicate init of key {k!r}: init or broadcast was called with this key before")
-        self._group.agree([_digest("init", _signature(pairs))], "init")()
+        self._group.agree([group.digest("init", _signature(pairs))], "init")()
         for k, arrays in pairs:
             self._values[k] = self._from_first(arrays[0].copyto(cpu()), k)
 
@@ -114,7 +108,7 @@ class DistSyncKVStore(KVStore):
         names = [k for k, _ in pairs]
         doing = f"push of key {names[0]!r}" + (f" and {len(names) - 1} more" if names[1:] else "")
         merged = [self._merge(k, arrays) for k, arrays in pairs]
-        agreed = self._group.agree([_digest("push", _signature(zip(names, [[m] for m in merged])), self._on_wire), self._configured], doing)
+        agreed = self._group.agree([group.digest("push", _signature(zip(names, [[m] for m in merged])), self._on_wire), self._configured], doing)
         sparse = any(m.stype == "row_sparse" for m in merged)
         if not sparse:
             totals = self._begin_sums(names, [m._raw() for m in merged], doing)
@@ -138,9 +132,13 @@ class DistSyncKVStore(KVStore):
         for k, tensor in zip(names, tensors):
             if tensor.dtype != torch.float32:
                 raise MXNetError(f"{doing}: gradient compression is for float32, received {str(tensor.dtype).removeprefix('torch.')}")
+            if isinstance(self._on_wire, HalfCompression):
+                continue
             if k not in self._left_over:
                 self._left_over[k] = torch.zeros_like(tensor)
             packed.append(self._on_wire.compress(tensor, self._left_over[k]))
+        if isinstance(self._on_wire, HalfCompression):
+            return self._group.begin_sum_many(tensors, doing, self._on_wire.dtype)
         together = [(bucket, self._group.begin_gather(torch.cat(bucket), doing)) for bucket in group.buckets(packed)]
         return self._decompressed(iter(tensors), together)
 
@@ -196,7 +194,7 @@ class DistSyncKVStore(KVStore):
         ----------
         compression_params : dict
             ``{'type': '2bit', 'threshold': 0.5}``: each number is sent as +threshold, 0 or -threshold; what that leaves over is
-            added to the next gradient.
+            added to the next gradient. ``{'type': '1bit'}``: as +1 or -1. ``{'type': 'fp16'}``, ``{'type': 'bf16'}``: as 16-bit floats.
 
         Raises
         ------

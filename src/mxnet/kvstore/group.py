@@ -5,6 +5,7 @@ import datetime
 import os
 import sys
 import threading
+import zlib
 
 import torch
 import torch.distributed as dist
@@ -32,6 +33,7 @@ class Group:
     def __init__(self, where):
         self.store, self.rank = membership.meet(where)
         self.place, self.num_workers, self.num_servers = where, where.num_workers, where.num_servers
+        self.store.set(f"host/{self.rank}", os.uname().nodename)
         membership.join(self.store, where)
         nodes = [name("worker", i) for i in range(self.num_workers)] + [name("server", i) for i in range(self.num_servers)]
         self.monitor = Monitor(self.store, name("worker", self.rank), nodes).start()
@@ -193,8 +195,8 @@ class Group:
             return found
         return end
 
-    def begin_sum_many(self, tensors, doing):
-        """Begin to add tensors up over all workers, small ones together; they stay as they are.
+    def begin_sum_many(self, tensors, doing, half=None):
+        """Begin to add tensors up over all workers, small ones together; they stay as they are, and travel as type `half` if that is given.
 
         Returns
         -------
@@ -204,7 +206,7 @@ class Group:
         flights = []
         for bucket in buckets(tensors):
             flat = torch.cat([t.reshape(-1) for t in bucket])  # a copy, of a single one too
-            flights.append((bucket, self.begin_sum(flat, doing)))
+            flights.append((bucket, self.begin_half_sum(flat, half, doing) if half else self.begin_sum(flat, doing)))
         return self._end_sum_many(flights)
 
     @staticmethod
@@ -212,6 +214,14 @@ class Group:
         for bucket, end in flights:
             for tensor, part in zip(bucket, end().split([t.numel() for t in bucket])):
                 yield part.view(tensor.shape)
+
+    def local(self):
+        """``(number, count)``: which of the workers on this machine this one is, and how many there are."""
+        if "LOCAL_RANK" in os.environ and "LOCAL_WORLD_SIZE" in os.environ:  # torchrun's
+            return int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
+        hosts = self.store.multi_get([f"host/{i}" for i in range(self.num_workers)])
+        same = [i for i, host in enumerate(hosts) if host == hosts[self.rank]]
+        return same.index(self.rank), len(same)
 
     def num_dead(self, node_id, seconds):
         """How many workers (4) and servers (2) have failed, or were silent for so long."""
@@ -238,6 +248,11 @@ class Group:
             dist.destroy_process_group()
 
 
+def digest(*things):
+    """A number for what a worker does, for `Group.agree`."""
+    return zlib.crc32(repr(things).encode())
+
+
 def buckets(tensors):
     """Tensors in lists that are sent together: of one type and device, in order, up to `BUCKET` bytes."""
     pending, size = [], 0
@@ -251,8 +266,8 @@ def buckets(tensors):
         yield pending
 
 
-def joined(kind):
-    """The group of this process; joined when first asked for.
+def joined(kind, alone=False):
+    """The group of this process; joined when first asked for. With `alone` a process that no launcher has started is a group of its own.
 
     Raises
     ------
@@ -260,8 +275,10 @@ def joined(kind):
         If no launcher has started this process, or the others don't come.
     """
     global _joined
-    if _joined is None or _joined._pid != os.getpid():
+    if _joined is None or _joined._pid != os.getpid() or not (alone or _joined.place.port):
         where = membership.place()
+        if where is None and alone:
+            where = membership.Place("worker", 0, 1, 0, "127.0.0.1", 0, True, "")
         if where is None:
             raise MXNetError(f"a kvstore of type {kind!r} joins the processes of a job, and no launcher has started this one: run it as "
                              "`python -m mxnet.tools.launch -n 2 --launcher local COMMAND`, or by torchrun")

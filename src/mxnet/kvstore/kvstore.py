@@ -308,7 +308,7 @@ class KVStore(KVStoreBase):
         ----------
         compression_params : dict
             ``{'type': '2bit', 'threshold': 0.5}``: each number is sent as +threshold, 0 or -threshold; what that leaves over is
-            added to the next gradient.
+            added to the next gradient. ``{'type': '1bit'}``: as +1 or -1. ``{'type': 'fp16'}``, ``{'type': 'bf16'}``: as 16-bit floats.
 
         Raises
         ------

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from .. import environment
 from ..base import MXNetError
 from ..ndarray import NDArray
-from .base import KVStoreBase, create
+from .base import KVStoreBase, create, spans_processes
 from .kvstore import KVStore
 
 # A weight of more elements than this is updated on each device instead of once on the CPU by a 'local' store.
@@ -24,7 +24,7 @@ def create_kvstore(kvstore: str | KVStoreBase | None, num_device: int, arg_param
         store = kvstore
     elif not isinstance(kvstore, str):
         raise TypeError(f"kvstore must be KVStore, str or None, received {kvstore!r}")
-    elif num_device == 1 and "dist" not in kvstore:
+    elif num_device == 1 and not spans_processes(kvstore):
         store = None
     else:
         store = create(kvstore)

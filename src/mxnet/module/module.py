@@ -352,7 +352,7 @@ class Module(BaseModule):
         num_devices = len(self._context)
         kvstore, update_on_kvstore = create_kvstore(kvstore, num_devices, self._arg_params)
         batch_size = self._exec_group.batch_size
-        if kvstore and "dist" in kvstore.type and "_sync" in kvstore.type:
+        if kvstore and ("dist" in kvstore.type and "_sync" in kvstore.type or kvstore.type in ("horovod", "byteps", "p3")):
             batch_size *= kvstore.num_workers
 
         names = self._exec_group.param_names

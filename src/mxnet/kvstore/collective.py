@@ -1,0 +1,141 @@
+"""Stores for which workers update their weights themselves: ``horovod``, ``byteps`` and ``p3``, on torch.distributed."""
+import torch
+
+from .. import environment
+from ..base import MXNetError
+from ..ndarray import NDArray
+from . import group
+from .base import KVStoreBase, built_in, check_capability
+from .dist_sync import DistSyncKVStore
+from .kvstore import _pairs
+
+
+@built_in("horovod", "byteps")
+class CollectiveKVStore(KVStoreBase):
+    """A store that keeps nothing: it adds up over all workers, and broadcasts; `mxnet.kv.create` makes it for ``horovod`` and ``byteps``.
+
+    Neither of these packages is needed. A process that no launcher has started is a job of one worker.
+
+    Parameters
+    ----------
+    handle : str
+        The type.
+    """
+
+    batches = True
+
+    def __init__(self, handle):
+        self._type = handle
+        self._group = group.joined(handle, alone=True)
+
+    def broadcast(self, key, value, out, priority=0):
+        """Give every worker and device the value that worker 0 holds; all workers call it.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+        value : NDArray, or list of them
+        out : NDArray, list of NDArray, or list of lists
+        priority : int
+            Has no effect: keys go in the order in which they stand.
+        """
+        pairs, outs = _pairs(key, value, "value"), dict(_pairs(key, out, "out"))
+        names = [k for k, _ in pairs]
+        doing = f"broadcast of key {names[0]!r}"
+        self._group.agree([group.digest("broadcast", [(k, a[0].shape, a[0].dtype) for k, a in pairs])], doing)()
+        for k, arrays in pairs:
+            sent = arrays[0].copy()
+            self._group.wait(self._group.begin_broadcast(sent._raw()), doing)
+            for array in outs[k]:
+                sent.copyto(array)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """Add up the values of all workers and devices, and write the sum to `out`, or over the values.
+
+        Parameters
+        ----------
+        key : str, int, or list of them
+            In the same order on all workers.
+        value : NDArray, list of NDArray (one per device), or list of lists
+        out : NDArray, list of NDArray, or list of lists, optional
+        priority : int
+            Has no effect: keys go in the order in which they stand.
+        """
+        pairs = _pairs(key, value, "value")
+        outs = dict(pairs if out is None else _pairs(key, out, "out"))
+        names = [k for k, _ in pairs]
+        doing = f"pushpull of key {names[0]!r}"
+        for k, arrays in pairs:
+            if any(a.stype != "default" for a in arrays):
+                raise MXNetError(f"{doing}: a kvstore of type {self._type!r} adds up dense arrays, received {arrays[0].stype} for {k!r}; use "
+                                 "'dist_sync'")
+        merged = [sum((a._on(arrays[0].ctx) for a in arrays[1:]), arrays[0])._raw() for _, arrays in pairs]
+        agreed = self._group.agree([group.digest("pushpull", [(k, tuple(t.shape), t.dtype) for k, t in zip(names, merged)])], doing)
+        totals = self._group.begin_sum_many(merged, doing)
+        agreed()
+        for k, total in zip(names, totals):
+            for array in outs[k]:
+                NDArray._new(total, array.ctx).copyto(array)
+
+    @staticmethod
+    def is_capable(capability):
+        """False: workers run the optimizer."""
+        return check_capability(capability) and False
+
+    @property
+    def type(self):
+        """The name that the store was made with."""
+        return self._type
+
+    @property
+    def rank(self):
+        """The number of this worker, from 0."""
+        return self._group.rank
+
+    @property
+    def local_rank(self):
+        """The number of this worker on its machine, from 0."""
+        return self._group.local()[0]
+
+    @property
+    def num_workers(self):
+        """How many workers there are."""
+        return self._group.num_workers
+
+
+@built_in("p3")
+class P3KVStore(DistSyncKVStore):
+    """As ``dist_sync``, with large values in slices, which go out in the order of the keys, so that the first keys are complete first.
+
+    It adds up gradients and leaves the optimizer to the workers. ``DMLC_PS_VAN_TYPE=p3`` makes the types ``dist_sync`` and their like this one.
+
+    Parameters
+    ----------
+    handle : str
+        The type.
+    """
+
+    def _begin_sums(self, names, tensors, doing):
+        length = environment.get_int("MXNET_KVSTORE_SLICE_THRESHOLD")
+        slices = [t.reshape(-1).split(length) for t in tensors]
+        ends = [[self._group.begin_sum(part.clone(), doing) for part in parts] for parts in slices]
+        for tensor, parts in zip(tensors, ends):
+            yield torch.cat([end() for end in parts]).view(tensor.shape)
+
+    def _sum_rows(self, array, doing):
+        raise MXNetError(f"{doing}: a kvstore of type 'p3' takes dense arrays, received a row_sparse one; use 'dist_sync'")
+
+    def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
+        """Not offered: values are dense."""
+        raise MXNetError("row_sparse_pull: a kvstore of type 'p3' keeps dense values; use 'dist_sync'")
+
+    def _set_updater(self, updater):
+        raise MXNetError("a kvstore of type 'p3' does not update values, its workers do (update_on_kvstore=False); or use 'dist_sync'")
+
+    def set_gradient_compression(self, compression_params):
+        """Not offered."""
+        raise MXNetError("a kvstore of type 'p3' does not compress gradients; use 'dist_sync'")
+
+    def is_capable(self, capability):
+        """False: workers run the optimizer."""
+        return check_capability(capability) and False
