@@ -144,3 +144,39 @@ def test_parts_that_programs_override_or_call():
     assert values(it._tile(part(it.label, 0, 2), 2)) == [[0, 1, 0, 1]] and it._tile([], 3) == []
     it.next()
     assert values(it._batchify(it.data)) == [[[0, 1], [2, 3]]]
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Seven examples in an HDF5 file: data (7, 2) and labels."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["data"], file["label"] = np.arange(14, dtype="float32").reshape(7, 2), np.arange(7, dtype="int32")
+        yield file
+
+
+@pytest.mark.parametrize(("handle", "expected"), [
+    ("pad", [([0, 2, 4], 0), ([6, 8, 10], 0), ([12, 0, 2], 2), "|", ([0, 2, 4], 0), ([6, 8, 10], 0), ([12, 0, 2], 2), "|"]),
+    ("discard", [([0, 2, 4], 0), ([6, 8, 10], 0), "|", ([0, 2, 4], 0), ([6, 8, 10], 0), "|"]),
+    ("roll_over", [([0, 2, 4], 0), ([6, 8, 10], 0), "|", ([12, 0, 2], 1), ([4, 6, 8], 0), "|"]),
+])
+def test_files_of_h5py(stored, handle, expected):
+    it, found = mx.io.NDArrayIter(stored["data"], stored["label"], 3, last_batch_handle=handle), []
+    for _ in range(2):
+        for batch in it:
+            first = batch.data[0].asnumpy()[:, 0].tolist()
+            assert [2 * label for label in batch.label[0].asnumpy().tolist()] == first
+            found.append((first, batch.pad))
+        found.append("|")
+        it.reset()
+    assert found == expected
+
+
+def test_shuffled_files_of_h5py_are_in_mxnets_order(stored):
+    np.random.seed(3)
+    it = mx.io.NDArrayIter(stored["data"], stored["label"], 3, shuffle=True, last_batch_handle="discard")
+    epochs = []
+    for _ in range(2):
+        epochs.append([batch.label[0].asnumpy().tolist() for batch in it])
+        it.reset()
+    assert epochs == [[[4, 6, 5], [3, 1, 0]], [[2, 1, 6], [5, 3, 0]]]

@@ -140,8 +140,8 @@ class NDArrayIter(DataIter):
 
     def _shuffle_data(self) -> None:
         np.random.shuffle(self.idx)
-        # Shuffling the shuffled gives the order that MXNet has for the same seed, epoch by epoch.
-        self._order = self._order[self.idx]
+        # Shuffling the shuffled gives the order that MXNet has for the same seed, epoch by epoch; what lies in files it reads in the order itself.
+        self._order = self.idx.copy() if all(map(_is_h5py, self.data_list)) else self._order[self.idx]
 
     def hard_reset(self) -> None:
         """Go to the beginning and forget what would roll over."""
