@@ -12,6 +12,8 @@ from mxnet.base import MXNetError
 from mxnet.ndarray.sparse import dispatch
 from mxnet.ops import random_state, traits
 from mxnet.ops.registry import OPERATORS, Operator, op
+from mxnet.ops.shapes import known
+from mxnet.symbol import inference
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from records import RECORDS  # noqa: E402
@@ -212,3 +214,38 @@ def test_how_gradients_are_stored():
     assert dot.gradient_storage(1, ("csr", "row_sparse"), plain) == "row_sparse"
     assert dot.gradient_storage(1, ("default", "row_sparse"), plain) is None
     assert dot.gradient_storage(1, ("csr", "row_sparse"), {**plain, "transpose_a": True}) is None
+
+
+# -- shapes without a run ----------------------------------------------------------------------------------------------
+
+# They look at a combination of attribute and axes, or at sizes of 0, only where they run.
+_LATER = {"SoftmaxActivation", "softmax", "argmax", "argmin", "InstanceNorm", "SequenceLast", "GroupNorm", "L2Normalization", "Deconvolution"}
+
+
+def _changed(shapes):
+    """The shapes, and with one of them cut or longer by an axis."""
+    yield shapes
+    for i, shape in enumerate(shapes):
+        for other in (shape[1:], shape[:-1], (2, *shape), (*shape[:-1], 1) if shape else (2, 2)):
+            yield [*shapes[:i], other, *shapes[i + 1:]]
+
+
+@pytest.mark.parametrize("operator", [o for o in EVERY if o.complete_rule == "shape" and o.name in RECORDS], ids=lambda o: o.name)
+def test_rules_say_the_shapes_that_a_run_gives(operator):
+    agreed = 0
+    for sample in RECORDS[operator.name]:
+        parsed = operator.parse(sample.attributes)
+        for shapes in _changed([np.shape(i) for i in sample.inputs]):
+            try:
+                ins, outs = operator.shape_inference(list(shapes), [None] * operator.outputs(parsed), **operator.with_defaults(parsed))
+            except MXNetError:
+                continue
+            if all(known(s) for s in outs) and all(i is None or tuple(i) == tuple(s) for i, s in zip(ins, shapes)):
+                try:
+                    found = inference.run_on_meta(operator, shapes, parsed)
+                except Exception:
+                    assert operator.name in _LATER, (sample.attributes, shapes)
+                    continue
+                assert [tuple(s) for s in outs][:len(found)] == found, (sample.attributes, shapes)
+                agreed += 1
+    assert agreed

@@ -16,16 +16,45 @@ FxNode: TypeAlias = Any
 
 
 class GraphModule(fx.GraphModule):
-    """One that takes its generated source with it when it ends. Torch keeps the sources of all modules there ever were, for tracebacks."""
+    """One whose source is generated when it is first run, and ends with it.
+
+    Most graphs are copied or rewritten before they run, if they ever do, and generating code takes as long as making them. Torch keeps the sources of
+    all modules there ever were, for tracebacks.
+    """
 
     def recompile(self) -> Any:
-        parts = [m for m in self.children() if isinstance(m, fx.GraphModule)]  # which partitioning made, and are compiled again with this
+        type(self).forward = _generated  # torch makes a class for each module
+        return None
+
+    def generate(self) -> None:
+        """Make the source of `forward`."""
+        # What partitioning made is compiled again with this; others of this class see to themselves.
+        parts = [m for m in self.children() if isinstance(m, fx.GraphModule) and not isinstance(m, GraphModule)]
         for part in parts:
             _forget_with(part)
-        code = super().recompile()
+        super().recompile()
         for module in (self, *parts):
             _forget_with(module)
-        return code
+
+    @property
+    def code(self) -> str:
+        """The source."""
+        if type(self).forward is _generated:
+            self.generate()
+        return super().code
+
+
+class _Generated:
+    """Stands where `forward` will."""
+
+    def __get__(self, module: GraphModule | None, owner: type) -> Any:
+        if module is None:
+            return self
+        module.generate()
+        return module.forward
+
+
+_generated: Any = _Generated()
 
 
 def _forget_with(module: fx.GraphModule) -> None:
@@ -112,7 +141,7 @@ class Program:
     def _has_rules(self, node: FxNode) -> bool:
         """Whether the operator's own rules say all about its result: where no pass replaced it, and its inputs are of one floating type."""
         op = operator_of(node)
-        if op is None or not op.complete_rule or node.target is not op.fn or op.outputs(dict(node.kwargs)) != 1:
+        if op is None or op.complete_rule not in (True, "mixed") or node.target is not op.fn or op.outputs(dict(node.kwargs)) != 1:
             return False
         inputs = [self.values[n] for n in node.args]
         if any(not isinstance(t, torch.Tensor) or not t.dtype.is_floating_point for t in inputs):

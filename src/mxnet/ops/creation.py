@@ -205,7 +205,7 @@ def linspace(*, start: float, stop: float, num: int, endpoint: bool = True, dtyp
 linspace.dtype_rule(_stated_dtype_rule)
 
 
-@op("_contrib_arange_like", aliases=("_npx_arange_like",), amp=None)
+@op("_contrib_arange_like", complete_rule="shape", aliases=("_npx_arange_like",), amp=None)
 def arange_like(data, *, start: float = 0.0, step: float = 1.0, repeat: int = 1, axis: Optional[int] = None):
     """Evenly spaced values, as many as `data` has elements and in its shape, or with `axis` a vector as long as that axis.
 

@@ -36,7 +36,7 @@ def _bounded(index, size, mode, operator):
     return index
 
 
-@op("take", aliases=("_npi_take",), method=True)
+@op("take", complete_rule="shape", aliases=("_npi_take",), method=True)
 def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = "clip"):
     """The slices of `a` along `axis` that `indices` names; the axis is replaced by the axes of `indices`.
 
@@ -104,7 +104,7 @@ def _(in_types, out_types):
     return [in_types[0] or out_types[0], in_types[1] or torch.int32], [in_types[0] or out_types[0]]
 
 
-@op("pick", aliases=("choose_element_0index", "_npx_pick"), method=True)
+@op("pick", complete_rule="shape", aliases=("choose_element_0index", "_npx_pick"), method=True)
 def pick(data, index, *, axis: Optional[int] = -1, keepdims: bool = False, mode: Literal["clip", "wrap"] = "clip"):
     """One element along `axis` for each position: ``data[i, index[i]]`` for 2-D data.
 
@@ -162,7 +162,7 @@ def _position(data_shape, indices, operator):
     return tuple(indices.long().unbind(0))
 
 
-@op("gather_nd", aliases=("_npi_gather_nd", "_npx_gather_nd"))
+@op("gather_nd", complete_rule="shape", aliases=("_npi_gather_nd", "_npx_gather_nd"))
 def gather_nd(data, indices):
     """``data[indices[0], indices[1], ...]``: each column of `indices` (M, ...) names one element, or one slice if M is below the number of axes.
 
@@ -258,7 +258,7 @@ for _operator in (scatter_nd, gather_nd_backward):
         return in_shapes, [unify(out_shapes[0], shape)]
 
 
-@op("one_hot", aliases=("_npx_one_hot",), method=True)
+@op("one_hot", complete_rule="shape", aliases=("_npx_one_hot",), method=True)
 def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: DType = torch.float32):
     """Rows of length `depth` that are `on_value` at the index and `off_value` elsewhere (everywhere, if it is out of range).
 

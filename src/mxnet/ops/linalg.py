@@ -61,7 +61,7 @@ def _(position, in_stypes, attributes):
     return None
 
 
-@op("batch_dot", aliases=("_npx_batch_dot",), heavy=True, amp="widest")
+@op("batch_dot", complete_rule="shape", aliases=("_npx_batch_dot",), heavy=True, amp="widest")
 def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forward_stype: _Stype = None):
     """The matrix products of two batches: (..., n, k) and (..., k, m) to (..., n, m); the transposes swap the last two axes.
 

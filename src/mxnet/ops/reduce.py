@@ -242,7 +242,7 @@ def _arg_extreme(name, function, doc, sample):
     ------
     MXNetError
         If `data` has no such axis.""", f"mx.nd.{name}", sample)
-    operator = op(name, method=True)(fn)
+    operator = op(name, complete_rule="shape", method=True)(fn)
     operator.shape_rule(_reduced_shape(name))
     return operator
 

@@ -39,7 +39,7 @@ def _length_rule(operator, reduces):
     return rule
 
 
-@op("SequenceMask", aliases=("_npx_sequence_mask",), inputs_rule=_inputs, names_output=True)
+@op("SequenceMask", complete_rule="shape", aliases=("_npx_sequence_mask",), inputs_rule=_inputs, names_output=True)
 def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = False, value: float = 0.0, axis: int = 0):
     """Set what lies beyond the end of each sequence to `value`.
 
@@ -72,7 +72,7 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = Fal
     return torch.where(inside.reshape(inside.shape + (1,) * (data.dim() - 2)), data, data.new_full((), value))
 
 
-@op("SequenceLast", inputs_rule=_inputs, names_output=True)
+@op("SequenceLast", complete_rule="shape", inputs_rule=_inputs, names_output=True)
 def sequence_last(data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
     """The last element of each sequence: (T, N, ...) to (N, ...), or (N, T, ...) with axis=1.
 
@@ -97,7 +97,7 @@ def sequence_last(data, sequence_length=None, *, use_sequence_length: bool = Fal
     return data[(index, batch) if axis == 0 else (batch, index)]
 
 
-@op("SequenceReverse", inputs_rule=_inputs, names_output=True)
+@op("SequenceReverse", complete_rule="shape", inputs_rule=_inputs, names_output=True)
 def sequence_reverse(data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
     """Reverse each sequence of (T, N, ...) within its length; what lies beyond the end stays.
 

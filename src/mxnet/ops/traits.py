@@ -39,7 +39,8 @@ class Traits:
         It computes enough to be worth the way into another runtime and back.
     complete_rule : bool
         For floating inputs of one type its shape rule says all about its one result, which has the type of the data; it need not be run to
-        find out. `complete_rule` may also be ``'mixed'``: the types of the other inputs don't matter.
+        find out. `complete_rule` may also be ``'mixed'``: the types of the other inputs don't matter; or ``'shape'``: it says all about the shapes
+        of its results, whatever their types.
     method : bool or str
         It is a method of arrays and Symbols, under its own or that name.
     arithmetic : str or None
@@ -71,7 +72,7 @@ class Traits:
     result_type: Optional[Literal["data", "inputs"]] = None
     overwritable: ByUse = False
     heavy: bool = False
-    complete_rule: Union[bool, Literal["mixed"]] = False
+    complete_rule: Union[bool, Literal["mixed", "shape"]] = False
     method: Union[bool, str] = False
     arithmetic: Optional[str] = None
     rectifies: ByUse = False

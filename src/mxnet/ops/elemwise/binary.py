@@ -122,7 +122,7 @@ for _operator in _minimum:
     _operator.gradient(lambda out_grads, inputs, outputs: _selection_gradient(out_grads, inputs, inputs[0] <= inputs[1]))
 
 
-@op("_grad_add", same_shape=True, arithmetic="add", no_gradient=True, keeps_layout=True, result_type="inputs")
+@op("_grad_add", complete_rule="shape", same_shape=True, arithmetic="add", no_gradient=True, keeps_layout=True, result_type="inputs")
 def grad_add(lhs, rhs):
     """The sum of two gradients of one array; graphs of MXNet's own backward passes contain it."""
     if lhs.shape != rhs.shape:
@@ -139,7 +139,7 @@ def scatter_elemwise_div(lhs, rhs):
 
 
 @op("add_n", aliases=("ElementWiseSum", "_sparse_add_n", "_sparse_ElementWiseSum"), same_shape=True, key_var_num_args="num_args", keeps_layout=True,
-    result_type="inputs", amp="widest")
+    complete_rule="shape", result_type="inputs", amp="widest")
 def add_n(*args):
     """The sum of any number of arrays of one shape.
 
@@ -170,7 +170,7 @@ def add_n(*args):
     return total
 
 
-@op("where", aliases=("_sparse_where",), amp="widest")
+@op("where", complete_rule="shape", aliases=("_sparse_where",), amp="widest")
 def where(condition, x, y):
     """Elements of `x` where `condition` is not 0, of `y` elsewhere.
 
@@ -210,7 +210,7 @@ def _(in_shapes, out_shapes):
     shape = unify(unify(in_shapes[1], in_shapes[2]), out_shapes[0])
     if shape is not None and len(shape) == len(condition):
         shape = unify(shape, condition)
-    elif shape is not None and shape[0] not in (-1, *condition):
+    elif shape is not None and (len(condition) != 1 or shape[0] not in (-1, *condition)):
         raise MXNetError(f"where: a vector `condition` must be as long as the first axis of `x`, {shape[0]}; received {condition}")
     return [condition, shape, shape], [shape]
 

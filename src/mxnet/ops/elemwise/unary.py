@@ -142,7 +142,7 @@ def _(out_grads, inputs, outputs):
     return out_grads[0] * _digamma(inputs[0])
 
 
-@op("_copy", aliases=("identity", "_copyto", "_npi_copyto"), same_shape=True, keeps_layout=True, result_type="data")
+@op("_copy", complete_rule="shape", aliases=("identity", "_copyto", "_npi_copyto"), same_shape=True, keeps_layout=True, result_type="data")
 def identity(data):
     """A copy of `data`, in memory of its own; the gradient passes through it unchanged.
 
@@ -157,7 +157,8 @@ def identity(data):
     return data.clone()
 
 
-@op("BlockGrad", aliases=("stop_gradient", "_sparse_stop_gradient"), same_shape=True, keeps_layout=True, result_type="data", stops_gradient=True)
+@op("BlockGrad", aliases=("stop_gradient", "_sparse_stop_gradient"), same_shape=True, keeps_layout=True, result_type="data", complete_rule="shape",
+    stops_gradient=True)
 def block_grad(data):
     """A copy that no gradient flows through: what it was computed from is constant to everything behind it.
 
@@ -174,7 +175,7 @@ def block_grad(data):
     return data.detach().clone()
 
 
-@op("make_loss", aliases=("_sparse_make_loss",), same_shape=True, loss=True, names_output=True, amp="float32")
+@op("make_loss", complete_rule="shape", aliases=("_sparse_make_loss",), same_shape=True, loss=True, names_output=True, amp="float32")
 def make_loss(data):
     """Declare `data` a loss: its gradient is 1 whatever gradient comes in.
 
@@ -198,7 +199,7 @@ def _(out_grads, inputs, outputs):
     return torch.ones_like(inputs[0])
 
 
-@op("_identity_with_attr_like_rhs", same_shape=True)
+@op("_identity_with_attr_like_rhs", complete_rule="shape", same_shape=True)
 def identity_with_attr_like_rhs(lhs, rhs):
     """A copy of `lhs`, which `rhs` only tells its shape and type."""
     if lhs.shape != rhs.shape:
@@ -206,7 +207,7 @@ def identity_with_attr_like_rhs(lhs, rhs):
     return lhs.clone()
 
 
-@op("zeros_like", aliases=("_sparse_zeros_like",), same_shape=True, keeps_layout=True, result_type="data", method=True)
+@op("zeros_like", complete_rule="shape", aliases=("_sparse_zeros_like",), same_shape=True, keeps_layout=True, result_type="data", method=True)
 def zeros_like(data):
     """Zeros in the shape and type of `data`.
 
@@ -218,7 +219,7 @@ def zeros_like(data):
     return torch.zeros_like(data)
 
 
-@op("ones_like", same_shape=True, keeps_layout=True, result_type="data", method=True)
+@op("ones_like", complete_rule="shape", same_shape=True, keeps_layout=True, result_type="data", method=True)
 def ones_like(data):
     """Ones in the shape and type of `data`.
 
@@ -230,7 +231,7 @@ def ones_like(data):
     return torch.ones_like(data)
 
 
-@op("Cast", aliases=("cast", "_npi_cast", "_npx_cast"), same_shape=True, keeps_layout=True, converts=True)
+@op("Cast", complete_rule="shape", aliases=("cast", "_npi_cast", "_npx_cast"), same_shape=True, keeps_layout=True, converts=True)
 def cast(data, *, dtype: DType):
     """Convert to another type. Floating-point numbers are truncated towards zero when they become integers.
 
@@ -250,7 +251,7 @@ def _(in_types, out_types, *, dtype):
 _MIXED = (torch.float32, torch.float16, torch.bfloat16)  # what mixed precision converts; other types stay as they are
 
 
-@op("amp_cast", same_shape=True, keeps_layout=True, amp="cast")
+@op("amp_cast", complete_rule="shape", same_shape=True, keeps_layout=True, amp="cast")
 def amp_cast(data, *, dtype: DType):
     """Convert float32, float16 and bfloat16 to another type, for mixed precision; leave other types as they are.
 
@@ -310,7 +311,8 @@ def _(in_types, out_types, *, num_outputs, cast_narrow):
     return in_types, [dtype if t in _MIXED else t for t in in_types]
 
 
-@op("clip", aliases=("_npi_clip", "_sparse_clip"), same_shape=True, keeps_layout=True, result_type="data", method=True, amp=("inputs", "inputs"))
+@op("clip", aliases=("_npi_clip", "_sparse_clip"), same_shape=True, keeps_layout=True, result_type="data", complete_rule="shape", method=True,
+    amp=("inputs", "inputs"))
 def clip(data, *, a_min: float, a_max: float):
     """Limit values to the range from `a_min` to `a_max`; both borders let the gradient through.
 
@@ -329,7 +331,7 @@ def clip(data, *, a_min: float, a_max: float):
     return torch.clamp(data, a_min, a_max)
 
 
-@op("smooth_l1", aliases=("_npx_smooth_l1",), same_shape=True, amp="float32")
+@op("smooth_l1", complete_rule="shape", aliases=("_npx_smooth_l1",), same_shape=True, amp="float32")
 def smooth_l1(data, *, scalar: float = 1.0):
     """The loss of Fast R-CNN: ``(scalar * x)**2 / 2`` where ``|x| < 1 / scalar**2``, ``|x| - 0.5 / scalar**2`` elsewhere.
 

@@ -46,7 +46,7 @@ def quantized_act(data: EightBits, *, act_type) -> Quantized:
     return data.with_values(data.values.clamp(min=0))
 
 
-@op("hard_sigmoid", same_shape=True, keeps_layout=True, result_type="data")
+@op("hard_sigmoid", complete_rule="shape", same_shape=True, keeps_layout=True, result_type="data")
 def hard_sigmoid(data, *, alpha: float = 0.2, beta: float = 0.5):
     """``alpha * x + beta``, clipped to the range from 0 to 1: a piecewise linear sigmoid.
 
@@ -90,7 +90,7 @@ def _random_slopes(data, lower, upper):
     return found.view(data.shape).to(data.dtype).mul_(upper - lower).add_(lower)
 
 
-@op("LeakyReLU", aliases=("_npx_leaky_relu",), inputs_rule=_leaky_inputs, output_names=("output", "mask"),
+@op("LeakyReLU", complete_rule="shape", aliases=("_npx_leaky_relu",), inputs_rule=_leaky_inputs, output_names=("output", "mask"),
     initial={"gamma": ["Constant", {"value": 0.25}]},
     num_outputs=lambda attributes: 2 if attributes["act_type"] == "rrelu" else 1, draws=lambda a: a["act_type"] == "rrelu" and a["training"],
     keeps_layout=True, result_type="data", names_input=True, names_output=True, float32_when=("act_type", ("elu", "selu")))

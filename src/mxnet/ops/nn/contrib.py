@@ -6,7 +6,7 @@ from ..registry import op
 from ._common import assign
 
 
-@op("_contrib_quadratic", same_shape=True)
+@op("_contrib_quadratic", complete_rule="shape", same_shape=True)
 def quadratic(data, *, a: float = 0.0, b: float = 0.0, c: float = 0.0):
     """``a * x ** 2 + b * x + c``.
 
@@ -22,7 +22,7 @@ def _pass_gradient(out_grads, inputs, outputs, **_):
     return out_grads[0].clone()
 
 
-@op("_contrib_round_ste", aliases=("_sparse__contrib_round_ste",), same_shape=True, amp=None)
+@op("_contrib_round_ste", complete_rule="shape", aliases=("_sparse__contrib_round_ste",), same_shape=True, amp=None)
 def round_ste(data):
     """Round to the nearest integer, halves away from zero; the gradient passes unchanged (straight through, Bengio et al. 2013).
 
@@ -39,7 +39,7 @@ def round_ste(data):
     return torch.trunc(data + torch.sign(data) * 0.5).to(data.dtype)
 
 
-@op("_contrib_sign_ste", aliases=("_sparse__contrib_sign_ste",), same_shape=True, amp=None)
+@op("_contrib_sign_ste", complete_rule="shape", aliases=("_sparse__contrib_sign_ste",), same_shape=True, amp=None)
 def sign_ste(data):
     """The sign, -1, 0 or 1; the gradient passes unchanged (straight through, Bengio et al. 2013).
 
@@ -60,7 +60,7 @@ round_ste.gradient(_pass_gradient)
 sign_ste.gradient(_pass_gradient)
 
 
-@op("_contrib_gradientmultiplier", same_shape=True)
+@op("_contrib_gradientmultiplier", complete_rule="shape", same_shape=True)
 def gradient_multiplier(data, *, scalar: float = 1.0, is_int: bool = True):
     """Pass `data` on; multiply its gradient by `scalar`. A negative one reverses it, as for domain adaptation (Ganin, Lempitsky 2015).
 

@@ -174,7 +174,7 @@ def _transposed_padding(sizes, kernel, stride, dilate, pad, adj, target_shape):
 
 
 @op("Deconvolution", aliases=("_npx_deconvolution",), inputs_rule=bias_inputs, result_type="inputs", overwritable=True, heavy=True,
-    names_output=True, amp="low")
+    complete_rule="shape", names_output=True, amp="low")
 def deconvolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), adj: Shape = (),
                   target_shape: Shape = (), num_filter: AtLeast1, num_group: int = 1, workspace: int = 512, no_bias: bool = True,
                   cudnn_tune: Tuning = None, cudnn_off: bool = False, layout: Layout = None):

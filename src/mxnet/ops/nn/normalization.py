@@ -102,7 +102,7 @@ def batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3,
                        training)
 
 
-@op("_contrib_BatchNormWithReLU", **_MOVING, names_output=True, amp=None)
+@op("_contrib_BatchNormWithReLU", complete_rule="shape", **_MOVING, names_output=True, amp=None)
 def batch_norm_with_relu(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                          use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1, cudnn_off: bool = False,
                          min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None, training: Training = False):
@@ -121,7 +121,7 @@ def batch_norm_with_relu(data, gamma, beta, moving_mean, moving_var, *, eps: flo
     return (torch.relu(found[0]), *found[1:]) if output_mean_var else torch.relu(found)
 
 
-@op("BatchNorm_v1", **_MOVING, names_output=True)
+@op("BatchNorm_v1", complete_rule="shape", **_MOVING, names_output=True)
 def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                   use_global_stats: bool = False, output_mean_var: bool = False, training: Training = False):
     """The batch normalization of MXNet before 0.9, kept for old files: axis 1 only, and `output_mean_var` returns the plain variance.
@@ -140,7 +140,7 @@ def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e
                        training, inverse_deviation=False)
 
 
-@op("_contrib_SyncBatchNorm", **_MOVING, names_output=True, amp="float32")
+@op("_contrib_SyncBatchNorm", complete_rule="shape", **_MOVING, names_output=True, amp="float32")
 def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                     use_global_stats: bool = False, output_mean_var: bool = False, ndev: AtLeast0 = 1, key: str, training: Training = False):
     """`BatchNorm` that is meant to take its statistics over `ndev` devices which share a `key`.
@@ -203,7 +203,7 @@ def _moments(data, axes, eps):
 
 
 @op("LayerNorm", aliases=("_npx_layer_norm",), num_outputs=_moment_outputs, output_names=("output", "mean", "std"), heavy=True, names_output=True,
-    amp="float32")
+    complete_rule="shape", amp="float32")
 def layer_norm(data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False):
     """Normalize along `axis` to mean 0 and variance 1, then scale by `gamma` and shift by `beta`, both of that axis's size (Ba et al. 2016).
 
@@ -238,7 +238,7 @@ def _layer_norm_shape_rule(in_shapes, out_shapes, *, axis, **_):
     return in_shapes, out_shapes
 
 
-@op("GroupNorm", num_outputs=_moment_outputs, output_names=("output", "mean", "std"), names_output=True, amp="float32")
+@op("GroupNorm", complete_rule="shape", num_outputs=_moment_outputs, output_names=("output", "mean", "std"), names_output=True, amp="float32")
 def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, output_mean_var: bool = False):
     """Normalize each of `num_groups` groups of channels of `data` (N, C, ...) to mean 0 and variance 1, then scale and shift it (Wu, He 2018).
 
@@ -278,7 +278,7 @@ def _group_norm_shape_rule(in_shapes, out_shapes, *, num_groups, **_):
     return in_shapes, out_shapes
 
 
-@op("InstanceNorm", names_output=True, amp="float32")
+@op("InstanceNorm", complete_rule="shape", names_output=True, amp="float32")
 def instance_norm(data, gamma, beta, *, eps: float = 1e-3):
     """Normalize each channel of each instance of `data` (N, C, ...) to mean 0 and variance 1, then scale and shift it (Ulyanov et al. 2016).
 
@@ -316,7 +316,7 @@ for _operator in (layer_norm, group_norm, instance_norm):
     _operator.dtype_rule(same_type)
 
 
-@op("L2Normalization", same_shape=True, names_output=True, amp="float32")
+@op("L2Normalization", complete_rule="shape", same_shape=True, names_output=True, amp="float32")
 def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "instance", "spatial"] = "instance"):
     """Divide `data` (N, C, ...) by ``sqrt(sum(x ** 2) + eps)``.
 

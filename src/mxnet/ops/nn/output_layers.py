@@ -181,7 +181,7 @@ logistic_regression_output = _regression(
     "The sigmoid of `data`; the gradient is that of the binary cross entropy with `label`.", "0.5 , 0.88", "0.  , 0.44")
 
 
-@op("SVMOutput", loss=True, names_output=True, amp="float32")
+@op("SVMOutput", complete_rule="shape", loss=True, names_output=True, amp="float32")
 def svm_output(data, label, *, margin: float = 1.0, regularization_coefficient: float = 1.0, use_linear: bool = False):
     """Pass the scores `data` (N, C) on; the gradient is that of a one-against-all hinge loss with the class numbers `label` (N,).
 
@@ -234,7 +234,7 @@ def _svm_output_shape_rule(in_shapes, out_shapes, **_):
 svm_output.dtype_rule(same_type)
 
 
-@op("MakeLoss", loss=True, same_shape=True, names_output=True, amp="float32")
+@op("MakeLoss", complete_rule="shape", loss=True, same_shape=True, names_output=True, amp="float32")
 def make_loss_output(data, *, grad_scale: float = 1.0, valid_thresh: float = 0.0,
                      normalization: Literal["batch", "null", "valid"] = "null"):
     """Pass `data` on as a loss: its gradient is `grad_scale`, whatever gradient comes in.
@@ -263,7 +263,8 @@ def _make_loss_gradient(out_grads, inputs, outputs, *, grad_scale=1.0, valid_thr
     return torch.full_like(data, grad_scale * data.shape[-1] / data.numel() if normalization == "batch" else grad_scale)
 
 
-@op("IdentityAttachKLSparseReg", mutates=("moving_avg",), initial={"moving_avg": ["zero", {}]}, names_output=True, amp="float32")
+@op("IdentityAttachKLSparseReg", mutates=("moving_avg",), initial={"moving_avg": ["zero", {}]}, complete_rule="shape", names_output=True,
+    amp="float32")
 def identity_attach_kl_sparse_reg(data, moving_avg, *, sparseness_target: Fraction = 0.1, penalty: float = 0.001, momentum: Fraction = 0.9):
     """Pass `data` (N, C, ...), activations between 0 and 1, on; the gradient gains a penalty that draws their mean to `sparseness_target`.
 

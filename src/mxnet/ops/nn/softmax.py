@@ -36,7 +36,8 @@ def _beyond(data, length, axis):
     return positions.view(-1, *[1] * (data.dim() - 1 - axis)) >= (length.unsqueeze(axis) if data.dim() > 1 else length)
 
 
-@op("softmax", aliases=("_npx_softmax",), inputs_rule=_length_inputs, heavy=True, method=True, names_input=True, names_output=True, amp="float32")
+@op("softmax", aliases=("_npx_softmax",), inputs_rule=_length_inputs, heavy=True, complete_rule="shape", method=True, names_input=True,
+    names_output=True, amp="float32")
 def softmax(data, length=None, *, axis: int = -1, temperature: Optional[float] = None, dtype: _Types = None,
             use_length: Optional[bool] = False):
     """``exp(x / temperature)``, normalized to sum 1 along `axis`.
@@ -72,7 +73,7 @@ def _refuse_length(name, use_length):
         raise MXNetError(f"{name}: `use_length` is only for softmax; mask the data instead")
 
 
-@op("log_softmax", aliases=("_npx_log_softmax",), method=True, names_input=True, amp="float32")
+@op("log_softmax", complete_rule="shape", aliases=("_npx_log_softmax",), method=True, names_input=True, amp="float32")
 def log_softmax(data, *, axis: int = -1, temperature: Optional[float] = None, dtype: _Types = None, use_length: Optional[bool] = False):
     """The logarithm of `softmax`, computed without losing small values; attributes as there. Only `softmax` itself can use lengths.
 
@@ -92,7 +93,7 @@ def log_softmax(data, *, axis: int = -1, temperature: Optional[float] = None, dt
     return _typed(torch.log_softmax(_scaled(data, temperature, dtype), axis), dtype)
 
 
-@op("softmin", method=True, names_input=True, names_output=True, amp="float32")
+@op("softmin", complete_rule="shape", method=True, names_input=True, names_output=True, amp="float32")
 def softmin(data, *, axis: int = -1, temperature: Optional[float] = None, dtype: _Types = None, use_length: Optional[bool] = False):
     """The softmax of ``-x``; attributes as there. Only `softmax` itself can use lengths.
 
@@ -132,7 +133,7 @@ for _operator in (softmax, log_softmax, softmin):
     _operator.dtype_rule(_softmax_dtype_rule)
 
 
-@op("SoftmaxActivation", same_shape=True, names_output=True, amp="float32")
+@op("SoftmaxActivation", complete_rule="shape", same_shape=True, names_output=True, amp="float32")
 def softmax_activation(data, *, mode: Literal["channel", "instance"] = "instance"):
     """Softmax over the last axis (``instance``) or over axis 1 (``channel``).
 

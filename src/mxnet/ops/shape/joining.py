@@ -79,7 +79,7 @@ def quantized_concat(*data: EightBits, dim, **attributes) -> Quantized:
     return Quantized(concat.raw(*(store(a.values * (scale * a.unit), dtype) for a in data), dim=dim), low, high)
 
 
-@op("_rnn_param_concat", aliases=("_npi_rnn_param_concat",), key_var_num_args="num_args", names_output=True)
+@op("_rnn_param_concat", complete_rule="shape", aliases=("_npi_rnn_param_concat",), key_var_num_args="num_args", names_output=True)
 def rnn_param_concat(*data, dim: int = 1):
     """Join the parameters of a recurrent layer into the one vector that RNN takes."""
     _same_type("_rnn_param_concat", data)
@@ -104,7 +104,7 @@ def _(in_shapes, out_shapes, *, dim):
     return in_shapes, out_shapes
 
 
-@op("stack", aliases=("_npi_stack",), key_var_num_args="num_args", amp="widest")
+@op("stack", complete_rule="shape", aliases=("_npi_stack",), key_var_num_args="num_args", amp="widest")
 def stack(*data, axis: int = 0):
     """Join arrays of one shape along a new axis, which stands at position `axis` of the result.
 

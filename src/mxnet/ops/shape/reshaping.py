@@ -100,7 +100,7 @@ def _target(shape, reverse, target_shape, keep_highest, source):
     return None
 
 
-@op("Reshape", aliases=("reshape",), shares_memory=True, result_type="data")
+@op("Reshape", complete_rule="shape", aliases=("reshape",), shares_memory=True, result_type="data")
 def reshape(data, *, shape: Shape = (), reverse: bool = False, target_shape: Shape = (), keep_highest: bool = False):
     """Give `data` another shape.
 
@@ -140,6 +140,8 @@ def _(in_shapes, out_shapes, *, shape, reverse, target_shape, keep_highest):
     if source is not None:
         target = _target(shape, reverse, target_shape, keep_highest, source)
         out = unify(out, source if target is None and known(source) else target)
+        if known(out) and known(source) and math.prod(out) != math.prod(source):
+            raise MXNetError(f"Reshape: data of shape {source} have {math.prod(source)} elements, which do not fill the shape {out}")
         # One unknown size of the data follows from the size of the result.
         if known(out) and sum(s < 0 for s in source) == 1:
             rest = math.prod(s for s in source if s >= 0)
@@ -202,7 +204,7 @@ def _(in_types, out_types, **_):
     return [first, in_types[1] or first], [first]
 
 
-@op("Flatten", aliases=("flatten", "_npx_batch_flatten"), shares_memory=True, result_type="data", method="flatten")
+@op("Flatten", complete_rule="shape", aliases=("flatten", "_npx_batch_flatten"), shares_memory=True, result_type="data", method="flatten")
 def flatten(data):
     """All axes after the first as one: (N, a, b, ...) to (N, a * b * ...).
 
@@ -235,7 +237,7 @@ def quantized_flatten(data: EightBits) -> Quantized:
     return data.with_values(flatten.raw(data.values).clone())
 
 
-@op("transpose", result_type="data", method=True)
+@op("transpose", complete_rule="shape", result_type="data", method=True)
 def transpose(data, *, axes: Shape = ()):
     """Reorder the axes: axis `i` of the result is axis ``axes[i]`` of `data`; reversed if `axes` is empty.
 
@@ -278,7 +280,7 @@ def _(in_shapes, out_shapes, *, axes):
     return [unify(data, tuple(back))], [out]
 
 
-@op("expand_dims", aliases=("_npi_expand_dims",), shares_memory=True, result_type="data", method=True)
+@op("expand_dims", complete_rule="shape", aliases=("_npi_expand_dims",), shares_memory=True, result_type="data", method=True)
 def expand_dims(data, *, axis: int):
     """Insert an axis of size 1, which stands at position `axis` of the result; a negative one counts from its end.
 
@@ -302,7 +304,7 @@ def _(in_shapes, out_shapes, *, axis):
     return [data], [out]
 
 
-@op("squeeze", aliases=("_npi_squeeze",), shares_memory=True, method=True)
+@op("squeeze", complete_rule="shape", aliases=("_npi_squeeze",), shares_memory=True, method=True)
 def squeeze(data, *, axis: Axes = None):
     """Drop the axes of size 1, all of them or those named by `axis`.
 
@@ -340,7 +342,7 @@ def _(in_shapes, out_shapes, *, axis):
     return [data], [out]
 
 
-@op("SwapAxis", aliases=("swapaxes", "_npi_swapaxes"), method="swapaxes", names_output=True)
+@op("SwapAxis", complete_rule="shape", aliases=("swapaxes", "_npi_swapaxes"), method="swapaxes", names_output=True)
 def swap_axis(data, *, dim1: int = 0, dim2: int = 0):
     """Exchange the axes `dim1` and `dim2`.
 

@@ -44,7 +44,7 @@ def _view(operator, data, begin, end, step):
     return data[tuple(index)], flips
 
 
-@op("slice", aliases=("crop", "_sparse_slice", "_npi_slice", "_npx_slice"), result_type="data", method=True)
+@op("slice", complete_rule="shape", aliases=("crop", "_sparse_slice", "_npi_slice", "_npx_slice"), result_type="data", method=True)
 def slice_(data, *, begin: Ends, end: Ends, step: Optional[Ends] = ()):
     """The block ``begin[i]:end[i]:step[i]`` of each leading axis; None stands for the default of Python's slices.
 
@@ -153,7 +153,7 @@ def _like_sizes(data, like, axes):
     return tuple(sizes)
 
 
-@op("slice_like", method=True)
+@op("slice_like", complete_rule="shape", method=True)
 def slice_like(data, shape_like, *, axes: Shape = ()):
     """The first elements of `data` along `axes` (all if empty), as many as `shape_like` has there.
 
@@ -193,7 +193,8 @@ def _one_or_all(pieces):
     return pieces[0] if len(pieces) == 1 else tuple(pieces)
 
 
-@op("SliceChannel", aliases=("split",), num_outputs=lambda attributes: attributes["num_outputs"], method="split", names_output=True)
+@op("SliceChannel", aliases=("split",), num_outputs=lambda attributes: attributes["num_outputs"], complete_rule="shape", method="split",
+    names_output=True)
 def slice_channel(data, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False):
     """Cut one axis into `num_outputs` equal pieces; with `squeeze_axis` each has size 1 and loses that axis.
 
@@ -240,7 +241,7 @@ def _(in_shapes, out_shapes, *, num_outputs, axis, squeeze_axis):
     return [unify(data, back)], [piece] * num_outputs
 
 
-@op("_split_v2", aliases=("_npi_split",),
+@op("_split_v2", complete_rule="shape", aliases=("_npi_split",),
     num_outputs=lambda attributes: attributes["sections"] or len(attributes["indices"]))
 def split_v2(data, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0):
     """Cut one axis into `sections` pieces of (nearly) equal size, or where the pieces start (`indices`, the first is 0).

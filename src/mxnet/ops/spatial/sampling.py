@@ -354,7 +354,7 @@ def _margins(pad):
     return [p for p in reversed(pad) for _ in (0, 1)]
 
 
-@op("im2col", names_input=True, names_output=True, amp=None)
+@op("im2col", complete_rule="shape", names_input=True, names_output=True, amp=None)
 def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """The windows that a convolution sees, as columns: (N, C, *spatial) to (N, C * prod(kernel), number of windows).
 
