@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -180,3 +182,25 @@ def test_shuffled_files_of_h5py_are_in_mxnets_order(stored):
         epochs.append([batch.label[0].asnumpy().tolist() for batch in it])
         it.reset()
     assert epochs == [[[4, 6, 5], [3, 1, 0]], [[2, 1, 6], [5, 3, 0]]]
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("handle", ["pad", "discard", "roll_over"])
+def test_an_epoch_goes_on_where_its_state_was_asked_for(shuffle, handle):
+    def iterator():
+        return mx.io.NDArrayIter(np.arange(11), np.arange(11), batch_size=4, shuffle=shuffle, last_batch_handle=handle)
+
+    it, states, seen = iterator(), [], []
+    for _ in range(2):
+        for batch in it:
+            seen.append((batch.data[0].asnumpy().tolist(), batch.pad))
+            states.append(json.loads(json.dumps(it.state())))
+        np.random.seed(len(seen))
+        it.reset()
+    for place in range(len(seen) // 2):
+        again = iterator()
+        again.load_state(states[place])
+        rest = [(batch.data[0].asnumpy().tolist(), batch.pad) for batch in again]
+        assert rest and rest == seen[place + 1:place + 1 + len(rest)] or place + 1 == len(seen) // 2
+    with pytest.raises(mx.MXNetError, match=f"an NDArrayIter over 11 examples with shuffle={shuffle} returned is expected"):
+        it.load_state({"cursor": 1, "rest": [], "idx": [0], "order": [0]})

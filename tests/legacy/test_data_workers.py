@@ -1,5 +1,7 @@
 import multiprocessing
 import queue
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -53,3 +55,31 @@ def test_arrays_pass_through_a_wrapped_connection():
     assert array.asnumpy().tolist() == [1, 2] and text == "text" and not other.closed
     one.close()
     other.close()
+
+
+def test_workers_and_thread_end_with_the_iterator():
+    batches = dataloader._MultiWorkerIterV1(2, Squares(), dataloader.default_mp_batchify_fn, BatchSampler(SequentialSampler(5), 2, "keep"))
+    next(batches)
+    workers, fetcher = batches._workers, batches._fetcher
+    del batches
+    assert not any(worker.is_alive() for worker in workers) and not fetcher.is_alive()
+
+
+INTERRUPTED = """
+import signal, mxnet as mx, numpy as np
+from mxnet.gluon.data import BatchSampler, SequentialSampler, dataloader
+
+batches = dataloader._MultiWorkerIterV1(1, list(np.arange(9.0)), dataloader.default_mp_batchify_fn, BatchSampler(SequentialSampler(9), 2, "keep"))
+batches._fetcher.join = lambda join=batches._fetcher.join: (signal.raise_signal(signal.SIGINT), join())
+try:
+    del batches
+    for _ in range(10):
+        pass
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_while_they_end_is_not_lost():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "interrupted\n", done.stderr

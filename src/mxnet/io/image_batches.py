@@ -15,6 +15,7 @@ import torch
 from ..base import MXNetError
 from ..ndarray import array, load, save
 from ..recordio import unpack
+from .background import Background
 from .decoder import Decoder
 from .image_list import read_image_list
 from .native import BatchSource, require
@@ -223,7 +224,8 @@ class ImageBatches(BatchSource):
         plain = dataclasses.replace(self, round_batch=False, normalize=Normalizer(
             "float32", self.data_shape[0], (0,) * 4, (1,) * 4, 1.0, False, False, 0.0, 0.0))
         total, count = torch.zeros(self.data_shape, dtype=torch.float64), 0
-        for data, _, pad, _, _ in plain.epoch(None):
+        # In a thread: waiting for another may leave a lock taken if Ctrl-C comes meanwhile.
+        for data, _, pad, _, _ in Background(plain.epoch(None), 1):
             total += data[:self.batch_size - pad].sum(0, dtype=torch.float64)
             count += self.batch_size - pad
         require(count, "there are no images to take the mean of")

@@ -159,6 +159,40 @@ class NDArrayIter(DataIter):
             self._shuffle_data()
         self.cursor = -self.batch_size - len(self._rest)
 
+    def state(self) -> dict[str, Any]:
+        """Where the iterator is in its epoch, and the order of this, as numbers that any format of files holds. Orders of later epochs come from
+        NumPy's generator, which is the program's to keep.
+
+        Example
+        -------
+        >>> import mxnet as mx, numpy as np
+        >>> it = mx.io.NDArrayIter(np.arange(6), batch_size=2, shuffle=True)
+        >>> first, state = it.next(), it.state()
+        >>> it, rest = mx.io.NDArrayIter(np.arange(6), batch_size=2, shuffle=True), it
+        >>> it.load_state(state)
+        >>> all((a.data[0] == b.data[0]).asnumpy().all() for a, b in zip(it, rest, strict=True))
+        True
+        """
+        shuffled = {"idx": self.idx.tolist(), "order": self._order.tolist()} if self.shuffle else {}
+        return {"cursor": int(self.cursor), "rest": self._rest.tolist(), **shuffled}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go to where an iterator over the same arrays with the same arguments was when its `state()` was asked for.
+
+        Raises
+        ------
+        MXNetError
+            If it is no such state.
+        """
+        expected = {"cursor", "rest", *(("idx", "order") if self.shuffle else ())}
+        if not isinstance(state, dict) or state.keys() != expected \
+                or self.shuffle and any(sorted(state[key]) != list(range(self.num_data)) for key in ("idx", "order")):
+            raise MXNetError(f"load_state: what `state()` of an NDArrayIter over {self.num_data} examples with shuffle={self.shuffle} returned is "
+                             "expected, received something else")
+        self.cursor, self._rest = state["cursor"], np.array(state["rest"], self.idx.dtype)
+        if self.shuffle:
+            self.idx, self._order = (np.array(state[key], self.idx.dtype) for key in ("idx", "order"))
+
     def iter_next(self) -> bool:
         """Move to the next batch; whether there is any example left."""
         self.cursor += self.batch_size

@@ -5,9 +5,11 @@ Kept for programs with loaders of their own that are made of these parts; `DataL
 import io
 import multiprocessing
 import pickle
+import queue
 import threading
 from multiprocessing.reduction import ForkingPickler
 
+from .. import interrupts
 from ..base import MXNetError
 from ..context import cpu, cpu_pinned
 from ..gluon.data.dataloader import _as_in_context
@@ -76,25 +78,24 @@ class _MultiWorkerIterV1:
             raise AssertionError(f"_MultiWorkerIterV1: at least one worker expected, received {num_workers}")
         self._num_workers, self._batch_sampler = num_workers, batch_sampler
         self._iter = iter(batch_sampler)
-        self._key_queue, self._data_queue = multiprocessing.Queue(), multiprocessing.SimpleQueue()
-        self._data_buffer, self._arrived = {}, threading.Condition()
+        self._key_queue, self._data_queue = multiprocessing.SimpleQueue(), multiprocessing.SimpleQueue()
+        self._data_buffer, self._arrived = {}, queue.SimpleQueue()
         self._sent_idx = self._rcvd_idx = 0
         self._shutdown = False
         self._workers = [multiprocessing.Process(target=worker_fn, args=(dataset, self._key_queue, self._data_queue, batchify_fn), daemon=True)
                          for _ in range(num_workers)]
-        for worker in self._workers:
-            worker.start()
         self._fetcher = threading.Thread(target=fetcher_loop_v1, daemon=True,
                                          args=(self._data_queue, self._data_buffer, pin_memory, pin_device_id, _Announcing(self._arrived)))
-        self._fetcher.start()
+        with interrupts.deferred():  # Python loses one that comes in the hooks of a fork, and a thread that starts could be waited for for ever
+            for worker in self._workers:
+                worker.start()
+            self._fetcher.start()
+            self._ending = interrupts.at_end(_end, self._data_queue, self._fetcher, self._workers)
         for _ in range(2 * num_workers):
             self._push_next()
 
     def __len__(self):
         return len(self._batch_sampler)
-
-    def __del__(self):
-        self.shutdown()
 
     def __iter__(self):
         return self
@@ -103,19 +104,23 @@ class _MultiWorkerIterV1:
         """Ask for another batch, if there is one."""
         indices = next(self._iter, None)
         if indices is not None:
-            self._key_queue.put((self._sent_idx, indices))
+            with interrupts.deferred():  # half a message would keep the workers waiting
+                self._key_queue.put((self._sent_idx, indices))
             self._sent_idx += 1
 
     def __next__(self):
         if self._shutdown or self._rcvd_idx == self._sent_idx:
             self.shutdown()
             raise StopIteration
-        with self._arrived:
-            while self._rcvd_idx not in self._data_buffer:
-                if not self._arrived.wait(timeout=1) and not all(worker.is_alive() for worker in self._workers):
-                    raise MXNetError("_MultiWorkerIterV1: a worker has ended without making its batch; what went wrong stands in its output")
-            number, self._rcvd_idx = self._rcvd_idx, self._rcvd_idx + 1
-            batch = self._data_buffer.pop(number)
+        while self._rcvd_idx not in self._data_buffer:
+            try:
+                self._arrived.get(timeout=1)
+            except queue.Empty:
+                if not all(worker.is_alive() for worker in self._workers) and self._rcvd_idx not in self._data_buffer:
+                    raise MXNetError("_MultiWorkerIterV1: a worker has ended without making its batch; what went wrong stands in its "
+                                     "output") from None
+        number, self._rcvd_idx = self._rcvd_idx, self._rcvd_idx + 1
+        batch = self._data_buffer.pop(number)
         self._push_next()
         return batch
 
@@ -125,27 +130,27 @@ class _MultiWorkerIterV1:
 
     def shutdown(self):
         """End workers and thread."""
-        if getattr(self, "_shutdown", True):
-            return
-        self._shutdown = True
-        self._data_queue.put((None, None))
-        self._fetcher.join()
-        for _ in self._workers:
-            self._key_queue.put((None, None))
-        for worker in self._workers:
-            worker.terminate()
-            worker.join()
+        if not getattr(self, "_shutdown", True):
+            self._shutdown = True
+            self._ending.now()
+
+
+def _end(data_queue, fetcher, workers):
+    data_queue.put((None, None))  # while all workers live: one that is cut off in the middle of a message keeps the queue's lock
+    fetcher.join()
+    for worker in workers:
+        worker.terminate()
+        worker.join()
 
 
 class _Announcing:
-    """A lock that tells who waits for it that something was done under it."""
+    """What stands for a lock, and tells who waits on a queue that something was done."""
 
-    def __init__(self, condition):
-        self._condition = condition
+    def __init__(self, arrived):
+        self._arrived = arrived
 
     def __enter__(self):
-        self._condition.acquire()
+        pass
 
     def __exit__(self, *exc):
-        self._condition.notify_all()
-        self._condition.release()
+        self._arrived.put(None)

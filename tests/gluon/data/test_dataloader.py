@@ -1,4 +1,5 @@
 import gc
+import json
 import multiprocessing
 import os
 import threading
@@ -229,3 +230,44 @@ def test_array_dataset_of_arrays():
     data, label = next(iter(DataLoader(dataset, 3, num_workers=1)))
     assert data.asnumpy().tolist() == [[0, 1], [2, 3], [4, 5]]
     assert label.asnumpy().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("options", [dict(), dict(num_workers=2), dict(num_workers=2, thread_pool=True), dict(last_batch="rollover")], ids=str)
+def test_an_epoch_goes_on_where_its_state_was_asked_for(options):
+    def loader():
+        return DataLoader(list(range(23)), batch_size=4, **{"last_batch": "keep", **options}, sampler=mx.gluon.data.RandomSampler(23))
+
+    first, seen, states = loader(), [], []
+    states.append(first.state())
+    assert states[0] == {"batches": None, "rolled_over": []}
+    for _ in range(2):
+        for batch in first:
+            seen.append(batch.asnumpy().tolist())
+            states.append(json.loads(json.dumps(first.state())))
+        for place in range(1, len(states)):
+            again = loader()
+            again.load_state(states[place])
+            assert [batch.asnumpy().tolist() for batch in again] == seen[place:]
+        assert first.state()["batches"] is None
+        seen.clear()
+        del states[1:]
+
+
+def test_a_state_that_is_none():
+    with pytest.raises(mx.MXNetError, match=r"load_state: what `state\(\)` of a DataLoader returned is expected, received {'batches': 3}"):
+        DataLoader([1, 2], batch_size=1).load_state({"batches": 3})
+
+
+def test_try_nopython(tmp_path):
+    import cv2
+    T = mx.gluon.data.vision.transforms
+    (tmp_path / "a").mkdir()
+    cv2.imwrite(str(tmp_path / "a" / "1.png"), np.zeros((9, 9, 3), np.uint8))
+    images = mx.gluon.data.vision.ImageFolderDataset(str(tmp_path))
+    loader = DataLoader(images.transform_first(T.Compose([T.Resize(4), T.ToTensor()])), batch_size=1, num_workers=2, try_nopython=True)
+    assert [data.shape for data, _ in loader] == [(1, 3, 4, 4)] and isinstance(loader._worker_pool, _workers.WorkerThreads)
+    for dataset, extra, reason in ((images.transform_first(lambda x: x), {}, "the transform <function .* is not a Compose"),
+                                   ([1, 2], {}, "list does not read image files"), (images, {"batchify_fn": list}, "there is a batchify_fn")):
+        with pytest.raises(RuntimeError, match=f"try_nopython=True needs work that runs without the interpreter, and {reason}"):
+            DataLoader(dataset, batch_size=1, try_nopython=True, **extra)
+    DataLoader([1, 2], batch_size=1, try_nopython=False)

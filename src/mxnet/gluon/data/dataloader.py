@@ -5,6 +5,7 @@ import functools
 import multiprocessing
 import os
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterator
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 
 from ... import context
+from ...base import MXNetError
 from ...ndarray import NDArray
 from ...ops import dtypes
 from ...util import is_np_array, is_np_shape, set_np
@@ -21,6 +23,9 @@ from . import _shared_memory
 from . import sampler as _sampler
 from ._shared_memory import reduce_ndarray
 from ._workers import WorkerPool, WorkerThreads, WorkerTimeout
+from .dataset import _LazyTransformDataset, _TransformFirstClosure
+from .vision.datasets import ImageFolderDataset, ImageListDataset, ImageRecordDataset
+from .vision.transforms import Compose
 
 if TYPE_CHECKING:
     from ...context import Context
@@ -198,6 +203,48 @@ class _MultiWorkerIter:
     next = __next__
 
 
+class _Order:
+    """The lists of indices of an epoch. Of those whose batches nobody has got yet, `left` tells."""
+
+    def __init__(self, sampler: Any, batches: Any = None) -> None:
+        self._sampler = sampler
+        self._batches = iter(sampler if batches is None else batches)
+        self._under_way: deque[Any] = deque()
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        samples = next(self._batches)
+        self._under_way.append(samples)
+        return samples
+
+    def delivered(self) -> None:
+        """Somebody has the next batch now."""
+        self._under_way.popleft()
+
+    def left(self) -> list[list[Any]]:
+        """What was not delivered."""
+        batches = list(self._batches)
+        self._batches = iter(batches)
+        return [[i.item() if isinstance(i, np.generic) else i for i in batch] for batch in (*self._under_way, *batches)]
+
+
+def _python_in(dataset: Any) -> str:
+    """What in a dataset would keep threads from computing side by side; '' if nothing does."""
+    while isinstance(dataset, _LazyTransformDataset):
+        function = dataset._fn._fn if isinstance(dataset._fn, _TransformFirstClosure) else dataset._fn
+        if not isinstance(function, Compose) or function._row is None:
+            return f"the transform {function!r} is not a Compose that is done in one pass over the pixels"
+        dataset = dataset._data
+    if not isinstance(dataset, (ImageFolderDataset, ImageListDataset, ImageRecordDataset)):
+        return f"{type(dataset).__name__} does not read image files"
+    return ""
+
+
 class DataLoader:
     """Batches of a dataset.
 
@@ -231,11 +278,16 @@ class DataLoader:
         Seconds to wait for a batch.
     auto_reload : bool
         Begin to make the batches of the first epoch now, and of the next when one ends.
+    try_nopython : bool, optional
+        True: use threads instead of processes, which is right where all work releases the interpreter: image files, and a `Compose` of
+        transforms that are done in one pass over the pixels.
 
     Raises
     ------
     ValueError
         If the arguments contradict each other.
+    RuntimeError
+        With ``try_nopython=True``, if there is Python to run for each image; the text says where.
 
     Example
     -------
@@ -248,9 +300,12 @@ class DataLoader:
     def __init__(self, dataset: Any, batch_size: int | None = None, shuffle: bool = False, sampler: Any = None, last_batch: str | None = None,
                  batch_sampler: Any = None, batchify_fn: Callable[..., Any] | None = None, num_workers: int = 0, pin_memory: bool = False,
                  pin_device_id: int = 0, prefetch: int | None = None, thread_pool: bool = False, timeout: float = 120,
-                 auto_reload: bool = False) -> None:
+                 auto_reload: bool = False, try_nopython: bool | None = None) -> None:
         if timeout <= 0:
             raise UsageError(f"timeout must be positive, given {timeout}")
+        reason = ("there is a batchify_fn" if batchify_fn else _python_in(dataset)) if try_nopython else ""
+        if reason:
+            raise RuntimeError(f"DataLoader: try_nopython=True needs work that runs without the interpreter, and {reason}; without it processes do")
         self._batch_sampler = _make_batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
         self._dataset = dataset
         self._pin_memory = pin_memory
@@ -258,10 +313,11 @@ class DataLoader:
         self._timeout = timeout
         self._num_workers = max(num_workers, 0)
         self._prefetch = max(0, 2 * self._num_workers if prefetch is None else int(prefetch))
-        self._thread_pool = thread_pool or not hasattr(os, "fork")
+        self._thread_pool = thread_pool or bool(try_nopython) or not hasattr(os, "fork")
         self._batchify_fn = batchify_fn or (default_mp_batchify_fn if self._num_workers else default_batchify_fn)
         self._worker_pool: Any = self._make_pool() if self._num_workers else None
         self._iter: Any = None
+        self._order: _Order | None = None  # of the epoch that was begun last, until it is over
         self.auto_reload = auto_reload
         if auto_reload:
             self.refresh()
@@ -275,8 +331,14 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         if self._iter is None:
             self.refresh()
-        batches, self._iter = self._iter, None
-        yield from batches
+        (batches, order), self._iter = self._iter, None
+        self._order = order
+        for batch in batches:
+            order.delivered()
+            yield batch
+            del batch  # nobody's memory while the next one is awaited
+        if self._order is order:
+            self._order = None
         if self._iter is None and self.auto_reload:
             self.refresh()
 
@@ -285,17 +347,61 @@ class DataLoader:
 
     def refresh(self) -> None:
         """Begin a new epoch, for the next iteration over the loader."""
+        self._begin(_Order(self._batch_sampler))
+
+    def _begin(self, order: _Order) -> None:
         # It does not lead back to the loader, so that both end when nobody has them any more, and with them the workers.
-        self._iter = self._batches() if not self._num_workers else _MultiWorkerIter(
-            self._worker_pool, self._batchify_fn, self._batch_sampler, pin_memory=self._pin_memory, pin_device_id=self._pin_device_id,
-            prefetch=self._prefetch, dataset=self._dataset, timeout=self._timeout)
+        self._iter = (self._batches(order) if not self._num_workers else _MultiWorkerIter(
+            self._worker_pool, self._batchify_fn, order, pin_memory=self._pin_memory, pin_device_id=self._pin_device_id,  # type: ignore[arg-type]
+            prefetch=self._prefetch, dataset=self._dataset, timeout=self._timeout)), order
+
+    def state(self) -> dict[str, Any]:
+        """What is left of the epoch that is being iterated over, for `load_state`: the indices of the samples of each batch that nobody has got,
+        or None between epochs. Orders of later epochs, and transforms, depend on the random generators, which are the program's to keep.
+
+        Example
+        -------
+        >>> from mxnet.gluon.data import DataLoader
+        >>> loader = DataLoader(list(range(6)), batch_size=2)
+        >>> for batch in loader:
+        ...     break
+        >>> loader.state()
+        {'batches': [[2, 3], [4, 5]], 'rolled_over': []}
+        """
+        left = None if self._order is None else self._order.left()
+        rolled_over = self._batch_sampler._prev if isinstance(self._batch_sampler, _sampler.BatchSampler) else []
+        return {"batches": left, "rolled_over": [int(i) for i in rolled_over]}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Let the next iteration be the rest of the epoch of a loader of the same dataset whose `state()` this is.
+
+        Raises
+        ------
+        MXNetError
+            If it is no such state.
+
+        Example
+        -------
+        >>> from mxnet.gluon.data import DataLoader
+        >>> loader = DataLoader(list(range(6)), batch_size=2)
+        >>> loader.load_state({'batches': [[4, 5]], 'rolled_over': []})
+        >>> [batch.asnumpy().tolist() for batch in loader], len(list(loader))
+        ([[4, 5]], 3)
+        """
+        if not isinstance(state, dict) or state.keys() != {"batches", "rolled_over"} or not isinstance(state["batches"], (list, type(None))):
+            raise MXNetError(f"load_state: what `state()` of a DataLoader returned is expected, received {state!r}")
+        if isinstance(self._batch_sampler, _sampler.BatchSampler):
+            self._batch_sampler._prev = list(state["rolled_over"])
+        self._order = self._iter = None
+        if state["batches"] is not None:
+            self._begin(_Order(self._batch_sampler, state["batches"]))
 
     def clean(self) -> None:
         """Drop what was prepared for the next epoch."""
         self._iter = None
 
-    def _batches(self) -> Iterator[Any]:
-        for samples in self._batch_sampler:
+    def _batches(self, order: _Order) -> Iterator[Any]:
+        for samples in order:
             yield self._batch(samples)
 
     def _batch(self, samples: Any) -> Any:
