@@ -1,3 +1,4 @@
+import hashlib
 import os
 
 import cv2
@@ -5,7 +6,7 @@ import numpy as np
 import pytest
 
 from mxnet.recordio import MXIndexedRecordIO, MXRecordIO, unpack, unpack_img
-from mxnet.tools import im2rec
+from mxnet.tools import im2rec, rec
 
 
 @pytest.fixture
@@ -124,6 +125,14 @@ def test_an_interrupted_run_leaves_the_old_files(tmp_path, root, monkeypatch):
     assert run(tmp_path / "x", root) == 130
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
     assert sorted(os.listdir(tmp_path)) == ["images", "x.idx", "x.lst", "x.rec"]
+
+
+def test_the_checksum_is_that_of_the_file(tmp_path, root, capsys):
+    run(tmp_path / "x", root, "--list", "--recursive")
+    run(tmp_path / "x", root, "--num-thread", 2)
+    digest = hashlib.sha1((tmp_path / "x.rec").read_bytes()).hexdigest()
+    assert capsys.readouterr().out.endswith(f"Packed 6 images; SHA-1 {digest}\n")
+    assert rec.verify(str(tmp_path / "x.rec"), str(tmp_path / "x.idx"), images=True) == (6, [], digest)
 
 
 def test_command_line_errors(tmp_path, root, capsys):
