@@ -49,6 +49,8 @@ class Recorder:
         self.origin = time.time_ns() - time.perf_counter_ns()
         self._writer: Writer | None = None
         self._writing = threading.RLock()
+        self._measuring = False  # memory
+        self._highest: dict[str, int] = {}  # the most behind an operator since profiling began
         self._used: dict[str, int] = {}  # the memory of each device, as it was recorded last
         self._started = False  # whether anything may have been recorded that is in no file yet
 
@@ -60,10 +62,17 @@ class Recorder:
     def update(self) -> None:
         """Hook into the operator calls, or out of them: a call pays nothing while nothing is recorded."""
         on, wanted = self.active, self.settings
+        if self._measuring and not self.running:
+            self._measuring = False
+            self._tell_uses()
+            storage.watch(False)
         self.events.sums = wanted.aggregate_stats
         if on:
             self._started = True
             self._used.clear()
+            if not self._measuring:
+                self._highest.clear()
+            self._measuring = wanted.memory
             storage.watch(wanted.memory)
         operators = wanted.imperative or wanted.symbolic
         self._backward.all = wanted.imperative and wanted.symbolic
@@ -164,7 +173,18 @@ class Recorder:
         if self._used.get(place) == used:
             return
         self._used[place] = used
+        self._highest[place] = max(used, self._highest.get(place, 0))
         self.events.add(Kind("C", f"Memory: {place}", MEMORY), time.perf_counter_ns(), used / 1000)
+
+    def _tell_uses(self) -> None:
+        """Record what memory is used for, and how much there was at most, of that within operators: once, since it takes long to find out."""
+        now = time.perf_counter_ns()
+        for place, row in storage.uses().items():
+            highest = self._highest.get(place, 0)
+            if row.get("peak", 0) > highest > 0:
+                row["workspace"] = row["peak"] - highest
+            for use, used in row.items():
+                self.events.add(Kind("C", f"Memory: {place} ({use})", MEMORY), now, used / 1000)
 
     # -- output ------------------------------------------------------------------------------------------------------------
 

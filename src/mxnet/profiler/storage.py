@@ -1,11 +1,17 @@
 """How much memory arrays take, on each device: counted where it is given out, by the heap of large tensors and by torch on GPUs."""
 import gc
 import os
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 
+from ..executor import Executor
+from ..gluon.parameter import Parameter
+from ..graph.openvino import Compiled
+from ..ndarray import NDArray
 from ..ops import kernels
+from ..optimizer.updater import Updater
 
 _heap: Any = None
 
@@ -42,6 +48,60 @@ def used(device: torch.device) -> tuple[str, int]:
         index = device.index or 0
         return f"gpu/{index}", torch.cuda.memory_allocated(index)
     return ("cpu/0", _heap.used()) if _heap is not None else ("cpu/0 (resident)", resident())
+
+
+def uses() -> dict[str, dict[str, int]]:
+    """By device and use the bytes of what is alive: parameters, gradients, states of optimizers, weights that a backend has built in.
+
+    The rest, of which nobody says what it is for, are activations: data, results, and what a backward pass still needs. Looks at all objects.
+    """
+    arrays: dict[str, list[Any]] = {"parameter": [], "gradient": [], "optimizer state": []}
+    built_in: dict[str, int] = {}
+    for found in gc.get_objects():
+        kind = type(found)
+        if issubclass(kind, Parameter):
+            arrays["parameter"] += found._data or ()
+            arrays["gradient"] += found._grad or ()
+        elif issubclass(kind, Updater):
+            arrays["optimizer state"] += _arrays(found.states.values())
+        elif issubclass(kind, Executor):
+            arrays["parameter"] += [a for a, g in zip(found.arg_arrays, found.grad_arrays) if g is not None]
+            arrays["parameter"] += found.aux_arrays
+            arrays["gradient"] += [g for g in found.grad_arrays if g is not None]
+        elif kind is Compiled:
+            for node, tensor in found.program.constants.items():
+                if node.op == "placeholder":
+                    built_in[_place(tensor.device)] = built_in.get(_place(tensor.device), 0) + tensor.nbytes
+    seen: set[int] = set()
+    sums: dict[str, dict[str, int]] = {place: {"backend": bytes_} for place, bytes_ in built_in.items()}
+    for use, members in arrays.items():
+        for array in members:
+            for tensor in (array._data, *(getattr(array, "_aux", None) or ())):
+                if isinstance(tensor, torch.Tensor) and tensor.device.type != "meta" and tensor.layout is torch.strided:
+                    storage = tensor.untyped_storage()
+                    if storage.data_ptr() not in seen:
+                        seen.add(storage.data_ptr())
+                        row = sums.setdefault(_place(tensor.device), {})
+                        row[use] = row.get(use, 0) + storage.nbytes()
+    for place in sums:
+        device = torch.device("cuda", int(place.split("/")[1])) if place.startswith("gpu") else torch.device("cpu")
+        if place.startswith("gpu") or _heap is not None:  # a backend's weights are its own memory
+            known = sum(n for use, n in sums[place].items() if use != "backend")
+            sums[place]["activation"] = max(used(device)[1] - known, 0)
+            sums[place]["peak"] = peak(device)
+    return sums
+
+
+def _arrays(states: Iterable[Any]) -> Iterator[NDArray]:
+    for state in states:
+        if isinstance(state, NDArray):
+            yield state
+        elif isinstance(state, (list, tuple)):
+            yield from _arrays(state)
+
+
+def _place(device: torch.device) -> str:
+    return "cpu/0" if device.type == "cpu" else f"gpu/{device.index or 0}"
 
 
 def peak(device: torch.device) -> int:

@@ -184,6 +184,10 @@
 
   function memory(parent, profile) {
     for (const [name, [at, used]] of Object.entries(profile.memory)) {
+      if (used.length < 2) {  // what it was used for is told once, when the profile ended
+        make("p", `${profile.name}, ${name}: ${(used[0] / 1000).toFixed(1)} MB`, parent);
+        continue;
+      }
       const peak = used.reduce((most, value, i) => value > used[most] ? i : most, 0);
       make("p", `${profile.name}, ${name}: at most ${(used[peak] / 1000).toFixed(1)} MB, at ${ms(at[peak] / 1000)} ms`, parent);
       const marked = used.map((value, i) => i === peak ? value / 1000 : null);
