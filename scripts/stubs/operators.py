@@ -1,10 +1,11 @@
 """Functions and methods out of the operator registry."""
 import torch
 
-from mxnet.ops.schema import Axes, Floats, Shape
+from mxnet.ops.schema import Axes, Ends, Floats, Shape
 
 _KINDS = {int: "_Int", float: "_Number", bool: "_Flag", str: "str", torch.dtype: "_DType", Shape: "_Sizes", Axes: "_Sizes | None",
-          Floats: "_Number | Sequence[_Number]"}
+          Floats: "_Number | Sequence[_Number]",
+          Ends: "_Sizes"}
 
 
 def annotation(attribute):
