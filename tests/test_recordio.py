@@ -321,3 +321,37 @@ def test_the_end_of_a_program_is_the_end_of_its_files(tmp_path, end, expected):
     program = f"import os, sys, mxnet as mx\nw = mx.recordio.MXRecordIO({str(path)!r}, 'w')\nw.write(b'new')\n{end}"
     subprocess.run([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
     assert _records(path) == expected
+
+
+def test_errors_say_which_record_it_is(tmp_path):
+    base = str(tmp_path / "a")
+    with mx.recordio.MXIndexedRecordIO(base + ".idx", base + ".rec", "w") as out:
+        for i in range(4):
+            out.write_idx(10 * i, b"some text")
+    with open(base + ".rec", "r+b") as f:
+        f.seek(40)
+        f.write(b"xxxx")
+    with mx.recordio.MXRecordIO(base + ".rec", "r") as records:
+        for _ in range(2):
+            assert [records.read(), records.read()] == [b"some text"] * 2
+            with pytest.raises(mx.MXNetError, match="a.rec: invalid RecordIO file: .* at offset 40, .*; it is record 2 of the file, counted from 0"):
+                records.read()
+            records.reset()
+    with mx.recordio.MXIndexedRecordIO(base + ".idx", base + ".rec", "r") as records:
+        with pytest.raises(mx.MXNetError, match="at offset 40, .*another file; .*a.idx places the record with key 20 at offset 40$"):
+            records.read_idx(20)
+        assert records.read_idx(30) == b"some text"
+
+
+def test_a_file_that_becomes_shorter(tmp_path):
+    path = str(tmp_path / "a.rec")
+    with mx.recordio.MXRecordIO(path, "w") as out:
+        for _ in range(100):
+            out.write(b"x" * 10_000)
+    with mx.recordio.MXRecordIO(path, "r") as records:
+        records.read()
+        with open(path, "r+b") as f:
+            f.truncate(510_000)
+        with pytest.raises(mx.MXNetError, match="a.rec: truncated RecordIO file: .*; it is record 50 of the file"):
+            while True:
+                records.read()

@@ -20,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 
 from .base import MXNetError
-from .files import Unfinished, at_the_end, begin, commit, is_remote, open_stream, recover, reported
+from .files import FileError, Unfinished, at_the_end, begin, commit, is_remote, open_stream, recover, reported
 from .image_header import decode
 
 __all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]
@@ -136,6 +136,7 @@ class RecordReader:
         self.uri = str(uri)
         self.stream = open_stream(uri)
         self.offset = 0
+        self._following, self._number = 0, 0  # where the next record is, and which; -1 if somebody has moved `offset`
         self._position = 0
         self._regular = not is_remote(uri) and stat.S_ISREG(os.fstat(self.stream.fileno()).st_mode)
         self._size = os.fstat(self.stream.fileno()).st_size if self._regular else None  # not known of pipes and remote files
@@ -166,7 +167,16 @@ class RecordReader:
 
     def next(self) -> bytes | None:
         """The record at `offset`, or None at the end; `offset` moves on."""
-        payload, self.offset = read_record(self.read_at, self.offset, self.uri)
+        if self.offset != self._following:
+            self._number = -1 if self.offset else 0
+        try:
+            payload, self.offset = read_record(self.read_at, self.offset, self.uri)
+        except FileError:
+            raise
+        except MXNetError as error:
+            raise error if self._number < 0 else MXNetError(f"{error}; it is record {self._number} of the file, counted from 0") from None
+        self._following = self.offset
+        self._number += self._number >= 0
         return payload
 
     def close(self) -> None:
@@ -425,7 +435,12 @@ class MXIndexedRecordIO(MXRecordIO):
         """The record with key `idx`, as bytes."""
         with self._lock:
             self.seek(idx)
-            payload = self.read()
+            try:
+                payload = self.read()
+            except FileError:
+                raise
+            except MXNetError as error:
+                raise MXNetError(f"{error}; {self.idx_path} places the record with key {idx!r} at offset {self.idx[idx]}") from None
         if payload is None:
             raise MXNetError(f"{self.uri} ends before offset {self.idx[idx]}, where {self.idx_path} places the record with key {idx!r}")
         return payload
