@@ -121,6 +121,16 @@ def _final(url: str, path: str, sha1: str | None, error: Exception) -> DownloadE
                 f"folder {folder}", str(error))
 
 
+def _cause(error: Exception) -> str:
+    """What is at the bottom of an error of requests, which holds one of urllib3 that holds another."""
+    while True:
+        inner = getattr(error, "reason", None)
+        inner = inner if isinstance(inner, Exception) else error.args[-1] if error.args and isinstance(error.args[-1], Exception) else None
+        if inner is None:
+            return str(error) or type(error).__name__
+        error = inner
+
+
 class _Transfer:
     """The bytes that came so far, over one or several connections."""
 
@@ -150,7 +160,7 @@ class _Transfer:
                 total = self._begin(answer)
                 self._take(answer, total)
         except requests.RequestException as error:
-            raise (_Refused if isinstance(error, final) else _Failed)(str(error) or type(error).__name__) from error
+            raise (_Refused if isinstance(error, final) else _Failed)(_cause(error)) from error
         if total is not None and self.received < total:
             raise _Failed(f"the connection ended after {self.received} of {total} bytes")
         if self.sha1 and self.digest.hexdigest() != self.sha1.lower():

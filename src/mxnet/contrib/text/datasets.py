@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import base, ndarray
 from ...base import MXNetError
+from ...downloads import why
 from ...files import read_text
 from ...gluon.data import dataset
 from ...gluon.utils import _get_repo_file_url, check_sha1, download
@@ -70,7 +71,7 @@ class _WikiText(_LanguageModelDataset):
         try:
             archive = download(url, path=self._root, sha1_hash=sha1)
         except Exception as error:
-            raise MXNetError(f"{type(self).__name__}: {path} is missing, and {archive} cannot be downloaded from {url} ({error}); put {name}, or "
+            raise MXNetError(f"{type(self).__name__}: {path} is missing, and {archive} cannot be downloaded from {url} ({why(error)}); put {name}, or "
                              f"{archive}, into {self._root}") from error
         wanted = {name for name, _ in self._segments.values()}
         with zipfile.ZipFile(archive) as packed:

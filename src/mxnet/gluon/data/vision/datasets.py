@@ -14,6 +14,7 @@ import numpy as np
 from .... import base, image, ndarray, recordio
 from .... import files as local
 from ....base import MXNetError
+from ....downloads import why
 from ....io.image_list import read_image_list
 from ....util import is_np_array
 from ...utils import _get_repo_file_url, check_sha1, download
@@ -57,7 +58,7 @@ def _fetch(dataset: Any, namespace: str, name: str, sha1, root: str, read):
     try:
         download(url, path=root, overwrite=os.path.exists(path), sha1_hash=sha1)
     except Exception as error:
-        raise MXNetError(f"{dataset}: {trouble}, and it cannot be downloaded from {url} ({error}); put the file into {root}") from error
+        raise MXNetError(f"{dataset}: {trouble}, and it cannot be downloaded from {url} ({why(error)}); put the file into {root}") from error
     return read(path)
 
 
@@ -218,7 +219,7 @@ class CIFAR10(dataset._DownloadedDataset):
         try:
             archive = download(url, path=self._root, sha1_hash=sha1)
         except Exception as error:
-            raise MXNetError(f"{type(self).__name__}: {trouble}, and it cannot be downloaded from {url} ({error}); "
+            raise MXNetError(f"{type(self).__name__}: {trouble}, and it cannot be downloaded from {url} ({why(error)}); "
                              f"put the files into {self._root}") from error
         wanted = {*self._train_data, *self._test_data}
         with tarfile.open(archive) as tar:
