@@ -71,8 +71,8 @@ class _WikiText(_LanguageModelDataset):
         try:
             archive = download(url, path=self._root, sha1_hash=sha1)
         except Exception as error:
-            raise MXNetError(f"{type(self).__name__}: {path} is missing, and {archive} cannot be downloaded from {url} ({why(error)}); put {name}, or "
-                             f"{archive}, into {self._root}") from error
+            raise MXNetError(f"{type(self).__name__}: {path} is missing, and {archive} cannot be downloaded from {url} ({why(error)}); put {name}, "
+                             f"or {archive}, into {self._root}") from error
         wanted = {name for name, _ in self._segments.values()}
         with zipfile.ZipFile(archive) as packed:
             for member in packed.infolist():
