@@ -63,3 +63,9 @@ def test_functions_look_like_numpy_s():
     assert functions["in1d"](np.array([1, 2]), np.array([2])).tolist() == [False, True]  # under the name that NumPy dropped
     assert functions["msort"](np.array([[2.0], [1.0]])).tolist() == [[1], [2]]
     assert fallback.linalg_functions()["matrix_power"](np.array([[2.0]]), 3).item() == 8
+
+
+def test_integrals_of_endless_order_are_refused():
+    assert np.polyint([6, 2], 2).asnumpy().tolist() == [1, 1, 0, 0]
+    with pytest.raises(ValueError, match="polyint: the order m must be at most 500, received 2147483647"):
+        np.polyint([6, 2], 2 ** 31 - 1)

@@ -2,6 +2,7 @@
 import pytest
 import torch
 
+import mxnet as mx
 from mxnet import MXNetError
 from mxnet.ops import get
 
@@ -140,3 +141,11 @@ def test_bounds():
     for operator in (CONVOLUTION, DECONVOLUTION):
         with pytest.raises(MXNetError, match=f"{operator.name}: `num_filter` must be an integer of at least 1, received 0"):
             operator.parse({"kernel": (3,), "num_filter": 0})
+
+
+@pytest.mark.parametrize("name", ["Convolution", "Convolution_v1"])
+@pytest.mark.parametrize("what", ["pad", "dilate"])
+def test_sizes_beyond_32_bits_are_refused(name, what):
+    """With a pad of 2**61 torch read memory of others."""
+    with pytest.raises(MXNetError, match=rf"`{what}` must lie below 2\*\*31, received \(2305843009213693952, 1\)"):
+        getattr(mx.nd, name)(mx.nd.ones((1, 2, 4, 4)), mx.nd.ones((2, 2, 3, 3)), mx.nd.ones(2), kernel=(3, 3), num_filter=2, **{what: (2 ** 61, 1)})

@@ -56,3 +56,8 @@ def test_arguments_depend_on_attributes():
     x = mx.sym.var("x")
     assert mx.sym.UpSampling(x, scale=2, sample_type="bilinear", num_filter=3, num_args=2, name="u").list_arguments() == ["x", "u_weight"]
     assert mx.sym.UpSampling(x, scale=2, sample_type="nearest", num_args=1).list_arguments() == ["x"]
+
+
+def test_the_weight_of_up_sampling_follows_from_the_scale():
+    with pytest.raises(MXNetError, match=r"for scale=2 and 2 channels the weight must have the shape \(2, 1, 4, 4\), received \(2, 1, 3, 3\)"):
+        mx.nd.UpSampling(mx.nd.ones((1, 2, 3, 3)), mx.nd.ones((2, 1, 3, 3)), scale=2, sample_type="bilinear", num_args=2)

@@ -69,14 +69,15 @@ def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), d
     return to_channels_last(out)
 
 
+_FAR = 2 ** 31 - 1  # beyond it torch's sums of sizes overflow, and it reads elsewhere
 _LONG = 4096  # a step from which on it is shortened to what leaves the data as well: the gradient takes memory for all of it
 
 
 def _consistent(kernel, stride, dilate, pad, layout, bias, no_bias):
     """Whether each attribute has one number for each axis of the kernel, and there is a bias if there is to be one."""
     ndim = len(kernel)
-    return (len(stride or kernel) == len(dilate or kernel) == len(pad or kernel) == ndim and (layout is None or len(layout) == ndim + 2)
-            and (bias is None) is no_bias and ndim in _CONVOLVE)
+    return (len(stride or kernel) == len(dilate or kernel) == len(pad or kernel) == ndim and max(*pad, *dilate, 0, 0) <= _FAR
+            and (layout is None or len(layout) == ndim + 2) and (bias is None) is no_bias and ndim in _CONVOLVE)
 
 
 def _refuse(name, data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout):
@@ -97,6 +98,8 @@ def _check_window(name, shape, kernel, stride, dilate, pad, num_filter, num_grou
     for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)):
         if len(sizes) != ndim or min(sizes) < least:
             raise MXNetError(f"{name}: `{what}` must be {ndim} numbers of at least {least}, as `kernel` {kernel}, received {sizes}")
+        if max(sizes) > _FAR:
+            raise MXNetError(f"{name}: `{what}` must lie below 2**31, received {sizes}")
     if num_filter < 1 or num_group < 1 or num_filter % num_group:
         raise MXNetError(f"{name}: `num_filter` must be a positive multiple of `num_group`, received {num_filter} and {num_group}")
     if shape[1] >= 0 and shape[1] % num_group:

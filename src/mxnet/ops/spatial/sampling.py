@@ -176,7 +176,10 @@ def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Litera
     first = data[0]
     require_ndim("UpSampling", first, 4)
     if sample_type == "bilinear":
-        pad = math.ceil((scale - 1) / 2)
+        pad, size = math.ceil((scale - 1) / 2), 2 * scale - scale % 2
+        if data[1].shape != (first.shape[1], 1, size, size):
+            raise MXNetError(f"UpSampling: for scale={scale} and {first.shape[1]} channels the weight must have the shape "
+                             f"{(first.shape[1], 1, size, size)}, received {tuple(data[1].shape)}")
         return F.conv_transpose2d(first, data[1], stride=scale, padding=pad, groups=first.shape[1])
     height, width = first.shape[2] * scale, first.shape[3] * scale
     maps = []
