@@ -84,8 +84,7 @@ class DistSyncKVStore(KVStore):
         value : NDArray, list of NDArray (one per device), or list of lists
         priority : int
         """
-        for k, total in self._summed(self._checked(key, value, "value")):
-            self._give(k, total, True)
+        self._take(self._checked(key, value, "value"), {})
 
     def pushpull(self, key, value, out=None, priority=0):
         """`push`, then `pull` into `out`, or over the values themselves; of many keys in one call, some travel while others are updated.
@@ -99,9 +98,29 @@ class DistSyncKVStore(KVStore):
         """
         pairs = self._checked(key, value, "value")
         outs = dict(pairs if out is None else self._checked(key, out, "out"))
-        for k, total in self._summed(pairs):
-            self._give(k, total, True)
-            self._pull(k, outs[k], True)
+        self._take(pairs, outs)
+
+    def _take(self, pairs, outs):
+        """Add up, update or keep, and write to `outs`: as many keys at a time as the optimizer updates in one go, while the next ones travel."""
+        waiting = []
+        for item in self._summed(pairs):
+            waiting.append(item)
+            # Another worker's optimizer may have come with the sums.
+            if len(waiting) >= (self._updater.optimizer.aggregate_num if isinstance(self._updater, opt.Updater) else 0):
+                self._give_many(waiting, outs)
+                waiting = []
+        self._give_many(waiting, outs)
+
+    def _give_many(self, items, outs):
+        kept = [self._values[k] for k, _ in items]
+        if len(items) > 1 and all(a.stype == "default" and a.ctx == w.ctx for (_, a), w in zip(items, kept)):
+            self._updater([k for k, _ in items], [a for _, a in items], kept)
+        else:
+            for k, total in items:
+                self._give(k, total, True)
+        for k, _ in items:
+            if k in outs:
+                self._pull(k, outs[k], True)
 
     def _summed(self, pairs):
         """``(key, sum over all workers)`` of each key, in order."""
