@@ -1,4 +1,5 @@
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -204,3 +205,19 @@ def test_an_epoch_goes_on_where_its_state_was_asked_for(shuffle, handle):
         assert rest and rest == seen[place + 1:place + 1 + len(rest)] or place + 1 == len(seen) // 2
     with pytest.raises(mx.MXNetError, match=f"an NDArrayIter over 11 examples with shuffle={shuffle} returned is expected"):
         it.load_state({"cursor": 1, "rest": [], "idx": [0], "order": [0]})
+
+
+def test_shuffled_rows_of_csr_arrays_stay_sparse(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)  # no dependency
+    dense = np.zeros((7, 6), "float32")
+    dense[[0, 0, 2, 3, 3, 3, 6], [1, 4, 0, 1, 2, 5, 3]] = range(1, 8)
+    np.random.seed(5)
+    it = mx.io.NDArrayIter({"x": mx.nd.array(dense).tostype("csr")}, np.arange(7), 3, shuffle=True, last_batch_handle="discard")
+    seen = []
+    for batch in it:
+        assert batch.data[0].stype == "csr"
+        batch.data[0].check_format(True)
+        rows = batch.label[0].asnumpy().astype(int)
+        assert np.array_equal(batch.data[0].asnumpy(), dense[rows])
+        seen += rows.tolist()
+    assert len(set(seen)) == 6

@@ -110,6 +110,19 @@ def test_libsvm_parts(svm):
     assert [label for part in parts for _, label, _ in part] == [[1], [-2], [-3], [4]] and all(parts)
 
 
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+def test_labels_of_a_part_are_those_of_its_rows(tmp_path, parts):
+    """Half of the bytes of the one file are other rows than half of those of the other."""
+    (tmp_path / "d.svm").write_text("".join(f"0 {i}:1" + " 50:1" * (i < 8) + " 51:1.00000000" * (i < 8) + "\n\n" for i in range(40)))
+    (tmp_path / "l.svm").write_text("".join(f"0 {i}:1\n" for i in range(40)))
+    found = []
+    for part in range(parts):
+        it = mx.io.LibSVMIter(data_libsvm=str(tmp_path / "d.svm"), label_libsvm=str(tmp_path / "l.svm"), data_shape=(60,), label_shape=(40,),
+                              batch_size=1, num_parts=parts, part_index=part)
+        found += [(batch.data[0].asnumpy()[0].argmax(), batch.label[0].asnumpy()[0].argmax()) for batch in it]
+    assert found == [(i, i) for i in range(40)]
+
+
 def test_libsvm_errors(svm, tmp_path):
     def read(content, **kwargs):
         (tmp_path / "x.svm").write_text(content)

@@ -49,6 +49,16 @@ def _has_instance(data, dtype):
     return any(isinstance(x, dtype) for _, x in data)
 
 
+def _rows_of(x: CSRNDArray, positions: torch.Tensor) -> CSRNDArray:
+    """Some rows of a CSR array, in that order."""
+    starts, columns = x._aux
+    positions = positions.to(starts.device)
+    counts = starts.diff()[positions]
+    ends = torch.cat([starts.new_zeros(1), counts.cumsum(0)])
+    places = torch.repeat_interleave(starts[positions] - ends[:-1], counts) + torch.arange(int(ends[-1]), device=starts.device)
+    return CSRNDArray._make(x._values[places], [ends, columns[places]], (len(positions), x.shape[1]), x._ctx)
+
+
 class NDArrayIter(DataIter):
     """Batches out of arrays: NDArray, numpy.ndarray, CSRNDArray, scipy.sparse.csr_matrix or h5py.Dataset.
 
@@ -245,7 +255,7 @@ class NDArrayIter(DataIter):
         if isinstance(x, CSRNDArray):
             if in_order:
                 return x[int(positions[0]):int(positions[-1]) + 1]
-            return array(x.asscipy()[positions], ctx=x.context, dtype=x.dtype)
+            return _rows_of(x, torch.from_numpy(positions))
         values = x._data.detach()
         if in_order:
             # A copy: a batch changed in place must not change the data set.

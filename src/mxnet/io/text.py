@@ -1,5 +1,6 @@
 """Iterators over text files: comma-separated values, and the sparse LibSVM format."""
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -146,6 +147,11 @@ class _Reader:
             parts.append(part)
         return parts
 
+    def skip(self, count: int) -> None:
+        """Pass over rows."""
+        while count and (part := self.take(min(count, _LINES))):
+            count -= sum(map(len, part))
+
     def close(self) -> None:
         self.chunks.close()  # type: ignore[attr-defined]  # a generator, which has a file open
 
@@ -183,12 +189,14 @@ def _chunks(blocks: Iterator[Lines], plain: Callable[[bytearray], Plain | None],
 class _Rows(BatchSource):
     """Batches out of tables, going on at the beginning of the data to fill the last one.
 
-    ``data()`` and ``labels()`` give the chunks of a pass over the data; `labels` is None where they stand in the data.
+    ``data()`` and ``labels()`` give the chunks of a pass over the data; `labels` is None where they stand in the data. ``before()`` says how many
+    labels belong to rows before these.
     """
 
     def __init__(self, data: Callable[[], Iterator[Any]], labels: Callable[[], Iterator[Any]] | None, files: tuple[str, str],
-                 collate: Callable[[Any, Any], tuple[Any, Any]], batch_size: int, round_batch: bool, prefetch_buffer: int) -> None:
-        self.data, self.labels, self.files, self.collate = data, labels, files, collate
+                 collate: Callable[[Any, Any], tuple[Any, Any]], batch_size: int, round_batch: bool, prefetch_buffer: int,
+                 before: Callable[[], int] = lambda: 0) -> None:
+        self.data, self.labels, self.files, self.collate, self.before = data, labels, files, collate, before
         self.batch_size, self.round_batch = batch_size, round_batch
         self.prefetch_buffer = max(1, prefetch_buffer)
 
@@ -228,6 +236,8 @@ class _Rows(BatchSource):
         """A function that takes so many rows: tables of data and of labels, and how many rows they have."""
         data = _Reader(self.data())
         labels = None if self.labels is None else _Reader(self.labels())
+        if labels is not None:
+            labels.skip(self.before())
 
         def take(count: int) -> tuple[list[Any], list[Any], int]:
             taken = data.take(count)
@@ -363,6 +373,11 @@ def _libsvm_chunks(uri: str, width: int, part_index: int, num_parts: int) -> Ite
     return _chunks(blocks_of_lines(uri, part_index, num_parts), plain, other)
 
 
+def _rows_before(uri: str, part_index: int, num_parts: int) -> int:
+    return sum(bool(line.strip()) for part in range(part_index) for block in blocks_of_lines(uri, part, num_parts)
+               for line in bytes(block.text[:block.size]).split(b"\n"))
+
+
 @native_iterator
 def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL", label_shape: Shape = (1,), num_parts: int = 1,
                part_index: int = 0, batch_size: int, round_batch: bool = True, prefetch_buffer: int = 4, ctx: LoaderContext = "gpu",
@@ -380,7 +395,7 @@ def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL
     label_shape : tuple of int
         The number of columns of `label_libsvm`, as a tuple of one.
     num_parts, part_index : int
-        Cut the data into so many parts, which may be of different size, and take this one.
+        Cut the data into so many parts, which may be of different size, and take this one, with its labels.
     batch_size : int
     round_batch : bool
         Must be True: the last batch is filled from the beginning of the data.
@@ -413,6 +428,8 @@ def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL
     files_of(data_libsvm)
     if sparse_labels:
         files_of(label_libsvm)
+    # The parts of another file of other lines would be other rows: MXNet pairs these with labels of other rows.
     return _Rows(lambda: _libsvm_chunks(data_libsvm, data_shape[0], part_index, num_parts),
-                 (lambda: _libsvm_chunks(label_libsvm, label_shape[0], part_index, num_parts)) if sparse_labels else None,
-                 (data_libsvm, label_libsvm), collate, batch_size, True, prefetch_buffer)
+                 (lambda: _libsvm_chunks(label_libsvm, label_shape[0], 0, 1)) if sparse_labels else None,
+                 (data_libsvm, label_libsvm), collate, batch_size, True, prefetch_buffer,
+                 functools.cache(lambda: _rows_before(data_libsvm, part_index, num_parts)))
