@@ -5,6 +5,7 @@
 """
 import argparse
 import logging
+import pathlib
 import time
 from importlib import import_module
 
@@ -19,7 +20,8 @@ NETWORKS = [
     "inception-resnet-v2", "mobilenet", "densenet121", "squeezenet1.1"]
 FROM_GLUON = ("densenet121", "squeezenet1.1")
 BATCH_SIZES = [1, 32, 64, 128, 256]
-WARM_UP = 5
+WARM_UP = 5  # batches at least; more until it is settled who runs the network
+DEPTHS = {"vgg": 16, "resnet": 50, "resnetv1": 50, "resnext": 50}  # of names that give none
 SHAPES = {"inception-v3": "3,299,299", "inception-v4": "3,299,299", "lenet": "1,28,28", "mlp": "1,28,28"}
 
 
@@ -33,25 +35,40 @@ def get_symbol(network, batch_size, dtype, image_shape=None):
         return mx.sym.SoftmaxOutput(net(mx.sym.var("data")), name="softmax"), shapes
     module, _, depth = network.rpartition("-")
     if not depth.isdigit():
-        module, depth = network, 0
+        module, depth = network, DEPTHS.get(network, 0)
+    if module not in known():
+        raise SystemExit(f"no network is called {network!r}; there are {', '.join(NETWORKS)}, and with another depth {', '.join(known())}")
     return import_module(f"symbols.{module}").get_symbol(
         num_classes=1000, image_shape=image_shape, num_layers=int(depth), dtype=dtype), shapes
 
 
+def known():
+    """The names of the networks of symbols/, without their depths."""
+    folder = pathlib.Path(__file__).parent / "symbols"
+    return sorted(path.stem for path in folder.glob("*.py") if "def get_symbol(" in path.read_text())
+
+
 def score(network, dev, batch_size, num_batches, dtype, image_shape=None):
-    """Images per second that a network with random parameters scores."""
+    """Images per second that a network with random parameters scores, once it is compiled for these batches, if it is to be."""
     symbol, shapes = get_symbol(network, batch_size, dtype, image_shape)
     module = mx.mod.Module(symbol=symbol, context=dev)
     module.bind(for_training=False, inputs_need_grad=False, data_shapes=shapes, label_shapes=[("softmax_label", (batch_size,))])
     module.init_params(initializer=mx.init.Xavier(magnitude=2.0))
     images = [mx.random.uniform(-1.0, 1.0, shape=shape, ctx=dev) for _, shape in module.data_shapes]
     batch = mx.io.DataBatch(images, [mx.nd.zeros((batch_size,), ctx=dev)])
-    for i in range(WARM_UP + num_batches):
-        if i == WARM_UP:
-            tic = time.perf_counter()
+
+    def run():
         module.forward(batch, is_train=False)
         for output in module.get_outputs():
             output.wait_to_read()
+
+    for _ in range(WARM_UP):
+        run()
+    while not all(executor.settled for executor in module._exec_group.execs):
+        run()
+    tic = time.perf_counter()
+    for _ in range(num_batches):
+        run()
     return num_batches * batch_size / (time.perf_counter() - tic)
 
 

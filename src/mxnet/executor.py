@@ -407,6 +407,11 @@ class Executor:
         """The graph as it runs, after common expressions were merged."""
         return type(self._symbol)(self._runner.outputs)
 
+    @property
+    def settled(self) -> bool:
+        """Whether it is decided who runs the graph, for the shapes that came so far: before, a call may compile, or try something out."""
+        return self._runner.settled
+
     def explain(self) -> str:
         """What the passes and backends made of the graph, as text; see `gluon.HybridBlock.explain`."""
         return self._runner.explain()

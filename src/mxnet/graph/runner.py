@@ -262,6 +262,11 @@ class GraphRunner:
                 found = self._compiled[key] = promotion.training_contest(self.lowered(is_train, device, inputs), native, inputs, device)
         return found
 
+    @property
+    def settled(self) -> bool:
+        """Whether it is decided who runs the graph, for each set of shapes that came so far: what follows takes as long as it will take."""
+        return not any(isinstance(state, (Candidate, Trial)) for state in self._states.values())
+
     def explain(self) -> str:
         """What was done to the graph so far and who runs it, for each mode and set of shapes, as text."""
         lines = [f"{sum(n.op is not None for n in self.symbol._nodes())} operators"]

@@ -170,13 +170,20 @@ class Analysis:
         if part["data"] > 0.1:
             found.append(Advice("Batches are made between the steps. Let workers make them meanwhile: DataLoader(..., num_workers=...), or a "
                                 "PrefetchingIter.", f"{part['data']:.0%} of the time", part["data"]))
-        if part["Python and the rest"] > 0.25 and len(loose) > len(operators) / 4:
-            found.append(Advice("Operators are called one by one, and Python takes its time between them. Hybridize the network: net.hybridize().",
-                                f"{len(loose)} calls, {part['Python and the rest']:.0%} of the time between them", part["Python and the rest"]))
-        if part["communication"] > 0.15:
+        alone = sum(i.own for i in loose) / 1000 / wall
+        if len(loose) > max(len(operators) / 4, 20) and (part["Python and the rest"] > 0.25 or alone > 0.3):
+            found.append(Advice("Operators are called one by one. Hybridize the network (net.hybridize()): then Python takes no time between them, "
+                                "and neighbours are computed at once.", f"{len(loose)} calls, {part['Python and the rest']:.0%} of the time "
+                                "between them", max(part["Python and the rest"], alone / 3)))
+        if part["communication"] > 0.15 and any("GPU" in i.name for i in own):
             found.append(Advice("Gradients and batches are copied and added up between devices. Use fewer devices of one host, a larger batch on "
                                 "each, or another kvstore ('device' where gradients stay on GPUs).", f"{part['communication']:.0%} of the time",
                                 part["communication"]))
+        sums = sum(i.name == "ElementwiseSum" for i in own)
+        if sums and not any("GPU" in i.name for i in own):
+            found.append(Advice("The gradients of several contexts of one processor are added up. They share its cores and its memory: one context "
+                                "with the whole batch does the same work once.", f"{sums} sums, {part['communication']:.0%} of the time for them "
+                                "and for copies", max(part["communication"], 0.2)))
         mean = sum(i.own for i in operators) / len(operators) if operators else 0.0
         if operators and mean < 25 and len(operators) > 200:
             found.append(Advice("Operators are so short that calling them counts. Use larger batches, and hybridize.",
@@ -188,12 +195,12 @@ class Analysis:
         heavy = sum(i.own for i in own if i.category == OPERATOR and _heavy(i.name)) / 1000 / wall
         served = any(i.category == GRAPH and i.name == "openvino" for i in own)
         if heavy > 0.4 and served and self.machine.get("bfloat16"):
-            found.append(Advice("Products of matrices take most of the time, and this processor multiplies bfloat16 faster: "
+            found.append(Advice("Convolutions and products of matrices take most of the time, and this processor multiplies bfloat16 faster: "
                                 "optimize_for(x, backend='openvino', precision='bfloat16'), or INT8 with contrib.quantization.",
                                 f"{heavy:.0%} of the time", heavy / 2))
         elif heavy > 0.4 and self.machine.get("bfloat16") and any(i.name.startswith("_backward_") for i in own):
-            found.append(Advice("Products of matrices take most of the time, and this processor multiplies bfloat16 faster: train with "
-                                "contrib.amp, amp.init(target_dtype='bfloat16').", f"{heavy:.0%} of the time", heavy / 2))
+            found.append(Advice("Convolutions and products of matrices take most of the time, and this processor multiplies bfloat16 faster: "
+                                "train with contrib.amp, amp.init(target_dtype='bfloat16').", f"{heavy:.0%} of the time", heavy / 2))
         return sorted(found, key=lambda a: -a.share)[:5]
 
     # -- for the page --------------------------------------------------------------------------------------------------------
@@ -216,8 +223,9 @@ class Analysis:
 
 
 def _heavy(name: str) -> bool:
-    """Whether one of the operators that an event names multiplies matrices, or convolves."""
-    return any(part in OPERATORS and OPERATORS[part].heavy for part in name.removeprefix("_backward_").split("+"))
+    """Whether one of the operators that an event names is among those that mixed precision computes in 16 bits."""
+    kinds = [OPERATORS[part].amp for part in name.removeprefix("_backward_").split("+") if part in OPERATORS]
+    return any("low" in kind if isinstance(kind, tuple) else kind == "low" for kind in kinds)
 
 
 def _intervals(events: Iterable[dict[str, Any]]) -> list[tuple[str, str, float, float, Any, Any, str]]:

@@ -23,6 +23,7 @@ from ..gluon.data._workers import WorkerPool, WorkerThreads
 from ..gluon.trainer import Trainer
 from ..io import background
 from ..io.base import DataIter
+from ..kvstore.base import KVStoreBase
 from ..kvstore.kvstore import KVStore
 from ..ndarray import NDArray, dispatch
 from ..optimizer.base import Optimizer
@@ -64,6 +65,8 @@ def _sum(args: tuple[Any, ...]) -> str | None:
     return "ElementwiseSum" if len(arrays) > 1 else None
 
 
+_STORES = {"init": "MXKVStoreInit", "broadcast": "MXKVStoreBroadcast", "push": "MXKVStorePush", "pull": "MXKVStorePull",
+           "pushpull": "MXKVStorePushPull", "row_sparse_pull": "MXKVStorePullRowSparse"}
 # MXNet's operators for the updates of a class: without and with a state.
 _UPDATES = {"SGD": ("sgd_update", "sgd_mom_update"), "ccSGD": ("sgd_update", "sgd_mom_update"), "LBSGD": ("sgd_update", "sgd_mom_update"),
             "NAG": ("sgd_update", "nag_mom_update"), "Signum": ("signsgd_update", "signum_update"), "LARS": ("sgd_update", "sgd_mom_update"),
@@ -121,12 +124,6 @@ POINTS = [
     Point(ndarray, "waitall", "MXNDArrayWaitAll", API),
     Point(NDArray, "copyto", _copy),
     Point(NDArray, "__setitem__", _assignment),
-    Point(KVStore, "init", "MXKVStoreInit", API, _STORE),
-    Point(KVStore, "broadcast", "MXKVStoreBroadcast", API, _STORE),
-    Point(KVStore, "push", "MXKVStorePush", API, _STORE),
-    Point(KVStore, "pull", "MXKVStorePull", API, _STORE),
-    Point(KVStore, "pushpull", "MXKVStorePushPull", API, _STORE),
-    Point(KVStore, "row_sparse_pull", "MXKVStorePullRowSparse", API, _STORE),
     Point(KVStore, "_reduce", _sum),
     Point(CachedOp, "__call__", "MXInvokeCachedOpEx", API),
     Point(Executor, "forward", "MXExecutorForward", API),
@@ -207,6 +204,10 @@ def _found() -> Iterator[Point]:
     for cls in _below(Block):
         if "__call__" in cls.__dict__ and cls.__module__.startswith("mxnet."):
             yield Point(cls, "__call__", _layer, LAYER)
+    for cls in _below(KVStoreBase):
+        if cls.__module__.startswith("mxnet."):
+            for attribute, name in _STORES.items():
+                yield Point(cls, attribute, name, API, once=_STORE)
     for cls in _below(Optimizer):
         if cls.__module__.startswith("mxnet."):
             for attribute in ("update", "update_multi_precision"):

@@ -203,3 +203,37 @@ def test_pretrained_models(tmp_path, monkeypatch):
                      (f"http://data.mxnet.io/models/{address}-0126.params", f"{prefix}-0000.params")]
     with pytest.raises(ValueError, match="x lacks the address of its params"):
         modelzoo.download_model("x", meta_info={"x": {"symbol": "u"}})
+
+
+def test_benchmarks_measure_what_is_compiled_already(monkeypatch):
+    import benchmark_score
+
+    from mxnet.graph import states
+    measured, clock = [], benchmark_score.time.perf_counter
+
+    class Clock:
+        @staticmethod
+        def perf_counter():
+            measured.append([e.settled for e in executors])
+            return clock()
+
+    executors = []
+    bind = benchmark_score.mx.mod.Module.bind
+    monkeypatch.setattr(benchmark_score, "time", Clock)
+    monkeypatch.setattr(benchmark_score.mx.mod.Module, "bind", lambda self, **k: (bind(self, **k), executors.extend(self._exec_group.execs)))
+    monkeypatch.setattr(states.Candidate, "holds", lambda self, inputs: len(measured) > 0 or self.spent < 0.05)
+    assert benchmark_score.score("mlp", benchmark_score.mx.cpu(), 1, 2, "float32") > 0
+    assert measured == [[True], [True]]
+
+
+@pytest.mark.parametrize("name, depth", [("vgg", 16), ("resnet", 50)])
+def test_benchmarks_take_names_without_depth(name, depth):
+    import benchmark_score
+    symbol, _ = benchmark_score.get_symbol(name, 1, "float32")
+    assert symbol.list_arguments() == benchmark_score.get_symbol(f"{name}-{depth}", 1, "float32")[0].list_arguments()
+
+
+def test_benchmarks_name_the_networks_if_one_is_unknown():
+    import benchmark_score
+    with pytest.raises(SystemExit, match=r"no network is called 'rasnet-50'; there are alexnet, vgg-16, .*, and with another depth alexnet, "):
+        benchmark_score.main(["--network", "rasnet-50", "--batch-size", "1"])
