@@ -77,6 +77,25 @@ class _Arrays(BatchSource):
             yield self.data[start:stop].clone(), self.label[start:stop].clone(), 0, index, None
 
 
+def _shuffled(count: int, seed: int) -> list[int]:
+    """The numbers below `count` in the order that C++'s ``std::shuffle`` has for ``std::mt19937(seed)`` in the library MXNet was built with."""
+    numbers = np.random.RandomState(seed % 2**32)
+    drawn = iter(())
+    order = list(range(count))
+    for last in range(1, count):
+        buckets = last + 1
+        width = 0xFFFFFFFF // buckets
+        place = buckets
+        while place >= buckets:  # the remainder of the range, which would favour the first, is drawn anew
+            number = next(drawn, None)
+            if number is None:
+                drawn = iter(numbers.randint(0, 2**32, 4096, dtype="uint32").tolist())
+                number = next(drawn)
+            place = number // width
+        order[last], order[place] = order[place], order[last]
+    return order
+
+
 @native_iterator
 def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train-labels-idx1-ubyte", batch_size: int = 128, shuffle: bool = True,
               flat: bool = False, seed: int = 0, silent: bool = False, num_parts: int = 1, part_index: int = 0, prefetch_buffer: int = 4,
@@ -119,7 +138,7 @@ def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train
     images, labels = images[part], labels[part]
     require(len(images) >= batch_size, f"MNISTIter: {len(images)} images are fewer than batch_size={batch_size}")
     if shuffle:
-        order = np.random.RandomState(seed % 2**32).permutation(len(images))
+        order = _shuffled(len(images), seed)
         images, labels = images[order], labels[order]
     data = torch.from_numpy(images * np.float32(1 / 256)).reshape(len(images), *((-1,) if flat else (1, *images.shape[1:])))
     numbers = torch.from_numpy(labels.astype(np.float32))
