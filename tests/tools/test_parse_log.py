@@ -56,6 +56,10 @@ def test_what_an_estimator_logs():
     assert parse_log.parse([line]) == {2: {"train-accuracy": 0.5, "val-accuracy": 0.25, "time": 1.5}}
 
 
+def test_a_number_that_is_no_epochs():
+    assert parse_log.parse([f"Epoch[{'1' * 5000}] Train-accuracy=0.5"]) == {}
+
+
 def test_nothing_found(log, tmp_path, capsys):
     assert parse_log.main([str(tmp_path / "none.log")]) == 1 and "cannot read" in capsys.readouterr().err
     (tmp_path / "b.log").write_text("nothing\n")

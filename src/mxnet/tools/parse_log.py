@@ -32,11 +32,12 @@ def parse(lines, metrics=("accuracy",)):
     >>> parse_log.parse(['INFO:root:Epoch[0] Train-accuracy=0.5', 'INFO:root:Epoch[0] Time cost=2.25'])
     {0: {'train-accuracy': 0.5, 'time': 2.25}}
     """
-    patterns = [(f"{short}-{metric}", re.compile(rf"Epoch\[(\d+)\] {logged}-{re.escape(metric)}[^=]*={_NUMBER}"))
+    patterns = [(f"{short}-{metric}", re.compile(rf"Epoch\[(\d{{1,9}})\] {logged}-{re.escape(metric)}[^=]*={_NUMBER}"))
                 for logged, short in (("Train", "train"), ("Validation", "val")) for metric in metrics]
-    patterns += [(f"{short}-{metric}", re.compile(rf"\[Epoch (\d+)\] .*\b{word} {re.escape(metric)}[^:,]*: {_NUMBER}"))
+    patterns += [(f"{short}-{metric}", re.compile(rf"\[Epoch (\d{{1,9}})\] .*\b{word} {re.escape(metric)}[^:,]*: {_NUMBER}"))
                  for word, short in (("training", "train"), ("validation", "val")) for metric in metrics]
-    patterns += [("time", re.compile(rf"Epoch\[(\d+)\] Time[^=]*={_NUMBER}")), ("time", re.compile(rf"\[Epoch (\d+)\] Finished in {_NUMBER}s"))]
+    patterns += [("time", re.compile(rf"Epoch\[(\d{{1,9}})\] Time[^=]*={_NUMBER}")),
+                 ("time", re.compile(rf"\[Epoch (\d{{1,9}})\] Finished in {_NUMBER}s"))]
     found = {}
     for line in lines:
         for name, pattern in patterns:
