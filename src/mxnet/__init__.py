@@ -84,5 +84,5 @@ if _environment.get_bool("MXNET_PROFILER_AUTOSTART"):
 if _environment.get_str("DMLC_ROLE") in ("server", "scheduler"):
     # Launchers run the program in these roles too, which serve the others and never get behind this import.
     from .kvstore.server import serve as _serve
-    _serve()
+    _serve({5: lambda body, rank: __getattr__("profiler").serve(body, rank)})  # MXNet's number for the profiler
     _sys.exit()

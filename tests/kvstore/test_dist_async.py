@@ -60,6 +60,16 @@ zip_.push('w', mx.nd.ones((2, 3)) * 0.4)
 zip_.push('w', mx.nd.ones((2, 3)) * 0.2)
 zip_._barrier()
 zip_.pull('w', out=w)
+if kv.rank == 0:
+    mx.profiler.set_config(profile_all=True, filename=os.environ['STATES'] + '.json', profile_process='server')
+    mx.profiler.set_state('run', profile_process='server')
+    kv.pushpull('big', mx.nd.zeros((500, 2)), out=b)
+    mx.profiler.dump(profile_process='server')
+    print(sorted(f for f in os.listdir(os.path.dirname(os.environ['STATES'])) if f.endswith('.json')))
+    try:
+        kv._send_command_to_servers(7, '')
+    except mx.MXNetError as error:
+        print(error)
 print(np.unique(w.asnumpy()).tolist())
 """
 
@@ -80,6 +90,7 @@ def test_servers_keep_and_update(tmp_path):
         assert lines[7:9] == ["True [[-2.5, -1.5], [995.5, 996.5]] [-2.5, 997.5]",
                               f"[[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [1.0, 1.0]] 0 {rank} 2 dist_async"]
         assert lines[-1] == "[1.0]"
+    assert found[0][11:13] == ["['rank0_states.json', 'rank1_states.json']", "server 0: server 0 knows no command 7"]
     assert found[0][9:11] == ["SGD {'big': ((500, 2), [-1.5, -1.5]), 'flat': ((1, 1001), [-1.5, -1.5]), 'r': ((4, 2), [-1.0, 0.0])}",
                               "[[1.5, 2.5], [999.5, 1000.5]]"]
 

@@ -1,5 +1,6 @@
 """The interface of key-value stores, the registry of their implementations, and `create`."""
 import warnings
+import weakref
 
 from .. import environment
 from ..base import MXNetError
@@ -8,6 +9,7 @@ from ..ndarray import NDArray
 __all__ = ["KVStoreBase", "create"]
 
 _BUILT_IN: dict = {}  # the types that are no registered class of that name -> the class
+_latest = None  # a weak reference to the distributed store that was made last
 
 
 def built_in_module(load, *types):
@@ -224,7 +226,16 @@ def create(name="local"):
                          f"registered ones: {', '.join(sorted(KVStoreBase.kv_registry))}")
     if name == "nccl":
         _require_nccl()
-    return _BUILT_IN[name](name)
+    global _latest
+    store = _BUILT_IN[name](name)
+    if "dist" in name:
+        _latest = weakref.ref(store)
+    return store
+
+
+def distributed_store():
+    """The distributed store that this process made last, if there is one still."""
+    return _latest and _latest()
 
 
 def _require_nccl():

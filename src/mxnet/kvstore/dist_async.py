@@ -350,6 +350,10 @@ class DistAsyncKVStore(KVStore):
         """How many processes have died, or were silent for `timeout` seconds: of servers (`node_id` 2), workers (4), or both (6)."""
         return self._group.num_dead(node_id, timeout)
 
+    def _send_command_to_servers(self, head, body):
+        """Have all servers do what a number stands for: 5 is the profiler."""
+        self._ask({"do": "command", "head": head, "body": body})
+
     def _barrier(self):
         """Wait for the other workers, and until the servers have what all of them have pushed before."""
         self._ask({"do": "flush"})

@@ -246,6 +246,11 @@ class DistSyncKVStore(KVStore):
         """
         return self._group.num_dead(node_id, timeout)
 
+    def _send_command_to_servers(self, head, body):
+        """Not possible: workers do what servers would."""
+        raise MXNetError(f"a kvstore of type {self.type!r} uses no servers, its workers update the values: profile and configure these "
+                         "(profile_process='worker')")
+
     def _barrier(self):
         """Wait for the other workers."""
         self._group.barrier()

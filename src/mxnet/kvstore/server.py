@@ -41,10 +41,12 @@ class Server:
     Parameters
     ----------
     where : membership.Place
+    commands : dict of int to function, optional
+        What workers may ask for by number, besides values: called with a text and the rank of this server.
     """
 
-    def __init__(self, where):
-        self._where = where
+    def __init__(self, where, commands=None):
+        self._commands = commands or {}
         self._meeting, self.rank = membership.meet(where)
         key = secrets.token_bytes(32)
         self._listener = Listener((membership.own_address(where), 0), "AF_INET", backlog=128, authkey=key)
@@ -107,9 +109,13 @@ class Server:
 
     def _handle(self, head, tensors):
         """The answer to a request: a dict and tensors."""
+        if head.get("do") == "command" and head.get("head") in self._commands:
+            self._commands[head["head"]](head["body"], self.rank)
+            return {}, ()
         action = _ACTIONS.get(head.get("do"))
         if action is None:
-            raise MXNetError(f"server {self.rank} knows no request {head.get('do')!r}")
+            what = f"command {head.get('head')!r}" if head.get("do") == "command" else f"request {head.get('do')!r}"
+            raise MXNetError(f"server {self.rank} knows no {what}")
         store = self._stores.setdefault(head.get("store"), Store())
         found = action(store, head, tensors)
         return {}, found or ()
@@ -212,8 +218,8 @@ _ACTIONS = {"flush": _flush, "init": _init, "push": _push, "pull": _pull, "pull_
             "load_states": _load_states}
 
 
-def serve():
-    """Do what ``DMLC_ROLE`` says, server or scheduler, until the job has ended.
+def serve(commands=None):
+    """Do what ``DMLC_ROLE`` says, server or scheduler, until the job has ended; `commands` as for `Server`.
 
     Raises
     ------
@@ -223,7 +229,7 @@ def serve():
     where = membership.place()
     role = where.role if where else "worker"
     if role == "server":
-        Server(where).run()
+        Server(where, commands).run()
     elif role == "scheduler":
         _schedule(where)
     else:

@@ -105,7 +105,8 @@ def _on_servers(process: str, command: str, **arguments: Any) -> bool:
         raise MXNetError(f"profile_process must be one of {_PROCESSES}, received {process!r}")
     if process == "worker":
         return False
-    store = profiler_kvstore_handle
+    from ..kvstore.base import distributed_store  # what profiles alone does not need
+    store = profiler_kvstore_handle or distributed_store()
     if store is None or "dist" not in str(getattr(store, "type", "")):
         raise MXNetError("profile_process='server' needs a distributed kvstore with servers, and this process has none")
     store._send_command_to_servers(_COMMAND, json.dumps({"command": command, "arguments": arguments}))
