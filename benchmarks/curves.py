@@ -36,11 +36,11 @@ def shown(found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mxnet-python", default=os.environ.get("MXNET_PYTHON", ""), help="the Python that has the real MXNet 1.9.1")
-    parser.add_argument("--networks", default=",".join(NETWORKS[:3]), help=f"of {', '.join(NETWORKS)}")
+    parser.add_argument("--networks", default="lenet,resnet8,lm2x64", help=f"of {', '.join(NETWORKS)}")
     parser.add_argument("--optimizers", default="sgd,adam")
     parser.add_argument("--styles", default=",".join(rows.STYLES))
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--nudges", type=int, default=2, help="how often MXNet is compared with itself")
     args = parser.parse_args()
     if not args.mxnet_python:

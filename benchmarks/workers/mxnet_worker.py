@@ -99,7 +99,7 @@ def training(net, x, name):
 
 
 def learning(row):
-    """A step as programs write it in the row's style; asking for the loss is all that waits."""
+    """A step as programs write it in the row's style; asking for the loss is all that waits, and MXNet has that before its backward is over."""
     step = learners.stepper(row["network"], row["batch"], row["style"], "sgd")
     x, y = map(mx.nd.array, lessons.batch(row["network"], row["batch"]))
     return (lambda: step(x, y)), lambda: [step(x, y), step(x, y)]
@@ -108,4 +108,4 @@ def learning(row):
 if __name__ == "__main__":
     if "allocator" in OPTIONS:
         protocol.keep_memory()
-    protocol.Worker(prepare).serve()
+    protocol.Worker(prepare, mx.nd.waitall).serve()

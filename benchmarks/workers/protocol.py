@@ -74,10 +74,10 @@ def resident():
 
 
 class Worker:
-    """Serves one peer. `prepare(row)` gives (call, result): one synchronous step, and what of it can be compared."""
+    """Serves one peer. `prepare(row)` gives (call, result): one step, and what of it can be compared; `finish` waits for what calls leave behind."""
 
-    def __init__(self, prepare):
-        self.prepare, self.call, self.calls = prepare, None, 1
+    def __init__(self, prepare, finish=lambda: None):
+        self.prepare, self.finish, self.call, self.calls = prepare, finish, None, 1
 
     def serve(self):
         answers = os.fdopen(os.dup(1), "w")
@@ -115,6 +115,8 @@ class Worker:
         def repeat():
             for _ in range(self.calls):
                 self.call()
+            self.finish()
+        self.finish()
         start = time.process_time()
         return {"wall": timed(repeat) / self.calls, "cpu": (time.process_time() - start) / self.calls}
 
@@ -122,4 +124,5 @@ class Worker:
         """So many calls, and the resident memory after them."""
         for _ in range(calls):
             self.call()
+        self.finish()
         return {"value": resident()}

@@ -14,6 +14,7 @@ import lessons  # noqa: E402
 import rows  # noqa: E402
 import torch  # noqa: E402
 import torchnet  # noqa: E402
+from workers import protocol  # noqa: E402
 
 # Losses of the first three steps, four examples each, as MXNet 1.9.1 has them in all three styles.
 LOSSES = {("resnet8", "sgd"): [3.23269, 2.48953, 2.02545], ("resnet8", "adam"): [3.23269, 2.48845, 2.02461],
@@ -59,3 +60,12 @@ def test_a_nudge_moves_weights_by_one_unit_in_the_last_place():
             assert plain.tolist() == moved.tolist()
         else:
             assert (np.abs(plain.view(np.int32) - moved.view(np.int32)) == 1).all()
+
+
+def test_a_round_is_over_when_what_its_calls_left_behind_is_done():
+    left, seen = [], []
+    worker = protocol.Worker(None, lambda: (seen.append(len(left)), left.clear()))
+    worker.call, worker.calls = lambda: left.append(1), 3
+    assert set(worker.do_round()) == {"wall", "cpu"} and not left
+    assert seen == [0, 3]  # what was left before a round is no part of it
+    assert worker.do_many(2)["value"] > 2 ** 20 and seen == [0, 3, 2]
