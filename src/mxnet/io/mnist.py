@@ -80,7 +80,7 @@ class _Arrays(BatchSource):
 def _shuffled(count: int, seed: int) -> list[int]:
     """The numbers below `count` in the order that C++'s ``std::shuffle`` has for ``std::mt19937(seed)`` in the library MXNet was built with."""
     numbers = np.random.RandomState(seed % 2**32)
-    drawn = iter(())
+    drawn: Iterator[int] = iter(())
     order = list(range(count))
     for last in range(1, count):
         buckets = last + 1
