@@ -89,6 +89,25 @@ def test_gray_pass_through_and_labels(tmp_path, root):
     assert content == (root / "cats/0.png").read_bytes()
 
 
+@pytest.mark.parametrize("color", [-1, 0, 1])
+def test_pixels_are_those_of_opencv(tmp_path, color):
+    y, x = np.mgrid[:61, :83]
+    picture = np.stack([x * 3, y * 4, x + y], -1).astype(np.uint8)
+    for name, image in (("colour", picture), ("gray", picture[:, :, 0])):
+        cv2.imwrite(str(tmp_path / f"{name}.jpg"), image)
+    with open(tmp_path / "gray.jpg", "rb") as f:
+        content = f.read()
+    turned = b"\xff\xe1\x00\x22Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00"
+    (tmp_path / "turned.jpg").write_bytes(content[:2] + turned + content[2:])
+    (tmp_path / "x.lst").write_text("0\t1\tcolour.jpg\n1\t1\tgray.jpg\n2\t1\tturned.jpg\n")
+    assert run(tmp_path / "x", tmp_path, "--color", color, "--encoding", ".png") == 0
+    reader = MXRecordIO(tmp_path / "x.rec", "r")
+    for name in ("colour", "gray", "turned"):
+        expected = cv2.imread(str(tmp_path / f"{name}.jpg"), color)
+        assert np.array_equal(unpack_img(reader.read(), -1)[1], expected)
+        assert expected.shape[:2] == ((83, 61) if name == "turned" and color >= 0 else (61, 83))
+
+
 def test_quality(tmp_path, root):
     (tmp_path / "x.lst").write_text("0\t1\tcats/0.png\n")
     sizes = []
@@ -103,8 +122,8 @@ def test_unreadable_images_and_bad_lines_are_reported_and_left_out(tmp_path, roo
     assert run(tmp_path / "x", root) == 0
     assert [header.id for header, _ in read(tmp_path / "x.rec")] == [0, 4]
     captured = capsys.readouterr()
-    assert "notes.txt: it is no image that OpenCV can read" in captured.err
-    assert "none.png: there is no such file" in captured.err
+    assert "notes.txt: 8 bytes that are no image" in captured.err
+    assert "none.png: No such file or directory" in captured.err
     assert "x.lst, line 3: expected a number, labels and a path, separated by tabs; found 'nonsense'" in captured.err
     assert "x.lst, line 4: expected a number, labels and a path" in captured.err
     assert "Packed 2 images, left out 2 that could not be read" in captured.out
