@@ -61,3 +61,13 @@ def test_arguments_depend_on_attributes():
 def test_the_weight_of_up_sampling_follows_from_the_scale():
     with pytest.raises(MXNetError, match=r"for scale=2 and 2 channels the weight must have the shape \(2, 1, 4, 4\), received \(2, 1, 3, 3\)"):
         mx.nd.UpSampling(mx.nd.ones((1, 2, 3, 3)), mx.nd.ones((2, 1, 3, 3)), scale=2, sample_type="bilinear", num_args=2)
+
+
+@pytest.mark.parametrize("name, value, least", [("kernel", (-1,), 1), ("stride", (0,), 1), ("dilate", (-2,), 1), ("pad", (-1,), 0)])
+def test_windows_have_sizes_and_go_forwards(name, value, least):
+    attributes = {"kernel": (2,), name: value}
+    message = rf": entries of `{name}` must be at least {least}, received \({value[0]},\)"
+    with pytest.raises(MXNetError, match="im2col" + message):
+        mx.nd.im2col(mx.nd.ones((1, 1, 4)), **attributes)
+    with pytest.raises(MXNetError, match="col2im" + message):
+        mx.nd.col2im(mx.nd.ones((1, 2, 3)), output_size=(4,), **attributes)

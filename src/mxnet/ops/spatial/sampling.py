@@ -312,12 +312,21 @@ def adaptive_avg_pooling(data, *, output_size: Shape = ()):
     return F.adaptive_avg_pool2d(data, (height, width))
 
 
-def _per_axis(operator, name, value, ndim, default):
-    """`value` with one entry for each spatial axis, the default if it is empty."""
-    value = value or (default,) * ndim
+def _per_axis(operator, name, value, ndim, least):
+    """`value` with one entry for each spatial axis, by default the least that there may be."""
+    value = value or (least,) * ndim
     if len(value) != ndim:
         raise MXNetError(f"{operator}: `{name}` must have {ndim} entries as `kernel` has, received {value}")
+    if min(value, default=least) < least:
+        raise MXNetError(f"{operator}: entries of `{name}` must be at least {least}, received {value}")
     return value
+
+
+def _all_per_axis(operator, kernel, stride, dilate, pad):
+    """The last three with one entry for each entry of `kernel`."""
+    _per_axis(operator, "kernel", kernel, len(kernel), 1)
+    return (_per_axis(operator, name, value, len(kernel), least)
+            for name, value, least in (("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)))
 
 
 def _windows(padded, kernel, stride, dilate):
@@ -377,8 +386,7 @@ def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: 
     n = len(kernel)
     if data.dim() != n + 2:
         raise MXNetError(f"im2col: `data` must be {n + 2}-D for kernel={kernel}, received shape {tuple(data.shape)}")
-    stride, dilate, pad = (_per_axis("im2col", name, v, n, default)
-                           for name, v, default in (("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)))
+    stride, dilate, pad = _all_per_axis("im2col", kernel, stride, dilate, pad)
     if any(s + 2 * p < (k - 1) * d + 1 for s, p, k, d in zip(data.shape[2:], pad, kernel, dilate)):
         raise MXNetError(f"im2col: kernel size exceeds input: kernel={kernel}, dilate={dilate}, pad={pad}, shape {tuple(data.shape)}")
     return _windows(F.pad(data, _margins(pad)), kernel, stride, dilate)
@@ -409,8 +417,7 @@ def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilat
     array([[[1., 4., 6., 4.]]], dtype=float32)
     """
     n = len(kernel)
-    stride, dilate, pad = (_per_axis("col2im", name, v, n, default)
-                           for name, v, default in (("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)))
+    stride, dilate, pad = _all_per_axis("col2im", kernel, stride, dilate, pad)
     if len(output_size) != n or data.dim() != 3 or data.shape[1] % math.prod(kernel):
         raise MXNetError(f"col2im: expected columns (N, C * {math.prod(kernel)}, windows) and an output_size of {n} entries, received "
                          f"shape {tuple(data.shape)} and output_size={output_size}")
