@@ -321,3 +321,11 @@ def test_images_that_cannot_be_decoded_are_left_out(tmp_path, threads, caplog):
     assert [(b.label[0].asnumpy().tolist(), b.pad) for b in it] == [([1, 2, 5, 6], 0), ([7, 8, 0, 0], 2)]
     with pytest.raises(MXNetError, match="a.rec, the record at offset 0: 8 bytes that are no image"):
         mx.io.ImageRecordIter(**options)
+
+
+def test_no_batch_shares_memory_with_another(make_record):
+    options = dict(path_imgrec=make_record(count=20), data_shape=(3, 4, 5), batch_size=2)
+    kept = list(mx.io.ImageRecordIter(**options))
+    for batch, again in zip(kept, mx.io.ImageRecordIter(**options), strict=True):
+        assert np.array_equal(batch.data[0].asnumpy(), again.data[0].asnumpy()) and np.array_equal(batch.index, again.index)
+        again.data[0][:] = 0

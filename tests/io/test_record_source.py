@@ -2,7 +2,7 @@ import pytest
 
 from mxnet.base import MXNetError
 from mxnet.io.record_source import IndexedRecords, SequentialRecords
-from mxnet.recordio import MAGIC, MXIndexedRecordIO
+from mxnet.recordio import MAGIC, MXIndexedRecordIO, RecordReader
 
 
 @pytest.fixture
@@ -84,3 +84,21 @@ def test_truncated(rec, tmp_path):
 def test_index_of_several_files(rec, tmp_path):
     with pytest.raises(MXNetError, match="an index belongs to one RecordIO file"):
         IndexedRecords(f"{rec};{rec}", str(tmp_path / "a.idx"), 0, 1, False, 0)
+
+
+@pytest.mark.parametrize("make", [sequential, indexed])
+def test_a_part_does_not_read_the_others(tmp_path, monkeypatch, make):
+    path = tmp_path / "wide.rec"
+    writer = MXIndexedRecordIO(tmp_path / "wide.idx", path, "w")
+    for i in range(32):
+        writer.write_idx(i, bytes([i]) * 99_992)  # 100,000 bytes in the file
+    writer.close()
+    places, read_at = [], RecordReader.read_at
+
+    def watched(self, offset, length):
+        places.append(offset)
+        return read_at(self, offset, length)
+
+    monkeypatch.setattr(RecordReader, "read_at", watched)
+    assert [payload[0] for _, payload in make(str(path), 2, 4).records(0)] == list(range(16, 24))
+    assert 1_600_000 <= min(places) and max(places) < 2_400_000
