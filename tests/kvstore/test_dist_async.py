@@ -1,5 +1,7 @@
 """Stores on servers, in real processes."""
+import json
 import signal
+import time
 
 import pytest
 
@@ -123,13 +125,13 @@ except mx.MXNetError as error:
 
 
 def test_others_go_on_without_a_worker_but_not_without_a_server():
-    with Job(TRAINER, kind="dist_async", servers=1, env={"PS_HEARTBEAT_INTERVAL": "0.25", "PS_HEARTBEAT_TIMEOUT": "3"}) as job:
+    with Job(TRAINER, kind="dist_async", servers=1, env={"PS_HEARTBEAT_INTERVAL": "0.25", "PS_HEARTBEAT_TIMEOUT": "5"}) as job:
         for worker in job.workers:
             assert [worker.stdout.readline() for _ in range(2)] == ["[-0.5, -0.5, -0.5, -0.5]\n", "ready\n"]
         job.workers[1].kill()
         job.workers[1].wait()
-        while job.store.get("remex//0/alive").decode().find('"worker 1": 1.') < 0:  # silent for a second
-            pass
+        while json.loads(job.store.get("remex//0/alive"))[1]["worker 1"] < 1:  # second of silence
+            time.sleep(0.05)
         job.workers[0].stdin.write("\n")
         job.workers[0].stdin.flush()
         assert job.workers[0].stdout.readline() == "1\n"

@@ -188,7 +188,7 @@ except mx.MXNetError as error:
     (0, signal.SIGSTOP, r"worker {rank} waits in vain \(worker 0: silent for \d+ s\)"),
 ])
 def test_a_lost_worker_is_an_error_for_all_others(victim, how, message):
-    with Job(LOOP, workers=3, kind="dist_sync", env={"PS_HEARTBEAT_TIMEOUT": "2", "PS_HEARTBEAT_INTERVAL": "0.25"}) as job:
+    with Job(LOOP, workers=3, kind="dist_sync", env={"PS_HEARTBEAT_TIMEOUT": "5", "PS_HEARTBEAT_INTERVAL": "0.25"}) as job:
         for worker in job.workers:
             assert worker.stdout.readline() == "ready\n"
         job.workers[victim].send_signal(how)

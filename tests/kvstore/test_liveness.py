@@ -36,10 +36,9 @@ def test_nobody_is_silent_while_all_live(monitors):
 def test_silence_is_heard(monitors):
     monitors[0].start(), monitors[1].start()  # the server never says a word
     until(lambda: "server 0" in monitors[1].silent(0.3))
-    assert monitors[1].silent(0.3)["server 0"] == "silent for 0 s"
+    assert monitors[1].silent(0.3)["server 0"].startswith("silent for ")
     monitors[1].limit = 0.3
-    until(monitors[1].trouble)
-    assert monitors[1].trouble().startswith("server 0: silent for ")
+    until(lambda: "server 0: silent for " in (monitors[1].trouble("server") or ""))
 
 
 def test_whoever_ends_says_why(monitors):
@@ -59,7 +58,7 @@ def test_the_watcher_is_watched_too(monitors):
     monitors[0]._stop.set()
     until(lambda: "worker 0" in monitors[1].silent(1.0))
     monitors[1].limit = 1.0
-    assert "worker 0: silent for 1 s" in monitors[1].trouble()
+    until(lambda: "worker 0: silent for " in (monitors[1].trouble() or ""))
 
 
 def test_a_process_that_is_cut_off_knows(monitors):
