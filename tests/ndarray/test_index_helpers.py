@@ -49,7 +49,7 @@ def test_what_is_an_advanced_index():
 
 def test_boolean_shapes():
     helpers.check_boolean_shape((2, 3), 0, (2, 3))
-    with pytest.raises(IndexError, match="along axis 1; size is 3 but corresponding boolean size is 2"):
+    with pytest.raises(IndexError, match="axis 1 has 3 entries, the index 2"):
         helpers.check_boolean_shape((2, 3), 1, (2,))
 
 

@@ -95,8 +95,7 @@ def check_boolean_shape(array_shape: Sequence[int], axis: int, bool_shape: Seque
     """An IndexError unless a boolean index has the sizes of the axes of an array from `axis` on."""
     for ax, size in enumerate(bool_shape, start=axis):
         if array_shape[ax] != size:
-            raise IndexError(f"boolean index did not match indexed array along axis {ax}; size is {array_shape[ax]} but corresponding boolean "
-                             f"size is {size}")
+            raise IndexError(f"a boolean index must have the sizes of the array's axes: axis {ax} has {array_shape[ax]} entries, the index {size}")
 
 
 def axes_after_basic(axes: Sequence[int], key: Sequence[Any]) -> tuple[int, ...]:
