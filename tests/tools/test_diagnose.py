@@ -79,8 +79,8 @@ def test_variables_that_are_set_wrongly(monkeypatch, name, value, expected):
 
 
 def test_variables_without_effect_say_so(monkeypatch):
-    monkeypatch.setenv("DMLC_ROLE", "worker")
-    assert part("environment")["DMLC_ROLE"] == "'worker': no effect here, kvstore 'dist_*' types are not part of this release"
+    monkeypatch.setenv("MXNET_CPU_NNPACK_NTHREADS", "4")
+    assert part("environment")["MXNET_CPU_NNPACK_NTHREADS"] == "'4': no effect here, NNPACK is not used"
 
 
 def test_more_threads_than_cores(monkeypatch):
