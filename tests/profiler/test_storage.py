@@ -2,6 +2,7 @@ import gc
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 
 import mxnet as mx
 from mxnet import autograd, gluon, nd, profiler
@@ -81,3 +82,9 @@ def test_a_profile_ends_with_the_uses(tmp_path):
     names = {e.kind.name for e in recorder.events.decoded(recorder.events.take()) if e.kind.category == "Device Storage"}
     assert {"Memory: cpu/0 (parameter)", "Memory: cpu/0 (gradient)"} <= names
     assert not kernels.own_heap() or {"Memory: cpu/0", "Memory: cpu/0 (peak)", "Memory: cpu/0 (activation)"} <= names
+
+
+def test_stand_ins_of_compilers_have_no_memory():
+    with FakeTensorMode():
+        fake = torch.ones(3)
+    assert storage.live() and type(fake) is not torch.Tensor

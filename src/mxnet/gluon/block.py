@@ -275,7 +275,7 @@ class Block:
         """Warn of blocks in lists and dictionaries: nobody would find their parameters."""
         for key, value in self.__dict__.items():
             # Most containers of a block are its own tables, and empty: programs call collect_params() in every step.
-            if value and isinstance(value, (list, tuple, dict)) and key not in ("_children", "_reg_params") and not key.startswith("__") \
+            if isinstance(value, (list, tuple, dict)) and value and key not in ("_children", "_reg_params") and not key.startswith("__") \
                     and _holds_others(value, {id(child) for child in self._children.values()}):
                 warnings.warn(f"{type(self).__name__}.{key} is a {type(value).__name__} with unregistered Blocks: their Parameters are left out. "
                               "Call register_child() for each of them, or keep them in an nn.Sequential or nn.HybridSequential.", stacklevel=3)

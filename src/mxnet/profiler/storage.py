@@ -1,4 +1,5 @@
 """How much memory arrays take, on each device: counted where it is given out, by the heap of large tensors and by torch on GPUs."""
+import contextlib
 import gc
 import os
 from collections.abc import Iterable, Iterator
@@ -36,9 +37,11 @@ def live() -> dict[int, torch.UntypedStorage]:
     """The memory of all tensors that Python knows, by address."""
     found = {}
     for tensor in gc.get_objects():
-        if issubclass(type(tensor), torch.Tensor) and tensor.layout is torch.strided and tensor.device.type != "meta":
-            storage = tensor.untyped_storage()
-            found[storage.data_ptr()] = storage
+        # Of torch's own types only: the stand-ins of its compiler have no memory.
+        if type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided and tensor.device.type != "meta":
+            with contextlib.suppress(RuntimeError):  # some of these look like its own
+                storage = tensor.untyped_storage()
+                found[storage.data_ptr()] = storage
     return found
 
 
