@@ -328,7 +328,8 @@ def granted(case):
     size = 0
     with contextlib.suppress(Exception):  # a call that is wrong has no result
         # As the call found them: 3.0 is refused, but found where 3 was parsed before.
-        parsed, shapes = case.op.parse_cached(case.attributes), [a.shape for a in inputs]
+        attributes = {k: v for k, v in case.attributes.items() if v is not None}
+        parsed, shapes = case.op.parse_cached(attributes), [a.shape for a in inputs]
         results = []
         if case.op.shape_inference is not None:
             results = case.op.shape_inference(shapes, [None] * case.op.outputs(parsed), **case.op.with_defaults(parsed))[1]

@@ -66,7 +66,8 @@ class Monitor:
             return
         self._left = mark
         self._stop.set()
-        self._thread.join(timeout=2 * self.interval + 1)
+        # As long as the store's calls under way may take: a thread that is left in one ends the process with SIGABRT when the interpreter ends.
+        self._thread.join(timeout=2 * (self.interval + max(self.limit, 1)) + 1)
 
     def _run(self):
         beat = 0

@@ -2,6 +2,7 @@
 import pytest
 import torch
 
+import mxnet as mx
 from mxnet import MXNetError
 from mxnet.ops import get
 
@@ -154,3 +155,9 @@ def test_steps_beyond_the_data(pool_type):
 def test_padding_far_beyond_the_kernel_is_refused():
     with pytest.raises(MXNetError, match="elements of padding; kernels of size"):
         get("Pooling").raw(torch.ones((1, 2, 9)), kernel=(3,), stride=(63,), pad=(2 ** 31,), pool_type="max", pooling_convention="full")
+
+
+def test_padding_of_no_map_is_bounded_too():
+    with mx.np_shape(), pytest.raises(MXNetError, match=r"pad=\(4294967297, 1\) around data of shape \(0, 7, 8, 2\) makes 541165879800 elements"):
+        mx.nd.Pooling(mx.nd.zeros((0, 7, 8, 2)), kernel=(3, 3), pool_type="avg", stride=(2, 2), pad=(2 ** 32 + 1, 1), count_include_pad=False,
+                      pooling_convention="full")

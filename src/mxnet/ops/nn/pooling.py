@@ -95,7 +95,8 @@ def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pa
         data = data.pow(p)
     beyond = [max((n - 1) * s + k - size - q, 0) for size, k, s, q, n in zip(sizes, kernel, stride, pad, out_sizes)]
     amounts = [a for q, b in zip(reversed(pad), reversed(beyond)) for a in (q, b)]
-    padded = math.prod((*data.shape[:2], *[size + q + b + p for size, q, b, p in zip(sizes, pad, beyond, pad)]))
+    # Windows are measured for no map, too.
+    padded = math.prod((*[max(n, 1) for n in data.shape[:2]], *[size + q + b + p for size, q, b, p in zip(sizes, pad, beyond, pad)]))
     if padded > _MOST_PADDED + 2 * (data.numel() + math.prod((*data.shape[:2], *out_sizes))):
         raise MXNetError(f"Pooling: pad={tuple(pad)} around data of shape {tuple(data.shape)} makes {padded} elements of padding; kernels of size "
                          f"{tuple(kernel)} need less")
