@@ -277,7 +277,8 @@ def test_the_events_of_iterations_add_up_to_the_time_they_took(profile):
     for start, stop in found:
         covered += max(0.0, stop - max(start, end))
         end = max(end, stop)
-    assert covered == pytest.approx(sum(b - a for a, b in spans) / 1000, rel=0.05)
+    # Within 5 % where nothing else runs; on a busy machine other processes take their turns between events, too.
+    assert covered == pytest.approx(sum(b - a for a, b in spans) / 1000, rel=0.2)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
