@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -258,27 +259,29 @@ def test_a_killed_process_leaves_a_file_that_opens(tmp_path):
 
 
 def test_the_events_of_iterations_add_up_to_the_time_they_took(profile):
-    """Compared within one run: a busy machine makes both longer."""
+    """Compared within one run, the best of five: on a busy machine other processes take their turns between events, too."""
     data, label = nd.random.uniform(shape=(64, 1, 28, 28)), nd.zeros((64,))
     net = network()
     iteration = trained(net)
     iteration(data, label)
-    spans = []
 
-    def program():
-        import time
-        while not spans or spans[-1][1] - spans[0][0] < 300_000_000:
-            start = time.perf_counter_ns()
-            iteration(data, label)
-            spans.append((start, time.perf_counter_ns()))
+    def missing():
+        spans = []
 
-    found = sorted((e["ts"], e["ts"] + e["dur"]) for e in profile(program) if e["ph"] == "X")
-    covered, end = 0.0, 0.0
-    for start, stop in found:
-        covered += max(0.0, stop - max(start, end))
-        end = max(end, stop)
-    # Within 5 % where nothing else runs; on a busy machine other processes take their turns between events, too.
-    assert covered == pytest.approx(sum(b - a for a, b in spans) / 1000, rel=0.2)
+        def program():
+            while not spans or spans[-1][1] - spans[0][0] < 300_000_000:
+                start = time.perf_counter_ns()
+                iteration(data, label)
+                spans.append((start, time.perf_counter_ns()))
+
+        found = sorted((e["ts"], e["ts"] + e["dur"]) for e in profile(program) if e["ph"] == "X")
+        covered, end = 0.0, 0.0
+        for start, stop in found:
+            covered += max(0.0, stop - max(start, end))
+            end = max(end, stop)
+        return abs(1 - covered * 1000 / sum(b - a for a, b in spans))
+
+    assert any(missing() < 0.05 for _ in range(5))
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -11,7 +11,7 @@ from .kvstore import _pairs
 
 
 @built_in("horovod", "byteps")
-class CollectiveKVStore(KVStoreBase):
+class CollectiveKVStore(group.Member, KVStoreBase):
     """A store that keeps nothing: it adds up over all workers, and broadcasts; `mxnet.kv.create` makes it for ``horovod`` and ``byteps``.
 
     Neither of these packages is needed. A process that no launcher has started is a job of one worker.
@@ -88,19 +88,9 @@ class CollectiveKVStore(KVStoreBase):
         return self._type
 
     @property
-    def rank(self):
-        """The number of this worker, from 0."""
-        return self._group.rank
-
-    @property
     def local_rank(self):
         """The number of this worker on its machine, from 0."""
         return self._group.local()[0]
-
-    @property
-    def num_workers(self):
-        """How many workers there are."""
-        return self._group.num_workers
 
 
 @built_in("p3")

@@ -71,7 +71,7 @@ class _Line:
 
 
 @built_in("dist_async", "dist_async_device", "dist_device_async")
-class DistAsyncKVStore(KVStore):
+class DistAsyncKVStore(group.Member, KVStore):
     """A key-value store on servers; `mxnet.kv.create` makes it for the type ``dist_async``.
 
     What a worker pushes is added up over its devices and sent to the servers, which update at once, whatever others do. Small keys are on one
@@ -226,19 +226,6 @@ class DistAsyncKVStore(KVStore):
             for array in arrays:
                 found.copyto(array)
 
-    def pushpull(self, key, value, out=None, priority=0):
-        """`push`, then `pull` into `out`, or over the values themselves.
-
-        Parameters
-        ----------
-        key : str, int, or list of them
-        value : NDArray, list of NDArray (one per device), or list of lists
-        out : NDArray, list of NDArray, or list of lists, optional
-        priority : int
-        """
-        self.push(key, value, priority)
-        self.pull(key, value if out is None else out, priority)
-
     def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
         """Write some rows of values to row_sparse arrays; only these rows travel.
 
@@ -335,20 +322,6 @@ class DistAsyncKVStore(KVStore):
         self._on_wire = make_compression(compression_params), dict(compression_params)
 
     # -- what it is --------------------------------------------------------------------------------------------------------------
-
-    @property
-    def rank(self):
-        """The number of this worker, from 0."""
-        return self._group.rank
-
-    @property
-    def num_workers(self):
-        """How many workers there are."""
-        return self._group.num_workers
-
-    def get_num_dead_node(self, node_id, timeout=60):
-        """How many processes have died, or were silent for `timeout` seconds: of servers (`node_id` 2), workers (4), or both (6)."""
-        return self._group.num_dead(node_id, timeout)
 
     def _send_command_to_servers(self, head, body):
         """Have all servers do what a number stands for: 5 is the profiler."""

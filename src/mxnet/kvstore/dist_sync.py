@@ -18,7 +18,7 @@ def _signature(pairs):
 
 
 @built_in("dist", "dist_sync", "dist_device", "dist_device_sync", "dist_sync_device")
-class DistSyncKVStore(KVStore):
+class DistSyncKVStore(group.Member, KVStore):
     """A key-value store of many workers; `mxnet.kv.create` makes it for the types ``dist_sync``, ``dist_device_sync`` and their like.
 
     What is pushed is added up over the devices of a worker, then over all workers. Each worker keeps all values, and updates them
@@ -223,28 +223,6 @@ class DistSyncKVStore(KVStore):
         self._on_wire = make_compression(compression_params)
 
     # -- what it is --------------------------------------------------------------------------------------------------------------
-
-    @property
-    def rank(self):
-        """The number of this worker, from 0."""
-        return self._group.rank
-
-    @property
-    def num_workers(self):
-        """How many workers there are."""
-        return self._group.num_workers
-
-    def get_num_dead_node(self, node_id, timeout=60):
-        """How many processes have died, or have been silent for a while.
-
-        Parameters
-        ----------
-        node_id : int
-            Whom to count: 2 for servers, 4 for workers, 6 for both; 1, the scheduler, has no share in the work and is never counted.
-        timeout : float
-            The seconds.
-        """
-        return self._group.num_dead(node_id, timeout)
 
     def _send_command_to_servers(self, head, body):
         """Not possible: workers do what servers would."""

@@ -248,6 +248,32 @@ class Group:
             dist.destroy_process_group()
 
 
+class Member:
+    """What the stores of a job's workers tell of the job, from their `_group`."""
+
+    @property
+    def rank(self):
+        """The number of this worker, from 0."""
+        return self._group.rank
+
+    @property
+    def num_workers(self):
+        """How many workers there are."""
+        return self._group.num_workers
+
+    def get_num_dead_node(self, node_id, timeout=60):
+        """How many processes have died, or have been silent for a while.
+
+        Parameters
+        ----------
+        node_id : int
+            Whom to count: 2 for servers, 4 for workers, 6 for both; 1, the scheduler, has no share in the work and is never counted.
+        timeout : float
+            The seconds.
+        """
+        return self._group.num_dead(node_id, timeout)
+
+
 def digest(*things):
     """A number for what a worker does, for `Group.agree`."""
     return zlib.crc32(repr(things).encode())

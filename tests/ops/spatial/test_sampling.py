@@ -71,3 +71,10 @@ def test_windows_have_sizes_and_go_forwards(name, value, least):
         mx.nd.im2col(mx.nd.ones((1, 1, 4)), **attributes)
     with pytest.raises(MXNetError, match="col2im" + message):
         mx.nd.col2im(mx.nd.ones((1, 2, 3)), output_size=(4,), **attributes)
+
+
+def test_no_image_has_no_grid():
+    with mx.np_shape():
+        out = mx.nd.SpatialTransformer(mx.nd.zeros((0, 3, 5, 6)), mx.nd.zeros((0, 6)), target_shape=(2 ** 20, 2 ** 20), transform_type="affine",
+                                       sampler_type="bilinear")
+    assert out.shape == (0, 3, 2 ** 20, 2 ** 20)

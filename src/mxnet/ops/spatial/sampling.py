@@ -120,6 +120,8 @@ def spatial_transformer(data, loc, *, target_shape: Shape = (0, 0), transform_ty
     """
     require_ndim("SpatialTransformer", data, 4)
     _check_affine("SpatialTransformer", loc, target_shape, "loc")
+    if not len(loc) and not len(data):  # no grid for no image, however large
+        return data.new_empty((*data.shape[:2], *target_shape))
     return bilinear_sampler.raw(data, _affine_grid(loc, target_shape))
 
 
