@@ -118,13 +118,14 @@ def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mappin
 
     args = [make(n, s, t or "float32") for n, s, t in zip(arg_names, inferred[0], types[0])]
     grads: list[NDArray | None] = []
+    uses = _uses(symbol, storage)
     for n, a, r in zip(arg_names, args, reqs):
         if r == "null":
             grads.append(None)
         elif shared_exec is not None and n in shareable and shared_exec.grad_dict.get(n) is not None:
             grads.append(shared_exec.grad_dict[n])
         else:
-            grads.append(nd.zeros(a.shape, ctx=a.context, dtype=a.dtype, stype=_grad_stype(symbol, n, storage)))
+            grads.append(nd.zeros(a.shape, ctx=a.context, dtype=a.dtype, stype=_grad_stype(n, uses.get(n, ()), storage)))
     auxs = []
     for n, s, t in zip(aux_names, inferred[2], types[2]):
         if shared_exec is not None and n in shared_exec.aux_dict and shared_exec.aux_dict[n].shape == s:
@@ -182,10 +183,18 @@ def _storage_types(symbol: Symbol, stype_dict: Mapping[str, str] | None) -> dict
     return found
 
 
-def _grad_stype(symbol: Symbol, name: str, storage: Mapping[str, str]) -> str:
+def _uses(symbol: Symbol, storage: Mapping[str, str]) -> dict[str, list[str | None]]:
+    """How each use of each array has its gradient stored."""
+    found: dict[str, list[str | None]] = {}
+    for node in symbol._nodes():
+        for position, (child, _) in enumerate(node.inputs):
+            if child.op is None:
+                found.setdefault(child.name, []).append(_stored_by_use(node, position, storage))
+    return found
+
+
+def _grad_stype(name: str, uses: Sequence[str | None], storage: Mapping[str, str]) -> str:
     """How a gradient is stored: by rows if its array is, or if everything that uses the array needs only some of its rows."""
-    uses = [_stored_by_use(n, k, storage) for n in symbol._nodes() for k, (child, _) in enumerate(n.inputs)
-            if child.op is None and child.name == name]
     if uses and all(u == "row_sparse" for u in uses):
         return "row_sparse"
     return "row_sparse" if storage.get(name) == "row_sparse" and "default" not in uses else "default"

@@ -331,14 +331,14 @@ def granted(case):
         attributes = {k: v for k, v in case.attributes.items() if v is not None}
         parsed, shapes = case.op.parse_cached(attributes), [a.shape for a in inputs]
         results = []
-        if case.op.shape_inference is not None:
-            results = case.op.shape_inference(shapes, [None] * case.op.outputs(parsed), **case.op.with_defaults(parsed))[1]
-        if not results or any(s is None or min(s, default=0) < 0 for s in results):
-            try:
+        try:
+            if case.op.shape_inference is not None:
+                results = case.op.shape_inference(shapes, [None] * case.op.outputs(parsed), **case.op.with_defaults(parsed))[1]
+            if not results or any(s is None or min(s, default=0) < 0 for s in results):
                 results = run_on_meta(case.op, shapes, parsed, [a._data.dtype for a in inputs]) or ()
-            except RuntimeError as error:
-                if "overflow" in str(error):  # more than any address
-                    return sys.maxsize
+        except RuntimeError as error:
+            if "overflow" in str(error):  # more than any address
+                return sys.maxsize
         size = sum(math.prod(s) for s in results)
         if case.op.name == "_npi_bincount":  # whose result no rule can tell
             size += max(parsed.get("minlength", 0), *inputs[0]._data.reshape(-1).tolist())

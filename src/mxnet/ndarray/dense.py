@@ -1,6 +1,7 @@
 """Making dense arrays, for the functions of ``mx.nd`` and for sparse arrays, which are made of dense ones."""
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,8 @@ def place(ctx: Context | None) -> tuple[Context, torch.device]:
 def sizes(shape: Sizes) -> tuple[int, ...]:
     shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(s) for s in shape)
     least = 0 if util.is_np_shape() else 1
+    if any(s > sys.maxsize for s in shape):
+        raise MXNetError(f"shape {shape} is too large: sizes are at most {sys.maxsize}")
     if any(s < least for s in shape) or not shape and least:
         raise MXNetError(f"shape {shape} is not complete: every size must be at least {least}"
                          + ("" if util.is_np_shape() else "; sizes of 0 and arrays without axes need mx.np_shape()"))

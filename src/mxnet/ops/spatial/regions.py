@@ -4,6 +4,7 @@ A region is a row [number of the image, x1, y1, x2, y2] in the coordinates of th
 those of the feature map. Gradients flow to the feature maps only. ``.cpu()`` before numbers are read tells shape inference, which has
 no data, that the data is needed.
 """
+import itertools
 import math
 from typing import Annotated
 
@@ -210,10 +211,18 @@ def _pool_by_weights(data, images, rows, columns):
 def _pool_position_sensitive(data, images, rows, columns, groups):
     bins = rows.shape[1], columns.shape[1]
     depth = data.shape[1] // (groups[0] * groups[1])
-    pick = [torch.arange(b, device=data.device) * g // b for b, g in zip(bins, groups)]
-    maps = data.reshape(data.shape[0], depth, *groups, *data.shape[2:])[:, :, pick[0]][:, :, :, pick[1]]
-    out = [torch.einsum("rph,rdpqhw,rqw->rdpq", p, maps[image], q)
-           for image, p, q in zip(images.split(4), rows.split(4), columns.split(4))]
+    maps = data.reshape(data.shape[0], depth, *groups, *data.shape[2:])
+    # The bins that read group i end where those of group i + 1 begin.
+    ends = [[-(-i * b // g) for i in range(g + 1)] for b, g in zip(bins, groups)]
+    each = max(1, _PORTION // max(1, depth * math.prod(data.shape[2:])))
+    out = []
+    for image, p, q in zip(images.split(each), rows.split(each), columns.split(each)):
+        bands = []
+        for i, (top, bottom) in enumerate(itertools.pairwise(ends[0])):
+            parts = [torch.einsum("rph,rdhw,rqw->rdpq", p[:, top:bottom], maps[image, :, i, j], q[:, left:right])
+                     for j, (left, right) in enumerate(itertools.pairwise(ends[1])) if left < right and top < bottom]
+            bands += [torch.cat(parts, 3)] if parts else []
+        out.append(torch.cat(bands, 2))
     return torch.cat(out) if out else data.new_zeros(0, depth, *bins)
 
 
