@@ -4,7 +4,8 @@ import math
 import time
 from collections import namedtuple
 
-from .checkpoint import save_checkpoint
+from .checkpoint import position_file, save_checkpoint
+from .io import save_position
 
 __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric", "module_checkpoint"]
 
@@ -24,8 +25,8 @@ def _every(period, save):
     return callback
 
 
-def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):
-    """An epoch-end callback that saves a module's checkpoint, with the optimizer's states if asked.
+def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False, data=None):
+    """An epoch-end callback that saves a module's checkpoint, with the optimizer's states and how far the data are if asked.
 
     Parameters
     ----------
@@ -36,8 +37,27 @@ def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):
         Save every so many epochs.
     save_optimizer_states : bool
         Write ``prefix-0001.states`` as well, so that training can resume exactly.
+    data : DataIter, optional
+        What the module is trained on: ``prefix-0001.data`` is written as well, from which `mx.io.load_position` brings back the order of the
+        epochs that follow.
+
+    Example
+    -------
+    >>> import mxnet as mx, os, tempfile
+    >>> prefix = os.path.join(tempfile.mkdtemp(), 'net')
+    >>> net = mx.sym.LinearRegressionOutput(mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=1), name='softmax')
+    >>> train = mx.io.NDArrayIter(mx.nd.ones((4, 2)), mx.nd.ones((4, 1)), 2, shuffle=True)
+    >>> mod = mx.mod.Module(net)
+    >>> mod.fit(train, num_epoch=3, epoch_end_callback=mx.callback.module_checkpoint(mod, prefix, save_optimizer_states=True, data=train))
+    >>> mod = mx.mod.Module.load(prefix, 3, load_optimizer_states=True)
+    >>> mx.io.load_position(prefix + '-0003.data', train)   # and mod.fit(train, begin_epoch=3, ...) goes on
     """
-    return _every(period, lambda done, *_: mod.save_checkpoint(prefix, done, save_optimizer_states))
+    def save(done, *_):
+        mod.save_checkpoint(prefix, done, save_optimizer_states)
+        if data is not None:
+            save_position(position_file(prefix, done), data, epoch_over=True)
+
+    return _every(period, save)
 
 
 def do_checkpoint(prefix, period=1):

@@ -1,4 +1,4 @@
-"""Checkpoints: ``prefix-symbol.json``, ``prefix-0001.params`` and ``prefix-0001.states``, written whole or not at all."""
+"""Checkpoints: ``prefix-symbol.json``, ``prefix-0001.params``, ``prefix-0001.states`` and ``prefix-0001.data``, written whole or not at all."""
 import logging
 
 from . import files
@@ -16,6 +16,11 @@ def params_file(prefix, epoch):
 def states_file(prefix, epoch):
     """The name of the optimizer state file of a checkpoint: ``prefix-0007.states`` for epoch 7."""
     return f"{prefix}-{epoch:04d}.states"
+
+
+def position_file(prefix, epoch):
+    """The name of the file of a checkpoint that says how far its data are: ``prefix-0007.data`` for epoch 7."""
+    return f"{prefix}-{epoch:04d}.data"
 
 
 def write_params(fname, arg_params, aux_params):

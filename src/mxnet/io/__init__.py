@@ -14,6 +14,8 @@
     Images in RecordIO files: reading records, augmenting images, putting batches together.
 ``detection_record``
     The same for images with boxes of objects.
+``position``
+    How far an iterator is, as a file of a checkpoint.
 """
 from .base import DataBatch, DataDesc, DataIter
 from .detection_record import ImageDetRecordIter
@@ -21,9 +23,10 @@ from .image_record import ImageRecordInt8Iter, ImageRecordIter, ImageRecordIter_
 from .mnist import MNISTIter
 from .native import MXDataIter
 from .ndarray_iter import NDArrayIter
+from .position import load_position, save_position
 from .text import CSVIter, LibSVMIter
 from .wrappers import PrefetchingIter, ResizeIter
 
 __all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "ImageDetRecordIter", "ImageRecordInt8Iter", "ImageRecordIter",
            "ImageRecordIter_v1", "ImageRecordUInt8Iter", "ImageRecordUInt8Iter_v1", "LibSVMIter", "MNISTIter", "MXDataIter", "NDArrayIter",
-           "PrefetchingIter", "ResizeIter"]
+           "PrefetchingIter", "ResizeIter", "load_position", "save_position"]

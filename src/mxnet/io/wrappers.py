@@ -90,6 +90,23 @@ class ResizeIter(_CurrentBatch):
         self.cur += 1
         return True
 
+    def state(self) -> dict[str, Any]:
+        """Where it is in its epoch, and where the inner iterator, which needs a ``state()``, is."""
+        return {"cur": self.cur, "data_iter": self.data_iter.state()}  # type: ignore[attr-defined]
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go to where such an iterator was when its `state()` was asked for.
+
+        Raises
+        ------
+        MXNetError
+            If it is no such state.
+        """
+        if not isinstance(state, dict) or state.keys() != {"cur", "data_iter"} or not isinstance(state["cur"], int):
+            raise MXNetError(f"load_state: what `state()` of a ResizeIter returned is expected, received {state!r}")
+        self.data_iter.load_state(state["data_iter"])  # type: ignore[attr-defined]
+        self.cur = state["cur"]
+
 
 def _next_batch(data_iter: DataIter) -> DataBatch | None:
     try:

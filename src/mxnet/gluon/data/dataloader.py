@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import multiprocessing
 import os
 import pickle
@@ -228,8 +229,8 @@ class _Order:
 
     def left(self) -> list[list[Any]]:
         """What was not delivered."""
-        batches = list(self._batches)
-        self._batches = iter(batches)
+        batches = list(itertools.islice(self._batches, len(self)))  # a sampler's length may be less than what it has
+        self._batches = itertools.chain(batches, self._batches)
         return [[i.item() if isinstance(i, np.generic) else i for i in batch] for batch in (*self._under_way, *batches)]
 
 
@@ -357,7 +358,8 @@ class DataLoader:
 
     def state(self) -> dict[str, Any]:
         """What is left of the epoch that is being iterated over, for `load_state`: the indices of the samples of each batch that nobody has got,
-        or None between epochs. Orders of later epochs, and transforms, depend on the random generators, which are the program's to keep.
+        or None where the next epoch has no order yet. Orders of later epochs, and transforms, depend on the random generators, which
+        `mx.io.save_position` keeps with it.
 
         Example
         -------
@@ -368,7 +370,8 @@ class DataLoader:
         >>> loader.state()
         {'batches': [[2, 3], [4, 5]], 'rolled_over': []}
         """
-        left = None if self._order is None else self._order.left()
+        order = self._order or (None if self._iter is None else self._iter[1])  # or that of the epoch that will be next
+        left = None if order is None else order.left()
         rolled_over = self._batch_sampler._prev if isinstance(self._batch_sampler, _sampler.BatchSampler) else []
         return {"batches": left, "rolled_over": [int(i) for i in rolled_over]}
 

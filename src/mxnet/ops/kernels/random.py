@@ -6,6 +6,7 @@ share the work and yet the numbers do not depend on how many there are; the *sin
 import numpy as np
 import torch
 
+from ...base import MXNetError
 from .gate import Kernel
 
 STATES, ROW = 1024, 640  # a row: 624 words, the position in them, and space up to whole cache lines
@@ -62,8 +63,16 @@ class Bank:
         return np.concatenate([memory[:int(memory[_SEEDED]) * ROW], memory[_SINGLE:]])
 
     def restore(self, state: np.ndarray) -> None:
-        """Go back to where `state` was asked."""
+        """Go back to where `state` was asked.
+
+        Raises
+        ------
+        MXNetError
+            If it is no such state.
+        """
         rest = self._memory.size - _SINGLE
+        if not rest <= state.size <= self._memory.size or state.size - rest != ROW * int(state[_SEEDED - self._memory.size]):
+            raise MXNetError(f"the state of a random generator expected, received {state.size} numbers that are none")
         self._memory[_SINGLE:] = state[-rest:]
         self._memory[:state.size - rest] = state[:-rest]
 

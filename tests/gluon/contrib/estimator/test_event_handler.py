@@ -2,6 +2,7 @@ import logging
 import os
 import warnings
 
+import numpy as np
 import pytest
 
 import mxnet as mx
@@ -114,8 +115,7 @@ def test_checkpoints_after_epochs(tmp_path):
     log = Lines(made)
     made.fit(loader(), epochs=3, event_handlers=CheckpointHandler(str(tmp_path / "deep" / "er"), "best-model", verbose=1, max_checkpoints=2))
     assert sorted(os.listdir(tmp_path / "deep" / "er")) == [
-        "best-model-epoch1batch8.params", "best-model-epoch1batch8.states", "best-model-epoch2batch12.params", "best-model-epoch2batch12.states",
-        "best-model-symbol.json"]
+        *(f"best-model-epoch{e}batch{b}.{x}" for e, b in ((1, 8), (2, 12)) for x in ("data", "params", "states")), "best-model-symbol.json"]
     assert f"[Epoch 2] CheckpointHandler: 13 batches trained, saved as best-model-epoch2batch12 in {tmp_path / 'deep' / 'er'}" in log.lines
     assert mx.sym.load(str(tmp_path / "deep" / "er" / "best-model-symbol.json")).list_outputs()
 
@@ -124,7 +124,7 @@ def test_checkpoints_after_batches(tmp_path):
     made = estimator()
     log = Lines(made)
     made.fit(loader(), batches=6, event_handlers=CheckpointHandler(str(tmp_path), epoch_period=None, batch_period=3))
-    assert sorted(os.listdir(tmp_path)) == [f"model-epoch{e}batch{b}.{x}" for e, b in ((0, 2), (1, 5)) for x in ("params", "states")]
+    assert sorted(os.listdir(tmp_path)) == [f"model-epoch{e}batch{b}.{x}" for e, b in ((0, 2), (1, 5)) for x in ("data", "params", "states")]
     assert [line for line in log.lines if "is not written, since the network has no graph" in line]
 
 
@@ -153,6 +153,37 @@ def test_resume_after_batches(tmp_path):
     made = estimator()
     made.fit(loader(), batches=10, event_handlers=CheckpointHandler(str(tmp_path), epoch_period=None, batch_period=2, resume_from_checkpoint=True))
     assert made.max_batch == 6 and (tmp_path / "model-epoch2batch9.params").exists()
+
+
+def test_resume_within_an_epoch_takes_the_rest_of_it(tmp_path):
+    def shuffled():
+        x = mx.nd.arange(16).reshape((16, 1)) / 16
+        return gluon.data.DataLoader(gluon.data.ArrayDataset(x, x * x), 2, shuffle=True)
+    mx.random.seed(1)
+    np.random.seed(1)
+    whole = estimator()
+    whole.fit(shuffled(), batches=14)
+    mx.random.seed(1)
+    np.random.seed(1)
+    options = {"epoch_period": None, "batch_period": 5, "resume_from_checkpoint": True}
+    estimator().fit(shuffled(), batches=5, event_handlers=CheckpointHandler(str(tmp_path), **options))
+    resumed = estimator()
+    np.random.seed(2)
+    resumed.fit(shuffled(), batches=14, event_handlers=CheckpointHandler(str(tmp_path), **options))
+    assert resumed.net.weight.data().asscalar() == whole.net.weight.data().asscalar()
+    assert sorted(p.name for p in tmp_path.glob("*.data")) == ["model-epoch0batch4.data", "model-epoch1batch9.data"]
+
+
+def test_a_sampler_without_length_has_no_position(tmp_path):
+    class Endless:
+        def __iter__(self):
+            while True:
+                yield [0, 1]
+
+    x = mx.nd.ones((2, 1))
+    endless = gluon.data.DataLoader(gluon.data.ArrayDataset(x, x), batch_sampler=Endless())
+    estimator().fit(endless, batches=2, event_handlers=CheckpointHandler(str(tmp_path), epoch_period=None, batch_period=2))
+    assert sorted(os.listdir(tmp_path)) == ["model-epoch0batch1.params", "model-epoch0batch1.states"]
 
 
 def test_resume_needs_both_files_and_one_kind_of_period(tmp_path):

@@ -103,6 +103,7 @@ class Estimator:
         self.val_net = self.net if val_net is None else val_net
         self.max_epoch: int | None = None
         self.max_batch: int | None = None
+        self._train_data: Any = None
         self.batch_axis = 0
         self.logger = logging.Logger(name="Estimator", level=logging.INFO)
         self.logger.addHandler(logging.StreamHandler(sys.stdout))
@@ -256,7 +257,7 @@ class Estimator:
         self._check_loader("train_data", train_data)
         if (not epochs) == (not batches):
             raise ValueError(f"fit: one of epochs and batches says how long to train, received epochs={epochs} and batches={batches}")
-        self.max_epoch, self.max_batch, self.batch_axis = epochs, batches, batch_axis
+        self.max_epoch, self.max_batch, self.batch_axis, self._train_data = epochs, batches, batch_axis, train_data
         handlers = self._prepare_default_handlers(val_data, event_handlers)
         train_begin, epoch_begin, batch_begin, batch_end, epoch_end, train_end = self._categorize_handlers(handlers)
         for handler in train_begin:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....io import load_position, save_position
 from ....metric import CompositeEvalMetric, EvalMetric
 from ....metric import Loss as metric_loss
 from ...utils import UsageError
@@ -279,9 +280,9 @@ def _monitored(handler: Any) -> float:
 
 
 class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Saves parameters and the trainer's states every so many epochs or batches, and the graph of a hybridized network once.
+    """Saves parameters, the trainer's states and how far the data are every so many epochs or batches, and the graph of a hybridized network once.
 
-    The files are ``<model_prefix>-epoch<e>batch<b>.params`` and ``.states``, ``<model_prefix>-symbol.json``, and
+    The files are ``<model_prefix>-epoch<e>batch<b>.params``, ``.states`` and ``.data`` (`mx.io.save_position`), ``<model_prefix>-symbol.json``, and
     ``<model_prefix>-best.params`` and ``.states``, in `model_dir`.
 
     Parameters
@@ -302,7 +303,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     max_checkpoints : int
         How many checkpoints to keep besides the best one, those that a resumed training found included; the oldest go.
     resume_from_checkpoint : bool
-        Load the newest checkpoint of `model_dir`, if there is one, and train what is left of the epochs or batches.
+        Load the newest checkpoint of `model_dir`, if there is one, and train what is left of the epochs or batches, on what is left of the data.
 
     Raises
     ------
@@ -325,6 +326,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         self.current_epoch = 0
         self.trained_epoch = -1
         self.trained_batch = -1
+        self._within_epoch = False  # the first epoch of a resumed training is the rest of one
         self.max_checkpoints = max_checkpoints
         self.resume_from_checkpoint = resume_from_checkpoint
         self.saved_checkpoints: list[str] = []
@@ -368,26 +370,35 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
         """Save if it is time."""
         if self.epoch_period and (self.current_epoch + 1) % self.epoch_period == 0:
-            self._save_checkpoint(estimator)
+            self._save_checkpoint(estimator, epoch_over=True)
         self.current_epoch += 1
 
-    def _save_checkpoint(self, estimator: Estimator) -> None:
+    def _save_checkpoint(self, estimator: Estimator, epoch_over: bool = False) -> None:
         epoch, batch = self.current_epoch, self.current_batch
         if self.resume_from_checkpoint:
-            epoch += self.trained_epoch + 1
+            epoch += self.trained_epoch + (0 if self._within_epoch else 1)
             # At the end of an epoch the batch is counted already.
             batch += self.trained_batch + (0 if estimator.max_epoch else 1)
         prefix = f"{self.model_prefix}-epoch{epoch}batch{batch}"
         self._save_params_and_trainer(estimator, prefix)
+        self._save_position(estimator, prefix, epoch_over)
         self.saved_checkpoints.append(prefix)
         if len(self.saved_checkpoints) > self.max_checkpoints:
             oldest = self.saved_checkpoints.pop(0)
-            for extension in (".params", ".states"):
+            for extension in (".params", ".states", ".data"):
                 if os.path.exists(path := os.path.join(self.model_dir, oldest + extension)):
                     os.remove(path)
         self._tell(estimator, "%d batches trained, saved as %s in %s", self.current_batch + 1, prefix, self.model_dir)
         if self.save_best:
             self._save_if_best(estimator)
+
+    def _save_position(self, estimator: Estimator, prefix: str, epoch_over: bool) -> None:
+        try:
+            len(estimator._train_data)
+        except TypeError:  # its sampler may have no end, and what is left of that be no list
+            return
+        left = estimator._train_data.state()["batches"]
+        save_position(os.path.join(self.model_dir, f"{prefix}.data"), estimator._train_data, epoch_over or not left)
 
     def _save_if_best(self, estimator: Estimator) -> None:
         value = _monitored(self)
@@ -447,6 +458,9 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
             raise UsageError(f"CheckpointHandler: {path}.params has no {path}.states beside it; remove the former to resume from an older one")
         estimator.net.load_parameters(f"{path}.params", ctx=estimator.context)
         estimator.trainer.load_states(f"{path}.states")
+        if os.path.exists(f"{path}.data"):  # MXNet writes none
+            load_position(f"{path}.data", estimator._train_data)
+            self._within_epoch = bool(estimator._train_data.state()["batches"])
         estimator.logger.warning("CheckpointHandler: resumed from epoch %d, batch %d; %d %s are left", self.trained_epoch, self.trained_batch,
                                  left, unit)
 

@@ -1,0 +1,130 @@
+"""Files that say how far an iterator is in its data, as parts of checkpoints."""
+import base64
+import json
+import os
+import random
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import files
+from ..base import MXNetError
+from ..ops import random_state
+
+__all__ = ["load_position", "save_position"]
+
+_FORMAT = "remex data position 1"
+_DAMAGE = (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)  # what wrong contents lead to
+
+
+def save_position(fname: str | os.PathLike[str], data: Any, epoch_over: bool = False) -> None:
+    """Write to a file how far `data` is, and where the random generators are on which later orders and augmentations depend: NumPy's, Python's,
+    this thread's for CPU arrays, and those of the GPUs in use. The file is written whole or not at all.
+
+    `Module.fit` has taken the next batch when it calls a ``batch_end_callback``; positions within its epochs are one batch further than training.
+
+    Parameters
+    ----------
+    fname : str
+    data : NDArrayIter, MXDataIter, ResizeIter or gluon.data.DataLoader
+        Anything with ``state()``, ``load_state(state)`` and ``reset()`` (or a loader's ``clean()``); a state is of dicts, lists, texts,
+        numbers and None.
+    epoch_over : bool
+        Whether the next epoch follows, whatever is left of this one.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no state, or the file cannot be written.
+
+    Example
+    -------
+    >>> import mxnet as mx, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'train-0001.data')
+    >>> it = mx.io.NDArrayIter(mx.nd.arange(6), batch_size=2)
+    >>> first = it.next()
+    >>> mx.io.save_position(path, it)
+    >>> it = mx.io.NDArrayIter(mx.nd.arange(6), batch_size=2)
+    >>> mx.io.load_position(path, it)
+    >>> it.next().data[0].asnumpy()
+    array([2., 3.], dtype=float32)
+    """
+    _require_state(data)
+    content = {"format": _FORMAT, "epoch_over": bool(epoch_over), "data": data.state(), "generators": _generators()}
+    try:
+        text = json.dumps(content)
+    except (TypeError, ValueError) as error:
+        raise MXNetError(f"save_position: state() of a {type(data).__name__} is not of dicts, lists, texts, numbers and None: {error}") from None
+    files.write_bytes(fname, text.encode())
+
+
+def load_position(fname: str | os.PathLike[str], data: Any) -> None:
+    """Let `data`, made with the arguments that it had when `save_position` wrote the file, go on from there, and the random generators, too.
+
+    Raises
+    ------
+    MXNetError
+        If the file is missing or holds something else, or its state belongs to other data.
+    """
+    _require_state(data)
+    try:
+        content = json.loads(files.read_bytes(fname))
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise ValueError("it holds something else")
+        restore = _restoration(content["generators"])
+        state, epoch_over = content["data"], content["epoch_over"]
+    except files.FileError:
+        raise
+    except (*_DAMAGE, MXNetError) as error:
+        raise MXNetError(f"{os.fspath(fname)} is not a file of mx.io.save_position: {error}") from None
+    try:
+        data.load_state(state)
+    except (*_DAMAGE, MXNetError) as error:
+        raise MXNetError(f"{os.fspath(fname)} belongs to other data, or to other arguments of a {type(data).__name__}: {error}") from error
+    restore()
+    if epoch_over:  # a DataLoader has no `reset`
+        (data.reset if hasattr(data, "reset") else data.clean)()
+
+
+def _require_state(data: Any) -> None:
+    if not (hasattr(data, "state") and hasattr(data, "load_state")):
+        raise MXNetError(f"an iterator with state() and load_state() expected, received {type(data).__name__}; NDArrayIter, ResizeIter, the "
+                         "iterators of files and gluon.data.DataLoader have them")
+
+
+def _text(values: Any) -> str:
+    return base64.b85encode(np.asarray(values).tobytes()).decode()
+
+
+def _devices() -> list[torch.device]:
+    """The GPUs whose generators may have drawn."""
+    return [torch.device("cuda", i) for i in range(torch.cuda.device_count())] if torch.cuda.is_initialized() else []
+
+
+def _generators() -> dict[str, Any]:
+    name, keys, *rest = np.random.get_state(legacy=True)
+    return {"numpy": [name, _text(keys), *rest], "python": random.getstate(), "cpu": _text(random_state.get_state(torch.device("cpu"))),
+            "gpus": [_text(random_state.get_state(device)) for device in _devices()]}
+
+
+def _restoration(kept: dict[str, Any]) -> Any:
+    """A function that sets the generators; what is kept of them is read first, so that a damaged file changes none."""
+    name, keys, position, has_gauss, cached = kept["numpy"]
+    for_numpy = name, np.frombuffer(base64.b85decode(keys), np.uint32), int(position), int(has_gauss), float(cached)
+    version, internal, gauss = kept["python"]
+    for_python = version, tuple(internal), gauss
+    random.Random().setstate(for_python)
+    np.random.RandomState().set_state(for_numpy)
+    cpu = np.frombuffer(base64.b85decode(kept["cpu"]), np.uint32)
+    type(random_state.bank())().restore(cpu)
+    gpus = [torch.frombuffer(bytearray(base64.b85decode(state)), dtype=torch.uint8) for state in kept["gpus"]]
+
+    def restore() -> None:
+        np.random.set_state(for_numpy)
+        random.setstate(for_python)
+        random_state.set_state(torch.device("cpu"), cpu)
+        if torch.cuda.is_available():
+            for i, state in enumerate(gpus[:torch.cuda.device_count()]):
+                random_state.set_state(torch.device("cuda", i), state)
+    return restore
