@@ -16,7 +16,7 @@ from .graph.runner import GraphRunner
 from .graph.session import Session, Watcher
 from .ndarray import NDArray, dispatch, failed
 from .ndarray.ndarray import Marked
-from .ops import differentiation, integers, random_state
+from .ops import differentiation, integers, random_state, wide
 from .symbol import inference
 
 if TYPE_CHECKING:
@@ -172,11 +172,24 @@ class Executor:
         for k, i in wanted:
             if tensors[k].dtype.is_floating_point:
                 tensors[k] = tensors[k].detach().requires_grad_()
+                if tensors[k].numel() >= wide.LARGE:
+                    self._lend(i, tensors[k])
                 leaves.append((i, tensors[k]))
             elif self._arg_names[i] in self._converted:
                 marked = tensors[k] = integers.mark(tensors[k], lambda leaf: None)
                 leaves.append((i, marked.shadow))
         return leaves
+
+    def _lend(self, i: int, leaf: torch.Tensor) -> None:
+        """Let the operator that computes a large gradient write it to the array where it will stay, so that there are never two of them."""
+        buffer = self.grad_arrays[i]
+        if self._reqs[i] != "write" or buffer._is_sparse:
+            return
+        memory = buffer._data.detach()
+        others = (a for arrays in (self.arg_arrays, self.aux_arrays, self.grad_arrays) for a in arrays if a is not None and a is not buffer)
+        if (memory.dtype is leaf.dtype and memory.shape == leaf.shape and memory.is_contiguous() and buffer._owns_memory()
+                and all(a._is_sparse or a._data.untyped_storage().data_ptr() != memory.data_ptr() for a in others)):
+            leaf.gradient_memory = [memory]  # type: ignore[attr-defined]
 
     def _sparse_leaves(self, arrays: list[NDArray], wanted: list[tuple[int, int]]) -> list[tuple[int, torch.Tensor]]:
         """As `_dense_leaves`, of arrays; the others are detached from what was recorded."""
@@ -254,6 +267,9 @@ class Executor:
                     buffer[:] = 0
                 continue
             gradient, leaf.grad = leaf.grad, None
+            if not buffer._is_sparse and gradient.layout is torch.strided and gradient.data_ptr() == buffer._data.data_ptr() and gradient.numel():
+                buffer._writable()  # it is there already
+                continue
             Marked(buffer, self._reqs[i]).take(gradient)
 
     def _run_again(self, is_train: bool) -> None:

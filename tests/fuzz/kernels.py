@@ -23,7 +23,7 @@ import torch
 import mxnet as mx
 from mxnet import MXNetError
 from mxnet.gluon.cached_op import CachedOp
-from mxnet.ops.kernels import batch_norm, convolution, dense, gate, image, interleave, lstm, nms, own_heap, pooling, random, regions, text
+from mxnet.ops.kernels import batch_norm, convolution, dense, gate, image, interleave, lstm, nms, own_heap, pooling, random, regions, steps, text
 from mxnet.ops.spatial import boxes
 from mxnet.ops.spatial import regions as region_operators
 
@@ -82,16 +82,16 @@ def _usual(*descriptions):
 
 _NAMES = {"batch_norm": sizes.normalized, "convolution": sizes.convolved, "dense": sizes.product, "image": sizes.picture,
           "interleave": sizes.image, "lstm": sizes.steps, "nms": sizes.boxes, "pooling": sizes.window, "random": sizes.numbers,
-          "regions": sizes.maps, "text": sizes.text}
+          "regions": sizes.maps, "steps": sizes.updated, "text": sizes.text}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
-            for module in (batch_norm, convolution, dense, image, lstm, nms, pooling, regions)
+            for module in (batch_norm, convolution, dense, image, lstm, nms, pooling, regions, steps)
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
 _HANDLES.update({f"text.{kernel.entry}": kernel for kernel in (*text._CSV.values(), text._libsvm)})
 _HANDLES.update({f"random.{kernel.entry}": kernel for value in vars(random).values()
                  for kernel in (value.values() if isinstance(value, dict) else (value,)) if isinstance(kernel, gate.Kernel)})
 _VALUES = {"images": (-1, 3), "top": (-2, 11), "bottom": (-2, 11), "left": (-2, 11), "right": (-2, 11), "classes": (0, 2), "marks": (-1, 300),
-           "bank": (0, 2**32 - 1), "plan": (-2, 30)}
+           "bank": (0, 2**32 - 1), "plan": (-2, 30), "index": (-2, 12)}
 
 
 def _fitting(name, rng):

@@ -49,6 +49,11 @@ def text(rng):
     return {"n": rng.choice((1, 2, 3, 10, 1000)), "width": rng.choice((1, 2, 3, 600))}
 
 
+def updated(rng):
+    rows = rng.choice((0, 1, 2, 10))
+    return {"rows": rows, "count": rows, "width": rng.choice((1, 3, 16, 33, 20_000))}
+
+
 def window(rng):
     while True:
         names = {"n": rng.randint(1, 3), "c": rng.randint(1, 3), "h": rng.randint(1, 20), "w": rng.randint(1, 40),

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 import mxnet as mx
@@ -43,3 +44,31 @@ def test_adagrad_refuses_decay_of_rows():
     weight = mx.nd.ones((2, 2))
     with pytest.raises(mx.MXNetError, match="wd must be 0 with row_sparse gradients, weight 0 has 0.1"):
         opt.update(0, weight, weight.tostype("row_sparse"), opt.create_state(0, weight))
+
+
+# Weights after a first gradient of (1, 0); MXNet 1.9.1 has no epsilon in Adamax, and NaN as here.
+@pytest.mark.parametrize("name, kwargs, remedy", [
+    ("adamax", {}, "epsilon"), ("adam", {"epsilon": 0}, "epsilon"), ("nadam", {"epsilon": 0}, "epsilon"), ("adagrad", {"eps": 0}, "eps"),
+    ("rmsprop", {"epsilon": 0}, "epsilon"), ("adadelta", {"epsilon": 0}, "epsilon")])
+def test_zero_divided_by_zero_is_said_once_with_its_remedy(name, kwargs, remedy):
+    optimizer = mx.optimizer.create(name, param_idx2name={0: "fc_weight"}, **kwargs)
+    weight, gradient = mx.nd.ones((2,)), mx.nd.array([1, 0])
+    state = optimizer.create_state(0, weight)
+    with pytest.warns(RuntimeWarning, match=rf"1 of the 2 elements of weight 'fc_weight' .*NaN.*pass {remedy}=1e-8") as said:
+        optimizer.update(0, weight, gradient, state)
+    optimizer.update(0, weight, gradient, state)
+    assert len(said) == 1 and np.isnan(weight.asnumpy()).tolist() == [False, True]
+    optimizer = mx.optimizer.create(name, **{remedy: 1e-8})
+    weight = mx.nd.ones((2,))
+    state = optimizer.create_state(0, weight)
+    for _ in range(2):
+        optimizer.update(0, weight, gradient, state)
+    assert weight.asnumpy()[1] == 1 and weight.asnumpy()[0] < 1
+
+
+def test_adamax_of_mxnets_checkpoints_has_no_epsilon():
+    optimizer = mx.optimizer.Adamax()
+    del optimizer.epsilon
+    weight = mx.nd.ones((1,))
+    optimizer.update(0, weight, mx.nd.ones((1,)), optimizer.create_state(0, weight))
+    assert weight.asscalar() == pytest.approx(0.998)

@@ -33,9 +33,14 @@ def linear(data, weight, bias=None):
     return out if data.dim() == 2 else out.view(*data.shape[:-1], weight.shape[0])
 
 
+def elsewhere(a, b):
+    """Whether the product of two matrices is not computed by torch."""
+    return b.numel() >= _WEIGHT and _suits(a, b, None) and a.shape[1] == b.shape[0]
+
+
 def matmul(a, b):
     """The product of two matrices."""
-    if b.numel() < _WEIGHT or not _suits(a, b, None) or a.shape[1] != b.shape[0]:
+    if not elsewhere(a, b):
         return torch.mm(a, b)
     return _linear(a, b.t(), None)
 

@@ -1,10 +1,10 @@
 """Optimizers whose steps adapt to the size of past gradients."""
 import math
-
-import torch
+import warnings
 
 from ..base import MXNetError
 from ..ndarray import zeros
+from ..ops.kernels import steps as kernels
 from ..ops.optimizer_update import rules
 from . import steps
 from .base import Optimizer, register
@@ -12,6 +12,24 @@ from .base import Optimizer, register
 
 def _zeros_like(weight, count, dtype=None, stype="default"):
     return tuple(zeros(weight.shape, weight.ctx, dtype=dtype or weight.dtype, stype=stype) for _ in range(count))
+
+
+_AT_A_TIME = 1 << 22  # elements
+
+
+def _warn_of_zeros(optimizer, index, weight, divisor, name="epsilon"):
+    """Say that a weight's first step, divided by the tensor of a state to which nothing is added, made 0 / 0 of some of its elements.
+
+    That is when it happens: what is no number stays so.
+    """
+    if weight._is_sparse or divisor._is_sparse or optimizer._index_update_count[index] != optimizer.begin_num_update + 1:
+        return
+    parts = (t.reshape(-1).split(_AT_A_TIME) for t in (divisor._raw(), weight._raw()))
+    count = sum(int(((d == 0) & w.isnan()).sum()) for d, w in zip(*parts))
+    if count:
+        warnings.warn(f"{type(optimizer).__name__}: {count} of the {weight.size} elements of weight {optimizer.idx2name.get(index, index)!r} had a "
+                      "gradient of 0 in their first step, so that this was 0 / 0 and they are NaN from now on; pass "
+                      f"{name}=1e-8, which leaves such elements as they are", RuntimeWarning, stacklevel=4)
 
 
 @register
@@ -43,11 +61,17 @@ class Adam(Optimizer):
         """Update a weight in place; see `Optimizer.update`."""
         lr, wd, t = self._begin(index, weight, grad)
         lr *= math.sqrt(1.0 - self.beta2 ** t) / (1.0 - self.beta1 ** t)
+        numbers = lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient
 
         def step(w, g, mean, var):
-            steps.adam(w, g, mean, var, lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient)
+            steps.adam(w, g, mean, var, *numbers)
 
-        steps.apply(step, weight, grad, state, rows=self.lazy_update and state[0].stype == weight.stype)
+        def in_place(w, g, mean, var, rows):
+            return kernels.adam(w, g, mean, var, rows, *numbers[:-1], self.clip_gradient or None)
+
+        steps.apply(step, weight, grad, state, rows=self.lazy_update and state[0].stype == weight.stype, in_place=in_place)
+        if not self.epsilon:
+            _warn_of_zeros(self, index, weight, state[1])
 
 
 @register
@@ -89,6 +113,8 @@ class AdaGrad(Optimizer):
             w.copy_(rules.adagrad(w, g, history, lr, self.float_stable_eps, wd, self.rescale_grad, clip))
 
         steps.apply(step, weight, grad, (state,), rows=True)
+        if not self.float_stable_eps:
+            _warn_of_zeros(self, index, weight, state, "eps")
 
 
 @register
@@ -132,6 +158,8 @@ class RMSProp(Optimizer):
                 w.copy_(rules.rmsprop(w, g, *s, lr, self.gamma1, *rest))
 
         steps.apply(step, weight, grad, state)
+        if not self.epsilon and not self.centered:
+            _warn_of_zeros(self, index, weight, state[0])
 
 
 @register
@@ -169,23 +197,38 @@ class AdaDelta(Optimizer):
             w.mul_(1 - wd).sub_(delta)
 
         steps.apply(step, weight, grad, state)
+        if not epsilon:
+            _warn_of_zeros(self, index, weight, state[0])
 
 
 @register
 class Adamax(Optimizer):
     """`Adam` that divides by the largest past gradient, which fades, instead of a root mean square.
 
+    As in MXNet nothing is added to the divisor: a weight whose gradient has been 0 from the start becomes 0 / 0, which is NaN. So it goes with
+    features that a batch lacks, or ReLUs that pass nothing on; a warning says so once. With an `epsilon` such a weight stays as it is.
+
     Parameters
     ----------
     learning_rate : float
     beta1, beta2 : float
+    epsilon : float
+        Added to the size of each gradient, before the largest is chosen. MXNet has none, which is 0.
     **kwargs
         For `Optimizer`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> weight, optimizer = mx.nd.ones((2,)), mx.optimizer.Adamax(epsilon=1e-8)
+    >>> optimizer.update(0, weight, mx.nd.array([1, 0]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy()
+    array([0.998, 1.   ], dtype=float32)
     """
 
-    def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, **kwargs):
+    def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, epsilon=0, **kwargs):
         super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1, self.beta2 = beta1, beta2
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
     def create_state(self, index, weight):
         """The average of the gradient, and the largest one."""
@@ -195,14 +238,11 @@ class Adamax(Optimizer):
         """Update a weight in place; see `Optimizer.update`."""
         lr, wd, t = self._begin(index, weight, grad)
         lr /= 1.0 - self.beta1 ** t
-
-        def step(w, g, mean, largest):
-            g = steps.prepared(g, self.rescale_grad, self.clip_gradient, w, wd)
-            mean.mul_(self.beta1).add_(g, alpha=1 - self.beta1)
-            torch.maximum(largest.mul_(self.beta2), g.abs(), out=largest)
-            w.addcdiv_(mean, largest, value=-lr)
-
-        steps.apply(step, weight, grad, state)
+        # An optimizer that was saved by MXNet has no epsilon.
+        numbers = lr, self.beta1, self.beta2, getattr(self, "epsilon", 0), wd, self.rescale_grad, self.clip_gradient
+        steps.apply(lambda *arrays: steps.adamax(*arrays, *numbers), weight, grad, state)
+        if not numbers[3]:
+            _warn_of_zeros(self, index, weight, state[1])
 
 
 @register
@@ -243,3 +283,5 @@ class Nadam(Optimizer):
             w.addcdiv_((mean * of_mean).add_(g, alpha=of_grad), size, value=-lr)
 
         steps.apply(step, weight, grad, state)
+        if not self.epsilon:
+            _warn_of_zeros(self, index, weight, state[1])

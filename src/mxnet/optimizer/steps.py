@@ -8,11 +8,12 @@ import torch
 
 from ..ndarray import memory_format
 from ..ndarray.sparse import RowSparseNDArray
+from ..ops.kernels import steps as kernels
 
 _SINGLE_PASS = 1 << 19  # elements from which on one fused pass beats several through the cache
 
 
-def apply(step, weight, grad, states=(), rows=False):
+def apply(step, weight, grad, states=(), rows=False, in_place=None):
     """Run ``step(weight, grad, *states)`` on the tensors of arrays.
 
     Parameters
@@ -23,6 +24,8 @@ def apply(step, weight, grad, states=(), rows=False):
     states : sequence of NDArray
     rows : bool
         Of a row sparse gradient touch the stored rows only, here and in weight and states. Otherwise it counts as dense.
+    in_place : callable, optional
+        As `step`, with the numbers of the rows behind the states, of which the gradient has no others; False if it can't.
     """
     if not (weight._is_sparse or grad._is_sparse):
         for s in states:
@@ -33,7 +36,7 @@ def apply(step, weight, grad, states=(), rows=False):
     tensors = [_all_rows(a) for a in arrays]
     if rows and isinstance(grad, RowSparseNDArray):
         index = grad._aux[0].long()
-        if len(index):
+        if len(index) and not (in_place and in_place(tensors[0], grad._values, *tensors[1:], index)):
             parts = [t[index] for t in tensors]
             step(parts[0], grad._values, *parts[1:])
             for tensor, part in zip(tensors, parts):
@@ -117,12 +120,30 @@ def nag(weight, grad, mom, lr, wd, momentum, rescale, clip):
         mom.add_(weight, alpha=-lr * wd)  # the new weight decays into the momentum: so it does in MXNet, which updates in place
 
 
+def _in_order(kernel, weight, grad, first, second, *numbers):
+    """Give four tensors of one weight to a kernel that goes by memory; False if it can't take them."""
+    tensors = weight, grad, first, second
+    return _fusible(*tensors) and kernel(*map(memory_format.in_order, tensors), None, *numbers)
+
+
+def adamax(weight, grad, mean, largest, lr, beta1, beta2, epsilon, wd, rescale, clip):
+    """Move a weight by ``-lr * mean / largest``; the correction for the first steps is in `lr`."""
+    if _in_order(kernels.adamax, weight, grad, mean, largest, lr, beta1, beta2, epsilon, wd, rescale, clip):
+        return
+    grad = prepared(grad, rescale, clip, weight, wd)
+    mean.mul_(beta1).add_(grad, alpha=1 - beta1)
+    torch.maximum(largest.mul_(beta2), grad.abs().add_(epsilon), out=largest)
+    weight.addcdiv_(mean, largest, value=-lr)
+
+
 _FOREVER = {}  # device -> a step count at which no correction for the first steps is left
 
 
 def adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip):
     """Move a weight by ``-lr * mean / (sqrt(var) + epsilon)``; the correction for the first steps is in `lr`."""
     if clip or rescale != 1:
+        if _in_order(kernels.adam, weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
+            return
         grad, wd = prepared(grad, rescale, clip or None, weight, wd), 0
     if _fusible(weight, grad, mean, var):
         steps = _FOREVER.get(weight.device)

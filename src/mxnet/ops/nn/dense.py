@@ -2,6 +2,7 @@
 import torch
 
 from ...base import MXNetError
+from .. import wide
 from ..products import linear
 from ..quantization.arithmetic import INT8, Quantized, levels, product_range
 from ..quantization.form import EightBits, Int8, quantized_form
@@ -39,6 +40,8 @@ def fully_connected(data, weight, bias=None, *, num_hidden: AtLeast1, no_bias: b
         if bias.shape != (num_hidden, 1):  # which MXNet also takes, see FullyConnectedShape
             raise MXNetError(f"FullyConnected: `bias` must have shape ({num_hidden},), received {tuple(bias.shape)}")
         bias = bias.flatten()
+    if weight.numel() >= wide.LARGE:
+        return wide.linear(data, weight, bias)
     return linear(data, weight, bias)
 
 

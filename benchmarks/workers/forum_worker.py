@@ -1,0 +1,59 @@
+"""The forum's network (examples/wide_network.py), trained for some steps; runs on either package.
+
+    python forum_worker.py --case adamax --scale 10
+
+prints as JSON the seconds and the processor's seconds of each step after the first two, the losses, and the peak of memory in bytes. The cases:
+`adamax` and `sgd` take dense batches as the forum's author did, `csr` takes CSR batches with a row_sparse first weight and Adam.
+"""
+import argparse
+import json
+import os
+import resource
+import sys
+import time
+
+import numpy as np
+
+import mxnet as mx
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
+import wide_network  # noqa: E402  # it lies elsewhere
+
+WARM_UP = 2
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--case", choices=("adamax", "sgd", "csr"), default="adamax")
+    parser.add_argument("--scale", type=int, default=1, help="divide inputs and outputs by this")
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--kv-store", default="local")
+    chosen = parser.parse_args()
+    inputs, outputs = wide_network.INPUTS // chosen.scale, wide_network.OUTPUTS // chosen.scale
+    stype, optimizer = ("csr", "adam") if chosen.case == "csr" else ("default", chosen.case)
+    mx.random.seed(0)
+    net = wide_network.module(stype, chosen.batch, inputs, outputs, optimizer, {"learning_rate": 0.01 if optimizer == "sgd" else 0.001},
+                              # rows are fetched from a store, which one device has only if it is given one
+                              mx.kv.create(chosen.kv_store) if stype == "csr" else chosen.kv_store)
+    group = getattr(net._kvstore, "_group", None)  # of Remex's stores of many processes
+    rng = np.random.default_rng(group.rank if group else 0)
+    seconds, used, losses, sent = [], [], [], []
+    for number in range(WARM_UP + chosen.steps):
+        columns, classes = wide_network.samples(rng, chosen.batch, inputs, outputs)
+        before, wall, cpu = group.sent if group else 0, time.perf_counter(), time.process_time()
+        batch = wide_network.batch(stype, columns, classes, inputs)
+        wide_network.step(net, batch)
+        mx.nd.waitall()
+        if number >= WARM_UP:
+            seconds.append(time.perf_counter() - wall)
+            used.append(time.process_time() - cpu)
+            sent.append(group.sent - before if group else 0)
+        losses.append(wide_network.loss(net, batch))
+    print(json.dumps({"seconds": seconds, "used": used, "losses": losses, "sent": sent,
+                      "parameters": sum(int(np.prod(a[0].shape)) for a in net._exec_group.param_arrays),
+                      "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""A network of fully connected layers over very many sparse features, with very many classes: who wrote what, or who will buy what.
+
+    python examples/wide_network.py --input csr
+    python -m mxnet.tools.launch -n 2 -s 0 --launcher local python examples/wide_network.py --input csr --kv-store dist_sync
+
+By default 250,000 features, of which each sample has 100, and 200,000 classes: 6 GB of memory and seconds a batch. ``--scale 100`` divides both.
+With ``--input dense`` batches come as rows full of zeros and the optimizer works on all weights; with ``csr`` only the first layer's rows for
+features that a batch has are computed, updated, and sent to other machines.
+"""
+import argparse
+import time
+
+import numpy as np
+
+import mxnet as mx
+
+INPUTS, OUTPUTS, HIDDEN, FEATURES = 250_000, 200_000, (1024, 512), 100
+
+
+def network(stype, inputs=INPUTS, outputs=OUTPUTS):
+    """The network as a Symbol; for CSR batches the first layer's weight is stored by rows, (inputs, 1024)."""
+    data = mx.sym.Variable("data", stype=stype)
+    if stype == "csr":
+        weight = mx.sym.Variable("fc1_weight", stype="row_sparse", shape=(inputs, HIDDEN[0]))
+        bias = mx.sym.Variable("fc1_bias", shape=(HIDDEN[0],))
+        net = mx.sym.broadcast_add(mx.sym.sparse.dot(data, weight), bias)
+    else:
+        net = mx.sym.FullyConnected(data, num_hidden=HIDDEN[0], name="fc1")
+    net = mx.sym.Activation(net, act_type="relu")
+    net = mx.sym.Activation(mx.sym.FullyConnected(net, num_hidden=HIDDEN[1], name="fc2"), act_type="relu")
+    return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=outputs, name="fc3"), name="softmax")
+
+
+def samples(rng, count, inputs=INPUTS, outputs=OUTPUTS):
+    """Features (count, 100), in order, and classes that follow from them."""
+    columns = np.sort(np.stack([rng.choice(inputs, FEATURES, replace=False) for _ in range(count)]), axis=1)
+    return columns, columns[:, 0] * 7919 % outputs
+
+
+def batch(stype, columns, classes, inputs=INPUTS):
+    """A `DataBatch` of samples, as rows full of zeros or as a CSR matrix."""
+    if stype == "csr":
+        parts = np.ones(columns.size, "float32"), columns.reshape(-1), np.arange(0, columns.size + 1, FEATURES)
+        data = mx.nd.sparse.csr_matrix(parts, shape=(len(columns), inputs))
+    else:
+        rows = np.zeros((len(columns), inputs), "float32")
+        np.put_along_axis(rows, columns, 1, axis=1)
+        data = mx.nd.array(rows)
+    return mx.io.DataBatch([data], [mx.nd.array(classes)])
+
+
+def module(stype, count, inputs=INPUTS, outputs=OUTPUTS, optimizer="adam", optimizer_params=(("learning_rate", 0.001),), kv_store="local"):
+    """A `Module` for batches of `count` samples, ready to train."""
+    made = mx.mod.Module(network(stype, inputs, outputs), context=mx.cpu())
+    made.bind(data_shapes=[("data", (count, inputs))], label_shapes=[("softmax_label", (count,))])
+    made.init_params(mx.init.Uniform(0.01))
+    made.init_optimizer(kvstore=kv_store, optimizer=optimizer, optimizer_params=dict(optimizer_params))
+    return made
+
+
+def step(net, made):
+    """Train on a batch."""
+    if made.data[0].stype == "csr":  # fetch the rows that the batch needs
+        net.prepare(made, sparse_row_id_fn=lambda b: {"fc1_weight": b.data[0].indices})
+    net.forward_backward(made)
+    net.update()
+
+
+def loss(net, made):
+    """The mean cross entropy of the last batch."""
+    likely = net.get_outputs()[0].pick(made.label[0]).asnumpy()
+    return float(-np.log(likely.clip(1e-12)).mean())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--input", choices=("dense", "csr"), default="csr")
+    parser.add_argument("--optimizer", default="adam", help="adamax needs epsilon=1e-8 here, and gets it; see mx.optimizer.Adamax")
+    parser.add_argument("--kv-store", default="local")
+    parser.add_argument("--scale", type=int, default=1, help="divide inputs and outputs by this")
+    parser.add_argument("--batch-size", type=int, default=128)
+    parser.add_argument("--batches", type=int, default=10)
+    chosen = parser.parse_args()
+    stype = "csr" if chosen.input == "csr" else "default"
+    inputs, outputs = max(FEATURES, INPUTS // chosen.scale), OUTPUTS // chosen.scale
+    parameters = {"learning_rate": 0.001, **({"epsilon": 1e-8} if chosen.optimizer == "adamax" else {})}
+    store = mx.kv.create(chosen.kv_store)
+    net = module(stype, chosen.batch_size, inputs, outputs, chosen.optimizer, parameters, store)
+    rng = np.random.default_rng(store.rank)
+    columns, classes = samples(rng, chosen.batch_size, inputs, outputs)  # one batch again and again: that it learns shows soon
+    for number in range(chosen.batches):
+        begin = time.time()
+        made = batch(stype, columns, classes, inputs)
+        step(net, made)
+        print(f"worker {store.rank}, batch {number}: loss {loss(net, made):.4f}, {time.time() - begin:.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Steps of optimizers in one pass over a weight, its gradient and its states, all of them float32 on a CPU; what changes is written in place."""
+from typing import Any, Optional
+
+import torch
+
+from .gate import Kernel
+
+_WORTHWHILE = 1 << 16  # elements from which on the kernel is called (and compiled)
+_WEIGHT = "float32 (rows, width)"
+_REST: dict[str, Any] = {"demands": ("width >= 1", "index or count == rows"), "work": "count * width", "sizes": ("rows", "count", "width")}
+
+
+def _arrays(first, second):
+    return {"weight": _WEIGHT, "grad": "float32 (count, width)", first: _WEIGHT, second: _WEIGHT, "index": "int64 (count) optional"}
+
+
+_adam = Kernel("steps", "adam", _arrays("mean", "square"), numbers="fffffffff", **_REST)
+_adamax = Kernel("steps", "adamax", _arrays("mean", "largest"), numbers="ffffffff", **_REST)
+
+
+def adam(weight, grad, mean, square, index, lr, beta1, beta2, epsilon, wd, rescale, clip):
+    """Move `weight` by ``-lr * mean / (sqrt(square) + epsilon)``; False if there is no kernel for these tensors.
+
+    Parameters
+    ----------
+    weight, mean, square : torch.Tensor
+        Of one shape; of several axes are the first one's entries rows.
+    grad : torch.Tensor
+        Of the weight's shape, or with `index` of its rows only.
+    index : torch.Tensor or None
+        The numbers of the rows to move, each once.
+    lr, beta1, beta2, epsilon, wd, rescale : float
+    clip : float or None
+    """
+    numbers = lr, beta1, beta2, 1 - beta1, 1 - beta2, epsilon, wd, rescale, -1 if clip is None else clip
+    return _run(_adam, (weight, grad, mean, square), index, numbers)
+
+
+def adamax(weight, grad, mean, largest, index, lr, beta1, beta2, epsilon, wd, rescale, clip):
+    """Move `weight` by ``-lr * mean / largest``; see `adam`."""
+    numbers = lr, beta1, beta2, 1 - beta1, epsilon, wd, rescale, -1 if clip is None else clip
+    return _run(_adamax, (weight, grad, mean, largest), index, numbers)
+
+
+def _run(kernel: Kernel, tensors, index: Optional[torch.Tensor], numbers) -> bool:
+    if tensors[0].numel() < _WORTHWHILE or not tensors[0].is_cpu:
+        return False
+    rows = [t.reshape(1, -1) if index is None and t.is_contiguous() else t.reshape(len(t), -1) if t.is_contiguous() else t for t in tensors]
+    plan = kernel.plan((*rows, index), (), _WORTHWHILE)
+    if plan is None:
+        return False
+    plan((*rows, index), numbers)
+    return True
