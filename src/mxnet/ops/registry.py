@@ -14,7 +14,7 @@ import inspect
 import types
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Optional
+from typing import Any, Literal, NamedTuple, Optional
 
 import torch
 
@@ -58,6 +58,9 @@ class Operator(Traits):
     """
 
     quantized: "Operator | None" = None  # the operator on quantized arrays that stands for this one, see `quantization.form`
+    quantization: "Callable | None" = None  # the plan for a use of it in a network that is quantized, see `quantization.plan`
+    computes_quantized = False  # whether it is such an operator
+    calibrates: "tuple[Literal['input', 'output'], int] | None" = None  # of which input or output it takes the range, where that was calibrated
     raw: Callable
     fn: Callable
     inputs: tuple[str, ...]
@@ -208,6 +211,10 @@ class Operator(Traits):
     def mutated_inputs(self, parsed: Attributes) -> tuple[str, ...]:
         """The names of the inputs that a use with these attributes writes to."""
         return self.mutates
+
+    def is_quantized(self, parsed: Attributes) -> bool:
+        """True for a use that computes with quantized arrays."""
+        return self.computes_quantized
 
     def is_loss(self, parsed: Attributes) -> bool:
         """True for a use as an output layer, whose gradient ignores the incoming one."""

@@ -297,8 +297,6 @@ NAMES = {
 
 _ONNX = ("ONNX files are neither written nor read here yet; to run a trained network elsewhere, save it with HybridBlock.export (or "
          "Module.save_checkpoint) and convert these files with mxnet.onnx of an MXNet 1.9.1 in an environment of its own; it reads them as they are")
-_QUANTIZATION = ("quantization to 8 bits is not here yet; mx.contrib.amp converts a network to bfloat16 or float16, and the files that "
-                 "quantize_model of an MXNet 1.9.1 in an environment of its own has written are read")
 # What is read at every step: a module with a ``__getattr__`` is 20 to 50 ns slower to read, so that these get their names put in instead.
 OFTEN_READ = ("mxnet.autograd", "mxnet.numpy")
 
@@ -308,5 +306,4 @@ BRINGS = ("multiprocessing.pool", "multiprocessing.queues")
 # Features that are not here yet: what to say to whoever asks for one.
 ABSENT = {path: f"{path}: {message}" for message, paths in (
     (_ONNX, "mxnet.onnx mxnet.contrib.onnx"),
-    (_QUANTIZATION, "mxnet.contrib.quantization mxnet.contrib.quant"),
 ) for path in paths.split()}

@@ -73,7 +73,7 @@ def test_attributes_are_those_of_the_operator_on_real_numbers(name):
 
     known = described(get(name))
     assert {n: a for n, a in described(FORMS[name]).items() if n in known} == known
-    own = {"Concat": {"num_args"}, "elemwise_add": {"min_calib_range", "max_calib_range"},
+    own = {"Concat": {"num_args"}, "RNN": {"quantized"}, "elemwise_add": {"min_calib_range", "max_calib_range"},
            "elemwise_mul": {"min_calib_range", "max_calib_range", "enable_float_output"}}
     assert set(FORMS[name].attributes) - set(known) == own.get(name, set())
     assert FORMS[name].no_gradient
@@ -111,14 +111,15 @@ def test_fully_connected():
 
 
 def test_convolution():
+    """Sums are MXNet's; their range, for uint8, and the bias are not, which on CPUs it has wrong by a factor."""
     np.random.seed(0)
     data, weight = uint8(np.random.randint(0, 255, (1, 4, 3, 3))), int8(np.random.randint(-127, 128, (4, 4, 2, 2)))
     ranges = [one(-1), one(1), one(-.5), one(.4)]
     check(C.quantized_conv(data, weight, *ranges, kernel=(2, 2), num_filter=4, no_bias=True),
           [[[[33332, 26039], [58502, 5644]], [[-14796, 29431], [-13263, 20093]], [[-68527, -15769], [-45627, -51655]],
-            [[-40518, -36855], [-42790, -23965]]]], "int32", -66572.125, 66572.125)
+            [[-40518, -36855], [-42790, -23965]]]], "int32", -33155.53125, 33155.53125)
     out = C.quantized_conv(data, weight, int8([1, 2, -127, 50]), *ranges, one(-2), one(1), kernel=(2, 2), num_filter=4)[0]
-    assert out.asnumpy()[0, :, 0, 0].tolist() == [33333, -14794, -68654, -40468]
+    assert out.asnumpy()[0, :, 0, 0].tolist() == [34354, -12752, -198321, 10582]
 
 
 def test_concat():

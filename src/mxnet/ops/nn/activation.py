@@ -31,7 +31,7 @@ def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsi
     return _ACTIVATIONS[act_type](data)
 
 
-@quantized_form(activation, "_contrib_quantized_act")
+@quantized_form(activation, "_contrib_quantized_act", when=lambda attributes: attributes["act_type"] == "relu")
 def quantized_act(data: EightBits, *, act_type) -> Quantized:
     """``relu`` of int8 or uint8 `data`; the range stays. Other functions are not supported.
 

@@ -4,7 +4,7 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
-from ..quantization.arithmetic import Quantized, product_range
+from ..quantization.arithmetic import Quantized, holding, in_units_of_product, product_range
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op
 from ..schema import AtLeast1, Shape
@@ -134,12 +134,12 @@ convolution.shape_rule(_convolution_shape_rule)
 convolution.dtype_rule(same_type)
 
 
-@quantized_form(convolution, "_contrib_quantized_conv", result=torch.int32)
+@quantized_form(convolution, "_contrib_quantized_conv", result=torch.int32, must=True)
 def quantized_conv(data: EightBits, weight: Int8, bias: Int8 = None, **attributes) -> Quantized:
     """A convolution of uint8 or int8 `data` with int8 `weight`; the ranges follow. Returns int32, and the range it stands for.
 
-    As in MXNet on the CPU `bias` is added as it is, so it must have been quantized in the units of the result, and the range is that of
-    a product of int8 values whatever the type of `data`.
+    The range is that of the products, and `bias` (int8) is turned into their units first, as MXNet does on GPUs. On CPUs it adds the
+    integers as they are, and says of uint8 `data` that they stand for twice what they do.
 
     Example
     -------
@@ -149,8 +149,12 @@ def quantized_conv(data: EightBits, weight: Int8, bias: Int8 = None, **attribute
     >>> out.asnumpy()
     array([[[-5, 14]]], dtype=int32)
     """
-    wide = (None if a is None else a.values.to(torch.float64) for a in (data, weight, bias))
-    return Quantized(convolution.raw(*wide, **attributes).to(torch.int32), *product_range(data, weight))
+    exact = holding(weight.values[:1].numel())
+    out = convolution.raw(data.values.to(exact), weight.values.to(exact), **{**attributes, "no_bias": True})
+    if bias is not None:
+        own = in_units_of_product(bias, data, weight)
+        out = out.to(torch.float64) + (own if channels_last(attributes["layout"]) else own.reshape(-1, *[1] * (out.dim() - 2)))
+    return Quantized(out.to(torch.int32), *product_range(data, weight))
 
 
 # The operator of MXNet before 0.9, kept for old files; the same mathematics.

@@ -4,7 +4,7 @@ import torch
 from ...base import MXNetError
 from .. import wide
 from ..products import linear
-from ..quantization.arithmetic import INT8, Quantized, levels, product_range
+from ..quantization.arithmetic import Quantized, holding, in_units_of_product, product_range
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op
 from ..schema import AtLeast1
@@ -66,7 +66,7 @@ def _fully_connected_shape_rule(in_shapes, out_shapes, *, num_hidden, flatten, *
 fully_connected.dtype_rule(same_type)
 
 
-@quantized_form(fully_connected, "_contrib_quantized_fully_connected", result=torch.int32)
+@quantized_form(fully_connected, "_contrib_quantized_fully_connected", result=torch.int32, must=True)
 def quantized_fully_connected(data: EightBits, weight: Int8, bias: Int8 = None, *, num_hidden, flatten, **attributes) -> Quantized:
     """A fully connected layer on int8 or uint8 `data` and int8 `weight` (num_hidden, inputs) and `bias`; the ranges follow these.
 
@@ -85,7 +85,8 @@ def quantized_fully_connected(data: EightBits, weight: Int8, bias: Int8 = None, 
     if shapes[0] != (num_hidden, rows.shape[-1]) or shapes[1] not in (None, (num_hidden,)):
         raise MXNetError(f"_contrib_quantized_fully_connected: `weight` must have shape {(num_hidden, rows.shape[-1])} and `bias` ({num_hidden},), "
                          f"received {shapes[0]} and {shapes[1] or 'none'}")
-    out = rows.to(torch.float64) @ weight.values.to(torch.float64).t()
+    exact = holding(rows.shape[-1])
+    out = rows.to(exact) @ weight.values.to(exact).t()
     if bias is not None:
-        out += (bias.values * ((levels(rows.dtype) / data.limit) * (INT8 / weight.limit) * (bias.limit / INT8))).trunc()
-    return Quantized(out.to(torch.int32), *product_range(data, weight, 255 if rows.dtype == torch.uint8 else 127))
+        out = out.to(torch.float64) + in_units_of_product(bias, data, weight)
+    return Quantized(out.to(torch.int32), *product_range(data, weight))

@@ -81,7 +81,8 @@ def _(position, in_stypes, attributes):
     return "row_sparse" if position == 1 else None
 
 
-@quantized_form(embedding, "_contrib_quantized_embedding", result=torch.int8, amp=None)
+@quantized_form(embedding, "_contrib_quantized_embedding", result=torch.int8, amp=None,
+                when=lambda attributes: attributes["dtype"] == "float32")
 def quantized_embedding(data: torch.Tensor, weight: Int8, *, input_dim, output_dim, **attributes) -> Quantized:
     """The rows of int8 `weight` (input_dim, output_dim) that `data` names; the range stays.
 

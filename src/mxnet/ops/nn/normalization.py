@@ -167,7 +167,7 @@ for _operator in (batch_norm, batch_norm_with_relu, batch_norm_v1, sync_batch_no
     _operator.dtype_rule(norm_types)
 
 
-@quantized_form(batch_norm, "_contrib_quantized_batch_norm", result=torch.int8, amp=None)
+@quantized_form(batch_norm, "_contrib_quantized_batch_norm", result=torch.int8, calibrated=True, amp=None)
 def quantized_batch_norm(data: EightBits, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor, moving_var: torch.Tensor, *, eps,
                          axis, min_calib_range, max_calib_range, **attributes) -> Quantized:
     """Batch normalization of int8 or uint8 `data` by the moving statistics (float32). Returns int8, and the calibrated range, which is required.

@@ -198,7 +198,7 @@ def _pooling_shape_rule(in_shapes, out_shapes, *, kernel, pool_type, global_pool
 pooling.shape_rule(_pooling_shape_rule)
 
 
-@quantized_form(pooling, "_contrib_quantized_pooling")
+@quantized_form(pooling, "_contrib_quantized_pooling", when=lambda attributes: attributes["pool_type"] in ("max", "avg"))
 def quantized_pooling(data: EightBits, *, pool_type, **attributes) -> Quantized:
     """The largest (``max``) or rounded mean (``avg``) values of windows of int8 or uint8 `data`; the range stays. Other types are not supported.
 

@@ -7,7 +7,7 @@ import torch
 from ...base import MXNetError
 from .. import random_state
 from ..kernels import lstm
-from ..quantization.form import Uint8, quantized_form
+from ..quantization.form import SHIFTED, Uint8, quantized_form
 from ..registry import op
 from ..schema import Fraction, Training
 from ._common import assign, same_type
@@ -295,14 +295,15 @@ def _rnn_dtype_rule(in_types, out_types, *, mode, use_sequence_length, **_):
     return [*found, *(t or found[0] for t in in_types[count:])], out_types
 
 
-@quantized_form(rnn, "_contrib_quantized_rnn", ends=("{}_scale", "{}_shift"), result=torch.float32, real=lambda attributes: True, draws=rnn.draws,
-                amp=None, output_names=("output", "state_output", "statecell_ouput"),  # spelled as in MXNet's files
+@quantized_form(rnn, "_contrib_quantized_rnn", ends=SHIFTED, result=torch.float32, real=lambda attributes: True, draws=rnn.draws, must=True, amp=None,
+                when=lambda attributes: attributes["mode"] == "lstm" and not attributes["use_sequence_length"], adds={"quantized": "true"},
+                output_names=("output", "state_output", "statecell_ouput"),  # spelled as in MXNet's files
                 inputs_rule=lambda attributes: ("data", "parameters", "state", "state_cell", "min_data", "max_data"))
 def quantized_rnn(data: Uint8, parameters: torch.Tensor, state: torch.Tensor, state_cell: torch.Tensor, *, mode, use_sequence_length,
-                  training: Training = False, **attributes):
+                  quantized: bool = True, training: Training = False, **attributes):
     """An LSTM over uint8 `data` (T, N, C), which `quantize_asym` made with `data_scale` and `data_shift`; all else is float32, see ``RNN``.
 
-    Other modes, and sequences of their own lengths, are not supported.
+    Other modes, and sequences of their own lengths, are not supported. `quantized` stands in files and says what the operator's name does.
 
     Example
     -------

@@ -66,9 +66,19 @@ def as_arrays(low: float, high: float, like: torch.Tensor) -> tuple[torch.Tensor
     return like.new_tensor([low], dtype=torch.float32), like.new_tensor([high], dtype=torch.float32)
 
 
-def product_range(a: Quantized, b: Quantized, a_levels: int = 127) -> tuple[torch.Tensor, torch.Tensor]:
-    """The range that an int32 sum of products stands for: that of 2**31 units."""
-    limit = a.limit / a_levels * (b.limit / 127) * INT32
+def holding(terms: int) -> torch.dtype:
+    """The floating-point type that holds each sum of so many products of 8-bit integers."""
+    return torch.float32 if terms * 255 * 128 <= 1 << 24 else torch.float64
+
+
+def in_units_of_product(bias: Quantized, data: Quantized, weight: Quantized) -> torch.Tensor:
+    """A bias as whole multiples of the unit that a sum of products has."""
+    return (bias.values * ((levels(data.values.dtype) / data.limit) * (INT8 / weight.limit) * (bias.limit / INT8))).trunc()
+
+
+def product_range(a: Quantized, b: Quantized) -> tuple[torch.Tensor, torch.Tensor]:
+    """The range that an int32 sum of products stands for: that of 2**31 units. `b` is int8."""
+    limit = a.limit / (255 if a.values.dtype == torch.uint8 else 127) * (b.limit / 127) * INT32
     return -limit, limit
 
 

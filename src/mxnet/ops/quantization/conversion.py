@@ -38,6 +38,8 @@ def _rules(operator: Operator, known: Optional[torch.dtype], result: Callable[[d
 
     operator.shape_rule(shape_rule)
     operator.dtype_rule(dtype_rule)
+    if "max_calib_range" in operator.attributes:
+        operator.calibrates = "input", 0
 
 
 @op("_contrib_quantize", num_outputs=3, no_gradient=True)

@@ -10,11 +10,13 @@ from ...base import MXNetError
 from ..registry import Operator, op
 from ..schema import Device, Training
 from .arithmetic import EIGHT_BITS, Quantized, check_types
+from .plan import Plan
 
 Int8 = Annotated[Quantized, (torch.int8,)]
 Uint8 = Annotated[Quantized, (torch.uint8,)]
 EightBits = Annotated[Quantized, EIGHT_BITS]
 
+SHIFTED = ("{}_scale", "{}_shift")  # the `ends` of what `quantize_asym` makes
 ResultType = Union[torch.dtype, Callable[[list, dict], torch.dtype]]
 
 
@@ -24,7 +26,8 @@ def type_of_first(types: list, attributes: dict) -> torch.dtype:
 
 
 def quantized_form(of: Operator, name: str, *, ends: tuple[str, str] = ("min_{}", "max_{}"), result: ResultType = type_of_first,
-                   real: Optional[Callable[[dict], bool]] = None, **options: Any) -> Callable[[Callable], Operator]:
+                   real: Optional[Callable[[dict], bool]] = None, when: Callable[[dict], bool] = lambda attributes: True, must: bool = False,
+                   calibrated: bool = False, adds: Optional[dict[str, str]] = None, **options: Any) -> Callable[[Callable], Operator]:
     """Register the decorated function as the operator `name`, the form of the operator `of` on quantized arrays.
 
     The function's positional parameters are inputs of `of`, by their names. One that is annotated with `Int8`, `Uint8` or `EightBits` comes
@@ -44,6 +47,14 @@ def quantized_form(of: Operator, name: str, *, ends: tuple[str, str] = ("min_{}"
         The type of the first output, or ``result(types of the arrays, attributes)``.
     real : callable, optional
         ``real(attributes)`` is true where the outputs are real numbers, and as many as those of `of`. Never so by default.
+    when : callable, optional
+        ``when(attributes)`` is true for the uses of `of` that this form stands for when a network is quantized. By default all.
+    must : bool
+        See `Plan.must`.
+    calibrated : bool
+        It cannot do without the calibrated range of its result.
+    adds : dict of str to str, optional
+        Attributes that files have and nothing here reads.
     **options
         Of `op`, in place of those that follow from `of`.
 
@@ -60,7 +71,10 @@ def quantized_form(of: Operator, name: str, *, ends: tuple[str, str] = ("min_{}"
         operator.key_var_num_args = None  # where there is a count it counts the arrays, a third of the inputs
         operator.shape_rule(form.shapes)
         operator.dtype_rule(functools.partial(form.types, result))
-        of.quantized = operator
+        operator.computes_quantized = True
+        if calibrated:
+            operator.calibrates = "output", 0
+        of.quantized, of.quantization = operator, functools.partial(form.plan, operator, result, when, must, adds or {})
         return operator
     return register
 
@@ -157,6 +171,17 @@ class _Form:
         if self.of.shape_inference is not None:
             ins, results = self.of.shape_inference(ins, results, **{name: attributes[name] for name in self.of.attributes})
         return [*ins, *ranges], [*results, *[(1,)] * (len(outs) - len(results))]
+
+    def plan(self, operator: Operator, result: ResultType, when: Callable, must: bool, adds: dict, attributes: dict,
+             channel_wise: bool) -> Optional[Plan]:
+        """What becomes of a use of the operator on real numbers; see `plan_of`."""
+        if not when(attributes):
+            return None
+        arrays = self.arrays({"num_args": 0, **self.defaults, **attributes})
+        real = frozenset(i for i, types in enumerate(arrays.values()) if types is None)
+        shifted = frozenset(range(len(arrays))) - real if self.ends == SHIFTED else frozenset()
+        first = result if isinstance(result, torch.dtype) else result([torch.int8] * max(len(arrays), 1), {**self.defaults, **attributes})
+        return Plan(operator, adds, must, real, shifted, first == torch.int32, self._is_real({**self.defaults, **attributes}))
 
     def types(self, result: ResultType, in_types: list, out_types: list, **attributes: Any) -> tuple[list, list]:
         """What has but one type has that; ranges are float32."""

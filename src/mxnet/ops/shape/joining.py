@@ -60,7 +60,8 @@ def _joined_type(types, attributes):
     return torch.uint8 if all(t == torch.uint8 for t in types) else torch.int8
 
 
-@quantized_form(concat, "_contrib_quantized_concat", ends=("{}_min", "{}_max"), result=_joined_type)
+@quantized_form(concat, "_contrib_quantized_concat", ends=("{}_min", "{}_max"), result=_joined_type,
+                when=lambda attributes: attributes["dim"] > 0)
 def quantized_concat(*data: EightBits, dim, **attributes) -> Quantized:
     """Join `num_args` quantized arrays along `dim`; behind them stand their ranges, min and max of each.
 
