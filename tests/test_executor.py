@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 
 import mxnet as mx
 from mxnet import nd
@@ -219,3 +220,15 @@ def test_errors_of_values_come_with_the_outputs():
             exe.outputs[0].asnumpy()
         assert exe.forward(is_train=training, i=nd.array([0, 2]))[0].asnumpy().tolist() == [8, 12]
     nd.waitall()
+
+
+def test_weights_of_convolutions_keep_their_channels_last_while_they_train():
+    network = mx.sym.MakeLoss(mx.sym.Convolution(mx.sym.var("data"), num_filter=16, kernel=(3, 3), name="conv"))
+    executor = network.simple_bind(mx.cpu(), data=(1, 16, 5, 5))
+    executor.arg_dict["conv_weight"][:] = 0.5
+    for _ in range(2):  # the first step finds out what is fastest
+        executor.forward(is_train=True, data=nd.ones((1, 16, 5, 5)))
+        executor.backward()
+    assert executor.arg_dict["conv_weight"]._data.is_contiguous(memory_format=torch.channels_last)
+    assert executor.outputs[0].shape == (1, 16, 3, 3) and (executor.outputs[0] == 72).asnumpy().all()
+    assert (executor.grad_dict["conv_weight"] == 9).asnumpy().all()

@@ -1,5 +1,6 @@
 import threading
 import time
+import weakref
 
 import pytest
 import torch
@@ -174,3 +175,15 @@ def test_whatever_an_operator_raises_is_an_error_of_its_node(flags, error, argum
     monkeypatch.setattr(get("SwapAxis"), "fn", fail)
     with pytest.raises(mx.MXNetError, match=rf"Error in operator swap \(SwapAxis\): {said} \[inputs: float32\(2, 2\)"):
         _of_steps(**flags)(mx.nd.ones((2, 2)))
+
+
+def test_no_weight_is_held_after_a_run():
+    runner = GraphRunner(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, no_bias=True, name="fc"))
+    for _ in range(2):
+        leaf = torch.ones(2, 3, requires_grad=True)
+        torch.sum(runner([torch.ones(1, 3), leaf], is_train=True)[0]).backward()
+        found = weakref.ref(leaf)
+        del leaf
+        assert found() is None
+    with pytest.raises(mx.MXNetError, match="fc"):
+        runner([torch.ones(1, 3), torch.ones(2, 4)], is_train=True)

@@ -4,6 +4,7 @@ import operator
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -95,7 +96,8 @@ class GraphRunner:
         self._states: dict[tuple, State] = {}  # of inference that may have its weights built in, or be captured
         self._nodes = nodes
         self._fit: set[tuple] = set()  # shapes of data for which the operators' rules hold, with weights of the shapes of these
-        self._fit_weights: list = [None] * len(self.weights)
+        self._fit_shapes: list[torch.Size] = []
+        self._fit_weights: list[weakref.ref] = []  # weak: whoever holds a tensor keeps its memory from being put into another order
         self._lock = threading.RLock()
 
     def __call__(self, inputs: Sequence[torch.Tensor], is_train: bool = False, ctx: Context | None = None,
@@ -132,7 +134,8 @@ class GraphRunner:
 
     def _same_weights(self, inputs: Sequence[torch.Tensor]) -> bool:
         """Whether these weights were checked: the same objects, which is seen without looking at them. Networks have hundreds."""
-        return all(map(operator.is_, map(inputs.__getitem__, self.weights), self._fit_weights))
+        known = self._fit_weights
+        return len(known) == len(self.weights) and all(map(operator.is_, map(inputs.__getitem__, self.weights), [ref() for ref in known]))
 
     def _check(self, inputs: Sequence[torch.Tensor]) -> None:
         """What the operators' shape rules demand of inputs, weights included: asked before the graph first runs on inputs of these shapes.
@@ -140,15 +143,16 @@ class GraphRunner:
         Compilers and kernels take weights for what the graph says they are, and torch spreads some that are too small.
         """
         weights = [inputs[i] for i in self.weights]
-        data = tuple([inputs[i].shape for i in self._data])
-        alike = all(b is not None and a.shape == b.shape for a, b in zip(weights, self._fit_weights))
+        shapes, data = [t.shape for t in weights], tuple([inputs[i].shape for i in self._data])
+        alike = shapes == self._fit_shapes
         if not alike or data not in self._fit:
             try:
                 inference.check_shapes(self._nodes, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
             except MXNetError as error:
                 raise _Misfit(error) from None
         # Sets that nobody changes, for threads that call at once.
-        self._fit_weights, self._fit = weights, {*(self._fit if alike and len(self._fit) < _MOST_SHAPES else ()), data}
+        self._fit_weights, self._fit_shapes = list(map(weakref.ref, weights)), shapes
+        self._fit = {*(self._fit if alike and len(self._fit) < _MOST_SHAPES else ()), data}
 
     def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor]) -> fx.GraphModule:
         """The graph as a `torch.fx.GraphModule`."""
