@@ -1,6 +1,7 @@
 """Bound graphs: a Symbol together with the arrays it reads and writes."""
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,8 @@ class Executor:
         if given and not self._sparse:
             sparse_run.announce_dense("a graph with loops or branches, or on several devices,")
         self._leaves, self._heads, self._random_state = None, None, None
+        self.finished: dict[int, Callable[[], object]] = {}  # by number of the argument: who wants to know as soon as backward has the gradient
+        self._delivered: set[int] = set()
         self._monitor_callback, self._monitor_all, self._watcher = None, False, None
         self._outputs = None
         self._output_memory = handle.get("outputs")  # only where they share another executor's
@@ -174,6 +177,8 @@ class Executor:
                 tensors[k] = tensors[k].detach().requires_grad_()
                 if tensors[k].numel() >= wide.LARGE:
                     self._lend(i, tensors[k])
+                if i in self.finished:
+                    tensors[k].register_post_accumulate_grad_hook(functools.partial(self._deliver, i))
                 leaves.append((i, tensors[k]))
             elif self._arg_names[i] in self._converted:
                 marked = tensors[k] = integers.mark(tensors[k], lambda leaf: None)
@@ -261,16 +266,26 @@ class Executor:
             if r == "write" and i not in differentiable:  # an integer input: its gradient is zero
                 self.grad_arrays[i][:] = 0
         for i, leaf in leaves:
-            buffer = self.grad_arrays[i]
-            if leaf.grad is None:
-                if self._reqs[i] == "write":
-                    buffer[:] = 0
-                continue
-            gradient, leaf.grad = leaf.grad, None
-            if not buffer._is_sparse and gradient.layout is torch.strided and gradient.data_ptr() == buffer._data.data_ptr() and gradient.numel():
-                buffer._writable()  # it is there already
-                continue
+            if leaf.grad is not None:
+                self._take(i, leaf)
+            elif i in self._delivered:
+                self._delivered.remove(i)
+            elif self._reqs[i] == "write":
+                self.grad_arrays[i][:] = 0
+
+    def _take(self, i: int, leaf: Any) -> None:
+        buffer, gradient = self.grad_arrays[i], leaf.grad
+        leaf.grad = None
+        if not buffer._is_sparse and gradient.layout is torch.strided and gradient.data_ptr() == buffer._data.data_ptr() and gradient.numel():
+            buffer._writable()  # it is there already
+        else:
             Marked(buffer, self._reqs[i]).take(gradient)
+
+    def _deliver(self, i: int, leaf: torch.Tensor) -> None:
+        """Take a gradient while backward still runs, for those who wait for it."""
+        self._take(i, leaf)
+        self._delivered.add(i)
+        self.finished[i]()
 
     def _run_again(self, is_train: bool) -> None:
         """Run the graph for its gradients, drawing the numbers that the last `forward` drew."""

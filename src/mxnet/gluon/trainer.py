@@ -1,6 +1,7 @@
 """`Trainer`: lets an optimizer update parameters, on one device or many."""
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from .. import files
@@ -269,6 +270,7 @@ class Trainer:
             if dense:
                 store.pushpull([i for i, _ in dense], [parameter.list_grad() for _, parameter in dense],
                                out=[parameter.list_data() for _, parameter in dense] if self._update_on_kvstore else None)
+                self._expect_gradients(dense)
             trained = [entry for entry in trained if entry not in dense]
         for i, parameter in trained:
             grads = parameter.list_grad()
@@ -278,6 +280,13 @@ class Trainer:
             store.push(i, grads, priority=-i)
             if parameter._stype == "default":  # rows of sparse weights are pulled where they are used
                 store.pull(i, parameter.list_data() if self._update_on_kvstore else grads, priority=-i, ignore_sparse=self._distributed)
+
+    def _expect_gradients(self, dense: list[tuple[int, Parameter]]) -> None:
+        """Let the store send the gradients of the next backward while it still runs."""
+        finished = self._kvstore._expect([i for i, _ in dense], [parameter.list_grad() for _, parameter in dense])
+        for i, parameter in dense:
+            for array in parameter._data:
+                array._autograd.finished = finished and functools.partial(finished, i)
 
     def _update(self, ignore_stale_grad: bool = False) -> None:
         scaler = getattr(self, "_amp_loss_scaler", None)

@@ -76,6 +76,9 @@ class KVStoreBase:
         """
         raise NotImplementedError()
 
+    def _expect(self, names, arrays):
+        """Say whose gradients the next backward will finish: a function to call with each key then, or None if it makes no difference."""
+
     def set_optimizer(self, optimizer):
         """Have the store itself update the values it keeps, by this optimizer, with what is pushed."""
         raise NotImplementedError()

@@ -8,6 +8,7 @@ from . import group
 from .base import KVStoreBase, built_in, check_capability
 from .dist_sync import DistSyncKVStore
 from .kvstore import _pairs
+from .overlap import COLLECTS, Overlap
 
 
 @built_in("horovod", "byteps")
@@ -27,6 +28,7 @@ class CollectiveKVStore(group.Member, KVStoreBase):
     def __init__(self, handle):
         self._type = handle
         self._group = group.joined(handle, alone=True)
+        self._overlap = Overlap(self._group, self._merge, self._begin_sums)
 
     def broadcast(self, key, value, out, priority=0):
         """Give every worker and device the value that worker 0 holds; all workers call it.
@@ -69,13 +71,31 @@ class CollectiveKVStore(group.Member, KVStoreBase):
             if any(a.stype != "default" for a in arrays):
                 raise MXNetError(f"{doing}: a kvstore of type {self._type!r} adds up dense arrays, received {arrays[0].stype} for {k!r}; use "
                                  "'dist_sync'")
-        merged = [sum((a._on(arrays[0].ctx) for a in arrays[1:]), arrays[0])._raw() for _, arrays in pairs]
-        agreed = self._group.agree([group.digest("pushpull", [(k, tuple(t.shape), t.dtype) for k, t in zip(names, merged)])], doing)
-        totals = self._group.begin_sum_many(merged, doing)
-        agreed()
-        for k, total in zip(names, totals):
+        early = self._overlap.state(pairs)
+        agreed = self._group.agree([group.digest("pushpull", [(k, a[0].shape, a[0].dtype) for k, a in pairs]), early], doing)
+        totals = None if early & COLLECTS else self._sums(pairs, doing)
+        states = [state for _, state in agreed()]
+        if self._overlap.settle(states):
+            totals = self._overlap.sums()
+        for k, total in self._sums(pairs, doing) if totals is None else totals:
             for array in outs[k]:
                 NDArray._new(total, array.ctx).copyto(array)
+
+    def _sums(self, pairs, doing):
+        names = [k for k, _ in pairs]
+        return zip(names, self._begin_sums(names, [self._merge(k, arrays)._raw() for k, arrays in pairs], doing, self._group))
+
+    @staticmethod
+    def _merge(key, arrays):
+        return sum((a._on(arrays[0].ctx) for a in arrays[1:]), arrays[0])
+
+    @staticmethod
+    def _begin_sums(names, tensors, doing, net):
+        return net.begin_sum_many(tensors, doing)
+
+    def _expect(self, names, arrays):
+        """Say whose gradients the next backward will finish, see `Overlap.expect`."""
+        return self._overlap.expect(names, arrays)
 
     @staticmethod
     def is_capable(capability):
@@ -105,12 +125,11 @@ class P3KVStore(DistSyncKVStore):
         The type.
     """
 
-    def _begin_sums(self, names, tensors, doing):
-        length = environment.get_int("MXNET_KVSTORE_SLICE_THRESHOLD")
+    def _begin_sums(self, names, tensors, doing, net=None):
+        length, net = environment.get_int("MXNET_KVSTORE_SLICE_THRESHOLD"), net or self._group
         slices = [t.reshape(-1).split(length) for t in tensors]
-        ends = [[self._group.begin_sum(part.clone(), doing) for part in parts] for parts in slices]
-        for tensor, parts in zip(tensors, ends):
-            yield torch.cat([end() for end in parts]).view(tensor.shape)
+        ends = [[net.begin_sum(part.clone(), doing) for part in parts] for parts in slices]
+        return (torch.cat([end() for end in parts]).view(tensor.shape) for tensor, parts in zip(tensors, ends))
 
     def _sum_rows(self, array, doing):
         raise MXNetError(f"{doing}: a kvstore of type 'p3' takes dense arrays, received a row_sparse one; use 'dist_sync'")

@@ -11,6 +11,7 @@ from . import group
 from .base import built_in
 from .compression import HalfCompression, make_compression
 from .kvstore import KVStore
+from .overlap import COLLECTS, Overlap
 
 
 def _signature(pairs):
@@ -37,6 +38,7 @@ class DistSyncKVStore(group.Member, KVStore):
         super().__init__(handle)
         self._on_wire, self._left_over = None, {}  # how gradients are compressed, and what that leaves for the next time
         self._configured = 0  # how often this worker has set an optimizer
+        self._overlap = Overlap(self._group, self._merge, self._begin_sums)
 
     # -- values ------------------------------------------------------------------------------------------------------------------
 
@@ -126,12 +128,24 @@ class DistSyncKVStore(group.Member, KVStore):
         """``(key, sum over all workers)`` of each key, in order."""
         names = [k for k, _ in pairs]
         doing = f"push of key {names[0]!r}" + (f" and {len(names) - 1} more" if names[1:] else "")
-        merged = [self._merge(k, arrays) for k, arrays in pairs]
-        agreed = self._group.agree([group.digest("push", _signature(zip(names, [[m] for m in merged])), self._on_wire), self._configured], doing)
+        early = self._overlap.state(pairs)
+        # What is under way was merged before; an array has the shape and type of the sum.
+        merged = [arrays[0] if early & COLLECTS else self._merge(k, arrays) for k, arrays in pairs]
+        said = group.digest("push", _signature(zip(names, [[m] for m in merged])), self._on_wire)
+        agreed = self._group.agree([said, self._configured, early], doing)
         sparse = any(m.stype == "row_sparse" for m in merged)
-        if not sparse:
+        if not sparse and not early & COLLECTS:
             totals = self._begin_sums(names, [m._raw() for m in merged], doing)
-        self._adopt([count for _, count in agreed()])
+        found = agreed()
+        self._adopt([count for _, count, _ in found])
+        if self._overlap.settle([state for _, _, state in found]):
+            context = dict(zip(names, merged))
+            for k, total in self._overlap.sums():
+                yield k, NDArray._new(total, context[k].ctx)
+            return
+        if early & COLLECTS:
+            merged = [self._merge(k, arrays) for k, arrays in pairs]
+            totals = self._begin_sums(names, [m._raw() for m in merged], doing)
         if sparse:
             for k, array in zip(names, merged):
                 dense = array.stype == "default"
@@ -140,24 +154,35 @@ class DistSyncKVStore(group.Member, KVStore):
         for k, array, total in zip(names, merged, totals):
             yield k, NDArray._new(total, array.ctx)
 
-    def _begin_sums(self, names, tensors, doing):
+    def _expect(self, names, arrays):
+        """Say whose gradients the next backward will finish, see `Overlap.expect`."""
+        if self._on_wire is not None and not isinstance(self._on_wire, HalfCompression):
+            return None  # what compression leaves over could not be taken back
+        return self._overlap.expect(names, arrays)
+
+    def _begin_sums(self, names, tensors, doing, net=None):
+        net = net or self._group
         if self._on_wire is None:
-            return self._group.begin_sum_many(tensors, doing)
+            return net.begin_sum_many(tensors, doing)
+        if isinstance(self._on_wire, HalfCompression):
+            self._require_float32(tensors, doing)
+            return net.begin_sum_many(tensors, doing, self._on_wire.dtype)
         return self._begin_compressed(names, tensors, doing)
+
+    @staticmethod
+    def _require_float32(tensors, doing):
+        for tensor in tensors:
+            if tensor.dtype != torch.float32:
+                raise MXNetError(f"{doing}: gradient compression is for float32, received {str(tensor.dtype).removeprefix('torch.')}")
 
     def _begin_compressed(self, names, tensors, doing):
         """As `_begin_sums`, of what compression leaves; the rest is added to the next gradient."""
+        self._require_float32(tensors, doing)
         packed = []
         for k, tensor in zip(names, tensors):
-            if tensor.dtype != torch.float32:
-                raise MXNetError(f"{doing}: gradient compression is for float32, received {str(tensor.dtype).removeprefix('torch.')}")
-            if isinstance(self._on_wire, HalfCompression):
-                continue
             if k not in self._left_over:
                 self._left_over[k] = torch.zeros_like(tensor)
             packed.append(self._on_wire.compress(tensor, self._left_over[k]))
-        if isinstance(self._on_wire, HalfCompression):
-            return self._group.begin_sum_many(tensors, doing, self._on_wire.dtype)
         together = [(bucket, self._group.begin_gather(torch.cat(bucket), doing)) for bucket in group.buckets(packed)]
         return self._decompressed(iter(tensors), together)
 
@@ -220,6 +245,7 @@ class DistSyncKVStore(group.Member, KVStore):
         MXNetError
             For an unknown type or a threshold that is not above 0.
         """
+        self._overlap.stop()  # what is under way travels as before; whether anything may go out early is asked anew
         self._on_wire = make_compression(compression_params)
 
     # -- what it is --------------------------------------------------------------------------------------------------------------

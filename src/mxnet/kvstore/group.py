@@ -1,5 +1,6 @@
 """All workers of a job, and what they do together: sums, broadcasts and barriers of torch.distributed that end with an error where one is gone."""
 import atexit
+import copy
 import ctypes
 import datetime
 import os
@@ -45,8 +46,35 @@ class Group:
         else:  # the program uses torch.distributed itself
             self._gloo = dist.new_group(backend="gloo", timeout=_LONG)
         self._nccl = None
-        self._given_up = False
-        self.sent = 0  # bytes, by the algorithms that Gloo and NCCL use
+        self._channels = []
+        self._given_up = []  # groups of torch's whose work will never end
+        self._sent = [0]
+
+    @property
+    def sent(self):
+        """The bytes that this worker has sent, by the algorithms that Gloo and NCCL use."""
+        return self._sent[0]
+
+    def _count(self, number):
+        self._sent[0] += number
+
+    def channel(self, doing):
+        """The same workers, for work of another order than everything else; all make it.
+
+        Raises
+        ------
+        MXNetError
+            If one of them does not come.
+        """
+        other = copy.copy(self)
+        other._nccl = None
+        try:
+            other._gloo = dist.new_group(backend="gloo", timeout=datetime.timedelta(seconds=max(self.monitor.limit, 1)))
+            other._gloo._get_backend(torch.device("cpu"))._set_default_timeout(_LONG)
+        except RuntimeError as error:
+            raise self._broken(doing, error) from error
+        self._channels.append(other._gloo)
+        return other
 
     # -- waiting -----------------------------------------------------------------------------------------------------------------
 
@@ -72,11 +100,10 @@ class Group:
 
     def _give_up(self):
         """Leave work that will never end: its threads wait for it, and at its end the process would wait for them."""
-        if not self._given_up:
-            self._given_up = True
-            for kept in (dist.group.WORLD, self._gloo, self._nccl):
-                if kept:
-                    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+        for kept in (dist.group.WORLD, self._gloo, self._nccl, *self._channels):
+            if kept and kept not in self._given_up:
+                self._given_up.append(kept)
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
     def _broken(self, doing, error):
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
@@ -106,12 +133,12 @@ class Group:
 
     def all_reduce(self, tensor, op=dist.ReduceOp.SUM):
         """Begin to add `tensor` up over all workers, in place; returns work to `wait` for."""
-        self.sent += 2 * (self.num_workers - 1) * tensor.nbytes // self.num_workers
+        self._count(2 * (self.num_workers - 1) * tensor.nbytes // self.num_workers)
         return dist.all_reduce(tensor, op=op, group=self._group_for(tensor), async_op=True)
 
     def begin_broadcast(self, tensor, root=0):
         """Begin to write the root's `tensor` to that of all others; returns work to `wait` for."""
-        self.sent += tensor.nbytes * (self.num_workers - 1) if self.rank == root else 0
+        self._count(tensor.nbytes * (self.num_workers - 1) if self.rank == root else 0)
         group = self._group_for(tensor)
         return dist.broadcast(tensor, src=root if group is None else dist.get_global_rank(group, root), group=group, async_op=True)
 
@@ -173,7 +200,7 @@ class Group:
         parts = torch.zeros(workers * share, dtype=dtype, device=tensor.device)
         parts[:count] = tensor.reshape(-1)
         received = torch.empty_like(parts)
-        self.sent += 2 * (workers - 1) * share * parts.element_size()
+        self._count(2 * (workers - 1) * share * parts.element_size())
         # As bytes: not every release of Gloo knows all types of 16 bits.
         work = dist.all_to_all_single(received.view(torch.uint8), parts.view(torch.uint8), group=group, async_op=True)
 
@@ -187,7 +214,7 @@ class Group:
     def begin_gather(self, tensor, doing):
         """Begin to collect the tensors of all workers; returns a function that ends it with all of them, stacked."""
         found = tensor.new_empty((self.num_workers, *tensor.shape))
-        self.sent += tensor.nbytes * (self.num_workers - 1)
+        self._count(tensor.nbytes * (self.num_workers - 1))
         work = dist.all_gather(list(found.unbind()), tensor.contiguous(), group=self._group_for(tensor), async_op=True)
 
         def end():

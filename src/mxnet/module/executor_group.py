@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import logging
 from collections.abc import Sequence
 from itertools import chain
@@ -364,6 +365,17 @@ class DataParallelExecutorGroup:
         for context, executor, part in zip(self.contexts, self.execs, self.slices or [None] * len(self.execs)):
             executor.backward(out_grads=[_cut(grad, axis if part else -1, part).as_in_context(context)
                                          for grad, axis in zip(out_grads, self.output_layouts)] or None)
+
+    def expect_gradients(self, kvstore: Any) -> None:
+        """Let a store send the gradients of the next backward while it still runs; each parameter that has one is a key."""
+        trained = [(name, arrays) for name, arrays in zip(self.param_names, self.grad_arrays or ()) if arrays[0] is not None]
+        finished = None
+        if all(array.stype == "default" for _, arrays in trained for array in arrays):
+            finished = kvstore._expect([name for name, _ in trained], [arrays for _, arrays in trained])
+        position = {name: i for i, name in enumerate(self.arg_names)}
+        waiting = {position[name]: functools.partial(finished, name) for name, _ in trained} if finished else {}
+        for executor in self.execs:
+            executor.finished = waiting
 
     def get_output_shapes(self) -> Any:
         """Names and shapes of the outputs for a whole batch, a list of pairs."""

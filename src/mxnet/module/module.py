@@ -444,6 +444,8 @@ class Module(BaseModule):
         else:
             update_params(group.param_arrays, group.grad_arrays, updater=self._updater, num_device=len(self._context),
                           kvstore=self._kvstore, param_names=group.param_names)
+        if self._kvstore and self._kvstore.batches:
+            group.expect_gradients(self._kvstore)
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """The outputs of the last `forward`: an array each, or without merging a list of each device's."""

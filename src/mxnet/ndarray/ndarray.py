@@ -31,17 +31,20 @@ else:
 class Marked:
     """Marks an array whose gradient is wanted: where it goes, and how."""
 
-    __slots__ = ("grad", "grad_req", "fresh", "reached", "__weakref__")
+    __slots__ = ("grad", "grad_req", "fresh", "reached", "finished", "__weakref__")
     node = None
     index = 0
 
     def __init__(self, grad: Any, grad_req: str) -> None:
         self.grad, self.grad_req, self.fresh, self.reached = grad, grad_req, False, False
+        self.finished: Callable[[], None] | None = None  # who wants to know as soon as a backward has the gradient
 
     def deliver(self, leaf: torch.Tensor) -> None:
         """Take a finished gradient from torch's leaf tensor."""
         gradient, leaf.grad = leaf.grad, None
         self.take(torch.zeros_like(leaf) if gradient is None else gradient)  # None: nothing depends on it, a torch operator found
+        if self.finished is not None:
+            self.finished()
 
     def take(self, gradient: torch.Tensor) -> None:
         """Write or add a gradient tensor that nobody else holds."""

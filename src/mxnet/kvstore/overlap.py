@@ -1,0 +1,169 @@
+"""Gradients that travel while backward still runs.
+
+What backward finishes goes out in buckets, in an order that all workers keep: that in which worker 0 finished its gradients in the step before.
+The step then waits for what is still under way instead of sending everything. Its result is always that of sending then: a gradient that was
+changed after it went out (clipped, computed anew) is noticed, all workers send everything once more, and from then on nothing goes out early.
+"""
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from ..ndarray import writes
+from . import group
+
+#: What a worker tells the others of its early gradients; numbers to be added up.
+COLLECTS, ACTIVE, CHANGED = 1, 2, 4
+_log = logging.getLogger(__name__)
+
+
+class _Flight:
+    """A bucket under way. `writes` sets `stale` if what was sent is written to, and `compares` if torch's counters have to tell."""
+
+    __slots__ = ("names", "sources", "counts", "end", "stale", "compares", "__weakref__")
+
+    def __init__(self, names, sources, end):
+        self.names, self.sources, self.end, self.stale, self.compares = names, sources, end, False, False
+        tensors = [tensor for _, tensor in sources]
+        self.counts = [t._version for t in tensors]
+        if all(map(writes.may_watch, tensors)):
+            writes.watch(tensors, self)
+        else:
+            self.stale = True
+
+    def holds(self, arrays):
+        """Whether these arrays still have the values that were sent."""
+        return (not self.stale and len(arrays) == len(self.sources)
+                and all(a is b and a._data is tensor for a, (b, tensor) in zip(arrays, self.sources))
+                and not (self.compares and self.counts != [tensor._version for _, tensor in self.sources]))
+
+
+class Overlap:
+    """The early gradients of a store.
+
+    Parameters
+    ----------
+    net : group.Group
+    merge : function
+        From a key and its arrays to the tensor to send.
+    begin : function
+        From keys, tensors, a text for errors and a group to an iterator over the sums; it begins at once.
+    """
+
+    def __init__(self, net: Any, merge: Callable, begin: Callable) -> None:
+        self._net, self._merge, self._begin = net, merge, begin
+        self._channel: Any = None
+        self._off = net.num_workers == 1
+        self._names: list[Any] = []
+        self._arrays: dict[Any, Sequence[Any]] = {}
+        self._seen: list[Any] = []
+        self._buckets: list[list[Any]] | None = None
+        self._where: dict[Any, int] = {}
+        self._missing: dict[Any, int] = {}
+        self._left: list[int] = []
+        self._flights: list[_Flight] = []
+        self._changed = False
+        self._lock = threading.Lock()  # each GPU's gradients are finished in a thread of its own
+
+    # -- before and during backward ------------------------------------------------------------------------------------------------
+
+    def expect(self, names: Sequence[Any], arrays: Sequence[Sequence[Any]]) -> Callable[[Any], None] | None:
+        """Say which gradients the next backward will finish; all workers do so after the same step.
+
+        Returns
+        -------
+        function or None
+            To be called with a key each time that one of its arrays is finished; None if nothing is to go out early.
+        """
+        if self._off:
+            return None
+        self._arrays = dict(zip(names, arrays))
+        if set(names) != set(self._names):
+            self._names, self._seen, self._buckets = list(names), [], None
+        elif self._buckets is None:
+            self._plan()
+        self._missing = {k: len(a) for k, a in self._arrays.items()}
+        self._flights, self._changed = [], False
+        if self._buckets is None:
+            self._seen = []
+        else:
+            self._left = [sum(self._missing[k] for k in bucket) for bucket in self._buckets]
+        return self._finished
+
+    def _plan(self) -> None:
+        """Choose the buckets, as worker 0 has seen gradients come; what it has not seen goes last."""
+        doing = "the order of gradients"
+        self._net.agree([group.digest(doing, self._names)], doing)()
+        positions = {k: i for i, k in enumerate(self._names)}
+        seen = dict.fromkeys(self._seen) if self._seen else dict.fromkeys(reversed(self._names))
+        order = torch.tensor([positions[k] for k in [*seen, *(k for k in self._names if k not in seen)]])
+        self._net.wait(self._net.begin_broadcast(order), doing)
+        if self._channel is None:
+            self._channel = self._net.channel(doing)
+        names = [self._names[i] for i in order.tolist()]
+        rest = iter(names)
+        self._buckets = [[next(rest) for _ in bucket] for bucket in group.buckets([self._arrays[k][0]._raw() for k in names])]
+        self._where = {k: i for i, bucket in enumerate(self._buckets) for k in bucket}
+
+    def _finished(self, name: Any) -> None:
+        with self._lock:
+            if self._buckets is None:
+                self._seen.append(name)
+                return
+            self._missing[name] -= 1
+            if self._missing[name] < 0:  # by a second backward
+                self._changed = True
+                return
+            self._left[self._where[name]] -= 1
+            while len(self._flights) < len(self._buckets) and not self._left[len(self._flights)]:
+                self._launch()
+
+    def _launch(self) -> None:
+        names = self._buckets[len(self._flights)]  # type: ignore[index]
+        sources = [(array, array._data) for k in names for array in self._arrays[k]]
+        totals = self._begin(names, [self._merge(k, self._arrays[k])._raw() for k in names], f"push of key {names[0]!r}", self._channel)
+        self._flights.append(_Flight(names, sources, totals))
+
+    # -- in the step ---------------------------------------------------------------------------------------------------------------
+
+    def state(self, pairs: Sequence[tuple[Any, Sequence[Any]]]) -> int:
+        """What to tell the others where these keys and arrays are to be added up; if they are those that were expected, all are under way then."""
+        if self._buckets is None:
+            return 0
+        given = dict(pairs)
+        if given.keys() != self._arrays.keys():
+            return ACTIVE if self._flights else 0
+        self._changed = self._changed or not all(flight.holds([array for k in flight.names for array in given[k]]) for flight in self._flights)
+        self._arrays = given  # of another executor perhaps, for what is not under way yet
+        self._launch_all()
+        return COLLECTS + CHANGED * self._changed
+
+    def _launch_all(self) -> None:
+        while len(self._flights) < len(self._buckets or ()):
+            self._launch()
+
+    def settle(self, states: Sequence[int]) -> bool:
+        """Whether `sums` has what is wanted, from the `state` of all workers; if early gradients are of no use it ends them."""
+        mine = states[self._net.rank]
+        if not any(state & (CHANGED | ACTIVE) for state in states):
+            return bool(mine & COLLECTS)
+        self.stop()
+        self._off = True
+        _log.info("Gradients were changed after backward, or computed twice for a step: they travel after backward from now on, not during it")
+        return False
+
+    def stop(self) -> None:
+        """End what is under way, and forget what is expected; all workers do so."""
+        self._launch_all()
+        for flight in self._flights:
+            for _ in flight.end:
+                pass
+        self._names, self._buckets, self._flights, self._arrays = [], None, [], {}
+
+    def sums(self) -> Iterator[tuple[Any, torch.Tensor]]:
+        """``(key, sum)`` of all that was under way, each as soon as it is there."""
+        flights, self._flights = self._flights, []
+        for flight in flights:
+            yield from zip(flight.names, flight.end)
