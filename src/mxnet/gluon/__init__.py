@@ -7,10 +7,11 @@ from .hybrid_block import HybridBlock
 from .symbol_block import SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, tensor_types
 from .parameter_dict import ParameterDict
+from .progress import Progress
 from .trainer import Trainer
 from . import loss, nn, rnn, utils
 
-__all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "SymbolBlock", "Trainer",
+__all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "Progress", "SymbolBlock", "Trainer",
            "loss", "nn", "rnn", "tensor_types", "utils"]
 
 

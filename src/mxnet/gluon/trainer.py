@@ -111,7 +111,7 @@ class Trainer:
         self._kvstore = None
         self._distributed: bool | None = None
         self._update_on_kvstore: bool | None = None
-        self._kv_initialized = False
+        self._kv_initialized = self._stepped = False
         self._params_to_init = list(self._params)
 
     def _init_kvstore(self) -> None:
@@ -255,10 +255,10 @@ class Trainer:
             raise UsageError(f"{what}() is for weights that the Trainer updates, here the kvstore does: make it with update_on_kvstore=False")
 
     def _check_and_rescale_grad(self, scale: Any) -> None:
-        if self._update_on_kvstore and self._distributed and self._kv_initialized and self._optimizer.rescale_grad != scale:
+        if self._update_on_kvstore and self._distributed and self._stepped and self._optimizer.rescale_grad != scale:
             raise UserWarning("step: a distributed kvstore that updates weights keeps the first batch_size, received another one; make the Trainer "
                               "with update_on_kvstore=False for batches of several sizes")
-        self._optimizer.rescale_grad = scale
+        self._optimizer.rescale_grad, self._stepped = scale, True
 
     def _allreduce_grads(self) -> None:
         store = self._kvstore

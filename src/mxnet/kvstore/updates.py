@@ -35,6 +35,11 @@ def create_kvstore(kvstore: str | KVStoreBase | None, num_device: int, arg_param
     return store, update_on_kvstore and store.is_capable(KVStoreBase.OPTIMIZER)
 
 
+def joined_store(kvstore: str | KVStoreBase | None) -> str | KVStoreBase | None:
+    """The store itself where the name of one stands that joins processes; else what is given."""
+    return create(kvstore) if isinstance(kvstore, str) and spans_processes(kvstore) else kvstore
+
+
 def create_sparse_kvstore(kvstore: str | KVStore) -> tuple[KVStoreBase, bool]:
     """The store for parameters that are row_sparse; it always runs the optimizer."""
     if isinstance(kvstore, KVStore):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ from ..callback import BatchEndParam
 from ..checkpoint import read_params, write_params
 from ..initializer import Uniform
 from ..io import DataBatch, DataDesc, DataIter
+from ..kvstore.updates import joined_store
+from ..resumption import PARAMETERS, STATES, Saves
 
 if TYPE_CHECKING:
     from ..monitor import Monitor
@@ -228,7 +231,8 @@ class BaseModule:
             eval_batch_end_callback: Callable[..., Any] | list[Callable[..., Any]] | None = None, initializer: Any = Uniform(0.01),
             arg_params: dict[str, Any] | None = None, aux_params: dict[str, Any] | None = None, allow_missing: bool = False,
             force_rebind: bool = False, force_init: bool = False, begin_epoch: int = 0, num_epoch: int | None = None, validation_metric: Any = None,
-            monitor: Monitor | None = None, sparse_row_id_fn: Callable[..., Any] | None = None) -> None:
+            monitor: Monitor | None = None, sparse_row_id_fn: Callable[..., Any] | None = None, resume: str | None = None,
+            save_every: int | None = None) -> None:
         """Train: bind, initialise what is not initialised yet, then run over the data again and again.
 
         Parameters
@@ -259,9 +263,30 @@ class BaseModule:
         monitor : Monitor, optional
         sparse_row_id_fn : callable, optional
             From a batch to the rows it needs of row_sparse parameters; see `prepare`.
+        resume : str, optional
+            A folder where the training is saved after each epoch: parameters, the optimizer and its states, how far `train_data` is, and the random
+            generators. If it holds a save the training goes on from there, and ends with the weights of one that was never interrupted. In a job
+            each worker saves its own; if their number has changed, the epoch that was under way begins anew, from what worker 0 has saved.
+        save_every : int, optional
+            Save after so many batches, too.
+
+        Raises
+        ------
+        MXNetError
+            Without `num_epoch`, or if what was saved is damaged or belongs to another training.
         """
         if num_epoch is None:
             raise MXNetError("fit: please specify number of epochs (num_epoch=...)")
+        if save_every is not None and (resume is None or save_every < 1):
+            raise MXNetError(f"fit: save_every={save_every} is a number of batches from 1 on, and needs resume=..., the folder to save in")
+        saves, found = None, None
+        if resume is not None:
+            kvstore = joined_store(kvstore)
+            saves = Saves(resume, None if isinstance(kvstore, str) else kvstore)
+            found = saves.newest()
+        if found is not None:
+            arg_params, aux_params = read_params(os.path.join(found.path, PARAMETERS))
+            begin_epoch, force_init = found.epoch, True
         self.bind(data_shapes=train_data.provide_data, label_shapes=train_data.provide_label, for_training=True, force_rebind=force_rebind)
         if monitor is not None:
             self.install_monitor(monitor)
@@ -270,14 +295,21 @@ class BaseModule:
         self.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params)
         validation_metric = eval_metric if validation_metric is None else validation_metric
         eval_metric = _as_metric(eval_metric)
+        done = 0
+        if found is not None:
+            self._load_training(os.path.join(found.path, STATES))
+            found.restore_position(train_data)
+            done = found.batch
 
         for epoch in range(begin_epoch, num_epoch):
-            tic, nbatch = time.time(), 0
+            tic, nbatch, done = time.time(), done, 0
             eval_metric.reset()
             self._start_epoch(epoch, train_data)
             data_iter = iter(train_data)
             data_batch = next(data_iter, None)
-            if data_batch is None:  # the type that programs of MXNet's catch
+            if data_batch is None and nbatch:  # it was saved with nothing left
+                eval_name_vals = eval_metric.get_global_name_value()
+            elif data_batch is None:  # the type that programs of MXNet's catch
                 raise StopIteration(f"fit: train_data gave no batch in epoch {epoch}; is it empty, or was it not reset?")
             while data_batch is not None:
                 if monitor is not None:
@@ -285,6 +317,8 @@ class BaseModule:
                 self.forward_backward(data_batch)
                 self.update()
                 self._update_metric(eval_metric, data_batch)
+                if saves and save_every and (nbatch + 1) % save_every == 0:
+                    saves.write(self._save_training, train_data, epoch, nbatch + 1)
                 # An iterator may reuse the memory of its batch, so the next one is fetched only when this one is done with.
                 next_data_batch = next(data_iter, None)
                 if next_data_batch is not None:
@@ -314,6 +348,21 @@ class BaseModule:
                 for name, val in scores:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, val)
             self._end_epoch(train_data)
+            if saves:
+                saves.write(self._save_training, train_data, epoch + 1, 0)
+
+    def _save_training(self, folder: str) -> None:
+        """Write the parameters, and the optimizer with its states, into a folder."""
+        self.save_params(os.path.join(folder, PARAMETERS))
+        self._save_states(os.path.join(folder, STATES))
+
+    def _save_states(self, fname: str) -> None:
+        """Write the optimizer with its states."""
+        raise _undefined(self, "_save_states")
+
+    def _load_training(self, fname: str) -> None:
+        """Take over the optimizer and its states."""
+        raise _undefined(self, "_load_training")
 
     def _start_epoch(self, epoch: int, train_data: Any) -> None:
         """What a subclass does before each epoch of `fit`."""

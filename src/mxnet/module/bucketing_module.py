@@ -79,6 +79,12 @@ class BucketingModule(BaseModule):
         symbol, data_names, label_names = self._call_sym_gen(bucket_key)
         return Module(symbol, data_names, label_names, **self._module_options)
 
+    def _save_states(self, fname: str) -> None:
+        self._curr_module._save_states(fname)
+
+    def _load_training(self, fname: str) -> None:
+        self._curr_module._load_training(fname)
+
     # -- what it is --------------------------------------------------------------------------------------------------------------
 
     @property

@@ -154,6 +154,19 @@ class Module(BaseModule):
         else:
             load_optimizer_states(fname, self._updater)
 
+    def _save_states(self, fname: str) -> None:
+        self._require(bound=False, optimizer=True)
+        if self._update_on_kvstore:
+            self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
+        else:
+            save_optimizer_states(fname, self._updater, dump_optimizer=True)
+
+    def _load_training(self, fname: str) -> None:
+        self.load_optimizer_states(fname)
+        updater, rescale_grad = self._kvstore._updater if self._update_on_kvstore else self._updater, self._optimizer.rescale_grad
+        self._optimizer = updater.optimizer
+        self._optimizer.rescale_grad = rescale_grad  # of as many workers as there are now
+
     # -- what it is --------------------------------------------------------------------------------------------------------------
 
     def _reset_bind(self) -> None:
