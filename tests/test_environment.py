@@ -1,3 +1,4 @@
+import os
 import pathlib
 import re
 import subprocess
@@ -79,3 +80,30 @@ def test_configure_hands_over_to_torch():
            "PYTHONPATH": str(SOURCE.parent), "PATH": "", "OMP_NUM_THREADS": "1"}
     out = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True).stdout
     assert out.split() == ["1", "1", "False", "False", "False", "True"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_computes_although_it_has_none_of_the_threads():
+    # A pool of a program's own (GluonCV has one) and a DataLoader's; OpenCV's threads are as absent as OpenMP's.
+    program = """
+import multiprocessing, signal
+import cv2, numpy as np
+import mxnet as mx
+from mxnet.gluon.data.dataloader import _worker_initializer
+
+def work(i):
+    image = cv2.warpAffine(np.ones((2000, 2000, 3), np.uint8), np.eye(2, 3), (2000, 2000))
+    return float((mx.nd.ones((2000, 2000)) + 1).sum().asscalar()) + float(image.sum())
+
+def start(*arguments):
+    signal.alarm(60)  # whose default ends the process
+    _worker_initializer(*arguments)
+
+signal.alarm(60)
+expected = work(0)
+with multiprocessing.get_context("fork").Pool(2, initializer=start, initargs=([], False, False)) as pool:
+    print(pool.map(work, range(2)) == [expected] * 2)
+"""
+    env = {**os.environ, "OMP_NUM_THREADS": "2"}
+    out = subprocess.run([sys.executable, "-W", "ignore", "-c", program], env=env, capture_output=True, text=True, timeout=120)
+    assert out.stdout == "True\n", out.stderr

@@ -9,6 +9,7 @@ Example
 >>> environment.VARIABLES['MXNET_OPTIMIZER_AGGREGATION_SIZE'].default
 '60'
 """
+import functools
 import os
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ _TABLE = [
     ("MXNET_CPU_WORKER_NTHREADS", "1", False, _THREADS),
     ("MXNET_CPU_PRIORITY_NTHREADS", "4", False, _THREADS),
     ("MXNET_CPU_NNPACK_NTHREADS", "4", False, "NNPACK is not used"),
-    ("MXNET_MP_WORKER_NTHREADS", "1", False, _THREADS),
+    ("MXNET_MP_WORKER_NTHREADS", "1", False, "a forked process computes with one thread; torch.set_num_threads changes that"),
     ("MXNET_MP_OPENCV_NUM_THREADS", "0", False, "DataLoader workers leave OpenCV's threads as cv2.setNumThreads set them"),
     ("MXNET_CPU_PARALLEL_SIZE", "200000", False, "torch decides from which size on an operator uses several threads"),
     ("MXNET_USE_OPERATOR_TUNING", "1", False, "torch decides from which size on an operator uses several threads"),
@@ -223,6 +224,10 @@ def describe():
 def configure():
     """Hand the variables that concern all of torch over to it. Called once, at import; starts neither CUDA nor a thread."""
     import torch
+    if hasattr(os, "register_at_fork"):
+        # A forked child has none of OpenMP's threads and would wait for them for ever; it computes with one, as MXNet's does. No Python in the
+        # hook: that could lose a Ctrl-C.
+        os.register_at_fork(after_in_child=functools.partial(torch.set_num_threads, 1))
     if get_str("MXNET_ENGINE_TYPE") == "NaiveEngine":
         os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")
     _configure_gpu_memory()

@@ -135,16 +135,19 @@ def _run(function, arguments: Any):
         return _shared_memory.pack((False, (error, trace)))
 
 
+def leave_opencv_alone() -> None:
+    """In a forked process: let OpenCV compute without its threads, which did not survive the fork. Torch's are seen to in `environment`."""
+    if "cv2" in sys.modules:
+        sys.modules["cv2"].setNumThreads(0)
+
+
 def _serve(sock: Any, inherited: Any, entropy: Any, initializer) -> None:
     """Compute until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for other in _sockets:
         other.close()  # while we hold them, other workers don't see their parent go
-    # Workers are the parallelism, and the threads of torch and OpenCV don't survive the fork.
-    torch.set_num_threads(1)
-    if "cv2" in sys.modules:
-        sys.modules["cv2"].setNumThreads(0)
+    leave_opencv_alone()
     _shared_memory.enable()
     if initializer:
         initializer()

@@ -23,7 +23,7 @@ from ..utils import UsageError
 from . import _shared_memory
 from . import sampler as _sampler
 from ._shared_memory import reduce_ndarray
-from ._workers import WorkerPool, WorkerThreads, WorkerTimeout
+from ._workers import WorkerPool, WorkerThreads, WorkerTimeout, leave_opencv_alone
 from .dataset import _LazyTransformDataset, _TransformFirstClosure
 from .vision.datasets import ImageFolderDataset, ImageListDataset, ImageRecordDataset
 from .vision.transforms import Compose
@@ -118,6 +118,8 @@ def _worker_initializer(dataset: Any, active_shape: bool, active_array: bool) ->
     """Make `dataset` known in a worker of a ``multiprocessing.Pool``."""
     global _worker_dataset
     _worker_dataset = dataset
+    if multiprocessing.parent_process() is not None:
+        leave_opencv_alone()
     set_np(shape=active_shape, array=active_array)
 
 
