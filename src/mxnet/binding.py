@@ -11,7 +11,7 @@ from . import ndarray as nd
 from .base import MXNetError
 from .context import Context, intern_context
 from .executor import Executor
-from .ndarray import NDArray
+from .ndarray import NDArray, untouched
 from .ndarray.ndarray import GRAD_REQS
 from .ops import dtypes
 from .symbol.node import topological
@@ -125,7 +125,11 @@ def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mappin
         elif shared_exec is not None and n in shareable and shared_exec.grad_dict.get(n) is not None:
             grads.append(shared_exec.grad_dict[n])
         else:
-            grads.append(nd.zeros(a.shape, ctx=a.context, dtype=a.dtype, stype=_grad_stype(n, uses.get(n, ()), storage)))
+            stored = _grad_stype(n, uses.get(n, ()), storage)
+            if stored == "default":
+                grads.append(NDArray._new(untouched.zeros(a.shape, dtypes.to_torch(a.dtype), a.context.torch_device), a.context))
+            else:
+                grads.append(nd.zeros(a.shape, ctx=a.context, dtype=a.dtype, stype=stored))
     auxs = []
     for n, s, t in zip(aux_names, inferred[2], types[2]):
         if shared_exec is not None and n in shared_exec.aux_dict and shared_exec.aux_dict[n].shape == s:

@@ -258,3 +258,54 @@ def test_groups_of_operators_on_other_devices():
         assert (grads[0][0].asnumpy() == 2).all()
     with pytest.raises(MXNetError, match=r"group2ctxs\['one'\] needs 1 or 2 contexts, received 3"):
         mx.mod.Module(net, ["a", "b"], None, context=TWO, group2ctxs={"one": [mx.cpu()] * 3}).bind([("a", (2, 5)), ("b", (2, 5))])
+
+
+@pytest.fixture
+def all_are_large(monkeypatch):
+    monkeypatch.setattr("mxnet.module.module._LARGE", 1)
+
+
+def trained(keep=None):
+    """Parameters and predictions of a module after three epochs, and how many parameters had no memory of their own on the CPU in each batch."""
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=8, name="a")
+    net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.BatchNorm(net, name="norm"), num_hidden=3, name="b"), name="softmax")
+    random = np.random.RandomState(0)
+    batches = mx.io.NDArrayIter(random.randn(32, 5).astype("float32"), random.randint(0, 3, 32), 8)
+    module, held, released = mx.mod.Module(net), [], []
+    mx.random.seed(0)
+    module.fit(batches, num_epoch=3, optimizer="adam", epoch_end_callback=keep and (lambda epoch, net, args, auxs: held.append(keep(args))),
+               batch_end_callback=lambda _: released.append(len(module._released)))
+    return module, batches, released, held
+
+
+def test_parameters_on_the_cpu_give_up_their_memory_while_devices_train(all_are_large):
+    module, _, released, _ = trained()
+    assert set(released) == {8}
+    found, expected = module.get_params()[0], module._exec_group.execs[0].arg_dict
+    assert not module._released
+    for name, value in found.items():
+        np.testing.assert_array_equal(value.asnumpy(), expected[name].asnumpy())
+
+
+def test_what_a_program_holds_stays_until_the_next_sync(all_are_large):
+    module, _, released, held = trained(lambda args: dict(args))
+    assert released[-1] == 2  # the auxiliary states, which it does not hold
+    before = held[0]["a_weight"].asnumpy()
+    module.forward_backward(mx.io.DataBatch([mx.nd.ones((8, 5))], [mx.nd.zeros((8,))]))
+    module.update()
+    np.testing.assert_array_equal(held[0]["a_weight"].asnumpy(), before)
+    module.get_params()
+    assert (held[0]["a_weight"].asnumpy() != before).any()
+
+
+def test_released_parameters_survive_another_bind_and_checkpoints(all_are_large, tmp_path):
+    module, batches, _, _ = trained()
+    expected = module.predict(batches).asnumpy()
+    module.forward(mx.io.DataBatch([mx.nd.ones((8, 5))], [mx.nd.zeros((8,))]), is_train=False)
+    assert not module._released  # only training makes the devices' differ
+    module.bind(batches.provide_data, batches.provide_label, force_rebind=True)
+    np.testing.assert_array_equal(module.predict(batches).asnumpy(), expected)
+    module.save_checkpoint(str(tmp_path / "net"), 1)
+    loaded = mx.mod.Module.load(str(tmp_path / "net"), 1)
+    loaded.bind(batches.provide_data, batches.provide_label, for_training=False)
+    np.testing.assert_array_equal(loaded.predict(batches).asnumpy(), expected)

@@ -171,7 +171,11 @@ class KVStore(KVStoreBase):
                 _require_stype(k, "row_ids", rows, "default")
                 _require_stype(k, "the kept value", stored, "row_sparse")
                 wanted = torch.unique(rows._on(stored.ctx)._raw().long())
-                retain(stored, NDArray._new(wanted, stored.ctx)).copyto(array)
+                rows = retain(stored, NDArray._new(wanted, stored.ctx))
+                if rows.ctx == array.ctx:
+                    array._adopt(rows)
+                else:
+                    rows.copyto(array)
 
     def _checked(self, key, value, what):
         pairs = _pairs(key, value, what)

@@ -341,6 +341,7 @@ class BaseModule:
             self.set_params(arg_params, aux_params)
             for callback in _as_list(epoch_end_callback or []):
                 callback(epoch, self.symbol, arg_params, aux_params)
+            arg_params = aux_params = None  # so that nobody but their owner sees them
 
             if eval_data is not None:
                 scores = self.score(eval_data, validation_metric, score_end_callback=eval_end_callback,

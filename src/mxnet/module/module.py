@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from .. import memory
 from .. import ndarray as nd
 from .. import optimizer as opt
 from ..base import MXNetError
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from ..ndarray import NDArray
     from ..optimizer import Optimizer
     from ..symbol import Symbol
+
+
+_LARGE = 1 << 22  # elements of a parameter whose copy on the CPU is given up while devices train
 
 
 class Module(BaseModule):
@@ -88,6 +93,7 @@ class Module(BaseModule):
         self._arg_params: Any = None
         self._aux_params: Any = None
         self._params_dirty = False  # True while the devices hold newer values than _arg_params and _aux_params
+        self._released: list[NDArray] = []  # those of them that have no memory until then
         self._optimizer: Any = None
         self._kvstore: Any = None
         self._update_on_kvstore: bool | None = None
@@ -205,7 +211,7 @@ class Module(BaseModule):
         The arrays belong to the module and change with it; copy what must stay.
         """
         self._require(bound=False, params=True)
-        if self._params_dirty:
+        if self._params_dirty or self._released:
             self._sync_params_from_devices()
         return self._arg_params, self._aux_params
 
@@ -236,6 +242,7 @@ class Module(BaseModule):
             warnings.warn("init_params has no effect: there are parameters already; pass force_init=True to replace them", stacklevel=2)
             return
         self._require()
+        self._take_memory()
         attributes = self._symbol.attr_dict()
         for arrays, given in ((self._arg_params, arg_params), (self._aux_params, aux_params)):
             for name, array in sorted(arrays.items()):
@@ -268,7 +275,26 @@ class Module(BaseModule):
         self._params_dirty = True
         self.params_initialized = True
 
+    def _release_memory(self) -> None:
+        """Give up the memory of large parameters on the CPU that nobody else sees: devices have them, and are asked when they are needed here."""
+        for params in (self._arg_params, self._aux_params):
+            if sys.getrefcount(params) > 4:  # this module's, the tuple's, the loop's, the call's
+                continue
+            for name in params:
+                array = params[name]
+                if array.size >= _LARGE and sys.getrefcount(array) <= 3 and array._autograd is None:
+                    array._release()
+                    self._released.append(array)
+        if self._released:
+            memory.trim()
+
+    def _take_memory(self) -> None:
+        for array in self._released:
+            array._allocate()
+        self._released = []
+
     def _sync_params_from_devices(self) -> None:
+        self._take_memory()
         self._exec_group.get_params(self._arg_params, self._aux_params)
         if self._kvstore and self._update_on_kvstore:
             # Devices hold only the rows of a row_sparse parameter that their last batch needed; the store holds all.
@@ -299,6 +325,8 @@ class Module(BaseModule):
             ``'write'``, ``'add'`` or ``'null'``, for all, per argument in order, or by name.
         """
         if force_rebind:
+            if self._released:
+                self._sync_params_from_devices()
             self._reset_bind()
         if self.binded:
             self.logger.warning("Already bound, ignoring bind()")
@@ -360,7 +388,7 @@ class Module(BaseModule):
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring...")
             return
-        if self._params_dirty:
+        if self._params_dirty or self._released:
             self._sync_params_from_devices()
         num_devices = len(self._context)
         kvstore, update_on_kvstore = create_kvstore(kvstore, num_devices, self._arg_params)
@@ -427,6 +455,8 @@ class Module(BaseModule):
         if tuple(d.shape for d in self._data_shapes) != shapes:
             first = data_batch[0] if isinstance(data_batch, list) else data_batch
             self._follow(first, shapes)
+        if is_train is not False and self.for_training and self.optimizer_initialized and not self._params_dirty and not self._released:
+            self._release_memory()
         self._exec_group.forward(data_batch, is_train)
 
     def _follow(self, batch: Any, shapes: Any) -> None:

@@ -318,6 +318,14 @@ class NDArray(_Methods):
             writes.written(self._data)
         return self._data.data
 
+    def _release(self) -> None:
+        """Give up the memory: shape and type stay, and all values are one zero, not to be written to until `_allocate`."""
+        self._data = self._data.detach().new_zeros(()).expand(self.shape)
+
+    def _allocate(self) -> None:
+        """Have memory again, with any values."""
+        self._data = torch.empty(self.shape, dtype=self._data.dtype, device=self._data.device)
+
     def _set_values(self, tensor: torch.Tensor) -> None:
         """Overwrite the values, whatever has recorded them: a later backward sees the new ones, as in MXNet."""
         self._writable().copy_(tensor)

@@ -10,7 +10,7 @@ import torch
 from ...base import MXNetError, NotSupportedForSparseNDArray, integer_types, numeric_types
 from ...context import Context, current_context, intern_context
 from ...ops import dtypes
-from .. import dispatch
+from .. import dispatch, untouched
 from ..functions import operator_function, replace
 from ..ndarray import GRAD_REQS, Marked, NDArray
 from .rows import Dense, token
@@ -181,6 +181,22 @@ class BaseSparseNDArray(NDArray):
 
     def _set_values(self, tensor: torch.Tensor) -> None:
         self._take_dense(tensor.detach())
+
+    def _release(self) -> None:
+        """Store nothing until values are taken over."""
+        empty = self._nothing_stored(self.shape, self._values.dtype, self._ctx)
+        self._values, self._aux = empty._values, empty._aux
+
+    def _allocate(self) -> None:
+        """Nothing: what is taken over brings its memory."""
+
+    def _adopt(self, other: Any) -> None:
+        """Become what another array of the same kind, shape and type is, which is given up: its memory is taken over."""
+        if other._values.dtype is not self._values.dtype or other._values.device != self._values.device:
+            self._take(other)
+            return
+        self._values, self._aux = other._values, other._aux
+        self._refresh_leaf()
 
     def _refresh_leaf(self) -> None:
         if self._leaf is not None:
@@ -409,7 +425,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _all_rows(self) -> torch.Tensor:
         """The values of all rows, to be written: from now on all are stored."""
         if not self._has_all_rows():
-            self._values = self._dense()
+            self._values = self._dense() if len(self._values) else untouched.zeros(self.shape, self._values.dtype, self._values.device)
             self._aux = [torch.arange(self.shape[0], device=self._values.device)]
             self._complete = self._aux[0], True
         return self._values
@@ -425,15 +441,27 @@ class RowSparseNDArray(BaseSparseNDArray):
         present = (stored[at] == wanted).reshape(-1, *[1] * (len(self.shape) - 1))
         return self._values[order[at]].where(present, self._values.new_zeros(()))
 
+    def _readable_rows(self, wanted: torch.Tensor) -> torch.Tensor:
+        """As `_rows`, only to be read: it may be what is stored."""
+        return self._values if torch.equal(self._aux[0], wanted) else self._rows(wanted)
+
     def _take_dense(self, tensor: torch.Tensor, add: bool = False) -> None:
         if not tensor.is_sparse:
             return super()._take_dense(tensor, add)
-        # A gradient of which torch, too, has only some rows.
-        tensor = tensor.coalesce()
-        rows, values = tensor.indices()[0], tensor.values()
+        # A gradient of which torch, too, has only some rows. Torch forgets on the way that they are in order.
+        if not tensor.is_coalesced() and bool((tensor._indices()[0].diff() > 0).all()):
+            rows, values = tensor._indices()[0], tensor._values()
+        else:
+            tensor = tensor.coalesce()
+            rows, values = tensor.indices()[0], tensor.values()
         if add and len(self._aux[0]):
             rows, values = summed_rows([self._aux[0].to(_INDEX), rows], [self._values, values])
-        self._take(self._make(values, [rows], self.shape, self._ctx))
+        found = self._make(values, [rows.clone()], self.shape, self._ctx)
+        # Three hold the memory if nobody else does: torch's sparse tensor, `values`, and this look at it.
+        if tensor._values().data_ptr() == values.data_ptr() and torch._C._storage_Use_Count(values.untyped_storage()._cdata) > 3:
+            self._take(found)
+        else:
+            self._adopt(found)
 
     def check_format(self, full_check: bool = True) -> None:
         """Raise an MXNetError if the index array is not that of a row_sparse array; `full_check` looks at every index."""

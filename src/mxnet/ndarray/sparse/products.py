@@ -86,7 +86,7 @@ def _of_rows(lhs: Any, rhs: Any) -> NDArray:
     columns = lhs._aux[1].to(torch.int64)
     used, number = torch.unique(columns, return_inverse=True)
     compact = torch.sparse_csr_tensor(lhs._aux[0], number, lhs._values, (lhs.shape[0], len(used)), check_invariants=False)
-    return NDArray._new(compact @ rhs._rows(used), lhs._ctx)
+    return NDArray._new(compact @ rhs._readable_rows(used), lhs._ctx)
 
 
 def _transposed(matrix: torch.Tensor) -> torch.Tensor:

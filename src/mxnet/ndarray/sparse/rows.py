@@ -27,6 +27,17 @@ def _by_rows(rows: torch.Tensor, values: torch.Tensor, shape: Sequence[int], uni
     return torch.sparse_coo_tensor(rows.unsqueeze(0), values, tuple(shape), is_coalesced=unique or None, check_invariants=False)
 
 
+_FEW = 256  # times as many elements as are stored: so much faster is the product of dense matrices, which reads and writes nothing twice
+
+
+def _few(matrix: Any, columns: int) -> torch.Tensor | None:
+    """Zeros for the columns of a matrix that store something, if these are few."""
+    rows = matrix.shape[0]
+    if not matrix._values.is_floating_point() or rows * columns > _FEW * len(matrix._values):
+        return None
+    return matrix._values.new_zeros((rows, columns))
+
+
 class Dense(torch.autograd.Function):
     """All rows, as a tensor."""
 
@@ -70,11 +81,20 @@ class Product(torch.autograd.Function):
     def forward(ctx: Any, token: torch.Tensor, matrix: Any, array: Any) -> torch.Tensor:
         used, ctx.number = torch.unique(matrix._aux[1].long(), return_inverse=True)
         ctx.used, ctx.matrix, ctx.shape = used, matrix, array.shape
-        compact = torch.sparse_csr_tensor(matrix._aux[0], ctx.number, matrix._values, (matrix.shape[0], len(used)), check_invariants=False)
-        return compact @ array._rows(used)
+        rows = array._readable_rows(used)
+        dense = _few(matrix, len(used))
+        if dense is None:
+            dense = torch.sparse_csr_tensor(matrix._aux[0], ctx.number, matrix._values, (matrix.shape[0], len(used)), check_invariants=False)
+        else:
+            dense[matrix._row_numbers(), ctx.number] = matrix._values
+        return dense @ rows
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        dense = None if torch.is_grad_enabled() else _few(ctx.matrix, len(ctx.used))
+        if dense is not None:
+            dense[ctx.matrix._row_numbers(), ctx.number] = ctx.matrix._values
+            return _by_rows(ctx.used, dense.t() @ gradient, ctx.shape), None, None
         parts = gradient[ctx.matrix._row_numbers()] * ctx.matrix._values.unsqueeze(1)
         if torch.is_grad_enabled():
             return parts.new_zeros(ctx.shape).index_add(0, ctx.used[ctx.number], parts), None, None
