@@ -8,7 +8,7 @@ import torch
 
 import mxnet as mx
 from mxnet import nd
-from mxnet.ndarray import NDArray, dispatch
+from mxnet.ndarray import NDArray, dispatch, fast_calls
 from mxnet.ndarray.fast_calls import eligibility, fast, in_place, number, operand
 from mxnet.ops.registry import Operator, get
 
@@ -40,14 +40,19 @@ def halves(x, *, axis: int = 0):
     return torch.chunk(x, 2, axis)
 
 
+def fails(x):
+    raise ValueError("no")
+
+
 def call(fn, cls=NDArray, **options):
     return fast(Operator("_test", fn, **options), cls, general)
 
 
 @pytest.fixture
 def observed():
-    dispatch.observer = lambda *args: None
-    yield
+    names = []
+    dispatch.observer = lambda name, *args: names.append(name)
+    yield names
     dispatch.observer = None
 
 
@@ -83,9 +88,22 @@ def test_what_is_not_eligible(other):
     assert call(negate)(other()) is GENERAL
 
 
-def test_nothing_is_eligible_while_a_profiler_observes(observed):
-    assert not eligibility(NDArray)(nd.ones((2,)))
-    assert call(negate)(nd.ones((2,))) is GENERAL
+def test_nothing_is_eligible_while_a_profiler_observes_who_is_told_of_calls_that_would_be(observed):
+    x, y = nd.ones((2,)), nd.ones((2,))
+    assert not eligibility(NDArray)(x)
+    observed.clear()
+    minus = number(get("_minus_scalar"), NDArray, general)
+    assert [call(negate)(x).asnumpy()[0], call(scale)(x, factor=3).asnumpy()[0], call(weigh)(x, y).asnumpy()[0], minus(x, 3).asnumpy()[0]] == [-1, 3, 3, -2]
+    assert [h.shape for h in call(halves, num_outputs=2)(x)] == [(1,), (1,)]
+    both = operand(get("broadcast_add"), get("_plus_scalar"), NDArray, general)
+    assert both(x, y).asnumpy()[0] == both(x, 1).asnumpy()[0] == 2
+    assert observed == ["_test", "_test", "_test", "_minus_scalar", "_test", "broadcast_add", "_plus_scalar"]
+
+
+@pytest.mark.parametrize("other", [marked, recorded, lambda: Derived(torch.ones(2)), lambda: nd.ones((2,), ctx=CPU1)])
+def test_others_go_the_general_way_while_a_profiler_observes(observed, other):
+    assert call(subtract)(nd.ones((2,)), other()) is GENERAL and call(subtract)(other(), nd.ones((2,))) is GENERAL
+    assert call(fails)(nd.ones((2,))) is GENERAL
 
 
 def test_who_draws_takes_fast_calls_on_every_processor():
@@ -232,7 +250,11 @@ def test_fast_and_general_calls_give_the_same(compute, observed, monkeypatch):
         results = compute(nd.array([[1, -2], [3, 4]]), nd.array([[5, 6], [0, -8]]))
         return [(type(r), r.dtype, r.ctx, r.asnumpy().tolist()) for r in (results if isinstance(results, list) else [results])]
 
-    slow = values()
+    told = values()
+    with monkeypatch.context() as patch:
+        patch.setattr(fast_calls, "watched", lambda *args: None)
+        slow = values()
+    assert told == slow
     dispatch.observer = None
     monkeypatch.setattr(dispatch, "run", None)  # the general way would fail
     assert values() == slow

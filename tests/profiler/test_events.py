@@ -1,3 +1,4 @@
+import sys
 import threading
 
 from mxnet.profiler.events import BYTES, Events, Kind
@@ -26,7 +27,7 @@ def test_taken_events_are_gone_and_can_be_put_back():
     assert rows(events) == [("later", 9, 1)]
     events.put_back(taken)
     assert rows(events) == [("0", 0, 1), ("1", 1, 1), ("2", 2, 1), ("later", 9, 1)]
-    assert [e.kind.name for e in events.decoded(events.copy(), 1, 2)] == ["1", "2"]
+    assert [e.kind.name for e in events.decoded(events.take(3))] == ["0", "1", "2"] and rows(events) == [("later", 9, 1)]
 
 
 def test_sums_are_kept_if_they_are_asked_for():
@@ -38,13 +39,22 @@ def test_sums_are_kept_if_they_are_asked_for():
     events.sums = True
     for number, value in ((kind, 2), (other, 6), (kind, 1)):
         events.append(number, 0, value)
-    events.append(kind, 0, 100, -1)  # in the trace only
-    events.append(kind, 0, 3, count=0)  # the rest of one that was counted
+    events.add(Kind("X", "exp", "operator", counts=-1), 0, 100)  # in the trace only
+    events.append(events.continued(kind), 0, 3)  # the rest of one that was counted
+    taken = events.take(3)
+    events.put_back(taken)  # counts once
     events.add(Kind("C", "queue", "mine"), 0, 4)
     events.add(Kind("C", "queue", "mine"), 0, 2)
     assert events.totals() == {("operator", "exp"): (3, 12, 1, 6, False), ("mine", "queue"): (2, 2, 2, 4, True)}
     events.forget_sums()
     assert events.totals() == {} and len(events) == 8
+    events.count("operator", "exp", 4)
+    assert events.totals() == {("operator", "exp"): (1, 4, 4, 4, False)}
+    events.sums = False
+    events.append(kind, 0, 5)
+    events.count("operator", "exp", 4)
+    events.sums = True
+    assert events.totals() == {("operator", "exp"): (1, 4, 4, 4, False)} and len(events) == 9
 
 
 def test_threads_may_add_at_once():
@@ -70,6 +80,5 @@ def test_a_million_events_take_32_mb():
     number = events.number(Kind("X", "exp", "operator"))
     for i in range(100_000):
         events.append(number, i, 1)
-    room = events._rows.buffer_info()[1] * events._rows.itemsize
-    assert room == 100_000 * BYTES and BYTES * 1_000_000 == 32_000_000
-    assert events._rows.__sizeof__() < 1.2 * room  # with what it keeps free to grow
+    assert len(events.rows) == 100_000 * BYTES and BYTES * 1_000_000 == 32_000_000
+    assert sys.getsizeof(events.rows) < 1.13 * len(events.rows)  # with what it keeps free to grow

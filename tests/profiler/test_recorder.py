@@ -24,6 +24,11 @@ def recorder(tmp_path):
     made.update()
 
 
+def run(recorder):
+    recorder.running = True
+    recorder.update()
+
+
 def rows(recorder):
     return [(e.kind.name, e.kind.category, e.start, e.value) for e in recorder.events.decoded(recorder.events.copy())]
 
@@ -32,9 +37,8 @@ def test_the_operators_are_observed_only_while_it_runs(recorder):
     recorder.settings.symbolic = recorder.settings.api = False
     recorder.update()
     assert dispatch.observer is None
-    recorder.running = True
-    recorder.update()
-    assert dispatch.observer == recorder.operator and dispatch.graph_observer == recorder.unseen
+    run(recorder)
+    assert dispatch.observer is not None and dispatch.graph_observer == recorder.unseen
     recorder.paused = True
     recorder.update()
     assert dispatch.observer is None and dispatch.call_observer is None and not recorder.active
@@ -81,7 +85,8 @@ def test_what_cannot_be_written_is_kept(recorder, tmp_path):
 
 def test_the_parts_of_a_graph_follow_one_another_inside_of_it(recorder):
     parts = [(Call("Convolution+BatchNorm", "a+b"), 1500), (Call("x"), 200)]
-    recorder.graph_operator(Call("openvino", note="n", graph=True), 1000, 5000, (), [], parts)
+    run(recorder)
+    dispatch.graph_observer(Call("openvino", note="n", graph=True), 1000, 5000, (), [], parts)
     assert rows(recorder) == [("openvino", "graph", 1000, 4000), ("Convolution+BatchNorm", "operator", 1000, 1500), ("x", "operator", 2500, 200)]
     found = statistics(recorder.events)["Time"]
     assert {c: {n: (row["Count"], round(row["Total"], 9)) for n, row in rows.items()} for c, rows in found.items()} == {
@@ -89,10 +94,11 @@ def test_the_parts_of_a_graph_follow_one_another_inside_of_it(recorder):
 
 
 def test_python_code_of_a_custom_operator_counts_without_the_operators_that_it_calls(recorder, monkeypatch):
+    run(recorder)
     monkeypatch.setattr(dispatch.mode, "custom_operator", "Mine")
-    recorder.operator("exp", 100, 400, (), None)
-    recorder.operator("log", 500, 700, (), None)
-    recorder.operator("pure_python", 0, 1000, (), None)
+    dispatch.observer("exp", 100, 400, (), None)
+    dispatch.observer("log", 500, 700, (), None)
+    dispatch.observer("pure_python", 0, 1000, (), None)
     assert rows(recorder) == [("Mine::exp", "Custom Operator", 100, 300), ("Mine::log", "Custom Operator", 500, 200),
                               ("Mine::pure_python", "Custom Operator", 0, 1000)]
     found = statistics(recorder.events)["Time"]["Custom Operator"]

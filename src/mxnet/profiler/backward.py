@@ -19,29 +19,34 @@ from .events import OPERATOR, Events, Kind
 
 _MOST = 1 << 20  # notes of one thread; of older ones the backward pass gets no name
 _PIECE = 1 << 14  # steps taken at a time
-_next_number = torch._C._autograd._get_sequence_nr
+next_number = torch._C._autograd._get_sequence_nr
 _ACCUMULATE = (1 << 64) - 1, -1  # the number of steps that add to a gradient
 
 
 class _Notes:
-    """What one thread recorded: up to which number, and by which kind of event it shows."""
+    """What one thread recorded: up to which number, and by which kind of event it shows. Only this thread adds to it."""
 
     def __init__(self) -> None:
         self.ends, self.numbers = array.array("q"), array.array("q")
         self.lock = threading.Lock()
 
     def add(self, end: int, number: int) -> None:
-        with self.lock:
-            if len(self.ends) >= _MOST:
+        if len(self.ends) >= _MOST:
+            with self.lock:
                 del self.ends[:_MOST // 2], self.numbers[:_MOST // 2]
-            self.ends.append(end)
-            self.numbers.append(number)
+        self.numbers.append(number)
+        self.ends.append(end)  # last: whatever `find` sees here has its number
 
     def find(self, sequence: int) -> tuple[int, int] | None:
         """(where the note stands, the kind's number) for a step; None for what was recorded before the first note."""
         with self.lock:
             i = bisect.bisect_right(self.ends, sequence)
             return (self.ends[i], self.numbers[i]) if i < len(self.ends) else None
+
+
+class _Local(threading.local):
+    noted = 0  # up to which number all is noted, or was recorded before
+    notes: _Notes | None = None
 
 
 class Backward:
@@ -58,7 +63,7 @@ class Backward:
         self._library: Any = None
         self._asked = False
         self._notes: dict[int, _Notes] = {}  # by torch's number of the thread
-        self._local = threading.local()
+        self.local = _Local()
         self._hooked: list[tuple[int, int, int, int]] = []  # of hooks: kind, thread, start, end
         self._lock = threading.Lock()
         self.watching = False
@@ -88,28 +93,20 @@ class Backward:
                 function.restype, function.argtypes = result, arguments
         return library
 
-    def _own(self) -> Any:
-        """The notes of this thread, with the number up to which all is noted or was recorded before."""
-        local = self._local
-        local.notes = self._notes[self._library.thread() if self._library is not None else threading.get_ident()] = _Notes()
-        local.noted = 0
-        return local
-
     def note(self, number: int, inputs: Sequence[Any], result: Any) -> None:
         """An operator has run whose backward pass is to show as the kind of this number."""
-        local = self._local
-        try:
-            noted = local.noted
-        except AttributeError:
-            noted = self._own().noted
-        now = _next_number()
-        if now == noted:
+        local, now = self.local, next_number()
+        if now == local.noted:
             return
         local.noted = now
         if self._library is not None:
+            if local.notes is None:
+                local.notes = self._notes[self._library.thread()] = _Notes()
             local.notes.add(now, number)
-        elif isinstance(result, torch.Tensor) and result.grad_fn is not None:
-            self._hook(number, inputs, result.grad_fn)
+            return
+        first = result[0] if isinstance(result, (tuple, list)) and result else result
+        if isinstance(first, torch.Tensor) and first.grad_fn is not None:
+            self._hook(number, inputs, first.grad_fn)
 
     def pass_over(self) -> None:
         """What this thread recorded until now belongs to no operator that is told of."""
@@ -143,7 +140,7 @@ class Backward:
         with self._lock:
             for instance, number, thread, start, end in self._merged(self._taken() if self._library is not None else self._from_hooks()):
                 if number not in nameless:
-                    self._events.append(number, start, end - start, thread=thread, count=int(instance))
+                    self._events.append(number if instance else self._events.continued(number), start, end - start, thread)
 
     def _from_hooks(self) -> list[tuple[Any, int, int, int, int]]:
         rows, self._hooked[:] = list(self._hooked), []
@@ -168,7 +165,7 @@ class Backward:
                     found.append(((forward, noted[0]), noted[1], thread, start, end))
         missed = self._library.missed()
         if missed:
-            self._events.add(Kind("i", f"{missed} steps of backward passes are missing here", OPERATOR), time.perf_counter_ns(), "p", table=False)
+            self._events.add(Kind("i", f"{missed} steps of backward passes are missing here", OPERATOR), time.perf_counter_ns(), "p")
         return found
 
     @staticmethod

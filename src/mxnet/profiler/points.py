@@ -291,8 +291,8 @@ class Points:
                 elif recorder.active:
                     number = numbers.get(name)
                     if number is None:
-                        number = numbers[name] = events.number(Kind("X", name, point.category))
-                    events.append(number, start, duration, -1 if point.category == LAYER else None)
+                        number = numbers[name] = events.number(Kind("X", name, point.category, counts=-1 if point.category == LAYER else 1))
+                    events.append(number, start, duration)
 
         return call
 

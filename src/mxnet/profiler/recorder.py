@@ -4,17 +4,18 @@ import operator
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import Any
 
 import torch
 
 from ..ndarray import dispatch
-from ..ndarray.dispatch import Call
+from ..ndarray.dispatch import Call, mode
 from ..operator import custom_function
 from . import storage
-from .backward import Backward
-from .events import API, CUSTOM, GRAPH, MEMORY, OPERATOR, Events, Kind
+from .backward import Backward, next_number
+from .events import API, CUSTOM, GRAPH, HOST, MEMORY, OPERATOR, Events, Kind, pack
 from .points import Points
 from .trace import Encoder, Writer
 
@@ -45,6 +46,7 @@ class Recorder:
         self._backward = Backward(self.events)
         self._points = Points(self)
         self._numbers: dict[Any, tuple[int, int]] = {}  # of the kinds of a name or a Call, forward and backward
+        self._calls: dict[str, int] = {}  # likewise, of calls of the API
         self._inside = threading.local()
         self.origin = time.time_ns() - time.perf_counter_ns()
         self._writer: Writer | None = None
@@ -78,8 +80,8 @@ class Recorder:
         self._backward.all = wanted.imperative and wanted.symbolic
         self._backward.watch(on and operators)
         unseen = self.unseen if operators or wanted.memory else None
-        dispatch.observer = (self.operator if wanted.imperative else unseen) if on else None
-        dispatch.graph_observer = (self.graph_operator if wanted.symbolic else unseen) if on else None
+        dispatch.observer = (self._observer() if wanted.imperative else unseen) if on else None
+        dispatch.graph_observer = (self._graph_observer() if wanted.symbolic else unseen) if on else None
         dispatch.call_observer = self.call if on and (wanted.api or operators) else None
         self._points.switch(on and operators, on and wanted.api)
 
@@ -88,74 +90,90 @@ class Recorder:
     def add(self, phase: str, name: str, category: str, start: int, value: Any, aggregate: bool = True, node: str = "", place: str = "",
             thread: int | None = None) -> None:
         """Record one event; times in ns of `time.perf_counter_ns`."""
-        self.events.add(Kind(phase, name, category, place, node), start, value, aggregate, thread)
+        self.events.add(Kind(phase, name, category, place, node, counts=1 if aggregate else -1), start, value, thread)
 
-    def operator(self, name: str, start: int, end: int, inputs: Sequence[Any], result: Any) -> None:
-        """The observer of operator calls (see ``ndarray.dispatch.observer``)."""
-        first = result[0] if isinstance(result, (tuple, list)) and result else result
-        cuda = isinstance(first, torch.Tensor) and first.is_cuda
-        if cuda:
-            torch.cuda.synchronize(first.device)  # the time of the kernel, not of its launch
-            end = time.perf_counter_ns()
-        custom = dispatch.mode.custom_operator
-        if custom is not None and name != custom_function.name:
-            self.in_custom(custom, name, start, end)
-        else:
-            if name in _COPIES:
-                name = copy_name(inputs[0], first)
-            numbers = self._numbers.get(name) or self._kinds(name)
-            summed = -1 if name == custom_function.name else None  # its parts count, under its own name
-            self.events.append(numbers[0], start, end - start, summed)
-            self._backward.note(numbers[1], inputs, first)
-        if self.settings.memory:
-            self.sample(name, start, end, inputs, result)
+    def _observer(self) -> Callable[..., None]:
+        """The observer of operators (see ``ndarray.dispatch.observer`` and `Call`), with what each event needs at hand: most cost 1 us."""
+        known, rows, threads, local = self._numbers, self.events.rows, self.events.threads, self._backward.local
+        cuda, memory, used = torch.cuda.is_available(), self.settings.memory, self._used
+        counted = storage.counter() if memory and not cuda else None
 
-    def graph_operator(self, call: Call, start: int, end: int, inputs: Sequence[Any], result: Any, inside: Sequence[tuple[Call, int]] = ()) -> None:
+        def observe(name: Any, start: int, end: int, inputs: Sequence[Any], result: Any) -> None:
+            if cuda:
+                end = _waited(result, end)
+            numbers = known.get(name)
+            if numbers is None or mode.custom_operator is not None:
+                self._operator(name, start, end, inputs, result)
+            else:
+                thread = get_ident()
+                if thread not in threads:
+                    self.events.name_thread(thread)
+                rows.extend(pack(numbers[0], start, end - start, thread))
+                if local.noted != next_number():
+                    self._backward.note(numbers[1], inputs, result)
+            if memory and (counted is None or counted() != used.get(HOST)):
+                self.sample(name, start, end, inputs, result)
+
+        return observe
+
+    def _operator(self, name: Any, start: int, end: int, inputs: Sequence[Any], result: Any) -> None:
+        """Record an operator that is new, within a custom one, or named after what it copies."""
+        plain = name if isinstance(name, str) else name.name
+        custom = mode.custom_operator
+        if custom is not None and plain != custom_function.name:
+            self.in_custom(custom, plain, start, end)
+            return
+        if plain in _COPIES:
+            plain = name = copy_name(inputs[0], result)
+        numbers = self._numbers.get(name) or self._kinds(name)
+        self.events.append(numbers[0], start, end - start)
+        self._backward.note(numbers[1], inputs, result)
+
+    def _graph_observer(self) -> Callable[..., None]:
         """The observer of operators of graphs; `inside` are parts whose times are known, but not when they began."""
-        if call.graph:
+        observe = self._observer()
+
+        def observe_graph(call: Call, start: int, end: int, inputs: Sequence[Any], result: Any, inside: Sequence[tuple[Call, int]] = ()) -> None:
+            if not call.graph:
+                observe(call, start, end, inputs, result)
+                return
             number = self.events.number(Kind("X", call.name, GRAPH, node=call.node, note=call.note))
             self.events.append(number, start, end - start)
             for part, nanoseconds in inside:
                 numbers = self._numbers.get(part) or self._kinds(part)
                 self.events.append(numbers[0], start, nanoseconds)
                 start += nanoseconds
-        elif call.name == custom_function.name or call.name in _COPIES:
-            self.operator(call.name, start, end, inputs, result)
-            return
-        else:
-            first = result[0] if isinstance(result, (tuple, list)) and result else result
-            if isinstance(first, torch.Tensor) and first.is_cuda:
-                torch.cuda.synchronize(first.device)
-                end = time.perf_counter_ns()
-            numbers = self._numbers.get(call) or self._kinds(call)
-            self.events.append(numbers[0], start, end - start)
-            self._backward.note(numbers[1], inputs, first)
-        if self.settings.memory:
-            self.sample(call.name, start, end, inputs, result)
+            if self.settings.memory:
+                self.sample(call.name, start, end, inputs, result)
+
+        return observe_graph
 
     def _kinds(self, call: Any) -> tuple[int, int]:
         name, node, note = (call, "", "") if isinstance(call, str) else (call.name, call.node, call.note)
-        table = -1 if name == custom_function.name else 0
-        forward = Kind("X", _SHARING.get(name, name), API if name in _SHARING else OPERATOR, node=node, note=note)
-        backward = Kind("X", f"_backward_{name}", CUSTOM if table else OPERATOR, node=node)
+        custom = name == custom_function.name  # its parts count, under its own name
+        forward = Kind("X", _SHARING.get(name, name), API if name in _SHARING else OPERATOR, node=node, note=note, counts=-1 if custom else 1)
+        backward = Kind("X", f"_backward_{name}", CUSTOM if custom else OPERATOR, node=node)
         found = self._numbers[call] = self.events.number(forward), self.events.number(backward)
         return found
 
     def in_custom(self, custom: str, name: str, start: int, end: int) -> None:
         """An operator that a custom one has called, or its Python code, which counts without these."""
         inside = self._inside.__dict__
-        kind = self.events.number(Kind("X", f"{custom}::{name}", CUSTOM))
-        duration = end - start
-        if name == "pure_python":
-            self.events.append(kind, start, duration, max(duration - inside.pop(custom, 0), 0))
+        python = name == "pure_python"
+        name, duration = f"{custom}::{name}", end - start
+        self.events.append(self.events.number(Kind("X", name, CUSTOM, counts=-1 if python else 1)), start, duration)
+        if python:
+            self.events.count(CUSTOM, name, max(duration - inside.pop(custom, 0), 0))
         else:
             inside[custom] = inside.get(custom, 0) + duration
-            self.events.append(kind, start, duration)
 
     def call(self, name: str, start: int, end: int) -> None:
         """The observer of calls that span several operators."""
         if self.settings.api:
-            self.events.append(self.events.number(Kind("X", name, API)), start, end - start)
+            number = self._calls.get(name)
+            if number is None:
+                number = self._calls[name] = self.events.number(Kind("X", name, API))
+            self.events.append(number, start, end - start)
         self._backward.relieve()
 
     def unseen(self, name: Any, start: int, end: int, inputs: Sequence[Any], result: Any, inside: Any = ()) -> None:
@@ -167,7 +185,7 @@ class Recorder:
 
     def sample(self, name: Any, start: int, end: int, inputs: Sequence[Any], result: Any) -> None:
         """Record the memory in use behind an operator, if it has changed."""
-        first = result[0] if isinstance(result, (tuple, list)) and result else result
+        first = _first(result)
         device = first.device if isinstance(first, torch.Tensor) else torch.device("cpu")
         place, used = storage.used(device)
         if self._used.get(place) == used:
@@ -199,17 +217,17 @@ class Recorder:
             writer = self._writer
             if writer is None or writer.path != self.settings.filename:
                 writer = Writer(self.settings.filename, Encoder(self.origin, self.events.threads))
-            rows = self.events.take()
-            done = 0
-            try:
-                while True:
-                    writer.append(self.events.decoded(rows, done, _AT_ONCE))
-                    done += _AT_ONCE
-                    if 4 * done >= len(rows):
-                        break
-            except BaseException:
-                self.events.put_back(rows[4 * done:])
-                raise
+            left = len(self.events)  # what comes while this writes is for the next time
+            while True:
+                rows = self.events.take(min(left, _AT_ONCE))
+                try:
+                    writer.append(self.events.decoded(rows))
+                except BaseException:
+                    self.events.put_back(rows)
+                    raise
+                left -= _AT_ONCE
+                if left <= 0:
+                    break
             self._writer, self._started = writer, self.active
 
     @property
@@ -227,9 +245,22 @@ class Recorder:
         self._writer = None
 
 
+def _first(result: Any) -> Any:
+    return result[0] if isinstance(result, (tuple, list)) and result else result
+
+
+def _waited(result: Any, end: int) -> int:
+    """When a result was there: behind the kernels of a GPU, not their launch."""
+    first = _first(result)
+    if isinstance(first, torch.Tensor) and first.is_cuda:
+        torch.cuda.synchronize(first.device)
+        return time.perf_counter_ns()
+    return end
+
+
 def copy_name(source: torch.Tensor, target: Any) -> str:
     """What MXNet calls a copy between the devices of two tensors."""
-    kinds = ["GPU" if isinstance(t, torch.Tensor) and t.is_cuda else "CPU" for t in (source, target)]
+    kinds = ["GPU" if isinstance(t, torch.Tensor) and t.is_cuda else "CPU" for t in (source, _first(target))]
     return f"Copy{kinds[0]}2{kinds[1]}"
 
 

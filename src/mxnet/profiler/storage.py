@@ -2,7 +2,7 @@
 import contextlib
 import gc
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from ..graph.openvino import Compiled
 from ..ndarray import NDArray
 from ..ops import kernels
 from ..optimizer.updater import Updater
+from .events import HOST
 
 _heap: Any = None
 
@@ -45,12 +46,17 @@ def live() -> dict[int, torch.UntypedStorage]:
     return found
 
 
+def counter() -> Callable[[], int] | None:
+    """What tells the bytes of arrays on the CPU, if they are counted."""
+    return _heap.used if _heap is not None else None
+
+
 def used(device: torch.device) -> tuple[str, int]:
     """The device's name in a profile, and the bytes that are in use there: of arrays, or if nobody counts them, of the process."""
     if device.type == "cuda":
         index = device.index or 0
         return f"gpu/{index}", torch.cuda.memory_allocated(index)
-    return ("cpu/0", _heap.used()) if _heap is not None else ("cpu/0 (resident)", resident())
+    return (HOST, _heap.used()) if _heap is not None else ("cpu/0 (resident)", resident())
 
 
 def uses() -> dict[str, dict[str, int]]:
