@@ -3,7 +3,7 @@ import pytest
 
 import mxnet as mx
 from mxnet.base import MXNetError
-from mxnet.recordio import MXRecordIO, pack_img
+from mxnet.recordio import MXRecordIO, pack, pack_img
 
 OBJECTS = [[[1, 0.125, 0.25, 0.5, 0.75]], [[2, 0.25, 0.25, 0.75, 0.5], [3, 0.5, 0.5, 1, 1]], [[4, 0, 0, 0.25, 0.25]]]
 PLAIN = dict(data_shape=(3, 8, 10), batch_size=3)
@@ -104,7 +104,7 @@ def test_labels_from_a_list(rec, tmp_path):
     (dict(min_crop_overlaps=0.5, max_crop_overlaps=0.2), "min_crop_overlaps=0.5 is above max_crop_overlaps=0.2"),
     (dict(resize_mode="squeeze"), "Invalid Parameter format for resize_mode"),
     (dict(aug_seq="mine"), "the only augmenter is 'det_aug_default'"),
-    (dict(dtype="uint8"), "gives float32 arrays"),
+    (dict(dtype="float64"), "expected float32, float16, uint8 or int8, received float64"),
     (dict(inter_method=8), "inter_method must be 0 to 4, 9 or 10, received 8"),
 ])
 def test_invalid(rec, parameters, message):
@@ -119,3 +119,43 @@ def test_labels_of_another_form(tmp_path, label, message):
         writer.write(pack_img((0, label, 0, 0), np.zeros((8, 8, 3), np.uint8)))
     with pytest.raises(MXNetError, match=f"bad.rec, the record at offset 0: .*{message}"):
         batch_of(str(tmp_path / "bad.rec"), batch_size=1)
+
+
+@pytest.mark.parametrize("options", [dict(), dict(data_shape=(3, 8, 40), resize_mode="fit")], ids=["whole", "part"])
+def test_types_and_layouts(rec, options):
+    # In int8 means are subtracted and nothing is divided, as by ImageRecordIter; no part of MXNet does it for detection.
+    plain, labels = batch_of(rec, **options)
+    for dtype, more, expected in (("uint8", {}, plain), ("int8", dict(mean_r=3.0, mean_g=100.0), None), ("float16", dict(std_b=2.0), None)):
+        data, label = batch_of(rec, dtype=dtype, **more, **options)
+        last, _ = batch_of(rec, dtype=dtype, layout="NHWC", **more, **options)
+        assert data.dtype == dtype and np.array_equal(last.transpose(0, 3, 1, 2), data) and np.array_equal(label, labels)
+        assert expected is None or np.array_equal(data, expected)
+    assert last.shape == (3, *options.get("data_shape", (3, 8, 10))[1:], 3)
+    assert np.allclose(data[:, 2], plain[:, 2] / 2)
+    shown = slice(10)
+    data, _ = batch_of(rec, dtype="int8", mean_r=3.0, mean_g=100.0, **options)
+    assert np.array_equal(data[:, 1, :, shown], np.clip(plain[:, 1, :, shown] - 100, -128, 127)) and (data[:, :, :, 10:] == 0).all()
+    with pytest.warns(UserWarning, match="ImageDetRecordIter with dtype=uint8 does not apply mean_r, std_g$"):
+        batch_of(rec, dtype="uint8", mean_r=1, std_g=2, max_random_contrast=0.5, random_contrast_prob=0)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_images_or_labels_that_are_none_are_left_out(tmp_path, threads):
+    path = str(tmp_path / "bad.rec")
+    writer = MXRecordIO(path, "w")
+    label = [2, 5, 1, 0.25, 0.25, 0.5, 0.5]
+    for i in range(8):
+        image = np.full((8, 10, 3), 10 * i, np.uint8)
+        writer.write(b"short" if i == 0 else pack((0, label, i, 0), b"no image") if i == 2 else
+                     pack_img((0, 7 if i == 3 else [2, 5, 1] if i == 6 else label, i, 0), image, img_fmt=".png"))
+    writer.close()
+    options = dict(path_imgrec=path, data_shape=(3, 8, 10), batch_size=2, preprocess_threads=threads)
+    it = mx.io.ImageDetRecordIter(on_error="skip", **options)
+    found = [(b.data[0].asnumpy()[:, 0, 0, 0].tolist(), b.index.tolist(), b.label[0].shape, b.pad) for b in it]
+    assert found == [([10, 40], [1, 4], (2, 11), 0), ([50, 70], [5, 7], (2, 11), 0)]
+    reasons = [reason.split(": ", 1)[1] for _, reason in sorted(it.handle.skipped.items(), key=lambda item: int(item[0].split()[-1]))]
+    assert [reason.split(",")[0][:40] for reason in reasons][:3] == [
+        "an image record starts with a header of ", "8 bytes that are no image", "image 3 has a single number as its label"]
+    assert len(reasons) == 4
+    with pytest.raises(MXNetError, match="bad.rec, the record at offset 0: an image record starts with a header"):
+        mx.io.ImageDetRecordIter(**options)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from ..base import MXNetError
 from ..ops.image.geometry import shorter_side
 from ..ops.schema import Floats, Shape
 from ..recordio import unpack
@@ -14,7 +15,7 @@ from .boxes import areas, areas_within, split_label
 from .decoder import Decoder
 from .image_batches import ImageBatches, load_mean_image, read_labels, usable_threads
 from .native import BatchSource, Dtype, LoaderContext, native_iterator, require
-from .normalizer import Normalizer
+from .normalizer import TORCH_TYPES, Normalizer, warn_ignored
 from .record_source import SequentialRecords
 
 __all__ = ["ImageDetRecordIter"]
@@ -184,24 +185,34 @@ class DetectionBatches(ImageBatches):
         rng = random.Random(seed)
         image, objects = self.augmenters[0](self.decode(content), objects, rng)
         rows, columns = image.shape[:2]
-        part = torch.empty(self.data_shape[0], rows, columns)
+        channels, *size = self.data_shape
+        pixels = self.normalize.layout == "NHWC"
+        if [rows, columns] == size:
+            part = batch.data[i]
+        else:
+            part = torch.empty((rows, columns, channels) if pixels else (channels, rows, columns), dtype=batch.data.dtype)
         self.normalize(image, part, rng, self.decode.flat(image))
-        batch.data[i] = 0
-        batch.data[i, :, :rows, :columns] = part
+        if [rows, columns] != size:
+            batch.data[i] = 0
+            (batch.data[i, :rows, :columns] if pixels else batch.data[i, :, :rows, :columns])[:] = part
         raw = np.concatenate([head, objects.ravel()])
         batch.labels[i] = self.label_pad_value
         batch.labels[i, :4] = self.data_shape[0], rows, columns, raw.size
         batch.labels[i, 4:4 + raw.size] = raw
 
 
-def _widest_label(source: Any, label_width: int) -> int:
+def _widest_label(source: Any, label_width: int, skips: bool) -> int:
     widest = 0
     for place, payload in source.records(0):
-        header, _ = unpack(memoryview(payload))
-        require(header.flag > 0, f"{place}: the label is a single number: detection needs an array of labels for each image")
-        require(label_width <= 0 or header.flag == label_width,
-                f"{place}: a label of label_width={label_width} numbers expected, received {header.flag}")
-        widest = max(widest, header.flag)
+        try:
+            header, _ = unpack(memoryview(payload))
+            require(header.flag > 0, "the label is a single number: detection needs an array of labels for each image")
+            require(label_width <= 0 or header.flag == label_width, f"a label of label_width={label_width} numbers expected, received {header.flag}")
+        except MXNetError as error:
+            if not skips:
+                raise MXNetError(f"{place}: {error}") from None
+        else:
+            widest = max(widest, header.flag)
     return widest
 
 
@@ -245,7 +256,8 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
                        rand_mirror_prob: float = 0.0, fill_value: int = 127, inter_method: int = 1,
                        resize_mode: Literal["force", "shrink", "fit"] = "force", mean_img: str = "", mean_r: float = 0.0, mean_g: float = 0.0,
                        mean_b: float = 0.0, mean_a: float = 0.0, std_r: float = 0.0, std_g: float = 0.0, std_b: float = 0.0, std_a: float = 0.0,
-                       scale: float = 1.0) -> BatchSource:
+                       scale: float = 1.0, layout: Literal["NCHW", "NHWC"] = "NCHW",
+                       on_error: Literal["raise", "skip"] = "raise") -> BatchSource:
     """Batches of images with boxes of objects out of RecordIO files, packed with ``im2rec --pack-label``.
 
     The label of an image is ``header width, object width, ..., objects``, an object ``class, left, top, right, bottom, ...`` with
@@ -255,7 +267,7 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
     Parameters
     ----------
     path_imgrec, path_imglist, data_shape, batch_size, preprocess_threads, verbose, num_parts, part_index, shuffle, seed, shuffle_chunk_size,\
- shuffle_chunk_seed, round_batch, prefetch_buffer, ctx, resize, fill_value, inter_method, mean_img, scale
+ shuffle_chunk_seed, round_batch, prefetch_buffer, ctx, dtype, resize, fill_value, inter_method, mean_img, scale, layout, on_error
         As in `ImageRecordIter`.
     aug_seq : str
         Only ``'det_aug_default'``.
@@ -264,8 +276,6 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
     label_pad_width : int
         Room for labels; by default that of the longest one.
     label_pad_value : float
-    dtype : str
-        Only float32.
     rand_crop_prob : float
         Probability of cropping, by one of `num_crop_sampler` samplers. Each tries windows within its ranges of scale and aspect
         ratio until one shows an object whose overlap (intersection over union), sample coverage (share of the window) and object
@@ -294,13 +304,15 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
     given = dict(locals())
     require(len(data_shape) == 3 and min(data_shape) > 0, f"ImageDetRecordIter: data_shape must be (channels, height, width), received {data_shape}")
     require(aug_seq == "det_aug_default", f"ImageDetRecordIter: the only augmenter is 'det_aug_default', received aug_seq={aug_seq!r}")
-    require(dtype in (None, "float32"), f"ImageDetRecordIter gives float32 arrays, received dtype={dtype}; convert the batches with astype")
+    require(dtype in (None, *TORCH_TYPES), f"unknown dtype for ImageDetRecordIter: expected float32, float16, uint8 or int8, received {dtype}")
+    dtype = dtype or "float32"
+    warn_ignored("ImageDetRecordIter", dtype, given, applied=("max_random_contrast", "max_random_illumination"))
     require(batch_size >= 1 and preprocess_threads >= 1, f"ImageDetRecordIter: batch_size and preprocess_threads must be at least 1, received "
                                                          f"{batch_size} and {preprocess_threads}")
     require(inter_method in (0, 1, 2, 3, 4, 9, 10), f"ImageDetRecordIter: inter_method must be 0 to 4, 9 or 10, received {inter_method}")
     source = SequentialRecords(path_imgrec, part_index, num_parts, shuffle, seed, shuffle_chunk_size, shuffle_chunk_seed)
     labels = read_labels(path_imglist, label_width if label_width > 0 else None) if path_imglist else None
-    widest = max(map(len, labels.values()), default=0) if labels is not None else _widest_label(source, label_width)
+    widest = max(map(len, labels.values()), default=0) if labels is not None else _widest_label(source, label_width, on_error == "skip")
     require(label_pad_width <= 0 or widest <= label_pad_width,
             f"ImageDetRecordIter: label_pad_width must be at least {widest}, the longest label; received {label_pad_width}")
     channels = data_shape[0]
@@ -314,13 +326,14 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
     means, stds = (mean_r, mean_g, mean_b, mean_a), (std_r, std_g, std_b, std_a)
     # MXNet leaves means alone unless one is above 0, and prefers them to the mean image.
     use_means = any(mean > 0 for mean in means)
-    normalizer = Normalizer("float32", channels, means if use_means else (0.0,) * 4, tuple(std if std > 0 else 1.0 for std in stds), scale,
-                            False, False, 0.0, 0.0)
+    normalizer = Normalizer(dtype, channels, means if use_means else (0.0,) * 4, tuple(std if std > 0 else 1.0 for std in stds), scale,
+                            False, False, 0.0, 0.0, layout)
     batches = DetectionBatches(
         source=source, decode=Decoder(channels), augmenters=[augmenter], normalize=normalizer, labels=labels, data_shape=data_shape,
         label_width=4 + max(label_pad_width, widest), batch_size=batch_size, round_batch=round_batch, threads=usable_threads(preprocess_threads),
-        seed=seed, pinned=torch.cuda.is_available(), prefetch_buffer=max(1, prefetch_buffer), label_pad_value=label_pad_value)
-    if mean_img and not use_means:
+        seed=seed, pinned=torch.cuda.is_available(), prefetch_buffer=max(1, prefetch_buffer), label_pad_value=label_pad_value,
+        skips=on_error == "skip")
+    if mean_img and not use_means and dtype != "uint8":
         require(resize_mode == "force", "ImageDetRecordIter: mean_img needs resize_mode='force', which gives all images one size")
         normalizer.mean_image = load_mean_image(mean_img, data_shape, batches, verbose)
     return batches

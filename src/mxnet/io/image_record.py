@@ -2,7 +2,6 @@
 import dataclasses
 import inspect
 import logging
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal, Optional
 
@@ -14,7 +13,7 @@ from .augment import DefaultAugmenter
 from .decoder import Decoder
 from .image_batches import ImageBatches, load_mean_image, read_labels, usable_threads
 from .native import BatchSource, Dtype, LoaderContext, MXDataIter, native_iterator, require
-from .normalizer import TORCH_TYPES, Normalizer
+from .normalizer import TORCH_TYPES, Normalizer, warn_ignored
 from .record_source import IndexedRecords, SequentialRecords
 
 __all__ = ["ImageRecordInt8Iter", "ImageRecordIter", "ImageRecordIter_v1", "ImageRecordUInt8Iter", "ImageRecordUInt8Iter_v1"]
@@ -166,7 +165,7 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
     dtype = dtype or "float32"
     std = (std_r, std_g, std_b, std_a)
     require(all(std[:data_shape[0]]), f"ImageRecordIter: std_r, std_g, std_b and std_a must not be 0, received {std}")
-    _warn_ignored(dtype, given)
+    warn_ignored("ImageRecordIter", dtype, given)
     if path_imgidx:
         source: IndexedRecords | SequentialRecords = IndexedRecords(path_imgrec, path_imgidx, part_index, num_parts, shuffle, seed)
     else:
@@ -186,17 +185,6 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
     if verbose:
         _log.info("ImageRecordIter: %s, use %d threads for decoding..", path_imgrec, threads)
     return batches
-
-
-def _warn_ignored(dtype: str, given: dict[str, Any]) -> None:
-    """Say which normalization the output type leaves out, as MXNet does without saying."""
-    unused = {"float32": (), "float16": (),
-              "int8": ("std_r", "std_g", "std_b", "std_a", "scale", "max_random_contrast", "max_random_illumination")}.get(
-        dtype, ("mean_img", "mean_r", "mean_g", "mean_b", "mean_a", "std_r", "std_g", "std_b", "std_a", "scale", "max_random_contrast",
-                "max_random_illumination"))
-    named = [name for name in unused if given[name] not in ("", 1.0 if name.startswith(("std", "scale")) else 0.0)]
-    if named:
-        warnings.warn(f"ImageRecordIter with dtype={dtype} does not apply {', '.join(named)}", stacklevel=5)
 
 
 def _of_type(name: str, dtype: str | None) -> Callable[..., MXDataIter]:

@@ -1,7 +1,8 @@
 """From an image to its place in a batch: the last part of the augmentation, mirroring, mean, deviation, type and layout."""
 import dataclasses
 import random
-from typing import Optional
+import warnings
+from typing import Any, Optional
 
 import numpy as np
 import torch
@@ -9,6 +10,20 @@ import torch
 from ..ops.kernels.image import Cut, available, finish, table_of
 
 TORCH_TYPES = {"float32": torch.float32, "float16": torch.float16, "uint8": torch.uint8, "int8": torch.int8}
+
+
+_STDS, _RANDOM = ("std_r", "std_g", "std_b", "std_a"), ("max_random_contrast", "max_random_illumination")
+# What a type of output leaves out, in MXNet too, which does not say it.
+_LEFT_OUT = {"int8": (*_STDS, "scale", *_RANDOM),
+             "uint8": ("mean_img", "mean_r", "mean_g", "mean_b", "mean_a", *_STDS, "scale", *_RANDOM)}
+_NEUTRAL = {"scale": (1.0,), **dict.fromkeys(_STDS, (0.0, 1.0))}
+
+
+def warn_ignored(iterator: str, dtype: str, given: dict[str, Any], applied: tuple[str, ...] = ()) -> None:
+    """Say which normalization of those `given` the output type leaves out; `applied` are parameters that act in another place."""
+    named = [name for name in _LEFT_OUT.get(dtype, ()) if name not in applied and given[name] not in _NEUTRAL.get(name, ("", 0.0))]
+    if named:
+        warnings.warn(f"{iterator} with dtype={dtype} does not apply {', '.join(named)}", stacklevel=5)
 
 
 @dataclasses.dataclass
