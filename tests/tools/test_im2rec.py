@@ -1,5 +1,7 @@
 import hashlib
+import itertools
 import os
+import signal
 
 import cv2
 import numpy as np
@@ -144,6 +146,26 @@ def test_an_interrupted_run_leaves_the_old_files(tmp_path, root, monkeypatch):
     assert run(tmp_path / "x", root) == 130
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
     assert sorted(os.listdir(tmp_path)) == ["images", "x.idx", "x.lst", "x.rec"]
+
+
+def test_an_interrupt_while_threads_encode_ends_the_run(tmp_path, root, monkeypatch):
+    # Whichever image is being encoded: the locks of `concurrent.futures` stayed taken now and then, and the program waited for ever.
+    (tmp_path / "x.lst").write_text("".join(f"{i}\t1\tcats/0.png\n" for i in range(80)))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for last in range(60):
+            numbers = itertools.count()
+
+            def interrupted(args, entry, numbers=numbers, last=last):
+                if next(numbers) == last:
+                    os.kill(os.getpid(), signal.SIGINT)
+                return b"new"
+
+            monkeypatch.setattr(im2rec, "encode_image", interrupted)
+            assert run(tmp_path / "x", root, "--num-thread", 2) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert sorted(os.listdir(tmp_path)) == ["images", "x.lst"]
 
 
 def test_the_checksum_is_that_of_the_file(tmp_path, root, capsys):

@@ -6,7 +6,6 @@ beside each. A file appears when it is complete: an interrupted run leaves what 
 """
 import argparse
 import collections
-import concurrent.futures
 import hashlib
 import os
 import random
@@ -16,6 +15,7 @@ import numpy as np
 
 from ..base import MXNetError
 from ..files import atomic_write
+from ..gluon.data._workers import WorkerThreads
 from ..image_header import decode
 from ..io.decoder import Decoder
 from ..io.image_list import read_image_list
@@ -143,18 +143,18 @@ def _encoded(args, entries):
         yield from ((entry, attempt(entry)) for entry in entries)
         return
     waiting = collections.deque()
-    pool = concurrent.futures.ThreadPoolExecutor(args.num_thread)
+    pool = WorkerThreads(args.num_thread, initializer=lambda: None)  # Ctrl-C in one of `concurrent.futures` can leave its lock taken
     try:
         for entry in entries:
-            waiting.append((entry, pool.submit(attempt, entry)))
+            waiting.append((entry, pool.apply_async(attempt, (entry,))))
             if len(waiting) >= _AHEAD * args.num_thread:
-                entry, future = waiting.popleft()
-                yield entry, future.result()
+                entry, task = waiting.popleft()
+                yield entry, task.get()
         while waiting:
-            entry, future = waiting.popleft()
-            yield entry, future.result()
+            entry, task = waiting.popleft()
+            yield entry, task.get()
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.terminate()
 
 
 def make_record(args, list_path):
