@@ -1,3 +1,4 @@
+import ast
 import os
 import pathlib
 import re
@@ -5,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import mxnet as mx
 from mxnet import environment
@@ -26,8 +28,7 @@ def names_in_source():
 
 def test_every_variable_that_acts_is_read_somewhere():
     found = names_in_source()
-    tests_only = {"MXNET_TEST_SEED", "MXNET_MODULE_SEED", "MXNET_TEST_COUNT"}
-    missing = [v.name for v in environment.VARIABLES.values() if v.acts and v.name not in found and v.name not in tests_only]
+    missing = [v.name for v in environment.VARIABLES.values() if v.acts and v.name not in found]
     assert not missing, f"said to act, but not read by any module: {missing}"
 
 
@@ -35,6 +36,65 @@ def test_every_variable_that_is_read_is_in_the_table():
     unknown = {name: where for name, where in names_in_source().items() if name not in environment.VARIABLES}
     del unknown["MXNET_C_API"]  # a category of profiles
     assert not unknown, f"add to environment.VARIABLES: {unknown}"
+
+
+# The test that sees a variable act: what it does, not that its value is read. A variable that is said to act needs one.
+SEEN = {
+    "MXNET_HOME": "test_base.py::test_data_dir",
+    "MXNET_GLUON_REPO": "gluon/model_zoo/test_model_store.py::test_downloads_once",
+    "MXNET_LIBRARY_PATH": "test_libinfo.py::test_paths",
+    "MXNET_INCLUDE_PATH": "test_libinfo.py::test_paths",
+    "MXNET_CONF_PATH": "test_libinfo.py::test_paths",
+    "MXNET_IMAGE_MAX_PIXELS": "test_image_header.py::test_large_images_are_refused_before_they_are_decoded",
+    "MXNET_CPU_MEM_POOL_TYPE": "test_memory.py::test_the_allocator_is_configured_once_at_import",
+    "MXNET_GPU_MEM_POOL_TYPE": "test_environment.py::test_configure_hands_over_to_torch",
+    "MXNET_BACKWARD_DO_MIRROR": "graph/test_recomputation.py::test_moving_averages_change_once",
+    "MXNET_ENGINE_TYPE": "test_environment.py::test_configure_hands_over_to_torch",
+    "MXNET_EXEC_BULK_EXEC_INFERENCE": "graph/test_promotion.py::test_bulk_execution_can_be_turned_off",
+    "MXNET_EXEC_BULK_EXEC_TRAIN": "graph/test_backends.py::test_the_passes_can_be_turned_off",
+    "MXNET_ENABLE_CUDA_GRAPHS": "graph/test_cuda_graph.py::test_who_asks_for_captures",
+    "MXNET_SUBGRAPH_BACKEND": "graph/test_promotion.py::test_none_keeps_graphs_on_native",
+    "MXNET_ELIMINATE_COMMON_EXPR": "test_executor.py::test_common_expressions_are_computed_once",
+    "MXNET_USE_FUSION": "graph/test_backends.py::test_the_passes_can_be_turned_off",
+    "MXNET_FUSION_VERBOSE": "graph/test_backends.py::test_the_passes_say_what_they_did",
+    "MXNET_ENFORCE_DETERMINISM": "test_environment.py::test_configure_hands_over_to_torch",
+    "MXNET_FC_TRUE_FP16": "test_environment.py::test_configure_hands_over_to_torch",
+    "MXNET_CUDA_ALLOW_TENSOR_CORE": "test_environment.py::test_configure_hands_over_to_torch",
+    "MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION": "test_environment.py::test_configure_hands_over_to_torch",
+    "MXNET_CUDNN_AUTOTUNE_DEFAULT": "test_environment.py::test_configure_hands_over_to_torch",
+    "MXNET_MKLDNN_ENABLED": "test_environment.py::test_configure_hands_over_to_torch",
+    "MXNET_OPTIMIZER_AGGREGATION_SIZE": "optimizer/test_updater.py::test_how_many_weights_go_together",
+    "MXNET_UPDATE_AGGREGATION_SIZE": "kvstore/test_updates.py::test_the_store_updates",
+    "MXNET_UPDATE_ON_KVSTORE": "kvstore/test_updates.py::test_a_store_that_was_made_is_taken_even_for_one_device",
+    "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "ndarray/sparse/test_dispatch.py::test_the_way_over_dense_is_said_once_for_each_kind",
+    "MXNET_KVSTORE_BIGARRAY_BOUND": "kvstore/test_parts.py::test_large_keys_are_divided",
+    "MXNET_KVSTORE_SLICE_THRESHOLD": "kvstore/test_collective.py::test_large_values_travel_in_slices",
+    "DMLC_ROLE": "kvstore/test_membership.py::test_places",
+    "DMLC_PS_ROOT_URI": "kvstore/test_membership.py::test_ranks_are_drawn_and_end",
+    "DMLC_PS_ROOT_PORT": "kvstore/test_membership.py::test_ranks_are_drawn_and_end",
+    "DMLC_NUM_WORKER": "kvstore/test_membership.py::test_places",
+    "DMLC_NUM_SERVER": "kvstore/test_membership.py::test_places",
+    "DMLC_WORKER_ID": "kvstore/test_membership.py::test_places",
+    "DMLC_SERVER_ID": "kvstore/test_membership.py::test_places",
+    "DMLC_INTERFACE": "kvstore/test_membership.py::test_addresses",
+    "MXNET_KVSTORE_JOIN_TIMEOUT": "kvstore/test_membership.py::test_whoever_does_not_come_is_missed",
+    "PS_HEARTBEAT_INTERVAL": "kvstore/test_liveness.py::test_the_environment_says_how_often_signs_of_life_come_and_for_how_long_one_waits",
+    "PS_HEARTBEAT_TIMEOUT": "kvstore/test_liveness.py::test_the_environment_says_how_often_signs_of_life_come_and_for_how_long_one_waits",
+    "DMLC_PS_VAN_TYPE": "kvstore/test_collective.py::test_sums_and_broadcasts",
+    "MXNET_PROFILER_AUTOSTART": "profiler/test_tutorial.py::test_autostart",
+    "MXNET_PROFILER_MODE": "profiler/test_tutorial.py::test_autostart",
+}
+
+
+def test_every_variable_that_acts_is_seen_to_act():
+    acts = {v.name for v in environment.VARIABLES.values() if v.acts}
+    assert acts == set(SEEN), "name the test that sees each variable of environment.VARIABLES act that is said to"
+    for variable, test in SEEN.items():
+        path, name = test.split("::")
+        text = (pathlib.Path(__file__).parent / path).read_text()
+        functions = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+        assert name in functions, f"there is no {test}, which was to see {variable} act"
+        assert variable in text, f"{test} does not set {variable}"
 
 
 def test_no_variable_is_there_twice():
@@ -71,39 +131,47 @@ def test_describe(monkeypatch):
     assert "MXNET_USE_FUSION=1: 0: operators are not fused" in text
 
 
-def test_configure_hands_over_to_torch():
-    program = ("from mxnet import environment; environment.configure(); import os, torch; b = torch.backends; "
-               "print(os.environ['CUDA_LAUNCH_BLOCKING'], os.environ['PYTORCH_NO_CUDA_MEMORY_CACHING'], b.cudnn.benchmark, b.cudnn.allow_tf32, "
-               "b.mkldnn.enabled, torch.are_deterministic_algorithms_enabled())")
-    env = {"MXNET_ENGINE_TYPE": "NaiveEngine", "MXNET_GPU_MEM_POOL_TYPE": "Unpooled", "MXNET_CUDNN_AUTOTUNE_DEFAULT": "0",
-           "MXNET_CUDA_ALLOW_TENSOR_CORE": "0", "MXNET_MKLDNN_ENABLED": "0", "MXNET_ENFORCE_DETERMINISM": "1",
-           "PYTHONPATH": str(SOURCE.parent), "PATH": "", "OMP_NUM_THREADS": "1"}
+@pytest.mark.parametrize("variables, shown, before, expected", [
+    ({"MXNET_ENGINE_TYPE": "NaiveEngine"}, "os.environ.get('CUDA_LAUNCH_BLOCKING')", "None", "1"),
+    ({"MXNET_GPU_MEM_POOL_TYPE": "Unpooled"}, "os.environ.get('PYTORCH_NO_CUDA_MEMORY_CACHING')", "None", "1"),
+    ({"MXNET_GPU_MEM_POOL_TYPE": "Round"}, "os.environ.get('PYTORCH_CUDA_ALLOC_CONF')", "None", "roundup_power2_divisions:1"),
+    ({"MXNET_CUDNN_AUTOTUNE_DEFAULT": "0"}, "b.cudnn.benchmark", "True", "False"),
+    ({"MXNET_CUDA_ALLOW_TENSOR_CORE": "0"}, "b.cudnn.allow_tf32", "True", "False"),
+    ({"MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION": "1"}, "b.cuda.matmul.allow_tf32", "False", "True"),
+    ({"MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION": "1", "MXNET_CUDA_ALLOW_TENSOR_CORE": "0"}, "b.cuda.matmul.allow_tf32", "False", "False"),
+    ({"MXNET_FC_TRUE_FP16": "1"}, "b.cuda.matmul.allow_fp16_accumulation", "False", "True"),
+    ({"MXNET_MKLDNN_ENABLED": "0"}, "b.mkldnn.enabled", "True", "False"),
+    ({"MXNET_ENFORCE_DETERMINISM": "1"}, "torch.are_deterministic_algorithms_enabled()", "False", "True")])
+def test_configure_hands_over_to_torch(variables, shown, before, expected, monkeypatch):
+    """In this process, whose torch is put back: a process for each would take a minute."""
+    b, names = torch.backends, ("CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_CUDA_ALLOC_CONF", "CUBLAS_WORKSPACE_CONFIG")
+    places = [(b.cudnn, "benchmark"), (b.cudnn, "allow_tf32"), (b.cuda.matmul, "allow_tf32"), (b.cuda.matmul, "allow_fp16_accumulation")]
+    values, mkldnn, deterministic = [getattr(*place) for place in places], b.mkldnn.enabled, torch.are_deterministic_algorithms_enabled()
+    kept = {name: os.environ.get(name) for name in names}
+    try:
+        found = []
+        for setting in ({}, variables):
+            for name in (*variables, *names):
+                os.environ.pop(name, None)
+            with monkeypatch.context() as patch:
+                for name, value in setting.items():
+                    patch.setenv(name, value)
+                environment.configure()
+                found.append(str(eval(shown, {"os": os, "torch": torch, "b": b})))
+        assert found == [before, expected]
+    finally:
+        for place, value in zip(places, values):
+            setattr(*place, value)
+        b.mkldnn.set_flags(mkldnn)
+        torch.use_deterministic_algorithms(deterministic)
+        for name, value in kept.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def test_the_import_configures():
+    program = "import mxnet, torch; print(torch.backends.mkldnn.enabled, torch.backends.cudnn.benchmark)"
+    env = {"MXNET_MKLDNN_ENABLED": "0", "MXNET_CUDNN_AUTOTUNE_DEFAULT": "0", "PYTHONPATH": str(SOURCE.parent), "PATH": "", "OMP_NUM_THREADS": "1"}
     out = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True).stdout
-    assert out.split() == ["1", "1", "False", "False", "False", "True"]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-def test_a_forked_process_computes_although_it_has_none_of_the_threads():
-    # A pool of a program's own (GluonCV has one) and a DataLoader's; OpenCV's threads are as absent as OpenMP's.
-    program = """
-import multiprocessing, signal
-import cv2, numpy as np
-import mxnet as mx
-from mxnet.gluon.data.dataloader import _worker_initializer
-
-def work(i):
-    image = cv2.warpAffine(np.ones((2000, 2000, 3), np.uint8), np.eye(2, 3), (2000, 2000))
-    return float((mx.nd.ones((2000, 2000)) + 1).sum().asscalar()) + float(image.sum())
-
-def start(*arguments):
-    signal.alarm(60)  # whose default ends the process
-    _worker_initializer(*arguments)
-
-signal.alarm(60)
-expected = work(0)
-with multiprocessing.get_context("fork").Pool(2, initializer=start, initargs=([], False, False)) as pool:
-    print(pool.map(work, range(2)) == [expected] * 2)
-"""
-    env = {**os.environ, "OMP_NUM_THREADS": "2"}
-    out = subprocess.run([sys.executable, "-W", "ignore", "-c", program], env=env, capture_output=True, text=True, timeout=120)
-    assert out.stdout == "True\n", out.stderr
+    assert out.split() == ["False", "False"]

@@ -36,7 +36,7 @@ _NATIVE = "there is no native MXNet library to load or to call"
 _RANDOM = "a GPU has one generator, which all operators share"
 _MEET = "tells each process of a distributed job its part, see docs/distributed.md"
 _TCP = "TCP resends what is lost"
-_TEST = "read by mxnet.test_utils"
+_TEST = "MXNet's own tests read it, in a module that is no part of the package"
 
 _BUCKET = "apache-mxnet"
 REPOSITORY = f"https://{_BUCKET}.s3-accelerate.dualstack.amazonaws.com/"
@@ -144,9 +144,9 @@ _TABLE = [
     ("DMLC_LOG_STACK_TRACE_DEPTH", "0", False, "errors carry Python's traceback"),
     ("MXNET_ENABLE_CYTHON", "1", False, _NATIVE),
     ("MXNET_ENFORCE_CYTHON", "0", False, _NATIVE),
-    ("MXNET_TEST_SEED", None, True, _TEST + ": the seed of tests decorated with with_seed"),
-    ("MXNET_MODULE_SEED", None, True, _TEST + ": the seed of the module set up"),
-    ("MXNET_TEST_COUNT", None, True, _TEST + ": how often tests decorated with with_seed run"),
+    ("MXNET_TEST_SEED", None, False, _TEST),
+    ("MXNET_MODULE_SEED", None, False, _TEST),
+    ("MXNET_TEST_COUNT", None, False, _TEST),
 ]
 VARIABLES = {row[0]: Variable(*row) for row in _TABLE}
 

@@ -1,8 +1,10 @@
 """Stores whose workers update the weights themselves, in real processes."""
 import pytest
+import torch
 
 import mxnet as mx
 from job_checks import outputs
+from mxnet.kvstore.collective import P3KVStore
 
 WORK = """
 for kind in 'horovod', 'byteps', 'p3', 'dist_device_sync':  # the last one is p3, by DMLC_PS_VAN_TYPE
@@ -36,6 +38,23 @@ try:
 except mx.MXNetError as error:
     print(error)
 """
+
+
+def test_large_values_travel_in_slices(monkeypatch):
+    class Net:
+        sent: list[int] = []
+
+        def begin_sum(self, part, doing):
+            self.sent.append(part.numel())
+            return lambda: 2 * part
+
+    values = [torch.arange(10.0).reshape(2, 5), torch.ones(3)]
+    for length, sent in (("4", [4, 4, 2, 3]), ("10", [10, 3])):
+        monkeypatch.setenv("MXNET_KVSTORE_SLICE_THRESHOLD", length)
+        net = Net()
+        net.sent = []
+        sums = P3KVStore._begin_sums(None, ["a", "b"], values, "push", net)
+        assert [s.tolist() for s in sums] == [[[0, 2, 4, 6, 8], [10, 12, 14, 16, 18]], [2, 2, 2]] and net.sent == sent
 
 
 def test_sums_and_broadcasts():

@@ -41,6 +41,18 @@ def test_silence_is_heard(monitors):
     until(lambda: "server 0: silent for " in (monitors[1].trouble("server") or ""))
 
 
+def test_the_environment_says_how_often_signs_of_life_come_and_for_how_long_one_waits(monitors, monkeypatch):
+    monkeypatch.setenv("PS_HEARTBEAT_TIMEOUT", "0.3")
+    impatient = Monitor(monitors[0]._store, "server 0", monitors[0].others)
+    monkeypatch.setenv("PS_HEARTBEAT_INTERVAL", "1000")
+    silent = Monitor(monitors[0]._store, "worker 1", monitors[0].others)
+    for monitor in (monitors[0], impatient, silent):
+        monitor.start()
+    until(lambda: "worker 1: silent for " in (impatient.trouble() or ""))
+    assert monitors[0].trouble() is None  # it would wait for 30 seconds
+    silent.stop(), impatient.stop()
+
+
 def test_whoever_ends_says_why(monitors):
     for monitor in monitors:
         monitor.start()
