@@ -2,6 +2,7 @@
 import torch
 
 from ..base import MXNetError
+from .coded import Code
 
 
 class TwoBitCompression:
@@ -18,7 +19,7 @@ class TwoBitCompression:
     def __init__(self, threshold=0.5):
         if not threshold > 0:
             raise MXNetError(f"gradient compression: threshold must be greater than 0, received {threshold}")
-        self.threshold = threshold
+        self.threshold, self.code = threshold, Code([0, 0, -1, 1], threshold)
 
     def __repr__(self):
         return f"2bit({self.threshold!r})"
@@ -61,7 +62,7 @@ class OneBitCompression:
     """
 
     def __init__(self, threshold=0.5):
-        self.threshold = threshold
+        self.threshold, self.code = threshold, Code([-1, 1], 1)
 
     def __repr__(self):
         return f"1bit({self.threshold!r})"

@@ -7,7 +7,7 @@ from ..context import cpu
 from ..ndarray import NDArray
 from ..ndarray.sparse.arrays import RowSparseNDArray, summed_rows
 from ..optimizer import pickles
-from . import group
+from . import coded, group
 from .base import built_in
 from .compression import HalfCompression, make_compression
 from .kvstore import KVStore
@@ -183,8 +183,20 @@ class DistSyncKVStore(group.Member, KVStore):
             if k not in self._left_over:
                 self._left_over[k] = torch.zeros_like(tensor)
             packed.append(self._on_wire.compress(tensor, self._left_over[k]))
+        if self._group.num_workers > 2:
+            code = self._on_wire.code
+            together = [(bucket, coded.begin_sum(self._group, torch.cat(bucket), code, doing)) for bucket in group.buckets(packed)]
+            return self._decoded(iter(tensors), together, code)
         together = [(bucket, self._group.begin_gather(torch.cat(bucket), doing)) for bucket in group.buckets(packed)]
         return self._decompressed(iter(tensors), together)
+
+    @staticmethod
+    def _decoded(tensors, together, code):
+        """The sums of tensors, from those of their codes."""
+        for bucket, end in together:
+            for sums in end().split([len(b) * code.per_byte for b in bucket]):
+                tensor = next(tensors)
+                yield sums[:tensor.numel()].to(tensor.dtype).mul_(code.unit).view(tensor.shape)
 
     def _decompressed(self, tensors, together):
         for bucket, end in together:
