@@ -3,148 +3,26 @@
 // All three directions are sums of products of one small matrix product, `tile`, which keeps its results in registers while it walks along
 // the depth. Its left operand is read in place, row by row through pointers, so that neither padding nor strides need a copy ("indirect
 // convolution", Dukhan 2019); its right operand is packed into panels that stay in the L2 cache. The weights come and go in the
-// order the optimizer keeps them in, and in single precision: nothing has to be reordered, or cast, between steps.
-//
-// Operands are arrays of cells of four bytes: a float, or two bfloat16 that are neighbours along the depth, whose products the processor adds.
+// order the optimizer keeps them in, and in single precision: nothing has to be reordered, or cast, between steps. With few filters `tile` is bound
+// by the inputs it fetches; kernels three taps wide then take `run_of_three` and `backward_few_weights`, which use each input three times.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include <omp.h>
 
-#if defined(__AVX512BF16__)
-#include <immintrin.h>
-#endif
-
-#include "vectors.h"
+#include "tiles.h"
 
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kWidest = 4;
-constexpr int kRows[] = {0, 12, 12, 8, 6};  // by the width of a panel in vectors: as many accumulators as there are registers for
-#else
-constexpr int kWidest = 2;
-constexpr int kRows[] = {0, 8, 6};
-#endif
-constexpr int kMostRows = 12;
 constexpr int64_t kPanel = 128 << 10;     // bytes of the packed part of a panel
 constexpr int64_t kPanels = 512 << 10;    // of those of several panels, which stay in the L2 cache
 constexpr int64_t kRowBlock = 256 << 10;  // of a block of rows, which stays there too
 constexpr int64_t kManyRows = 256;        // for each thread: enough to make up for packing all weights first
 constexpr int64_t kLongest = 512;         // rows that the gradient of the weights sums up at a time
-constexpr int64_t kMostFilters = 512;   // whose gradients are summed up together
+constexpr int64_t kMostFilters = 512;     // whose gradients are summed up together
 constexpr int64_t kEnoughRows = 256;      // for each thread: so many are worth a pass over the weights of their own
 constexpr int64_t kMostPanels = 64, kMostTaps = 128;
-
-struct bfloat16 {
-  uint16_t bits;
-};
-
-// What the two types do differently.
-template <typename T>
-struct Cells;
-
-template <>
-struct Cells<float> {
-  static constexpr int64_t kEach = 1;  // numbers in a cell
-  static vec multiply_add(vec sum, float left, vec right) { return sum + left * right; }
-  static float total(float cell) { return cell; }
-  // One cell for each column, out of the first row (of kEach), or two of them; null is a row of zeros.
-  static vec join(const float* first, const float*) { return first ? load(first) : vec{}; }
-  // Rows of single precision as rows of cells; returns how many.
-  static int rounded(vec (&)[kLanes]) { return kLanes; }
-  static vec rounded(const float* first, const float*) { return load(first); }
-};
-
-#if defined(__AVX512BF16__)
-inline void store(bfloat16* p, vec v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh((__m512)v)); }
-inline vec load(const bfloat16* p) {
-  return (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16);
-}
-
-template <>
-struct Cells<bfloat16> {
-  static constexpr int64_t kEach = 2;
-  static vec multiply_add(vec sum, float left, vec right) {
-    return (vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_ps(left), (__m512bh)right);
-  }
-  static float total(float cell) {
-    uint32_t bits;
-    std::memcpy(&bits, &cell, 4);
-    const uint32_t halves[] = {bits << 16, bits & 0xffff0000};
-    float values[2];
-    std::memcpy(values, halves, 8);
-    return values[0] + values[1];
-  }
-  static vec join(const bfloat16* first, const bfloat16* second) {
-    auto wide = [](const bfloat16* p) {
-      return p ? _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))) : _mm512_setzero_si512();
-    };
-    return (vec)_mm512_or_si512(wide(first), _mm512_slli_epi32(wide(second), 16));
-  }
-  static vec rounded(vec first, vec second) {
-    const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh((__m512)first));
-    return (vec)_mm512_or_si512(low, _mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh((__m512)second)), 16));
-  }
-  static int rounded(vec (&rows)[kLanes]) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kLanes / 2; ++i) rows[i] = rounded(rows[2 * i], rows[2 * i + 1]);
-    return kLanes / 2;
-  }
-  static vec rounded(const float* first, const float* second) { return rounded(load(first), load(second)); }
-};
-#endif
-
-// out[i][j] (+)= sum over taps t and depth k (in cells) of rows[t * MR + i][k] * weights[t][k, j], for MR rows and NV vectors.
-template <typename T, typename Out, int MR, int NV>
-void tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias, bool add) {
-  vec sum[MR][NV];
-#pragma GCC unroll 12
-  for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 4
-    for (int j = 0; j < NV; ++j) sum[i][j] = add ? load(out[i] + j * kLanes) : bias ? load(bias + j * kLanes) : vec{};
-  for (int64_t t = 0; t < taps; ++t, rows += MR) {
-    const float* a[MR];
-#pragma GCC unroll 12
-    for (int i = 0; i < MR; ++i) a[i] = rows[i];
-    const float* b = weights[t];
-    for (int64_t k = 0; k < depth; ++k, b += NV * kLanes) {
-      vec right[NV];
-#pragma GCC unroll 4
-      for (int j = 0; j < NV; ++j) right[j] = load(b + j * kLanes);
-#pragma GCC unroll 12
-      for (int i = 0; i < MR; ++i) {
-        const float left = a[i][k];
-#pragma GCC unroll 4
-        for (int j = 0; j < NV; ++j) sum[i][j] = Cells<T>::multiply_add(sum[i][j], left, right[j]);
-      }
-    }
-  }
-#pragma GCC unroll 12
-  for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 4
-    for (int j = 0; j < NV; ++j) store(out[i] + j * kLanes, sum[i][j]);
-}
-
-template <typename Out>
-using Tile = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool);
-
-// By the width in vectors and half the number of rows.
-template <typename T, typename Out>
-constexpr Tile<Out> kTiles[][kMostRows / 2 + 1] = {
-    {},
-#if defined(__AVX512F__)
-    {nullptr, tile<T, Out, 2, 1>, tile<T, Out, 4, 1>, tile<T, Out, 6, 1>, tile<T, Out, 8, 1>, tile<T, Out, 10, 1>, tile<T, Out, 12, 1>},
-    {nullptr, tile<T, Out, 2, 2>, tile<T, Out, 4, 2>, tile<T, Out, 6, 2>, tile<T, Out, 8, 2>, tile<T, Out, 10, 2>, tile<T, Out, 12, 2>},
-    {nullptr, tile<T, Out, 2, 3>, tile<T, Out, 4, 3>, tile<T, Out, 6, 3>, tile<T, Out, 8, 3>},
-    {nullptr, tile<T, Out, 2, 4>, tile<T, Out, 4, 4>, tile<T, Out, 6, 4>},
-#else
-    {nullptr, tile<T, Out, 2, 1>, tile<T, Out, 4, 1>, tile<T, Out, 6, 1>, tile<T, Out, 8, 1>},
-    {nullptr, tile<T, Out, 2, 2>, tile<T, Out, 4, 2>, tile<T, Out, 6, 2>},
-#endif
-};
 
 // The columns of a matrix, cut into panels of at most kWidest vectors: `wide` of them, and then some that are one vector narrower.
 struct Panels {
@@ -167,6 +45,12 @@ struct Stretch {
   };
   int64_t first, apart, count, step;
   std::vector<Tap> taps;
+  // Whether each output reads three neighbours, and its neighbour the same but for one.
+  bool in_threes() const {
+    if (step != 1 || taps.size() != 3) return false;
+    const int64_t side = taps[1].source - taps[0].source;
+    return (side == 1 || side == -1) && taps[2].source - taps[1].source == side;
+  }
 };
 
 // All outputs of one axis. tap(i, r) is what output i reads through tap r, anything below 0 if nothing.
@@ -309,7 +193,28 @@ class Gather {
     T nowhere[kMostPanels * kWidest * kLanes];
     T* results[kMostRows];
     int64_t j = from % h.count, i = from / h.count % v.count, n = from / h.count / v.count;
-    for (int64_t row = from; row < to; row += kRows[nv]) {
+    auto next = [&](int64_t columns) {
+      if ((j += columns) < h.count) return;
+      j = 0;
+      if (++i == v.count) i = 0, ++n;
+    };
+    const bool runs = nv <= kWidestRun && taps == int64_t(part.taps.size()) && h.in_threes();
+    for (int64_t row = from; row < to;) {
+      if (const int64_t beside = std::min(h.count - j, to - row); runs && beside > 1) {
+        const int64_t pieces = (beside + kLongestRun[nv] - 1) / kLongestRun[nv];
+        const int mr = int(std::min((beside + 2 * pieces - 1) / (2 * pieces), beside / 2) * 2);
+        const float* base = source_ + ((n * in_.h + i * v.step) * in_.w + j) * in_.c;
+        const bool turned = h.taps[2].source < h.taps[0].source;
+        for (int64_t l = 0; l < taps / 3; ++l) pointers[l] = base + offsets[3 * l + (turned ? 2 : 0)];
+        T* out = destination_ + ((n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first) * out_.c + column;
+        for (int64_t p = panel; p < last; ++p, out += width) {
+          for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[turned ? k / 3 * 3 + 2 - k % 3 : k];
+          kRuns<T>[nv][mr / 2](pointers, in_.c, right, taps / 3, deep, out, h.apart * out_.c, bias_ ? bias_ + panels_.column(p) : nullptr, add);
+        }
+        row += mr;
+        next(mr);
+        continue;
+      }
       const int mr = int(std::min<int64_t>(kRows[nv], (to - row + 1) / 2 * 2));
       for (int r = 0; r < mr; ++r) {
         if (row + r >= to) {
@@ -322,16 +227,14 @@ class Gather {
         // Rows that come two tiles later.
         for (int64_t l = 0; taps && l < deep; l += 16) __builtin_prefetch(base + offsets[0] + 2 * mr * h.step * in_.c + l);
         results[r] = destination_ + ((n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first) * out_.c + column;
-        if (++j == h.count) {
-          j = 0;
-          if (++i == v.count) i = 0, ++n;
-        }
+        next(1);
       }
       for (int64_t p = panel; p < last; ++p) {
         for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[k];
         kTiles<T, T>[nv][mr / 2](pointers, right, taps, deep, results, bias_ ? bias_ + panels_.column(p) : nullptr, add);
         for (int r = 0; r < mr; ++r) results[r] += width;
       }
+      row += kRows[nv];
     }
   }
 
@@ -396,11 +299,85 @@ void backward_data(const T* dy, const float* weight, T* dx, const Sizes& z, int 
            threads);
 }
 
+#if defined(__AVX512F__)
+// The gradient of few weights, three taps wide: each thread adds up for its own lines of outputs, and reads them where they are. A result of 8 filters
+// and 16 channels for three taps stays in registers along a line. For more weights than fit the L1 cache `backward_weight` is as fast.
+bool few_weights(const Sizes& z) { return z.s == 3 && z.stride_w == 1 && z.dilate_w == 1 && z.k * z.c <= 32 * 32; }
+
+void backward_few_weights(const float* dy, const float* x, float* dweight, float* dbias, const Sizes& z, int threads) {
+  constexpr int kFilters = 8;
+  const int64_t filter = z.filter(), weights = z.k * filter, lines = z.n * z.p;
+  const int64_t together = std::max<int64_t>(1, (24 << 10) / ((z.w * z.c + z.q * z.k) * 4));  // lines that the L1 cache holds
+  const int64_t low = std::min(z.q, z.pad_w), high = std::max(low, std::min(z.q, z.w + z.pad_w - 2));  // outputs that read no padding
+  std::vector<std::vector<float>> partial(threads);
+#pragma omp parallel num_threads(threads)
+  {
+    const int team = omp_get_num_threads(), thread = omp_get_thread_num();
+    partial[thread].resize(weights + z.k);
+    float *sums = partial[thread].data(), *bias_sums = sums + weights;
+    const float zeros[kLanes] = {};
+    const int64_t end = lines * (thread + 1) / team;
+    for (int64_t from = lines * thread / team; from < end; from += together) {
+      const int64_t to = std::min(from + together, end);
+      for (int64_t m = from * z.q; dbias && m < to * z.q; ++m)
+        for (int64_t f = 0; f < z.k; ++f) bias_sums[f] += dy[m * z.k + f];
+      for (int64_t r = 0; r < z.r; ++r)
+        for (int64_t c = 0; c < z.c; c += kLanes)
+          for (int64_t f = 0; f < z.k; f += kFilters) {
+            float* place = sums + f * filter + r * 3 * z.c + c;
+            vec sum[kFilters][3];
+#pragma GCC unroll 8
+            for (int i = 0; i < kFilters; ++i)
+#pragma GCC unroll 3
+              for (int s = 0; s < 3; ++s) sum[i][s] = load(place + i * filter + s * z.c);
+            for (int64_t line = from; line < to; ++line) {
+              const int64_t h = line % z.p * z.stride_h + r * z.dilate_h - z.pad_h;
+              if (h < 0 || h >= z.h) continue;
+              const float *in = x + (line / z.p * z.h + h) * z.w * z.c + c, *out = dy + line * z.q * z.k + f;
+              auto add = [&](const float* first, const float* second, const float* third, int64_t j) __attribute__((always_inline)) {
+                const vec inputs[] = {load(first), load(second), load(third)};
+#pragma GCC unroll 8
+                for (int i = 0; i < kFilters; ++i)
+#pragma GCC unroll 3
+                  for (int s = 0; s < 3; ++s) sum[i][s] += out[j * z.k + i] * inputs[s];
+              };
+              auto input = [&](int64_t w) { return w >= 0 && w < z.w ? in + w * z.c : zeros; };
+              auto edge = [&](int64_t j) { add(input(j - z.pad_w), input(j - z.pad_w + 1), input(j - z.pad_w + 2), j); };
+              for (int64_t j = 0; j < low; ++j) edge(j);
+              for (int64_t j = low; j < high; ++j) {
+                const float* first = in + (j - z.pad_w) * z.c;
+                add(first, first + z.c, first + 2 * z.c, j);
+              }
+              for (int64_t j = high; j < z.q; ++j) edge(j);
+            }
+#pragma GCC unroll 8
+            for (int i = 0; i < kFilters; ++i)
+#pragma GCC unroll 3
+              for (int s = 0; s < 3; ++s) store(place + i * filter + s * z.c, sum[i][s]);
+          }
+    }
+#pragma omp barrier
+    for (int64_t e = (weights + z.k) * thread / team; e < (weights + z.k) * (thread + 1) / team; ++e) {
+      float sum = 0;
+      for (int t = 0; t < team; ++t) sum += partial[t][e];
+      if (e < weights)
+        dweight[e] = sum;
+      else if (dbias)
+        dbias[e - weights] = sum;
+    }
+  }
+}
+#endif
+
 // The gradient of the weights, and of the bias unless it is null. Threads share the filters as long as each has enough of them, and
 // then the rows, each with sums of its own.
 template <typename T>
 void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, const Sizes& z, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
+#if defined(__AVX512F__)
+  if constexpr (Cells<T>::kEach == 1)
+    if (few_weights(z)) return backward_few_weights(dy, x, dweight, dbias, z, threads);
+#endif
   const Panels panels(z.c);
   const int64_t filter = z.filter(), weights = z.k * filter;
   // As many as there will be: inside of another parallel region, or at a limit, fewer come than were asked for.
