@@ -113,7 +113,7 @@ NAMES = {
     "mxnet.gluon.data.dataset": "ndarray",
     "mxnet.gluon.data.vision.datasets": "_mx_np nd",
     "mxnet.gluon.loss": "is_np_array np",
-    "mxnet.gluon.model_zoo.model_store": "uuid mxnet.environment: apache_repo_url=REPOSITORY",
+    "mxnet.gluon.model_zoo.model_store": "shutil tempfile uuid mxnet.gluon.utils: replace_file mxnet.environment: apache_repo_url=REPOSITORY",
     "mxnet.gluon.model_zoo.vision.alexnet": "HybridBlock base os",
     "mxnet.gluon.model_zoo.vision.densenet":
         "HybridBlock HybridConcurrent base os "
