@@ -52,9 +52,11 @@ def listed(text):
 
 
 def written(name, folder, program="networks.py"):
-    """Make sure that the network's files are there."""
+    """Make sure that the network's files are there, and no older than what says how networks are made."""
     os.makedirs(folder, exist_ok=True)
-    if not os.path.exists(os.path.join(folder, name + ".npz")):
+    path = os.path.join(folder, name + ".npz")
+    sources = (os.path.join(rows.HERE, source) for source in ("learners.py", "lessons.py", "networks.py"))
+    if not os.path.exists(path) or os.path.getmtime(path) < max(map(os.path.getmtime, sources)):
         _python(program, name, folder)
 
 
