@@ -12,7 +12,7 @@ from ..symbol.node import Entry, Node, topological
 from .observed import observed
 
 
-class _Subgraph:
+class Subgraph:
     """A subgraph that takes and returns tensors."""
 
     def __init__(self, outputs: Sequence[Entry], lower: Callable, is_train: bool, device: torch.device):
@@ -45,11 +45,11 @@ class _Subgraph:
 
 def function(node: Node, lower: Callable, is_train: bool, device: torch.device) -> Callable:
     """The function over tensors that a control-flow node computes; `lower` makes modules of its subgraphs."""
-    parts = [_Subgraph(outputs, lower, is_train, device) for outputs in node.subgraphs]
+    parts = [Subgraph(outputs, lower, is_train, device) for outputs in node.subgraphs]
     return _MAKERS[node.op](node.name, node.parsed(), *parts)
 
 
-def _foreach(name: str, attributes: Mapping[str, Any], body: _Subgraph) -> Callable:
+def _foreach(name: str, attributes: Mapping[str, Any], body: Subgraph) -> Callable:
     places, = control_flow.foreach_locs(attributes)
     n_data, n_states, n_out = len(attributes["in_data_locs"]), len(attributes["in_state_locs"]), attributes["num_out_data"]
 
@@ -79,7 +79,7 @@ def _elements(data: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return (data.unsqueeze(1) if data.dim() == 1 and not util.is_np_shape() else data).unbind(0)
 
 
-def _while_loop(name: str, attributes: Mapping[str, Any], condition: _Subgraph, body: _Subgraph) -> Callable:
+def _while_loop(name: str, attributes: Mapping[str, Any], condition: Subgraph, body: Subgraph) -> Callable:
     cond_places, places = control_flow.while_locs(attributes)
     held = control_flow.while_variables(attributes)
     n_out, limit = attributes["num_out_data"], attributes["max_iterations"]
@@ -101,7 +101,7 @@ def _while_loop(name: str, attributes: Mapping[str, Any], condition: _Subgraph, 
     return while_loop
 
 
-def _cond(name: str, attributes: Mapping[str, Any], predicate: _Subgraph, then_branch: _Subgraph, else_branch: _Subgraph) -> Callable:
+def _cond(name: str, attributes: Mapping[str, Any], predicate: Subgraph, then_branch: Subgraph, else_branch: Subgraph) -> Callable:
     locs = control_flow.cond_locs(attributes)
 
     def cond(*inputs: torch.Tensor) -> Any:

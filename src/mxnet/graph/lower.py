@@ -6,13 +6,14 @@ import torch
 from torch import fx
 
 from ..context import parse_context
+from ..symbol.fused import Fused
 from ..symbol.node import Entry, Node, topological
-from . import control_flow
+from . import control_flow, fused
 from .program import GraphModule, item
 
 
 def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_devices: Mapping[Any, torch.device] | None = None,
-          source_shapes: Mapping[int, Any] | None = None) -> fx.GraphModule:
+          source_shapes: Mapping[int, Any] | None = None, inlines: bool = True) -> fx.GraphModule:
     """A module that computes the outputs of a graph.
 
     Parameters
@@ -26,6 +27,8 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
         For model parallelism: the device of each ``ctx_group``; others run on `device`.
     source_shapes : dict of int to shape, optional
         By id of the node: the shapes of sources whose attributes leave sizes open.
+    inlines : bool
+        Whether fused nodes become the nodes that they stand for, where they compute with real numbers.
 
     Returns
     -------
@@ -51,25 +54,48 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
             if node_devices and places[id(child)] != place:
                 value = graph.call_method("to", (value, place))
             arguments.append(value)
-        if node.subgraphs:
+        if isinstance(node.op, Fused):
+            if inlines and not node.parsed().get("quantized"):
+                values[id(node), 0] = _inlined(graph, node.subgraphs[0], arguments, is_train, place)
+                continue
+            value = graph.call_function(fused.function(node, lower, is_train, place), tuple(arguments))
+        elif node.subgraphs and not node.op.may_hold_graph:
             value = graph.call_function(control_flow.function(node, lower, is_train, place), tuple(arguments))
         else:
             attributes = call_attributes(node, is_train, place)
             if source_shapes and id(node) in source_shapes:
                 attributes.update(_sized(node, source_shapes[id(node)]))
             value = graph.call_function(node.op.fn, tuple(arguments), attributes)
-        value.meta["node"] = node
-        if node.num_outputs() == 1:
-            values[id(node), 0] = value
-        else:
-            for i in range(node.num_outputs()):
-                values[id(node), i] = graph.call_function(item, (value, i))
+        _keep(graph, values, node, value)
     graph.output(tuple(values[id(n), i] for n, i in outputs))
     # An output that nobody uses need not be taken apart.
     for fx_node in reversed(graph.nodes):
         if fx_node.op == "call_function" and fx_node.target is item and not fx_node.users:
             graph.erase_node(fx_node)
     return GraphModule(torch.nn.Module(), graph)
+
+
+def _keep(graph: fx.Graph, values: dict, node: Node, value: fx.Node) -> None:
+    """Note what an fx node computes for a Symbol's node."""
+    value.meta["node"] = node
+    if node.num_outputs() == 1:
+        values[id(node), 0] = value
+    else:
+        for i in range(node.num_outputs()):
+            values[id(node), i] = graph.call_function(item, (value, i))
+
+
+def _inlined(graph: fx.Graph, outputs: Sequence[Entry], arguments: Sequence[fx.Node], is_train: bool, device: torch.device) -> fx.Node:
+    """The nodes of a subgraph whose variables are these arguments, in order; returns its first output."""
+    values: dict[tuple[int, int], Any] = {}
+    given = iter(arguments)
+    for node in topological(outputs):
+        if node.op is None:
+            values[id(node), 0] = next(given)
+        else:
+            found = graph.call_function(node.op.fn, tuple(values[id(n), i] for n, i in node.inputs), call_attributes(node, is_train, device))
+            _keep(graph, values, node, found)
+    return values[id(outputs[0][0]), outputs[0][1]]
 
 
 def _sized(node: Node, shape: Any) -> dict[str, Any]:

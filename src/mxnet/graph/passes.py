@@ -21,7 +21,7 @@ def eliminate_common_expressions(outputs: list[Entry]) -> list[Entry]:
     replaced = False
     for node in nodes:
         inputs = [(kept[id(n)], i) for n, i in node.inputs]
-        if node.op is None or _has_an_identity(node.op):
+        if node.op is None or node.subgraphs or _has_an_identity(node.op):
             kept[id(node)] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
             continue
         # Annotations count as well: nodes of two ctx_groups are two nodes.

@@ -23,6 +23,7 @@ from ..ops import differentiation
 from ..ops.nn.convolution import convolution
 from . import backends
 from .program import Program, calls, draws
+from .quantization import is_quantized
 from .states import FASTEST, Frozen, Function, Trial
 
 _log = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
 # A comparison times each so often, or on until it took so many seconds (but at most so often): short runs vary more, and long ones hardly.
 _CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
 _CONTEST_ENOUGH = 0.1  # seconds of which one measurement tells enough
+_COARSE = 0.1  # how far results on integers may be apart, as a part of their size: each layer rounds to a 255th of its range
 _forked = False
 
 # The threads of a runtime that the parent started do not exist in its child. A hook written in Python could lose a Ctrl-C.
@@ -73,7 +75,7 @@ def trusted(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Ite
     A comparison would take the memory of a run on torch.
     """
     backend = next(iter(challengers(device)), None)
-    if backend is None or not any(calls(n, convolution) for n in module.graph.nodes):
+    if backend is None or not any(calls(n, convolution) for n in module.graph.nodes) and not quantized(module):
         return None
     try:
         return freeze(backend, module, inputs, weights, {})
@@ -96,7 +98,7 @@ def trial(module: fx.GraphModule, native: Function, native_seconds: float, input
         except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
             _log.info("graph: %s cannot compile it: %s", backend.name, error)
             continue
-        return Trial(frozen, backend.name, native, native_seconds, _compared, measured)
+        return Trial(frozen, backend.name, native, native_seconds, functools.partial(_compared, quantized(module)), measured)
     return None
 
 
@@ -107,7 +109,12 @@ def measured(seconds: Sequence[float]) -> bool:
     return sum(seconds) >= _CONTEST_SECONDS or len(seconds) >= _CONTEST_MOST
 
 
-def _compared(name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
+def quantized(module: fx.GraphModule) -> bool:
+    """Whether a graph computes with 8-bit integers."""
+    return any("node" in n.meta and is_quantized(n.meta["node"]) for n in module.graph.nodes)
+
+
+def _compared(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
     """Whether a compiled function gives the results that `native` gave for these inputs; says so if not."""
     try:
         with torch.no_grad():
@@ -115,7 +122,7 @@ def _compared(name: str, function: Function, inputs: Sequence[torch.Tensor], exp
     except Exception as error:  # as when it does not compile
         _log.info("graph: %s cannot run it: %s", name, error)
         return False
-    if not _agree(found, expected):
+    if not _agree(found, expected, coarse):
         _disagrees(name)
         return False
     return True
@@ -152,7 +159,7 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
             except Exception as error:
                 _log.info("graph: %s cannot run it: %s", backend.name, error)
                 continue
-        if not _agree(found, expected):
+        if not _agree(found, expected, quantized(module)):
             _disagrees(backend.name)
             lost = lost or f"since {backend.name} gives other results"
             continue
@@ -202,9 +209,13 @@ def _timed(function: Callable, inputs: Iterable[torch.Tensor]) -> tuple:
     return time.perf_counter() - start, found
 
 
-def _agree(found: Iterable[torch.Tensor], expected: Iterable[torch.Tensor]) -> bool:
+def _agree(found: Iterable[torch.Tensor], expected: Iterable[torch.Tensor], coarse: bool = False) -> bool:
+    """Whether results are the same but for rounding: to 8 bits, after each layer, where they are `coarse`."""
     for a, b in zip(found, expected):
-        if a.dtype.is_floating_point:
+        if coarse:
+            if not (a.float() - b.float()).norm() <= _COARSE * b.float().norm():
+                return False
+        elif a.dtype.is_floating_point:
             finite = b.isfinite()
             if not finite.all():  # what is infinite or no number must be so in both, and tells nothing about the scale
                 if not torch.allclose(a[~finite], b[~finite], rtol=0, atol=0, equal_nan=True):

@@ -17,6 +17,7 @@ from ..context import Context
 from ..ndarray import dispatch
 from ..ops.dtypes import TORCH_TO_NAME
 from ..symbol import Symbol, inference
+from ..symbol.fused import Fused
 from ..symbol.node import Node, auxiliary
 from . import backends, cuda_graph, layout, promotion, recomputation
 from .lower import lower
@@ -79,6 +80,7 @@ class GraphRunner:
         if self.options and self.backend is backends.get("native"):
             raise MXNetError(f"backend 'native' takes no options, received {sorted(self.options)}")
         self.draws = any(n.op is not None and (n.op.wants_training or n.op.draws) for n in nodes)
+        self._fused = any(isinstance(n.op, Fused) for n in nodes)
         self._open = [n for n in nodes if inference.open_shape(n)]
         self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
         held = set(self.weights)
@@ -122,7 +124,7 @@ class GraphRunner:
                     function = observed(function, "" if self.backend is None else self.backend.name)
             else:
                 self._check(inputs)
-                function = _Observed(self.lowered(is_train, device, inputs), observe).run
+                function = _Observed(self.lowered(is_train, device, inputs, inlines=False), observe).run
             return list(function(*inputs))
         except _Misfit as misfit:
             raise misfit.error from misfit.error.__cause__
@@ -154,15 +156,16 @@ class GraphRunner:
         self._fit_weights, self._fit_shapes = list(map(weakref.ref, weights)), shapes
         self._fit = {*(self._fit if alike and len(self._fit) < _MOST_SHAPES else ()), data}
 
-    def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor]) -> fx.GraphModule:
-        """The graph as a `torch.fx.GraphModule`."""
-        key = is_train, device, self._open_key(inputs)
+    def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor], inlines: bool = True) -> fx.GraphModule:
+        """The graph as a `torch.fx.GraphModule`; `inlines` as for `lower`."""
+        inlines = inlines or not self._fused
+        key = is_train, device, inlines, self._open_key(inputs)
         found = self._lowered.get(key)
         if found is None:
             with self._lock:
                 found = self._lowered.get(key)
                 if found is None:
-                    found = self._lowered[key] = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs))
+                    found = self._lowered[key] = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs), inlines)
         return found
 
     def _function(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:

@@ -67,6 +67,8 @@ class Operator(Traits):
     optional_inputs: frozenset[str]
     attributes: dict[str, Attribute]
     mutates: tuple[str, ...]
+    renamed: dict[str, str] = {}  # what old files call attributes
+    may_hold_graph = False  # whether its nodes in files hold a graph, which says no more than their attributes
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
 
     def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), loss=False,
@@ -214,7 +216,7 @@ class Operator(Traits):
 
     def is_quantized(self, parsed: Attributes) -> bool:
         """True for a use that computes with quantized arrays."""
-        return self.computes_quantized
+        return self.computes_quantized or bool(parsed.get("quantized"))
 
     def is_loss(self, parsed: Attributes) -> bool:
         """True for a use as an output layer, whose gradient ignores the incoming one."""

@@ -119,7 +119,8 @@ class Traits:
 
 
 # What operators call the inputs that hold a network's weights.
-_WEIGHTS = {"weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "running_mean", "running_var", "parameters"}
+_WEIGHTS = {"weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "running_mean", "running_var", "parameters", "min_weight", "max_weight",
+            "min_bias", "max_bias"}
 _KNOWN = tuple(n for n in typing.get_type_hints(Traits) if n != "inputs")
 
 

@@ -39,4 +39,4 @@ op = _namespace("op", "", "All public operators.")
 linalg = _namespace("linalg", "_linalg_", "Linear algebra.")
 image = _namespace("image", "_image_", "Operators on images.")
 sparse = _namespace("sparse", "_sparse_", "Operators on sparse arrays.")
-from . import contrib, random
+from . import contrib, fused, random

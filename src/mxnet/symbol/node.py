@@ -39,7 +39,7 @@ class Node:
         """The operator's attributes, checked; those not given are absent."""
         if self._parsed is None:
             self._parsed = self.op.parse({k: v for k, v in self.attrs.items() if k in self.op.attributes})
-            if self.subgraphs:
+            if self.subgraphs and not self.op.may_hold_graph:
                 self._parsed["subgraphs"] = self.subgraphs
         return self._parsed
 

@@ -24,11 +24,14 @@ def dump(outputs: Sequence[Entry]) -> str:
     return _graph(outputs, 0, '"attrs": {' + attrs[0] + "}" if len(attrs) == 1 else '"attrs": {\n    ' + ", \n    ".join(attrs) + "\n  }")
 
 
-def _graph(outputs: Sequence[Entry], indent: int, *last: str) -> str:
-    """The object that describes a graph, its brackets `indent` spaces from the margin; `last` are further fields."""
+def _graph(outputs: Sequence[Entry], indent: int, *last: str, versions: bool = True) -> str:
+    """The object that describes a graph, its brackets `indent` spaces from the margin; `last` are further fields.
+
+    Variables that operators write to have a version, in graphs of loops and branches, too, but not in those of fused nodes.
+    """
     nodes = topological(outputs)
     number = {id(n): i for i, n in enumerate(nodes)}
-    aux = auxiliary(nodes)
+    aux = auxiliary(nodes) if versions else set()
     pad = " " * indent
     rows, entry_count = [], [0]
     for node in nodes:
@@ -41,7 +44,7 @@ def _graph(outputs: Sequence[Entry], indent: int, *last: str) -> str:
         entries = [f"[{number[id(n)]}, {i}, {int(n.op is None and id(n) in aux)}]" for n, i in node.inputs]
         fields.append(("inputs", _array(entries, indent + 6)))
         if node.subgraphs:
-            graphs = [_graph(s, indent + 8) for s in node.subgraphs]
+            graphs = [_graph(s, indent + 8, versions=node.op.by_values) for s in node.subgraphs]
             fields.append(("subgraphs", f"[\n{pad}        " + f", \n{pad}        ".join(graphs) + f"\n{pad}      ]"))
         rows.append(f"{pad}    {{\n" + ", \n".join(f'{pad}      "{k}": {v}' for k, v in fields) + f"\n{pad}    }}")
         entry_count.append(entry_count[-1] + node.num_outputs())
@@ -149,15 +152,16 @@ def _make_node(op_name: str, name: str, attrs: dict[str, str], entries: list[Ent
         raise UnknownOperatorError(f"{source}: node '{name}': {error}") from None
     if version < 905 and op.name in ("argmax", "argmin") and attrs.get("axis") == "-1":
         del attrs["axis"]  # once the way to say: over all axes
+    attrs = {op.renamed.get(k, k): v for k, v in attrs.items()}
     own = {k: v for k, v in attrs.items() if k in op.attributes}
     rest = {k: v for k, v in attrs.items() if k not in own}
     if version < VERSION:
         rest = _distribute(rest, op, own, entries)
-    if len(subgraphs) != getattr(op, "subgraphs", 0):
+    if len(subgraphs) != getattr(op, "subgraphs", 0) and (len(subgraphs) > 1 or not op.may_hold_graph):
         raise MXNetError(f"{source}: node '{name}': {op.name} has {getattr(op, 'subgraphs', 0)} subgraphs, the file holds {len(subgraphs)}")
     node = Node(op, name, {**own, **rest}, entries, subgraphs)
-    if subgraphs:
-        _checked(source, name, lambda: op.check(  # type: ignore[attr-defined]  # only a ControlFlow has subgraphs
+    if subgraphs and not op.may_hold_graph:
+        _checked(source, name, lambda: op.check(  # type: ignore[attr-defined]  # what has subgraphs can do that
             node.parsed(), len(entries)))
     unknown = [k for k in rest if not (k.startswith("__") and k.endswith("__")) and k not in HIDDEN_KEYS
                and k != op.key_var_num_args and not (k == "ctx" and op.wants_device)]

@@ -25,6 +25,7 @@ from ..program import Program, attributes_of, operator_of
 Value: TypeAlias = Any
 Converter: TypeAlias = Callable[..., Any]
 CONVERTERS: dict[str, Converter] = {}  # by operator
+ON_INTEGERS: set[str] = set()  # those whose converters take and return `Ranged` (see `integers`)
 TYPES = {torch.float32: ov.Type.f32, torch.float16: ov.Type.f16, torch.bfloat16: ov.Type.bf16, torch.int32: ov.Type.i32, torch.int64: ov.Type.i64,
          torch.int8: ov.Type.i8, torch.uint8: ov.Type.u8, torch.bool: ov.Type.boolean}
 # Types that may pass from one node to the next. Half precision has a result type of its own in MXNet, whose rounding
@@ -40,8 +41,8 @@ class Call:
     """One use of an operator: its attributes, and the shapes and types of what goes in and out."""
 
     def __init__(self, name: str, attributes: Mapping[str, Any], in_values: Sequence[torch.Tensor], out_values: Sequence[torch.Tensor],
-                 constants: Sequence[Any]):
-        self.name = name
+                 constants: Sequence[Any], target: Any = None):
+        self.name, self.target = name, target
         self.attributes = attributes
         self.constants = constants
         self.in_shapes = [tuple(v.shape) for v in in_values]
@@ -116,13 +117,15 @@ def ints(values: Iterable[int]) -> Value:
     return ops.constant(np.asarray(values, np.int64)).output(0)
 
 
-def converts(*names: str) -> Callable[[Converter], Converter]:
-    """Register the decorated function as the converter of these operators."""
+def converts(*names: str, integers: bool = False) -> Callable[[Converter], Converter]:
+    """Register the decorated function as the converter of these operators, which may compute with quantized arrays."""
     def register(function: Converter) -> Converter:
         for name in names:
             if name in CONVERTERS:
                 raise ValueError(f"two converters for {name}: {CONVERTERS[name].__name__} and {function.__name__}")
             CONVERTERS[name] = function
+            if integers:
+                ON_INTEGERS.add(name)
         return function
     return register
 
@@ -143,18 +146,29 @@ def convert_node(program: Program, node: fx.Node, inputs: Sequence[Value]) -> li
         raise Unsupported(f"{op.name}: its shape depends on values")
     out = program.values[node]
     call = Call(op.name, attributes_of(node), [program.values[a] for a in node.args], (out,) if isinstance(out, torch.Tensor) else out,
-                [program.constants.get(a) for a in node.args])
+                [program.constants.get(a) for a in node.args], node.target)
     for dtype in (*call.in_types, *call.out_types):
         if dtype not in COMPUTED:
             raise Unsupported(f"{op.name}: computes in {str(dtype).removeprefix('torch.')}")
     if any(0 in shape for shape in (*call.in_shapes, *call.out_shapes)):
         raise Unsupported(f"{op.name}: an array is empty")
-    found = converter(call, *inputs)
-    outputs = [_output(f) for f in (found if isinstance(found, (list, tuple)) else (found,))]
-    for output, shape, dtype in zip(outputs, call.out_shapes, call.out_types):
+    on_integers = op.name in ON_INTEGERS
+    found = converter(call, *(inputs if on_integers else map(plain, inputs)))
+    outputs = [_output(f) for f in (found if isinstance(found, list) or type(found) is tuple else (found,))]
+    for given, shape, dtype in zip(outputs, call.out_shapes, call.out_types):
+        output = getattr(given, "value", given) if on_integers else given
+        if output is not given:
+            if given.dtype is not dtype:
+                raise Unsupported(f"{op.name}: its integers are {given.dtype}, expected {dtype}")
+            dtype = torch.float32
         if tuple(output.get_partial_shape().to_shape()) != shape or output.get_element_type() != TYPES[dtype]:
             raise Unsupported(f"{op.name}: OpenVINO computes {output.get_element_type()} {output.get_partial_shape()}, expected {dtype} {shape}")
     return outputs
+
+
+def plain(value: Value) -> Value:
+    """An input as an output of an OpenVINO node: integers as such."""
+    return value.integers() if hasattr(value, "integers") else value
 
 
 def _output(found: Value) -> Value:

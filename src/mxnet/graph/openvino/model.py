@@ -13,7 +13,7 @@ from ...ops.kernels import interleave
 from ..layout import convolves
 from ..program import Program, item
 from . import layers
-from .conversion import TYPES, Unsupported, convert_node, ints
+from .conversion import TYPES, Unsupported, convert_node, ints, plain
 
 for _module in pkgutil.walk_packages([os.path.dirname(__file__)], f"{__package__}."):
     importlib.import_module(_module.name)  # registers its converters
@@ -63,7 +63,10 @@ def build(program: Program) -> tuple[Any, dict[torch.fx.Node, str]]:
     if refused:
         return None, refused
     positions = {converted[n][0]: i for i, n in enumerate(program.placeholders) if n in converted}
-    outputs = [converted[n][0] for n in program.outputs]
+    try:
+        outputs = [plain(converted[n][0]) for n in program.outputs]
+    except Unsupported as reason:
+        return None, {n: str(reason) for n in program.outputs}
     handed_on = {k: positions[out] for k, out in enumerate(outputs) if out in positions}
     return (ov.Model([ops.result(out) for k, out in enumerate(outputs) if k not in handed_on], parameters), handed_on), {}
 
@@ -96,7 +99,7 @@ def _convert(program: Program, node: torch.fx.Node, value: Any, converted: dict,
             return
     try:
         converted[node] = convert_node(program, node, inputs)
-        layers.mark(node, converted[node], inputs)
+        layers.mark(node, *([getattr(v, "value", v) for v in values] for values in (converted[node], inputs)))
     except Unsupported as reason:
         refused[node] = str(reason)
     except RuntimeError as error:  # OpenVINO checks what a converter hands it

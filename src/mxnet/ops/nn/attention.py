@@ -2,6 +2,7 @@
 
 Sequences are (T, N, ...) with the heads side by side in the last axis; of each head the queries, keys and values follow one another.
 """
+import functools
 import math
 from typing import Optional
 
@@ -9,6 +10,7 @@ import torch
 
 from ...base import MXNetError
 from ..quantization.arithmetic import INT8, INT32, Quantized, calibrated, limit_of, store
+from ..quantization.plan import Plan
 from ..registry import op
 from ._common import assign
 
@@ -205,6 +207,10 @@ def _attention_result(real, enable_float_output, low, high):
     return store(real.to(torch.float64) * (INT32 / limit), torch.int32), -limit, limit
 
 
+def _quantized_attention(operator, attributes, channel_wise):
+    return Plan(operator, {"quantized": "True"}, must=True, wide=True)
+
+
 @op("_sg_mkldnn_selfatt_qk", num_outputs=_attention_outputs, output_names=("output", "min_output", "max_output"), no_gradient=True,
     inputs_rule=lambda a: ("queries_keys_values", *(("min_qkv", "max_qkv") if a["quantized"] else ())), amp=None)
 def selfatt_qk(queries_keys_values, min_qkv=None, max_qkv=None, *, heads: int, quantized: bool = False, enable_float_output: bool = False,
@@ -232,3 +238,8 @@ def selfatt_valatt(queries_keys_values, attention, min_qkv=None, max_qkv=None, m
         return product(queries_keys_values, attention, heads=heads)
     real = product(Quantized(queries_keys_values, min_qkv, max_qkv).real(), Quantized(attention, min_attention, max_attention).real(), heads=heads)
     return _attention_result(real, enable_float_output, min_calib_range, max_calib_range)
+
+
+for _operator in (selfatt_qk, selfatt_valatt):
+    _operator.may_hold_graph = True
+    _operator.quantization = functools.partial(_quantized_attention, _operator)

@@ -5,6 +5,7 @@ import torch
 from openvino import opset15 as ops
 
 from ..conversion import Call, Converter, Value, converts
+from ..integers import Ranged, arrays, calibrated, results
 
 BINARY = {"add": ops.add, "sub": ops.subtract, "mul": ops.multiply, "div": ops.divide, "maximum": ops.maximum, "minimum": ops.minimum,
           "power": ops.power, "hypot": lambda a, b: ops.sqrt(ops.add(ops.multiply(a, a), ops.multiply(b, b)))}
@@ -52,3 +53,22 @@ def where(call: Call, condition: Value, x: Value, y: Value) -> Value:
         call.refuse("broadcasting")
     chosen = condition if call.in_types[0] is torch.bool else ops.not_equal(condition, call.const(0))
     return ops.select(chosen, x, y)
+
+
+@converts("_contrib_quantized_elemwise_add", integers=True)
+def quantized_add(call: Call, lhs: Ranged, rhs: Ranged, *ends: Value) -> list:
+    left, right = arrays(call, (lhs, rhs), 2)
+    return _on_grid(call, left, ops.add(left.value, right.value), left.unit * 127 + right.unit * 127)
+
+
+@converts("_contrib_quantized_elemwise_mul", integers=True)
+def quantized_mul(call: Call, lhs: Ranged, rhs: Ranged, *ends: Value) -> list | Value:
+    left, right = arrays(call, (lhs, rhs), 2)
+    product = ops.multiply(left.value, right.value)
+    return product if call.enable_float_output else _on_grid(call, left, product, left.unit * right.unit * 127 ** 2)
+
+
+def _on_grid(call: Call, like: Ranged, value: Value, top: float) -> list:
+    """A result with its calibrated range; without one int32, which `requantize` turns into 8 bits."""
+    dtype = call.out_types[0]
+    return results(like.like(value)._replace(dtype=dtype, low=-top, high=top) if dtype is torch.int32 else calibrated(call, value, dtype))

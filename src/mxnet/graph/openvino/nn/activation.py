@@ -2,6 +2,7 @@
 from openvino import opset15 as ops
 
 from ..conversion import Call, Value, converts
+from ..integers import Ranged, arrays, results
 
 
 @converts("Activation")
@@ -28,3 +29,9 @@ def leaky_relu(call: Call, data: Value, gamma: Value = None) -> Value:
 @converts("hard_sigmoid")
 def hard_sigmoid(call: Call, data: Value) -> Value:
     return ops.hard_sigmoid(data, call.float(call.alpha), call.float(call.beta))
+
+
+@converts("_contrib_quantized_act", integers=True)
+def quantized_act(call: Call, data: Ranged, *ends: Value) -> list:
+    array, = arrays(call, (data,), 1)
+    return results(array.like(ops.relu(array.value)))

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from openvino import opset15 as ops
 
 from ..conversion import Call, Value, converts, ints
+from ..integers import Ranged, arrays, calibrated, results
 
 
 @converts("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm", "_contrib_BatchNormWithReLU")
@@ -17,6 +18,13 @@ def batch_norm(call: Call, data: Value, gamma: Value, beta: Value, mean: Value, 
     shift = ops.subtract(beta, ops.multiply(mean, scale))
     out = ops.add(ops.multiply(data, call.per_channel(scale, ndim, axis)), call.per_channel(shift, ndim, axis))
     return ops.relu(out) if call.name.endswith("ReLU") else out
+
+
+@converts("_contrib_quantized_batch_norm", integers=True)
+def quantized_batch_norm(call: Call, data: Ranged, gamma: Value, beta: Value, mean: Value, var: Value, *ends: Value) -> list:
+    array, = arrays(call, (data,), 1)
+    call.attributes = {**call.attributes, "fix_gamma": False, "output_mean_var": False}  # gamma counts, whatever that says
+    return results(calibrated(call, batch_norm(call, array.value, gamma, beta, mean, var), call.out_types[0]))
 
 
 def _standardized(call: Call, data: Value, axes: Iterable[int], eps: float) -> Value:

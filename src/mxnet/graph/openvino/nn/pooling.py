@@ -2,6 +2,7 @@
 from openvino import opset15 as ops
 
 from ..conversion import Call, Value, converts, ints
+from ..integers import Ranged, arrays, quantized, results
 
 
 @converts("Pooling")
@@ -28,3 +29,11 @@ def pooling(call: Call, data: Value) -> Value:
     if not exclude and any(e > p for e, p in zip(ends, pads)):
         call.refuse("an average over windows that reach behind the padding")
     return ops.avg_pool(data, strides, pads, ends, kernel, exclude, "floor", "explicit")
+
+
+@converts("_contrib_quantized_pooling", integers=True)
+def quantized_pooling(call: Call, data: Ranged, *ends: Value) -> list:
+    array, = arrays(call, (data,), 1)
+    pooled = pooling(call, array.value)
+    # Largest values are on the grid already, means are not.
+    return results(array.like(pooled) if call.pool_type == "max" else quantized(pooled, array.dtype, array.low, array.high))

@@ -2,6 +2,7 @@
 from openvino import opset15 as ops
 
 from ..conversion import Call, Value, converts
+from ..integers import Ranged, arrays, results
 
 
 @converts("Reshape", "reshape_like", "Flatten", "expand_dims", "squeeze")
@@ -31,3 +32,9 @@ def depth_to_space(call: Call, data: Value) -> Value:
 @converts("space_to_depth")
 def space_to_depth(call: Call, data: Value) -> Value:
     return ops.space_to_depth(data, "blocks_first", call.block_size)
+
+
+@converts("_contrib_quantized_flatten", integers=True)
+def quantized_flatten(call: Call, data: Ranged, *ends: Value) -> list:
+    array, = arrays(call, (data,), 1)
+    return results(array.like(call.reshape(array.value, call.out_shape)))

@@ -1,0 +1,116 @@
+"""How fused nodes (``symbol.fused``) run: on real numbers as the graph that they hold, on integers as said here."""
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from ..ops.nn.convolution import convolution
+from ..ops.quantization.arithmetic import INT8, Quantized, as_arrays, levels, limit_of, product_range, store
+from ..symbol.fused import Recipe, elemwise_add
+from ..symbol.node import Node
+from .control_flow import Subgraph
+
+
+def function(node: Node, lower: Callable, is_train: bool, device: torch.device) -> Callable:
+    """The function over tensors that a fused node computes; its attribute ``integers`` is the `Integers` of a quantized one."""
+    if not node.parsed().get("quantized"):
+        part = Subgraph(node.subgraphs[0], lower, is_train, device)
+        return lambda *inputs: part(inputs)[0]
+    integers = Integers(node)
+
+    def fused(*inputs: torch.Tensor) -> Any:
+        return integers(inputs)
+
+    fused.integers = integers  # type: ignore[attr-defined]
+    return fused
+
+
+class Weights(NamedTuple):
+    """The weights of a product as integers.
+
+    Attributes
+    ----------
+    values : torch.Tensor
+        int8.
+    unit : torch.Tensor
+        What the integer 1 stands for: one number, or one for each output channel.
+    bias : torch.Tensor or None
+        Real numbers.
+    limit : torch.Tensor
+        The largest magnitude of the real weights, one element.
+    """
+
+    values: torch.Tensor
+    unit: torch.Tensor
+    bias: torch.Tensor | None
+    limit: torch.Tensor
+
+
+class Integers:
+    """A quantized fused node.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    dtype : torch.dtype
+        Of the result.
+    ends : (float, float) or None
+        The calibrated range of the result.
+    """
+
+    def __init__(self, node: Node):
+        parsed, op = node.op.with_defaults(node.parsed()), node.op
+        self.recipe: Recipe = op.recipe(parsed)
+        self.names = node.input_names()
+        self.dtype: torch.dtype = op.output_type(parsed)
+        self.ranges = {n: tuple(end.format(n) for end in op.ends) for n in op.ranged(parsed)}
+        ends = parsed["min_calib_range"], parsed["max_calib_range"]
+        self.ends = None if None in ends else ends
+        # Sums in int32 have one unit for all channels.
+        self.by_channel = parsed.get("channel_wise_quantize") or op.quantizes_weights is None and self.dtype is not torch.int32
+
+    def __call__(self, inputs: Sequence[torch.Tensor]) -> Any:
+        given = dict(zip(self.names, inputs))
+        data = self.quantized(given, "data")
+        weights = self.weights(given, data.unit)
+        channels = (1, -1, *[1] * (data.values.dim() - 2)) if self.recipe.product is convolution else (-1,)
+        out = self._product(data.values.to(torch.float32), weights.values.to(torch.float32)) * (data.unit * weights.unit).reshape(channels)
+        if weights.bias is not None:
+            out = out + weights.bias.reshape(channels)
+        for op, attributes in self.recipe.following:
+            out = op.raw(out, self.quantized(given, "sum").real()) if op is elemwise_add else op.raw(out, **attributes)
+        if self.dtype is torch.float32:
+            return out
+        if self.ends is None:
+            low, high = product_range(data, Quantized(weights.values, -weights.limit, weights.limit))
+            return store(out.to(torch.float64) / (data.unit * weights.unit), torch.int32), low, high
+        low, high = as_arrays(*self.ends, out)
+        return store(out * (levels(self.dtype) / limit_of(low, high)), self.dtype), low, high
+
+    def quantized(self, given: Mapping[str, torch.Tensor], name: str) -> Quantized:
+        """An input with its range."""
+        return Quantized(given[name], *(given[end] for end in self.ranges[name]))
+
+    def _product(self, data: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return self.recipe.product.raw(data, weight, **{**self.recipe.attributes, "no_bias": True})
+
+    def weights(self, given: Mapping[str, torch.Tensor], data_unit: torch.Tensor) -> Weights:
+        """The weights, with the batch norm folded into them, as integers for data of this unit."""
+        weight, bias = given["weight"], given.get("bias")
+        if "weight" in self.ranges:
+            quantized = self.quantized(given, "weight")
+            return Weights(weight, quantized.unit, None if bias is None else self.quantized(given, "bias").real(), quantized.limit)
+        rows = weight.flatten(1)
+        if self.recipe.norm is not None:
+            factor = torch.rsqrt(given["var"] + self.recipe.norm["eps"])
+            factor = factor if self.recipe.norm["fix_gamma"] else factor * given["gamma"]
+            bias = given["beta"] + factor * ((0 if bias is None else bias) - given["mean"])
+            rows = rows * factor.unsqueeze(1)
+        limit = rows.abs().amax(1)
+        largest = limit.amax().reshape(1)
+        unit = limit / INT8 if self.by_channel else largest / INT8
+        if bias is not None:
+            # Biases have the unit of the sums, in int32: a channel of tiny weights must not make that so small that its bias overflows.
+            unit = torch.maximum(unit, bias.abs() / (data_unit * float(1 << 30))) if self.by_channel else unit
+        unit = torch.where(unit > 0, unit, torch.ones_like(unit))
+        return Weights(store(rows / unit.unsqueeze(-1), torch.int8).view(weight.shape), unit, bias, largest)

@@ -1,0 +1,227 @@
+"""The operators ``_sg_mkldnn_conv`` and ``_sg_mkldnn_fully_connected``: layers with what follows them, in one node.
+
+Such a node holds the graph that it stands for, whose variables are its inputs, in order. On real numbers it computes what that graph does. With
+`quantized` its data (and what it adds) are 8-bit integers, whose ranges are further inputs: low and high of each. How that is computed is in
+``graph.fused``; how such nodes come about in ``graph.onednn``. The attributes, and what they mean, are those of MXNet's files.
+"""
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn, Optional
+
+import torch
+
+from ..base import MXNetError
+from ..ops.elemwise.unary import clip
+from ..ops.nn.activation import activation, leaky_relu
+from ..ops.nn.convolution import convolution
+from ..ops.nn.dense import fully_connected
+from ..ops.nn.normalization import batch_norm
+from ..ops.quantization.arithmetic import EIGHT_BITS
+from ..ops.quantization.plan import Plan
+from ..ops.registry import OPERATORS, Operator, get
+from .control_flow import infer, variables
+from .node import Entry, Node, auxiliary, topological
+
+elemwise_add = get("elemwise_add")
+# What may follow a product, and with which attributes it never returns a number below zero.
+_FOLLOWING: dict[Operator, Callable[[Mapping], bool]] = {
+    activation: lambda a: a["act_type"] in ("relu", "sigmoid", "softrelu"), leaky_relu: lambda a: a["act_type"] == "leaky" and a["slope"] == 0,
+    clip: lambda a: a["a_min"] >= 0, elemwise_add: lambda a: False,
+    **{get(name): lambda a: True for name in ("square", "sqrt", "exp", "abs")}}
+_WEIGHTS = ("weight", "bias", "gamma", "beta", "mean", "var")
+
+
+class Recipe(NamedTuple):
+    """What a fused node computes: a product, perhaps a batch norm, and what follows.
+
+    Attributes
+    ----------
+    product : Operator
+        Of a convolution or a fully connected layer.
+    attributes : dict
+        Its own, all of them.
+    norm : dict or None
+        The attributes of the batch norm.
+    following : list of (Operator, dict)
+        In order; `elemwise_add` adds the node's input ``sum``.
+    """
+
+    product: Operator
+    attributes: dict[str, Any]
+    norm: Optional[dict[str, Any]]
+    following: list[tuple[Operator, dict[str, Any]]]
+
+    @property
+    def inputs(self) -> list[str]:
+        """What the inputs before the ranges are called."""
+        names = ["data", "weight", *([] if self.attributes["no_bias"] else ["bias"]), *(_WEIGHTS[2:] if self.norm is not None else ())]
+        return [*names, *(["sum"] if self.adds else [])]
+
+    @property
+    def adds(self) -> bool:
+        """Whether there is an input ``sum``."""
+        return any(op is elemwise_add for op, _ in self.following)
+
+    @property
+    def returns_unsigned(self) -> bool:
+        """Whether nothing below zero comes out, so that integers need no sign."""
+        return bool(self.following) and _FOLLOWING[self.following[-1][0]](self.following[-1][1])
+
+
+def recipe_of(graph: Sequence[Entry], product: Operator) -> Recipe:
+    """What a graph of a fused node computes.
+
+    Raises
+    ------
+    MXNetError
+        If it is not a product, a batch norm and what may follow, one after the other.
+    """
+    nodes = [n for n in topological(graph) if n.op is not None]
+    found = {n.op for n in nodes}
+    if len(graph) != 1 or graph[0] != (nodes[-1] if nodes else None, 0) or not nodes or nodes[0].op is not product or not (
+            found <= {product, batch_norm, *_FOLLOWING}):
+        raise MXNetError(f"the graph of a fused node starts with {product.name} and goes on with a batch norm, a sum and an activation, received "
+                         f"{', '.join(n.op.name for n in nodes) or 'nothing'}")
+    norm, following = None, []
+    for before, node in zip(nodes, nodes[1:]):
+        if node.inputs[0] != (before, 0) or node.op is product or (node.op is batch_norm and before.op is not product) or (
+                node.op is elemwise_add and any(op is elemwise_add for op, _ in following)):
+            raise MXNetError(f"the graph of a fused node is a chain, in which '{node.name}' does not follow '{before.name}'")
+        attributes = node.op.with_defaults(node.parsed())
+        if node.op is batch_norm:
+            norm = attributes
+        else:
+            following.append((node.op, attributes))
+    return Recipe(product, nodes[0].op.with_defaults(nodes[0].parsed()), norm, following)
+
+
+def _raise_unsupported(name: str) -> NoReturn:
+    raise MXNetError(f"{name} needs the graph that it stands for; get_backend_symbol('MKLDNN') makes such nodes, and files hold them")
+
+
+class Fused(Operator):
+    """An operator whose uses hold the graph of what they fuse, which its rules receive as the attribute ``subgraphs``."""
+
+    names_inputs = True  # which of them are written to, the graph tells
+    subgraphs = 1
+    weights = (*_WEIGHTS, "min_weight", "max_weight", "min_bias", "max_bias")  # type: ignore[assignment]
+
+    def __init__(self, name: str, declaration: Callable, product: Operator, renamed: Mapping[str, str], **traits: Any):
+        super().__init__(name, declaration, num_outputs=self._count, no_gradient=True, amp=None, **traits)
+        self.product, self.renamed = product, dict(renamed)
+        self.shape_inference, self.dtype_inference, self.quantization = self._shapes, self._types, self._plan
+        self.complete_rule = True
+
+        def run(*tensors: Any, **attributes: Any) -> None:
+            if "subgraphs" not in attributes:
+                _raise_unsupported(name)
+            raise NotImplementedError  # shapes come from the rules; graph.fused runs the node
+
+        run.__module__, run.__name__, run.__doc__ = __name__, declaration.__name__, declaration.__doc__
+        self.fn = self.raw = run
+
+    def recipe(self, parsed: Mapping[str, Any]) -> Recipe:
+        """What a use computes."""
+        if "subgraphs" not in parsed:
+            _raise_unsupported(self.name)
+        return recipe_of(parsed["subgraphs"][0], self.product)
+
+    def with_defaults(self, parsed: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super().with_defaults(parsed), **parsed}
+
+    @staticmethod
+    def _count(attributes: Mapping[str, Any]) -> int:
+        return 3 if attributes["quantized"] and not attributes.get("enable_float_output") else 1
+
+    def list_output_names(self, parsed: dict[str, Any]) -> tuple[str, ...]:
+        return self.range_names[:self.outputs(parsed)]
+
+    def ranged(self, parsed: Mapping[str, Any]) -> list[str]:
+        """The inputs whose ranges are inputs."""
+        if not parsed.get("quantized"):
+            return []
+        names = [n for n in self.recipe(parsed).inputs if n in ("data", "sum")]
+        return names if self.quantizes_weights is None or parsed.get("channel_wise_quantize") else [
+            *names, *(n for n in self.recipe(parsed).inputs if n in self.quantizes_weights)]
+
+    def input_names(self, parsed: dict[str, Any], count: int | None = None) -> tuple[str, ...]:
+        if "subgraphs" not in parsed:
+            _raise_unsupported(self.name)
+        return (*self.recipe(parsed).inputs, *(end.format(n) for n in self.ranged(parsed) for end in self.ends))
+
+    def mutated_inputs(self, parsed: dict[str, Any]) -> tuple[str, ...]:
+        """The moving averages that a batch norm among what is fused has."""
+        nodes = topological(parsed["subgraphs"][0]) if "subgraphs" in parsed else _raise_unsupported(self.name)
+        aux = auxiliary(nodes)
+        return tuple(name for name, node in zip(self.recipe(parsed).inputs, variables(nodes)) if id(node) in aux)
+
+    def check(self, parsed: dict[str, Any], count: int) -> None:
+        """Refuse a node of a file whose graph does not fit its `count` inputs.
+
+        Raises
+        ------
+        MXNetError
+            If it does not.
+        """
+        names, found = self.input_names(parsed), len(variables(topological(parsed["subgraphs"][0])))
+        if count != len(names) or found != len(self.recipe(parsed).inputs):
+            raise MXNetError(f"{self.name} has the inputs {', '.join(names)}; received {count}, and a graph of {found} variables")
+
+    def output_type(self, attributes: Mapping[str, Any]) -> torch.dtype:
+        """What the first output of a quantized use consists of."""
+        if attributes.get("enable_float_output"):
+            return torch.float32
+        if attributes.get("min_calib_range") is None or attributes.get("max_calib_range") is None:
+            return torch.int32
+        return torch.uint8 if self.recipe(attributes).returns_unsigned else torch.int8
+
+    def _shapes(self, in_shapes: list, out_shapes: list, subgraphs: Sequence = (), **attributes: Any) -> tuple[list, list]:
+        if not subgraphs:
+            _raise_unsupported(self.name)
+        base = len(variables(topological(subgraphs[0])))
+        ins, outs = infer(subgraphs[0], in_shapes[:base], out_shapes[:1])
+        return [*ins, *[(1,)] * (len(in_shapes) - base)], [*outs, *[(1,)] * (len(out_shapes) - 1)]
+
+    def _types(self, in_types: list, out_types: list, subgraphs: Sequence = (), **attributes: Any) -> tuple[list, list]:
+        if not attributes["quantized"]:
+            return infer(subgraphs[0], in_types, None, types=True)
+        attributes["subgraphs"] = subgraphs
+        known = {**dict.fromkeys(self.ranged(attributes), None), **dict.fromkeys(self.quantizes_weights or () if not attributes.get(
+            "channel_wise_quantize") else (), torch.int8)}
+        ins = [t or known.get(n, torch.float32) for n, t in zip(self.input_names(attributes), in_types)]
+        if ins[0] is not None and ins[0] not in EIGHT_BITS:
+            raise MXNetError(f"{self.name}: `data` must be int8 or uint8 where it is quantized, received {ins[0]}")
+        return ins, [self.output_type(attributes), *[torch.float32] * (len(out_types) - 1)]
+
+    def _plan(self, attributes: dict[str, Any], channel_wise: bool) -> Plan:
+        names = self.recipe(attributes).inputs
+        whole = self.quantizes_weights is None or channel_wise
+        real = frozenset(i for i, n in enumerate(names) if n not in ("data", "sum") and (whole or n not in self.quantizes_weights))
+        more = {"channel_wise_quantize": "True"} if channel_wise and self.quantizes_weights else {}
+        return Plan(self, {"quantized": self.true, **more}, True, real, wide=True)
+
+
+def _conv(*data, with_bn: bool = False, with_act: bool = False, with_sum: bool = False, with_postsum_act: bool = False, quantized: bool = False,
+          min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None):
+    """A convolution with what follows it; made by ``get_backend_symbol('MKLDNN')``."""
+
+
+def _fully_connected(*data, quantized: bool = False, enable_float_output: bool = False, with_eltwise: bool = False,
+                     min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None,
+                     channel_wise_quantize: Optional[bool] = None):
+    """A fully connected layer with what follows it; made by ``get_backend_symbol('MKLDNN')``."""
+
+
+class _Convolution(Fused):
+    ends, range_names, true = ("{}_min", "{}_max"), ("output", "output_min", "output_max"), "true"
+    quantizes_weights = None  # the node quantizes them itself, a range for each channel
+
+
+class _FullyConnected(Fused):
+    ends, range_names, true = ("min_{}", "max_{}"), ("output", "min_output", "max_output"), "True"
+    quantizes_weights = ("weight", "bias")
+
+
+SG_CONV = OPERATORS["_sg_mkldnn_conv"] = _Convolution("_sg_mkldnn_conv", _conv, convolution,
+                                                      {"with_relu": "with_act", "with_postsum_relu": "with_postsum_act"}, heavy=True)
+SG_FULLY_CONNECTED = OPERATORS["_sg_mkldnn_fully_connected"] = _FullyConnected("_sg_mkldnn_fully_connected", _fully_connected, fully_connected,
+                                                                               {"with_relu": "with_eltwise"}, heavy=True)
