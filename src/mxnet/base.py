@@ -130,6 +130,20 @@ integer_types = (int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16
 mx_real_t = np.float32
 mx_int, mx_uint, mx_int64, mx_float = ctypes.c_int, ctypes.c_uint, ctypes.c_int64, ctypes.c_float
 mx_float_p = ctypes.POINTER(mx_float)
+NDArrayHandle = SymbolHandle = ctypes.c_void_p
+
+
+class _NoLibrary:
+    """Stands for MXNet's library: programs import it beside what they use."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise MXNetError(f"_LIB.{name}: MXNet's C interface is not here, since there is no libmxnet; Symbols, arrays and executors have methods for "
+                         "what it does")
+
+
+_LIB = _NoLibrary()
 
 
 def _as_list(obj):

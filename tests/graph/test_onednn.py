@@ -68,8 +68,8 @@ def test_what_a_node_stands_for():
     fused = network().get_backend_symbol("MKLDNN")
     inner = json.loads(fused.tojson())["nodes"][13]["subgraphs"][0]["nodes"]
     assert [n["name"] for n in inner] == [
-        "sg_mkldnn_conv_bn_act_0_output1", "conv1_weight0", "conv1_bias0", "conv1", "bn1_gamma0", "bn1_beta0", "bn1_moving_mean0", "bn1_moving_var0", "bn1",
-        "sg_mkldnn_conv_bn_act_0_output0", "sum", "relu1"]
+        "sg_mkldnn_conv_bn_act_0_output1", "conv1_weight0", "conv1_bias0", "conv1", "bn1_gamma0", "bn1_beta0", "bn1_moving_mean0", "bn1_moving_var0",
+        "bn1", "sg_mkldnn_conv_bn_act_0_output0", "sum", "relu1"]
     assert sym.load_json(fused.tojson()).tojson() == fused.tojson()
 
 
@@ -112,8 +112,9 @@ def quantized(trained, **more):
 def test_integers_go_from_layer_to_layer(trained):
     before, args, after = quantized(trained, quantized_dtype="auto")
     assert [n.split("_sg_mkldnn_")[-1] for _, n, *_ in described(before)] == [
-        "data_quantize", "conv_bn_act_0", "conv_bn_act_0", "conv_bn_add_act_1", "conv_bn_add_act_1", "quantized_pool", "conv_2", "conv_2", "conv_act_3",
-        "conv_act_3", "quantized_cc", "fully_connected_eltwise_0", "fully_connected_eltwise_0", "fully_connected_1", "fully_connected_1",
+        "data_quantize", "conv_bn_act_0", "conv_bn_act_0", "conv_bn_add_act_1", "conv_bn_add_act_1", "quantized_pool", "conv_2", "conv_2",
+        "conv_act_3", "conv_act_3", "quantized_cc", "fully_connected_eltwise_0", "fully_connected_eltwise_0", "fully_connected_1",
+        "fully_connected_1",
         "sg_mkldnn_fully_connected_1_dequantize", "sm"]
     assert [n.split("_sg_mkldnn_")[-1] for _, n, *_ in described(after)] == [
         "data_quantize", "conv_bn_act_0", "conv_bn_add_act_1", "quantized_pool", "conv_2", "conv_act_3", "quantized_cc", "fully_connected_eltwise_0",
@@ -138,10 +139,10 @@ def test_a_range_for_each_channel(trained):
 def test_attention():
     """Values are MXNet's."""
     qkv = sym.var("qkv")
-    scores = sym.softmax(sym.contrib.interleaved_matmul_selfatt_qk(qkv, heads=2, name="qk"))
+    scores = sym.softmax(sym.contrib.interleaved_matmul_selfatt_qk(qkv, heads=2, name="qk"), name="scores")
     net = sym.contrib.interleaved_matmul_selfatt_valatt(qkv, scores, heads=2, name="va").get_backend_symbol("MKLDNN_QUANTIZE")
     assert [(k, n) for k, n, *_ in described(net)] == [
-        ("_sg_mkldnn_selfatt_qk", "sg_mkldnn_selfatt_qk_0"), ("softmax", "softmax0"), ("_sg_mkldnn_selfatt_valatt", "sg_mkldnn_selfatt_valatt_1")]
+        ("_sg_mkldnn_selfatt_qk", "sg_mkldnn_selfatt_qk_0"), ("softmax", "scores"), ("_sg_mkldnn_selfatt_valatt", "sg_mkldnn_selfatt_valatt_1")]
     assert net.attr_dict()["sg_mkldnn_selfatt_qk_0"] == {"heads": "2", "quantized": "False", "enable_float_output": "False"}
     assert sym.load_json(net.tojson()).tojson() == net.tojson()
     data = nd.array(np.random.RandomState(3).uniform(-1, 1, (6, 2, 24)))
@@ -149,7 +150,7 @@ def test_attention():
     made, args, _ = quantization.quantize_model(net, {}, {}, ["qkv"], None, calib_mode="naive", quantize_mode="full",
                                                 calib_data=mx.io.NDArrayIter({"qkv": data}, batch_size=6))
     made = made.get_backend_symbol("MKLDNN_QUANTIZE")
-    assert [n for _, n, *_ in described(made)] == ["qkv_quantize", "quantized_sg_mkldnn_selfatt_qk_0", "softmax0", "softmax0_output_quantize",
+    assert [n for _, n, *_ in described(made)] == ["qkv_quantize", "quantized_sg_mkldnn_selfatt_qk_0", "scores", "scores_output_quantize",
                                                    "quantized_sg_mkldnn_selfatt_valatt_1"]
     assert abs(made.bind(mx.cpu(), {"qkv": data}).forward()[0].asnumpy() - expected).max() < .02
 

@@ -15,7 +15,7 @@ def function(node: Node, lower: Callable, is_train: bool, device: torch.device) 
     """The function over tensors that a fused node computes; its attribute ``integers`` is the `Integers` of a quantized one."""
     if not node.parsed().get("quantized"):
         part = Subgraph(node.subgraphs[0], lower, is_train, device)
-        return lambda *inputs: part(inputs)[0]
+        return lambda *inputs: part(inputs) if len(part.outputs) > 1 else part(inputs)[0]
     integers = Integers(node)
 
     def fused(*inputs: torch.Tensor) -> Any:
@@ -67,7 +67,7 @@ class Integers:
         ends = parsed["min_calib_range"], parsed["max_calib_range"]
         self.ends = None if None in ends else ends
         # Sums in int32 have one unit for all channels.
-        self.by_channel = parsed.get("channel_wise_quantize") or op.quantizes_weights is None and self.dtype is not torch.int32
+        self.by_channel = parsed.get("channel_wise_quantize") or not op.quantizes_weights and self.dtype is not torch.int32
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> Any:
         given = dict(zip(self.names, inputs))

@@ -6,7 +6,7 @@ import torch
 from torch import fx
 
 from ..context import parse_context
-from ..symbol.fused import Fused
+from ..symbol.fused import CachedGraph, Fused
 from ..symbol.node import Entry, Node, topological
 from . import control_flow, fused
 from .program import GraphModule, item
@@ -54,9 +54,9 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
             if node_devices and places[id(child)] != place:
                 value = graph.call_method("to", (value, place))
             arguments.append(value)
-        if isinstance(node.op, Fused):
+        if isinstance(node.op, (Fused, CachedGraph)):
             if inlines and not node.parsed().get("quantized"):
-                values[id(node), 0] = _inlined(graph, node.subgraphs[0], arguments, is_train, place)
+                values.update({(id(node), i): found for i, found in enumerate(_inlined(graph, node.subgraphs[0], arguments, is_train, place))})
                 continue
             value = graph.call_function(fused.function(node, lower, is_train, place), tuple(arguments))
         elif node.subgraphs and not node.op.may_hold_graph:
@@ -85,8 +85,8 @@ def _keep(graph: fx.Graph, values: dict, node: Node, value: fx.Node) -> None:
             values[id(node), i] = graph.call_function(item, (value, i))
 
 
-def _inlined(graph: fx.Graph, outputs: Sequence[Entry], arguments: Sequence[fx.Node], is_train: bool, device: torch.device) -> fx.Node:
-    """The nodes of a subgraph whose variables are these arguments, in order; returns its first output."""
+def _inlined(graph: fx.Graph, outputs: Sequence[Entry], arguments: Sequence[fx.Node], is_train: bool, device: torch.device) -> list[fx.Node]:
+    """The nodes of a subgraph whose variables are these arguments, in order; returns its outputs."""
     values: dict[tuple[int, int], Any] = {}
     given = iter(arguments)
     for node in topological(outputs):
@@ -95,7 +95,7 @@ def _inlined(graph: fx.Graph, outputs: Sequence[Entry], arguments: Sequence[fx.N
         else:
             found = graph.call_function(node.op.fn, tuple(values[id(n), i] for n, i in node.inputs), call_attributes(node, is_train, device))
             _keep(graph, values, node, found)
-    return values[id(outputs[0][0]), outputs[0][1]]
+    return [values[id(n), i] for n, i in outputs]
 
 
 def _sized(node: Node, shape: Any) -> dict[str, Any]:

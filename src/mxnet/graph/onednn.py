@@ -42,9 +42,10 @@ def partition(outputs: Sequence[Entry], quantize: bool = False) -> list[Entry]:
     if not environment.get_bool("MXNET_DISABLE_MKLDNN_TRANSFORMER_OPT"):
         graph.replace(_attention(graph))
     if quantize:
-        for kinds, prefix in (((selfatt_qk, selfatt_valatt), "QTRANSFORMER"), ((SG_CONV, quantized_elemwise_add), ""), ((SG_FULLY_CONNECTED,), "QFC"),
-                              ((quantized_elemwise_mul,), "QEM")):
-            graph.absorb(kinds, prefix)
+        graph.absorb((selfatt_qk, selfatt_valatt), "MXNET_DISABLE_MKLDNN_QTRANSFORMER_FUSE_ALL", "MXNET_DISABLE_MKLDNN_QTRANSFORMER_FLOAT_OUTPUT")
+        graph.absorb((SG_CONV, quantized_elemwise_add))
+        graph.absorb((SG_FULLY_CONNECTED,), "MXNET_DISABLE_MKLDNN_QFC_FUSE_ALL", "MXNET_DISABLE_MKLDNN_QFC_FLOAT_OUTPUT")
+        graph.absorb((quantized_elemwise_mul,), "MXNET_DISABLE_MKLDNN_QEM_FUSE_ALL", "MXNET_DISABLE_MKLDNN_QEM_FLOAT_OUTPUT")
         graph.align()
     return graph.outputs
 
@@ -93,14 +94,17 @@ class _Graph:
             node = chain.fused(i)
             self.redirect({(id(chain.nodes[-1]), 0): (node, 0)})
 
-    def absorb(self, kinds: tuple[Operator, ...], prefix: str) -> None:
-        """Let quantized nodes return integers of their calibrated range, or real numbers, in place of int32 for the nodes behind them."""
-        if prefix and environment.get_bool(f"MXNET_DISABLE_MKLDNN_{prefix}_FUSE_ALL"):
+    def absorb(self, kinds: tuple[Operator, ...], off: str = "", never_real: str = "") -> None:
+        """Let quantized nodes return integers of their calibrated range, or real numbers, in place of int32 for the nodes behind them.
+
+        `off` and `never_real` are variables that forbid that; without the second there are no real numbers.
+        """
+        if off and environment.get_bool(off):
             return
-        keeps_integers = not prefix or environment.get_bool(f"MXNET_DISABLE_MKLDNN_{prefix}_FLOAT_OUTPUT")
+        keeps_integers = not never_real or environment.get_bool(never_real)
         for node in [n for n in self.nodes if n.op in kinds and n.op.is_quantized(n.parsed())]:
             narrow = self.follower(node)
-            if narrow is None or narrow.op is not requantize or None in (narrow.parsed().get("min_calib_range"), narrow.parsed().get("max_calib_range")):
+            if narrow is None or narrow.op is not requantize or None in map(narrow.parsed().get, ("min_calib_range", "max_calib_range")):
                 continue
             real = None if keeps_integers else self.follower(narrow)
             last = real if real is not None and real.op is dequantize else narrow
@@ -220,17 +224,18 @@ def _activates(node: Node, quantize: bool, leaky: tuple[str, ...]) -> bool:
 
 
 def _convolutions(graph: _Graph, quantize: bool) -> Iterator[_Chain]:
-    off = {what: environment.get_bool(f"MXNET_DISABLE_MKLDNN_FUSE_CONV_{what}") for what in ("BN", "SUM", "RELU")}
+    no_norm, no_sum, no_activation = map(environment.get_bool, (
+        "MXNET_DISABLE_MKLDNN_FUSE_CONV_BN", "MXNET_DISABLE_MKLDNN_FUSE_CONV_SUM", "MXNET_DISABLE_MKLDNN_FUSE_CONV_RELU"))
 
     def start(node: Node) -> bool:
         return node.op is convolution and len(_attributes(node)["kernel"]) in (2, 3) and not channels_last(_attributes(node)["layout"])
 
     def accepts(chain: list[Node], node: Node) -> bool:
         if node.op is batch_norm:
-            return not off["BN"] and len(chain) == 1 and node.inputs[0][0] is chain[0] and _attributes(node)["axis"] == 1
+            return not no_norm and len(chain) == 1 and node.inputs[0][0] is chain[0] and _attributes(node)["axis"] == 1
         if node.op is elemwise_add:
-            return not off["SUM"] and chain[-1].op in (convolution, batch_norm)
-        if off["RELU"] or chain[-1].op not in (convolution, batch_norm, elemwise_add):
+            return not no_sum and chain[-1].op in (convolution, batch_norm)
+        if no_activation or chain[-1].op not in (convolution, batch_norm, elemwise_add):
             return False
         return not (quantize and node.op is clip and chain[-1].op is elemwise_add) and _activates(node, quantize, ("leaky", "gelu"))
 

@@ -17,7 +17,7 @@ from ..context import Context
 from ..ndarray import dispatch
 from ..ops.dtypes import TORCH_TO_NAME
 from ..symbol import Symbol, inference
-from ..symbol.fused import Fused
+from ..symbol.fused import CachedGraph, Fused
 from ..symbol.node import Node, auxiliary
 from . import backends, cuda_graph, layout, promotion, recomputation
 from .lower import lower
@@ -80,7 +80,7 @@ class GraphRunner:
         if self.options and self.backend is backends.get("native"):
             raise MXNetError(f"backend 'native' takes no options, received {sorted(self.options)}")
         self.draws = any(n.op is not None and (n.op.wants_training or n.op.draws) for n in nodes)
-        self._fused = any(isinstance(n.op, Fused) for n in nodes)
+        self._fused = any(isinstance(n.op, (CachedGraph, Fused)) for n in nodes)
         self._open = [n for n in nodes if inference.open_shape(n)]
         self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
         held = set(self.weights)

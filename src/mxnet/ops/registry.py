@@ -68,6 +68,7 @@ class Operator(Traits):
     attributes: dict[str, Attribute]
     mutates: tuple[str, ...]
     renamed: dict[str, str] = {}  # what old files call attributes
+    graph_argument: str | None = None  # the argument that is the graph of a use, as JSON
     may_hold_graph = False  # whether its nodes in files hold a graph, which says no more than their attributes
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
 

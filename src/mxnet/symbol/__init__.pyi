@@ -11,6 +11,7 @@ from . import contrib as contrib
 from . import control_flow as control_flow
 from . import creation as creation
 from . import functions as functions
+from . import fused as fused
 from . import image as image
 from . import inference as inference
 from . import linalg as linalg

@@ -9,7 +9,7 @@ from ..ops import dtypes
 from ..ops.registry import Operator
 from ..ops.schema import to_string
 from .node import Entry, Node
-from .serialization import HIDDEN_KEYS
+from .serialization import HIDDEN_KEYS, load
 from .symbol import Symbol
 
 
@@ -42,11 +42,14 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
     if deprecated:
         raise MXNetError(f"{op.name}: setting the attribute of an input with `{deprecated}` is not supported; create the variable yourself, "
                          "w = mx.sym.Variable(..., lr_mult=...), and pass it")
+    graphs = [load(own.pop(op.graph_argument))] if op.graph_argument in own else []
     parsed = op.parse(own)
     current = {k: _text(v) for k, v in (attribute.current().get(user_attrs) or {}).items()}
     node_name = name.current().get(given_name, hint or op.name.lower())
     all_attrs = {**{(f"__{k}__" if k in HIDDEN_KEYS else k): v for k, v in {**current, **annotations}.items()}, **own}
-    node = Node(op, node_name, all_attrs)
+    node = Node(op, node_name, all_attrs, (), graphs)
+    if graphs:
+        parsed = node.parsed()
     names = op.input_names(parsed, len(inputs))
     if isinstance(inputs, dict):
         # An optional input that is given by name stands even where the attributes don't ask for it.

@@ -19,7 +19,7 @@ from ..ops.quantization.arithmetic import EIGHT_BITS
 from ..ops.quantization.plan import Plan
 from ..ops.registry import OPERATORS, Operator, get
 from .control_flow import infer, variables
-from .node import Entry, Node, auxiliary, topological
+from .node import Entry, auxiliary, topological
 
 elemwise_add = get("elemwise_add")
 # What may follow a product, and with which attributes it never returns a number below zero.
@@ -81,7 +81,8 @@ def recipe_of(graph: Sequence[Entry], product: Operator) -> Recipe:
             found <= {product, batch_norm, *_FOLLOWING}):
         raise MXNetError(f"the graph of a fused node starts with {product.name} and goes on with a batch norm, a sum and an activation, received "
                          f"{', '.join(n.op.name for n in nodes) or 'nothing'}")
-    norm, following = None, []
+    norm: dict[str, Any] | None = None
+    following: list[tuple[Operator, dict[str, Any]]] = []
     for before, node in zip(nodes, nodes[1:]):
         if node.inputs[0] != (before, 0) or node.op is product or (node.op is batch_norm and before.op is not product) or (
                 node.op is elemwise_add and any(op is elemwise_add for op, _ in following)):
@@ -99,7 +100,21 @@ def _raise_unsupported(name: str) -> NoReturn:
 
 
 class Fused(Operator):
-    """An operator whose uses hold the graph of what they fuse, which its rules receive as the attribute ``subgraphs``."""
+    """An operator whose uses hold the graph of what they fuse, which its rules receive as the attribute ``subgraphs``.
+
+    Attributes
+    ----------
+    ends, range_names, true : tuple of str, tuple of str, str
+        How files call the two ends of an input's range and the outputs, and write that a node is quantized.
+    quantizes_weights : tuple of str
+        The inputs that are int8 with ranges of their own, unless weights have a range for each channel. Where there are none, the node quantizes
+        its weights itself.
+    """
+
+    ends: tuple[str, str]
+    range_names: tuple[str, ...]
+    true: str
+    quantizes_weights: tuple[str, ...] = ()
 
     names_inputs = True  # which of them are written to, the graph tells
     subgraphs = 1
@@ -109,7 +124,6 @@ class Fused(Operator):
         super().__init__(name, declaration, num_outputs=self._count, no_gradient=True, amp=None, **traits)
         self.product, self.renamed = product, dict(renamed)
         self.shape_inference, self.dtype_inference, self.quantization = self._shapes, self._types, self._plan
-        self.complete_rule = True
 
         def run(*tensors: Any, **attributes: Any) -> None:
             if "subgraphs" not in attributes:
@@ -125,7 +139,7 @@ class Fused(Operator):
             _raise_unsupported(self.name)
         return recipe_of(parsed["subgraphs"][0], self.product)
 
-    def with_defaults(self, parsed: Mapping[str, Any]) -> dict[str, Any]:
+    def with_defaults(self, parsed: dict[str, Any]) -> dict[str, Any]:
         return {**super().with_defaults(parsed), **parsed}
 
     @staticmethod
@@ -139,9 +153,10 @@ class Fused(Operator):
         """The inputs whose ranges are inputs."""
         if not parsed.get("quantized"):
             return []
-        names = [n for n in self.recipe(parsed).inputs if n in ("data", "sum")]
-        return names if self.quantizes_weights is None or parsed.get("channel_wise_quantize") else [
-            *names, *(n for n in self.recipe(parsed).inputs if n in self.quantizes_weights)]
+        return [n for n in self.recipe(parsed).inputs if n in ("data", "sum", *self._int8(parsed.get("channel_wise_quantize")))]
+
+    def _int8(self, channel_wise: object) -> tuple[str, ...]:
+        return () if channel_wise else self.quantizes_weights
 
     def input_names(self, parsed: dict[str, Any], count: int | None = None) -> tuple[str, ...]:
         if "subgraphs" not in parsed:
@@ -185,17 +200,15 @@ class Fused(Operator):
         if not attributes["quantized"]:
             return infer(subgraphs[0], in_types, None, types=True)
         attributes["subgraphs"] = subgraphs
-        known = {**dict.fromkeys(self.ranged(attributes), None), **dict.fromkeys(self.quantizes_weights or () if not attributes.get(
-            "channel_wise_quantize") else (), torch.int8)}
+        known = {"data": None, "sum": None, **dict.fromkeys(self._int8(attributes.get("channel_wise_quantize")), torch.int8)}
         ins = [t or known.get(n, torch.float32) for n, t in zip(self.input_names(attributes), in_types)]
         if ins[0] is not None and ins[0] not in EIGHT_BITS:
             raise MXNetError(f"{self.name}: `data` must be int8 or uint8 where it is quantized, received {ins[0]}")
         return ins, [self.output_type(attributes), *[torch.float32] * (len(out_types) - 1)]
 
     def _plan(self, attributes: dict[str, Any], channel_wise: bool) -> Plan:
-        names = self.recipe(attributes).inputs
-        whole = self.quantizes_weights is None or channel_wise
-        real = frozenset(i for i, n in enumerate(names) if n not in ("data", "sum") and (whole or n not in self.quantizes_weights))
+        integers = ("data", "sum", *self._int8(channel_wise))
+        real = frozenset(i for i, n in enumerate(self.recipe(attributes).inputs) if n not in integers)
         more = {"channel_wise_quantize": "True"} if channel_wise and self.quantizes_weights else {}
         return Plan(self, {"quantized": self.true, **more}, True, real, wide=True)
 
@@ -213,7 +226,6 @@ def _fully_connected(*data, quantized: bool = False, enable_float_output: bool =
 
 class _Convolution(Fused):
     ends, range_names, true = ("{}_min", "{}_max"), ("output", "output_min", "output_max"), "true"
-    quantizes_weights = None  # the node quantizes them itself, a range for each channel
 
 
 class _FullyConnected(Fused):
@@ -221,6 +233,69 @@ class _FullyConnected(Fused):
     quantizes_weights = ("weight", "bias")
 
 
+class CachedGraph(Operator):
+    """``_CachedOp``: a graph in one node, ``mx.sym._internal._CachedOp(*inputs, subgraph=json)``; it runs as that graph."""
+
+    names_inputs = True
+    subgraphs = 1
+    graph_argument = "subgraph"
+
+    def __init__(self) -> None:
+        super().__init__("_CachedOp", _cached_op, num_outputs=lambda a: len(self._graph(a)), amp=None)
+        self.shape_inference, self.dtype_inference = self._shapes, self._types
+
+        def run(*tensors: Any, **attributes: Any) -> None:
+            self._graph(attributes)
+            raise NotImplementedError  # its nodes take its place when a graph is lowered
+
+        run.__module__, run.__name__, run.__doc__ = __name__, "_cached_op", _cached_op.__doc__
+        self.fn = self.raw = run
+
+    def _graph(self, attributes: Mapping[str, Any]) -> Sequence[Entry]:
+        if "subgraphs" not in attributes:
+            raise MXNetError("_CachedOp needs the graph that it runs, as JSON: _CachedOp(*inputs, subgraph=net.tojson())")
+        return attributes["subgraphs"][0]
+
+    def with_defaults(self, parsed: dict[str, Any]) -> dict[str, Any]:
+        return dict(parsed)
+
+    def list_output_names(self, parsed: dict[str, Any]) -> tuple[str, ...]:
+        names = [n.output_names()[i] for n, i in self._graph(parsed)]
+        return tuple(names) if len(names) > 1 else ("output",)
+
+    def input_names(self, parsed: dict[str, Any], count: int | None = None) -> tuple[str, ...]:
+        return tuple(n.name for n in variables(topological(self._graph(parsed))))
+
+    def mutated_inputs(self, parsed: dict[str, Any]) -> tuple[str, ...]:
+        """The states that an operator of the graph writes to."""
+        nodes = topological(self._graph(parsed))
+        aux = auxiliary(nodes)
+        return tuple(n.name for n in variables(nodes) if id(n) in aux)
+
+    def check(self, parsed: dict[str, Any], count: int) -> None:
+        """Refuse a node of a file whose graph does not fit its `count` inputs.
+
+        Raises
+        ------
+        MXNetError
+            If it does not.
+        """
+        names = self.input_names(parsed)
+        if count != len(names):
+            raise MXNetError(f"_CachedOp: its graph has the inputs {', '.join(names)}; received {count}")
+
+    def _shapes(self, in_shapes: list, out_shapes: list, **attributes: Any) -> tuple[list, list]:
+        return infer(self._graph(attributes), in_shapes, out_shapes)
+
+    def _types(self, in_types: list, out_types: list, **attributes: Any) -> tuple[list, list]:
+        return infer(self._graph(attributes), in_types, None, types=True)
+
+
+def _cached_op(*data):
+    """A graph that runs as one node; its JSON text is the argument `subgraph`."""
+
+
+OPERATORS["_CachedOp"] = CachedGraph()
 SG_CONV = OPERATORS["_sg_mkldnn_conv"] = _Convolution("_sg_mkldnn_conv", _conv, convolution,
                                                       {"with_relu": "with_act", "with_postsum_relu": "with_postsum_act"}, heavy=True)
 SG_FULLY_CONNECTED = OPERATORS["_sg_mkldnn_fully_connected"] = _FullyConnected("_sg_mkldnn_fully_connected", _fully_connected, fully_connected,

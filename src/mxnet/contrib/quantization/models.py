@@ -202,7 +202,7 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params, data_nam
         mod.bind(for_training=False, data_shapes=calib_data.provide_data, label_shapes=calib_data.provide_label or None)
         mod.set_params(arg_params, aux_params)
         collect_statistics(mod, calib_data, collector, num_calib_examples, logger)
-        ranges = ranges_of(collector, calib_mode, quantized_dtype, logger)
+        ranges = ranges_of(collector, calib_mode, quantized_dtype, logger) if layers else {}
         qsym = _calibrate_quantized_sym(qsym, ranges)
     return qsym, _quantize_params(qsym, arg_params, ranges), aux_params
 

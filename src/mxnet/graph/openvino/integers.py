@@ -3,14 +3,15 @@
 A converter of a quantized operator (``@converts(..., integers=True)``) gets its arrays as `Ranged` and returns such, with `results`. Where one
 that is not of that kind reads them, or they leave the model, they become integers.
 """
-from collections.abc import Sequence
-from typing import NamedTuple
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from openvino import opset15 as ops
 
-from ...ops.quantization.arithmetic import levels
+from ...ops.quantization.arithmetic import INT8, INT32, levels
 from .conversion import TYPES, Call, Unsupported, Value, constant
 
 
@@ -81,3 +82,41 @@ def weights(values: torch.Tensor, unit: torch.Tensor) -> Value:
     """int8 weights as real numbers; `unit` is what 1 stands for, shaped to broadcast."""
     stored = ops.constant(values.contiguous().numpy().copy())
     return ops.multiply(ops.convert(stored, "f32"), constant(unit.numpy().astype(np.float32), torch.float32)).output(0)
+
+
+def product(call: Call, attributes: Mapping[str, Any], data: Ranged, values: torch.Tensor, unit: torch.Tensor) -> Value:
+    """A convolution of data with int8 weights, or a fully connected layer, without a bias; real numbers.
+
+    `attributes` are those of ``Convolution`` or ``FullyConnected``. `unit` is what 1 stands for, one number or one for each output channel.
+    """
+    if "kernel" not in attributes:
+        flat = attributes["flatten"] and len(call.shape) != 2
+        rows = call.reshape(data.value, (call.shape[0], math.prod(call.shape[1:]))) if flat else data.value
+        return ops.matmul(rows, weights(values, unit.reshape(-1, 1)), False, True)
+    if attributes["layout"] is not None and attributes["layout"][1] != "C":
+        call.refuse(f"layout {attributes['layout']}")
+    n, groups = len(attributes["kernel"]), attributes["num_group"]
+    strides, dilations, pads = attributes["stride"] or (1,) * n, attributes["dilate"] or (1,) * n, attributes["pad"] or (0,) * n
+    if groups == 1:
+        return ops.convolution(data.value, weights(values, unit.reshape(-1, *[1] * (n + 1))), strides, pads, pads, dilations)
+    kernels = values.reshape(groups, -1, *values.shape[1:])
+    each = unit.reshape(groups, -1, *[1] * (n + 1)) if unit.numel() > 1 else unit.reshape([1] * (n + 3))
+    return ops.group_convolution(data.value, weights(kernels, each), strides, pads, pads, dilations)
+
+
+def sums(call: Call, inputs: Sequence) -> list:
+    """What a quantized product returns that does not requantize: int32, for its own range."""
+    data, = arrays(call, inputs, 1)
+    count = 2 if call.no_bias else 3
+    known = call.constants
+    if any(k is None for k in (*known[1:count], *known[count + 2:])):
+        call.refuse("weights that are computed")
+    limits = [max(abs(low.item()), abs(high.item())) for low, high in zip(known[count::2], known[count + 1::2]) if low is not None]
+    # The range of sums has whole numbers of levels where that of 8-bit integers has halves; MXNet's numbers say so.
+    factor = levels(data.dtype) / (levels(data.dtype) - .5) * INT8 / (INT8 - .5)
+    out = product(call, call.attributes, data, known[1], torch.tensor([limits[0] / INT8 * factor]))
+    if not call.no_bias:
+        bias = known[2].float() * (limits[1] / INT8 * factor)
+        out = ops.add(out, call.float(bias.reshape((1, -1, *[1] * (len(call.out_shape) - 2)) if "kernel" in call.attributes else (-1,)).numpy()))
+    top = max(abs(data.low), abs(data.high)) / (levels(data.dtype) - .5) * limits[0] / (INT8 - .5) * INT32
+    return results(Ranged(out.output(0), torch.int32, -top, top))

@@ -6,6 +6,7 @@ import torch
 from openvino import opset15 as ops
 
 from ..conversion import Call, Value, constant, converts
+from ..integers import Ranged, arrays, calibrated, results
 
 
 @converts("_contrib_div_sqrt_dim")
@@ -50,3 +51,21 @@ def encdec_qk(call: Call, queries: Value, keys_values: Value) -> Value:
 @converts("_contrib_interleaved_matmul_encdec_valatt")
 def encdec_valatt(call: Call, keys_values: Value, attention: Value) -> Value:
     return _mixed(call, attention, _heads(call, keys_values, call.shape, call.heads, 2)[0][1])
+
+
+def _maybe_integers(call: Call, out: Value) -> list | Value:
+    if call.enable_float_output:
+        return out
+    return results(calibrated(call, out, call.out_types[0])) if call.out_types[0] is not torch.int32 else call.refuse("its range is not calibrated")
+
+
+@converts("_sg_mkldnn_selfatt_qk", integers=True)
+def quantized_selfatt_qk(call: Call, data: Ranged, *ends: Value) -> list | Value:
+    array, = arrays(call, (data,), 1)
+    return _maybe_integers(call, selfatt_qk(call, array.value))
+
+
+@converts("_sg_mkldnn_selfatt_valatt", integers=True)
+def quantized_selfatt_valatt(call: Call, data: Ranged, attention: Ranged, *ends: Value) -> list | Value:
+    array, weights = arrays(call, (data, attention), 2)
+    return _maybe_integers(call, selfatt_valatt(call, array.value, weights.value))

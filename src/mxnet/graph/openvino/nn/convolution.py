@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from openvino import opset15 as ops
 
 from ..conversion import Call, Value, converts
+from ..integers import sums
 
 
 def _windows(call: Call) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
@@ -38,3 +39,8 @@ def deconvolution(call: Call, data: Value, weight: Value, bias: Value = None) ->
         weight = call.reshape(weight, (groups, shape[0] // groups, *shape[1:]))
         out = ops.group_convolution_backprop_data(data, weight, strides, pads_begin=pads, pads_end=pads, dilations=dilations, **more)
     return out if bias is None else ops.add(out, call.per_channel(bias, len(shape)))
+
+
+@converts("_contrib_quantized_conv", integers=True)
+def quantized_conv(call: Call, *inputs: Value) -> list:
+    return sums(call, inputs)
