@@ -93,7 +93,7 @@ _TABLE = [
     ("MXNET_ELIMINATE_COMMON_EXPR", "1", True, "0: equal operations on equal inputs are computed each time"),
     ("MXNET_USE_FUSION", "1", True, "0: operators are not fused and keep their layout"),
     ("MXNET_FUSION_VERBOSE", "0", True, "1: what the passes did to a graph is logged"),
-    ("MXNET_QUANTIZATION_VERBOSE", "0", False, "quantization says what it does through its logger"),
+    ("MXNET_QUANTIZATION_VERBOSE", "0", True, "1: quantization says what it does to the logger of its module, where it is given none"),
     ("MXNET_DISABLE_MKLDNN_CONV_OPT", "0", True, "1: get_backend_symbol('MKLDNN') leaves convolutions alone"),
     ("MXNET_DISABLE_MKLDNN_FC_OPT", "0", True, "1: ... fully connected layers"),
     ("MXNET_DISABLE_MKLDNN_TRANSFORMER_OPT", "0", True, "1: ... the products of interleaved attention"),

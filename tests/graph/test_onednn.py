@@ -91,12 +91,13 @@ def test_which_activations(kind, backend, fuses):
 
 
 @pytest.mark.parametrize("variable, names", [
-    ("FUSE_CONV_BN", ["sg_mkldnn_conv_0", "bn", "relu", "sg_mkldnn_fully_connected_eltwise_0"]),
-    ("FUSE_CONV_RELU", ["sg_mkldnn_conv_bn_0", "relu", "sg_mkldnn_fully_connected_eltwise_0"]),
-    ("CONV_OPT", ["conv", "bn", "relu", "sg_mkldnn_fully_connected_eltwise_0"]), ("FC_OPT", ["sg_mkldnn_conv_bn_act_0", "fc", "abs"]),
-    ("FUSE_FC_ELTWISE", ["sg_mkldnn_conv_bn_act_0", "sg_mkldnn_fully_connected_0", "abs"])])
+    ("MXNET_DISABLE_MKLDNN_FUSE_CONV_BN", ["sg_mkldnn_conv_0", "bn", "relu", "sg_mkldnn_fully_connected_eltwise_0"]),
+    ("MXNET_DISABLE_MKLDNN_FUSE_CONV_RELU", ["sg_mkldnn_conv_bn_0", "relu", "sg_mkldnn_fully_connected_eltwise_0"]),
+    ("MXNET_DISABLE_MKLDNN_CONV_OPT", ["conv", "bn", "relu", "sg_mkldnn_fully_connected_eltwise_0"]),
+    ("MXNET_DISABLE_MKLDNN_FC_OPT", ["sg_mkldnn_conv_bn_act_0", "fc", "abs"]),
+    ("MXNET_DISABLE_MKLDNN_FUSE_FC_ELTWISE", ["sg_mkldnn_conv_bn_act_0", "sg_mkldnn_fully_connected_0", "abs"])])
 def test_what_is_turned_off(monkeypatch, variable, names):
-    monkeypatch.setenv(f"MXNET_DISABLE_MKLDNN_{variable}", "1")
+    monkeypatch.setenv(variable, "1")
     hidden = sym.Activation(sym.BatchNorm(conv(sym.var("data"), "conv"), name="bn"), act_type="relu", name="relu")
     net = sym.abs(sym.FullyConnected(hidden, num_hidden=2, name="fc"), name="abs")
     assert [n for _, n, *_ in described(net.get_backend_symbol("MKLDNN"))] == names
@@ -129,6 +130,30 @@ def test_integers_go_from_layer_to_layer(trained):
     assert abs(run(after, args, aux, data) - run(*trained)).max() < .1
 
 
+@pytest.mark.parametrize("variable, last", [
+    ("MXNET_DISABLE_MKLDNN_QFC_FUSE_ALL",
+     ["quantized_sg_mkldnn_fully_connected_0", "requantize_sg_mkldnn_fully_connected_0", "sg_mkldnn_fully_connected_0_dequantize"]),
+    ("MXNET_DISABLE_MKLDNN_QFC_FLOAT_OUTPUT", ["quantized_sg_mkldnn_fully_connected_0", "sg_mkldnn_fully_connected_0_dequantize"]),
+    ("MXNET_DISABLE_MKLDNN_QEM_FUSE_ALL", ["quantized_mul", "requantize_mul", "mul_dequantize"]),
+    ("MXNET_DISABLE_MKLDNN_QEM_FLOAT_OUTPUT", ["quantized_mul", "mul_dequantize"]),
+    ("MXNET_DISABLE_MKLDNN_QTRANSFORMER_FUSE_ALL",
+     ["quantized_sg_mkldnn_selfatt_qk_0", "requantize_sg_mkldnn_selfatt_qk_0", "sg_mkldnn_selfatt_qk_0_dequantize"]),
+    ("MXNET_DISABLE_MKLDNN_QTRANSFORMER_FLOAT_OUTPUT", ["quantized_sg_mkldnn_selfatt_qk_0", "sg_mkldnn_selfatt_qk_0_dequantize"])])
+def test_what_returns_real_numbers(monkeypatch, variable, last):
+    data = sym.var("data")
+    kinds = {"QFC": sym.FullyConnected(data, num_hidden=3, flatten=False, name="fc"), "QEM": sym.elemwise_mul(data, data, name="mul"),
+             "QTR": sym.contrib.interleaved_matmul_selfatt_qk(data, heads=1)}
+    kind = variable.removeprefix("MXNET_DISABLE_MKLDNN_")[:3]
+    net = kinds[kind].get_backend_symbol("MKLDNN_QUANTIZE")
+    params = {"fc_weight": nd.ones((3, 6)), "fc_bias": nd.ones(3)} if kind == "QFC" else {}
+    made, *_ = quantization.quantize_model(net, params, {}, label_names=None, calib_mode="none", quantize_mode="full")
+    table = {name: (-1, 1) for name in ("mul_output", *net.list_outputs())}
+    made = quantization._calibrate_quantized_sym(made, table)
+    assert len(described(made.get_backend_symbol("MKLDNN_QUANTIZE"))) == 2
+    monkeypatch.setenv(variable, "1")
+    assert [n for _, n, *_ in described(made.get_backend_symbol("MKLDNN_QUANTIZE"))][1:] == last
+
+
 def test_a_range_for_each_channel(trained):
     _, args, after = quantized(trained, quantize_granularity="channel-wise")
     assert args["fc1_weight"].dtype == np.float32 and after.attr_dict()["quantized_sg_mkldnn_fully_connected_1"]["channel_wise_quantize"] == "True"
@@ -153,6 +178,18 @@ def test_attention():
     assert [n for _, n, *_ in described(made)] == ["qkv_quantize", "quantized_sg_mkldnn_selfatt_qk_0", "scores", "scores_output_quantize",
                                                    "quantized_sg_mkldnn_selfatt_valatt_1"]
     assert abs(made.bind(mx.cpu(), {"qkv": data}).forward()[0].asnumpy() - expected).max() < .02
+
+
+def test_sums_are_left_alone(monkeypatch):
+    monkeypatch.setenv("MXNET_DISABLE_MKLDNN_FUSE_CONV_SUM", "1")
+    net = sym.elemwise_add(conv(sym.var("data"), "conv"), sym.var("other"), name="sum").get_backend_symbol("MKLDNN")
+    assert [n for _, n, *_ in described(net)] == ["sg_mkldnn_conv_0", "sum"]
+
+
+def test_attention_is_left_alone(monkeypatch):
+    monkeypatch.setenv("MXNET_DISABLE_MKLDNN_TRANSFORMER_OPT", "1")
+    net = sym.contrib.interleaved_matmul_selfatt_qk(sym.var("qkv"), heads=2, name="qk").get_backend_symbol("MKLDNN")
+    assert [n for _, n, *_ in described(net)] == ["qk"]
 
 
 def test_blocks_are_optimized_for_it(trained):

@@ -22,6 +22,7 @@ from . import ndarray as ndarray
 from . import random as random
 from . import serialization as serialization
 from . import sparse as sparse
+from . import untouched as untouched
 from . import writes as writes
 from .. import numpy as _np
 from .. import numpy as numpy

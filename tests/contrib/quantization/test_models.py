@@ -83,7 +83,7 @@ def test_a_collector_of_the_users(trained):
     assert made.attr_dict()["requantize_fc"]["max_calib_range"] == "20.000000"
 
 
-def test_number_of_examples_and_log(trained, caplog):
+def test_number_of_examples_and_log(trained, caplog, monkeypatch):
     net, params, data, _ = trained
     logger = logging.getLogger("quantization of a test")
     with caplog.at_level("INFO", logger.name):
@@ -91,6 +91,11 @@ def test_number_of_examples_and_log(trained, caplog):
                                     logger=logger)
     assert [r.getMessage() for r in caplog.records] == [
         "quantization: 4 of 4 operators run on integers", "calibration: 1 batches of 2 examples"]
+    caplog.clear()
+    monkeypatch.setenv("MXNET_QUANTIZATION_VERBOSE", "1")
+    with caplog.at_level("INFO", "mxnet.contrib.quantization.models"):
+        quantization.quantize_model(net, params, {}, calib_mode="none")
+    assert [r.getMessage() for r in caplog.records] == ["quantization: 4 of 4 operators run on integers"]
 
 
 @pytest.mark.parametrize("more, error, match", [

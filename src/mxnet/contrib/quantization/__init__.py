@@ -17,3 +17,4 @@ from .models import (
     quantize_model_mkldnn,
 )
 from .networks import quantize_net, quantize_net_v2
+from .report import Layer, Report, compare
