@@ -101,7 +101,7 @@ def test_number_of_examples_and_log(trained, caplog, monkeypatch):
 @pytest.mark.parametrize("more, error, match", [
     ({"calib_mode": "best"}, ValueError, "unknown calibration mode best received: expected `none`"),
     ({"calib_mode": "naive"}, ValueError, "`calib_data` must be given when calib_mode=naive"),
-    ({"calib_mode": "naive", "calib_data": [1]}, ValueError, "`calib_data` must be of DataIter type when calib_mode=naive, received list"),
+    ({"calib_mode": "naive", "calib_data": [1]}, ValueError, "calib_mode=naive takes a DataIter as `calib_data`, received list"),
     ({"quantized_dtype": "int4"}, ValueError, "unknown quantized_dtype int4 received: expected `int8`, `uint8` or `auto`"),
     ({"quantize_mode": "most"}, ValueError, "unknown quantize_mode most received: expected `full` or `smart`"),
     ({"quantize_granularity": "row"}, ValueError, "unknown quantize_granularity row received"),

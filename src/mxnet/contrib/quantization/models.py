@@ -197,7 +197,7 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params, data_nam
         if calib_data is None:
             raise ValueError(f"`calib_data` must be given when calib_mode={calib_mode}")
         if not isinstance(calib_data, DataIter):
-            raise ValueError(f"`calib_data` must be of DataIter type when calib_mode={calib_mode}, received {type(calib_data).__name__}")
+            raise ValueError(f"calib_mode={calib_mode} takes a DataIter as `calib_data`, received {type(calib_data).__name__}")
         mod = Module(symbol=sym, data_names=data_names, label_names=label_names, context=ctx)
         mod.bind(for_training=False, data_shapes=calib_data.provide_data, label_shapes=calib_data.provide_label or None)
         mod.set_params(arg_params, aux_params)
