@@ -325,7 +325,7 @@ def granted(case):
     """The bytes that a call may take besides the budget."""
     case = _Case(case)
     inputs = [a for a in case.arrays if a is not None]
-    size = 0
+    size = 0  # of what is there besides the inputs
     with contextlib.suppress(Exception):  # a call that is wrong has no result
         # As the call found them: 3.0 is refused, but found where 3 was parsed before.
         attributes = {k: v for k, v in case.attributes.items() if v is not None}
@@ -333,13 +333,15 @@ def granted(case):
         results = []
         try:
             if case.op.shape_inference is not None:
-                results = case.op.shape_inference(shapes, [None] * case.op.outputs(parsed), **case.op.with_defaults(parsed))[1]
+                missing = [None] * (len(case.op.input_names(parsed, len(shapes))) - len(shapes))  # a graph makes arrays for them
+                made, results = case.op.shape_inference([*shapes, *missing], [None] * case.op.outputs(parsed), **case.op.with_defaults(parsed))
+                size = sum(math.prod(s) for s in made[len(shapes):] if s is not None and min(s, default=0) >= 0)
             if not results or any(s is None or min(s, default=0) < 0 for s in results):
                 results = run_on_meta(case.op, shapes, parsed, [a._data.dtype for a in inputs]) or ()
         except RuntimeError as error:
             if "overflow" in str(error):  # more than any address
                 return sys.maxsize
-        size = sum(math.prod(s) for s in results)
+        size += sum(math.prod(s) for s in results)
         if case.op.name == "_npi_bincount":  # whose result no rule can tell
             size += max(parsed.get("minlength", 0), *inputs[0]._data.reshape(-1).tolist())
         if size > 1 << 40:

@@ -23,7 +23,25 @@ import torch
 import mxnet as mx
 from mxnet import MXNetError
 from mxnet.gluon.cached_op import CachedOp
-from mxnet.ops.kernels import batch_norm, convolution, dense, gate, image, interleave, lstm, nms, own_heap, pooling, random, regions, steps, text
+from mxnet.ops.kernels import (
+    batch_norm,
+    convolution,
+    dense,
+    gate,
+    histogram,
+    image,
+    interleave,
+    local_response,
+    lstm,
+    nms,
+    own_heap,
+    pooling,
+    random,
+    regions,
+    steps,
+    text,
+    transposition,
+)
 from mxnet.ops.spatial import boxes
 from mxnet.ops.spatial import regions as region_operators
 
@@ -32,7 +50,7 @@ from .arrays import INTEGERS, NUMBERS, all_made, described, made, spoil
 from .campaign import Target
 
 sanitizer.prepare()
-_SMALL = (batch_norm, convolution, dense, lstm, pooling)  # modules that leave small arrays to torch
+_SMALL = (batch_norm, convolution, dense, histogram, local_response, lstm, pooling, transposition)  # modules that leave small arrays to torch
 # An operator's call makes MXNetErrors of torch's errors, and takes no None for an array.
 _TORCHS = (MXNetError, RuntimeError, ValueError, TypeError, IndexError, AttributeError)
 
@@ -80,11 +98,12 @@ def _usual(*descriptions):
 
 # -- handles ---------------------------------------------------------------------------------------------------------
 
-_NAMES = {"batch_norm": sizes.normalized, "convolution": sizes.convolved, "dense": sizes.product, "image": sizes.picture,
-          "interleave": sizes.image, "lstm": sizes.steps, "nms": sizes.boxes, "pooling": sizes.window, "random": sizes.numbers,
-          "regions": sizes.maps, "steps": sizes.updated, "text": sizes.text}
+_NAMES = {"batch_norm": sizes.normalized, "convolution": sizes.convolved, "dense": sizes.product, "histogram": sizes.counted, "image": sizes.picture,
+          "interleave": sizes.image, "local_response": sizes.responding, "lstm": sizes.steps, "nms": sizes.boxes, "pooling": sizes.window,
+          "random": sizes.numbers,
+          "regions": sizes.maps, "steps": sizes.updated, "text": sizes.text, "transposition": sizes.matrices}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
-            for module in (batch_norm, convolution, dense, image, lstm, nms, pooling, regions, steps)
+            for module in (batch_norm, convolution, dense, histogram, image, local_response, lstm, nms, pooling, regions, steps, transposition)
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
 _HANDLES.update({f"text.{kernel.entry}": kernel for kernel in (*text._CSV.values(), text._libsvm)})
@@ -107,7 +126,7 @@ def _fitting(name, rng):
         shape = [eval(d, {}, names) for d in array.dims]
         order = "last" if array.order is torch.channels_last else rng.choice(("plain", "plain", "the end", "parameter"))
         arrays.append(described(names.get(array.dtype, array.dtype), shape, rng, order, low, high))
-    numbers = [rng.choice((0.5, 0.9, 1e-3, 0.0)) if letter == "f" else rng.randrange(2 if letter == "i" else 50) for letter in kernel.numbers]
+    numbers = [rng.choice((0.5, 0.9, 1e-3, 0.0)) if letter in "fd" else rng.randrange(2 if letter == "i" else 50) for letter in kernel.numbers]
     return {"kernel": name, "right": True, "arrays": arrays, "integers": [names[i] for i in kernel.integers], "numbers": numbers,
             "threads": rng.choice((1, 1, 2, 3))}
 

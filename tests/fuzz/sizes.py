@@ -54,6 +54,19 @@ def updated(rng):
     return {"rows": rows, "count": rows, "width": rng.choice((1, 3, 16, 33, 20_000))}
 
 
+def counted(rng):
+    return {"T": rng.choice(("float32", "float64")), "n": rng.choice((0, 1, 7, 1000)), "bins": rng.choice((1, 2, 10, 100))}
+
+
+def responding(rng):
+    names = {"n": rng.randint(0, 3), "c": rng.choice((1, 2, 7, 19)), "h": rng.choice((1, 9, 17)), "w": rng.choice((0, 1, 13, 40))}
+    return {**names, "reach": rng.randrange(min(names["c"], 6))}
+
+
+def matrices(rng):
+    return {"n": rng.choice((0, 1, 3, 17, 40)), "h": rng.choice((1, 3, 16, 35)), "w": rng.choice((1, 7, 16, 70))}
+
+
 def window(rng):
     while True:
         names = {"n": rng.randint(1, 3), "c": rng.randint(1, 3), "h": rng.randint(1, 20), "w": rng.randint(1, 40),

@@ -188,6 +188,14 @@ def test_constant():
     assert c.grad_req == "null"
 
 
+def test_a_constant_becomes_what_np_programs_use():
+    constant = Constant("c", [[1, 2], [3, 4]])
+    with mx.np_shape(True), mx.util.np_array(True):
+        constant.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+        for data in constant.list_data():
+            assert type(data) is mx.np.ndarray and data.tolist() == [[1, 2], [3, 4]]
+
+
 def test_deferred_error_is_an_mxnet_error():
     assert issubclass(gluon.DeferredInitializationError, mx.MXNetError)
     assert isinstance(mx.nd.ones((1,)), gluon.tensor_types) and isinstance(mx.sym.var("x"), gluon.tensor_types)

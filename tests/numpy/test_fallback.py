@@ -69,3 +69,8 @@ def test_integrals_of_endless_order_are_refused():
     assert np.polyint([6, 2], 2).asnumpy().tolist() == [1, 1, 0, 0]
     with pytest.raises(ValueError, match="polyint: the order m must be at most 500, received 2147483647"):
         np.polyint([6, 2], 2 ** 31 - 1)
+
+
+def test_texts_that_describe_no_type():
+    with pytest.raises(TypeError, match="result_type: '\\(' was never closed"):
+        np.result_type("(1,")

@@ -129,6 +129,12 @@ def test_a_histogram_of_more_than_one_piece():
     assert counts.asnumpy().tolist() == np.histogram(values[np.isfinite(values)], 7, (0, 1))[0].tolist()
 
 
+@pytest.mark.parametrize("copies", [1, 5000])
+def test_the_limits_of_a_histogram_are_not_rounded_to_the_type_of_the_values(copies):
+    values = mx.nd.array([0.5, 0.55, 0.6] * copies)  # float32's 0.6 is above 0.6
+    assert mx.nd.histogram(values, bins=2, range=(0.5, 0.6))[0].asnumpy().tolist() == [copies, copies]
+
+
 def test_the_middle_edge_of_a_symmetric_histogram_is_zero():
     edges = mx.nd.histogram(mx.nd.array([0, 1], dtype="float64"), bins=6, range=(-2.5, 2.5))[1].asnumpy().tolist()
     assert edges == [-2.5, -1.6666666666666667, -0.8333333333333334, 0.0, 0.8333333333333334, 1.6666666666666667, 2.5]

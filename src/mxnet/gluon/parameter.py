@@ -493,7 +493,7 @@ class Constant(Parameter):
 
         class Init(initializer.Initializer):
             def _init_weight(self, _, array: Any) -> None:
-                array[:] = value
+                value.copyto(array)
 
         # By a registered name, so that the Symbol of a large constant carries the name and not the values.
         init = f"Constant_{name}_{id(self)}"

@@ -7,7 +7,7 @@ import inspect
 
 import numpy as onp
 
-from ..base import numeric_types
+from ..base import MXNetError, numeric_types
 from ..ndarray.dispatch import mode
 from . import financial
 from .creation import array
@@ -63,6 +63,10 @@ def call_official(function, args, kwargs):
     ------
     ValueError
         While autograd records, or if the arrays are on several devices.
+    TypeError
+        For a text that describes no type.
+    MXNetError
+        If there is no memory for the result.
     """
     if mode.recording:
         raise ValueError(f"{getattr(function, '__name__', function)} is computed by NumPy, which autograd can't record; call it outside of "
@@ -73,7 +77,10 @@ def call_official(function, args, kwargs):
     named = dict(zip(kwargs, plain_kwargs))
     if isinstance(out, ndarray):
         named.pop("out")
-    result = from_official(function(*plain_args, **named), ctx)
+    try:
+        result = from_official(function(*plain_args, **named), ctx)
+    except (SyntaxError, MemoryError) as error:  # NumPy reads texts such as "(2,3)f4" as Python does
+        raise (TypeError if isinstance(error, SyntaxError) else MXNetError)(f"{getattr(function, '__name__', function)}: {error}") from error
     if isinstance(out, ndarray):
         out[...] = result
         return out

@@ -3,6 +3,7 @@ from typing import Any
 
 import numpy as onp
 
+from ...base import MXNetError
 from ..frontend import NUMBERS, function
 
 
@@ -139,7 +140,10 @@ def tile(F, A, reps):
            [1., 2., 1., 2.]])
     """
     if isinstance(A, NUMBERS):
-        return onp.tile(A, reps)
+        try:
+            return onp.tile(A, reps)
+        except MemoryError as error:
+            raise MXNetError(f"tile: {error}") from error
     if not F.is_array(A):
         raise TypeError(f"type {type(A)} not supported")
     return F.call("_npi_tile", A, reps=reps)

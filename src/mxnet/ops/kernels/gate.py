@@ -16,7 +16,7 @@ import torch
 from ...base import MXNetError
 from . import compiled, load, own_heap
 
-_LETTERS = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "f": ctypes.c_float, "i": ctypes.c_int}
+_LETTERS = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double, "i": ctypes.c_int}
 _MOST_VERDICTS = 1 << 10  # programs whose shapes never repeat must not fill the memory
 _LARGEST = (1 << 31) - 1
 _ARRAY = re.compile(r"(\w+) \(([^()]*)\)(?: (last|strided))?(?: (optional)| filled (-?\d+))?(?: if (\w+))?")
@@ -185,7 +185,8 @@ class Kernel(Gate):
     packed : bool
         The sizes come as a pointer to all of them.
     numbers : str
-        A letter for each number that the caller gives: ``f`` for float, ``i`` for int, ``l`` for int64. No address may depend on one.
+        A letter for each number that the caller gives: ``f`` for float, ``d`` for double, ``i`` for int, ``l`` for int64. No address may depend on
+        one.
     threads : bool
         Whether it asks for the number of threads.
 

@@ -5,6 +5,7 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ..kernels import local_response
 from ..quantization.arithmetic import INT8, UINT8, Quantized, calibrated, limit_of, store
 from ..quantization.form import EightBits, quantized_form
 from ..registry import op
@@ -365,14 +366,19 @@ def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, ns
         return lrn.raw(data.view(*data.shape, 1, 1), alpha=alpha, beta=beta, knorm=knorm, nsize=nsize).view(data.shape)
     if data.dtype == torch.float16:
         return lrn.raw(data.float(), alpha=alpha, beta=beta, knorm=knorm, nsize=nsize).half()
-    # A sum of shifted views: many times as fast as torch's local_response_norm, which pools.
+    reach = min(nsize // 2, max(data.shape[1] - 1, 0))  # beyond there are no channels
+    return local_response.normalize(data, reach, alpha / nsize, beta, knorm,
+                                    lambda data: _local_response(data, reach, alpha / nsize, beta, knorm))
+
+
+def _local_response(data, reach, alpha, beta, knorm):
+    """A sum of shifted views: many times as fast as torch's local_response_norm, which pools."""
     channels = data.shape[1]
-    reach = min(nsize // 2, max(channels - 1, 0))  # beyond there are no channels
     squares = _functional.pad(data.square(), (0, 0, 0, 0, reach, reach))
     total = squares.narrow(1, 0, channels)
     for shift in range(1, 2 * reach + 1):
         total = total + squares.narrow(1, shift, channels)
-    base = total * (alpha / nsize) + knorm
+    base = total * alpha + knorm
     if beta == 0.75:  # the usual value: two roots are three times as fast as a power
         root = base.rsqrt()
         return data * (root * root.sqrt())

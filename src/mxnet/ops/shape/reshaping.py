@@ -6,6 +6,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis, require_ndim
+from ..kernels import transposition
 from ..quantization.arithmetic import Quantized
 from ..quantization.form import EightBits, quantized_form
 from ..registry import op
@@ -255,12 +256,7 @@ def transpose(data, *, axes: Shape = ()):
     >>> mx.nd.transpose(mx.nd.zeros((2, 3, 4)), axes=(1, 2, 0)).shape
     (3, 4, 2)
     """
-    axes = axes or tuple(range(data.dim() - 1, -1, -1))
-    if data.numel() >= 65536 and len(axes) == data.dim() > 2 and axes[-1] == 0 and min(axes) == 0 and data.is_contiguous():
-        # In two steps that torch has fast copies for: the first axis to the end as in a matrix, then whole rows.
-        rows = data.flatten(1).t().contiguous().view(*data.shape[1:], data.shape[0])
-        return torch.permute_copy(rows, (*(a - 1 for a in axes[:-1]), data.dim() - 1))
-    return torch.permute_copy(data, axes)
+    return transposition.permute_copy(data, axes or tuple(range(data.dim() - 1, -1, -1)))
 
 
 @transpose.shape_rule
@@ -351,7 +347,7 @@ def swap_axis(data, *, dim1: int = 0, dim2: int = 0):
     >>> mx.nd.swapaxes(mx.nd.zeros((2, 3, 4)), dim1=0, dim2=2).shape
     (4, 3, 2)
     """
-    return torch.transpose_copy(data, dim1, dim2)
+    return transposition.transpose_copy(data, dim1, dim2)
 
 
 @swap_axis.shape_rule
