@@ -80,6 +80,13 @@ def test_a_graph_as_one_node():
     assert grads["b"].asnumpy().tolist() == [2, 2] and executor.aux_dict["m"].asnumpy().tolist() == pytest.approx([1, 1.2])
 
 
+def test_sparse_arrays_go_through_the_nodes_that_it_stands_for():
+    inner = sym.dot(sym.var("x"), sym.var("w")) + 1
+    net = sym._internal._CachedOp(sym.var("x"), sym.var("w"), subgraph=inner.tojson())
+    data = {"x": nd.array([[0, 2], [0, 0]]).tostype("csr"), "w": nd.array([[1, 2], [3, 4]])}
+    assert net.bind(mx.cpu(), data).forward()[0].asnumpy().tolist() == [[7, 9], [1, 1]]
+
+
 def test_library_is_not_here():
     from mxnet.base import _LIB, NDArrayHandle, SymbolHandle
     assert SymbolHandle(3).value == NDArrayHandle(3).value == 3

@@ -6,7 +6,7 @@ import torch
 from torch import fx
 
 from ..context import parse_context
-from ..symbol.fused import CachedGraph, Fused
+from ..symbol.fused import CachedGraph, Fused, stands_for
 from ..symbol.node import Entry, Node, topological
 from . import control_flow, fused
 from .program import GraphModule, item
@@ -55,8 +55,9 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
                 value = graph.call_method("to", (value, place))
             arguments.append(value)
         if isinstance(node.op, (Fused, CachedGraph)):
-            if inlines and not node.parsed().get("quantized"):
-                values.update({(id(node), i): found for i, found in enumerate(_inlined(graph, node.subgraphs[0], arguments, is_train, place))})
+            whole = stands_for(node) if inlines else None
+            if whole is not None:
+                values.update({(id(node), i): found for i, found in enumerate(_inlined(graph, whole, arguments, is_train, place))})
                 continue
             value = graph.call_function(fused.function(node, lower, is_train, place), tuple(arguments))
         elif node.subgraphs and not node.op.may_hold_graph:

@@ -12,6 +12,7 @@ from ..ndarray import NDArray, dispatch
 from ..ndarray.sparse import cast_storage
 from ..ndarray.sparse.dispatch import on_demand
 from ..ndarray.sparse.on_demand import computed
+from ..symbol.fused import stands_for
 from ..symbol.node import Entry, Node, topological
 
 _log = logging.getLogger("mxnet")
@@ -21,7 +22,7 @@ _T = TypeVar("_T")
 
 def suits(nodes: Iterable[Node]) -> bool:
     """Whether the operators of a graph can be called one by one; loops and branches are compiled as a whole, on dense tensors."""
-    return not any(n.subgraphs for n in nodes)
+    return not any(n.subgraphs and stands_for(n) is None for n in nodes)
 
 
 def announce_dense(what: str) -> None:
@@ -56,6 +57,8 @@ def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, obser
         results: Any
         if node.op is None:
             results = [next(variables)]
+        elif (graph := stands_for(node)) is not None:
+            results = run(graph, [values[id(n), i] for n, i in node.inputs], ctx)
         else:
             attributes = {k: v for k, v in node.attrs.items() if k in node.op.attributes}
             if node.op.wants_device:

@@ -19,7 +19,7 @@ from ..ops.quantization.arithmetic import EIGHT_BITS
 from ..ops.quantization.plan import Plan
 from ..ops.registry import OPERATORS, Operator, get
 from .control_flow import infer, variables
-from .node import Entry, auxiliary, topological
+from .node import Entry, Node, auxiliary, topological
 
 elemwise_add = get("elemwise_add")
 # What may follow a product, and with which attributes it never returns a number below zero.
@@ -293,6 +293,13 @@ class CachedGraph(Operator):
 
 def _cached_op(*data):
     """A graph that runs as one node; its JSON text is the argument `subgraph`."""
+
+
+def stands_for(node: Node) -> Sequence[Entry] | None:
+    """The graph that a node is short for; None if it is not, as where it computes on integers."""
+    if isinstance(node.op, (CachedGraph, Fused)) and not node.parsed().get("quantized"):
+        return node.subgraphs[0]
+    return None
 
 
 OPERATORS["_CachedOp"] = CachedGraph()
