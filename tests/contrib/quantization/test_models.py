@@ -140,3 +140,13 @@ def test_only_cpus_fuse(trained):
         quantization.quantize_model_mkldnn(net, params, {}, ctx=mx.gpu(), calib_mode="none")
     with pytest.raises(mx.MXNetError, match="`channel-wise` is for CPUs"):
         quantization.quantize_model(net, params, {}, ctx=mx.gpu(), calib_mode="none", quantize_granularity="channel-wise")
+
+
+def test_an_unrolled_cell_whose_states_find_their_size():
+    outputs, _ = mx.rnn.LSTMCell(4, prefix="cell_").unroll(2, sym.var("data"), merge_outputs=True)
+    data = nd.random.uniform(-1, 1, (3, 2, 5))
+    params = {n: nd.random.normal(0, .5, s) for n, s in zip(outputs.list_arguments(), outputs.infer_shape(data=data.shape)[0]) if n != "data"}
+    expected = run(outputs, params, data)
+    made, found, _ = quantization.quantize_model(outputs, params, {}, label_names=None, calib_mode="naive", quantize_mode="full",
+                                                 calib_data=mx.io.NDArrayIter(data, batch_size=3))
+    assert abs(run(made, found, data) - expected).max() < .05

@@ -60,3 +60,12 @@ def test_symbols():
 def test_inputs_that_do_not_fit(call, message):
     with pytest.raises(mx.base.MXNetError, match=message):
         call()
+
+
+def test_zeros_alone_have_no_range():
+    """They are 0, and come back as such, where MXNet divides by zero. What is no number shows."""
+    zeros = nd.zeros((2,))
+    for q, low, high in (C.quantize_v2(zeros), C.quantize_v2(zeros, out_type="uint8"), C.quantize(zeros, one(0), one(0), out_type="int8"),
+                         C.requantize(nd.zeros((2,), dtype="int32"), one(-1), one(1))):
+        assert q.asnumpy().tolist() == [0, 0] and C.dequantize(q, low, high).asnumpy().tolist() == [0, 0]
+    assert np.isnan(C.dequantize(*C.quantize_v2(nd.array([1, float("nan")]))).asnumpy()).all()

@@ -53,6 +53,8 @@ class Ranged(NamedTuple):
 def quantized(value: Value, dtype: torch.dtype, low: float, high: float) -> Ranged:
     """Real numbers put on the grid of integers of this type and range."""
     unit = max(abs(low), abs(high)) / levels(dtype)
+    if not 0 < unit < math.inf:
+        raise Unsupported(f"integers for the range from {low} to {high}")
     ends = torch.iinfo(dtype)
     bounds = [constant(np.float32(end * unit), torch.float32) for end in (ends.min, ends.max)]
     return Ranged(ops.fake_quantize(value, *bounds, *bounds, 256).output(0), dtype, low, high)

@@ -5,6 +5,7 @@ from typing import Literal, Optional
 import torch
 
 from ..registry import Operator, op
+from ..shapes import unify
 from .arithmetic import EIGHT_BITS, INT8, UINT8, Quantized, as_arrays, calibrated, check_types, levels, limit_of, store
 
 OutType = Literal["auto", "int8", "uint8"]
@@ -27,10 +28,16 @@ def _range(data: torch.Tensor, low: Optional[float], high: Optional[float]) -> t
     return calibrated(low, high, data) or (data.min().reshape(1), data.max().reshape(1))
 
 
+def _scale(count: float, limit: torch.Tensor) -> torch.Tensor:
+    """How many levels a real number has. Where there are zeros alone, which have no range, they are 0."""
+    return torch.where(limit == 0, torch.zeros_like(limit), count / limit)
+
+
 def _rules(operator: Operator, known: Optional[torch.dtype], result: Callable[[dict], torch.dtype]) -> None:
     """Inference for one array, of the type `known` if not None, whose other inputs and outputs are ranges: one float32 each."""
     def shape_rule(in_shapes, out_shapes, **attributes):
-        return [*in_shapes[:1], *[(1,)] * (len(in_shapes) - 1)], [*out_shapes[:1], *[(1,)] * (len(out_shapes) - 1)]
+        both = unify(in_shapes[0], out_shapes[0])
+        return [both, *[(1,)] * (len(in_shapes) - 1)], [both, *[(1,)] * (len(out_shapes) - 1)]
 
     def dtype_rule(in_types, out_types, **attributes):
         ins = [in_types[0] or known, *(t or torch.float32 for t in in_types[1:])]
@@ -57,8 +64,8 @@ def quantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tenso
     check_types("_contrib_quantize", (torch.float32,), data=data)
     limit = limit_of(min_range, max_range)
     if out_type == "uint8":
-        return store(data * (255 / limit), torch.uint8), min_range.reshape(1).clone(), max_range.reshape(1).clone()
-    return store((data * (127 / limit)).clamp(-127, 127), torch.int8), -limit, limit
+        return store(data * _scale(255, limit), torch.uint8), min_range.reshape(1).clone(), max_range.reshape(1).clone()
+    return store((data * _scale(127, limit)).clamp(-127, 127), torch.int8), -limit, limit
 
 
 _rules(quantize, torch.float32, _declared)
@@ -87,8 +94,8 @@ def quantize_v2(data: torch.Tensor, *, out_type: OutType = "int8", min_calib_ran
     low, high = _range(data, min_calib_range, max_calib_range)
     limit = limit_of(low, high)
     if _chosen(out_type, min_calib_range, max_calib_range) == torch.uint8:
-        return store(data * (UINT8 / limit), torch.uint8), low, high
-    return store(data * (INT8 / limit), torch.int8), -limit, limit
+        return store(data * _scale(UINT8, limit), torch.uint8), low, high
+    return store(data * _scale(INT8, limit), torch.int8), -limit, limit
 
 
 _rules(quantize_v2, None, _declared)
@@ -155,8 +162,8 @@ def requantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Ten
     given = calibrated(min_calib_range, max_calib_range, data)
     limit = limit_of(*given) if given else data.to(torch.float64).abs().max().reshape(1).to(torch.float32) * unit
     if _chosen(out_type, min_calib_range, max_calib_range) == torch.uint8:
-        return store(data * (unit * (255 / limit)), torch.uint8), torch.zeros_like(limit), limit
-    return store(data * (unit * (127 / limit)), torch.int8), -limit, limit
+        return store(data * (unit * _scale(255, limit)), torch.uint8), torch.zeros_like(limit), limit
+    return store(data * (unit * _scale(127, limit)), torch.int8), -limit, limit
 
 
 _rules(requantize, torch.int32, _declared)
