@@ -1,3 +1,4 @@
+import inspect
 import json
 import os
 import subprocess
@@ -329,3 +330,64 @@ def test_no_batch_shares_memory_with_another(make_record):
     for batch, again in zip(kept, mx.io.ImageRecordIter(**options), strict=True):
         assert np.array_equal(batch.data[0].asnumpy(), again.data[0].asnumpy()) and np.array_equal(batch.index, again.index)
         again.data[0][:] = 0
+
+
+ACTS = {  # of each parameter a value that shows in the batches of `coloured`, by itself or with others
+    "label_width": dict(label_width=2, path_imglist="two.lst"), "path_imglist": dict(path_imglist="one.lst"),
+    "path_imgidx": dict(path_imgidx="p.idx", shuffle=True), "data_shape": dict(data_shape=(3, 8, 9)), "num_parts": dict(num_parts=2),
+    "part_index": dict(num_parts=2, part_index=1), "shuffle": dict(shuffle=True, seed=1), "batch_size": dict(batch_size=2),
+    "round_batch": dict(batch_size=4, round_batch=False), "dtype": dict(dtype="uint8"), "resize": dict(resize=12),
+    "rand_crop": dict(rand_crop=True), "random_resized_crop": dict(random_resized_crop=True, min_random_area=0.3),
+    "max_random_area": dict(random_resized_crop=True, max_random_area=0.5, min_random_area=0.4),
+    "min_random_area": dict(random_resized_crop=True, min_random_area=0.2), "max_rotate_angle": dict(max_rotate_angle=90),
+    "max_aspect_ratio": dict(max_aspect_ratio=0.5), "min_aspect_ratio": dict(min_aspect_ratio=0.5, max_aspect_ratio=0.6),
+    "max_shear_ratio": dict(max_shear_ratio=0.9), "max_crop_size": dict(max_crop_size=12, min_crop_size=12),
+    "min_crop_size": dict(max_crop_size=12, min_crop_size=9), "max_random_scale": dict(max_random_scale=2),
+    "min_random_scale": dict(min_random_scale=0.5), "max_img_size": dict(max_img_size=6),
+    "min_img_size": dict(min_img_size=40, rand_crop=True),
+    "brightness": dict(brightness=0.9), "contrast": dict(contrast=0.9), "saturation": dict(saturation=0.9), "pca_noise": dict(pca_noise=0.9),
+    "random_h": dict(random_h=90), "random_s": dict(random_s=120), "random_l": dict(random_l=120), "rotate": dict(rotate=30),
+    "fill_value": dict(pad=9, fill_value=3, data_shape=(3, 30, 32)), "inter_method": dict(resize=12, inter_method=0),
+    "pad": dict(pad=9, data_shape=(3, 30, 32)), "mirror": dict(mirror=True), "rand_mirror": dict(rand_mirror=True),
+    "mean_img": dict(mean_img="mean.params"), "mean_r": dict(mean_r=9), "mean_g": dict(mean_g=9), "mean_b": dict(mean_b=9), "std_r": dict(std_r=2),
+    "std_g": dict(std_g=2), "std_b": dict(std_b=2), "scale": dict(scale=2), "max_random_contrast": dict(max_random_contrast=0.9),
+    "max_random_illumination": dict(max_random_illumination=90), "rotate_list": dict(rotate_list="20,40"), "layout": dict(layout="NHWC"),
+    "seed": dict(rand_crop=True, seed=5), "seed_aug": dict(rand_crop=True, seed_aug=5),
+}
+# With what the value above is compared where it needs another: by default with nothing set.
+BESIDE = {"label_width": dict(path_imglist="one.lst"), "part_index": dict(num_parts=2), "round_batch": dict(batch_size=4),
+          "path_imgidx": dict(path_imgidx="p.idx"), "max_random_area": dict(random_resized_crop=True, min_random_area=0.4),
+          "min_random_area": dict(random_resized_crop=True),
+          "max_crop_size": dict(max_crop_size=9, min_crop_size=9), "min_crop_size": dict(max_crop_size=12, min_crop_size=12),
+          "inter_method": dict(resize=12),
+          "min_aspect_ratio": dict(max_aspect_ratio=0.6), "fill_value": dict(pad=9, data_shape=(3, 30, 32)), "pad": dict(data_shape=(3, 30, 32)),
+          "seed": dict(rand_crop=True), "seed_aug": dict(rand_crop=True), "min_img_size": dict(rand_crop=True),
+          "random_resized_crop": dict(min_random_area=0.3)}
+# Tests of their own see these: threads, logs, alpha, errors, scaled decoding, places in memory, chunks of 1 MB (above), the name of the file.
+ELSEWHERE = {"path_imgrec", "aug_seq", "preprocess_threads", "verbose", "device_id", "shuffle_chunk_size", "shuffle_chunk_seed", "prefetch_buffer",
+             "ctx", "mean_a", "std_a", "scaled_decode", "on_error", "data_name", "label_name", "kwargs"}
+
+
+@pytest.fixture
+def coloured(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    writer = mx.recordio.MXIndexedRecordIO("p.idx", "p.rec", "w")
+    for i in range(10):
+        writer.write_idx(i, pack_img((0, i, i, 0), np.random.RandomState(i).randint(0, 256, (16, 18, 3), np.uint8), img_fmt=".png"))
+    writer.close()
+    for name, more in (("one.lst", ""), ("two.lst", "\t7")):
+        (tmp_path / name).write_text("".join(f"{i}\t{i + 40}{more}\tx.png\n" for i in range(10)))
+
+    def run(parameters):
+        batches = list(mx.io.ImageRecordIter(**{"path_imgrec": "p.rec", "data_shape": (3, 8, 8), "batch_size": 3, "verbose": False, **parameters}))
+        return [(b.data[0].dtype, b.data[0].shape, b.data[0].asnumpy().tolist(), b.label[0].asnumpy().tolist(), b.pad) for b in batches]
+    return run
+
+
+def test_there_is_a_test_for_each_parameter():
+    assert set(inspect.signature(mx.io.ImageRecordIter).parameters) == set(ACTS) | ELSEWHERE
+
+
+@pytest.mark.parametrize("name", sorted(set(ACTS) - ELSEWHERE))
+def test_each_parameter_acts(coloured, name):
+    assert coloured(ACTS[name]) != coloured(BESIDE.get(name, {}))

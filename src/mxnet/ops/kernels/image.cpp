@@ -116,6 +116,24 @@ inline void down(const int16_t* __restrict upper, const int16_t* __restrict lowe
   }
 }
 
+// One channel of a row of such bytes, each replaced by what the table has for it.
+template <typename T, int kStep>
+inline void look_up(const uint8_t* pixels, int channel, const T* table, T* to, int64_t count) {
+  int64_t j = 0;
+#if defined(__AVX2__)
+  if (sizeof(T) == 4 && kStep == 1) {
+    const __m256i byte = _mm256_set1_epi32(255);
+    const __m128i shift = _mm_cvtsi32_si128(8 * channel);
+    for (; j + 8 <= count; j += 8) {
+      const __m256i four = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pixels + 4 * j));
+      const __m256i values = _mm256_and_si256(_mm256_srl_epi32(four, shift), byte);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + j), _mm256_i32gather_epi32(reinterpret_cast<const int*>(table), values, 4));
+    }
+  }
+#endif
+  for (; j < count; ++j) to[j * kStep] = table[pixels[4 * j + channel]];
+}
+
 template <typename T, int C, bool kPlanes>
 void finish(const uint8_t* image, const Plan& plan, const T* table, T* out, int64_t out_rows, int64_t out_columns) {
   const Columns<C> columns(plan, out_columns);
@@ -143,10 +161,8 @@ void finish(const uint8_t* image, const Plan& plan, const T* table, T* out, int6
     const int16_t* lower = row(place.second);
     down(upper, lower, place.weight, pixels.get(), length);
     for (int c = 0; c < C; ++c) {
-      const T* looked_up = table + 256 * c;
-      const uint8_t* in = pixels.get() + (plan.reversed && c < 3 && C > 1 ? 2 - c : c);
       T* to = kPlanes ? out + (c * out_rows + y) * out_columns : out + y * out_columns * C + c;
-      for (int64_t j = 0; j < out_columns; ++j) to[kPlanes ? j : j * C] = looked_up[in[4 * j]];
+      look_up<T, kPlanes ? 1 : C>(pixels.get(), plan.reversed && c < 3 && C > 1 ? 2 - c : c, table + 256 * c, to, out_columns);
     }
   }
 }
