@@ -1,10 +1,16 @@
+import collections
 import json
+import os
+import pathlib
+import subprocess
+import sys
 import time
 
 import pytest
 
 import mxnet as mx
 from mxnet import nd, profiler
+from mxnet.profiler.trace import read
 
 
 @pytest.fixture
@@ -61,7 +67,7 @@ def test_each_kind_is_profiled_by_its_own_flag(tmp_path):
         profiler.set_state("stop")
         seen[flag] = {name for rows in json.loads(profiler.dumps(format="json"))["Time"].values() for name in rows}
     assert seen["profile_imperative"] == {"exp", "_backward_exp"} and seen["profile_symbolic"] == {"relu"}
-    assert seen["profile_api"] == {"MXAutogradBackwardEx", "MXExecutorForward"}
+    assert seen["profile_api"] == {"MXAutogradBackwardEx", "MXExecutorForward", "MXNet C API Calls"}
 
 
 def test_pause_leaves_out(trace):
@@ -140,3 +146,41 @@ def test_nothing_is_paid_when_nothing_is_profiled(trace):
     assert dispatch.observer is not None
     profiler.pause()
     assert dispatch.observer is None
+
+
+SERVED = """
+import mxnet as mx
+kv = mx.kv.create('dist_async')
+w = mx.nd.zeros((4, 3))
+kv.init('w', w)
+kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.1, momentum=0.9))
+def both(count):
+    kv._barrier()
+    for _ in range(count):
+        kv.push('w', mx.nd.ones((4, 3)))
+        kv.pull('w', out=w)
+    kv._barrier()
+def tell(function, *args, **kwargs):
+    if kv.rank == 0:
+        function(*args, **kwargs, profile_process='server')
+tell(mx.profiler.set_config, profile_all=True, filename='served.json')
+tell(mx.profiler.set_state, 'run')
+both(5)
+tell(mx.profiler.pause)
+both(1)
+tell(mx.profiler.resume)
+both(2)
+tell(mx.profiler.dump)
+both(1)
+"""
+
+
+def test_the_server_of_a_launched_job_writes_what_it_did(tmp_path):
+    (tmp_path / "program.py").write_text(SERVED)
+    env = {**os.environ, "PYTHONPATH": str(pathlib.Path(mx.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-m", "mxnet.tools.launch", "-n", "2", "-s", "1", "--launcher", "local", sys.executable, "program.py"],
+                   cwd=tmp_path, env=env, check=True, timeout=200)
+    assert [p.name for p in tmp_path.glob("*.json")] == ["rank0_served.json"]
+    found = collections.Counter(e["name"] for e in read(str(tmp_path / "rank0_served.json")) if e["ph"] == "X")
+    # Of both workers five and two pushes each; a pull on behalf of each. What came while it paused, and behind the end, is left out.
+    assert found["multi_sgd_mom_update"] == found["KVStoreServer.push"] == found["KVStoreServer.pull"] == 14

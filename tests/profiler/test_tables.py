@@ -40,6 +40,16 @@ def test_counters_show_their_numbers(events):
     assert statistics(events)["Time"]["mine"]["queue"] == {"Count": 3, "Total": 2, "Min": 2, "Max": 7, "Avg": 2 / 3}
 
 
+def test_operators_called_one_by_one_count_as_calls_of_the_api_too(events):
+    for node, call in (("", "MXImperativeInvokeEx"), ("", "MXImperativeInvokeEx"), ("a", "")):
+        events.add(Kind("X", "exp", "operator", node=node, call=call), 0, 2 * MS)
+    events.add(Kind("X", "MXNDArrayWaitAll", "MXNET_C_API"), 0, MS)
+    found = statistics(events)["Time"]
+    assert found["operator"]["exp"]["Count"] == 3 and len(events) == 4
+    assert {name: (row["Count"], row["Total"]) for name, row in found["MXNET_C_API"].items()} == {
+        "MXImperativeInvokeEx": (2, 4.0), "MXNDArrayWaitAll": (1, 1.0), "MXNet C API Calls": (3, 3)}
+
+
 def test_tables(events):
     events.add(Kind("X", "exp", "operator"), 0, 2 * MS)
     events.add(Kind("C", "Memory: cpu/0", MEMORY), 0, 512.0)

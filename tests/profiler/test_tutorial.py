@@ -86,6 +86,17 @@ def test_operators_called_one_by_one(profile):
     wait, = [e for e in found if e["name"] == "WaitForVar"]
     copy, = [e for e in found if e["name"] == "MXNDArraySyncCopyToCPU"]
     assert within(wait, copy)
+    assert table("MXNET_C_API") == {"MXNDArraySyncCopyToCPU": 1, "MXImperativeInvokeEx": 2, "MXNet C API Calls": 3}
+
+
+def test_calls_of_the_api_count_only_if_they_are_asked_for(profile):
+    profile(lambda: nd.exp(nd.ones((2,))), profile_imperative=True, profile_api=False)
+    assert table() == {"_ones": 1, "exp": 1} and table("MXNET_C_API") == {}
+
+
+def test_binding(profile):
+    found = profile(lambda: mx.sym.relu(mx.sym.var("a")).simple_bind(mx.cpu(), a=(3,)))
+    assert counts(found, "MXNET_C_API") == {"_SimpleBindImpl": 1}
 
 
 STEP = {"Convolution": 1, "Activation": 1, "Pooling": 1, "FullyConnected": 1}

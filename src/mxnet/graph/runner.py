@@ -23,7 +23,8 @@ from . import backends, cuda_graph, layout, promotion, recomputation
 from .lower import lower
 from .observed import call_of, observed
 from .passes import eliminate_common_expressions
-from .program import Program, copied
+from .program import Program, copied, holds
+from .sixteen_bits import warn_if_slow
 from .states import Candidate, Frozen, Function, State, Stays, Trial
 
 _FOR_A_MONITOR = "node by node, for a monitor"  # which is told of every output
@@ -166,6 +167,8 @@ class GraphRunner:
                 found = self._lowered.get(key)
                 if found is None:
                     found = self._lowered[key] = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs), inlines)
+                    if device.type == "cpu" and any(holds(n, "heavy") for n in found.graph.nodes):
+                        warn_if_slow(t.dtype for t in inputs)
         return found
 
     def _function(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:

@@ -31,6 +31,7 @@ class Kind(NamedTuple):
     node: str = ""  # of the graph, or several with "+" between them
     note: str = ""
     counts: int = 1  # in the table; 0 for what goes on with an event that has counted, -1 for what is in the trace only
+    call: str = ""  # of the API, which an operator stands for in the trace, and which counts in the table beside it
 
 
 class Event(NamedTuple):
@@ -173,6 +174,8 @@ class Events:
                         doubles = values[first:first + length].view(np.float64)
                         total, least, most = float(doubles[-1]), float(doubles.min()), float(doubles.max())
                     self._row(kind.category, kind.name, kind.phase == "C").add(length * kind.counts, total, least, most)
+                    if kind.call:
+                        self._row(API, kind.call, False).add(length, total, least, most)
         self._summed = max(self._summed, end)
 
     def take(self, most: int | None = None) -> bytearray:

@@ -25,8 +25,10 @@ from ..io import background
 from ..io.base import DataIter
 from ..kvstore.base import KVStoreBase
 from ..kvstore.kvstore import KVStore
+from ..kvstore.server import Server
 from ..ndarray import NDArray, dispatch
 from ..optimizer.base import Optimizer
+from ..symbol import Symbol
 from .events import API, DATA, LAYER, OPERATOR, Kind
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 WAITING, WORKING = "waiting for data", "making a batch"
 # Whose calls count once, however they call one another.
-_UPDATE, _STORE, _BATCH = "update", "store", "batch"
+_UPDATE, _STORE, _BATCH, _BIND = "update", "store", "batch", "bind"
 
 
 def _copy(args: tuple[Any, ...]) -> str | None:
@@ -93,6 +95,10 @@ def _update(args: tuple[Any, ...]) -> str | None:
     return f"multi_{found}" if many and found.startswith(("sgd", "mp_sgd")) else found
 
 
+def _request(args: tuple[Any, ...]) -> str | None:
+    return f"KVStoreServer.{args[1].get('do')}"
+
+
 def _layer(args: tuple[Any, ...]) -> str | None:
     return args[0].name
 
@@ -126,8 +132,11 @@ POINTS = [
     Point(NDArray, "__setitem__", _assignment),
     Point(KVStore, "_reduce", _sum),
     Point(CachedOp, "__call__", "MXInvokeCachedOpEx", API),
+    Point(Symbol, "simple_bind", "_SimpleBindImpl", API, once=_BIND),
+    Point(Symbol, "bind", "MXExecutorBindEX", API, once=_BIND),
     Point(Executor, "forward", "MXExecutorForward", API),
     Point(Executor, "backward", "MXExecutorBackwardEx", API),
+    Point(Server, "_handle", _request, API),
     Point(Block, "__call__", _layer, LAYER),
     Point(Trainer, "step", "Trainer.step", LAYER),
     Point(background._Channel, "get", WAITING, DATA),

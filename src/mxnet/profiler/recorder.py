@@ -32,7 +32,7 @@ class Settings:
 
 
 _COPIES = frozenset(("_copyto",))  # named after the devices
-_AT_ONCE = 50_000  # events that are made text at a time
+_AT_ONCE = 20_000  # events that are made text at a time
 _SHARING = {"_basic_indexing": "MXNDArraySlice"}  # what makes no operator of MXNet's engine, but shares memory
 
 
@@ -64,6 +64,7 @@ class Recorder:
     def update(self) -> None:
         """Hook into the operator calls, or out of them: a call pays nothing while nothing is recorded."""
         on, wanted = self.active, self.settings
+        self._numbers.clear()  # kinds say whether calls of the API count
         if self._measuring and not self.running:
             self._measuring = False
             self._tell_uses()
@@ -151,7 +152,8 @@ class Recorder:
     def _kinds(self, call: Any) -> tuple[int, int]:
         name, node, note = (call, "", "") if isinstance(call, str) else (call.name, call.node, call.note)
         custom = name == custom_function.name  # its parts count, under its own name
-        forward = Kind("X", _SHARING.get(name, name), API if name in _SHARING else OPERATOR, node=node, note=note, counts=-1 if custom else 1)
+        forward = Kind("X", _SHARING.get(name, name), API if name in _SHARING else OPERATOR, node=node, note=note, counts=-1 if custom else 1,
+                       call="MXImperativeInvokeEx" if self.settings.api and isinstance(call, str) and name not in _SHARING else "")
         backward = Kind("X", f"_backward_{name}", CUSTOM if custom else OPERATOR, node=node)
         found = self._numbers[call] = self.events.number(forward), self.events.number(backward)
         return found

@@ -3,7 +3,7 @@ import json
 from typing import Any
 
 from ..base import MXNetError
-from .events import MEMORY, Events
+from .events import API, MEMORY, Events
 
 SORT_KEYS = {"total": "Total", "avg": "Avg", "min": "Min", "max": "Max", "count": "Count"}
 # Kind of number ("Time" or "Memory") -> category -> name -> column -> number.
@@ -29,6 +29,9 @@ def statistics(events: Events, sort_by: str = "total", ascending: bool = False) 
         if memory:
             del row["Total"]
         tables["Memory" if memory else "Time"].setdefault(category, {})[name] = row
+    calls = sum(count for (category, _), (count, _, _, _, counter) in events.totals().items() if category == API and not counter)
+    if calls:
+        tables["Time"][API]["MXNet C API Calls"] = {"Count": calls, "Total": calls, "Min": 1, "Max": calls, "Avg": (1 + calls) / 2}
     key = SORT_KEYS[sort_by]
     for kind in tables.values():
         for category in kind:

@@ -1,0 +1,167 @@
+"""Whether a profile tells the truth: its times beside the wall time of the same run without a profiler, and what it costs.
+
+ResNet-50 and four LSTM layers, scoring and training. Runs without and with the profiler take turns in one process, after a step that warms up. "sum"
+is the time of all intervals, each without what lies inside of it, so that nothing counts twice; "time" is the median of a step. The cost is processor
+time, which other programs of the machine change less, by the medians and by the fastest steps. A million events are recorded and written last, in a
+process of their own.
+
+    python benchmarks/profiled.py                              # all, about 3 minutes on 2 cores
+    python benchmarks/profiled.py --only lstm-training --rounds 20
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import mxnet as mx
+from mxnet import autograd, gluon, nd, profiler
+from mxnet.profiler.analysis import Analysis
+from mxnet.profiler.trace import read
+
+EVENTS = 1_000_000
+BOUND = 64  # MiB above what the process took before: 36 for the events, the rest for the piece that is made text
+
+
+def resnet(batch, size):
+    net = gluon.model_zoo.vision.resnet50_v1()
+    return net, nd.random.uniform(shape=(batch, 3, size, size)), nd.zeros((batch,))
+
+
+def lstm(batch, length):
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.rnn.LSTM(256, num_layers=4, layout="NTC"), gluon.nn.Dense(10))
+    return net, nd.random.uniform(shape=(batch, length, 128)), nd.zeros((batch,))
+
+
+def scoring(net, data, label):
+    net.initialize()
+    net.hybridize(static_alloc=True, static_shape=True)
+    return lambda: net(data).wait_to_read()
+
+
+def training(net, data, label):
+    net.initialize()
+    net.hybridize(static_alloc=True, static_shape=True)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.001, "momentum": 0.9})
+    loss_function = gluon.loss.SoftmaxCrossEntropyLoss()
+
+    def step():
+        with autograd.record():
+            loss = loss_function(net(data), label)
+        loss.backward()
+        trainer.step(data.shape[0])
+        loss.wait_to_read()
+
+    return step
+
+
+CASES = {"resnet50-scoring": lambda: scoring(*resnet(1, 224)), "resnet50-training": lambda: training(*resnet(2, 224)),
+         "lstm-scoring": lambda: scoring(*lstm(8, 32)), "lstm-training": lambda: training(*lstm(8, 32))}
+
+
+def steps(step, count):
+    """(wall time, processor time) of each step."""
+    found = []
+    for _ in range(count):
+        wall, processor = time.perf_counter(), time.process_time()
+        step()
+        found.append((time.perf_counter() - wall, time.process_time() - processor))
+    return found
+
+
+def told(path, count):
+    """The sum of a profile's times of one step, in seconds: of the thread that runs it, each interval without what lies in it."""
+    found = Analysis(read(path))
+    return sum(i.own for i in found.intervals if i.thread == found.main) / 1e6 / count
+
+
+def measure(name, rounds, folder, count=3):
+    """A row of the table."""
+    step = CASES[name]()
+    path = os.path.join(folder, "profile.json")
+    without, profiled, sums = [], [], []
+    for _ in range(3):
+        step()
+    for number in range(rounds + 1):
+        step()
+        before = steps(step, count)
+        profiler.set_config(filename=path, profile_all=True)
+        profiler.set_state("run")
+        step()  # the first one may compile, and finds the caches cold
+        profiler.pause()
+        profiler.dump(False)
+        profiler.set_config(filename=path, profile_all=True)
+        profiler.resume()
+        during = steps(step, count)
+        profiler.dump()
+        if number:
+            without += before
+            profiled += during
+            sums.append(told(path, count))
+    wall, processor = (statistics.median(v[i] for v in without) for i in (0, 1))
+    cost = [f(v[1] for v in profiled) / f(v[1] for v in without) - 1 for f in (statistics.median, min)]
+    events = sum(e["ph"] in "XC" for e in read(path)) / count
+    print(f"| {name} | {wall * 1e3:.1f} | {statistics.median(sums) * 1e3:.1f} | {statistics.median(sums) / wall - 1:+.1%} | {events:.0f} | "
+          f"{cost[0]:+.1%} | {cost[1]:+.1%} |", flush=True)
+
+
+def resident():
+    with open("/proc/self/status") as f:
+        return {line.split(":")[0]: int(line.split()[1]) / 1024 for line in f if line.startswith(("VmRSS", "VmHWM"))}
+
+
+def million(folder):
+    """Records a million operators, and writes them; prints the most memory that took, in MiB, and the seconds for both."""
+    import torch
+
+    from mxnet.ndarray import dispatch
+    profiler.set_config(filename=os.path.join(folder, "million.json"), aggregate_stats=True, profile_memory=False)
+    profiler.set_state("run")
+    result, inputs = torch.ones(1), ()
+    dispatch.observer("exp", 0, 1, inputs, result)
+    profiler.dump(False)
+    with open("/proc/self/clear_refs", "w") as f:
+        f.write("5")  # the peak starts anew
+    before, start = resident()["VmRSS"], time.perf_counter()
+    observe = dispatch.observer
+    for _ in range(EVENTS):
+        now = time.perf_counter_ns()
+        observe("exp", now, now + 1000, inputs, result)
+    recorded = time.perf_counter()
+    profiler.dump()
+    took = resident()["VmHWM"] - before
+    count = sum(1 for e in read(os.path.join(folder, "million.json")) if e["ph"] == "X")
+    if count != EVENTS + 1:
+        sys.exit(f"{count} events of {EVENTS + 1} are in the file")
+    print(f"{took:.1f} {recorded - start:.2f} {time.perf_counter() - recorded:.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="*", choices=[*CASES, "million"], default=[*CASES, "million"])
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--in-process", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if args.in_process:
+            million(folder)
+            return 0
+        if set(args.only) & set(CASES):
+            print("| run | time (ms) | sum (ms) | difference | events | cost, medians | cost, fastest |\n" + "|---" * 7 + "|", flush=True)
+        for name in args.only:
+            if name in CASES:
+                measure(name, args.rounds, folder)
+    if "million" in args.only:
+        done = subprocess.run([sys.executable, __file__, "--in-process"], capture_output=True, text=True, check=True)
+        took, recording, writing = map(float, done.stdout.split())
+        print(f"\n1,000,000 events: {took:.1f} MiB at most (bound: {BOUND}), recorded in {recording:.1f} s, written in {writing:.1f} s")
+        return int(took > BOUND)
+    return 0
+
+
+if __name__ == "__main__":
+    mx.random.seed(0)
+    sys.exit(main())
