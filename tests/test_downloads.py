@@ -1,10 +1,17 @@
 import hashlib
 import http.server
+import importlib.metadata
 import os
+import pathlib
+import re
+import subprocess
+import sys
 import threading
 
+import packaging.requirements
 import pytest
 
+import mxnet
 from mxnet import downloads
 from mxnet.base import MXNetError
 
@@ -222,3 +229,56 @@ def test_the_bar_of_a_terminal_shows_what_is_there_already(server, fetch, monkey
     assert fetch()[1] == CONTENT
     shown = capsys.readouterr().err
     assert "a.bin:   0%" in shown and "a.bin:  43%|" in shown and "131k/307k" in shown
+
+
+# What a fresh environment has after `pip install .`: the declared dependencies, and theirs, and no others.
+FRESH = """
+import os, sys
+forbidden, url, sha1, folder = set({forbidden!r}), *sys.argv[1:]
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] in forbidden:
+            raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)
+
+sys.meta_path.insert(0, Absent())
+import mxnet as mx
+paths = [mx.gluon.utils.download(url, path=folder + '/a.bin', sha1_hash=sha1),
+         mx.test_utils.download(url.replace('a.bin', 'moved.bin'), fname='b.bin', dirname=folder)]
+try:
+    mx.gluon.utils.download(url, path=folder + '/c.bin', sha1_hash='0' * 40, retries=1)
+except UserWarning as error:
+    print([os.path.getsize(path) for path in paths], str(error).partition(': ')[2][:26])
+"""
+
+
+def declared():
+    """The distributions that pyproject.toml asks for, and all that they ask for here, by their normalized names."""
+    tomllib = pytest.importorskip("tomllib")
+    project = tomllib.loads((pathlib.Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    found, waiting = {"remex"}, [packaging.requirements.Requirement(need).name for need in project["dependencies"]]
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if name in found:
+            continue
+        found.add(name)
+        try:
+            needs = importlib.metadata.requires(name) or []
+        except importlib.metadata.PackageNotFoundError:  # for another system, or another Python
+            continue
+        for need in map(packaging.requirements.Requirement, needs):
+            if need.marker is None or need.marker.evaluate({"extra": ""}):
+                waiting.append(need.name)
+    return found
+
+
+def test_with_nothing_but_the_declared_dependencies(server, tmp_path):
+    server.breaks, server.moved_to = [131_072], "/b.bin"
+    allowed = declared()
+    forbidden = sorted(module for module, names in importlib.metadata.packages_distributions().items()
+                       if not {re.sub(r"[-_.]+", "-", name).lower() for name in names} & allowed)
+    assert "pytest" in forbidden and "requests" not in forbidden
+    out = subprocess.run([sys.executable, "-c", FRESH.format(forbidden=forbidden), server.url, SHA1, str(tmp_path)], capture_output=True, text=True,
+                         env={**os.environ, "PYTHONPATH": str(pathlib.Path(mxnet.__file__).parents[1])}, timeout=120)
+    assert out.stdout.endswith(f"[{len(CONTENT)}, {len(CONTENT)}] SHA-1 {'0' * 20}\n"), out
+    assert ranges(server)[:2] == [None, "bytes=131072-"] and [path for path, *_ in server.asked[2:4]] == ["/moved.bin", "/b.bin"]
