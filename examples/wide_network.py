@@ -5,7 +5,8 @@
 
 By default 250,000 features, of which each sample has 100, and 200,000 classes: 6 GB of memory and seconds a batch. ``--scale 100`` divides both.
 With ``--input dense`` batches come as rows full of zeros and the optimizer works on all weights; with ``csr`` only the first layer's rows for
-features that a batch has are computed, updated, and sent to other machines.
+features that a batch has are computed, updated, and sent to other machines. ``--output sampled`` does the same for the last layer: the loss is that
+of the batch's classes among some others, drawn anew for each batch.
 """
 import argparse
 import time
@@ -14,11 +15,11 @@ import numpy as np
 
 import mxnet as mx
 
-INPUTS, OUTPUTS, HIDDEN, FEATURES = 250_000, 200_000, (1024, 512), 100
+INPUTS, OUTPUTS, HIDDEN, FEATURES, SAMPLED = 250_000, 200_000, (1024, 512), 100, 1024
 
 
-def network(stype, inputs=INPUTS, outputs=OUTPUTS):
-    """The network as a Symbol; for CSR batches the first layer's weight is stored by rows, (inputs, 1024)."""
+def network(stype, inputs=INPUTS, outputs=OUTPUTS, sampled=False):
+    """The network as a Symbol; for CSR batches the first layer's weight is stored by rows, (inputs, 1024), if `sampled` the last one's, too."""
     data = mx.sym.Variable("data", stype=stype)
     if stype == "csr":
         weight = mx.sym.Variable("fc1_weight", stype="row_sparse", shape=(inputs, HIDDEN[0]))
@@ -28,6 +29,10 @@ def network(stype, inputs=INPUTS, outputs=OUTPUTS):
         net = mx.sym.FullyConnected(data, num_hidden=HIDDEN[0], name="fc1")
     net = mx.sym.Activation(net, act_type="relu")
     net = mx.sym.Activation(mx.sym.FullyConnected(net, num_hidden=HIDDEN[1], name="fc2"), act_type="relu")
+    if sampled:
+        weight = mx.sym.Variable("fc3_weight", stype="row_sparse", shape=(outputs, HIDDEN[1]))
+        rows = mx.sym.contrib.SparseEmbedding(mx.sym.Variable("sampled"), weight, input_dim=outputs, output_dim=HIDDEN[1], name="fc3")
+        return mx.sym.SoftmaxOutput(mx.sym.dot(net, rows, transpose_b=True), name="softmax")
     return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=outputs, name="fc3"), name="softmax")
 
 
@@ -37,8 +42,8 @@ def samples(rng, count, inputs=INPUTS, outputs=OUTPUTS):
     return columns, columns[:, 0] * 7919 % outputs
 
 
-def batch(stype, columns, classes, inputs=INPUTS):
-    """A `DataBatch` of samples, as rows full of zeros or as a CSR matrix."""
+def batch(stype, columns, classes, inputs=INPUTS, outputs=OUTPUTS, sampled_by=None):
+    """A `DataBatch` of samples, as rows full of zeros or as a CSR matrix; a generator `sampled_by` draws the other classes of a sampled loss."""
     if stype == "csr":
         parts = np.ones(columns.size, "float32"), columns.reshape(-1), np.arange(0, columns.size + 1, FEATURES)
         data = mx.nd.sparse.csr_matrix(parts, shape=(len(columns), inputs))
@@ -46,13 +51,19 @@ def batch(stype, columns, classes, inputs=INPUTS):
         rows = np.zeros((len(columns), inputs), "float32")
         np.put_along_axis(rows, columns, 1, axis=1)
         data = mx.nd.array(rows)
-    return mx.io.DataBatch([data], [mx.nd.array(classes)])
+    if sampled_by is None:
+        return mx.io.DataBatch([data], [mx.nd.array(classes)])
+    own, others = np.unique(classes), sampled_by.permutation(outputs)
+    chosen = np.sort(np.concatenate([own, others[~np.isin(others, own)]])[:min(SAMPLED, outputs)])
+    return mx.io.DataBatch([data, mx.nd.array(chosen)], [mx.nd.array(np.searchsorted(chosen, classes))])
 
 
-def module(stype, count, inputs=INPUTS, outputs=OUTPUTS, optimizer="adam", optimizer_params=(("learning_rate", 0.001),), kv_store="local"):
+def module(stype, count, inputs=INPUTS, outputs=OUTPUTS, optimizer="adam", optimizer_params=(("learning_rate", 0.001),), kv_store="local",
+           sampled=False):
     """A `Module` for batches of `count` samples, ready to train."""
-    made = mx.mod.Module(network(stype, inputs, outputs), context=mx.cpu())
-    made.bind(data_shapes=[("data", (count, inputs))], label_shapes=[("softmax_label", (count,))])
+    more = [mx.io.DataDesc("sampled", (min(SAMPLED, outputs),), layout="C")] if sampled else []  # no axis of it is the batch's
+    made = mx.mod.Module(network(stype, inputs, outputs, sampled), data_names=["data", *[d.name for d in more]], context=mx.cpu())
+    made.bind(data_shapes=[("data", (count, inputs)), *more], label_shapes=[("softmax_label", (count,))])
     made.init_params(mx.init.Uniform(0.01))
     made.init_optimizer(kvstore=kv_store, optimizer=optimizer, optimizer_params=dict(optimizer_params))
     return made
@@ -60,8 +71,11 @@ def module(stype, count, inputs=INPUTS, outputs=OUTPUTS, optimizer="adam", optim
 
 def step(net, made):
     """Train on a batch."""
-    if made.data[0].stype == "csr":  # fetch the rows that the batch needs
-        net.prepare(made, sparse_row_id_fn=lambda b: {"fc1_weight": b.data[0].indices})
+    needed = {"fc1_weight": made.data[0].indices} if made.data[0].stype == "csr" else {}
+    if len(made.data) > 1:
+        needed["fc3_weight"] = made.data[1].astype("int64")
+    if needed:  # fetch the rows that the batch needs
+        net.prepare(made, sparse_row_id_fn=lambda _: needed)
     net.forward_backward(made)
     net.update()
 
@@ -75,6 +89,7 @@ def loss(net, made):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--input", choices=("dense", "csr"), default="csr")
+    parser.add_argument("--output", choices=("all", "sampled"), default="all")
     parser.add_argument("--optimizer", default="adam", help="adamax needs epsilon=1e-8 here, and gets it; see mx.optimizer.Adamax")
     parser.add_argument("--kv-store", default="local")
     parser.add_argument("--scale", type=int, default=1, help="divide inputs and outputs by this")
@@ -85,12 +100,13 @@ def main():
     inputs, outputs = max(FEATURES, INPUTS // chosen.scale), OUTPUTS // chosen.scale
     parameters = {"learning_rate": 0.001, **({"epsilon": 1e-8} if chosen.optimizer == "adamax" else {})}
     store = mx.kv.create(chosen.kv_store)
-    net = module(stype, chosen.batch_size, inputs, outputs, chosen.optimizer, parameters, store)
+    sampled = chosen.output == "sampled"
+    net = module(stype, chosen.batch_size, inputs, outputs, chosen.optimizer, parameters, store, sampled)
     rng = np.random.default_rng(store.rank)
     columns, classes = samples(rng, chosen.batch_size, inputs, outputs)  # one batch again and again: that it learns shows soon
     for number in range(chosen.batches):
         begin = time.time()
-        made = batch(stype, columns, classes, inputs)
+        made = batch(stype, columns, classes, inputs, outputs, rng if sampled else None)
         step(net, made)
         print(f"worker {store.rank}, batch {number}: loss {loss(net, made):.4f}, {time.time() - begin:.2f} s", flush=True)
 

@@ -29,20 +29,23 @@ def main():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--kv-store", default="local")
+    parser.add_argument("--hidden", default="1024,512", help="sizes of the hidden layers")
+    parser.add_argument("--sampled", action="store_true", help="the loss of the sampled classes only")
     chosen = parser.parse_args()
+    wide_network.HIDDEN = tuple(map(int, chosen.hidden.split(",")))
     inputs, outputs = wide_network.INPUTS // chosen.scale, wide_network.OUTPUTS // chosen.scale
     stype, optimizer = ("csr", "adam") if chosen.case == "csr" else ("default", chosen.case)
     mx.random.seed(0)
     net = wide_network.module(stype, chosen.batch, inputs, outputs, optimizer, {"learning_rate": 0.01 if optimizer == "sgd" else 0.001},
                               # rows are fetched from a store, which one device has only if it is given one
-                              mx.kv.create(chosen.kv_store) if stype == "csr" else chosen.kv_store)
+                              mx.kv.create(chosen.kv_store) if stype == "csr" else chosen.kv_store, chosen.sampled)
     group = getattr(net._kvstore, "_group", None)  # of Remex's stores of many processes
     rng = np.random.default_rng(group.rank if group else 0)
     seconds, used, losses, sent = [], [], [], []
     for number in range(WARM_UP + chosen.steps):
         columns, classes = wide_network.samples(rng, chosen.batch, inputs, outputs)
         before, wall, cpu = group.sent if group else 0, time.perf_counter(), time.process_time()
-        batch = wide_network.batch(stype, columns, classes, inputs)
+        batch = wide_network.batch(stype, columns, classes, inputs, outputs, rng if chosen.sampled else None)
         wide_network.step(net, batch)
         mx.nd.waitall()
         if number >= WARM_UP:
