@@ -17,7 +17,7 @@ import peers
 from row_table import ROWS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODULES = ("gradients",)  # where rows are
+MODULES = ("gradients", "wide")  # where rows are
 
 
 def arguments():

@@ -53,9 +53,10 @@ def main():
             used.append(time.process_time() - cpu)
             sent.append(group.sent - before if group else 0)
         losses.append(wide_network.loss(net, batch))
-    print(json.dumps({"seconds": seconds, "used": used, "losses": losses, "sent": sent,
-                      "parameters": sum(int(np.prod(a[0].shape)) for a in net._exec_group.param_arrays),
-                      "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+    if group is None or group.rank == 0:
+        print(json.dumps({"seconds": seconds, "used": used, "losses": losses, "sent": sent,
+                          "parameters": sum(int(np.prod(a[0].shape)) for a in net._exec_group.param_arrays),
+                          "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
 
 
 if __name__ == "__main__":
