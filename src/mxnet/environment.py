@@ -128,6 +128,7 @@ _TABLE = [
     # Communication
     ("MXNET_KVSTORE_REDUCTION_NTHREADS", "4", False, _THREADS),
     ("MXNET_KVSTORE_BIGARRAY_BOUND", "1000000", True, "dist_async: values of so many elements are divided among all servers"),
+    ("MXNET_KVSTORE_SHARD", "0", True, "1: each worker of dist_sync keeps a part of the optimizer's states (MXNet has no such variable)"),
     ("MXNET_KVSTORE_SLICE_THRESHOLD", "40000", True, "p3: values travel in slices of so many elements"),
     ("MXNET_KVSTORE_USETREE", "0", False, _TREE),
     ("MXNET_KVSTORE_LOGTREE", "0", False, _TREE),

@@ -180,7 +180,7 @@ def spans_processes(kind):
     return "dist" in kind or kind.lower() in ("horovod", "byteps", "p3")
 
 
-def create(name="local"):
+def create(name="local", shard=None):
     """Make a key-value store.
 
     Parameters
@@ -194,6 +194,9 @@ def create(name="local"):
         ``'horovod'``, ``'byteps'``, ``'p3'``: values are added up over all workers, which run the optimizer.
         ``'dist_async'``: servers of the job keep the values, and update them by each worker's push as it comes.
         Or the name of a class registered with `KVStoreBase.register`.
+    shard : bool, optional
+        For ``'dist_sync'`` and its like: whether each worker updates a part of the weights, and so keeps only its part of the optimizer's states.
+        By default what ``MXNET_KVSTORE_SHARD`` says.
 
     Returns
     -------
@@ -202,7 +205,7 @@ def create(name="local"):
     Raises
     ------
     MXNetError
-        If there is no such type, or ``'nccl'`` is asked for and torch has no CUDA with NCCL.
+        If there is no such type, or ``'nccl'`` is asked for and torch has no CUDA with NCCL, or `shard` for another type.
 
     Example
     -------
@@ -222,15 +225,22 @@ def create(name="local"):
         if "async" in name:
             raise MXNetError(f"kvstore.create: {name!r} does not go with DMLC_PS_VAN_TYPE=p3, whose workers go in step; use 'dist_sync'")
         name = "p3"
+    sharded = f"sharded {name}"
+    if shard and sharded not in _BUILT_IN:
+        raise MXNetError(f"kvstore.create: shard=True goes with 'dist_sync' and 'dist_device_sync', received {name!r}")
     if name in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[name]()
     if name not in _BUILT_IN:
-        raise MXNetError(f"kvstore.create: unknown type {name!r}; the types of this release are {', '.join(_BUILT_IN)} and the "
+        types = ", ".join(kind for kind in _BUILT_IN if not kind.startswith("sharded "))
+        raise MXNetError(f"kvstore.create: unknown type {name!r}; the types of this release are {types} and the "
                          f"registered ones: {', '.join(sorted(KVStoreBase.kv_registry))}")
     if name == "nccl":
         _require_nccl()
     global _latest
-    store = _BUILT_IN[name](name)
+    if sharded in _BUILT_IN and (environment.get_bool("MXNET_KVSTORE_SHARD") if shard is None else shard):
+        store = _BUILT_IN[sharded](sharded)
+    else:
+        store = _BUILT_IN[name](name)
     if "dist" in name:
         _latest = weakref.ref(store)
     return store

@@ -211,6 +211,23 @@ class Group:
             return parts[:count].to(tensor.dtype).view(tensor.shape)
         return end
 
+    def begin_sum_parts(self, parts, doing):
+        """Begin to add up what all workers have for this one: flat tensors, one for each worker. Returns a function that ends it with the sum.
+
+        16-bit floats are added in 32 bits, and stay so.
+        """
+        own = parts[self.rank]
+        sent, received = torch.cat(parts), own.new_empty(self.num_workers * len(own))
+        self._count(sent.nbytes - own.nbytes)
+        work = dist.all_to_all_single(received.view(torch.uint8), sent.view(torch.uint8), [own.nbytes] * self.num_workers, [p.nbytes for p in parts],
+                                      group=self._group_for(sent), async_op=True)
+        wide = torch.float32 if own.dtype in (torch.float16, torch.bfloat16) else own.dtype
+
+        def end():
+            self.wait(work, doing)
+            return received.view(self.num_workers, -1).sum(0, dtype=wide) if len(own) else own.to(wide)
+        return end
+
     def begin_gather(self, tensor, doing):
         """Begin to collect the tensors of all workers; returns a function that ends it with all of them, stacked."""
         found = tensor.new_empty((self.num_workers, *tensor.shape))

@@ -147,7 +147,7 @@ class Overlap:
     def settle(self, states: Sequence[int]) -> bool:
         """Whether `sums` has what is wanted, from the `state` of all workers; if early gradients are of no use it ends them."""
         mine = states[self._net.rank]
-        if not any(state & (CHANGED | ACTIVE) for state in states):
+        if not any(state & (CHANGED | ACTIVE) or (state ^ mine) & COLLECTS for state in states):
             return bool(mine & COLLECTS)
         self.stop()
         self._off = True

@@ -1,0 +1,21 @@
+"""Each fault once or twice; `python -m tests.kvstore.faults` does them a hundred times."""
+import faults
+import pytest
+
+
+@pytest.mark.parametrize("fault, others", [("kill", 2), ("stop", 2), ("cut", 3)])
+def test_every_other_worker_gets_an_error(fault, others):
+    if faults.why_not(fault):
+        pytest.skip(faults.why_not(fault))
+    said, _, wrong = faults.once(fault, pause=0.2)
+    assert not wrong
+    assert len(said) == others and all(text.startswith("error ") and "The job can't go on" in text for text in said)
+    if fault == "kill":
+        assert all("has lost another worker, which died or ended early" in text or "worker 2: " in text for text in said)
+    else:
+        assert all("worker 2: silent for" in text for text in said[:2])
+
+
+def test_killed_again_at_other_moments():
+    for pause in 0.0, 0.35:
+        assert faults.once("kill", pause=pause)[2] == ""
