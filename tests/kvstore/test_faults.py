@@ -1,6 +1,7 @@
-"""Each fault once or twice; `python -m tests.kvstore.faults` does them a hundred times."""
-import faults
+"""Each fault once or twice; `python -m tests.faults` does them a hundred times."""
 import pytest
+
+import faults
 
 
 @pytest.mark.parametrize("fault, others", [("kill", 2), ("stop", 2), ("cut", 3)])

@@ -1,6 +1,7 @@
 import pytest
 
 import mxnet as mx
+from job_checks import outputs
 from mxnet import MXNetError, nd
 from mxnet.kvstore import KVStoreBase, updates
 
@@ -115,3 +116,25 @@ def test_an_updater_gets_all_parameters_of_a_device_at_once():
     calls.clear()
     updates.update_params(arrays, gradients, updater, 2, kvstore=store, param_names=["w", "fixed"])
     assert [c[1] for c in calls] == [[4], [4]]  # the store adds up
+
+
+def test_workers_that_are_seeded_differently_begin_with_the_same_weights_and_unseeded_ones_repeat_themselves():
+    program = """
+        print(mx.nd.random.uniform(shape=2).asnumpy().tolist())  # nobody has seeded: as in MXNet, the same in each run
+        mx.random.seed(kv.rank)
+        print(kv.rank == 0 or mx.nd.random.uniform(shape=1).asscalar() != 0.5488135)
+        for kind in 'dist_sync', 'p3', 'horovod':
+            module = mx.mod.Module(mx.sym.LinearRegressionOutput(mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=1), name='softmax'))
+            module.bind([('data', (2, 3))], [('softmax_label', (2, 1))])
+            module.init_params(mx.init.Uniform())
+            module.init_optimizer(kind)
+            for step in range(3):
+                module.forward_backward(mx.io.DataBatch([mx.nd.ones((2, 3)) * kv.rank], [mx.nd.ones((2, 1))]))
+                module.update()
+            weights = [a.asnumpy().tolist() for a in module.get_params()[0].values()]
+            print(weights)
+        """
+    first, second = outputs(program, kind="dist_sync", env={"MXNET_UPDATE_ON_KVSTORE": "0"})
+    assert first == second
+    assert outputs(program, kind="dist_sync", env={"MXNET_UPDATE_ON_KVSTORE": "0"}) == [first, second]
+    assert first[0] == "[0.54881352186203, 0.5928446054458618]"

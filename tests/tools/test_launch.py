@@ -1,5 +1,6 @@
 import os
 import pathlib
+import signal
 import stat
 import subprocess
 import sys
@@ -39,6 +40,12 @@ def test_workers_and_servers_on_this_machine(tmp_path):
     done = start(tmp_path, "-n", "2", "-s", "1", "--launcher", "local", "--env-worker", "EXTRA:a:b", sys.executable, "program.py", "--kv-store", "x")
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"worker {i} of 2: [4.0, 4.0] ['--kv-store', 'x'] a:b" for i in range(2)]
+
+
+def test_a_program_that_calls_it_keeps_its_signals_and_variables():
+    before = signal.getsignal(signal.SIGTERM), dict(os.environ)
+    assert launch.main(["-n", "1", "-s", "0", "--launcher", "local", "--env-worker", "EXTRA:1", sys.executable, "-c", "import sys; sys.exit(4)"]) == 4
+    assert (signal.getsignal(signal.SIGTERM), dict(os.environ)) == before
 
 
 def test_a_worker_that_fails_ends_the_others_and_the_job_starts_again(tmp_path):

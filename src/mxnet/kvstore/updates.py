@@ -63,6 +63,8 @@ def initialize_kvstore(kvstore: KVStoreBase, param_arrays: PerDevice, arg_params
             kvstore.broadcast(name, value, out=on_devices)
         else:
             kvstore.init(name, value)
+            if value.stype == "default" and kvstore.num_workers > 1:  # all begin with the values of worker 0, however they were seeded
+                kvstore.pull(name, out=on_devices)
 
 
 def _with_gradient(param_arrays: PerDevice, grad_arrays: PerDevice) -> Iterator[tuple[int, Sequence[NDArray], Sequence[NDArray]]]:

@@ -84,11 +84,15 @@ def main(argv=None):
     if args.launcher in ("ssh", "mpi") and not args.hostfile and not args.meet:
         parser.error(f"--launcher {args.launcher} needs -H, a file with the names of the machines; --launcher local uses this one only")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    before, variables = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)), dict(os.environ)
     try:
         return _run_node(args) if args.meet else _run_job(args)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+    finally:  # who calls this as a function goes on
+        signal.signal(signal.SIGTERM, before)
+        os.environ.clear()
+        os.environ.update(variables)
 
 
 def _run_job(args):

@@ -1,6 +1,6 @@
 """Workers that are killed, stopped or cut off while they train: every other one gets an error in time.
 
-    python -m tests.kvstore.faults --times 100 [--only kill,stop,cut] [--type dist_sync] [--jobs 2] [--seed 0]
+    python -m tests.faults --times 100 [--only kill,stop,cut] [--type dist_sync] [--jobs 2] [--seed 0]
 
 from the root of the repository, does so many times of each, at random moments; the tests do each a few times.
 """
@@ -146,7 +146,7 @@ def once(fault, kind="dist_sync", workers=3, pause=0.0):
 
 def main(argv=None):
     """Do it many times; returns 1 if an error did not come."""
-    parser = argparse.ArgumentParser(prog="python -m tests.kvstore.faults", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__.split("\n")[0])
     parser.add_argument("--times", type=int, default=100)
     parser.add_argument("--only", default="kill,stop,cut")
     parser.add_argument("--type", default="dist_sync", help="of the store")
