@@ -82,6 +82,7 @@ SEEN = {
     "MXNET_UPDATE_ON_KVSTORE": "kvstore/test_updates.py::test_a_store_that_was_made_is_taken_even_for_one_device",
     "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "ndarray/sparse/test_dispatch.py::test_the_way_over_dense_is_said_once_for_each_kind",
     "MXNET_KVSTORE_BIGARRAY_BOUND": "kvstore/test_parts.py::test_large_keys_are_divided",
+    "MXNET_KVSTORE_SHARD": "kvstore/test_sharded.py::test_values_without_an_optimizer_and_what_is_not_offered",
     "MXNET_KVSTORE_SLICE_THRESHOLD": "kvstore/test_collective.py::test_large_values_travel_in_slices",
     "DMLC_ROLE": "kvstore/test_membership.py::test_places",
     "DMLC_PS_ROOT_URI": "kvstore/test_membership.py::test_ranks_are_drawn_and_end",
