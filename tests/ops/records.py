@@ -32,7 +32,7 @@ class Sample:
 EXEMPT = {
     "Custom": "runs what a program registers; tests/test_operator.py",
     "_foreach": "its attributes are subgraphs; tests/symbol", "_while_loop": "its attributes are subgraphs; tests/symbol",
-    "_cond": "its attributes are subgraphs; tests/symbol",
+    "_cond": "its attributes are subgraphs; tests/symbol", "_CachedOp": "it runs a subgraph; tests/symbol/test_fused.py",
     "_cvimread": "reads a file; tests/image", "cast_storage": "about sparse arrays; tests/ndarray",
     "_npi_mvn_fallback": "not MXNet's operator; tests/numpy/test_random.py",
     "_npi_resize_fallback": "not MXNet's operator; tests/numpy/functions/test_shape.py",
