@@ -282,9 +282,10 @@ class Module(BaseModule):
                 continue
             for name in params:
                 array = params[name]
-                if array.size >= _LARGE and sys.getrefcount(array) <= 3 and array._autograd is None:
-                    array._release()
-                    self._released.append(array)
+                if array.size < _LARGE or sys.getrefcount(array) > 3 or array._autograd is not None:
+                    continue
+                array._release()
+                self._released.append(array)
         if self._released:
             memory.trim()
 
