@@ -78,3 +78,9 @@ def test_no_image_has_no_grid():
         out = mx.nd.SpatialTransformer(mx.nd.zeros((0, 3, 5, 6)), mx.nd.zeros((0, 6)), target_shape=(2 ** 20, 2 ** 20), transform_type="affine",
                                        sampler_type="bilinear")
     assert out.shape == (0, 3, 2 ** 20, 2 ** 20)
+
+
+def test_each_image_has_a_matrix():
+    with pytest.raises(MXNetError, match="SpatialTransformer: `loc` must have a matrix for each of the 1 images, received 2"):
+        mx.nd.SpatialTransformer(mx.nd.ones((1, 3, 5, 6)), mx.nd.ones((2, 6)), target_shape=(4, 2147483647), transform_type="affine",
+                                 sampler_type="bilinear")

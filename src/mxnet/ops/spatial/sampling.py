@@ -109,7 +109,7 @@ def spatial_transformer(data, loc, *, target_shape: Shape = (0, 0), transform_ty
     Raises
     ------
     MXNetError
-        If `data` is not 4-D, `loc` not (N, 6), or `target_shape` not two sizes above 0.
+        If `data` is not 4-D, `loc` not (N, 6) with its N, or `target_shape` not two sizes above 0.
 
     Example
     -------
@@ -120,7 +120,9 @@ def spatial_transformer(data, loc, *, target_shape: Shape = (0, 0), transform_ty
     """
     require_ndim("SpatialTransformer", data, 4)
     _check_affine("SpatialTransformer", loc, target_shape, "loc")
-    if not len(loc) and not len(data):  # no grid for no image, however large
+    if len(loc) != len(data):  # before a grid is made, which may be large
+        raise MXNetError(f"SpatialTransformer: `loc` must have a matrix for each of the {len(data)} images, received {len(loc)}")
+    if not len(data):  # no grid for no image, however large
         return data.new_empty((*data.shape[:2], *target_shape))
     return bilinear_sampler.raw(data, _affine_grid(loc, target_shape))
 
