@@ -71,3 +71,11 @@ def test_attributes_of_opencv_are_checked():
         mx.nd._internal._cvimresize(image, w=3, h=3, interp=9)
     with pytest.raises(MXNetError, match="`flag` must be an integer of at least 0, received -1"):
         mx.nd._internal._cvimdecode(mx.nd.ones((4,), dtype="uint8"), flag=-1)
+
+
+def test_an_empty_image_has_no_pixels_to_repeat():
+    with mx.np_shape():
+        empty = mx.nd.zeros((4, 0, 3), dtype="uint8")
+        with pytest.raises(mx.MXNetError, match=r"an image of shape \(4, 0, 3\) has no pixels that a border of type 4 could repeat"):
+            mx.nd._internal._cvcopyMakeBorder(empty, top=1, bot=2, left=0, right=1, type=4)
+        assert mx.nd._internal._cvcopyMakeBorder(empty, top=0, bot=0, left=0, right=2, value=7).asnumpy().tolist() == [[[7] * 3] * 2] * 4

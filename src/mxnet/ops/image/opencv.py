@@ -138,7 +138,7 @@ def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type:
     Raises
     ------
     MXNetError
-        If `src` is not 3-D.
+        If `src` is not 3-D, or is empty where the border is to repeat its pixels.
 
     Example
     -------
@@ -148,6 +148,8 @@ def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type:
     """
     import cv2
     require_image("copyMakeBorder", src)
+    if type & ~cv2.BORDER_ISOLATED != cv2.BORDER_CONSTANT and not src.numel():  # OpenCV would look for a pixel for ever
+        raise MXNetError(f"copyMakeBorder: an image of shape {tuple(src.shape)} has no pixels that a border of type {type} could repeat")
     fill = tuple(values) or (value, value, value, 0)
     bordered = cv2.copyMakeBorder(src.cpu().numpy(), top, bot, left, right, type, value=fill)
     return torch.from_numpy(bordered).reshape(bordered.shape[0], bordered.shape[1], src.shape[2])
