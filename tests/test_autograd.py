@@ -1,3 +1,5 @@
+import signal
+
 import numpy as np
 import pytest
 
@@ -235,3 +237,36 @@ def test_a_head_gradient_may_have_more_rows_than_its_head():
         y = x * 2
     y.backward(mx.nd.arange(8).reshape((4, 2)))
     assert x.grad.asnumpy().tolist() == [[0, 2], [4, 6], [8, 10]]
+
+
+def test_ctrl_c_at_the_end_of_a_scope_does_not_leave_it_recording():
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    x, interrupts = mx.nd.ones((3,)), 0
+    try:
+        for i in range(300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-4 + i % 7 * 2e-5)
+                while True:
+                    for _ in range(20):
+                        with autograd.record(), autograd.pause(train_mode=True):
+                            x + x
+            except KeyboardInterrupt:
+                interrupts += 1
+            assert not autograd.is_recording() and not autograd.is_training()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupts == 300
+
+
+def test_a_scope_that_is_entered_twice_is_left_twice():
+    scope = autograd.record()
+    with autograd.pause(), scope:
+        with scope:
+            assert autograd.is_recording()
+        assert autograd.is_recording()
+        with pytest.raises(ValueError), autograd.predict_mode():
+            assert not autograd.is_training()
+            raise ValueError
+        assert autograd.is_training()
+    assert not autograd.is_recording()

@@ -68,12 +68,10 @@ class Trace:
             array._autograd = _Leaf()
         self.variables[array._autograd] = variable
 
-    def enter(self, recording: bool | None, training: bool | None) -> tuple[bool, bool]:
-        """What ``autograd.record()`` and the like do while tracing: only those who ask notice. Returns what held before."""
-        outer = self.recording, self.training
+    def enter(self, recording: bool | None, training: bool | None) -> None:
+        """What ``autograd.record()`` and the like do while tracing: only those who ask notice."""
         self.recording = self.recording if recording is None else recording
         self.training = self.training if training is None else training
-        return outer
 
     def forget(self) -> None:
         """Take the marks off the arrays."""

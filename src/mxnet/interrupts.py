@@ -9,6 +9,7 @@ import _signal  # `signal` makes enumerations of numbers and handlers, which tak
 import _thread
 import atexit
 import functools
+import io
 import itertools
 import threading
 from collections.abc import Callable, Iterator
@@ -72,6 +73,16 @@ class Ending:
     def now(self) -> None:
         """Do it at once, and not again if it is done `at_end`."""
         self.__del__()
+
+
+class Leaving(io.IOBase):
+    """Its `__exit__`, for a ``with`` statement, calls what its `close` is set to.
+
+    The ``__exit__`` of a Python class begins with an instruction at which Ctrl-C is raised, before it has put anything back. That of files
+    is written in C, which looks up `close`; set that to such a function as `Ending` takes.
+    """
+
+    closed = True  # else it would be closed once more at its end
 
 
 def at_end(function: Callable[..., object], *arguments: object, exits: bool = False) -> Ending:

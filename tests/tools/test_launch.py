@@ -43,9 +43,10 @@ def test_workers_and_servers_on_this_machine(tmp_path):
 
 
 def test_a_program_that_calls_it_keeps_its_signals_and_variables():
-    before = signal.getsignal(signal.SIGTERM), dict(os.environ)
+    numbers = signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT
+    before = [signal.getsignal(n) for n in numbers], dict(os.environ)
     assert launch.main(["-n", "1", "-s", "0", "--launcher", "local", "--env-worker", "EXTRA:1", sys.executable, "-c", "import sys; sys.exit(4)"]) == 4
-    assert (signal.getsignal(signal.SIGTERM), dict(os.environ)) == before
+    assert ([signal.getsignal(n) for n in numbers], dict(os.environ)) == before
 
 
 def test_a_worker_that_fails_ends_the_others_and_the_job_starts_again(tmp_path):

@@ -3,16 +3,18 @@
 This is the hot path. What every call pays for is in `invoke`, and in `fast_calls`, which most calls take instead; anything that only
 some calls need (sparse inputs, `out=`, profiling, errors) branches off.
 """
+import functools
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import torch
 
 from ..base import DelayedError, MXNetError
 from ..context import Context, current_context, intern_context
+from ..interrupts import Leaving
 from ..ops.dtypes import name_of
 from ..ops.registry import Operator
 from ..ops.schema import to_string
@@ -32,28 +34,41 @@ mode = Mode()
 
 
 class Scope:
-    """Sets recording and training for a ``with`` block; None leaves one as it is."""
+    """Sets recording and training for a ``with`` block; None leaves one as it is. Ctrl-C does not keep it from putting them back."""
+
+    __slots__ = ("_recording", "_training", "_leaving", "__exit__")
 
     def __init__(self, recording: bool | None, training: bool | None) -> None:
         self._recording, self._training = recording, training
-        self._outer: list[tuple[bool, bool]] = []
+        self._leaving = Leaving()
+        self.__exit__ = self._leaving.__exit__
 
     def __enter__(self) -> "Scope":
-        self._outer.append((mode.recording, mode.training))
+        back = _back(mode, self._leaving, self._leaving.close)
+        next(back)
+        self._leaving.close = functools.partial(next, back, None)  # type: ignore[method-assign]
         if mode.tracing is None:
             if self._recording is not None:
                 mode.recording = self._recording
             if self._training is not None:
                 mode.training = self._training
         else:  # which records everything; whoever asks hears of the scope all the same
-            self._outer[-1] = mode.tracing.enter(self._recording, self._training)
+            mode.tracing.enter(self._recording, self._training)
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        if mode.tracing is None:
-            mode.recording, mode.training = self._outer.pop()
-        else:
-            mode.tracing.recording, mode.tracing.training = self._outer.pop()
+
+def _back(mode: Any, leaving: Leaving, close: Callable[[], Any]) -> Iterator[None]:
+    """Puts back what is set now when it goes on. A generator goes on inside of its `try`."""
+    of = mode if mode.tracing is None else mode.tracing
+    recording, training = of.recording, of.training
+    try:
+        yield
+    except GeneratorExit:  # it was entered, and never left
+        return
+    except KeyboardInterrupt:
+        of.recording, of.training, leaving.close = recording, training, close  # type: ignore[method-assign]
+        raise
+    of.recording, of.training, leaving.close = recording, training, close  # type: ignore[method-assign]
 
 
 class Call(NamedTuple):

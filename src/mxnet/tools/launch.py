@@ -18,6 +18,7 @@ import uuid
 
 import torch.distributed as dist
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # for which torchrun sets handlers
 _PATIENCE = 30  # seconds that servers and other machines have to end by themselves
 _log = logging.getLogger("mxnet.tools.launch")
 
@@ -84,13 +85,15 @@ def main(argv=None):
     if args.launcher in ("ssh", "mpi") and not args.hostfile and not args.meet:
         parser.error(f"--launcher {args.launcher} needs -H, a file with the names of the machines; --launcher local uses this one only")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    before, variables = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)), dict(os.environ)
+    handlers, variables = {number: signal.getsignal(number) or signal.SIG_DFL for number in _SIGNALS}, dict(os.environ)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         return _run_node(args) if args.meet else _run_job(args)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     finally:  # who calls this as a function goes on
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         os.environ.clear()
         os.environ.update(variables)
 
