@@ -1,3 +1,4 @@
+import contextlib
 import signal
 
 import numpy as np
@@ -269,4 +270,12 @@ def test_a_scope_that_is_entered_twice_is_left_twice():
             assert not autograd.is_training()
             raise ValueError
         assert autograd.is_training()
+    assert not autograd.is_recording()
+
+
+def test_scopes_in_a_stack():
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(autograd.record())
+        stack.enter_context(autograd.predict_mode())
+        assert autograd.is_recording() and not autograd.is_training()
     assert not autograd.is_recording()

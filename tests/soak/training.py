@@ -3,9 +3,9 @@
 Each loop is a function ``loop(rng, folder)`` that gives ``step(i)``.
 """
 import collections
-import concurrent.futures
 import contextlib
 import os
+import threading
 
 import numpy as np
 
@@ -33,8 +33,28 @@ def _batch(rng, rows=BATCH, ctx=None):
 
 
 def _in_threads(call, arguments, threads=3):
-    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(call, arguments))
+    """The results. Not by concurrent.futures, which loses interrupts of its own: the end of its threads goes to a weak dictionary's callback."""
+    arguments = list(arguments)
+    results, errors = [None] * len(arguments), []
+
+    def work(first):
+        try:
+            for i in range(first, len(arguments), threads):
+                results[i] = call(arguments[i])
+        except Exception as error:
+            errors.append(error)
+
+    workers = [threading.Thread(target=work, args=(first,)) for first in range(threads)]
+    try:
+        for worker in workers:
+            worker.start()
+    finally:
+        for worker in workers:
+            if worker.ident is not None:
+                worker.join()
+    if errors:
+        raise errors[0]
+    return results
 
 
 def _fails(function, *errors):

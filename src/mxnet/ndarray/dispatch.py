@@ -33,15 +33,25 @@ class Mode(threading.local):
 mode = Mode()
 
 
+def _leave(scope: "Scope", *exc: Any) -> None:
+    scope._leaving.__exit__(*exc)
+
+
+class _Exit:
+    """The ``__exit__`` of a `Scope`: C's where a ``with`` statement looks for it, a function where the class is asked, as ExitStack does."""
+
+    def __get__(self, scope: "Scope | None", owner: type) -> Callable[..., None]:
+        return _leave if scope is None else scope._leaving.__exit__
+
+
 class Scope:
     """Sets recording and training for a ``with`` block; None leaves one as it is. Ctrl-C does not keep it from putting them back."""
 
-    __slots__ = ("_recording", "_training", "_leaving", "__exit__")
+    __slots__ = ("_recording", "_training", "_leaving")
+    __exit__ = _Exit()
 
     def __init__(self, recording: bool | None, training: bool | None) -> None:
-        self._recording, self._training = recording, training
-        self._leaving = Leaving()
-        self.__exit__ = self._leaving.__exit__
+        self._recording, self._training, self._leaving = recording, training, Leaving()
 
     def __enter__(self) -> "Scope":
         back = _back(mode, self._leaving, self._leaving.close)
