@@ -54,19 +54,18 @@ class Session:
 
         Torch records by default; here it does if `recorded`, and only then.
         """
-        before = mode.training
-        if before is not training:
-            mode.training = training
-        switched = torch.is_grad_enabled() is not recorded
-        if switched:
-            torch._C._set_grad_enabled(recorded)
-        try:
+        before, switched = mode.training, torch.is_grad_enabled() is not recorded
+        try:  # Ctrl-C may come with any call: none stands outside, and the last is the one that needs nothing after it
+            if before is not training:
+                mode.training = training
+            if switched:
+                torch._C._set_grad_enabled(recorded)
             return self.runner(tensors, training, ctx, observe)
         finally:
-            if switched:
-                torch._C._set_grad_enabled(not recorded)
             if before is not training:
                 mode.training = before
+            if switched:
+                torch._C._set_grad_enabled(not recorded)
 
     def run_sparse(self, arrays: Sequence[NDArray], ctx: Context, training: bool, recorded: bool,
                    observe: Observer | None = None) -> list[NDArray]:

@@ -104,9 +104,9 @@ _WANTED = _Wanted()
 def recorded(function: Callable[[], _T], recording: bool) -> _T:
     """Call a function with recording switched on or off."""
     before, grad_mode = dispatch.mode.recording, torch.is_grad_enabled()
-    dispatch.mode.recording = recording
-    torch.set_grad_enabled(recording)
-    try:
+    try:  # Ctrl-C may come with any call
+        dispatch.mode.recording = recording
+        torch.set_grad_enabled(recording)
         return function()
     finally:
         dispatch.mode.recording = before
