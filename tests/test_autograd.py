@@ -1,5 +1,6 @@
 import contextlib
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -245,9 +246,10 @@ def test_ctrl_c_at_the_end_of_a_scope_does_not_leave_it_recording():
     x, interrupts = mx.nd.ones((3,)), 0
     try:
         for i in range(300):
+            end = time.monotonic() + 5  # Python drops an interrupt that comes in a destructor: no other follows
             try:
                 signal.setitimer(signal.ITIMER_REAL, 1e-4 + i % 7 * 2e-5)
-                while True:
+                while time.monotonic() < end:
                     for _ in range(20):
                         with autograd.record(), autograd.pause(train_mode=True):
                             x + x
@@ -257,7 +259,7 @@ def test_ctrl_c_at_the_end_of_a_scope_does_not_leave_it_recording():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert interrupts == 300
+    assert interrupts > 290
 
 
 def test_a_scope_that_is_entered_twice_is_left_twice():
