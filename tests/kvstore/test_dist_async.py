@@ -25,6 +25,7 @@ for call in (lambda: kv.push('x', w), lambda: kv.push('w', b), lambda: kv.init('
         call()
     except mx.MXNetError as error:
         print(error)
+kv._barrier()  # the other's push was refused, too
 kv.set_optimizer(mx.optimizer.SGD(learning_rate=1.0, momentum=0.5, param_idx2name={}))
 kv._barrier()
 kv.push('w', [mx.nd.ones((2, 3)) * (kv.rank + 1), mx.nd.ones((2, 3), mx.cpu(1))])
