@@ -194,7 +194,7 @@ class Executor:
         others = (a for arrays in (self.arg_arrays, self.aux_arrays, self.grad_arrays) for a in arrays if a is not None and a is not buffer)
         if (memory.dtype is leaf.dtype and memory.shape == leaf.shape and memory.is_contiguous() and buffer._owns_memory()
                 and all(a._is_sparse or a._data.untyped_storage().data_ptr() != memory.data_ptr() for a in others)):
-            leaf.gradient_memory = [memory]  # type: ignore[attr-defined]
+            wide.lend_memory(leaf, memory)
 
     def _sparse_leaves(self, arrays: list[NDArray], wanted: list[tuple[int, int]]) -> list[tuple[int, torch.Tensor]]:
         """As `_dense_leaves`, of arrays; the others are detached from what was recorded."""

@@ -84,6 +84,18 @@ def test_it_is_said_once_that_data_is_mostly_zeros(caplog):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
+def test_a_gradient_is_written_to_memory_that_was_lent_and_only_the_first(sparse):
+    data, weight, _ = inputs(sparse)
+    weight, memory = weight.requires_grad_(), torch.full((6, 400), 7.0)
+    wide.lend_memory(weight, memory)
+    first, = torch.autograd.grad(wide.linear(data, weight, None).sum(), weight)
+    second, = torch.autograd.grad(wide.linear(data, weight, None).sum(), weight)
+    assert first.data_ptr() == memory.data_ptr() != second.data_ptr()
+    np.testing.assert_allclose(first, data.sum(0).expand(6, -1), rtol=1e-5, atol=1e-5)
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
 def test_an_executor_keeps_its_gradients_where_they_are(sparse):
     data, weight, bias = inputs(sparse)
     net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=6, name="fc")

@@ -10,6 +10,6 @@ __all__ = ["KVStore", "KVStoreBase", "KVStoreServer", "create"]
 # What only programs of many processes need is imported when the first store of that type is made.
 _in_step = "dist", "dist_sync", "dist_device", "dist_device_sync", "dist_sync_device"
 built_in_module(lambda: _importlib.import_module(f"{__name__}.dist_sync"), *_in_step)
-built_in_module(lambda: _importlib.import_module(f"{__name__}.sharded"), *(f"sharded {kind}" for kind in _in_step))
+built_in_module(lambda: _importlib.import_module(f"{__name__}.sharded"), *_in_step, sharded=True)
 built_in_module(lambda: _importlib.import_module(f"{__name__}.collective"), "horovod", "byteps", "p3")
 built_in_module(lambda: _importlib.import_module(f"{__name__}.dist_async"), "dist_async", "dist_async_device", "dist_device_async")

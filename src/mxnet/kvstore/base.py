@@ -9,21 +9,24 @@ from ..ndarray import NDArray
 __all__ = ["KVStoreBase", "create"]
 
 _BUILT_IN: dict = {}  # the types that are no registered class of that name -> the class
+_SHARDED: dict = {}  # those of them that go with shard=True -> the class for that
 _latest = None  # a weak reference to the distributed store that was made last
 
 
-def built_in_module(load, *types):
+def built_in_module(load, *types, sharded=False):
     """Register what makes stores of these types, which `load` imports when the first one is asked for."""
+    makers = _SHARDED if sharded else _BUILT_IN
+
     def make(kind):
         load()
-        return _BUILT_IN[kind](kind)
-    _BUILT_IN.update(dict.fromkeys(types, make))
+        return makers[kind](kind)
+    makers.update(dict.fromkeys(types, make))
 
 
-def built_in(*types):
-    """Register a class that `create` makes for these types, with the type as its argument; a decorator."""
+def built_in(*types, sharded=False):
+    """Register a class that `create` makes for these types, of the type alone; with `sharded`, where shard=True is asked for. A decorator."""
     def register(klass):
-        _BUILT_IN.update(dict.fromkeys(types, klass))
+        (_SHARDED if sharded else _BUILT_IN).update(dict.fromkeys(types, klass))
         return klass
     return register
 
@@ -225,22 +228,18 @@ def create(name="local", shard=None):
         if "async" in name:
             raise MXNetError(f"kvstore.create: {name!r} does not go with DMLC_PS_VAN_TYPE=p3, whose workers go in step; use 'dist_sync'")
         name = "p3"
-    sharded = f"sharded {name}"
-    if shard and sharded not in _BUILT_IN:
+    if shard and name not in _SHARDED:
         raise MXNetError(f"kvstore.create: shard=True goes with 'dist_sync' and 'dist_device_sync', received {name!r}")
     if name in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[name]()
     if name not in _BUILT_IN:
-        types = ", ".join(kind for kind in _BUILT_IN if not kind.startswith("sharded "))
-        raise MXNetError(f"kvstore.create: unknown type {name!r}; the types of this release are {types} and the "
+        raise MXNetError(f"kvstore.create: unknown type {name!r}; the types of this release are {', '.join(_BUILT_IN)} and the "
                          f"registered ones: {', '.join(sorted(KVStoreBase.kv_registry))}")
     if name == "nccl":
         _require_nccl()
     global _latest
-    if sharded in _BUILT_IN and (environment.get_bool("MXNET_KVSTORE_SHARD") if shard is None else shard):
-        store = _BUILT_IN[sharded](sharded)
-    else:
-        store = _BUILT_IN[name](name)
+    sharded = name in _SHARDED and (environment.get_bool("MXNET_KVSTORE_SHARD") if shard is None else shard)
+    store = (_SHARDED if sharded else _BUILT_IN)[name](name)
     if "dist" in name:
         _latest = weakref.ref(store)
     return store

@@ -17,7 +17,7 @@ _BY_ELEMENT = {opt.SGD, opt.ccSGD, opt.NAG, opt.Signum, opt.DCASGD, opt.Adam, op
 _SMALL = 4096  # elements of a weight that is not worth dividing
 
 
-@built_in("sharded dist", "sharded dist_sync", "sharded dist_device", "sharded dist_device_sync", "sharded dist_sync_device")
+@built_in("dist", "dist_sync", "dist_device", "dist_device_sync", "dist_sync_device", sharded=True)
 class ShardedKVStore(DistSyncKVStore):
     """As `DistSyncKVStore`, with sharded updates: gradients are added up where they are used, and updated weights go to all.
 
@@ -28,11 +28,11 @@ class ShardedKVStore(DistSyncKVStore):
     Parameters
     ----------
     handle : str
-        The type, behind ``sharded``.
+        The type.
     """
 
     def __init__(self, handle):
-        super().__init__(handle.removeprefix("sharded "))
+        super().__init__(handle)
         self._edges = {}  # by key: worker i updates the elements from edge i to edge i + 1
         self._load = [0] * self.num_workers
 

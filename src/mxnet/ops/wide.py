@@ -7,6 +7,7 @@ import logging
 from typing import Any, Optional
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from . import products
 
@@ -15,14 +16,20 @@ _FEW = 1 / 4  # of the columns: below, they are taken out and multiplied for the
 _SAMPLE = 1 << 12  # elements of the data that are looked at first
 _DENSE = 1 / 16  # of the sample: above, nobody looks further
 _log = logging.getLogger("mxnet")
+_lent = WeakIdKeyDictionary()  # weight -> a list with the memory for its gradient, or with none once that is in use
 _told: set[tuple[int, ...]] = set()
+
+
+def lend_memory(weight: torch.Tensor, memory: torch.Tensor) -> None:
+    """Have `linear` write the first gradient of this tensor to `memory`, which is of its shape and type, and which nothing else uses meanwhile."""
+    _lent[weight] = [memory]
 
 
 def linear(data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
     """``data @ weight.T + bias`` over the last axis of `data`, with a weight (K, C).
 
     If most columns of `data` are zero the others alone are multiplied: a weight there that is not finite, whose product with 0 would be NaN, is
-    passed over. If the weight has an attribute ``gradient_memory``, a list with a tensor, its gradient is written to that tensor, which is taken out.
+    passed over. The gradient of the weight is written to memory that was lent for it (`lend_memory`).
     """
     rows = data.reshape(-1, data.shape[-1])
     differentiates = torch.is_grad_enabled()
@@ -72,7 +79,7 @@ class _Wide(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], used: Optional[torch.Tensor]) -> torch.Tensor:
-        ctx.memory, ctx.shape, ctx.used = getattr(weight, "gradient_memory", None), weight.shape, used
+        ctx.memory, ctx.shape, ctx.used = _lent.get(weight), weight.shape, used
         if used is None:
             ctx.save_for_backward(rows, weight)
             return products.linear(rows, weight, bias)
