@@ -32,11 +32,11 @@ from mxnet.ops.kernels import (
     image,
     interleave,
     local_response,
-    lstm,
     nms,
     own_heap,
     pooling,
     random,
+    recurrent,
     regions,
     steps,
     text,
@@ -50,7 +50,7 @@ from .arrays import INTEGERS, NUMBERS, all_made, described, made, spoil
 from .campaign import Target
 
 sanitizer.prepare()
-_SMALL = (batch_norm, convolution, dense, histogram, local_response, lstm, pooling, transposition)  # modules that leave small arrays to torch
+_SMALL = (batch_norm, convolution, dense, histogram, local_response, pooling, recurrent, transposition)  # modules that leave small arrays to torch
 # An operator's call makes MXNetErrors of torch's errors, and takes no None for an array.
 _TORCHS = (MXNetError, RuntimeError, ValueError, TypeError, IndexError, AttributeError)
 
@@ -99,13 +99,14 @@ def _usual(*descriptions):
 # -- handles ---------------------------------------------------------------------------------------------------------
 
 _NAMES = {"batch_norm": sizes.normalized, "convolution": sizes.convolved, "dense": sizes.product, "histogram": sizes.counted, "image": sizes.picture,
-          "interleave": sizes.image, "local_response": sizes.responding, "lstm": sizes.steps, "nms": sizes.boxes, "pooling": sizes.window,
-          "random": sizes.numbers,
+          "interleave": sizes.image, "local_response": sizes.responding, "nms": sizes.boxes, "pooling": sizes.window,
+          "random": sizes.numbers, "recurrent": sizes.steps,
           "regions": sizes.maps, "steps": sizes.updated, "text": sizes.text, "transposition": sizes.matrices}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
-            for module in (batch_norm, convolution, dense, histogram, image, local_response, lstm, nms, pooling, regions, steps, transposition)
+            for module in (batch_norm, convolution, dense, histogram, image, local_response, nms, pooling, regions, steps, transposition)
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
+_HANDLES.update({kernel.name: kernel for pair in recurrent._KERNELS.values() for kernel in pair})
 _HANDLES.update({f"text.{kernel.entry}": kernel for kernel in (*text._CSV.values(), text._libsvm)})
 _HANDLES.update({f"random.{kernel.entry}": kernel for value in vars(random).values()
                  for kernel in (value.values() if isinstance(value, dict) else (value,)) if isinstance(kernel, gate.Kernel)})
@@ -304,32 +305,35 @@ def _dense(arrays, attributes, threads, compares):
         _compare(found, [rows.double() @ weight.double().t() + bias, dout.double() @ weight.double(), dout.double().t() @ rows.double()], "dense")
 
 
-def _describe_lstm(rng):
-    names, layers, directions = sizes.steps(rng), rng.choice((1, 1, 2)), rng.choice((1, 2))
-    width, units = rng.choice((1, 5, 16, 32)), names["u"]
+def _describe_recurrent(rng):
+    names, layers, directions, mode = sizes.steps(rng), rng.choice((1, 1, 2)), rng.choice((1, 2)), rng.choice(sorted(recurrent._KERNELS))
+    width, units, gates = rng.choice((1, 5, 16, 32)), names["u"], recurrent._GATES[mode]
     states = [layers * directions, names["b"], units]
-    arrays = {"data": described("float32", [names["t"], names["b"], width], rng), "hidden": described("float32", states, rng),
-              "cell": described("float32", states, rng)}
+    arrays = {"data": described("float32", [names["t"], names["b"], width], rng), "hidden": described("float32", states, rng)}
+    if mode == "lstm":
+        arrays["cell"] = described("float32", states, rng)
     for i in range(layers * directions):
         inputs = width if i < directions else directions * units
-        for j, shape in enumerate(([4 * units, inputs], [4 * units, units], [4 * units], [4 * units])):
+        for j, shape in enumerate(([gates * units, inputs], [gates * units, units], [gates * units], [gates * units])):
             arrays[f"{i}.{j}"] = described("float32", shape, rng)
-    return arrays, {"layers": layers, "directions": directions}
+    return arrays, {"layers": layers, "directions": directions, "mode": mode}
 
 
-@_function(_describe_lstm)
-def _lstm(arrays, attributes, threads, compares):
-    layers, directions = attributes["layers"], attributes["directions"]
+@_function(_describe_recurrent)
+def _recurrent(arrays, attributes, threads, compares):
+    layers, directions, mode = attributes["layers"], attributes["directions"], attributes["mode"]
+    compares = compares and mode != "rnn_relu"  # a gradient at its kink is decided by the last digit
+    first = 3 if mode == "lstm" else 2
     # Weights of the size that initializers give: where gates saturate, the last digits decide.
     arrays = {k: t * 0.1 if "." in k and t is not None and t.is_floating_point() and not t.is_sparse else t for k, t in arrays.items()}
 
     def run(a):
         tensors = list(a.values())
-        cells = [tensors[i:i + 4] for i in range(3, len(tensors), 4)]
+        cells = [tensors[i:i + 4] for i in range(first, len(tensors), 4)]
         if any(t is None for t in tensors):
             raise MXNetError("the operator refuses this")
-        if lstm.suits(tensors[0], tensors[1:3], cells, layers, directions):
-            out, last = lstm.run(tensors[0], tensors[1:3], cells, layers, directions)
+        if recurrent.suits(mode, tensors[0], tensors[1:first], cells, layers, directions):
+            out, last = recurrent.run(mode, tensors[0], tensors[1:first], cells, layers, directions)
             return [out, *last]
         if compares:
             raise Wrong("a right case is refused")
@@ -337,12 +341,13 @@ def _lstm(arrays, attributes, threads, compares):
 
     def on_torch(a):
         tensors = [t.double() for t in a.values()]
-        return list(torch._VF.lstm(tensors[0], tensors[1:3], tensors[3:], True, layers, 0.0, False, directions == 2, False))
+        return list(getattr(torch._VF, mode)(tensors[0], tensors[1:3] if mode == "lstm" else tensors[1], tensors[first:], True, layers, 0.0, False,
+                                             directions == 2, False))
 
     with _kernels_for_all(threads):
-        found = _with_gradients(run, arrays, arrays, heads=3)
+        found = _with_gradients(run, arrays, arrays, heads=first)
     if compares:
-        _compare(found, _with_gradients(on_torch, arrays, arrays, heads=3), "lstm", 1e-4)
+        _compare(found, _with_gradients(on_torch, arrays, arrays, heads=first), mode, 1e-4)
 
 
 def _describe_image(rng):

@@ -57,7 +57,8 @@ def test_cores_and_threads(monkeypatch, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="kernels are for Linux")
 def test_each_kernel_says_where_it_comes_from_or_why_it_is_off(monkeypatch):
     told = part("kernels")
-    assert {"batch_norm", "convolution", "heap", "lstm", "nms"} < set(told) and all(told[name] == compiled.origins[name] for name in ("nms", "lstm"))
+    assert {"batch_norm", "convolution", "heap", "nms", "recurrent"} < set(told)
+    assert all(told[name] == compiled.origins[name] for name in ("nms", "recurrent"))
     monkeypatch.setitem(compiled.origins, "nms", "off: there is no C++ compiler; install g++, or name one in CXX")
     assert "kernel nms is off: there is no C++ compiler; install g++, or name one in CXX" in diagnose.problems()
 

@@ -6,7 +6,7 @@ import torch
 
 from ...base import MXNetError
 from .. import random_state
-from ..kernels import lstm
+from ..kernels import recurrent
 from ..quantization.form import SHIFTED, Uint8, quantized_form
 from ..registry import op
 from ..schema import Fraction, Training
@@ -53,8 +53,8 @@ def _kept(out, p):
 
 def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=None):
     """Layers as a whole, on our own kernel or torch's; returns the output and the tuple of last states."""
-    if mode == "lstm" and batch_sizes is None and lstm.suits(data, states, cells, num_layers, directions):
-        return lstm.run(data, states, cells, num_layers, directions)
+    if batch_sizes is None and recurrent.suits(mode, data, states, cells, num_layers, directions):
+        return recurrent.run(mode, data, states, cells, num_layers, directions)
     flat = [t for cell in cells for t in cell]
     hidden = states if mode == "lstm" else states[0]
     if len(cells[0]) > 4:
