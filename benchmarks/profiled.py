@@ -9,6 +9,7 @@ process of their own.
     python benchmarks/profiled.py --only lstm-training --rounds 20
 """
 import argparse
+import bisect
 import os
 import statistics
 import subprocess
@@ -19,10 +20,16 @@ import time
 import mxnet as mx
 from mxnet import autograd, gluon, nd, profiler
 from mxnet.profiler.analysis import Analysis
+from mxnet.profiler.events import GRAPH, OPERATOR
+from mxnet.profiler.recorder import recorder
 from mxnet.profiler.trace import read
 
 EVENTS = 1_000_000
 BOUND = 64  # MiB above what the process took before: 36 for the events, the rest for the piece that is made text
+
+
+HEAD = ("| run | time (ms) | sum (ms) | sum to time, medians | fastest | operators to time, medians | fastest | events | cost, medians | fastest |\n"
+        + "|---" * 10 + "|")
 
 
 def resnet(batch, size):
@@ -62,50 +69,69 @@ CASES = {"resnet50-scoring": lambda: scoring(*resnet(1, 224)), "resnet50-trainin
          "lstm-scoring": lambda: scoring(*lstm(8, 32)), "lstm-training": lambda: training(*lstm(8, 32))}
 
 
-def steps(step, count):
-    """(wall time, processor time) of each step."""
-    found = []
-    for _ in range(count):
-        wall, processor = time.perf_counter(), time.process_time()
-        step()
-        found.append((time.perf_counter() - wall, time.process_time() - processor))
-    return found
+class Steps:
+    """Begin and end (ns of the profiler's clock) and processor time (s) of steps."""
+
+    def __init__(self):
+        self.spans, self.processor = [], []
+
+    def take(self, step, count):
+        step()  # the first one behind a switch finds the caches cold
+        for _ in range(count):
+            start, processor = time.perf_counter_ns(), time.process_time()
+            step()
+            self.processor.append(time.process_time() - processor)
+            self.spans.append((start, time.perf_counter_ns()))
+
+    @property
+    def times(self):
+        """Seconds."""
+        return [(end - start) / 1e9 for start, end in self.spans]
 
 
-def told(path, count):
-    """The sum of a profile's times of one step, in seconds: of the thread that runs it, each interval without what lies in it."""
+def told(path, spans):
+    """What a profile says of each step: the sum of all its intervals, and of operators and graphs alone, in seconds, and how many events there are.
+
+    Of the thread that runs the steps, each interval without what lies in it, so that nothing counts twice.
+    """
     found = Analysis(read(path))
-    return sum(i.own for i in found.intervals if i.thread == found.main) / 1e6 / count
+    # The trace counts from 1970 on, and its analysis from the first event.
+    starts = [(start + recorder.origin) / 1000 - found.origin for start, _ in spans]
+    everything, operators, events = ([0.0] * len(spans) for _ in range(3))
+    for i in found.intervals:
+        number = bisect.bisect_right(starts, i.start + 0.01) - 1
+        if i.thread == found.main and number >= 0 and i.start < starts[number] + (spans[number][1] - spans[number][0]) / 1000:
+            everything[number] += i.own / 1e6
+            events[number] += 1
+            if i.category in (OPERATOR, GRAPH):
+                operators[number] += i.own / 1e6
+    return everything, operators, statistics.median(events)
 
 
-def measure(name, rounds, folder, count=3):
+def measure(name, rounds, folder, count=4):
     """A row of the table."""
     step = CASES[name]()
     path = os.path.join(folder, "profile.json")
-    without, profiled, sums = [], [], []
     for _ in range(3):
         step()
-    for number in range(rounds + 1):
-        step()
-        before = steps(step, count)
-        profiler.set_config(filename=path, profile_all=True)
-        profiler.set_state("run")
-        step()  # the first one may compile, and finds the caches cold
-        profiler.pause()
-        profiler.dump(False)
-        profiler.set_config(filename=path, profile_all=True)
-        profiler.resume()
-        during = steps(step, count)
-        profiler.dump()
-        if number:
-            without += before
-            profiled += during
-            sums.append(told(path, count))
-    wall, processor = (statistics.median(v[i] for v in without) for i in (0, 1))
-    cost = [f(v[1] for v in profiled) / f(v[1] for v in without) - 1 for f in (statistics.median, min)]
-    events = sum(e["ph"] in "XC" for e in read(path)) / count
-    print(f"| {name} | {wall * 1e3:.1f} | {statistics.median(sums) * 1e3:.1f} | {statistics.median(sums) / wall - 1:+.1%} | {events:.0f} | "
-          f"{cost[0]:+.1%} | {cost[1]:+.1%} |", flush=True)
+    profiler.set_config(filename=path, profile_all=True)
+    profiler.set_state("run")
+    step()  # may compile
+    without, profiled = Steps(), Steps()
+    for number in range(2 * rounds):
+        if number % 4 in (0, 3):  # without, with, with, without: what changes slowly concerns both
+            profiler.pause()
+            without.take(step, count)
+        else:
+            profiler.resume()
+            profiled.take(step, count)
+    profiler.dump()
+    everything, operators, events = told(path, profiled.spans)
+    row = [f"{statistics.median(without.times) * 1e3:.1f}", f"{statistics.median(everything) * 1e3:.1f}"]
+    for found in (everything, operators):
+        row += [f"{best(found) / best(without.times) - 1:+.1%}" for best in (statistics.median, min)]
+    row += [f"{events:.0f}", *(f"{best(profiled.processor) / best(without.processor) - 1:+.1%}" for best in (statistics.median, min))]
+    print(f"| {name} | " + " | ".join(row) + " |", flush=True)
 
 
 def resident():
@@ -150,7 +176,7 @@ def main():
             million(folder)
             return 0
         if set(args.only) & set(CASES):
-            print("| run | time (ms) | sum (ms) | difference | events | cost, medians | cost, fastest |\n" + "|---" * 7 + "|", flush=True)
+            print(HEAD, flush=True)
         for name in args.only:
             if name in CASES:
                 measure(name, args.rounds, folder)

@@ -1,7 +1,11 @@
+from unittest import mock
+
 import pytest
 import torch
 
+import mxnet as mx
 from job_checks import outputs
+from mxnet.kvstore import group
 from mxnet.kvstore.group import BUCKET, buckets
 
 
@@ -37,3 +41,29 @@ def test_sums_beside_the_programs_own_process_group():
         """)
     assert found[0] == found[1] == [
         "[2048.0, 4.0, 1.5] torch.float16", "[2.0, 2.0] torch.bfloat16", "[[2.0, 2.0], [2], 2.0]", "[[], [[1.0, 1.0]]]", "True"]
+
+
+class Work:
+    """Is complete just behind the end of the first wait, with an error or without."""
+
+    def __init__(self, error=None):
+        self.error, self.waits = error, 0
+
+    def is_completed(self):
+        return self.waits > 0
+
+    def wait(self, timeout=None):
+        self.waits += 1
+        if self.waits == 1:
+            raise RuntimeError("Operation timed out!")
+        if self.error is not None:
+            raise self.error
+
+
+def test_what_ends_just_behind_a_wait_is_no_failure():
+    work = Work()
+    group.Group.wait(None, work, "barrier")
+    assert work.waits == 2
+    waiting = mock.Mock(spec=group.Group, _broken=lambda doing, error: mx.MXNetError(f"{doing}: {error}"))
+    with pytest.raises(mx.MXNetError, match="^barrier: connection reset$"):
+        group.Group.wait(waiting, Work(RuntimeError("connection reset")), "barrier")

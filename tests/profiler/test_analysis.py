@@ -17,6 +17,20 @@ def test_time_of_its_own_is_without_what_lies_inside():
     assert found.wall == 0.25
 
 
+def test_intervals_that_cross_count_once():
+    found = Analysis([event("outer", 0, 20), event("first", 0, 10), event("second", 5, 10), event("inner", 12, 2)])
+    assert [(i.name, i.own) for i in found.intervals] == [("outer", 5), ("first", 5), ("second", 8), ("inner", 2)]
+    assert sum(i.own for i in found.intervals) == 20
+
+
+def test_neighbours_stay_neighbours_though_numbers_are_coarse():
+    """Microseconds since 1970 lie a quarter apart: what follows seems to begin before the end."""
+    start = 1.79e15
+    found = Analysis([event("outer", start, 100), *(event(str(i), start + 10.25 * i, 10.5) for i in range(9)), event("short", start + 99.75, 0.25)])
+    assert [(i.depth, i.own) for i in found.intervals[1:]] == [(1, 10.5)] * 9 + [(1, 0.25)]
+    assert found.intervals[0].own == pytest.approx(100 - 9 * 10.5 - 0.25, abs=0.3)
+
+
 def test_layers_are_nodes_of_graphs_or_the_blocks_around_operators():
     found = Analysis([event("net", 0, 100, "layer"), event("dense0", 10, 40, "layer"), event("FullyConnected", 20, 25), event("exp", 60, 5),
                       event("Convolution", 200, 50, node="conv0")])

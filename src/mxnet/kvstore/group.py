@@ -90,9 +90,13 @@ class Group:
             try:
                 work.wait(datetime.timedelta(seconds=STEP))
                 return
-            except RuntimeError as error:
-                if work.is_completed():
-                    raise self._broken(doing, error) from error
+            except RuntimeError:
+                if work.is_completed():  # with an error, or just behind the end of this wait
+                    try:
+                        work.wait()
+                        return
+                    except RuntimeError as error:
+                        raise self._broken(doing, error) from error
             trouble = self.monitor.trouble()
             if trouble:
                 self._give_up()

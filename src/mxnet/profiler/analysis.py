@@ -10,6 +10,7 @@ from .events import API, CUSTOM, DATA, GRAPH, LAYER, MEMORY, OPERATOR
 
 _WAITING, _WORKING = "waiting for data", "making a batch"
 _MOST = 200_000  # intervals that a page shows
+_RESOLUTION = 0.5  # microseconds: since 1970 they are so many that floating-point numbers lie a quarter apart
 _COMMUNICATION = ("Copy", "KVStore", "ElementwiseSum", "MXKVStore")
 
 
@@ -78,19 +79,22 @@ class Analysis:
         open_: dict[tuple[Any, Any], list[list[Any]]] = collections.defaultdict(list)  # by thread: [interval's place, end, time inside]
 
         def close(stack: list[list[Any]]) -> None:
-            place, _, inside = stack.pop()
+            place, end, inside = stack.pop()
             found[place] = found[place]._replace(own=max(found[place].duration - inside, 0.0))
-            if stack:
-                stack[-1][2] += found[place].duration
+            start = end - found[place].duration
+            for outer in reversed(stack):  # what goes on behind the end of one lies in the next
+                outer[2] += max(min(end, outer[1]) - start, 0.0)
+                start = max(start, outer[1])
+                if start >= end:
+                    break
 
         for name, category, start, duration, pid, tid, node in sorted(raw, key=lambda r: (r[2], -r[3])):
-            thread = self._thread(pid, tid)
+            thread, end = self._thread(pid, tid), start + duration
             stack = open_[thread]
-            # What a thread has counted apart may lie a little across the end of what it is in.
-            while stack and stack[-1][1] <= start + 0.0005:
+            while stack and (stack[-1][1] <= start or stack[-1][1] < min(start + _RESOLUTION, end)):
                 close(stack)
             layer = next((found[place].name for place, *_ in reversed(stack) if found[place].category == LAYER), "")
-            stack.append([len(found), start + duration, 0.0])
+            stack.append([len(found), end, 0.0])
             found.append(Interval(name, category, start - self.origin, duration, thread, node, len(stack) - 1, duration, layer))
         for stack in open_.values():
             while stack:

@@ -160,13 +160,16 @@ class Compiled:
             request = self._counting.requests.pop() if self._counting.requests else _Request(self._counting)
         start = time.perf_counter_ns()
         results = request.run(tensors)
-        _tell(_WHOLE, start, time.perf_counter_ns(), results, self._counting.layers(request))
+        end = time.perf_counter_ns()
         with self._lock:
+            inside = self._counting.layers(request, end - start)
             self._counting.requests.append(request)
+        _tell(_WHOLE, start, end, results, inside)
         return self._handed_on(results, tensors)
 
 
-_WHOLE = Call("openvino", note="its layers follow one another here; OpenVINO tells how long each took, not when it began", graph=True)
+_WHOLE = Call("openvino", note="its layers follow one another here, and share this run's time as in the last runs: OpenVINO keeps their average, "
+              "and not when they began", graph=True)
 
 
 def _tell(call: Call, start: int, end: int, results: Sequence[torch.Tensor] = (), inside: Sequence[tuple[Call, int]] = ()) -> None:
@@ -179,16 +182,18 @@ class Counting:
     """A model compiled with counters: the memory of its runs is described as that of a `Compiled`."""
 
     def __init__(self, compiled: Compiled, model: Any, config: Mapping[str, Any]):
-        from .layers import names
+        from .layers import Averages, names
         self.places, self.outputs = compiled.places, compiled.outputs
         self.model = core().compile_model(model, "CPU", {**config, "PERF_COUNT": True})
         self.requests: list[_Request] = []
         self._names = names(self.model, compiled.program)
+        self._averages = Averages()
 
-    def layers(self, request: "_Request") -> list[tuple[Call, int]]:
-        """What the last run computed, in order, and for how many ns."""
-        return [(self._names.get(layer.node_name) or Call(layer.node_type), int(layer.real_time.total_seconds() * 1e9))
-                for layer in request.request.get_profiling_info() if layer.real_time]
+    def layers(self, request: "_Request", whole: int) -> list[tuple[Call, int]]:
+        """What the last run computed, in order, and for how many of its `whole` ns."""
+        layers = [layer for layer in request.request.get_profiling_info() if layer.real_time]
+        shares = self._averages.shares([int(layer.real_time.total_seconds() * 1e9) for layer in layers], whole)
+        return [(self._names.get(layer.node_name) or Call(layer.node_type), share) for layer, share in zip(layers, shares)]
 
 
 def _copy(source: torch.Tensor, buffer: torch.Tensor) -> None:

@@ -1,5 +1,5 @@
 """Which nodes of our graph each layer of a compiled model computes: OpenVINO joins some, and adds others, such as changes of layout."""
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...ndarray.dispatch import Call
@@ -59,3 +59,27 @@ def names(model: Any, program: Program) -> dict[str, Call]:
         else:
             calls[layer] = Call(kinds[layer], "+".join(n.name for n in owners), "added by OpenVINO")
     return calls
+
+
+class Averages:
+    """Makes times of one run of averages over all: of each layer OpenVINO tells the average, in whole microseconds, since the model was compiled.
+
+    What the runs from some on took is the difference of two sums. Of so many runs, at least the last half, a layer has its share of the time of the
+    whole; of this run it gets the same. So layers never take longer than what they lie in, and follow a machine that becomes slower or faster.
+    """
+
+    def __init__(self) -> None:
+        self._runs, self._whole = 0, 0
+        # Sums up to the last two runs whose number is a power of two: runs, ns of the whole, ns of each layer.
+        self._marks: list[tuple[int, int, Sequence[float]]] = [(0, 0, ()), (0, 0, ())]
+
+    def shares(self, averages: Sequence[int], whole: int) -> list[int]:
+        """The ns of each layer in a run that has taken `whole` ns, behind which these are the averages."""
+        self._runs, self._whole = self._runs + 1, self._whole + whole
+        sums = [(average + 500) * self._runs for average in averages]  # a part of a microsecond is cut off
+        _, before, known = self._marks[0]
+        known = known if len(known) == len(sums) else [0] * len(sums)
+        scale = whole / max(self._whole - before, sum(sums) - sum(known), 1)
+        if self._runs & self._runs - 1 == 0:
+            self._marks = [self._marks[1], (self._runs, self._whole, sums)]
+        return [max(int((s - k) * scale), 0) for s, k in zip(sums, known)]
