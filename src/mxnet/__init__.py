@@ -50,7 +50,7 @@ _LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "th": "torch", "viz
 _SUBMODULES = {"callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "gluon", "graph",
                "image", "initializer", "io", "kvstore", "legacy", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module",
                "monitor", "ndarray_doc", "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_fallback",
-               "numpy_op_signature", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime", "symbol_doc",
+               "numpy_op_signature", "onnx", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime", "symbol_doc",
                "test_utils", "tools", "torch", "visualization"}
 
 

@@ -47,6 +47,7 @@ from . import numpy_extension as _npx
 from . import numpy_extension as numpy_extension
 from . import numpy_op_fallback as numpy_op_fallback
 from . import numpy_op_signature as numpy_op_signature
+from . import onnx as onnx
 from . import operator as operator
 from . import optimizer as optimizer
 from . import profiler as profiler

@@ -299,8 +299,8 @@ NAMES = {
     "mxnet.visualization": "copy mxnet.visualization: _str2tuple=_integers",
 }
 
-_ONNX = ("ONNX files are neither written nor read here yet; to run a trained network elsewhere, save it with HybridBlock.export (or "
-         "Module.save_checkpoint) and convert these files with mxnet.onnx of an MXNet 1.9.1 in an environment of its own; it reads them as they are")
+_ONNX = ("ONNX files are not read here yet; mx.onnx.export_model writes them. To run a network that came as one, convert it in an environment "
+         "of its own (mxnet.contrib.onnx of an MXNet 1.9.1): the files that it saves are read as they are")
 # What is read at every step: a module with a ``__getattr__`` is 20 to 50 ns slower to read, so that these get their names put in instead.
 OFTEN_READ = ("mxnet.autograd", "mxnet.numpy")
 
@@ -309,5 +309,5 @@ BRINGS = ("multiprocessing.pool", "multiprocessing.queues")
 
 # Features that are not here yet: what to say to whoever asks for one.
 ABSENT = {path: f"{path}: {message}" for message, paths in (
-    (_ONNX, "mxnet.onnx mxnet.contrib.onnx"),
+    (_ONNX, "mxnet.contrib.onnx"),
 ) for path in paths.split()}

@@ -1,0 +1,237 @@
+"""The ONNX graph that converters write to: values, nodes, constants, each under a name of its own."""
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+INT64 = np.dtype(np.int64)
+_TYPES = {  # what operators return that is not of their first input's type
+    **dict.fromkeys(("Shape", "Size", "ArgMax", "ArgMin", "NonZero", "NonMaxSuppression"), INT64),
+    **dict.fromkeys(("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Not", "IsNaN"), np.dtype(bool)),
+}
+
+
+class Unsupported(Exception):
+    """This use of an operator cannot be written to an ONNX file; the text says why."""
+
+
+class Value:
+    """A tensor of the ONNX graph.
+
+    Attributes
+    ----------
+    name : str
+    dtype : numpy.dtype
+    shape : tuple of int or None, or None
+        As far as it is known when the file is written: None for a size that may vary, and in place of the tuple where nothing is known.
+    array : numpy.ndarray or None
+        Its content, where that is known: a parameter or another constant.
+    """
+
+    __slots__ = ("name", "dtype", "shape", "array")
+
+    def __init__(self, name: str, dtype: np.dtype, shape: tuple | None = None, array: np.ndarray | None = None):
+        self.name, self.dtype, self.shape, self.array = name, dtype, shape, array
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.dtype} {self.shape}>"
+
+    @property
+    def ndim(self) -> int:
+        if self.shape is None:
+            raise Unsupported(f"the number of axes of {self.name} is not known")
+        return len(self.shape)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether all sizes are known."""
+        return self.shape is not None and None not in self.shape
+
+
+class Node:
+    """One node of the ONNX graph."""
+
+    __slots__ = ("kind", "inputs", "outputs", "attributes", "name")
+
+    def __init__(self, kind: str, inputs: list, outputs: list, attributes: dict, name: str):
+        self.kind, self.inputs, self.outputs, self.attributes, self.name = kind, inputs, outputs, attributes, name
+
+
+class Builder:
+    """Collects nodes. ``on.Add(x, y)`` is a node of the kind ``Add``, and gives its output.
+
+    An input may be a `Value`, None (left out), a number (a constant of the type of the first value among the inputs), a list or tuple of
+    integers (a constant of type int64) or an array (a constant). ``outputs=2`` gives a tuple; ``dtype`` is the type of the outputs
+    where it does not follow from the kind.
+
+    Attributes
+    ----------
+    opset : int
+    out : list of Value
+        Of which shapes and types the results of the node are that is being converted.
+    """
+
+    def __init__(self, opset: int):
+        self.opset = opset
+        self.nodes: list[Node] = []
+        self.out: list[Value] = []
+        self.scope = ""
+        self._names: set[str] = set()
+        self._constants: dict[tuple, Value] = {}
+
+    def unique(self, name: str) -> str:
+        """`name`, or, where it is taken, one that begins with it."""
+        found, count = name, 0
+        while found in self._names:
+            count += 1
+            found = f"{name}_{count}"
+        self._names.add(found)
+        return found
+
+    def __getattr__(self, kind: str) -> Any:
+        if not kind[0].isupper():
+            raise AttributeError(kind)
+        return functools.partial(self._node, kind)
+
+    def _node(self, kind: str, *inputs: Any, outputs: int = 1, dtype: Any = None, shape: tuple | None = None, **attributes: Any) -> Any:
+        like = next((i.dtype for i in inputs if isinstance(i, Value)), np.dtype(np.float32))
+        values = [i if i is None or isinstance(i, Value) else self._literal(i, like) for i in inputs]
+        if dtype is None:
+            dtype = _TYPES.get(kind) or (values[1].dtype if kind == "Where" else like)
+        made = [Value(self.unique(f"{self.scope}/{kind}"), np.dtype(dtype), shape) for _ in range(outputs)]
+        attributes = {k: v for k, v in attributes.items() if v is not None}
+        self.nodes.append(Node(kind, values, made, attributes, made[0].name))
+        return made[0] if outputs == 1 else tuple(made)
+
+    def _literal(self, value: Any, like: np.dtype) -> Value:
+        if isinstance(value, (list, tuple)):
+            return self.const(value, INT64)
+        return self.const(value, value.dtype if isinstance(value, np.ndarray) else like)
+
+    @property
+    def shape(self) -> tuple:
+        """The shape of the first result."""
+        return self.out[0].shape  # type: ignore[return-value]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the first result."""
+        return self.out[0].dtype
+
+    # -- constants, and what is computed from them at once --------------------------------------------------------------
+
+    def const(self, value: Any, dtype: Any) -> Value:
+        """A constant; equal ones are one."""
+        array = np.asarray(value, dtype)
+        key = (array.dtype, array.shape, array.tobytes()) if array.size <= 64 else (id(array),)
+        if key not in self._constants:
+            self._constants[key] = Value(self.unique("constant"), array.dtype, array.shape, array)
+        return self._constants[key]
+
+    def given(self, name: str, array: np.ndarray) -> Value:
+        """A parameter, under its own name."""
+        return Value(self.unique(name), array.dtype, array.shape, array)
+
+    def cast(self, x: Value, dtype: Any) -> Value:
+        dtype = np.dtype(dtype)
+        if x.dtype == dtype:
+            return x
+        if x.array is not None and x.array.size <= 64:
+            return self.const(x.array.astype(dtype), dtype)
+        return self.Cast(x, to=dtype, dtype=dtype, shape=x.shape)
+
+    def reshape(self, x: Value, shape: Any) -> Value:
+        """`x` with other sizes: a list of `dim`s, of which one may be -1, or a value that holds them."""
+        if not isinstance(shape, Value):
+            fixed = all(not isinstance(s, Value) for s in shape)
+            if fixed and x.array is not None:
+                return self._computed(x.array.reshape(shape))
+            if fixed and x.shape == tuple(shape):
+                return x
+            known = tuple(shape) if fixed and all(s > 0 for s in shape) else None
+            return self.Reshape(x, self.sizes(shape), shape=known)
+        return self.Reshape(x, shape)
+
+    def transpose(self, x: Value, axes: Sequence[int]) -> Value:
+        if list(axes) == list(range(len(axes))):
+            return x
+        if x.array is not None:
+            return self._computed(x.array.transpose(axes))
+        return self.Transpose(x, perm=list(axes), shape=None if x.shape is None else tuple(x.shape[a] for a in axes))
+
+    def concat(self, values: Iterable[Value], axis: int) -> Value:
+        values = list(values)
+        if len(values) == 1:
+            return values[0]
+        if all(v.array is not None for v in values):
+            return self._computed(np.concatenate([v.array for v in values], axis))
+        return self.Concat(*values, axis=axis)
+
+    def slice(self, x: Value, begin: int, end: int, axis: int = 0, step: int = 1) -> Value:
+        """What lies between two positions along an axis."""
+        if x.array is not None and axis >= 0:
+            return self._computed(x.array[(slice(None),) * axis + (slice(begin, end, step),)])
+        return self.Slice(x, [begin], [end], [axis], None if step == 1 else [step])
+
+    def unsqueeze(self, x: Value, *axes: int) -> Value:
+        if x.array is not None:
+            return self._computed(np.expand_dims(x.array, axes))
+        return self.Unsqueeze(x, axes) if self.opset >= 13 else self.Unsqueeze(x, axes=list(axes))
+
+    def squeeze(self, x: Value, *axes: int) -> Value:
+        if x.array is not None:
+            return self._computed(x.array.squeeze(axes))
+        return self.Squeeze(x, axes) if self.opset >= 13 else self.Squeeze(x, axes=list(axes))
+
+    def sum(self, x: Value, axes: Iterable[int], keepdims: bool) -> Value:
+        if self.opset >= 13:
+            return self.ReduceSum(x, list(axes), keepdims=int(keepdims))
+        return self.ReduceSum(x, axes=list(axes), keepdims=int(keepdims))
+
+    def split(self, x: Value, sizes: Sequence[int], axis: int) -> list[Value]:
+        """Pieces of these sizes along an axis."""
+        if len(sizes) == 1:
+            return [x]
+        if self.opset >= 13:
+            return list(self.Split(x, list(sizes), axis=axis, outputs=len(sizes)))
+        return list(self.Split(x, split=list(sizes), axis=axis, outputs=len(sizes)))
+
+    def per_channel(self, x: Value, ndim: int, axis: int = 1) -> Value:
+        """A vector, shaped to broadcast along `axis` of `ndim`."""
+        shape = [1] * ndim
+        shape[axis] = -1
+        return self.reshape(x, shape)
+
+    def _computed(self, array: np.ndarray) -> Value:
+        return self.const(np.ascontiguousarray(array) if array.ndim else array, array.dtype)
+
+    # -- sizes, known now or when the file runs -------------------------------------------------------------------------
+
+    def dim(self, x: Value, axis: int) -> Any:
+        """A size: an integer where it is known, otherwise a value of shape (1,)."""
+        size = x.shape[axis] if x.shape is not None else None
+        if size is not None:
+            return size
+        return self.Gather(self.Shape(x), [axis], dtype=INT64)
+
+    def dims(self, x: Value) -> list:
+        return [self.dim(x, i) for i in range(x.ndim)]
+
+    def sizes(self, dims: Sequence) -> Value:
+        """A value that holds these `dim`s."""
+        if all(not isinstance(d, Value) for d in dims):
+            return self.const([int(d) for d in dims], INT64)
+        return self.Concat(*[d if isinstance(d, Value) else self.const([d], INT64) for d in dims], axis=0, dtype=INT64)
+
+    def times(self, a: Any, b: Any) -> Any:
+        """The product of two `dim`s."""
+        if not isinstance(a, Value) and not isinstance(b, Value):
+            return a * b
+        return self.Mul(*(d if isinstance(d, Value) else self.const([d], INT64) for d in (a, b)))
+
+    def over(self, a: Any, b: Any) -> Any:
+        """The quotient of two `dim`s."""
+        if not isinstance(a, Value) and not isinstance(b, Value):
+            return a // b
+        return self.Div(*(d if isinstance(d, Value) else self.const([d], INT64) for d in (a, b)))

@@ -1,0 +1,176 @@
+"""Elementwise operators."""
+import math
+
+import numpy as np
+
+from ..registry import exports
+
+_UNARY = {
+    "abs": "Abs", "arccos": "Acos", "arcsin": "Asin", "arctan": "Atan", "arccosh": "Acosh", "arcsinh": "Asinh", "arctanh": "Atanh", "ceil": "Ceil",
+    "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp", "floor": "Floor", "log": "Log", "negative": "Neg", "reciprocal": "Reciprocal",
+    "relu": "Relu", "sigmoid": "Sigmoid", "sign": "Sign", "sin": "Sin", "sinh": "Sinh", "softsign": "Softsign", "sqrt": "Sqrt", "tan": "Tan",
+    "tanh": "Tanh", "rint": "Round",
+}
+_BINARY = {
+    "Add": ("elemwise_add", "broadcast_add", "_grad_add"), "Sub": ("elemwise_sub", "broadcast_sub"), "Mul": ("elemwise_mul", "broadcast_mul"),
+    "Div": ("elemwise_div", "broadcast_div"), "Pow": ("_power", "broadcast_power"), "Max": ("_maximum", "broadcast_maximum"),
+    "Min": ("_minimum", "broadcast_minimum"), "Equal": ("broadcast_equal", "_equal"), "Greater": ("broadcast_greater", "_greater"),
+    "Less": ("broadcast_lesser", "_lesser"), "GreaterOrEqual": ("broadcast_greater_equal", "_greater_equal"),
+    "LessOrEqual": ("broadcast_lesser_equal", "_lesser_equal"),
+}
+_LOGIC = {"broadcast_logical_and": "And", "broadcast_logical_or": "Or", "broadcast_logical_xor": "Xor",
+          "_logical_and": "And", "_logical_or": "Or", "_logical_xor": "Xor"}
+# Name, kind, and whether the number stands on the left.
+_SCALAR = {
+    "_plus_scalar": ("Add", False), "_minus_scalar": ("Sub", False), "_rminus_scalar": ("Sub", True), "_mul_scalar": ("Mul", False),
+    "_div_scalar": ("Div", False), "_rdiv_scalar": ("Div", True), "_power_scalar": ("Pow", False), "_rpower_scalar": ("Pow", True),
+    "_maximum_scalar": ("Max", False), "_minimum_scalar": ("Min", False), "_equal_scalar": ("Equal", False), "_greater_scalar": ("Greater", False),
+    "_lesser_scalar": ("Less", False), "_greater_equal_scalar": ("GreaterOrEqual", False), "_lesser_equal_scalar": ("LessOrEqual", False),
+}
+
+
+def _binary(kind):
+    def convert(on, lhs, rhs):
+        return _compute(on, kind, lhs, rhs)
+    return convert
+
+
+def _compute(on, kind, lhs, rhs):
+    """`kind` of two values of one type; powers of integers, which runtimes do not have, in double precision."""
+    if kind == "Pow" and lhs.dtype.kind in "iub":
+        return on.Pow(on.cast(lhs, "float64"), on.cast(rhs, "float64"))
+    return getattr(on, kind)(lhs, rhs)
+
+
+def _unary(kind):
+    def convert(on, x):
+        return getattr(on, kind)(x)
+    return convert
+
+
+for _name, _kind in _UNARY.items():
+    exports(_name)(_unary(_kind))
+for _kind, _names in _BINARY.items():
+    exports(*_names)(_binary(_kind))
+
+
+@exports(*_LOGIC)
+def logic(on, lhs, rhs, *, operator):
+    return getattr(on, _LOGIC[operator])(on.cast(lhs, bool), on.cast(rhs, bool))
+
+
+@exports("broadcast_not_equal", "_not_equal")
+def not_equal(on, lhs, rhs):
+    return on.Not(on.Equal(lhs, rhs))
+
+
+@exports("_not_equal_scalar")
+def not_equal_scalar(on, x, *, scalar):
+    return on.Not(on.Equal(x, scalar))
+
+
+@exports("logical_not")
+def logical_not(on, x):
+    return on.Not(on.cast(x, bool))
+
+
+@exports(*_SCALAR, ignores=("is_int",))
+def scalar_operator(on, x, *, scalar, operator):
+    kind, left = _SCALAR[operator]
+    x = on.cast(x, on.dtype) if kind in ("Add", "Sub", "Mul", "Div") else x
+    number = on.const(scalar, x.dtype)
+    return _compute(on, kind, number, x) if left else _compute(on, kind, x, number)
+
+
+@exports("square")
+def square(on, x):
+    return on.Mul(x, x)
+
+
+@exports("rsqrt")
+def rsqrt(on, x):
+    return on.Reciprocal(on.Sqrt(x))
+
+
+@exports("log2")
+def log2(on, x):
+    return on.Div(on.Log(x), math.log(2))
+
+
+@exports("log10")
+def log10(on, x):
+    return on.Div(on.Log(x), math.log(10))
+
+
+@exports("log1p")
+def log1p(on, x):
+    return on.Log(on.Add(x, 1.0))
+
+
+@exports("expm1")
+def expm1(on, x):
+    return on.Sub(on.Exp(x), 1.0)
+
+
+@exports("hard_sigmoid")
+def hard_sigmoid(on, x, *, alpha, beta):
+    return on.HardSigmoid(x, alpha=float(alpha), beta=float(beta))
+
+
+@exports("clip")
+def clip(on, x, *, a_min, a_max):
+    if x.dtype.kind in "iu":
+        limits = np.iinfo(x.dtype)
+        a_min, a_max = max(math.ceil(a_min), limits.min), min(math.floor(a_max), limits.max)
+    return on.Clip(x, a_min, a_max)
+
+
+@exports("add_n")
+def add_n(on, *values):
+    return values[0] if len(values) == 1 else on.Sum(*values)
+
+
+@exports("broadcast_mod")
+def broadcast_mod(on, lhs, rhs):
+    """The remainder has the sign of the divisor, and is 0 where that is 0."""
+    if lhs.dtype.kind in "iu":
+        zero = on.Equal(rhs, 0)
+        return on.Where(zero, on.const(0, lhs.dtype), on.Mod(lhs, on.Where(zero, on.const(1, lhs.dtype), rhs)))
+    quotient = on.Floor(on.Div(lhs, rhs))
+    return on.Where(on.Equal(rhs, 0.0), on.const(0, lhs.dtype), on.Sub(lhs, on.Mul(quotient, rhs)))
+
+
+@exports("_copy", "identity", "BlockGrad", "make_loss")
+def identity(on, x):
+    return x
+
+
+@exports("MakeLoss", ignores=("grad_scale", "valid_thresh", "normalization"))
+def make_loss(on, x):
+    return x
+
+
+@exports("Cast", "amp_cast", ignores=("dtype",))
+def cast(on, x):
+    return on.cast(x, on.dtype)
+
+
+@exports("amp_multicast", ignores=("num_outputs", "cast_narrow"))
+def amp_multicast(on, *values):
+    return list(values)
+
+
+@exports("smooth_l1")
+def smooth_l1(on, x, *, scalar):
+    square_of, size = scalar * scalar, on.Abs(x)
+    return on.Where(on.Less(size, 1 / square_of), on.Mul(on.Mul(x, x), square_of / 2), on.Sub(size, 0.5 / square_of))
+
+
+@exports("where")
+def where(on, condition, x, y):
+    condition = on.cast(condition, bool)
+    if condition.ndim < x.ndim:  # one condition for each row
+        condition = on.unsqueeze(condition, *range(1, x.ndim))
+    return on.Where(condition, x, y)
+
+

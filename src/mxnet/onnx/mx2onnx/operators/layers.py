@@ -1,0 +1,152 @@
+"""Layers with weights, activations, softmax, and the output layers of the symbolic API."""
+import math
+
+import numpy as np
+
+from ..builder import Unsupported
+from ..registry import exports
+
+_HINTS = ("workspace", "cudnn_tune", "cudnn_off")
+
+
+@exports("FullyConnected", ignores=("num_hidden", "no_bias"))
+def fully_connected(on, x, weight, bias=None, *, flatten):
+    if flatten and x.ndim != 2:
+        x = on.Flatten(x, axis=1)
+    elif not flatten and x.ndim > 2:
+        out = on.MatMul(x, on.Transpose(weight, perm=[1, 0]))
+        return out if bias is None else on.Add(out, bias)
+    return on.Gemm(x, weight, bias, transB=1)
+
+
+def channels_first(on, x, layout):
+    """`x` with its channels on axis 1; `layout` may say that they come last."""
+    if layout is None or layout[-1] != "C":
+        return x
+    return on.transpose(x, (0, x.ndim - 1, *range(1, x.ndim - 1)))
+
+
+def as_laid_out(on, x, layout, ndim):
+    """The way back from `channels_first`."""
+    if layout is None or layout[-1] != "C":
+        return x
+    return on.transpose(x, (0, *range(2, ndim), 1))
+
+
+@exports("Convolution", ignores=(*_HINTS, "num_filter", "no_bias"))
+def convolution(on, x, weight, bias=None, *, kernel, stride, dilate, pad, num_group, layout):
+    out = on.Conv(channels_first(on, x, layout), channels_first(on, weight, layout), bias, kernel_shape=list(kernel),
+                  strides=list(stride or (1,) * len(kernel)), dilations=list(dilate or (1,) * len(kernel)),
+                  pads=list(pad or (0,) * len(kernel)) * 2, group=num_group)
+    return as_laid_out(on, out, layout, x.ndim)
+
+
+@exports("Deconvolution", ignores=(*_HINTS, "num_filter", "no_bias"))
+def deconvolution(on, x, weight, bias=None, *, kernel, stride, dilate, pad, adj, target_shape, num_group, layout):
+    ndim = len(kernel)
+    stride, dilate, pad, adj = stride or (1,) * ndim, dilate or (1,) * ndim, pad or (0,) * ndim, adj or (0,) * ndim
+    data = channels_first(on, x, layout)
+    if any(target_shape):
+        if data.shape is None or None in data.shape[2:]:
+            raise Unsupported("with target_shape the padding depends on the size of the input, which may vary; give pad and adj")
+        excess = [s * (size - 1) + d * (k - 1) + 1 - t for s, size, d, k, t in zip(stride, data.shape[2:], dilate, kernel, target_shape)]
+        pad, adj = [(e + 1) // 2 for e in excess], [e % 2 for e in excess]
+    out = on.ConvTranspose(data, channels_first(on, weight, layout), bias, kernel_shape=list(kernel), strides=list(stride), dilations=list(dilate),
+                           pads=list(pad) * 2, output_padding=list(adj), group=num_group)
+    return as_laid_out(on, out, layout, x.ndim)
+
+
+@exports("Activation")
+def activation(on, x, *, act_type):
+    return {"relu": on.Relu, "sigmoid": on.Sigmoid, "softrelu": on.Softplus, "softsign": on.Softsign, "tanh": on.Tanh}[act_type](x)
+
+
+@exports("LeakyReLU")
+def leaky_relu(on, x, gamma=None, *, act_type, slope, lower_bound, upper_bound):
+    if act_type == "leaky":
+        return on.LeakyRelu(x, alpha=float(slope))
+    if act_type == "rrelu":  # which draws its slope in training only
+        return on.LeakyRelu(x, alpha=(lower_bound + upper_bound) / 2)
+    if act_type == "elu":
+        return on.Elu(x, alpha=float(slope))
+    if act_type == "selu":
+        return on.Selu(x)
+    if act_type == "gelu":
+        return on.Mul(on.Mul(x, 0.5), on.Add(on.Erf(on.Div(x, math.sqrt(2))), 1.0))
+    if gamma.ndim == 1 and x.ndim > 1 and gamma.shape != (1,):
+        gamma = on.per_channel(gamma, x.ndim - 1, 0)
+    return on.PRelu(x, gamma)
+
+
+def softmax_over(on, x, axis, kind="Softmax"):
+    """Softmax along one axis, in each opset: before 13 ONNX's takes all axes from the given one on as one."""
+    axis %= x.ndim
+    if on.opset >= 13 or axis == x.ndim - 1:
+        return getattr(on, kind)(x, axis=axis)
+    order = [*(i for i in range(x.ndim) if i != axis), axis]
+    return on.transpose(getattr(on, kind)(on.transpose(x, order), axis=x.ndim - 1), np.argsort(order).tolist())
+
+
+def within_length(on, x, length, axis):
+    """Where, along an axis, the positions of `x` lie below `length`, which has all other axes."""
+    positions = on.Range(on.const(0, np.int64), on.squeeze(_as_tensor(on, on.dim(x, axis)), 0), on.const(1, np.int64), dtype=np.int64)
+    return on.Less(on.per_channel(positions, x.ndim, axis), on.unsqueeze(on.cast(length, np.int64), axis))
+
+
+def _as_tensor(on, dim):
+    return on.const([dim], np.int64) if isinstance(dim, int) else dim
+
+
+@exports("softmax", "log_softmax", "softmin", ignores=("dtype",))
+def softmax(on, x, length=None, *, axis, temperature, use_length, operator):
+    kind = "LogSoftmax" if operator == "log_softmax" else "Softmax"
+    if use_length and length is None:
+        raise Unsupported("use_length takes a second input, the lengths")
+    axis %= x.ndim
+    x = on.cast(x, on.dtype) if x.dtype.kind != "f" else x
+    if operator == "softmin":
+        x = on.Neg(x, shape=x.shape)
+    if temperature not in (None, 1):
+        x = on.Div(x, float(temperature), shape=x.shape)
+    if length is None:
+        return softmax_over(on, x, axis, kind)
+    inside = within_length(on, x, length, axis)
+    lowest = float(np.finfo(x.dtype).min)
+    out = softmax_over(on, on.Where(inside, x, on.const(lowest, x.dtype), shape=x.shape), axis, kind)
+    return on.Where(inside, out, on.const(0, x.dtype))
+
+
+@exports("SoftmaxActivation")
+def softmax_activation(on, x, *, mode):
+    if mode == "channel":
+        return softmax_over(on, x, 1)
+    return on.reshape(softmax_over(on, on.Flatten(x, axis=1, shape=(None, None)), 1), on.dims(x))
+
+
+@exports("SoftmaxOutput", ignores=("grad_scale", "ignore_label", "use_ignore", "normalization", "out_grad", "smooth_alpha"))
+def softmax_output(on, x, label, *, multi_output, preserve_shape):
+    if multi_output:
+        return softmax_over(on, x, 1)
+    if preserve_shape or x.ndim == 2:
+        return softmax_over(on, x, x.ndim - 1)
+    return on.reshape(softmax_over(on, on.Flatten(x, axis=1, shape=(None, None)), 1), on.dims(x))
+
+
+@exports("LogisticRegressionOutput", "LinearRegressionOutput", "MAERegressionOutput", "SVMOutput",
+         ignores=("grad_scale", "margin", "regularization_coefficient", "use_linear"))
+def regression_output(on, x, label, *, operator):
+    return on.Sigmoid(x) if operator == "LogisticRegressionOutput" else x
+
+
+@exports("Dropout", ignores=("p", "axes", "cudnn_off"))
+def dropout(on, x, *, mode):
+    if mode == "always":
+        raise Unsupported("mode='always' draws at inference too")
+    return x
+
+
+@exports("Embedding", ignores=("output_dim", "dtype", "sparse_grad"))
+def embedding(on, indices, weight, *, input_dim):
+    """Rows of the table; positions outside of it count as its first or last."""
+    rows = on.Clip(on.cast(indices, np.int64), 0, input_dim - 1)
+    return on.Gather(weight, rows, axis=0)

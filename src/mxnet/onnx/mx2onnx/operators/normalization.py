@@ -1,0 +1,65 @@
+"""Normalization over batches, layers, instances, channels."""
+import numpy as np
+
+from ..builder import Unsupported
+from ..registry import exports
+
+_OF_BATCHES = ("momentum", "use_global_stats", "cudnn_off", "min_calib_range", "max_calib_range", "ndev", "key")
+
+
+@exports("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm", "_contrib_BatchNormWithReLU", ignores=(*_OF_BATCHES, "output_mean_var"))
+def batch_norm(on, x, gamma, beta, mean, variance, *, eps, fix_gamma, axis=1, operator):
+    """With the moving averages. Only the first output: what the batch's moments would be is of no use at inference."""
+    axis %= x.ndim
+    if fix_gamma:
+        gamma = on.const(np.ones(_channels(gamma), gamma.dtype), gamma.dtype)
+    order = list(range(x.ndim))
+    order[1:1] = [order.pop(axis)] if x.ndim > 1 else []
+    out = on.BatchNormalization(on.transpose(x, order), *(on.cast(v, x.dtype) for v in (gamma, beta, mean, variance)), epsilon=float(eps))
+    out = on.transpose(out, np.argsort(order).tolist())
+    return on.Relu(out) if operator == "_contrib_BatchNormWithReLU" else out
+
+
+def _channels(gamma):
+    if not gamma.fixed:
+        raise Unsupported("with fix_gamma the number of channels must be known")
+    return gamma.shape
+
+
+def _moments(on, x, axes):
+    """The distance from the mean, and the mean of its square."""
+    apart = on.Sub(x, on.ReduceMean(x, axes=axes, keepdims=1))
+    return apart, on.ReduceMean(on.Mul(apart, apart), axes=axes, keepdims=1)
+
+
+@exports("LayerNorm")
+def layer_norm(on, x, gamma, beta, *, axis, eps):
+    axis %= x.ndim
+    apart, variance = _moments(on, x, [axis])
+    out = on.Div(apart, on.Sqrt(on.Add(variance, float(eps))))
+    return on.Add(on.Mul(out, on.per_channel(gamma, x.ndim - axis, 0)), on.per_channel(beta, x.ndim - axis, 0))
+
+
+@exports("InstanceNorm")
+def instance_norm(on, x, gamma, beta, *, eps):
+    return on.InstanceNormalization(x, gamma, beta, epsilon=float(eps))
+
+
+@exports("GroupNorm")
+def group_norm(on, x, gamma, beta, *, num_groups, eps):
+    """Each group has one scale and one shift."""
+    grouped = on.reshape(x, [on.dim(x, 0), num_groups, -1])
+    apart, variance = _moments(on, grouped, [2])
+    out = on.Div(apart, on.Sqrt(on.Add(variance, float(eps))))
+    return on.reshape(on.Add(on.Mul(out, on.per_channel(gamma, 2, 0)), on.per_channel(beta, 2, 0)), on.dims(x))
+
+
+@exports("L2Normalization")
+def l2_normalization(on, x, *, eps, mode):
+    axes = {"channel": [1], "instance": list(range(1, x.ndim)), "spatial": list(range(2, x.ndim))}[mode]
+    return on.Div(x, on.Sqrt(on.Add(on.sum(on.Mul(x, x), axes, True), float(eps))))
+
+
+@exports("LRN")
+def lrn(on, x, *, alpha, beta, knorm, nsize):
+    return on.LRN(x, alpha=float(alpha), beta=float(beta), bias=float(knorm), size=nsize)

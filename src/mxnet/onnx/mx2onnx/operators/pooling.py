@@ -1,0 +1,64 @@
+"""Pooling over windows, and over all that there is."""
+import numpy as np
+
+from ..builder import Unsupported
+from ..registry import exports
+from .layers import as_laid_out, channels_first
+
+
+@exports("Pooling", "Pooling_v1", ignores=("cudnn_off",))
+def pooling(on, x, *, kernel, pool_type, global_pool, pooling_convention, stride, pad, p_value=None, count_include_pad=None, layout=None):
+    data = channels_first(on, x, layout)
+    if global_pool:
+        out = _global(on, data, pool_type, p_value)
+    else:
+        out = _windows(on, data, list(kernel), list(stride or (1,) * len(kernel))[:len(kernel)], list(pad or (0,) * len(kernel))[:len(kernel)],
+                       pool_type, pooling_convention, p_value, count_include_pad is not False)
+    return as_laid_out(on, out, layout, x.ndim)
+
+
+def _global(on, x, pool_type, p_value):
+    if pool_type == "sum":
+        return on.sum(x, range(2, x.ndim), True)
+    if pool_type == "lp":
+        return on.GlobalLpPool(x, p=p_value)
+    return {"max": on.GlobalMaxPool, "avg": on.GlobalAveragePool}[pool_type](x)
+
+
+def _windows(on, x, kernel, stride, pad, pool_type, convention, p_value, count_padding):
+    n = len(kernel)
+    # Rounded up, there are as many windows as with a little more padding behind, rounded down.
+    extra = [s - 1 if convention == "full" else 0 for s in stride]
+    if convention == "same":
+        if x.shape is None or None in x.shape[2:]:
+            raise Unsupported("pooling_convention='same' needs the size of the input, which may vary")
+        extra = [max((-(-size // s) - 1) * s + k - size, 0) for size, k, s in zip(x.shape[2:], kernel, stride)]
+    behind = [p + e for p, e in zip(pad, extra)]
+    window = {"kernel_shape": kernel, "strides": stride}
+    # Runtimes want less padding than a kernel is long.
+    fits = all(b < k for b, k in zip(behind, kernel))
+    pads = {"pads": pad + behind} if fits else {}
+    if pool_type == "max":
+        return on.MaxPool(x if fits else _padded(on, x, pad, behind, -np.inf), **window, **pads)
+    if pool_type == "lp":
+        return on.LpPool(x if fits else _padded(on, x, pad, behind, 0), p=p_value, **window, **pads)
+    if pool_type == "sum":
+        averages = on.AveragePool(x if fits else _padded(on, x, pad, behind, 0), count_include_pad=1, **window, **pads)
+        return on.Mul(averages, float(np.prod(kernel)))
+    if fits and not count_padding:
+        return on.AveragePool(x, count_include_pad=0, **window, **pads)
+    if fits and not any(extra):
+        return on.AveragePool(x, count_include_pad=1, **window, **pads)
+    # What counts is neither all of the padding nor none: averages of the values, over averages of a 1 for each value that counts.
+    averages = on.AveragePool(_padded(on, x, pad, behind, 0), **window)
+    ones = on.ConstantOfShape(on.sizes([1, 1, *on.dims(x)[2:]]), value=np.ones(1, x.dtype), dtype=x.dtype)
+    ones = _padded(on, ones, pad, pad, 1 if count_padding else 0, n)
+    shares = on.AveragePool(_padded(on, ones, [0] * n, extra, 0, n), **window)
+    return on.Div(averages, on.Max(shares, 0.5 / float(np.prod(kernel))))  # a window of padding only averages to 0
+
+
+def _padded(on, x, before, behind, value, n=None):
+    n = n or len(before)
+    if not any(before) and not any(behind):
+        return x
+    return on.Pad(x, [0, 0, *before, 0, 0, *behind], on.const(value, x.dtype), mode="constant")
