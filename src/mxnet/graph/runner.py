@@ -19,7 +19,7 @@ from ..ops.dtypes import TORCH_TO_NAME
 from ..symbol import Symbol, inference
 from ..symbol.fused import CachedGraph, Fused
 from ..symbol.node import Node, auxiliary
-from . import backends, cuda_graph, layout, promotion, recomputation
+from . import backends, cuda_graph, layout, promotion, recomputation, recurrence
 from .lower import lower
 from .observed import call_of, observed
 from .passes import eliminate_common_expressions
@@ -93,6 +93,7 @@ class GraphRunner:
         self._captures = cuda_graph.wanted(fixed_shape)
         self.channels_last: tuple[int, ...] = ()  # positions of the weights that training reads fastest with their channels last
         self.reports: dict[tuple, list[str]] = {}  # what the passes for torch did, by mode and device
+        self._recurrences: list[str] = []  # what became layers
         self._lowered: dict[tuple, fx.GraphModule] = {}
         self._on_native: dict[tuple, Function] = {}
         self._compiled: dict[tuple, Function] = {}  # by backends that were named, or have won a contest of training
@@ -158,15 +159,17 @@ class GraphRunner:
         self._fit = {*(self._fit if alike and len(self._fit) < _MOST_SHAPES else ()), data}
 
     def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor], inlines: bool = True) -> fx.GraphModule:
-        """The graph as a `torch.fx.GraphModule`; `inlines` as for `lower`."""
-        inlines = inlines or not self._fused
+        """The graph as a `torch.fx.GraphModule`; with `inlines`, as for `lower`, the nodes need not be the Symbol's."""
         key = is_train, device, inlines, self._open_key(inputs)
         found = self._lowered.get(key)
         if found is None:
             with self._lock:
                 found = self._lowered.get(key)
                 if found is None:
-                    found = self._lowered[key] = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs), inlines)
+                    found = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs), inlines or not self._fused)
+                    if inlines and not self.node_devices:
+                        self._recurrences = recurrence.apply(found, is_train, device)
+                    self._lowered[key] = found
                     if device.type == "cpu" and any(holds(n, "heavy") for n in found.graph.nodes):
                         warn_if_slow(t.dtype for t in inputs)
         return found
@@ -279,7 +282,7 @@ class GraphRunner:
 
     def explain(self) -> str:
         """What was done to the graph so far and who runs it, for each mode and set of shapes, as text."""
-        lines = [f"{sum(n.op is not None for n in self.symbol._nodes())} operators"]
+        lines = [f"{sum(n.op is not None for n in self.symbol._nodes())} operators", *self._recurrences]
         for (is_train, device), report in self.reports.items():
             lines.append(f"{'training' if is_train else 'inference'} on {device}: native")
             lines += [f"  {line}" for line in report]

@@ -89,7 +89,7 @@ _math("arccos", torch.acos, "The angle in [0, pi] that has this cosine.", "[1, 0
 _math("arctan", torch.atan, "The angle in (-pi/2, pi/2) that has this tangent.", "[0, 1] -> [0. , 0.785...]", method=True)
 _math("sinh", torch.sinh, "The hyperbolic sine.", "[0, 1] -> [0. , 1.175...]", method=True, amp="float32")
 _math("cosh", torch.cosh, "The hyperbolic cosine.", "[0, 1] -> [1. , 1.543...]", method=True, amp="float32")
-_math("tanh", torch.tanh, "The hyperbolic tangent.", "[0, 1] -> [0. , 0.761...]", method=True, amp=("inputs", "inputs"))
+tanh = _math("tanh", torch.tanh, "The hyperbolic tangent.", "[0, 1] -> [0. , 0.761...]", method=True, amp=("inputs", "inputs"))
 _math("arcsinh", torch.asinh, "The inverse of sinh.", "[0, 1] -> [0. , 0.881...]", method=True)
 _math("arccosh", torch.acosh, "The inverse of cosh; nan below 1.", "[1, 2] -> [0. , 1.316...]", method=True)
 _math("arctanh", torch.atanh, "The inverse of tanh; nan outside of [-1, 1].", "[0, 0.5] -> [0. , 0.549...]", method=True, amp="float32")
@@ -105,7 +105,7 @@ _math("fix", torch.trunc, "The nearest integer towards zero.", "[-1.5, 1.5] -> [
 
 relu = _math("relu", torch.relu, "max(x, 0).", "[-1, 0, 2] -> [0., 0., 2.]", rectifies=True, method=True,
              amp=("inputs", "inputs"))
-_math("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "[0, 2] -> [0.5 , 0.880...]", method=True)
+sigmoid = _math("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "[0, 2] -> [0.5 , 0.880...]", method=True)
 _math("softsign", torch.nn.functional.softsign, "x / (1 + |x|).", "[-1, 0, 3] -> [-0.5 , 0. , 0.75]", ())
 _math("erf", torch.erf, "The error function.", "[0, 0.5] -> [0. , 0.520...]", ("_npx_erf",))
 _math("erfinv", torch.erfinv, "The inverse of erf; nan outside of [-1, 1].", "[0, 0.5] -> [0. , 0.476...]", ("_npx_erfinv",), amp="float32")
