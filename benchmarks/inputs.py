@@ -2,9 +2,14 @@
 import numpy as np
 
 
+def recurs(name):
+    """Whether the network is made of recurrent layers, over (time, batch, channels)."""
+    return name.startswith(("lstm", "gru"))
+
+
 def shape(name, batch):
     """The shape of a network's input."""
-    if name.startswith("lstm"):
+    if recurs(name):
         return (50, batch, int(name.split("x")[1]))
     if name in ("mlp", "transformer"):
         return (batch, 784) if name == "mlp" else (batch, 128, 768)

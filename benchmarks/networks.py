@@ -6,7 +6,7 @@ import os
 import sys
 
 import numpy as np
-from inputs import example
+from inputs import example, recurs
 
 import mxnet as mx
 from mxnet import gluon
@@ -21,9 +21,10 @@ def build(name):
     """The network of that name, without values."""
     if name in ZOO:
         return gluon.model_zoo.vision.get_model(ZOO[name])
-    if name.startswith("lstm"):
-        layers, channels = map(int, name[4:].split("x"))
-        return gluon.rnn.LSTM(channels, layers, input_size=channels)
+    if recurs(name):
+        kind = name.rstrip("0123456789x")
+        layers, channels = map(int, name[len(kind):].split("x"))
+        return getattr(gluon.rnn, kind.upper())(channels, layers, input_size=channels)
     return {"inception-bn": inception_bn, "mlp": mlp, "transformer": transformer}[name]()
 
 

@@ -4,6 +4,7 @@ import json
 import operator
 import os
 
+import inputs
 import lessons
 import numpy as np
 import torch
@@ -15,8 +16,8 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 def load(name, folder):
     """The network of that name with the values in `folder`."""
     values = np.load(os.path.join(folder, name + ".npz"))
-    if name.startswith("lstm"):
-        return Lstm(name, values)
+    if inputs.recurs(name):
+        return Recurrent(name, values)
     if name.startswith("lm"):
         return LanguageModel(values)
     if name.startswith("deepar"):
@@ -114,26 +115,27 @@ def fold_batch_norm(module):
     return module
 
 
-class Lstm(nn.Module):
-    """torch's own LSTM over (time, batch, channels), whose gates are ordered as MXNet's."""
+class Recurrent(nn.Module):
+    """torch's own LSTM or GRU over (time, batch, channels), whose gates are ordered as MXNet's."""
 
     def __init__(self, name, values):
         super().__init__()
-        layers, channels = map(int, name[4:].split("x"))
-        self.lstm = _lstm(channels, layers, values)
+        kind = name.rstrip("0123456789x")
+        layers, channels = map(int, name[len(kind):].split("x"))
+        self.layers = _recurrent(kind, channels, layers, values)
 
     def forward(self, data):
-        return self.lstm(data)[0]
+        return self.layers(data)[0]
 
 
-def _lstm(channels, layers, values):
-    lstm = nn.LSTM(channels, channels, layers)
+def _recurrent(kind, channels, layers, values):
+    found = getattr(nn, kind.upper())(channels, channels, layers)
     with torch.no_grad():
         for key in values:
             layer, part, kind = key.rsplit("_", 3)[-3:]
             target = f"{kind}_{'ih' if part == 'i2h' else 'hh'}_l{layer.lstrip('l')}"
-            getattr(lstm, target).copy_(torch.from_numpy(values[key]))
-    return lstm
+            getattr(found, target).copy_(torch.from_numpy(values[key]))
+    return found
 
 
 class LanguageModel(nn.Module):
@@ -145,7 +147,7 @@ class LanguageModel(nn.Module):
         first, *middle, weight, bias = arrays
         words, width = arrays[first].shape
         self.embedding = nn.Embedding.from_pretrained(torch.from_numpy(arrays[first]), freeze=False)
-        self.lstm = _lstm(width, len(middle) // 4, {key: arrays[key] for key in middle})
+        self.lstm = _recurrent("lstm", width, len(middle) // 4, {key: arrays[key] for key in middle})
         self.decoder = _linear(arrays[weight], arrays[bias])
 
     def forward(self, words):

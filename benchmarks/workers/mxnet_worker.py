@@ -38,8 +38,12 @@ def prepare(row):
 
 
 def scoring(net, x, row):
+    if row["task"] == "rnn-bf16":
+        net.cast(LOW)
+        x = x.astype(LOW)
+
     def optimize():
-        if row["dtype"] == LOW:
+        if row["task"] == "scoring-bf16":
             net.optimize_for(x, backend="openvino", precision=LOW)
         elif "mkldnn" in OPTIONS:
             net.optimize_for(x, backend="MKLDNN", **FLAGS)
@@ -56,7 +60,7 @@ def scoring(net, x, row):
     if row["task"] == "compile":
         return first, None
     optimize()
-    return call, lambda: net(x).asnumpy()
+    return call, lambda: net(x).astype("float32").asnumpy()
 
 
 def predicting(net, x, name):
@@ -84,15 +88,15 @@ def training(net, x, name):
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.001, "momentum": 0.9})
     classes = gluon.loss.SoftmaxCrossEntropyLoss()
     classes.hybridize(**FLAGS)
-    batch = x.shape[1] if name.startswith("lstm") else x.shape[0]
+    batch = x.shape[1] if inputs.recurs(name) else x.shape[0]
     label = mx.nd.array(np.arange(batch) % 10)
 
     def step():
         with autograd.record():
             out = net(x)
-            loss = (out * out).mean() if name.startswith("lstm") else classes(out, label)
+            loss = (out * out).mean() if inputs.recurs(name) else classes(out, label)
         loss.backward()
-        trainer.step(1 if name.startswith("lstm") else batch)
+        trainer.step(1 if inputs.recurs(name) else batch)
         mx.nd.waitall()
         return float(loss.mean().asscalar())
     return step, lambda: [step(), step()]

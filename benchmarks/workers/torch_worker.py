@@ -46,14 +46,14 @@ def score(run, x, precision):
 
 def train(net, run, x, name, precision):
     optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.001, momentum=0.9)
-    batch = x.shape[1] if name.startswith("lstm") else x.shape[0]
+    batch = x.shape[1] if inputs.recurs(name) else x.shape[0]
     label = torch.arange(batch) % 10
 
     def step():
         optimizer.zero_grad(set_to_none=True)
         with precision():
             out = run(x)
-            loss = (out * out).mean() if name.startswith("lstm") else F.cross_entropy(out, label)
+            loss = (out * out).mean() if inputs.recurs(name) else F.cross_entropy(out, label)
         loss.backward()
         optimizer.step()
         return loss.item()
