@@ -19,6 +19,7 @@ def recorded(monkeypatch):
 
     class Recorder:
         active = True
+        listening = ()
 
         def add(self, phase, name, category, start, value, aggregate=True):
             found.append((phase, name, category, value, aggregate))

@@ -82,7 +82,8 @@ def _told(function: Callable, call: Call) -> Callable:
         if observer is None:
             return function(*args, **kwargs)
         start = time.perf_counter_ns()
-        result = function(*args, **kwargs)
+        enclose = dispatch.enclose
+        result = function(*args, **kwargs) if enclose is None else enclose(call.name, function, args, kwargs)
         observer(call, start, time.perf_counter_ns(), args, result)
         return result
 

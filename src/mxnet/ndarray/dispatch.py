@@ -93,6 +93,7 @@ class Call(NamedTuple):
 graph_observer: Callable | None = None  # the same for the operators of graphs, with a `Call` instead of the name
 call_observer: Callable | None = None  # the same for calls that span several operators: call_observer(name, start ns, end ns)
 observer: Callable | None = None  # set by the profiler: observer(operator name, start ns, end ns, tensors, results)
+enclose: Callable | None = None  # likewise, for tools that have to be told before: enclose(name, function, args, kwargs) calls the function
 
 
 class TapeNode:

@@ -1,8 +1,10 @@
 """What programs put into a profile themselves: domains, tasks, frames, events, counters and markers."""
 import threading
 import time
+from typing import Any
 
 from ..base import MXNetError
+from .ranges import Tool
 from .recorder import recorder
 
 
@@ -43,15 +45,25 @@ class Domain:
 class _Span:
     """An interval between `start` and `stop`."""
 
+    nests = False  # whether those of a thread lie within one another
+
     def __init__(self, domain: "Domain | str", name: str) -> None:
         self.name, self.domain = name, domain
         self._start: int | None = None
+        self._told: list[tuple[Tool, Any]] = []  # tools that have been told of the start
 
     def __str__(self) -> str:
         return self.name
 
     def start(self) -> None:
         """Begin."""
+        self._end_ranges()
+        for tool in recorder.listening:
+            if tool.start is not None:
+                self._told.append((tool, tool.start(self.name)))
+            elif self.nests:
+                tool.push(self.name)
+                self._told.append((tool, None))
         self._start = time.perf_counter_ns()
 
     def stop(self) -> None:
@@ -59,6 +71,15 @@ class _Span:
         if self._start is not None and recorder.active:
             recorder.add("X", self.name, str(self.domain), self._start, time.perf_counter_ns() - self._start)
         self._start = None
+        self._end_ranges()
+
+    def _end_ranges(self) -> None:
+        while self._told:
+            tool, number = self._told.pop()
+            if tool.end is not None:
+                tool.end(number)
+            else:
+                tool.pop()
 
 
 class Task(_Span):
@@ -71,6 +92,8 @@ class Frame(_Span):
 
 class Event(_Span):
     """An interval of one thread's time, without a domain."""
+
+    nests = True
 
     def __init__(self, name: str) -> None:
         super().__init__("event", name)
@@ -136,5 +159,7 @@ class Marker:
         """Record the moment, for ``'global'``, ``'process'``, ``'thread'``, ``'task'`` or ``'marker'``."""
         if scope not in self._SCOPES:
             raise MXNetError(f"Marker.mark: scope must be one of {', '.join(self._SCOPES)}, received {scope!r}")
+        for tool in recorder.listening:
+            tool.mark(self.name)
         if recorder.active:
             recorder.add("i", self.name, f"{self.domain},instant_marker", time.perf_counter_ns(), self._SCOPES[scope], aggregate=False)

@@ -29,6 +29,7 @@ from ..kvstore.server import Server
 from ..ndarray import NDArray, dispatch
 from ..optimizer.base import Optimizer
 from ..symbol import Symbol
+from . import ranges
 from .events import API, DATA, LAYER, OPERATOR, Kind
 
 if TYPE_CHECKING:
@@ -247,6 +248,8 @@ class Points:
         self._put: list[tuple[Any, str, Any]] = []  # owner, attribute, and what was there
         self._inside = threading.local()
         self._state = (False, False)
+        self._enclose: ranges.Enclose | None = None
+        self.listening: list[ranges.Tool] = []  # tools that are told of ranges
 
     def switch(self, operators: bool, api: bool) -> None:
         """Watch operators and what is like them, and calls of the API, or no longer."""
@@ -256,21 +259,27 @@ class Points:
         for owner, attribute, original in reversed(self._put):
             setattr(owner, attribute, original)
         self._put.clear()
+        self.listening = ranges.tools() if operators or api else []
+        self._enclose = enclose = dispatch.enclose = ranges.enclosing(self.listening)
+        if enclose is not None:
+            for owner, attribute, function in ranges.calls(enclose):
+                self._replace(owner, attribute, function)
         wanted = {OPERATOR: operators, LAYER: operators, DATA: operators or api, API: api}
         for point in _found() if operators or api else ():
             owner = point.owner
             original = owner.__dict__.get(point.attribute)
             if callable(original) and wanted[point.category] and not any(o is owner and a == point.attribute for o, a, _ in self._put):
-                setattr(owner, point.attribute, self._measured(original, point))
-                self._put.append((owner, point.attribute, original))
+                self._replace(owner, point.attribute, self._measured(original, point))
         for owner, attribute, maker in _OTHERS if wanted[DATA] else ():
-            original = owner.__dict__[attribute]
-            setattr(owner, attribute, maker(original, self._recorder))
-            self._put.append((owner, attribute, original))
+            self._replace(owner, attribute, maker(owner.__dict__[attribute], self._recorder))
+
+    def _replace(self, owner: Any, attribute: str, function: Callable[..., Any]) -> None:
+        self._put.append((owner, attribute, owner.__dict__[attribute]))
+        setattr(owner, attribute, function)
 
     def _measured(self, original: Callable[..., Any], point: Point) -> Callable[..., Any]:
         recorder, inside, wait = self._recorder, self._inside, self._wait if point.waits else None
-        events = recorder.events
+        events, enclose = recorder.events, self._enclose
         numbers: dict[str | None, int] = {}
         by_object = point.category == LAYER  # a HybridBlock calls Block's `__call__`: one event for each block
 
@@ -289,7 +298,7 @@ class Points:
             try:
                 if wait is not None:
                     wait(args[0])
-                return original(*args, **kwargs)
+                return original(*args, **kwargs) if enclose is None else enclose(name, original, args, kwargs)
             finally:
                 duration = time.perf_counter_ns() - start
                 if key:

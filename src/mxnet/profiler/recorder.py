@@ -17,6 +17,7 @@ from . import storage
 from .backward import Backward, next_number
 from .events import API, CUSTOM, GRAPH, HOST, MEMORY, OPERATOR, Events, Kind, pack
 from .points import Points
+from .ranges import Tool
 from .trace import Encoder, Writer
 
 
@@ -60,6 +61,11 @@ class Recorder:
     def active(self) -> bool:
         """True while events are taken."""
         return self.running and not self.paused
+
+    @property
+    def listening(self) -> list[Tool]:
+        """Other tools, that are told of ranges while events are taken."""
+        return self._points.listening
 
     def update(self) -> None:
         """Hook into the operator calls, or out of them: a call pays nothing while nothing is recorded."""
@@ -271,6 +277,7 @@ recorder = Recorder()  # the one that programs start and stop
 if hasattr(os, "register_at_fork"):
     # A child profiles nothing: it has its parent's file. (A function in Python could lose a Ctrl-C here.)
     for _of, _name, _value in ((dispatch.__dict__, "observer", None), (dispatch.__dict__, "graph_observer", None),
-                               (dispatch.__dict__, "call_observer", None), (recorder.__dict__, "running", False),
+                               (dispatch.__dict__, "call_observer", None), (dispatch.__dict__, "enclose", None),
+                               (recorder.__dict__, "running", False),
                                (recorder.__dict__, "_started", False)):
         os.register_at_fork(after_in_child=functools.partial(operator.setitem, _of, _name, _value))
