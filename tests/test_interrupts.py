@@ -1,4 +1,6 @@
 import _thread
+import contextlib
+import functools
 import gc
 import signal
 import subprocess
@@ -8,9 +10,13 @@ import threading
 
 import pytest
 
-from interrupt_checks import interrupt, interrupted, settle
-from mxnet import interrupts
+import mxnet as mx
+from interrupt_checks import at_each_point, interrupt, interrupted, settle
+from mxnet import _deferred_compute, attribute, autograd, engine, interrupts, name, util
+from mxnet.gluon import nn
+from mxnet.gluon.block import _BlockScope
 from mxnet.interrupts import at_end, deferred
+from mxnet.ndarray.dispatch import mode
 
 
 @pytest.fixture(autouse=True)
@@ -155,3 +161,104 @@ def test_what_is_to_end_with_the_interpreter():
     """)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("first\n", "")
+
+
+def around():
+    """What blocks change."""
+    return (mode.recording, mode.training, mode.tracing, mx.current_context(), util.np_shape_level(), util.is_np_array(), name.current(),
+            attribute.current(), _BlockScope._current.value, engine._settings.bulk_size)
+
+
+BLOCKS = [autograd.record, lambda: autograd.pause(train_mode=True), autograd.train_mode, mx.contrib.autograd.train_section, lambda: mx.cpu(3),
+          mx.np_shape, lambda: mx.np_shape(2), util.np_array, lambda: mx.AttrScope(a="b"), mx.name.NameManager, lambda: mx.name.Prefix("a_"),
+          nn.HybridSequential(prefix="a_").name_scope, lambda: mx.engine.bulk(4), _deferred_compute.context]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_blocks_are_left_wherever_ctrl_c_comes(block):
+    before = around()
+
+    def work():
+        with block():
+            inside.append(around() != before)
+
+    def check():
+        assert around() == before
+        inside.append(False)
+
+    inside = []
+    assert at_each_point(work, check) > 10 and inside[-1]
+    assert [len(kind._blocks.backs) for kind in (autograd.Scope, mx.Context, mx.AttrScope, mx.name.NameManager, _BlockScope)] == [0] * 5
+
+
+class Change(interrupts.Scope):
+    _blocks, seen = interrupts.Blocks(), []
+
+    def _changes(self):
+        return [functools.partial(self.seen.append, what) for what in ("in", "out")]
+
+
+def test_scopes_inside_of_themselves_in_stacks_and_by_hand():
+    Change.seen.clear()
+    scope = Change()
+    with scope, scope, contextlib.ExitStack() as stack:
+        assert stack.enter_context(scope) is scope
+        assert Change.seen == ["in"] * 3
+    scope.__enter__()
+    assert Change.__exit__(scope, None, None, None) is None
+    assert Change.seen == ["in"] * 3 + ["out"] * 3 + ["in", "out"]
+    with pytest.raises(ValueError, match="wrong"), scope:
+        raise ValueError("wrong")
+    assert Change.seen[-2:] == ["in", "out"] and not Change._blocks.backs
+
+
+def test_a_change_that_fails_is_put_back():
+    class Failing(interrupts.Scope):
+        _blocks = interrupts.Blocks()
+
+        def _changes(self):
+            return functools.partial(int, "x"), functools.partial(seen.append, "out")
+
+    seen = []
+    with pytest.raises(ValueError, match="invalid literal"), Failing():
+        seen.append("in")
+    assert seen == ["out"] and not Failing._blocks.backs
+
+
+def test_generators_as_blocks():
+    @interrupts.scope
+    def noted(what):
+        try:
+            seen.append(what)
+            yield what.upper()
+        finally:
+            seen.append("end")
+
+    seen = []
+    with noted("a") as first, noted(what="b") as second:
+        assert (first, second) == ("A", "B")
+    decorated = noted("c")(len)
+    assert (decorated("abc"), decorated("ab")) == (3, 2)
+    with pytest.raises(KeyError), noted("d"):
+        raise KeyError
+    assert seen == ["a", "b", "end", "end"] + ["c", "end"] * 2 + ["d", "end"]
+
+
+def test_threads_leave_their_own_blocks():
+    def other():
+        with autograd.record():
+            seen.append(len(autograd.Scope._blocks.backs))
+
+    seen = []
+    with autograd.pause(), autograd.record():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert autograd.is_recording() and len(autograd.Scope._blocks.backs) == 2
+    assert seen == [1] and not autograd.is_recording()
+
+
+def test_both():
+    seen = []
+    interrupts.both(functools.partial(seen.append, 1), functools.partial(seen.append, 2))()
+    assert seen == [1, 2]

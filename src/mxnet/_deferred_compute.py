@@ -8,14 +8,16 @@ decides by their shapes is traced as it was.
 """
 from __future__ import annotations
 
-import contextlib
+import functools
+import itertools
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from . import symbol
+from . import interrupts, symbol
 from .base import MXNetError, integer_types
 from .ndarray import NDArray, indexing
 from .ndarray.dispatch import Unrecorded, in_graph, invoke, mode
@@ -51,7 +53,7 @@ class Trace:
     leaves : dict
         From marks to arrays that the computation has used and not computed.
     recording, training : bool
-        What autograd was doing outside.
+        What autograd was doing outside, and then as ``autograd.record()`` and the like say: only those who ask notice.
     """
 
     def __init__(self) -> None:
@@ -59,25 +61,15 @@ class Trace:
         self.constants: dict[str, NDArray] = {}
         self.leaves: dict[Any, NDArray] = {}
         self.recording, self.training = mode.recording, mode.training
-        self._marked: list[tuple[NDArray, Any]] = []
+        self._marked: list[tuple[NDArray, str, Any]] = []
+        self.forget = functools.partial(deque, itertools.starmap(setattr, self._marked), 0)  # takes the marks off the arrays, once, by C alone
 
     def set_variable(self, array: NDArray, variable: symbol.Symbol) -> None:
         """Let `variable` stand for `array` until the trace ends."""
         if not in_graph(array):
-            self._marked.append((array, array._autograd))
+            self._marked.append((array, "_autograd", array._autograd))
             array._autograd = _Leaf()
         self.variables[array._autograd] = variable
-
-    def enter(self, recording: bool | None, training: bool | None) -> None:
-        """What ``autograd.record()`` and the like do while tracing: only those who ask notice."""
-        self.recording = self.recording if recording is None else recording
-        self.training = self.training if training is None else training
-
-    def forget(self) -> None:
-        """Take the marks off the arrays."""
-        while self._marked:
-            array, mark = self._marked.pop()
-            array._autograd = mark
 
     def refuse_values(self) -> None:
         """Say that values can't be read now."""
@@ -214,7 +206,7 @@ def _basic(array: NDArray, keys: tuple) -> NDArray:
     return array
 
 
-@contextlib.contextmanager
+@interrupts.scope
 def context(state: bool = True) -> Iterator[Trace | None]:
     """A ``with`` block in which the calls of operators on arrays are noted; with ``state=False``, in which they are not.
 
@@ -231,9 +223,8 @@ def context(state: bool = True) -> Iterator[Trace | None]:
     """
     outer = mode.tracing, mode.recording, mode.training
     trace = Trace() if state else None
-    mode.tracing = trace
-    mode.recording, mode.training = state, mode.training and not state
     try:
+        mode.tracing, mode.recording, mode.training = trace, state, mode.training and not state
         yield trace
     finally:
         mode.tracing, mode.recording, mode.training = outer

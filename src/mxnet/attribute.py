@@ -1,14 +1,16 @@
 """Attributes that every Symbol created in a ``with`` block receives."""
 import collections
+import functools
 import threading
 import warnings
 
+from . import interrupts
 from .base import ClassPropertyType, classproperty
 
 __all__ = ["AttrScope", "current"]
 
 
-class AttrScope(metaclass=ClassPropertyType):
+class AttrScope(interrupts.Scope, metaclass=ClassPropertyType):
     """Attributes for all Symbols created inside; scopes inside one another add up, the inner one winning.
 
     Parameters
@@ -30,7 +32,7 @@ class AttrScope(metaclass=ClassPropertyType):
     'dev1'
     """
 
-    _current = threading.local()
+    _current, _blocks = threading.local(), interrupts.Blocks()
 
     @classproperty
     def current(cls):
@@ -49,7 +51,6 @@ class AttrScope(metaclass=ClassPropertyType):
             if not isinstance(value, str):
                 raise ValueError(f"AttrScope: attributes need to be strings, received {name}={value!r}")
         self._attr = kwargs
-        self._outer = []
 
     def get(self, attr):
         """The attributes for a new Symbol: the scope's, and over them those of the dict `attr` (or None)."""
@@ -57,16 +58,11 @@ class AttrScope(metaclass=ClassPropertyType):
             return {**self._attr, **attr} if attr else self._attr.copy()
         return attr or {}
 
-    def __enter__(self):
+    def _changes(self):
         outer = current()
-        self._outer.append(outer)
         # Re-entering a scope keeps what it has gathered so far, as in MXNet.
         self._attr = {**outer._attr, **self._attr}
-        AttrScope._current.value = self
-        return self
-
-    def __exit__(self, *exc):
-        AttrScope._current.value = self._outer.pop()
+        return [functools.partial(setattr, AttrScope._current, "value", scope) for scope in (self, outer)]
 
 
 def current():

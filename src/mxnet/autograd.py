@@ -16,6 +16,7 @@ from .base import MXNetError
 from .ndarray import NDArray, dispatch, sparse
 from .ndarray.dispatch import Recorded, Scope, TapeNode, entry_of, mode
 from .ops import differentiation
+from .ops.grad_mode import enable_grad
 
 if TYPE_CHECKING:
     from .ndarray.ndarray import Marked
@@ -374,7 +375,7 @@ class Function:
         if not any(a._data.requires_grad for a in arrays):
             outputs = forward()
             return outputs[0] if found["single"] else list(outputs)
-        with torch.enable_grad():
+        with enable_grad():
             tensors = _Bridge.apply(self, forward, arrays, *[a._data for a in arrays])
         node = TapeNode(_FUNCTION, {}, [entry_of(a) for a in arrays])
         results = []

@@ -4,11 +4,11 @@ import threading
 
 import torch
 
-from . import memory
+from . import interrupts, memory
 from .base import ClassPropertyType, MXNetError, classproperty
 
 
-class Context(metaclass=ClassPropertyType):
+class Context(interrupts.Scope, metaclass=ClassPropertyType):
     """A device, by type and number.
 
     Parameters
@@ -29,6 +29,7 @@ class Context(metaclass=ClassPropertyType):
 
     devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
     devstr2type = {name: number for number, name in devtype2str.items()}
+    _blocks = interrupts.Blocks()
     _default_ctx = threading.local()  # its `value` is the current context of a thread; programs read and set it
 
     def __init__(self, device_type, device_id=0):
@@ -38,7 +39,6 @@ class Context(metaclass=ClassPropertyType):
             if device_type not in self.devstr2type:
                 raise MXNetError(f"Context: unknown device type {device_type!r}; expected one of {sorted(self.devstr2type)}")
             self.device_typeid, self.device_id = self.devstr2type[device_type], device_id
-        self._outer = []
 
     @classproperty
     def default_ctx(cls):
@@ -52,7 +52,7 @@ class Context(metaclass=ClassPropertyType):
     @property
     def _old_ctx(self):
         """What was current before the innermost ``with`` block that this context was entered by; None outside of any."""
-        return self._outer[-1] if self._outer else None
+        return next((back.args[2] for back in reversed(self._blocks.backs) if back.entered is self), None)
 
     @property
     def device_type(self):
@@ -79,13 +79,10 @@ class Context(metaclass=ClassPropertyType):
     def __reduce__(self):
         return Context, (self.device_type, self.device_id)
 
-    def __enter__(self):
-        self._outer.append(current_context())
-        self._default_ctx.value = intern_context(self)
-        return self
-
-    def __exit__(self, *exc):
-        self._default_ctx.value = self._outer.pop()
+    def _changes(self):
+        back = functools.partial(setattr, _scope, "value", current_context())
+        back.entered = self
+        return functools.partial(setattr, _scope, "value", intern_context(self)), back
 
     def empty_cache(self):
         """Give memory that the device's allocator holds but no array uses back to the device."""

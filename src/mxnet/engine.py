@@ -3,8 +3,9 @@
 A device's own queue is the engine here: CUDA streams make GPU work asynchronous, CPU operators run at once. The size of bulks is
 kept for programs that set and read it; there is no scheduling cost that bundling operators would save.
 """
-import contextlib
 import threading
+
+from . import interrupts
 
 __all__ = ["bulk", "set_bulk_size"]
 
@@ -30,7 +31,7 @@ def set_bulk_size(size):
     return before
 
 
-@contextlib.contextmanager
+@interrupts.scope
 def bulk(size):
     """A scope in which `size` operators may be bundled.
 
@@ -40,8 +41,9 @@ def bulk(size):
     >>> with mx.engine.bulk(10):
     ...     x = mx.nd.ones((2,)) + 1
     """
-    before = set_bulk_size(size)
+    before, size = _settings.bulk_size, int(size)
     try:
+        _settings.bulk_size = size
         yield
     finally:
-        set_bulk_size(before)
+        _settings.bulk_size = before

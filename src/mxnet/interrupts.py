@@ -8,13 +8,17 @@ from __future__ import annotations
 import _signal  # `signal` makes enumerations of numbers and handlers, which takes longer than all the rest here
 import _thread
 import atexit
+import contextlib
 import functools
 import io
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+_T = TypeVar("_T")
+_P = ParamSpec("_P")
 
 _running = True  # None, hence false, when the interpreter has taken this module apart
 _numbers = itertools.count()
@@ -83,6 +87,138 @@ class Leaving(io.IOBase):
     """
 
     closed = True  # else it would be closed once more at its end
+
+
+class Blocks(threading.local):
+    """The ``with`` blocks of one kind that a thread is in.
+
+    Attributes
+    ----------
+    backs : list of functools.partial
+        For each block what puts back what it has changed, the innermost last.
+    leave : callable
+        The ``__exit__`` of the innermost. It is C from end to end, so that Ctrl-C is raised before it or after it.
+    """
+
+    def __init__(self) -> None:
+        self.backs: list[functools.partial[Any]] = []
+        leaving = Leaving()
+        leaving.close = functools.partial(next, map(functools.partial.__call__, iter(self.backs.pop, None)))  # type: ignore[method-assign]
+        self.leave = leaving.__exit__
+
+
+class _Exit:
+    """The ``__exit__`` of a `Scope`: C's where a ``with`` statement looks for it, a function where the class is asked, as ExitStack does."""
+
+    def __get__(self, scope: Scope | None, owner: type[Scope]) -> Callable[..., None]:
+        return _leave if scope is None else scope._blocks.leave
+
+
+def _leave(scope: Scope, *error: object) -> None:
+    scope._blocks.leave(*error)
+
+
+class Scope:
+    """What a ``with`` statement enters to change something, which is put back in any case: Ctrl-C comes before or after, never in between.
+
+    A class derived from it has `_blocks`, and `_changes`. It may be entered several times.
+
+    Example
+    -------
+    >>> import functools
+    >>> from mxnet import interrupts
+    >>> class Spoken(interrupts.Scope):
+    ...     language, _blocks = 'English', interrupts.Blocks()
+    ...     def _changes(self):
+    ...         return [functools.partial(setattr, Spoken, 'language', language) for language in ('French', Spoken.language)]
+    >>> with Spoken():
+    ...     print(Spoken.language)
+    French
+    >>> Spoken.language
+    'English'
+    """
+
+    __slots__ = ()
+    _blocks: Blocks
+    __exit__ = _Exit()
+
+    def _changes(self) -> Sequence[functools.partial[Any]]:
+        """What is called when the block is entered, and what when it is left: functions written in C, which return False or None."""
+        raise NotImplementedError(f"{type(self).__name__} must define _changes(self)")
+
+    def __enter__(self) -> Any:
+        change, back = self._changes()
+        backs = self._blocks.backs
+        try:  # Python looks for an interrupt after each call
+            backs.append(back)
+            change()
+        except BaseException:
+            if backs and backs[-1] is back:
+                backs.pop()
+            back()
+            raise
+        return self
+
+
+def both(first: functools.partial[Any], second: functools.partial[Any]) -> functools.partial[Any]:
+    """Two functions that return None as one, to be called once."""
+    return functools.partial(next, filter(None, map(functools.partial.__call__, (first, second))), None)
+
+
+class _Generated(Scope, contextlib.ContextDecorator):
+    """What a function returns that `scope` has decorated."""
+
+    def __init__(self, blocks: Blocks, make: Callable[[], Any]) -> None:
+        self._blocks, self._make = blocks, make
+
+    def _recreate_cm(self) -> _Generated:
+        return _Generated(self._blocks, self._make)
+
+    def __enter__(self) -> Any:
+        block = self._make()
+        back, backs = functools.partial(next, block, None), self._blocks.backs
+        try:
+            backs.append(back)
+            value = next(block)
+        except BaseException:
+            if backs and backs[-1] is back:
+                backs.pop()
+            block.close()
+            raise
+        return value
+
+
+def scope(function: Callable[_P, Iterator[_T]]) -> Callable[_P, contextlib.AbstractContextManager[_T]]:
+    """As `contextlib.contextmanager`, for generators that put something back, and do not care for errors.
+
+    The ``yield`` stands in a ``try``, and before what changes something, too; ``finally`` puts back by assignments, and calls what must not be cut
+    short by Ctrl-C only if it is written in C.
+
+    Example
+    -------
+    >>> import types
+    >>> from mxnet.interrupts import scope
+    >>> here = types.SimpleNamespace(language='English')
+    >>> @scope
+    ... def speaking(language):
+    ...     before = here.language
+    ...     try:
+    ...         here.language = language
+    ...         yield
+    ...     finally:
+    ...         here.language = before
+    >>> with speaking('French'):
+    ...     print(here.language)
+    French
+    >>> here.language
+    'English'
+    """
+    blocks = Blocks()
+
+    @functools.wraps(function)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        return _Generated(blocks, functools.partial(function, *args, **kwargs))
+    return made
 
 
 def at_end(function: Callable[..., object], *arguments: object, exits: bool = False) -> Ending:

@@ -5,12 +5,12 @@ costs half of a network's time (``benchmarks/`` shows it). Told to keep its memo
 leaves it as it is; `trim` gives back what is free. Large tensors have a heap
 of their own besides (``ops/kernels/heap.cpp``), where it can be compiled.
 """
-import contextlib
 import ctypes
 import gc
 import os
 import sys
 
+from . import interrupts
 from .base import MXNetError
 
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # glibc's malloc.h
@@ -39,12 +39,12 @@ def configure():
     kept = bool(library.mallopt(_M_MMAP_MAX, 0) and library.mallopt(_M_TRIM_THRESHOLD, _KEEP))
 
 
-@contextlib.contextmanager
+@interrupts.scope
 def without_collection():
     """Let Python's collector rest: what an import makes is there to stay, and to look for rubbish among all of torch's objects takes longer."""
     collects = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if collects:

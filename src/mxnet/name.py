@@ -1,13 +1,15 @@
 """Names for Symbols that the program leaves unnamed: ``fullyconnected0``, ``fullyconnected1``, ..."""
+import functools
 import threading
 import warnings
 
+from . import interrupts
 from .base import ClassPropertyType, classproperty
 
 __all__ = ["NameManager", "Prefix", "current"]
 
 
-class NameManager(metaclass=ClassPropertyType):
+class NameManager(interrupts.Scope, metaclass=ClassPropertyType):
     """Names what has no name by a hint and a running number. Derive from it to name differently.
 
     Example
@@ -18,7 +20,7 @@ class NameManager(metaclass=ClassPropertyType):
     relu0 relu1
     """
 
-    _current = threading.local()
+    _current, _blocks = threading.local(), interrupts.Blocks()
 
     @classproperty
     def current(cls):
@@ -32,7 +34,6 @@ class NameManager(metaclass=ClassPropertyType):
 
     def __init__(self):
         self._counter = {}
-        self._outer = []
 
     def get(self, name, hint):
         """`name` if it is given, otherwise `hint` with the next number."""
@@ -42,13 +43,8 @@ class NameManager(metaclass=ClassPropertyType):
         self._counter[hint] = number + 1
         return f"{hint}{number}"
 
-    def __enter__(self):
-        self._outer.append(current())
-        NameManager._current.value = self
-        return self
-
-    def __exit__(self, *exc):
-        NameManager._current.value = self._outer.pop()
+    def _changes(self):
+        return [functools.partial(setattr, NameManager._current, "value", manager) for manager in (self, current())]
 
 
 class Prefix(NameManager):

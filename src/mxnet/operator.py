@@ -1,6 +1,5 @@
 """Operators that programs define in Python: `CustomOp` and `CustomOpProp`, used as ``mx.nd.Custom`` and ``mx.sym.Custom``."""
 import collections
-import contextlib
 import functools
 import inspect
 import itertools
@@ -10,7 +9,7 @@ import warnings
 import numpy as np
 import torch
 
-from . import autograd
+from . import autograd, interrupts
 from . import name as _name
 from .base import MXNetError
 from .context import current_context
@@ -299,18 +298,20 @@ class _Call:
             from .numpy import ndarray
             self.kind = ndarray
 
-    @contextlib.contextmanager
+    @interrupts.scope
     def running(self, name, training):
         """The user's code runs unrecorded; a profile shows its operators, and itself, under the operator's name."""
-        outer, mode.custom_operator = mode.custom_operator, name
-        start = time.perf_counter_ns()
+        outer, start = mode.custom_operator, time.perf_counter_ns()
         try:
+            mode.custom_operator = name
             with autograd.pause(train_mode=training):
                 yield
         finally:
-            if dispatch.observer is not None:
-                dispatch.observer("pure_python", start, time.perf_counter_ns(), (), None)
-            mode.custom_operator = outer
+            try:
+                if dispatch.observer is not None:
+                    dispatch.observer("pure_python", start, time.perf_counter_ns(), (), None)
+            finally:
+                mode.custom_operator = outer
 
     def arrays(self, tensors):
         return [self.kind._new(t.detach(), self.ctx) for t in tensors]

@@ -14,6 +14,7 @@ import torch as _torch
 
 from .ndarray import NDArray, from_torch
 from .ndarray.dispatch import mode as _mode
+from .ops.grad_mode import GradMode as _GradMode
 
 __all__ = ["NDArray"]
 
@@ -39,7 +40,7 @@ def __getattr__(name):
 
     @_functools.wraps(function)
     def call(*args, **kwargs):
-        with _torch.set_grad_enabled(_mode.recording):
+        with _GradMode(_mode.recording):
             return _wrapped(function(*map(_unwrapped, args), **{k: _unwrapped(v) for k, v in kwargs.items()}))
 
     return call

@@ -5,12 +5,15 @@ import logging
 import os
 import threading
 
+from . import interrupts
+
 __all__ = ["get_cuda_compute_capability", "get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_shape", "makedirs", "np_array",
            "np_shape", "np_ufunc_legal_option", "reset_np", "set_module", "set_np", "set_np_shape", "setenv", "use_np", "use_np_array",
            "use_np_shape", "wrap_np_binary_func", "wrap_np_unary_func"]
 
 _OFF, _THREAD, _GLOBAL = 0, 1, 2  # the levels of NumPy shape semantics, as symbol JSON stores them
 _announced = set()
+_NOT_WITH_ARRAYS = "NumPy shape semantics can't be deactivated while NumPy array semantics is active; call npx.reset_np() to deactivate both"
 
 
 class _ThreadFlags(threading.local):
@@ -57,40 +60,55 @@ def set_np_shape(active):
     ValueError
         If it would be switched off while NumPy array semantics is on.
     """
-    global _np_shape_everywhere
+    before = is_np_shape()
+    _shape_level(active)()
+    return before
+
+
+def _shape_level(active):
+    """What sets a level when it is called, by C alone."""
     if not active and is_np_array():
-        raise ValueError("NumPy shape semantics can't be deactivated while NumPy array semantics is active; "
-                         "call npx.reset_np() to deactivate both")
+        raise ValueError(_NOT_WITH_ARRAYS)
     level = int(active)
     if level not in (_OFF, _THREAD, _GLOBAL):
         raise ValueError(f"set_np_shape: expected False, True or 2 (all threads), received {active!r}")
     if active:
         _announce("shape", "NumPy shape semantics is active: shapes () and sizes of 0 are what they are in NumPy.")
-    before = is_np_shape()
-    if level == _GLOBAL:
-        _np_shape_everywhere = True
-    elif level == _OFF:
-        _np_shape_everywhere = False
-    _flags.np_shape = level != _OFF
-    return before
+    here = functools.partial(setattr, _flags, "np_shape", level != _OFF)
+    return here if level == _THREAD else interrupts.both(here, functools.partial(globals().__setitem__, "_np_shape_everywhere", level == _GLOBAL))
 
 
-class _NumpyShapeScope:
+def _shape_back(before):
+    """A generator that puts NumPy shape semantics back when it goes on, which it does inside of its ``try``: it calls nothing."""
+    global _np_shape_everywhere
+    try:
+        yield
+    except GeneratorExit:  # the block was entered, and never left
+        before = None
+    finally:
+        if before is not None:
+            if not before:
+                if _NumpyArrayScope._current.value._is_np_array:
+                    raise ValueError(_NOT_WITH_ARRAYS)
+                _np_shape_everywhere = False
+            _flags.np_shape = before
+
+
+class _NumpyShapeScope(interrupts.Scope):
     """What `np_shape` returns; None leaves everything as it is."""
+
+    _blocks = interrupts.Blocks()
 
     def __init__(self, is_np_shape):
         self._active = is_np_shape
-        self._before = []
 
-    def __enter__(self):
-        if self._active is not None:
-            self._before.append(set_np_shape(self._active))
-
-    def __exit__(self, *exc):
-        if self._active is not None:
-            before = self._before.pop()
-            if before != self._active:
-                set_np_shape(before)
+    def _changes(self):
+        if self._active is None:
+            return (functools.partial(bool),) * 2
+        before = is_np_shape()
+        back = _shape_back(before if before != self._active else None)
+        next(back)
+        return _shape_level(self._active), functools.partial(next, back, None)
 
 
 def np_shape(active=True):
@@ -108,31 +126,29 @@ def np_shape(active=True):
 
 # -- NumPy arrays --------------------------------------------------------------------------------------------------------
 
-class _NumpyArrayScope:
+class _CurrentArrays(threading.local):
+    value: "_NumpyArrayScope"
+
+
+class _NumpyArrayScope(interrupts.Scope):
     """What `np_array` returns. ``_current.value`` is the scope in force in this thread."""
 
-    _current = threading.local()
+    _current, _blocks = _CurrentArrays(), interrupts.Blocks()
 
     def __init__(self, is_np_array):
         self._is_np_array = is_np_array
-        self._outer = []
 
-    def __enter__(self):
+    def _changes(self):
         scopes = _NumpyArrayScope._current
-        self._outer.append(getattr(scopes, "value", _LEGACY))
-        scopes.value = self
-        return self
-
-    def __exit__(self, *exc):
-        _NumpyArrayScope._current.value = self._outer.pop()
+        return [functools.partial(setattr, scopes, "value", scope) for scope in (self, scopes.value)]
 
 
-_LEGACY = _NumpyArrayScope(False)
+_CurrentArrays.value = _NumpyArrayScope(False)
 
 
 def is_np_array():
     """Whether NumPy array semantics is on: Gluon makes and returns ``mx.np.ndarray`` instead of ``mx.nd.NDArray``."""
-    return getattr(_NumpyArrayScope._current, "value", _LEGACY)._is_np_array
+    return _NumpyArrayScope._current.value._is_np_array
 
 
 def np_array(active=True):

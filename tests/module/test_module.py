@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import mxnet as mx
+from interrupt_checks import at_each_point
 from module_checks import BIAS, TWO, WEIGHT, X, Y, bound, iterator, network, start, weights
 from mxnet import MXNetError
 
@@ -309,3 +310,21 @@ def test_released_parameters_survive_another_bind_and_checkpoints(all_are_large,
     loaded = mx.mod.Module.load(str(tmp_path / "net"), 1)
     loaded.bind(batches.provide_data, batches.provide_label, for_training=False)
     np.testing.assert_array_equal(loaded.predict(batches).asnumpy(), expected)
+
+
+def test_ctrl_c_in_reshape_leaves_a_module_that_works():
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2), name="softmax"), context=TWO)
+    module.bind([("data", (4, 3))], [("softmax_label", (4,))])
+    module.init_params()
+    rows = [6]
+
+    def work():
+        module.reshape([("data", (rows[0], 3))], [("softmax_label", (rows[0],))])
+
+    def check():
+        bound, = {d.shape[0] for d in module.data_shapes + module.label_shapes}
+        module.forward(mx.io.DataBatch([mx.nd.ones((bound, 3))], [mx.nd.zeros(bound)]))
+        assert module.get_outputs()[0].shape == (bound, 2)
+        rows[0] = 4 if bound == 6 else 6
+
+    assert at_each_point(work, check, step=17) > 20

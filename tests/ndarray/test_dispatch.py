@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from interrupt_checks import at_each_point
 from mxnet import autograd, nd
 from mxnet.base import MXNetError
 from mxnet.ndarray import dispatch
@@ -192,6 +193,18 @@ def test_the_mode_belongs_to_a_thread():
             assert (mode.recording, mode.training) == (False, True)
         assert (mode.recording, mode.training) == (True, True)
     assert seen == [(False, False)] and (mode.recording, mode.training) == (False, False)
+
+
+def test_ctrl_c_leaves_torch_recording_as_it_was():
+    x = marked(1, 2)
+
+    def work():
+        invoke(get("relu"), (x,), {})  # torch would record it
+
+    def check():
+        assert torch.is_grad_enabled()
+
+    assert at_each_point(work, check) > 5
 
 
 # -- observers, generators, errors ------------------------------------------------------------------------------------------------------------

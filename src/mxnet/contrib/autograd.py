@@ -4,6 +4,7 @@ import functools
 from .. import autograd as _autograd
 from ..autograd import mark_variables
 from ..ndarray import NDArray, zeros_like
+from ..ndarray.dispatch import Scope
 
 
 def set_is_training(is_train):
@@ -12,18 +13,11 @@ def set_is_training(is_train):
     return _autograd.set_recording(is_train)
 
 
-class TrainingStateScope:
+class TrainingStateScope(Scope):
     """A ``with`` block that records and trains, or does neither."""
 
     def __init__(self, enter_state):
-        self._enter_state = enter_state
-        self._prev = None
-
-    def __enter__(self):
-        self._prev = set_is_training(self._enter_state)
-
-    def __exit__(self, *exc):
-        set_is_training(self._prev)
+        super().__init__(enter_state, enter_state)
 
 
 def train_section():

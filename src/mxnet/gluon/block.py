@@ -1,14 +1,15 @@
 """`Block`: what all layers and networks are."""
 from __future__ import annotations
 
+import functools
 import re
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import initializer, ndarray
+from .. import initializer, interrupts, ndarray
 from .. import name as naming
 from ..base import MXNetError
 from ..ndarray import NDArray
@@ -35,14 +36,11 @@ __all__ = ["Block", "HybridBlock", "SymbolBlock"]
 class _Current(threading.local):
     value: _BlockScope | None = None  # the innermost scope
 
-    def __init__(self) -> None:
-        self.outer: list[Any] = []
 
-
-class _BlockScope:
+class _BlockScope(interrupts.Scope):
     """What ``with block.name_scope():`` enters: blocks and parameters made inside get the block's prefix."""
 
-    _current = _Current()
+    _current, _blocks = _Current(), interrupts.Blocks()
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -67,18 +65,11 @@ class _BlockScope:
             params = ParameterDict(params.prefix, params)
         return scope._block.prefix + prefix, params
 
-    def __enter__(self) -> _BlockScope:
-        if not self._block._empty_prefix:
-            current, manager = self._current, naming.Prefix(self._block.prefix)
-            current.outer.append((current.value, manager))
-            current.value = self
-            manager.__enter__()
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        if not self._block._empty_prefix:
-            self._current.value, manager = self._current.outer.pop()
-            manager.__exit__(*exc)
+    def _changes(self) -> Sequence[functools.partial[None]]:
+        outer = self._current.value
+        inner, manager = (outer, naming.current()) if self._block._empty_prefix else (self, naming.Prefix(self._block.prefix))
+        return [interrupts.both(functools.partial(setattr, self._current, "value", scope), naming_too)
+                for scope, naming_too in zip((inner, outer), manager._changes())]
 
 
 def _gather_type_ctx_info(args: Any) -> tuple[bool, bool, set[Context], Context | None]:

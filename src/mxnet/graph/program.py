@@ -9,6 +9,7 @@ from torch.fx.graph_module import _loader
 
 from .. import interrupts
 from ..base import MXNetError
+from ..ops.grad_mode import no_grad
 from ..ops.registry import Operator
 
 # An fx.Node: its own annotations allow twenty types for each argument, where passes know from the operator which it is.
@@ -116,7 +117,7 @@ class Program:
         """Find shapes and types by running the graph on meta tensors, and what depends on weights alone by running it."""
         for placeholder, tensor in zip(self.placeholders, self.inputs):
             self.values[placeholder] = tensor.detach().to("meta")
-        with torch.no_grad():
+        with no_grad():
             for node in self.graph.nodes:
                 if node.op in ("call_function", "call_method") and node not in self.values:
                     self._infer_node(node)

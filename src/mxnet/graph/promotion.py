@@ -20,6 +20,7 @@ from torch import fx
 from .. import environment
 from ..ndarray import writes
 from ..ops import differentiation
+from ..ops.grad_mode import no_grad
 from ..ops.nn.convolution import convolution
 from . import backends
 from .program import Program, calls, draws
@@ -63,7 +64,7 @@ def challengers(device: torch.device, everyone: bool = False) -> list:
 def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], options: Mapping) -> Frozen:
     """Compile a graph with its weights built in."""
     fixed = [i for i in weights if writes.may_watch(inputs[i])]
-    with torch.no_grad():
+    with no_grad():
         program = Program(module, inputs, fixed)
         function = backend.compile(program, **options)
     return Frozen(function, inputs, fixed, program)
@@ -117,7 +118,7 @@ def quantized(module: fx.GraphModule) -> bool:
 def _compared(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
     """Whether a compiled function gives the results that `native` gave for these inputs; says so if not."""
     try:
-        with torch.no_grad():
+        with no_grad():
             found = function(*inputs)
     except Exception as error:  # as when it does not compile
         _log.info("graph: %s cannot run it: %s", name, error)
@@ -152,7 +153,7 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
         except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
             _log.info("graph: %s cannot compile it: %s", backend.name, error)
             continue
-        with torch.no_grad():
+        with no_grad():
             expected = native(*inputs)
             try:
                 on_torch, compiled, found = _race(native, frozen.function, inputs)

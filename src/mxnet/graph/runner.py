@@ -16,6 +16,7 @@ from ..base import DelayedError, MXNetError
 from ..context import Context
 from ..ndarray import dispatch
 from ..ops.dtypes import TORCH_TO_NAME
+from ..ops.grad_mode import no_grad
 from ..symbol import Symbol, inference
 from ..symbol.fused import CachedGraph, Fused
 from ..symbol.node import Node, auxiliary
@@ -308,7 +309,7 @@ class GraphRunner:
         probe = None
         try:
             probe = _Observed(self.lowered(is_train, device, inputs), None)
-            with torch.no_grad():
+            with no_grad():
                 probe.run(*[t.detach().clone() for t in inputs])
         except Exception as found:
             node = probe.current if probe is not None else None

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import torch
 
+from ..ops.grad_mode import enable_grad
+
 _log = logging.getLogger(__name__)
 _TYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
 _LIMIT = 1.5  # times as long as float32
@@ -30,7 +32,7 @@ def _seconds(dtype: torch.dtype) -> float:
     times = []
     for _ in range(3):
         start = time.perf_counter()
-        with torch.enable_grad():
+        with enable_grad():
             torch.autograd.grad(torch.nn.functional.conv2d(data, weight, padding=1).sum(), (data, weight))
         times.append(time.perf_counter() - start)
     return min(times)

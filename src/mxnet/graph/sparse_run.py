@@ -106,8 +106,8 @@ def recorded(function: Callable[[], _T], recording: bool) -> _T:
     before, grad_mode = dispatch.mode.recording, torch.is_grad_enabled()
     try:  # Ctrl-C may come with any call
         dispatch.mode.recording = recording
-        torch.set_grad_enabled(recording)
+        torch._C._set_grad_enabled(recording)
         return function()
     finally:
         dispatch.mode.recording = before
-        torch.set_grad_enabled(grad_mode)
+        torch._C._set_grad_enabled(grad_mode)

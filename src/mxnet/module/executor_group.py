@@ -247,18 +247,28 @@ class DataParallelExecutorGroup:
         return axes
 
     def bind_exec(self, data_shapes: Any, label_shapes: Any, shared_group: Any = None, reshape: bool = False) -> None:
-        """Bind the executors, or with `reshape` rebind them, for whole batches of these shapes."""
+        """Bind the executors, or with `reshape` rebind them, for whole batches of these shapes. What fails or is interrupted changes nothing."""
+        before = self.__dict__.copy()
+        try:
+            self._bind_all(data_shapes, label_shapes, shared_group, reshape)
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+
+    def _bind_all(self, data_shapes: Any, label_shapes: Any, shared_group: Any, reshape: bool) -> None:
         self.batch_size = self.slices = None
         self.data_layouts = self.decide_slices(data_shapes)
         if label_shapes is not None:
             self.label_layouts = self.decide_slices(label_shapes)
+        execs = []
         for i in range(len(self.contexts)):
             data = self._sliced_shape(data_shapes, i, self.data_layouts)
             label = self._sliced_shape(label_shapes, i, self.label_layouts) if label_shapes is not None else []
             if reshape:
-                self.execs[i] = self._default_execs[i].reshape(allow_up_sizing=True, **{d.name: d.shape for d in data + label})
+                execs.append(self._default_execs[i].reshape(allow_up_sizing=True, **{d.name: d.shape for d in data + label}))
             else:
-                self.execs.append(self._bind_ith_exec(i, data, label, shared_group))
+                execs.append(self._bind_ith_exec(i, data, label, shared_group))
+        self.execs = execs
         self.data_shapes = data_shapes
         self.label_shapes = label_shapes
         self.data_names = [d.name for d in data_shapes]

@@ -367,8 +367,9 @@ class Module(BaseModule):
     def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
         """Take batches of other shapes from now on; parameters stay. `forward` does it by itself when a batch differs."""
         self._require()
-        self._data_shapes, self._label_shapes = _parse_data_desc(self.data_names, self.label_names, data_shapes, label_shapes)
-        self._exec_group.reshape(self._data_shapes, self._label_shapes)
+        data_shapes, label_shapes = _parse_data_desc(self.data_names, self.label_names, data_shapes, label_shapes)
+        self._exec_group.reshape(data_shapes, label_shapes)
+        self._data_shapes, self._label_shapes = data_shapes, label_shapes
 
     # -- optimizer ---------------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import torch
 from ..base import MXNetError
 from ..context import current_context
 from ..ops import differentiation
+from ..ops.grad_mode import enable_grad
 from ..ops.registry import get
 from .creation import full
 from .dispatch import explain
@@ -36,7 +37,7 @@ def _differentiated(op: Operator, out_grads: Sequence[NDArray], inputs: Sequence
     wanted = [t.requires_grad_() for t in leaves if t.is_floating_point()]
     parsed = op.parse(attrs)
     try:
-        with torch.enable_grad():
+        with enable_grad():
             results = op.fn(*leaves, **parsed)
         results = (results,) if isinstance(results, torch.Tensor) else results
         found = iter(differentiation.gradients(results, wanted, [g._data for g in out_grads]))

@@ -7,14 +7,14 @@ import functools
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import torch
 
+from .. import interrupts
 from ..base import DelayedError, MXNetError
 from ..context import Context, current_context, intern_context
-from ..interrupts import Leaving
 from ..ops.dtypes import name_of
 from ..ops.registry import Operator
 from ..ops.schema import to_string
@@ -33,52 +33,30 @@ class Mode(threading.local):
 mode = Mode()
 
 
-def _leave(scope: "Scope", *exc: Any) -> None:
-    scope._leaving.__exit__(*exc)
-
-
-class _Exit:
-    """The ``__exit__`` of a `Scope`: C's where a ``with`` statement looks for it, a function where the class is asked, as ExitStack does."""
-
-    def __get__(self, scope: "Scope | None", owner: type) -> Callable[..., None]:
-        return _leave if scope is None else scope._leaving.__exit__
-
-
-class Scope:
+class Scope(interrupts.Scope):
     """Sets recording and training for a ``with`` block; None leaves one as it is. Ctrl-C does not keep it from putting them back."""
 
-    __slots__ = ("_recording", "_training", "_leaving")
-    __exit__ = _Exit()
+    __slots__ = ("_recording", "_training")
+    _blocks = interrupts.Blocks()
 
     def __init__(self, recording: bool | None, training: bool | None) -> None:
-        self._recording, self._training, self._leaving = recording, training, Leaving()
+        self._recording, self._training = recording, training
 
     def __enter__(self) -> "Scope":
-        back = _back(mode, self._leaving, self._leaving.close)
-        next(back)
-        self._leaving.close = functools.partial(next, back, None)  # type: ignore[method-assign]
-        if mode.tracing is None:
+        where = mode if mode.tracing is None else mode.tracing  # which records everything; whoever asks hears of the scope all the same
+        back = functools.partial(where.__dict__.update, recording=where.recording, training=where.training)
+        backs = self._blocks.backs
+        try:  # where an interrupt is raised after a call; assignments are followed by none
+            backs.append(back)
             if self._recording is not None:
-                mode.recording = self._recording
+                where.recording = self._recording
             if self._training is not None:
-                mode.training = self._training
-        else:  # which records everything; whoever asks hears of the scope all the same
-            mode.tracing.enter(self._recording, self._training)
+                where.training = self._training
+        except BaseException:
+            if backs and backs[-1] is back:
+                backs.pop()
+            raise
         return self
-
-
-def _back(mode: Any, leaving: Leaving, close: Callable[[], Any]) -> Iterator[None]:
-    """Puts back what is set now when it goes on. A generator goes on inside of its `try`."""
-    of = mode if mode.tracing is None else mode.tracing
-    recording, training = of.recording, of.training
-    try:
-        yield
-    except GeneratorExit:  # it was entered, and never left
-        return
-    except KeyboardInterrupt:
-        of.recording, of.training, leaving.close = recording, training, close  # type: ignore[method-assign]
-        raise
-    of.recording, of.training, leaving.close = recording, training, close  # type: ignore[method-assign]
 
 
 class Call(NamedTuple):
@@ -263,9 +241,9 @@ def run(op: Any, fn: Callable | None, tensors: Sequence[Any], kwargs: dict[str, 
         fn = op.fn if recorded else op.raw
     start = time.perf_counter_ns() if observer is not None else 0
     switch = recorded and torch.is_grad_enabled() is not mode.recording
-    if switch:
-        torch._C._set_grad_enabled(mode.recording)
     try:
+        if switch:
+            torch._C._set_grad_enabled(mode.recording)
         result = fn(*tensors, **kwargs)
     except MXNetError as error:
         if str(error).startswith(op.name):

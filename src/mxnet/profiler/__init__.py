@@ -12,7 +12,6 @@ True
 >>> mx.profiler.dump()
 """
 import atexit
-import contextlib
 import json
 import logging
 import os
@@ -21,7 +20,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from .. import environment
+from .. import environment, interrupts
 from ..base import MXNetError
 from .objects import Counter, Domain, Event, Frame, Marker, Task
 from .recorder import recorder
@@ -249,7 +248,7 @@ def resume(profile_process: str = "worker") -> None:
         recorder.update()
 
 
-@contextlib.contextmanager
+@interrupts.scope
 def scope(name: str) -> Iterator[Event]:
     """A ``with`` block that stands in the profile as an event of that name."""
     event = Event(name)

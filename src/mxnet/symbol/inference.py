@@ -8,6 +8,7 @@ from .. import util
 from ..base import MXNetError
 from ..ndarray.dispatch import said
 from ..ops import dtypes
+from ..ops.grad_mode import no_grad
 from ..ops.registry import Operator
 from ..ops.schema import _to_shape
 from ..ops.shapes import known, unify
@@ -178,7 +179,7 @@ def run_on_meta(op: Operator, in_shapes: Sequence, parsed: Mapping[str, Any],
     if op.wants_training:
         kwargs[op.wants_training] = False
     try:
-        with torch.no_grad():
+        with no_grad():
             result = op.raw(*tensors, **kwargs)
     except NotImplementedError:
         return None

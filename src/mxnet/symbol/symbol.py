@@ -244,13 +244,17 @@ class Symbol(_Methods):
         result = self._infer_shape(False, args, kwargs)
         if result is None:
             import warnings
-            partial = self._infer_shape(True, args, kwargs)
-            unknown = [f"{n}: {s}" for n, s in zip(self.list_arguments(), partial[0])
-                       if s is None or (not util.is_np_shape() and (not s or 0 in s)) or (util.is_np_shape() and -1 in s)]
-            warnings.warn("the shapes given leave those of other arguments open (0 stands for an unknown size); give some of these too:"
-                          f"\n\t{', '.join(unknown)}", stacklevel=2)
+            warnings.warn(self._left_open(args, kwargs), stacklevel=2)
             return None, None, None
         return result
+
+    def _left_open(self, args: tuple, kwargs: dict[str, Any]) -> str:
+        """What to say where the shapes given do not suffice."""
+        partial = self._infer_shape(True, args, kwargs)
+        unknown = [f"{n}: {s}" for n, s in zip(self.list_arguments(), partial[0])
+                   if s is None or (not util.is_np_shape() and (not s or 0 in s)) or (util.is_np_shape() and -1 in s)]
+        return ("the shapes given leave those of other arguments open (0 stands for an unknown size); give some of these too:"
+                f"\n\t{', '.join(unknown)}")
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """As `infer_shape`, with what could be found: unknown sizes are 0, unknown shapes ``()``."""

@@ -2,14 +2,13 @@
 import contextlib
 import logging
 
-import torch
-
 from ...base import MXNetError, classproperty
 from ...context import gpu
 from ...gluon import HybridBlock, SymbolBlock, Trainer
 from ...gluon.utils import UsageError
 from ...module import BucketingModule
 from ...ops import dtypes
+from ...ops.grad_mode import no_grad
 from ...ops.registry import OPERATORS
 from ...optimizer import Optimizer
 from ...symbol import Symbol
@@ -168,7 +167,7 @@ def unscale(optimizer_or_trainer):
     _require_trainer(optimizer_or_trainer)
     for parameter in optimizer_or_trainer._params:
         for grad in parameter._grad or ():
-            with torch.no_grad():
+            with no_grad():
                 (grad.data if grad._is_sparse else grad)._data.mul_(optimizer_or_trainer._scale)
     optimizer_or_trainer._scale = 1.0
 

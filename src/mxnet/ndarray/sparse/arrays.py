@@ -10,6 +10,7 @@ import torch
 from ...base import MXNetError, NotSupportedForSparseNDArray, integer_types, numeric_types
 from ...context import Context, current_context, intern_context
 from ...ops import dtypes
+from ...ops.grad_mode import enable_grad
 from .. import dispatch, untouched
 from ..functions import operator_function, replace
 from ..ndarray import GRAD_REQS, Marked, NDArray
@@ -389,7 +390,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     @property
     def _data(self) -> torch.Tensor:  # type: ignore[override]  # nobody sets it
         if self._leaf is None and self._token is not None:
-            with torch.enable_grad():
+            with enable_grad():
                 return Dense.apply(self._token, self)
         return super()._data
 

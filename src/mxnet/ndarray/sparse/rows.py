@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ...ops import differentiation
+from ...ops.grad_mode import enable_grad
 
 if TYPE_CHECKING:
     from ...ops.registry import Operator
@@ -67,7 +68,7 @@ class RowByRow(torch.autograd.Function):
         if gradient.is_sparse:
             gradient = gradient.coalesce()
             rows, gradient = gradient.indices()[0], gradient.values()
-        with torch.enable_grad():
+        with enable_grad():
             values = (ctx.array._readable() if rows is None else ctx.array._rows(rows)).detach().requires_grad_()
             result = ctx.op.fn(values, **ctx.attributes)
         found, = differentiation.gradients([result], [values], [gradient])
