@@ -79,7 +79,7 @@ def _shape_level(active):
 
 
 def _shape_back(before):
-    """A generator that puts NumPy shape semantics back when it goes on, which it does inside of its ``try``: it calls nothing."""
+    """A generator that puts NumPy shape semantics back when it goes on, which it does inside of its ``try``, before it calls anything."""
     global _np_shape_everywhere
     try:
         yield
@@ -87,11 +87,12 @@ def _shape_back(before):
         before = None
     finally:
         if before is not None:
+            everywhere, here, _flags.np_shape = _np_shape_everywhere, _flags.np_shape, before
             if not before:
-                if _NumpyArrayScope._current.value._is_np_array:
-                    raise ValueError(_NOT_WITH_ARRAYS)
                 _np_shape_everywhere = False
-            _flags.np_shape = before
+                if is_np_array():
+                    _np_shape_everywhere, _flags.np_shape = everywhere, here
+                    raise ValueError(_NOT_WITH_ARRAYS)
 
 
 class _NumpyShapeScope(interrupts.Scope):
@@ -126,29 +127,25 @@ def np_shape(active=True):
 
 # -- NumPy arrays --------------------------------------------------------------------------------------------------------
 
-class _CurrentArrays(threading.local):
-    value: "_NumpyArrayScope"
-
-
 class _NumpyArrayScope(interrupts.Scope):
     """What `np_array` returns. ``_current.value`` is the scope in force in this thread."""
 
-    _current, _blocks = _CurrentArrays(), interrupts.Blocks()
+    _current, _blocks = threading.local(), interrupts.Blocks()
 
     def __init__(self, is_np_array):
         self._is_np_array = is_np_array
 
     def _changes(self):
         scopes = _NumpyArrayScope._current
-        return [functools.partial(setattr, scopes, "value", scope) for scope in (self, scopes.value)]
+        return [functools.partial(setattr, scopes, "value", scope) for scope in (self, getattr(scopes, "value", _LEGACY))]
 
 
-_CurrentArrays.value = _NumpyArrayScope(False)
+_LEGACY = _NumpyArrayScope(False)
 
 
 def is_np_array():
     """Whether NumPy array semantics is on: Gluon makes and returns ``mx.np.ndarray`` instead of ``mx.nd.NDArray``."""
-    return _NumpyArrayScope._current.value._is_np_array
+    return getattr(_NumpyArrayScope._current, "value", _LEGACY)._is_np_array
 
 
 def np_array(active=True):
