@@ -10,6 +10,7 @@ _TYPES = {  # what operators return that is not of their first input's type
     **dict.fromkeys(("Shape", "Size", "ArgMax", "ArgMin", "NonZero", "NonMaxSuppression"), INT64),
     **dict.fromkeys(("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Not", "IsNaN"), np.dtype(bool)),
 }
+_SAY_THEIR_TYPE = {"RandomUniform", "RandomNormal", "Multinomial"}
 
 
 class Unsupported(Exception):
@@ -63,7 +64,7 @@ class Builder:
 
     An input may be a `Value`, None (left out), a number (a constant of the type of the first value among the inputs), a list or tuple of
     integers (a constant of type int64) or an array (a constant). ``outputs=2`` gives a tuple; ``dtype`` is the type of the outputs
-    where it does not follow from the kind.
+    where it does not follow from the kind, ``out_shape`` their shape where a later step asks for it.
 
     Attributes
     ----------
@@ -94,13 +95,15 @@ class Builder:
             raise AttributeError(kind)
         return functools.partial(self._node, kind)
 
-    def _node(self, kind: str, *inputs: Any, outputs: int = 1, dtype: Any = None, shape: tuple | None = None, **attributes: Any) -> Any:
+    def _node(self, kind: str, *inputs: Any, outputs: int = 1, dtype: Any = None, out_shape: tuple | None = None, **attributes: Any) -> Any:
         like = next((i.dtype for i in inputs if isinstance(i, Value)), np.dtype(np.float32))
         values = [i if i is None or isinstance(i, Value) else self._literal(i, like) for i in inputs]
         if dtype is None:
             dtype = _TYPES.get(kind) or (values[1].dtype if kind == "Where" else like)
-        made = [Value(self.unique(f"{self.scope}/{kind}"), np.dtype(dtype), shape) for _ in range(outputs)]
+        made = [Value(self.unique(f"{self.scope}/{kind}"), np.dtype(dtype), out_shape) for _ in range(outputs)]
         attributes = {k: v for k, v in attributes.items() if v is not None}
+        if kind in _SAY_THEIR_TYPE:
+            attributes["dtype"] = np.dtype(dtype)
         self.nodes.append(Node(kind, values, made, attributes, made[0].name))
         return made[0] if outputs == 1 else tuple(made)
 
@@ -139,7 +142,7 @@ class Builder:
             return x
         if x.array is not None and x.array.size <= 64:
             return self.const(x.array.astype(dtype), dtype)
-        return self.Cast(x, to=dtype, dtype=dtype, shape=x.shape)
+        return self.Cast(x, to=dtype, dtype=dtype, out_shape=x.shape)
 
     def reshape(self, x: Value, shape: Any) -> Value:
         """`x` with other sizes: a list of `dim`s, of which one may be -1, or a value that holds them."""
@@ -150,7 +153,7 @@ class Builder:
             if fixed and x.shape == tuple(shape):
                 return x
             known = tuple(shape) if fixed and all(s > 0 for s in shape) else None
-            return self.Reshape(x, self.sizes(shape), shape=known)
+            return self.Reshape(x, self.sizes(shape), out_shape=known)
         return self.Reshape(x, shape)
 
     def transpose(self, x: Value, axes: Sequence[int]) -> Value:
@@ -158,7 +161,7 @@ class Builder:
             return x
         if x.array is not None:
             return self._computed(x.array.transpose(axes))
-        return self.Transpose(x, perm=list(axes), shape=None if x.shape is None else tuple(x.shape[a] for a in axes))
+        return self.Transpose(x, perm=list(axes), out_shape=None if x.shape is None else tuple(x.shape[a] for a in axes))
 
     def concat(self, values: Iterable[Value], axis: int) -> Value:
         values = list(values)

@@ -77,7 +77,7 @@ class Network:
                                  "sym = sym[0], or mx.sym.Group of the others")
             value = values[id(node), i]
             if value.array is not None or any(value is v for v in (*inputs, *results)):
-                value = on.Identity(value, shape=value.shape)
+                value = on.Identity(value, out_shape=value.shape)
                 value.name = on.unique(output_name(node, i))
             results.append(value)
         return results

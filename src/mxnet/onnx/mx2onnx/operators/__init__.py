@@ -1,2 +1,19 @@
-"""The converters, by family: the files are those of `mxnet.ops`."""
-from . import elemwise, layers, normalization, pooling, shape
+"""The converters, by family."""
+from . import (
+    attention,
+    boxes,
+    creation,
+    elemwise,
+    indexing,
+    layers,
+    linalg,
+    normalization,
+    pooling,
+    random,
+    reduce,
+    rnn,
+    sequence,
+    shape,
+    sort,
+    spatial,
+)

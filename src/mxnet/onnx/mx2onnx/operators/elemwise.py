@@ -36,9 +36,9 @@ def _binary(kind):
 
 
 def _compute(on, kind, lhs, rhs):
-    """`kind` of two values of one type; powers of integers, which runtimes do not have, in double precision."""
+    """`kind` of two values of one type; powers of integers, as here, in double precision and cut to 64 bits first."""
     if kind == "Pow" and lhs.dtype.kind in "iub":
-        return on.Pow(on.cast(lhs, "float64"), on.cast(rhs, "float64"))
+        return on.cast(on.Pow(on.cast(lhs, "float64"), on.cast(rhs, "float64")), "int64")
     return getattr(on, kind)(lhs, rhs)
 
 

@@ -105,14 +105,14 @@ def softmax(on, x, length=None, *, axis, temperature, use_length, operator):
     axis %= x.ndim
     x = on.cast(x, on.dtype) if x.dtype.kind != "f" else x
     if operator == "softmin":
-        x = on.Neg(x, shape=x.shape)
+        x = on.Neg(x, out_shape=x.shape)
     if temperature not in (None, 1):
-        x = on.Div(x, float(temperature), shape=x.shape)
+        x = on.Div(x, float(temperature), out_shape=x.shape)
     if length is None:
         return softmax_over(on, x, axis, kind)
     inside = within_length(on, x, length, axis)
     lowest = float(np.finfo(x.dtype).min)
-    out = softmax_over(on, on.Where(inside, x, on.const(lowest, x.dtype), shape=x.shape), axis, kind)
+    out = softmax_over(on, on.Where(inside, x, on.const(lowest, x.dtype), out_shape=x.shape), axis, kind)
     return on.Where(inside, out, on.const(0, x.dtype))
 
 
@@ -120,7 +120,7 @@ def softmax(on, x, length=None, *, axis, temperature, use_length, operator):
 def softmax_activation(on, x, *, mode):
     if mode == "channel":
         return softmax_over(on, x, 1)
-    return on.reshape(softmax_over(on, on.Flatten(x, axis=1, shape=(None, None)), 1), on.dims(x))
+    return on.reshape(softmax_over(on, on.Flatten(x, axis=1, out_shape=(None, None)), 1), on.dims(x))
 
 
 @exports("SoftmaxOutput", ignores=("grad_scale", "ignore_label", "use_ignore", "normalization", "out_grad", "smooth_alpha"))
@@ -129,7 +129,7 @@ def softmax_output(on, x, label, *, multi_output, preserve_shape):
         return softmax_over(on, x, 1)
     if preserve_shape or x.ndim == 2:
         return softmax_over(on, x, x.ndim - 1)
-    return on.reshape(softmax_over(on, on.Flatten(x, axis=1, shape=(None, None)), 1), on.dims(x))
+    return on.reshape(softmax_over(on, on.Flatten(x, axis=1, out_shape=(None, None)), 1), on.dims(x))
 
 
 @exports("LogisticRegressionOutput", "LinearRegressionOutput", "MAERegressionOutput", "SVMOutput",

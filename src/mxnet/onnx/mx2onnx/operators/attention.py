@@ -1,0 +1,57 @@
+"""Attention over queries, keys and values that stand side by side in one array."""
+import math
+
+from ..builder import Unsupported
+from ..registry import exports
+
+
+@exports("_contrib_div_sqrt_dim")
+def div_sqrt_dim(on, x):
+    return on.Div(x, math.sqrt(_width(x, 1)))
+
+
+def _width(x, parts):
+    if x.shape[-1] is None:
+        raise Unsupported("the size of the last axis must not vary")
+    return x.shape[-1] // parts
+
+
+def _parts(on, x, heads, count):
+    """Of (length, batch, heads * count * width) the parts, each (batch * heads, length, width)."""
+    width = _width(x, heads * count)
+    pieces = on.split(on.reshape(x, [on.dim(x, 0), -1, count, width]), [1] * count, 2)
+    return [on.transpose(on.squeeze(p, 2), (1, 0, 2)) for p in pieces], width
+
+
+def _scores(on, queries, keys, width):
+    return on.MatMul(on.Div(queries, math.sqrt(width)), on.Transpose(keys, perm=[0, 2, 1]))
+
+
+def _joined(on, out, x, heads, width):
+    """(batch * heads, length, width) as (length, batch, heads * width)."""
+    return on.reshape(on.Transpose(out, perm=[1, 0, 2]), [0, -1, heads * width])
+
+
+@exports("_contrib_interleaved_matmul_selfatt_qk")
+def selfatt_qk(on, x, *, heads):
+    (queries, keys, _), width = _parts(on, x, heads, 3)
+    return _scores(on, queries, keys, width)
+
+
+@exports("_contrib_interleaved_matmul_selfatt_valatt")
+def selfatt_valatt(on, x, attention, *, heads):
+    (_, _, values), width = _parts(on, x, heads, 3)
+    return _joined(on, on.MatMul(attention, values), x, heads, width)
+
+
+@exports("_contrib_interleaved_matmul_encdec_qk")
+def encdec_qk(on, x, keys_values, *, heads):
+    (queries,), width = _parts(on, x, heads, 1)
+    (keys, _), _ = _parts(on, keys_values, heads, 2)
+    return _scores(on, queries, keys, width)
+
+
+@exports("_contrib_interleaved_matmul_encdec_valatt")
+def encdec_valatt(on, keys_values, attention, *, heads):
+    (_, values), width = _parts(on, keys_values, heads, 2)
+    return _joined(on, on.MatMul(attention, values), keys_values, heads, width)

@@ -1,0 +1,108 @@
+"""Boxes: what overlaps, and what predictions mean."""
+import numpy as np
+
+from ..builder import INT64, Unsupported
+from ..registry import exports
+
+_FLOAT = np.dtype(np.float32)
+
+
+def _columns(on, x, *widths):
+    """The last axis in pieces."""
+    return on.split(x, widths, x.ndim - 1)
+
+
+def _corners(on, middle, size):
+    half = on.Mul(size, 0.5)
+    return [on.Sub(middle, half), on.Add(middle, half)]
+
+
+@exports("_contrib_box_decode")
+def box_decode(on, x, anchors, *, std0, std1, std2, std3, clip, format):
+    first, second = _columns(on, anchors, 2, 2)
+    if format == "corner":
+        second = on.Sub(second, first)
+        first = on.Add(first, on.Mul(second, 0.5))
+    shift, growth = _columns(on, x, 2, 2)
+    growth = on.Mul(growth, np.array([std2, std3], x.dtype))
+    if clip > 0:
+        growth = on.Min(growth, float(clip))
+    middle = on.Add(on.Mul(on.Mul(shift, np.array([std0, std1], x.dtype)), second), first)
+    return on.concat(_corners(on, middle, on.Mul(on.Exp(growth), second)), 2)
+
+
+@exports("_contrib_box_nms")
+def box_nms(on, x, *, overlap_thresh, valid_thresh, topk, coord_start, score_index, id_index, background_id, force_suppress, in_format, out_format):
+    """Boxes are put into the order of their scores, those that stay are marked, and these come first."""
+    if x.shape is None or x.shape[-2] is None or x.shape[-1] is None:
+        raise Unsupported("the number of boxes must not vary")
+    count, width = x.shape[-2:]
+    rows = on.cast(on.reshape(x, [-1, count, width]), _FLOAT)
+    scores = _column(on, rows, score_index)
+    valid = on.Greater(scores, float(valid_thresh))
+    if id_index >= 0:
+        valid = on.And(valid, on.Not(on.Equal(_column(on, rows, id_index), float(background_id))))
+    kept = count if topk <= 0 else min(topk, count)
+    lowest = float(np.finfo(np.float32).min)
+    scores, order = on.TopK(on.Where(valid, scores, on.const(lowest, _FLOAT)), [kept], axis=1, outputs=2)
+    order.dtype = INT64
+    rows = _rows(on, rows, order, width)
+    boxes = on.Slice(rows, [coord_start], [coord_start + 4], [2])
+    if id_index >= 0 and not force_suppress:
+        boxes = _apart(on, boxes, _column(on, rows, id_index), in_format)
+    # Below the range of scores there is what is not valid.
+    chosen = on.NonMaxSuppression(boxes, on.unsqueeze(scores, 1), on.const([kept], INT64), on.const([overlap_thresh], _FLOAT),
+                                  on.const([lowest], _FLOAT), center_point_box=int(in_format == "center"))
+    places = on.concat([on.slice(chosen, 0, 1, 1), on.slice(chosen, 2, 3, 1)], 1)
+    nothing = on.ConstantOfShape(on.Shape(scores), value=np.zeros(1, np.float32), dtype=_FLOAT)
+    marks = on.ScatterND(nothing, places, on.Expand(on.const([1], _FLOAT), on.Slice(on.Shape(places), [0], [1])))
+    # Marked ones first, each kind in the order in which it stands.
+    rank = on.Add(on.Mul(marks, float(count)), np.arange(kept, 0, -1, dtype=np.float32))
+    _, order = on.TopK(rank, [kept], axis=1, outputs=2)
+    order.dtype = INT64
+    marks = on.GatherElements(marks, order, axis=1)
+    rows = _converted(on, _rows(on, rows, order, width), coord_start, width, in_format, out_format)
+    out = on.Where(on.unsqueeze(on.Greater(marks, 0.0), 2), rows, on.const(-1, _FLOAT))
+    if kept < count:
+        out = on.Pad(out, [0, 0, 0, 0, count - kept, 0], on.const(-1, _FLOAT), mode="constant")
+    return on.reshape(out, on.dims(x))
+
+
+def _column(on, rows, index):
+    return on.squeeze(on.slice(rows, index, index + 1, 2), 2)
+
+
+def _rows(on, rows, order, width):
+    """The rows (batch, n, width) in an order (batch, m)."""
+    return on.GatherElements(rows, on.Tile(on.unsqueeze(order, 2), [1, 1, width]), axis=1)
+
+
+def _apart(on, boxes, classes, format):
+    """Boxes of different classes so far from one another that they cannot overlap."""
+    span = on.Add(on.Sub(on.ReduceMax(boxes, keepdims=0), on.ReduceMin(boxes, keepdims=0)), 1.0)
+    if format == "center":
+        span = on.Mul(span, 3.0)
+    offset = on.unsqueeze(on.Mul(classes, span), 2)
+    if format == "corner":
+        return on.Add(boxes, offset)
+    middle, size = _columns_of(on, boxes)
+    return on.concat([on.Add(middle, offset), size], 2)
+
+
+def _columns_of(on, boxes):
+    return on.split(boxes, [2, 2], 2)
+
+
+def _converted(on, rows, start, width, in_format, out_format):
+    """Rows with boxes in the other format, where they begin within the image, as in MXNet."""
+    if in_format == out_format:
+        return rows
+    old = on.Slice(rows, [start], [start + 4], [2])
+    first, second = _columns_of(on, old)
+    if out_format == "corner":
+        new = on.concat(_corners(on, first, second), 2)
+    else:
+        new = on.concat([on.Mul(on.Add(first, second), 0.5), on.Sub(second, first)], 2)
+    new = on.Where(on.Less(on.slice(old, 0, 1, 2), 0.0), old, new)
+    pieces = [on.slice(rows, 0, start, 2)] if start else []
+    return on.concat([*pieces, new, *([on.slice(rows, start + 4, width, 2)] if start + 4 < width else [])], 2)

@@ -1,0 +1,53 @@
+"""Arrays that come from nothing, or from the shape of another."""
+import numpy as np
+
+from ..builder import INT64, Unsupported
+from ..registry import exports
+
+_LIKE = {"zeros_like": 0, "ones_like": 1}
+_FILLED = {"_zeros": 0, "_ones": 1}
+
+
+def _filled(on, sizes, value):
+    return on.ConstantOfShape(sizes, value=np.array([value], on.dtype), dtype=on.dtype, out_shape=on.shape)
+
+
+def _fixed(on):
+    if None in on.shape:
+        raise Unsupported("its size follows from an input's that may vary; pass the array as an input of the network instead")
+    return on.shape
+
+
+@exports("_zeros", "_ones", "_full", "_zeros_without_dtype", ignores=("shape", "dtype", "device"))
+def filled(on, *, value=None, operator):
+    return _filled(on, on.sizes(_fixed(on)), _FILLED.get(operator, 0) if value is None else value)
+
+
+@exports("zeros_like", "ones_like", ignores=("dtype",))
+def like(on, x, *, operator):
+    return _filled(on, on.sizes(on.dims(x)), _LIKE[operator])
+
+
+@exports("_arange", ignores=("stop", "infer_range", "dtype", "device"))
+def arange(on, *, start, step, repeat):
+    steps = np.arange(_fixed(on)[0]) // repeat
+    return on.const(start + steps * step, on.dtype)
+
+
+@exports("_contrib_arange_like")
+def arange_like(on, x, *, start, step, repeat, axis):
+    if x.fixed:
+        count = x.shape[axis] if axis is not None else int(np.prod(x.shape))
+        values = (start + np.arange(count) // repeat * step).astype(x.dtype)
+        return on.const(values if axis is not None else values.reshape(x.shape), x.dtype)
+    count = on.unsqueeze(on.Size(x, dtype=INT64), 0) if axis is None else on.sizes([on.dim(x, axis)])
+    steps = on.Range(on.const(0, INT64), on.squeeze(count, 0), on.const(1, INT64))
+    if repeat != 1:
+        steps = on.Div(steps, on.const(repeat, INT64))
+    values = on.Add(on.Mul(on.cast(steps, x.dtype), float(step)), float(start))
+    return values if axis is not None else on.reshape(values, on.dims(x))
+
+
+@exports("_eye", ignores=("dtype", "device"))
+def eye(on, *, N, M, k):
+    return on.const(np.eye(N, M or N, k), on.dtype)

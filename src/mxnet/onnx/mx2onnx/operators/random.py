@@ -1,0 +1,39 @@
+"""Draws, which each runtime makes from its own generator."""
+import numpy as np
+
+from ..builder import Unsupported
+from ..registry import exports
+
+
+def _sizes(on):
+    if None in on.shape:
+        raise Unsupported("it draws as many numbers as an input has elements, whose number may vary")
+    return list(on.shape)
+
+
+@exports("_random_uniform", ignores=("shape", "dtype", "device"))
+def uniform(on, *, low, high):
+    return on.RandomUniform(dtype=on.dtype, shape=_sizes(on), low=float(low), high=float(high))
+
+
+@exports("_random_normal", ignores=("shape", "dtype", "device"))
+def normal(on, *, loc, scale):
+    return on.RandomNormal(dtype=on.dtype, shape=_sizes(on), mean=float(loc), scale=float(scale))
+
+
+@exports("_random_uniform_like")
+def uniform_like(on, x, *, low, high):
+    return on.RandomUniformLike(x, low=float(low), high=float(high))
+
+
+@exports("_random_normal_like")
+def normal_like(on, x, *, loc, scale):
+    return on.RandomNormalLike(x, mean=float(loc), scale=float(scale))
+
+
+@exports("_sample_multinomial", ignores=("dtype", "get_prob"))
+def multinomial(on, x, *, shape):
+    """Indices by probabilities, of which ONNX wants the logarithms."""
+    rows = x if x.ndim == 2 else on.reshape(x, [-1, on.dim(x, x.ndim - 1)])
+    drawn = on.Multinomial(on.Log(rows), sample_size=int(np.prod(shape or (1,))), dtype=np.dtype(np.int64))
+    return on.reshape(drawn, on.dims(on.out[0]))

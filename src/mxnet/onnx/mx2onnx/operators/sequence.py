@@ -1,0 +1,41 @@
+"""Operators on padded sequences."""
+import numpy as np
+
+from ..builder import INT64
+from ..registry import exports
+from .shape import reverse
+
+
+def _steps(on, x, axis):
+    """0, 1, 2, ... along an axis, shaped to broadcast."""
+    size = on.dim(x, axis)
+    if isinstance(size, int):
+        steps = on.const(np.arange(size), INT64)
+    else:
+        steps = on.Range(on.const(0, INT64), on.squeeze(size, 0), on.const(1, INT64))
+    return on.per_channel(steps, x.ndim, axis)
+
+
+@exports("SequenceMask")
+def sequence_mask(on, x, lengths=None, *, use_sequence_length, value, axis):
+    if not use_sequence_length:
+        return x
+    axis %= 2
+    inside = on.Less(_steps(on, x, axis), on.per_channel(on.cast(lengths, INT64), x.ndim, 1 - axis))
+    return on.Where(inside, x, on.const(value, x.dtype))
+
+
+@exports("SequenceReverse")
+def sequence_reverse(on, x, lengths=None, *, use_sequence_length, axis):
+    if not use_sequence_length:
+        return reverse(on, x, axis=(axis,))
+    return on.ReverseSequence(x, on.cast(lengths, INT64), time_axis=0, batch_axis=1)
+
+
+@exports("SequenceLast")
+def sequence_last(on, x, lengths=None, *, use_sequence_length, axis):
+    axis %= 2
+    if not use_sequence_length:
+        return on.squeeze(on.slice(x, -1, np.iinfo(np.int64).max, axis), axis)
+    rows = x if axis == 1 else on.transpose(x, (1, 0, *range(2, x.ndim)))
+    return on.GatherND(rows, on.unsqueeze(on.Sub(on.cast(lengths, INT64), 1), 1), batch_dims=1)
