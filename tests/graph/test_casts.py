@@ -77,3 +77,10 @@ def test_a_network_trains_in_bfloat16_with_everything_fused():
     assert [runner.input_names[i] for i in runner.channels_last] == ["w1", "w2"]
     gradient = executor.grad_dict["w2"]
     assert gradient.dtype == np.float32 and np.isfinite(gradient.asnumpy()).all() and np.abs(gradient.asnumpy()).max() > 0
+
+
+def test_a_cast_of_one_array_to_the_widest_type_goes():
+    symbol = mx.sym.relu(mx.sym.amp_multicast(low(mx.sym.var("x")), num_outputs=1))
+    module, tensors = lowered(symbol)
+    assert casts.apply(module) == ["mixed precision: 1 x cast to the same type dropped"]
+    assert names(module) == ["amp_cast", "relu"] and module(*tensors)[0].dtype is torch.bfloat16

@@ -44,6 +44,8 @@ def _without_multicast(graph: fx.Graph, node: FxNode, types: dict) -> int:
     """Let the users of a cast to a common type read its inputs, if these have one type."""
     if _one(types, node.args) is None:
         return 0
+    if len(node.args) == 1:  # its one result is not taken out of a tuple
+        node.replace_all_uses_with(node.args[0])
     for item in list(node.users):
         source = node.args[item.args[1]]
         item.replace_all_uses_with(source)

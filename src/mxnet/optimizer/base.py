@@ -6,6 +6,9 @@ import numpy
 from .. import util
 from ..base import MXNetError
 from ..ndarray import NDArray
+from ..ops.dtypes import NAME_TO_TORCH, to_torch
+
+_HALF = (NAME_TO_TORCH["float16"], NAME_TO_TORCH["bfloat16"])
 
 
 class Optimizer:
@@ -259,7 +262,7 @@ class Optimizer:
 
 
 def _is_half(weight):
-    return weight.dtype == numpy.float16
+    return to_torch(weight.dtype) in _HALF
 
 
 def check_arrays(weight, grad):

@@ -86,9 +86,11 @@ def test_its_gradients_are_those_in_double_precision(shape, mode, heads, threads
 
 
 @BRIEF
+@pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_bfloat16_is_as_near_as_its_digits(shape, mode, threads):
+def test_bfloat16_is_as_near_as_its_digits(shape, mode, wide, threads, monkeypatch):
+    monkeypatch.setattr(recurrent, "_wide", lambda dtype: wide)
     *sizes, layers, directions = SHAPES[shape]
     brief = in_single(*arrays(*sizes, layers, directions, mode=mode), dtype=torch.bfloat16)
     assert recurrent.suits(mode, *brief, layers, directions)

@@ -1,6 +1,7 @@
 """What users call: switching AMP on, scaling the loss, converting trained networks."""
 import contextlib
 import logging
+from itertools import chain
 
 from ...base import MXNetError, classproperty
 from ...context import gpu
@@ -15,6 +16,7 @@ from ...symbol import Symbol
 from . import lists
 from .calls import Installation, Rule
 from .conversion import Conversion, set_param_types
+from .lists.derived import unlisted
 from .loss_scaler import LossScaler
 
 __all__ = ["init", "init_trainer", "scale_loss", "unscale", "convert_model", "convert_hybrid_block", "list_lp16_ops", "list_fp32_ops",
@@ -81,7 +83,9 @@ def init(target_dtype="float16", target_precision_ops=None, conditional_fp32_ops
     add(target_precision_ops, list_lp16_ops(low), lambda name, _: Rule(low, low, kept.get(name, ())))
     add(fp32_ops, list_fp32_ops(low), lambda name, _: Rule(low, "float32"))
     add(conditional_fp32_ops, list_conditional_fp32_ops(low), lambda name, item: Rule(low, "float32", condition=item[1:]))
-    add(None, list_widest_type_cast(low), lambda name, _: Rule(low))
+    products, others = unlisted(low)
+    add(None, [name for name in products if name not in rules], lambda name, _: Rule(low, low))
+    add(None, [*list_widest_type_cast(low), *(name for name in others if name not in rules)], lambda name, _: Rule(low))
     logging.info("Using AMP")
     _State.scaler, _State.scaler_taken = LossScaler(), False
     _State.installation = Installation(rules, list_loss_output_functions(low), _State.scaler)
@@ -219,8 +223,10 @@ def convert_symbol(sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=
         data_names = [name for name in names if "__dtype__" not in attributes.get(name, ())]
     elif unknown := set(data_names) - set(names):
         raise MXNetError(f"convert_symbol: data_names {sorted(unknown)} are not among the network's variables: {', '.join(names)}")
-    conversion = Conversion(low, target_dtype_ops, fp32_ops, list_widest_type_cast(low), conditional_fp32_ops, excluded, data_names,
-                            cast_optional_params)
+    products, others = unlisted(low)
+    given = {*target_dtype_ops, *fp32_ops, *(item[0] for item in conditional_fp32_ops)}
+    products, widest = [*target_dtype_ops, *(name for name in products if name not in given)], [*list_widest_type_cast(low), *others]
+    conversion = Conversion(low, products, fp32_ops, widest, conditional_fp32_ops, excluded, data_names, cast_optional_params)
     outputs = conversion.run(sym._outputs)
     set_param_types(outputs, low, data_names, set(names) - set(data_names), cast_optional_params)
     return Symbol(outputs)
@@ -243,7 +249,8 @@ def _check_lists(low, target_ops, fp32_ops, conditional):
                           ("fp32_ops", "conditional_fp32_ops")):
         if common := given[first] & given[second]:
             raise UsageError(f"An operator may stand in one list only; both {first} and {second} have {sorted(common)}")
-    allowed = {*list_lp16_ops(low), *list_fp32_ops(low), *list_lp16_fp32_ops(low), *(c[0] for c in list_conditional_fp32_ops(low))}
+    allowed = {*chain(*unlisted(low)), *list_lp16_ops(low), *list_fp32_ops(low), *list_lp16_fp32_ops(low),
+               *(item[0] for item in list_conditional_fp32_ops(low))}
     if illegal := set().union(*given.values()) - allowed:
         raise UsageError(f"Can only choose ops from list_lp16_ops, list_fp32_ops, list_lp16_fp32_ops and list_conditional_fp32_ops of "
                          f"mxnet.contrib.amp; not in any of them: {sorted(illegal)}")

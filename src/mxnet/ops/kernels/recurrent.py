@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from . import dense
+from . import dense, load
 from .gate import Gate, Kernel
 
 _WORTHWHILE = 1 << 20  # multiplications in a layer's steps from which on the kernel is called (and compiled)
@@ -24,14 +24,14 @@ def _kernels(mode):
     forward = Kernel("recurrent", f"forward_{mode}_{{T}}",
                      {"gates": gates, "weights": weights, "bias": "float32 (u)" if gru else without, "hidden": _STATE,
                       "cell": _CARRY if lstm else without, "out": _STEPS},
-                     {"kept": "float32 (kept, b, u)"}, integers=("reverse", "keep"), where={"kept": kept}, demands=_DEMANDS,
-                     sizes=("t", "b", "u", "reverse", "keep"), packed=True)
+                     {"kept": "float32 (kept, b, u)"}, integers=("reverse", "keep", "wide"), where={"kept": kept}, demands=_DEMANDS,
+                     sizes=("t", "b", "u", "reverse", "keep", "wide"), packed=True)
     backward = Kernel("recurrent", f"backward_{mode}_{{T}}",
                       {"dout": _STEPS, "dhidden": f"{_CARRY} optional", "dcell": f"{_CARRY} optional", "weights": weights, "gates": gates,
                        "kept": f"float32 ({'t' if lstm or gru else 1}, b, u)", "cell": _CARRY if lstm else without,
                        "states": _STEPS if gru else "T (0) optional"},
-                      {"dgates": gates, "dproduct": f"{gates} if states", "dh": _CARRY, "dc": _CARRY}, integers=("reverse",), demands=_DEMANDS,
-                      sizes=("t", "b", "u", "reverse"), packed=True)
+                      {"dgates": gates, "dproduct": f"{gates} if states", "dh": _CARRY, "dc": _CARRY}, integers=("reverse", "wide"), demands=_DEMANDS,
+                      sizes=("t", "b", "u", "reverse", "wide"), packed=True)
     return forward, backward
 
 
@@ -57,6 +57,13 @@ def _layers(mode, num_layers, directions):
         takes |= {f"w_input{i}": f"T ({gates} * u, {'c' if i < directions else f'{directions} * u'}) strided",
                   f"w_state{i}": f"T ({gates} * u, u) strided", f"b_input{i}": f"T ({gates} * u) strided", f"b_state{i}": f"T ({gates} * u) strided"}
     return Gate(mode, takes, demands=("u % 32 == 0", "min(t, b, c, u) >= 1"), work=f"t * b * {gates} * u * u")
+
+
+@functools.cache
+def _wide(dtype):
+    """Whether many rows of this type are multiplied as floats: bfloat16, on processors that multiply its pairs slower than that."""
+    slow = getattr(load("recurrent"), "pairs_are_slow", None)
+    return dtype is torch.bfloat16 and slow is not None and bool(slow())
 
 
 def run(mode, data, states, cells, num_layers, directions):
@@ -91,7 +98,7 @@ def _forward(mode, data, w_input, w_state, b_input, b_state, hidden, cell, rever
     out, first, end = (states[:-1], states[-1], 0) if reverse else (states[1:], states[0], -1)
     first.copy_(hidden)
     carry = None if cell is None else cell.float().contiguous()
-    kept, = _KERNELS[mode][0]((gates, w_state.contiguous(), inside, first, carry, out), (reverse, keep))
+    kept, = _KERNELS[mode][0]((gates, w_state.contiguous(), inside, first, carry, out), (reverse, keep, _wide(data.dtype)))
     last = (out[end].clone(),) if cell is None else (out[end].clone(), kept[end].to(cell.dtype, copy=True))
     return (out, *last), gates, states, kept
 
@@ -119,7 +126,7 @@ class _Layer(torch.autograd.Function):
         heads = [torch.zeros_like(out) if dout is None else dout.contiguous(),
                  *(None if t is None else t.float().contiguous() for t in (dhidden, dcell))]
         dgates, dproduct, dh, dc = _KERNELS[mode][1]((*heads, w_state.contiguous(), gates, kept, None if cell is None else cell.float().contiguous(),
-                                                      before if mode == "gru" else None), (ctx.reverse,))
+                                                      before if mode == "gru" else None), (ctx.reverse, _wide(data.dtype)))
         rows = length * batch
         dgates = dgates.view(rows, -1)
         dproduct = dgates if dproduct is None else dproduct.view(rows, -1)

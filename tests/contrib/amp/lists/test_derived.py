@@ -19,3 +19,10 @@ def test_operators_that_depend_on_an_attribute_are_listed_apart():
 def test_losses_have_a_label_and_a_scale():
     found = derived.losses()
     assert {"SoftmaxOutput", "LinearRegressionOutput"} <= set(found) and "MakeLoss" not in found
+
+
+def test_products_that_mxnet_lists_nowhere_run_in_low_precision():
+    names = "selfatt_valatt", "encdec_qk", "encdec_valatt"
+    others = {"_contrib_ModulatedDeformableConvolution", "_contrib_RROIAlign", "_contrib_box_decode", "_contrib_box_encode"}
+    assert [(set(products), set(rest)) for products, rest in map(derived.unlisted, ("float16", "bfloat16"))] == [
+        (set(), others), ({f"_contrib_interleaved_matmul_{name}" for name in names}, others)]

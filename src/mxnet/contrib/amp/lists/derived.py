@@ -18,6 +18,15 @@ def conditional(low):
     return [(op.name, op.float32_when[0], list(op.float32_when[1])) for name, op in OPERATORS.items() if name == op.name and op.float32_when]
 
 
+def unlisted(low):
+    """The operators of several arrays that MXNet lists nowhere, where arrays of two types would meet: those that run in `low`, and those that run in
+    the widest type of their inputs. Products run in `low`.
+    """
+    found = [op for name, op in OPERATORS.items() if name == op.name and not name.startswith("_np") and op.precision(low) is None
+             and len(op.inputs) > 1 and "indices" not in op.inputs and not (op.mutates or op.computes_quantized or op.no_gradient)]
+    return [op.name for op in found if op.heavy], [op.name for op in found if not op.heavy]
+
+
 def losses():
     """Output layers that compare with a label, and whose gradient `grad_scale` scales."""
     return [op.name for name, op in OPERATORS.items() if name == op.name and op.loss and "label" in op.inputs and "grad_scale" in op.attributes]
