@@ -13,7 +13,7 @@ GROUPS = {
     "parts": "PROFILER DIST_KVSTORE CXX14",
     "build": "INT64_TENSOR_SIZE SIGNAL_HANDLER DEBUG",
     "compilers": "TVM_OP",
-    "this package's own": "OPENVINO COMPILED_KERNELS",
+    "this package's own": "OPENVINO COMPILED_KERNELS INT8_OPENVINO INT8_VNNI INT8_AMX BF16_AVX512 BF16_AMX",
 }
 NAMES = [name for group in GROUPS.values() for name in group.split()]
 
@@ -31,6 +31,14 @@ def test_facts():
     assert features.is_enabled("COMPILED_KERNELS") == compiled.available()
     assert features.is_enabled("LAPACK") and features["INT64_TENSOR_SIZE"].enabled and not features.is_enabled("TVM_OP")
     assert repr(features).startswith("[✔ CUDA" if features["CUDA"].enabled else "[✖ CUDA")
+
+
+@pytest.mark.parametrize("flags, enabled", [({"avx2"}, []), ({"avx2", "avx_vnni"}, ["INT8_VNNI"]),
+                                            ({"avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16"}, ["INT8_VNNI", "INT8_AMX", "BF16_AVX512", "BF16_AMX"])])
+def test_low_precision_follows_from_the_processor(monkeypatch, flags, enabled):
+    monkeypatch.setattr(mx.runtime.processor, "flags", lambda: flags)
+    names = "INT8_VNNI INT8_AMX BF16_AVX512 BF16_AMX".split()
+    assert [f.name for f in mx.runtime.feature_list() if f.name in names and f.enabled] == enabled
 
 
 def test_unknown_feature():

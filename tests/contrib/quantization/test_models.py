@@ -127,6 +127,24 @@ def test_data_that_tell_nothing(trained):
         quantization.quantize_model(net, params, {}, label_names=None, calib_mode="entropy", calib_data=batches(data))
 
 
+def test_an_infinite_range_is_refused_and_one_of_zeros_is_widened(trained):
+    net, params, data, _ = trained
+    broken = data.copy()
+    broken[0, 0, 0, 0] = float("inf")
+    with pytest.raises(mx.MXNetError, match="the range of 'data' is from .* to inf"):
+        quantization.quantize_model(net, params, {}, label_names=None, calib_mode="naive", calib_data=batches(broken))
+    made, made_params, aux = quantization.quantize_model(net, params, {}, label_names=None, calib_mode="naive", calib_data=batches(nd.zeros_like(data)))
+    found, expected = (symbol.bind(mx.cpu(), {**values, "data": nd.zeros_like(data)}, aux_states=aux).forward()[0].asnumpy()
+                       for symbol, values in ((made, made_params), (net, params)))
+    assert np.isfinite(found).all() and abs(found - expected).max() < .05 * max(1, abs(expected).max())
+
+
+def test_what_has_no_form_on_integers_stays_as_it_is():
+    symbol = mx.sym.erf(mx.sym.sin(mx.sym.var("data")))
+    made, params, _ = quantization.quantize_model(symbol, {}, {}, label_names=None, calib_mode="none")
+    assert made.tojson() == symbol.tojson() and params == {}
+
+
 def test_weights_that_no_integers_stand_for(trained):
     net, params, *_ = trained
     params["fc_weight"][0, 0] = float("inf")
