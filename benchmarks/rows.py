@@ -8,6 +8,7 @@ NETWORKS = ("alexnet", "vgg16", "inception-bn", "inception-v3", "resnet18", "res
 TRAINED = ("resnet18", "resnet50", "inception-v3", "alexnet")
 RECURRENT = tuple(f"{kind}{layers}x{units}" for kind in ("lstm", "gru") for units in (512, 1024) for layers in (4, 8))
 BATCHES = (1, 2, 4, 8, 16, 32)
+QUANTIZED = ("resnet18", "resnet50", "resnet101", "resnet152v2", "mobilenet", "mobilenetv2", "squeezenet", "inception-v3")
 STYLES = ("imperative", "hybridized", "Module")
 # Networks of `learners.py` with their batches, small ones first: there it is the calls that cost, with the large ones the arithmetic.
 LEARNERS = {"mlp2x128": 32, "lenet": 32, "resnet18-thin": 16, "lm2x64": 16, "encoder2x64": 8, "deepar2x40": 32,
@@ -17,6 +18,7 @@ LEARNERS = {"mlp2x128": 32, "lenet": 32, "resnet18-thin": 16, "lm2x64": 16, "enc
 GOALS = {
     "scoring": ("the best of all peers, row by row: >= 1.00 in the geometric mean, no row under 0.95", 1.0),
     "scoring-bf16": ("OpenVINO bf16: >= 0.98", 0.98),
+    "int8": ("the better of MXNet's INT8 and OpenVINO's of NNCF: >= 1.02 in the geometric mean, no row under 0.95", 1.02),
     "module": ("Module.predict and hybridized Gluon within 3 % of each other", 0.97),
     "training": ("the best of all peers: >= 1.10 in the geometric mean", 1.1),
     "training-bf16": ("PyTorch bf16 autocast, tuned: >= 1.10", 1.1),
@@ -29,7 +31,7 @@ GOALS = {
     "memory": ("PyTorch: >= 1.0", 1.0),
 }
 
-LIMITS = {"scoring": 0.95, "steps": 1.0, "rnn": 0.97, "rnn-bf16": 0.97}  # what no single row should fall below
+LIMITS = {"scoring": 0.95, "int8": 0.95, "steps": 1.0, "rnn": 0.97, "rnn-bf16": 0.97}  # what no single row should fall below
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Peer:
 
 
 REMEX = Peer("Remex", "mxnet_worker.py", needs="mxnet")
+SINGLE = Peer("Remex float32", "mxnet_worker.py", ("single",), "mxnet")
 MODULE = Peer("Remex Module", "mxnet_worker.py", ("module",), "mxnet")
 MXNET = Peer("MXNet", "mxnet_worker.py", ("allocator",), "mxnet")
 MKLDNN = Peer("MXNet MKLDNN", "mxnet_worker.py", ("allocator", "mkldnn"), "mxnet")
@@ -57,7 +60,7 @@ SCORING = (REMEX, OPENVINO, MXNET, MKLDNN, RUNTIME, COMPILED_TUNED, COMPILED, TU
 TRAINING = (REMEX, TUNED, MXNET, COMPILED_TUNED, COMPILED, TORCH)
 
 # Whom the goal names, where that is not the best of all.
-RIVALS = {"scoring-bf16": ("OpenVINO",), "module": ("Remex",), "training-bf16": ("PyTorch tuned",), "mlp": ("PyTorch",),
+RIVALS = {"scoring-bf16": ("OpenVINO",), "int8": ("OpenVINO", "MXNet"), "module": ("Remex",), "training-bf16": ("PyTorch tuned",), "mlp": ("PyTorch",),
           "compile": ("torch.compile",), "memory": ("PyTorch",), "steps": ("MXNet",)}
 
 
@@ -66,6 +69,8 @@ def peers(row):
     task, trains = row["task"], row.get("mode") == "training"
     if task == "scoring-bf16":
         return (REMEX, OPENVINO, COMPILED_TUNED, TUNED)
+    if task == "int8":
+        return (REMEX, OPENVINO, MXNET, SINGLE)
     if task == "module":
         return (MODULE, REMEX)
     if task == "training-bf16":
@@ -93,6 +98,7 @@ def rows(tasks, networks=None, batches=None):
     everything = {
         "scoring": some("scoring", NETWORKS, BATCHES),
         "scoring-bf16": some("scoring-bf16", NETWORKS, (1, 8, 32), dtype="bfloat16"),
+        "int8": some("int8", QUANTIZED, (*BATCHES, 64), dtype="int8"),
         "module": some("module", NETWORKS, (1, 8), settle=60),
         "training": some("training", TRAINED, BATCHES, mode="training"),
         "training-bf16": some("training-bf16", ("resnet50",), BATCHES, mode="training", dtype="bfloat16"),

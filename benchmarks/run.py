@@ -18,7 +18,7 @@ import report
 import rows
 from processes import Failed, Pool, environment, missing
 
-TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1}
+TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1, "int8": 0.5}
 # Losses after a step: ResNet-50's gradients in float32 are 2 % (Remex) and 3 % (PyTorch) off those in float64.
 TRAINED_TOLERANCE = 0.03
 
@@ -26,6 +26,7 @@ TRAINED_TOLERANCE = 0.03
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--mxnet-python", default=os.environ.get("MXNET_PYTHON", ""), help="the Python that has the real MXNet 1.9.1")
+    parser.add_argument("--nncf-python", default=os.environ.get("NNCF_PYTHON", ""), help="the Python that has nncf and OpenVINO, for INT8")
     parser.add_argument("--tasks", default=",".join(rows.GOALS), help=f"of {', '.join(rows.GOALS)}")
     parser.add_argument("--networks", default="", help="only these")
     parser.add_argument("--batches", default="", help="only these")
@@ -71,6 +72,18 @@ def with_onnx(row, folder):
             print("  no ONNX file:", error.stderr.strip().splitlines()[-1], file=sys.stderr)
             return None
     return path
+
+
+def with_integers(row, path, python):
+    """Write what NNCF makes of an ONNX file beside it, for OpenVINO; returns the files, none where there is no NNCF."""
+    made = path.removesuffix(".onnx") + ".xml"
+    command = [python, "-W", "ignore", os.path.join(rows.HERE, "workers", "nncf_worker.py"), row["network"], str(row["batch"]), path, made]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print("  no NNCF:", (getattr(error, "stderr", None) or str(error)).strip().splitlines()[-1], file=sys.stderr)
+        return []
+    return [made, made.removesuffix(".xml") + ".bin"]
 
 
 def _python(program, *args):
@@ -176,10 +189,13 @@ def main():
             written(row["network"], chosen.folder, "learners.py" if row["task"] == "steps" else "networks.py")
             needs_onnx = any(p.worker == "onnx_worker.py" for p in rows.peers(row))
             path = with_onnx(row, chosen.folder) if needs_onnx else None
+            files = [path] if path else []
+            if path and row["dtype"] == "int8":
+                files += with_integers(row, path, chosen.nncf_python or sys.executable)
             result = {**row, **Row(row, pool, chosen).measure(), "others": others, "clock": chosen.clock,
                       "machine": report.machine(chosen.mxnet_python)}
-            if path:
-                os.remove(path)
+            for file in files:
+                os.remove(file)
             stored["rows"][rows.label(row)] = result
             report.save(chosen.results, row["task"], stored)
             print("  " + report.one_line(result), f"({time.monotonic() - begun:.0f} s)", flush=True)

@@ -1,6 +1,6 @@
 """Remex and MXNet 1.9.1 as peers: the same Gluon and Module program under two Pythons.
 
-usage: mxnet_worker.py FOLDER [mkldnn] [module] [allocator]
+usage: mxnet_worker.py FOLDER [mkldnn] [module] [allocator] [single]
 """
 import os
 import sys
@@ -37,7 +37,16 @@ def prepare(row):
     return scoring(net, x, row)
 
 
+def quantized(net, x):
+    """The network on 8-bit integers, calibrated with its input."""
+    from mxnet.contrib import quantization
+    loader = gluon.data.DataLoader(gluon.data.ArrayDataset(x, mx.nd.zeros(len(x))), batch_size=len(x))
+    return quantization.quantize_net_v2(net, quantized_dtype="auto", calib_data=loader, calib_mode="naive", ctx=mx.cpu())
+
+
 def scoring(net, x, row):
+    if row["dtype"] == "int8" and "single" not in OPTIONS:
+        net = quantized(net, x)
     if row["task"] == "rnn-bf16":
         net.cast(LOW)
         x = x.astype(LOW)

@@ -32,7 +32,7 @@ def openvino(path, x, row):
 
 
 def prepare(row):
-    path = os.path.join(FOLDER, f"{row['network']}-{row['batch']}.onnx")
+    path = os.path.join(FOLDER, f"{row['network']}-{row['batch']}.{'xml' if row['dtype'] == 'int8' else 'onnx'}")
     x = inputs.example(row["network"], row["batch"])
     make = {"onnxruntime": onnxruntime, "openvino": openvino}[ENGINE]
     if row["task"] == "compile":
