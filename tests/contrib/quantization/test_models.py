@@ -133,8 +133,9 @@ def test_an_infinite_range_is_refused_and_one_of_zeros_is_widened(trained):
     broken[0, 0, 0, 0] = float("inf")
     with pytest.raises(mx.MXNetError, match="the range of 'data' is from .* to inf"):
         quantization.quantize_model(net, params, {}, label_names=None, calib_mode="naive", calib_data=batches(broken))
-    made, made_params, aux = quantization.quantize_model(net, params, {}, label_names=None, calib_mode="naive", calib_data=batches(nd.zeros_like(data)))
-    found, expected = (symbol.bind(mx.cpu(), {**values, "data": nd.zeros_like(data)}, aux_states=aux).forward()[0].asnumpy()
+    zeros = nd.zeros_like(data)
+    made, made_params, aux = quantization.quantize_model(net, params, {}, label_names=None, calib_mode="naive", calib_data=batches(zeros))
+    found, expected = (symbol.bind(mx.cpu(), {**values, "data": zeros}, aux_states=aux).forward()[0].asnumpy()
                        for symbol, values in ((made, made_params), (net, params)))
     assert np.isfinite(found).all() and abs(found - expected).max() < .05 * max(1, abs(expected).max())
 
