@@ -17,7 +17,7 @@ import peers
 from row_table import ROWS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODULES = ("gradients", "wide")  # where rows are
+MODULES = ("gradients", "launched", "wide")  # where rows are
 
 
 def arguments():

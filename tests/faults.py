@@ -17,7 +17,9 @@ import time
 LIMIT = 2  # seconds of silence after which a worker counts as dead; with those of starting, noticing and leaving that must be enough
 PATIENCE = 60  # seconds for an error to come, on a machine that is busy
 PROGRAM = """
-import os, sys
+import ctypes, os, sys
+if sys.platform == 'linux':  # PR_SET_PDEATHSIG, SIGKILL: who ends or kills the tests leaves no worker behind, not even a stopped one
+    ctypes.CDLL(None).prctl(1, 9)
 import numpy as np
 import mxnet as mx
 kind = sys.argv[1]
@@ -42,6 +44,7 @@ except mx.MXNetError as error:
     os.write(1, f'error {error}\\n'.encode())
     sys.exit(3)
 """
+_workers = set()  # those that run
 
 
 class Cable:
@@ -104,13 +107,14 @@ def once(fault, kind="dist_sync", workers=3, pause=0.0):
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(pathlib.Path(mxnet.__file__).parent.parent), "DMLC_ROLE": "worker",
            "DMLC_PS_ROOT_URI": cable.address if cable else "127.0.0.1", "DMLC_PS_ROOT_PORT": str(store.port), "DMLC_NUM_WORKER": str(workers),
            "DMLC_NUM_SERVER": "0", "GLOO_SOCKET_IFNAME": cable.here if cable else "lo", "PS_HEARTBEAT_INTERVAL": "0.2",
-           "PS_HEARTBEAT_TIMEOUT": str(LIMIT)}
+           "PS_HEARTBEAT_TIMEOUT": str(LIMIT), "PYTHONFAULTHANDLER": "1"}
     running = []
     try:
         for i in range(workers):
             where = ["ip", "netns", "exec", cable.namespace] if cable and i == workers - 1 else []
             running.append(subprocess.Popen([*where, sys.executable, "-W", "ignore", "-c", PROGRAM, kind], text=True, stdout=subprocess.PIPE,
                                             stderr=subprocess.PIPE, env={**env, "DMLC_WORKER_ID": str(i)}))
+            _workers.add(running[-1])
         for process in running:
             line = process.stdout.readline()
             if line != "running\n":
@@ -140,6 +144,7 @@ def once(fault, kind="dist_sync", workers=3, pause=0.0):
             process.wait()
             process.stdout.close()
             process.stderr.close()
+            _workers.discard(process)
         if cable:
             cable.close()
 
@@ -160,7 +165,13 @@ def main(argv=None):
             continue
         pauses = [numbers.random() for _ in range(chosen.times)]
         with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
-            found = list(pool.map(lambda pause, fault=fault: once(fault, chosen.type, pause=pause), pauses))
+            try:
+                found = list(pool.map(lambda pause, fault=fault: once(fault, chosen.type, pause=pause), pauses))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in list(_workers):
+                    process.kill()
+                raise
         wrong = [text for _, _, text in found if text]
         failed += len(wrong)
         taken = sorted(seconds for _, seconds, text in found if not text) or [float("nan")]
@@ -172,4 +183,5 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that namespaces are taken away
     sys.exit(main())

@@ -110,6 +110,7 @@ class Group:
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
     def _broken(self, doing, error):
+        self._give_up()  # other work may be under way, which waits for a worker that is stopped or cut off
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         gone = self.monitor.gone()
         left = f"; {', '.join(gone)} left before the others" if gone else ""
