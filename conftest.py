@@ -1,4 +1,6 @@
 """What holds for all tests and for the examples in docstrings."""
+import signal
+
 import pytest
 
 import mxnet
@@ -6,6 +8,12 @@ from mxnet import util
 
 # Programs that ask the real MXNet for the expected values of tests; they run where that is installed.
 collect_ignore_glob = ["tests/**/record_*.py"]
+
+
+def pytest_configure():
+    """Ctrl-C is heard, by what the tests start too: a shell starts what runs in the background, as some CI does, with the signal ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
