@@ -13,8 +13,8 @@ from mxnet import gluon
 from mxnet.gluon import nn
 
 ZOO = {"alexnet": "alexnet", "vgg16": "vgg16", "inception-v3": "inceptionv3", "resnet18": "resnet18_v1", "resnet50": "resnet50_v1",
-       "resnet101": "resnet101_v1", "resnet152": "resnet152_v1", "resnet152v2": "resnet152_v2", "mobilenet": "mobilenet1.0", "mobilenetv2": "mobilenetv2_1.0",
-       "squeezenet": "squeezenet1.0"}
+       "resnet101": "resnet101_v1", "resnet152": "resnet152_v1", "resnet152v2": "resnet152_v2",
+       "mobilenet": "mobilenet1.0", "mobilenetv2": "mobilenetv2_1.0", "squeezenet": "squeezenet1.0"}
 
 
 def build(name):

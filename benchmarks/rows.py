@@ -60,8 +60,8 @@ SCORING = (REMEX, OPENVINO, MXNET, MKLDNN, RUNTIME, COMPILED_TUNED, COMPILED, TU
 TRAINING = (REMEX, TUNED, MXNET, COMPILED_TUNED, COMPILED, TORCH)
 
 # Whom the goal names, where that is not the best of all.
-RIVALS = {"scoring-bf16": ("OpenVINO",), "int8": ("OpenVINO", "MXNet"), "module": ("Remex",), "training-bf16": ("PyTorch tuned",), "mlp": ("PyTorch",),
-          "compile": ("torch.compile",), "memory": ("PyTorch",), "steps": ("MXNet",)}
+RIVALS = {"scoring-bf16": ("OpenVINO",), "int8": ("OpenVINO", "MXNet"), "module": ("Remex",), "training-bf16": ("PyTorch tuned",),
+          "mlp": ("PyTorch",), "compile": ("torch.compile",), "memory": ("PyTorch",), "steps": ("MXNet",)}
 
 
 def peers(row):

@@ -27,6 +27,7 @@ from mxnet.ops.kernels import (
     batch_norm,
     convolution,
     dense,
+    divergence,
     gate,
     histogram,
     image,
@@ -98,12 +99,13 @@ def _usual(*descriptions):
 
 # -- handles ---------------------------------------------------------------------------------------------------------
 
-_NAMES = {"batch_norm": sizes.normalized, "convolution": sizes.convolved, "dense": sizes.product, "histogram": sizes.counted, "image": sizes.picture,
+_NAMES = {"batch_norm": sizes.normalized, "convolution": sizes.convolved, "dense": sizes.product, "divergence": sizes.quantized,
+          "histogram": sizes.counted, "image": sizes.picture,
           "interleave": sizes.image, "local_response": sizes.responding, "nms": sizes.boxes, "pooling": sizes.window,
           "random": sizes.numbers, "recurrent": sizes.steps,
           "regions": sizes.maps, "steps": sizes.updated, "text": sizes.text, "transposition": sizes.matrices}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
-            for module in (batch_norm, convolution, dense, histogram, image, local_response, nms, pooling, regions, steps, transposition)
+            for module in (batch_norm, convolution, dense, divergence, histogram, image, local_response, nms, pooling, regions, steps, transposition)
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
 _HANDLES.update({kernel.name: kernel for pair in recurrent._KERNELS.values() for kernel in pair})

@@ -36,6 +36,11 @@ def image(rng):
     return {"n": rng.randint(0, 3), "h": rng.randint(0, 9), "w": rng.randint(1, 9)}
 
 
+def quantized(rng):
+    bins = rng.choice((1, 2, 7, 16))
+    return {"n": bins + rng.choice((0, 1, 2, 50)), "bins": bins}
+
+
 def picture(rng):
     return {"T": rng.choice(("float32", "float16", "uint8", "int8")), "n": rng.choice((0, 1, 12, 300, 1000)), "c": rng.choice((1, 3, 4)),
             "h": rng.randint(1, 9), "w": rng.randint(1, 20)}
