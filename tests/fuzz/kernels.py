@@ -6,6 +6,8 @@
     What the rest of the program calls, with gradients.
 ``operators``
     Networks and operators that use kernels, with hostile parameters.
+``jpeg``
+    Mutated files for the decoder of JPEGs; see `jpegs`.
 ``heap``
     The allocator of large tensors.
 
@@ -32,6 +34,7 @@ from mxnet.ops.kernels import (
     histogram,
     image,
     interleave,
+    jpeg,
     local_response,
     nms,
     own_heap,
@@ -46,7 +49,7 @@ from mxnet.ops.kernels import (
 from mxnet.ops.spatial import boxes
 from mxnet.ops.spatial import regions as region_operators
 
-from . import sanitizer, sizes
+from . import jpegs, sanitizer, sizes
 from .arrays import INTEGERS, NUMBERS, all_made, described, made, spoil
 from .campaign import Target
 
@@ -101,11 +104,12 @@ def _usual(*descriptions):
 
 _NAMES = {"batch_norm": sizes.normalized, "convolution": sizes.convolved, "dense": sizes.product, "divergence": sizes.quantized,
           "histogram": sizes.counted, "image": sizes.picture,
-          "interleave": sizes.image, "local_response": sizes.responding, "nms": sizes.boxes, "pooling": sizes.window,
+          "interleave": sizes.image, "jpeg": sizes.file, "local_response": sizes.responding, "nms": sizes.boxes, "pooling": sizes.window,
           "random": sizes.numbers, "recurrent": sizes.steps,
           "regions": sizes.maps, "steps": sizes.updated, "text": sizes.text, "transposition": sizes.matrices}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
-            for module in (batch_norm, convolution, dense, divergence, histogram, image, local_response, nms, pooling, regions, steps, transposition)
+            for module in (batch_norm, convolution, dense, divergence, histogram, image, jpeg, local_response, nms, pooling, regions, steps,
+                           transposition)
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
 _HANDLES.update({kernel.name: kernel for pair in recurrent._KERNELS.values() for kernel in pair})
@@ -113,7 +117,7 @@ _HANDLES.update({f"text.{kernel.entry}": kernel for kernel in (*text._CSV.values
 _HANDLES.update({f"random.{kernel.entry}": kernel for value in vars(random).values()
                  for kernel in (value.values() if isinstance(value, dict) else (value,)) if isinstance(kernel, gate.Kernel)})
 _VALUES = {"images": (-1, 3), "top": (-2, 11), "bottom": (-2, 11), "left": (-2, 11), "right": (-2, 11), "classes": (0, 2), "marks": (-1, 300),
-           "bank": (0, 2**32 - 1), "plan": (-2, 30), "index": (-2, 12)}
+           "bank": (0, 2**32 - 1), "plan": (-2, 30), "asked": (0, 9), "index": (-2, 12)}
 
 
 def _fitting(name, rng):
@@ -664,4 +668,4 @@ def _run_heap(content):
 TARGETS = [Target("kernels.handles", _make_handle, _run_handle, share=10),
            Target("kernels.functions", _make_function, _run_function, _TORCHS, share=3),
            Target("kernels.operators", _make_operator, _run_operator),
-           Target("kernels.heap", _make_heap, _run_heap)]
+           Target("kernels.heap", _make_heap, _run_heap), *jpegs.TARGETS]

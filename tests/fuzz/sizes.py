@@ -46,6 +46,10 @@ def picture(rng):
             "h": rng.randint(1, 9), "w": rng.randint(1, 20)}
 
 
+def file(rng):
+    return {"n": rng.choice((0, 1, 12, 300)), "m": rng.choice((0, 1, 300, 1000)), "c": rng.choice((1, 3))}
+
+
 def boxes(rng):
     return {"n": rng.choice((0, 1, 2, 17, 40)), "m": rng.choice((0, 1, 3, 16, 33))}
 

@@ -8,7 +8,7 @@ import torch
 from fuzz import arrays, campaign, kernels
 from mxnet.ops.kernels import gate, nms
 
-COUNTS = {"kernels.handles": 400, "kernels.functions": 150, "kernels.operators": 80, "kernels.heap": 40}
+COUNTS = {"kernels.handles": 400, "kernels.functions": 150, "kernels.operators": 80, "kernels.heap": 40, "kernels.jpeg": 400}
 needs_compiler = pytest.mark.skipif(not nms._overlaps.available(), reason="no C++ compiler")
 
 

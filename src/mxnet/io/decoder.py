@@ -1,5 +1,7 @@
 """Decoding images of record files, into memory that each thread keeps for it."""
+import functools
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,13 +10,15 @@ import torch
 from ..base import MXNetError
 from ..image_header import decodable_jpeg, decode
 from ..ops.image.geometry import shorter_side
+from ..ops.kernels import jpeg
 from .native import require
 
+_Needed = Callable[[int, int], tuple[int, int, int, int]]
 _KEPT = 1 << 25  # bytes of the largest image that a thread keeps memory for
 
 
-class _Memory(threading.local):
-    """A thread's memory for an image. It does not shrink: torch and NumPy see the same bytes for as long as images fit."""
+class _Room:
+    """Memory that does not shrink: torch and NumPy see the same bytes for as long as what comes fits."""
 
     def __init__(self) -> None:
         self.resize(1 << 20)
@@ -22,6 +26,17 @@ class _Memory(threading.local):
     def resize(self, size: int) -> None:
         self.tensor = torch.empty(size, dtype=torch.uint8)
         self.array = self.tensor.numpy()
+
+    def fit(self, size: int) -> None:
+        if size > self.array.size:
+            self.resize(1 << (size - 1).bit_length())  # kernels keep a verdict for each size
+
+
+class _Memory(threading.local):
+    """A thread's memory for an image, and for the file that it comes from."""
+
+    def __init__(self) -> None:
+        self.image, self.file = _Room(), _Room()
 
 
 class Decoder:
@@ -36,8 +51,19 @@ class Decoder:
         self.channels, self.scaled_to = channels, scaled_to
         self._memory = _Memory()
 
-    def __call__(self, content: memoryview) -> np.ndarray:
+    @functools.cached_property
+    def _has_kernel(self) -> bool:
+        return jpeg.available()
+
+    def __call__(self, content: memoryview, needed: _Needed | None = None) -> np.ndarray:
         """The image in the content of a file, until this thread decodes another.
+
+        Parameters
+        ----------
+        content : memoryview
+        needed : callable, optional
+            ``needed(height, width)``, called once at most, says which part of the image will be looked at: top, left, rows and columns. The
+            rest may hold anything then.
 
         Raises
         ------
@@ -50,7 +76,7 @@ class Decoder:
             frame = decodable_jpeg(content, what)
             # OpenCV turns images as Exif says, and knows what to do with 4 channels.
             if frame is not None and frame.channels in (1, 3) and not frame.annotated:
-                image = self._jpeg(content, frame.height, frame.width)
+                image = self._jpeg(content, frame.height, frame.width, needed)
                 if image is not None:
                     return image
         image = decode(np.frombuffer(content, np.uint8), {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[self.channels], what)
@@ -61,15 +87,20 @@ class Decoder:
             require(channels == 4, f"Invalid image: Expected 4 channels, got {channels}")
         return image
 
-    def _jpeg(self, content: memoryview, height: int, width: int) -> np.ndarray | None:
+    def _jpeg(self, content: memoryview, height: int, width: int, needed: _Needed | None) -> np.ndarray | None:
         import simplejpeg
         kind, size = ("BGR", height * width * 3) if self.channels == 3 else ("GRAY", height * width)
         options: dict[str, Any] = {}
+        scaled = bool(self.scaled_to) and min(height, width) >= 2 * self.scaled_to
         if size <= _KEPT:
-            if size > self._memory.array.size:
-                self._memory.resize(size)
-            options["buffer"] = self._memory.array
-        if self.scaled_to and min(height, width) >= 2 * self.scaled_to:
+            self._memory.image.fit(size)
+            options["buffer"] = self._memory.image.array
+            if self._has_kernel and not scaled and len(content) <= _KEPT:
+                window = needed(height, width) if needed is not None else (0, 0, height, width)
+                if self._window(content, (height, width), window):
+                    image = self._memory.image.array[:size]
+                    return image.reshape(height, width, 3) if self.channels == 3 else image.reshape(height, width)
+        if scaled:
             options["min_height"], options["min_width"] = shorter_side(height, width, self.scaled_to)
         try:
             image = simplejpeg.decode_jpeg(content, kind, **options)
@@ -77,8 +108,14 @@ class Decoder:
             return None
         return image if self.channels == 3 else image[:, :, 0]
 
+    def _window(self, content: memoryview, size: tuple[int, int], window: tuple[int, int, int, int]) -> bool:
+        length, file = len(content), self._memory.file
+        file.fit(length)
+        file.array[:length] = np.frombuffer(content, np.uint8)
+        return jpeg.decode(file.tensor, length, size, window, self._memory.image.tensor, self.channels)
+
     def flat(self, image: np.ndarray) -> torch.Tensor:
         """The bytes of an image as a tensor: the thread's memory, if it begins there, else those of the image alone."""
-        if image.__array_interface__["data"] == self._memory.array.__array_interface__["data"] and image.flags.c_contiguous:
-            return self._memory.tensor
+        if image.__array_interface__["data"] == self._memory.image.array.__array_interface__["data"] and image.flags.c_contiguous:
+            return self._memory.image.tensor
         return torch.from_numpy(np.ascontiguousarray(image).reshape(-1))

@@ -200,14 +200,21 @@ class ImageBatches(BatchSource):
     def _put_image(self, batch: _Batch, i: int, header: Any, content: memoryview, seed: str) -> None:
         batch.labels[i] = self._labels_of(header)
         rng: Any = random.Random(seed) if self._random else None
-        image = self.decode(content)
-        flat, augment = self.decode.flat(image), self.augmenters[0]
-        cut = augment.cut(*image.shape[:2], rng) if self.normalize.fuses else None
-        if cut is None:
+        augment, cut = self.augmenters[0], None
+
+        def needed(height: int, width: int) -> tuple[int, int, int, int]:
+            nonlocal cut
+            cut = augment.cut(height, width, rng)
+            return cut.looks_at(*self.data_shape[1:]) if cut is not None else (0, 0, height, width)
+
+        image = self.decode(content, needed if self.normalize.fuses else None)
+        if cut is None or (cut.height, cut.width) != image.shape[:2]:
             rng = random.Random(seed) if self._random else None  # anew: trying may have used some of its numbers
+            cut = augment.cut(*image.shape[:2], rng) if self.normalize.fuses else None
+        if cut is None:
+            rng = random.Random(seed) if self._random else None
             image = augment(image, rng)
-            flat = self.decode.flat(image)
-        self.normalize(image, batch.data[i], rng, flat, cut)
+        self.normalize(image, batch.data[i], rng, self.decode.flat(image), cut)
 
     def _labels_of(self, header: Any) -> Any:
         if self.labels is not None:

@@ -42,6 +42,22 @@ def test_a_part_is_resized_cropped_mirrored_and_looked_up():
     assert np.array_equal(finished(image, cut, 5, 6, pixels=True).numpy(), values)
 
 
+def test_pixels_that_a_cut_does_not_look_at_make_no_difference():
+    image, rng, parts = picture(40, 60, 3), np.random.RandomState(0), []
+    for _ in range(300):
+        top, left, resized = rng.randint(20), rng.randint(30), rng.randint(5, 70, 2)
+        rows, columns = rng.randint(1, 41 - top), rng.randint(1, 61 - left)
+        out = [rng.randint(1, size + 1) for size in resized]
+        cut = Cut(40, 60, top, left, rows, columns, *resized, rng.randint(resized[0] - out[0] + 1), rng.randint(resized[1] - out[1] + 1))
+        y, x, height, width = cut.looks_at(*out)
+        assert top <= y < y + height <= top + rows and left <= x < x + width <= left + columns
+        other = 255 - image
+        other[y:y + height, x:x + width] = image[y:y + height, x:x + width]
+        assert torch.equal(finished(image, cut, *out), finished(other, cut, *out)), cut
+        parts.append(height * width / (rows * columns))
+    assert np.mean(parts) < 0.6
+
+
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.float16], ids=str)
 def test_types(dtype):
     image, table = picture(4, 5, 3), (torch.arange(256) % 100).to(dtype).repeat(3, 1)

@@ -1,4 +1,5 @@
 """Images as a batch wants them: resized, cropped, mirrored, normalized and laid out in one pass over the pixels that are needed."""
+import math
 import operator
 from typing import Any, NamedTuple
 
@@ -43,6 +44,19 @@ class Cut(NamedTuple):
                     and self.top + self.rows <= self.height and self.left + self.columns <= self.width
                     and 0 < self.resized_rows <= _MOST and 0 < self.resized_columns <= _MOST and out_rows > 0 and out_columns > 0
                     and 0 <= self.crop_top <= self.resized_rows - out_rows and 0 <= self.crop_left <= self.resized_columns - out_columns)
+
+    def looks_at(self, out_rows: int, out_columns: int) -> tuple[int, int, int, int]:
+        """The pixels of the image that a window of that size depends on: top, left, rows and columns."""
+        top, rows = _neighbours(self.crop_top, out_rows, self.rows, self.resized_rows)
+        left, columns = _neighbours(self.crop_left, out_columns, self.columns, self.resized_columns)
+        return self.top + top, self.left + left, rows, columns
+
+
+def _neighbours(first: int, count: int, size: int, resized: int) -> tuple[int, int]:
+    """Where the pixels begin that lie beside so many resized ones from `first` on, and how many these are; at most one more on either side."""
+    begin = max(math.floor((first + 0.5) * size / resized - 0.5) - 1, 0)
+    end = min(math.floor((first + count - 0.5) * size / resized - 0.5) + 3, size)
+    return begin, end - begin
 
 
 def available() -> bool:
