@@ -9,7 +9,6 @@ import pytest
 
 import mxnet as mx
 from mxnet.reachable import finder
-from mxnet.reachable.table import ABSENT
 
 
 def run(code):
@@ -114,24 +113,6 @@ def test_pickles_that_name_the_old_path_load():
     desc = mx.io.DataDesc("x", (2, 3))
     assert type(desc).__module__.encode() in pickle.dumps(desc, protocol=0)
     assert pickle.loads(pickle.dumps(desc, protocol=0).replace(type(desc).__module__.encode(), b"mxnet.io.io")) == desc
-
-
-@pytest.mark.parametrize("path", ABSENT)
-def test_a_feature_that_is_not_here_says_so(path):
-    parent, _, name = path.rpartition(".")
-    for statement in (f"import {path}", f"from {parent} import {name}", f"import {path}.anything", f"from {path} import anything"):
-        with pytest.raises(ImportError, match=f"^{path}: .* here yet") as error:
-            exec(statement)
-        assert isinstance(error.value, finder.MissingFeature) and error.value.name == path
-    owner = importlib.import_module(parent)
-    assert not hasattr(owner, name) and name not in dir(owner)
-    with pytest.raises(AttributeError, match=f"^{path}: .* here yet"):
-        getattr(owner, name)
-
-
-def test_ways_round_are_named():
-    with pytest.raises(AttributeError, match=r"mxnet.contrib.onnx of an MXNet 1.9.1"):
-        mx.contrib.onnx.import_model
 
 
 def test_other_packages_and_unlisted_modules_are_left_alone():

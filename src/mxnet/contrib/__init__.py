@@ -1,7 +1,7 @@
 """What MXNet calls experimental: ``mx.contrib``. Each part is imported when it is first asked for."""
 import importlib as _importlib
 
-_SUBMODULES = ("amp", "autograd", "horovod", "io", "quantization", "svrg_optimization", "tensorboard", "text")
+_SUBMODULES = ("amp", "autograd", "horovod", "io", "onnx", "quantization", "svrg_optimization", "tensorboard", "text")
 _ELSEWHERE = {"nd": "mxnet.ndarray.contrib", "ndarray": "mxnet.ndarray.contrib", "quant": "mxnet.contrib.quantization",
               "sym": "mxnet.symbol.contrib", "symbol": "mxnet.symbol.contrib",
               "tb": "mxnet.contrib.tensorboard"}

@@ -12,15 +12,11 @@ import sys
 import types
 from importlib.machinery import ModuleSpec, PathFinder
 
-from .table import ABSENT, BRINGS, COMMON, CUSTOM_OPERATORS, NAMES, OFTEN_READ
+from .table import BRINGS, COMMON, CUSTOM_OPERATORS, NAMES, OFTEN_READ
 
 _MISSING = object()
 # Modules that lack something: those of the table, and those that a path of the table lies in.
-_LACKING = {*NAMES, *(path.rpartition(".")[0] for path in (*NAMES, *ABSENT))}
-
-
-class MissingFeature(ImportError):
-    """A part of MXNet that is not here yet; the message names it and the way round."""
+_LACKING = {*NAMES, *(path.rpartition(".")[0] for path in NAMES)}
 
 
 @functools.cache
@@ -69,11 +65,9 @@ def lookup(path, own, name):
     Raises
     ------
     AttributeError
-        If neither has the name, if what it leads to is not installed, or if it is a feature that is not here yet.
+        If neither has the name, or what it leads to is not installed.
     """
     inner = f"{path}.{name}"
-    if inner in ABSENT:
-        raise AttributeError(ABSENT[inner])
     missing = AttributeError(f"module '{path}' has no attribute '{name}'")
     if own is not None:
         try:
@@ -164,17 +158,9 @@ class Finder:
 
     @staticmethod
     def find_spec(fullname, path=None, target=None):
-        """The spec of a module that the table completes or makes.
-
-        Raises
-        ------
-        MissingFeature
-            If it is a feature that is not here yet.
-        """
+        """The spec of a module that the table completes or makes."""
         if not fullname.startswith("mxnet."):
             return None
-        if fullname in ABSENT:
-            raise MissingFeature(ABSENT[fullname], name=fullname)
         parent, _, name = fullname.rpartition(".")
         real = getattr(sys.modules.get(parent), "__name__", parent)
         if real != parent:  # another name of a package, which has all of its modules

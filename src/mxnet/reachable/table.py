@@ -1,4 +1,4 @@
-"""What programs reach although nobody promised it: paths, names that a module only imports, and features that are not here yet.
+"""What programs reach although nobody promised it: paths, and names that a module only imports.
 
 Programs came to rely on the file that a class is in (pickles name it, too), and on names that a file imports for itself. Each leads to the real
 thing; what only MXNet's C library could give is left out. How it comes about: `finder`.
@@ -299,15 +299,8 @@ NAMES = {
     "mxnet.visualization": "copy mxnet.visualization: _str2tuple=_integers",
 }
 
-_ONNX = ("ONNX files are not read here yet; mx.onnx.export_model writes them. To run a network that came as one, convert it in an environment "
-         "of its own (mxnet.contrib.onnx of an MXNet 1.9.1): the files that it saves are read as they are")
 # What is read at every step: a module with a ``__getattr__`` is 20 to 50 ns slower to read, so that these get their names put in instead.
 OFTEN_READ = ("mxnet.autograd", "mxnet.numpy")
 
 # Standard modules that programs use without importing them, since MXNet's import brought them along; torch's does not bring these.
 BRINGS = ("multiprocessing.pool", "multiprocessing.queues")
-
-# Features that are not here yet: what to say to whoever asks for one.
-ABSENT = {path: f"{path}: {message}" for message, paths in (
-    (_ONNX, "mxnet.contrib.onnx"),
-) for path in paths.split()}

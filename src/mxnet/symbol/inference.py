@@ -72,7 +72,7 @@ def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial],
         changed = False
         for node in operators if attempt % 2 == 0 else reversed(operators):
             if id(node) not in finished:
-                changed |= _infer_node(node, shapes, finished)
+                changed |= infer_node(node, shapes, finished)
         if not changed and attempt % 2 and not _close(operators, shapes):
             break
     return shapes, nodes
@@ -92,7 +92,8 @@ def _close(operators: Iterable[Node], shapes: dict[tuple[int, int], Partial]) ->
     return False
 
 
-def _infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: set[int]) -> bool:
+def infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: set[int]) -> bool:
+    """Learn what one node says about the shapes of its inputs and outputs, all of which have an entry; True if something was learnt."""
     inputs = [(id(n), i) for n, i in node.inputs]
     outputs = [(id(node), i) for i in range(node.num_outputs())]
     before_in, before_out = [shapes[e] for e in inputs], [shapes[e] for e in outputs]
@@ -204,7 +205,7 @@ def infer_types(outputs: Sequence[Entry], given: Mapping[str, torch.dtype | None
     for attempt in range(len(operators) + 2):
         changed = False
         for node in operators if attempt % 2 == 0 else reversed(operators):
-            changed |= _infer_node_types(node, types)
+            changed |= infer_node_types(node, types)
         if not changed and attempt % 2:
             break
     return types, nodes
@@ -219,7 +220,8 @@ def _stored_type(node: Node) -> torch.dtype | None:
     return dtypes.NAME_TO_TORCH.get(dtypes.FLAG_TO_NAME.get(flag, ""))
 
 
-def _infer_node_types(node: Node, types: dict[tuple[int, int], torch.dtype | None]) -> bool:
+def infer_node_types(node: Node, types: dict[tuple[int, int], torch.dtype | None]) -> bool:
+    """As `infer_node`, for element types."""
     inputs = [(id(n), i) for n, i in node.inputs]
     outputs = [(id(node), i) for i in range(node.num_outputs())]
     before_in, before_out = [types[e] for e in inputs], [types[e] for e in outputs]

@@ -1,0 +1,296 @@
+"""Arithmetic, comparisons and functions of single elements."""
+import math
+
+import numpy as np
+
+from .....base import MXNetError
+from ..reading import UnsupportedFeature, element_type
+from ..registry import translates
+
+# ONNX's name, our operator, that with a number on the right, that with one on the left.
+_ARITHMETIC = {"Add": ("broadcast_add", "_plus_scalar", "_plus_scalar"), "Sub": ("broadcast_sub", "_minus_scalar", "_rminus_scalar"),
+               "Mul": ("broadcast_mul", "_mul_scalar", "_mul_scalar"), "Div": ("broadcast_div", "_div_scalar", "_rdiv_scalar"),
+               "Pow": ("broadcast_power", "_power_scalar", "_rpower_scalar")}
+_COMPARISONS = {"Equal": "broadcast_equal", "Greater": "broadcast_greater", "Less": "broadcast_lesser",
+                "GreaterOrEqual": "broadcast_greater_equal", "LessOrEqual": "broadcast_lesser_equal"}
+_LOGIC = {"And": "broadcast_logical_and", "Or": "broadcast_logical_or", "Xor": "broadcast_logical_xor"}
+_UNARY = {"Abs": "abs", "Neg": "negative", "Ceil": "ceil", "Floor": "floor", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Reciprocal": "reciprocal",
+          "Sin": "sin", "Cos": "cos", "Tan": "tan", "Asin": "arcsin", "Acos": "arccos", "Atan": "arctan", "Sinh": "sinh", "Cosh": "cosh",
+          "Asinh": "arcsinh", "Acosh": "arccosh", "Atanh": "arctanh", "Erf": "erf", "Sign": "sign", "Relu": "relu", "Sigmoid": "sigmoid",
+          "Tanh": "tanh", "Softsign": "softsign"}
+_BITWISE = {"BitwiseAnd": "_npi_bitwise_and", "BitwiseOr": "_npi_bitwise_or", "BitwiseXor": "_npi_bitwise_xor"}
+
+
+def binary(g, name, a, b, is_boolean=False):
+    """A call of an operator on two values of which either may be repeated along its axes; both get the same type."""
+    a, b = same_type(g, a, b)
+    return g.op(name, a, b, is_scalar=a.scalar and b.scalar, is_boolean=is_boolean)
+
+
+def same_type(g, *values):
+    """The values in the type of the first that does not hold truth values, where they differ."""
+    for value in values:
+        g.entry(value)
+    types = [g.dtype(value) for value in values]
+    if len(set(types)) == 1 or None in types:
+        return values
+    wanted = next((t for t in types if t.kind != "b"), types[0])
+    return tuple(value if t == wanted else g.op("Cast", value, dtype=wanted.name, is_scalar=value.scalar) for value, t in zip(values, types))
+
+
+def placed(g, a, b, broadcast, axis):
+    """`b` with axes behind it, where ONNX before version 7 says at which axis of `a` it begins."""
+    if not broadcast or axis is None:
+        return b
+    behind = g.rank(a) - g.axis(a, axis) - g.rank(b)
+    for _ in range(behind):
+        b = g.op("expand_dims", b, axis=g.rank(b))
+    return b
+
+
+def _number(g, value, other):
+    """The one number of a known array that need not be an array beside `other`; None if it must."""
+    array = value.array
+    if array is None or array.size != 1 or other.array is not None:
+        return None
+    shapes = g.known_shapes(other)
+    if array.ndim and (shapes is None or array.ndim > len(shapes[0])):
+        return None
+    kind = g.dtype(other)
+    number = array.reshape(-1)[0].item()
+    return float(number) if kind is not None and kind.kind == "f" and array.dtype.kind == "f" and math.isfinite(number) else None
+
+
+def arithmetic(g, operator, a, b):
+    """One of ONNX's arithmetic operators, with its broadcasting.
+
+    Parameters
+    ----------
+    g : Translator
+    operator : str
+        As ONNX calls it.
+    a, b : Value
+
+    Returns
+    -------
+    Value
+    """
+    general, right, left = _ARITHMETIC[operator]
+    number = _number(g, b, a)
+    if number is not None:
+        return with_number(g, right, a, number)
+    number = _number(g, a, b)
+    if number is not None:
+        return with_number(g, left, b, number)
+    return binary(g, general, a, b)
+
+
+def with_number(g, name, value, number, is_boolean=False):
+    """A call of one of the operators on an array and a number, such as ``_plus_scalar``."""
+    g.entry(value)
+    return g.op(name, value, scalar=number, is_scalar=value.scalar, is_boolean=is_boolean)
+
+
+def _register_arithmetic(operator):
+    @translates(operator)
+    def translate(g, a, b, *, axis=None, broadcast=0):
+        return arithmetic(g, operator, a, placed(g, a, b, broadcast, axis))
+
+
+def _register_comparison(operator, name):
+    @translates(operator)
+    def translate(g, a, b, *, axis=None, broadcast=0):
+        return binary(g, name, a, placed(g, a, b, broadcast, axis), is_boolean=True)
+
+
+def _register_unary(operator, name):
+    @translates(operator)
+    def translate(g, data):
+        g.entry(data)
+        return g.op(name, data, is_scalar=data.scalar)
+
+
+for _operator in _ARITHMETIC:
+    if _operator != "Pow":
+        _register_arithmetic(_operator)
+for _operator, _name in {**_COMPARISONS, **_LOGIC}.items():
+    _register_comparison(_operator, _name)
+for _operator, _name in _UNARY.items():
+    _register_unary(_operator, _name)
+
+
+def _register_bitwise(operator, name):
+    @translates(operator)
+    def translate(g, a, b):
+        return binary(g, name, a, b)
+
+
+for _operator, _name in _BITWISE.items():
+    _register_bitwise(_operator, _name)
+
+
+@translates("BitwiseNot")
+def bitwise_not(g, data):
+    """The bits of integers turned over."""
+    g.entry(data)
+    return g.op("_npi_bitwise_not", data, is_scalar=data.scalar)
+
+
+@translates("Pow")
+def power(g, a, b, *, axis=None, broadcast=0):
+    """``a ** b`` in the type of `a`."""
+    b = placed(g, a, b, broadcast, axis)
+    kinds = g.dtype(a), g.dtype(b)
+    if None not in kinds and kinds[0] != kinds[1]:
+        if b.array is not None:
+            exact = kinds[0].kind == "f" or np.all(b.array == b.array.astype(kinds[0]))
+            if exact:
+                return arithmetic(g, "Pow", a, g.array(b.array.astype(kinds[0]), b.name and f"{b.name}_{kinds[0].name}"))
+        wide = "float64" if "float64" in (kinds[0].name, kinds[1].name) or kinds[0].kind != "f" else "float32"
+        g.entry(a), g.entry(b)
+        made = binary(g, "broadcast_power", cast_to(g, a, wide), cast_to(g, b, wide))
+        return cast_to(g, made, kinds[0].name)
+    return arithmetic(g, "Pow", a, b)
+
+
+def cast_to(g, value, dtype):
+    """The value in another type."""
+    g.entry(value)
+    return value if g.dtype(value) == np.dtype(dtype) else g.op("Cast", value, dtype=np.dtype(dtype).name, is_scalar=value.scalar)
+
+
+@translates("Mod")
+def modulo(g, a, b, *, fmod=0):
+    """The remainder: with the sign of the divisor, or with `fmod` that of the dividend."""
+    if not fmod:
+        return binary(g, "broadcast_mod", a, b)
+    a, b = same_type(g, a, b)
+    scalar = a.scalar and b.scalar
+    rest = binary(g, "broadcast_mod", g.op("abs", a, is_scalar=a.scalar), g.op("abs", b, is_scalar=b.scalar))
+    return g.op("broadcast_mul", rest, g.op("sign", a, is_scalar=a.scalar), is_scalar=scalar)
+
+
+@translates("Max")
+def maximum(g, *data):
+    """The largest of several values, element by element."""
+    return _joined(g, "broadcast_maximum", data)
+
+
+@translates("Min")
+def minimum(g, *data):
+    """The smallest of several values, element by element."""
+    return _joined(g, "broadcast_minimum", data)
+
+
+@translates("Sum")
+def add_n(g, *data):
+    """The sum of several values."""
+    return _joined(g, "broadcast_add", data)
+
+
+@translates("Mean")
+def mean(g, *data):
+    """The mean of several values, element by element."""
+    total = _joined(g, "broadcast_add", data)
+    return total if len(data) == 1 else with_number(g, "_div_scalar", total, float(len(data)))
+
+
+def _joined(g, name, data):
+    found = data[0]
+    if len(data) == 1:
+        g.entry(found)
+        return g.op("_copy", found, is_scalar=found.scalar)
+    for value in data[1:]:
+        found = binary(g, name, found, value)
+    return found
+
+
+@translates("Not")
+def logical_not(g, data):
+    """Truth values turned over."""
+    g.entry(data)
+    return g.op("logical_not", data, is_scalar=data.scalar, is_boolean=True)
+
+
+@translates("Identity")
+def identity(g, data):
+    """The value itself."""
+    return data
+
+
+@translates("Cast")
+def cast(g, data, *, to, saturate=1, round_mode=None):
+    """The value in another type; truth values keep the type that they have."""
+    names = {"FLOAT": 1, "UINT8": 2, "INT8": 3, "UINT16": 4, "INT16": 5, "INT32": 6, "INT64": 7, "BOOL": 9, "FLOAT16": 10, "DOUBLE": 11}
+    return _cast(g, data, element_type(names.get(to, 0) if isinstance(to, str) else to, "its result"))
+
+
+def _cast(g, data, wanted):
+    g.entry(data)
+    if wanted.kind != "b":
+        return g.op("Cast", data, dtype=wanted.name, is_scalar=data.scalar)
+    if data.boolean:
+        return data
+    return with_number(g, "_not_equal_scalar", data, 0.0, is_boolean=True)
+
+
+@translates("CastLike")
+def cast_like(g, data, target, *, saturate=1, round_mode=None):
+    """The value in the type of another."""
+    wanted = np.dtype("bool") if target.boolean else g.dtype(target)
+    if wanted is None:
+        raise UnsupportedFeature("the type of `target` is not known")
+    if data.array is not None:
+        return g.array(data.array.astype(wanted))
+    return _cast(g, data, wanted)
+
+
+@translates("Clip")
+def clip(g, data, min=None, max=None):
+    """The value within bounds."""
+    g.entry(data)
+    kind = g.dtype(data)
+    if all(bound is None or bound.array is not None for bound in (min, max)) and (kind is None or kind.kind == "f"):
+        low = -math.inf if min is None else min.number("min")
+        high = math.inf if max is None else max.number("max")
+        if low > high:  # ONNX takes the upper bound then
+            low = high
+        return g.op("clip", data, a_min=low, a_max=high, is_scalar=data.scalar)
+    found = data if min is None else binary(g, "broadcast_maximum", data, min)
+    found = found if max is None else binary(g, "broadcast_minimum", found, max)
+    return g.op("_copy", found, is_scalar=found.scalar) if found is data else found
+
+
+@translates("Where")
+def where(g, condition, x, y):
+    """Elements of `x` where `condition` holds, else those of `y`."""
+    x, y = same_type(g, x, y)
+    g.entry(condition)
+    shapes = [g.known_shapes(value) for value in (condition, x, y)]
+    alike = shapes[0] is not None and shapes[0] == shapes[1] == shapes[2]
+    return g.op("where" if alike else "_npi_where", condition, x, y, is_scalar=condition.scalar and x.scalar and y.scalar,
+                is_boolean=x.boolean and y.boolean)
+
+
+@translates("Round")
+def round_(g, data):
+    """The nearest integer; of two, the even one."""
+    g.entry(data)
+    return g.op("_npi_around", data, is_scalar=data.scalar)
+
+
+@translates("IsNaN")
+def is_nan(g, data):
+    """Where the value is not a number."""
+    g.entry(data)
+    return g.op("_npi_isnan", data, is_scalar=data.scalar, is_boolean=True)
+
+
+@translates("IsInf")
+def is_inf(g, data, *, detect_negative=1, detect_positive=1):
+    """Where the value is infinite, of either sign or of one."""
+    g.entry(data)
+    if not detect_negative and not detect_positive:
+        raise MXNetError("`detect_negative` and `detect_positive` are both 0; there is nothing to look for")
+    name = "_npi_isinf" if detect_negative and detect_positive else "_npi_isposinf" if detect_positive else "_npi_isneginf"
+    return g.op(name, data, is_scalar=data.scalar, is_boolean=True)

@@ -1,0 +1,117 @@
+"""Reductions, and what is found along an axis."""
+import numpy as np
+
+from .....base import MXNetError
+from ..reading import UnsupportedFeature
+from ..registry import translates
+from .elemwise import binary, cast_to, with_number
+
+
+def reduced(g, name, data, axes=None, keepdims=1, noop_with_empty_axes=0, **attributes):
+    """A reduction by one of the operators here, with ONNX's arguments."""
+    g.entry(data)
+    chosen = () if axes is None else axes.integers("axes")
+    if not chosen and noop_with_empty_axes:
+        return g.op("_copy", data, is_scalar=data.scalar)
+    if data.scalar:
+        return g.op(name, data, axis=(0,), keepdims=True, is_scalar=True, **attributes)
+    chosen = tuple(g.axis(data, axis) for axis in chosen)
+    if not chosen:
+        return g.op(name, data, keepdims=bool(keepdims), is_scalar=not keepdims, **attributes)
+    everything = not keepdims and len(set(chosen)) == g.rank(data)
+    if name == "norm" and len(chosen) > 2:
+        raise UnsupportedFeature("a norm over more than two axes")
+    return g.op(name, data, axis=chosen, keepdims=bool(keepdims), is_scalar=everything, **attributes)
+
+
+def _register(operator, name, before=None, after=None):
+    @translates(operator)
+    def translate(g, data, axes=None, *, keepdims=1, noop_with_empty_axes=0):
+        g.entry(data)
+        kind = g.dtype(data)
+        if kind is not None and kind.kind == "b":
+            data = cast_to(g, data, "int32")
+        prepared = data if before is None else g.op(before, data, is_scalar=data.scalar)
+        found = reduced(g, name, prepared, axes, keepdims, noop_with_empty_axes)
+        found = found if after is None else g.op(after, found, is_scalar=found.scalar)
+        return cast_to(g, found, kind) if kind is not None and kind.kind in "iub" else found
+
+
+for _arguments in (("ReduceMax", "max"), ("ReduceMin", "min"), ("ReduceMean", "mean"), ("ReduceSum", "sum"), ("ReduceProd", "prod"),
+                   ("ReduceL1", "sum", "abs"), ("ReduceL2", "sum", "square", "sqrt"), ("ReduceSumSquare", "sum", "square"),
+                   ("ReduceLogSum", "sum", None, "log")):
+    _register(*_arguments)
+
+
+@translates("ReduceLogSumExp")
+def reduce_log_sum_exp(g, data, axes=None, *, keepdims=1, noop_with_empty_axes=0):
+    """``log(sum(exp(x)))``, with the largest value taken out before, so that nothing overflows."""
+    if noop_with_empty_axes and (axes is None or not axes.integers("axes")):
+        return reduced(g, "max", data, axes, keepdims, 1)
+    largest = reduced(g, "max", data, axes, 1)
+    rest = g.op("exp", binary(g, "broadcast_sub", data, largest), is_scalar=data.scalar)
+    total = g.op("log", reduced(g, "sum", rest, axes, keepdims))
+    kept = largest if keepdims else reduced(g, "max", data, axes, 0)
+    found = binary(g, "broadcast_add", total, kept)
+    found.scalar = kept.scalar
+    return found
+
+
+@translates("ArgMax")
+def argmax(g, data, *, axis=0, keepdims=1, select_last_index=0):
+    """The place of the largest value along an axis."""
+    return _place(g, "argmax", data, axis, keepdims, select_last_index)
+
+
+@translates("ArgMin")
+def argmin(g, data, *, axis=0, keepdims=1, select_last_index=0):
+    """The place of the smallest value along an axis."""
+    return _place(g, "argmin", data, axis, keepdims, select_last_index)
+
+
+def _place(g, name, data, axis, keepdims, last):
+    axis = g.axis(data, axis)
+    scalar = not keepdims and g.rank(data) == 1
+    if last:
+        data = g.op("reverse", data, axis=(axis,))
+    found = g.op("Cast", g.op(name, data, axis=axis, keepdims=bool(keepdims)), dtype="int64", is_scalar=scalar)
+    return with_number(g, "_rminus_scalar", found, g.size(data, axis, "select_last_index") - 1) if last else found
+
+
+@translates("TopK")
+def topk(g, data, k, *, axis=-1, largest=1, sorted=1):
+    """The `k` largest or smallest values along an axis, and their places."""
+    g.entry(data)
+    (count,) = k.integers("k") or (0,)
+    if count < 1:
+        raise MXNetError(f"`k` must be 1 or more, received {count}")
+    values, places = g.op("topk", data, k=count, axis=g.axis(data, axis), ret_typ="both", is_ascend=not largest, dtype="int64")
+    return values, places
+
+
+@translates("CumSum")
+def cumsum(g, data, axis, *, exclusive=0, reverse=0):
+    """Sums of what stands before each element and it, or only of what stands before."""
+    along = g.axis(data, axis.number("axis"))
+    kind = g.dtype(data)
+    if reverse:
+        data = g.op("reverse", data, axis=(along,))
+    found = g.op("_np_cumsum", data, axis=along, **({} if kind is None else {"dtype": kind.name}))
+    if exclusive:
+        found = binary(g, "broadcast_sub", found, data)
+    return g.op("reverse", found, axis=(along,)) if reverse else found
+
+
+@translates("Trilu")
+def trilu(g, data, k=None, *, upper=1):
+    """The upper or lower triangle of matrices, 0 elsewhere."""
+    number = 0 if k is None else k.number("k")
+    if not upper:
+        return g.op("_npi_tril", data, k=number)
+    return binary(g, "broadcast_sub", data, g.op("_npi_tril", data, k=number - 1))
+
+
+@translates("NonZero")
+def non_zero(g, data):
+    """The places of elements that are not 0, an axis of `data` in each row."""
+    return g.op("Cast", g.op("transpose", g.op("_npx_nonzero", data)), dtype=np.dtype("int64").name)

@@ -1,0 +1,91 @@
+"""`import_model` and `get_model_metadata`."""
+import contextlib
+import os
+
+from ....base import MXNetError
+from .import_onnx import GraphProto
+from .reading import UnsupportedFeature, opset_of, read_model
+
+
+@contextlib.contextmanager
+def opened(model_file):
+    """The model in a file, and what imports it; errors inside say which file they are about.
+
+    Yields
+    ------
+    tuple of (onnx.ModelProto, GraphProto, int)
+        The last is the version of ONNX's operators.
+    """
+    model = read_model(model_file)
+    try:
+        yield model, GraphProto(os.path.dirname(os.path.abspath(model_file)), model.functions), opset_of(model, model_file)
+    except UnsupportedFeature as error:
+        raise UnsupportedFeature(f"{os.fspath(model_file)}: {error}") from error
+    except MXNetError as error:
+        raise MXNetError(f"{os.fspath(model_file)}: {error}") from error
+
+
+def import_model(model_file):
+    """A Symbol and its arrays out of an ONNX file.
+
+    Parameters
+    ----------
+    model_file : str or os.PathLike
+
+    Returns
+    -------
+    tuple of (Symbol, dict of str to NDArray, dict of str to NDArray)
+        The network, its parameters and its auxiliary states. The inputs of the file are variables of the same names.
+
+    Raises
+    ------
+    ImportError
+        If the package onnx is not installed.
+    MXNetError
+        If the file cannot be read, or is no sound model; the text names the file and the node.
+    UnsupportedFeature
+        If it asks for what cannot be imported. It is an MXNetError and a NotImplementedError.
+
+    Example
+    -------
+    >>> import onnx, tempfile
+    >>> x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ('batch', 2)) for name in 'xy')
+    >>> weight = onnx.numpy_helper.from_array(mx.nd.array([[1, 2]]).asnumpy(), 'weight')
+    >>> graph = onnx.helper.make_graph([onnx.helper.make_node('Mul', ['x', 'weight'], ['y'])], 'g', [x], [y], [weight])
+    >>> path = tempfile.mkdtemp() + '/model.onnx'
+    >>> onnx.save(onnx.helper.make_model(graph), path)
+    >>> out, args, auxs = mx.contrib.onnx.import_model(path)
+    >>> out.list_arguments(), args['weight'].shape
+    (['x', 'weight'], (1, 2))
+    >>> out.eval(x=mx.nd.ones((3, 2)), **args)[0].shape
+    (3, 2)
+    """
+    with opened(model_file) as (model, graph, opset):
+        return graph.from_onnx(model.graph, opset)
+
+
+def get_model_metadata(model_file):
+    """What an ONNX file says of a network's inputs and outputs.
+
+    Parameters
+    ----------
+    model_file : str or os.PathLike
+
+    Returns
+    -------
+    dict
+        ``input_tensor_data``: a tuple of name, shape and ONNX's number of the element type for each input; ``output_tensor_data``: a tuple of name
+        and shape for each output. A size that the file leaves open is 0. Errors as for `import_model`.
+
+    Example
+    -------
+    >>> import onnx, tempfile
+    >>> x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ('batch', 2)) for name in 'xy')
+    >>> graph = onnx.helper.make_graph([onnx.helper.make_node('Abs', ['x'], ['y'])], 'g', [x], [y])
+    >>> path = tempfile.mkdtemp() + '/model.onnx'
+    >>> onnx.save(onnx.helper.make_model(graph), path)
+    >>> mx.contrib.onnx.get_model_metadata(path)['output_tensor_data']
+    [('y', (0, 2))]
+    """
+    with opened(model_file) as (model, graph, _):
+        return graph.get_graph_metadata(model.graph)

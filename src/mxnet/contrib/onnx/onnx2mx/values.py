@@ -1,0 +1,84 @@
+"""What stands for a value of an ONNX graph while it is imported."""
+import numpy as np
+
+from ....base import MXNetError
+from .reading import UnsupportedFeature
+
+
+class Value:
+    """A value of an ONNX graph: arrays that are known, an output of a Symbol, or both.
+
+    Sizes that the file leaves open are tried with two sets of numbers. What is the same for both holds for all; an array that differs
+    (the shape of a batch of unknown size) has no value, but what it is used for often has: see `reshaping`.
+
+    Attributes
+    ----------
+    name : str
+        That in the file.
+    arrays : list of numpy.ndarray, or None
+        One for each set of sizes.
+    entry : (Node, int), or None
+        The output of a node that has the value when the network runs.
+    scalar : bool
+        ONNX has no axes where the Symbol has one of size 1.
+    boolean : bool
+        ONNX has truth values where the Symbol may have numbers 0 and 1.
+    recipe : callable, or None
+        Makes a `Value` with an entry, for arrays that differ.
+    """
+
+    __slots__ = ("name", "arrays", "entry", "scalar", "boolean", "recipe")
+
+    def __init__(self, name, arrays=None, entry=None, scalar=False, boolean=False, recipe=None):
+        self.name, self.arrays, self.entry, self.scalar, self.boolean, self.recipe = name, arrays, entry, scalar, boolean, recipe
+
+    @property
+    def array(self):
+        """The array that it is whatever sizes are open; None if there is none."""
+        if self.arrays is None:
+            return None
+        first = self.arrays[0]
+        return first if all(same(first, other) for other in self.arrays[1:]) else None
+
+    def constant(self, what):
+        """The array, where one is needed to import the node.
+
+        Raises
+        ------
+        UnsupportedFeature
+            If the value is known only when the network runs.
+        """
+        array = self.array
+        if array is None:
+            raise UnsupportedFeature(f"`{what}` (the value '{self.name}') must be known when the file is imported, and follows from the network's "
+                                     "inputs")
+        return array
+
+    def integers(self, what):
+        """The numbers of an array of at most one axis, as a tuple of int; errors as for `constant`."""
+        return as_integers(self.constant(what), what)
+
+    def number(self, what):
+        """The one number of an array; errors as for `constant`."""
+        array = self.constant(what)
+        if array.size != 1:
+            raise MXNetError(f"`{what}` must be one number, received an array of shape {array.shape}")
+        return array.reshape(-1)[0].item()
+
+
+def same(a, b):
+    """Whether two arrays are alike in type, shape and values; NaN is like NaN."""
+    return a is b or a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+
+
+def as_integers(array, what):
+    """The numbers of an array of at most one axis, as a tuple of int.
+
+    Raises
+    ------
+    MXNetError
+        If it has more axes, or other than integers.
+    """
+    if array.ndim > 1 or array.dtype.kind not in "iub":
+        raise MXNetError(f"`{what}` must be integers in one axis, received {array.dtype} of shape {array.shape}")
+    return tuple(int(number) for number in array.reshape(-1))
