@@ -80,7 +80,8 @@ NAMES = {
     "mxnet.contrib.quantization":
         "Context NDArray Symbol c_array c_str_array check_call logging ndarray np os py_str shutil stats=scipy.stats warnings mxnet.context: cpu "
         "mxnet.io: DataBatch DataDesc DataIter mxnet.module: Module mxnet.ndarray: nd_load=load nd_save=save mxnet.symbol: sym_load=load "
-        "mxnet.contrib.quantization.networks: _DataIterWrapper=_Batches mxnet.contrib.quantization.models: _collect_layer_statistics=collect_statistics",
+        "mxnet.contrib.quantization.networks: _DataIterWrapper=_Batches "
+        "mxnet.contrib.quantization.models: _collect_layer_statistics=collect_statistics",
     "mxnet.contrib.svrg_optimization.svrg_module": "mx time",
     "mxnet.contrib.svrg_optimization.svrg_optimizer": "mx",
     "mxnet.contrib.symbol": "mxnet.symbol.contrib: *",
