@@ -27,6 +27,7 @@ from mxnet import MXNetError
 from mxnet.gluon.cached_op import CachedOp
 from mxnet.ops.kernels import (
     batch_norm,
+    colours,
     convolution,
     dense,
     divergence,
@@ -38,10 +39,13 @@ from mxnet.ops.kernels import (
     local_response,
     nms,
     own_heap,
+    pointwise,
     pooling,
     random,
     recurrent,
     regions,
+    rows,
+    softmax,
     steps,
     text,
     transposition,
@@ -54,7 +58,8 @@ from .arrays import INTEGERS, NUMBERS, all_made, described, made, spoil
 from .campaign import Target
 
 sanitizer.prepare()
-_SMALL = (batch_norm, convolution, dense, histogram, local_response, pooling, recurrent, transposition)  # modules that leave small arrays to torch
+# Modules that leave small arrays to torch.
+_SMALL = (batch_norm, colours, convolution, dense, histogram, local_response, pointwise, pooling, recurrent, rows, softmax, transposition)
 # An operator's call makes MXNetErrors of torch's errors, and takes no None for an array.
 _TORCHS = (MXNetError, RuntimeError, ValueError, TypeError, IndexError, AttributeError)
 
@@ -102,14 +107,13 @@ def _usual(*descriptions):
 
 # -- handles ---------------------------------------------------------------------------------------------------------
 
-_NAMES = {"batch_norm": sizes.normalized, "convolution": sizes.convolved, "dense": sizes.product, "divergence": sizes.quantized,
-          "histogram": sizes.counted, "image": sizes.picture,
-          "interleave": sizes.image, "jpeg": sizes.file, "local_response": sizes.responding, "nms": sizes.boxes, "pooling": sizes.window,
-          "random": sizes.numbers, "recurrent": sizes.steps,
-          "regions": sizes.maps, "steps": sizes.updated, "text": sizes.text, "transposition": sizes.matrices}
+_NAMES = {"batch_norm": sizes.normalized, "colours": sizes.pixels, "convolution": sizes.convolved, "dense": sizes.product,
+          "divergence": sizes.quantized, "histogram": sizes.counted, "image": sizes.picture, "interleave": sizes.image,
+          "jpeg": sizes.file, "local_response": sizes.responding, "nms": sizes.boxes,
+          "pointwise": sizes.numbers, "pooling": sizes.window, "random": sizes.numbers, "recurrent": sizes.steps, "regions": sizes.maps,
+          "rows": sizes.rows, "softmax": sizes.matrices, "steps": sizes.updated, "text": sizes.text, "transposition": sizes.matrices}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
-            for module in (batch_norm, convolution, dense, divergence, histogram, image, jpeg, local_response, nms, pooling, regions, steps,
-                           transposition)
+            for module in (*_SMALL, divergence, image, jpeg, nms, regions, steps) if module is not recurrent
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
 _HANDLES.update({kernel.name: kernel for pair in recurrent._KERNELS.values() for kernel in pair})
@@ -117,7 +121,7 @@ _HANDLES.update({f"text.{kernel.entry}": kernel for kernel in (*text._CSV.values
 _HANDLES.update({f"random.{kernel.entry}": kernel for value in vars(random).values()
                  for kernel in (value.values() if isinstance(value, dict) else (value,)) if isinstance(kernel, gate.Kernel)})
 _VALUES = {"images": (-1, 3), "top": (-2, 11), "bottom": (-2, 11), "left": (-2, 11), "right": (-2, 11), "classes": (0, 2), "marks": (-1, 300),
-           "bank": (0, 2**32 - 1), "plan": (-2, 30), "asked": (0, 9), "index": (-2, 12)}
+           "bank": (0, 2**32 - 1), "plan": (-2, 30), "asked": (0, 9), "index": (-2, 12), "lengths": (-2, 9), "chosen": (0, 2)}
 
 
 def _fitting(name, rng):
@@ -410,6 +414,37 @@ def _interleave(arrays, attributes, threads, compares):
     interleave.interleave(arrays["images"], arrays["out"])
     if compares:
         _compare([arrays["out"]], [arrays["images"].permute(0, 2, 3, 1)], "interleave", 0)
+
+
+def _describe_rows(rng):
+    names = sizes.rows(rng)
+    data, others = [names["n"] or 1, names["w"] or 1], [names["k"], names["w"] or 1]
+    return {"data": described("float32", data, rng), "index": described("int64", others[:1], rng, low=0, high=data[0] - 1),
+            "others": described("float32", others, rng), "chosen": described("bool", data[:1], rng, low=0, high=1),
+            "column": described("int64", [data[0], 1], rng, low=0, high=data[1] - 1),
+            "lengths": described("int64", data[1:], rng, low=-1, high=data[0] + 1)}, {}
+
+
+@_function(_describe_rows)
+def _rows(arrays, attributes, threads, compares):
+    def run(a):
+        data, index, others, chosen, column, lengths = a.values()
+        unique = index.unique()  # of rows that meet torch takes one or the other
+        masked = rows.mask(data.unsqueeze(-1), lengths, 0.5, False)
+        if masked is None:
+            steps = torch.arange(len(data)).unsqueeze(1)
+            masked = torch.where((steps < lengths).unsqueeze(-1), data.unsqueeze(-1), 0.5)
+        return [rows.select(data, index), rows.chosen(data, chosen), rows.replace(data, unique, others[:len(unique)]), rows.picked(data, column),
+                masked]
+
+    if any(t is None for t in arrays.values()):
+        return
+    wanted = ("data", "others")
+    with _kernels_for_all(threads):
+        found = _with_gradients(run, arrays, wanted, 5)
+    if compares:
+        with _on_torch():
+            _compare(found, _with_gradients(run, arrays, wanted, 5), "rows", 1e-6)
 
 
 def _describe_overlaps(rng):

@@ -110,3 +110,15 @@ def numbers(rng):
         names["m"] = rng.choice([m for m in (1, 5, 7, 9, 64, names["n"]) if names["n"] % m == 0])
     names["count"] = rng.randint(0, names["n"])
     return names
+
+
+def rows(rng):
+    names = {"a": rng.choice((0, 1, 5, 17)), "b": rng.choice((1, 3, 7)), "w": rng.choice((0, 1, 7, 16, 33)), "first": rng.randrange(2),
+             "n": rng.choice((0, 1, 9, 30)), "k": rng.choice((0, 1, 8, 40))}
+    names["s"] = names["a"] if names["first"] else names["b"]
+    return names
+
+
+def pixels(rng):
+    return {"T": rng.choice(("float32", "uint8")), "n": rng.choice((0, 1, 63, 64, 65, 300)), "h": rng.choice((0, 1, 7)),
+            "w": rng.choice((1, 2, 31)), "c": rng.choice((1, 3))}

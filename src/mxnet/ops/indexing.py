@@ -7,6 +7,7 @@ from ..base import DelayedError, MXNetError
 from .axes import normalize_axis
 from .elemwise._common import wrap_integer
 from .kernels import histogram as kernels
+from .kernels import rows
 from .registry import op
 from .schema import Axes, DType, Floats, Shape
 from .shapes import known, unify
@@ -53,6 +54,9 @@ def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = 
     """
     axis = normalize_axis("take", axis, a.dim())
     index = _bounded(indices, a.shape[axis], mode, "take")
+    if axis == 0:
+        found = rows.select(a, index.reshape(-1))
+        return found if index.dim() == 1 else found.reshape((*index.shape, *a.shape[1:]))
     if index.dim() == 1:
         return a.index_select(axis, index)
     return a.index_select(axis, index.reshape(-1)).reshape((*a.shape[:axis], *index.shape, *a.shape[axis + 1:]))
@@ -132,7 +136,8 @@ def pick(data, index, *, axis: Optional[int] = -1, keepdims: bool = False, mode:
     if tuple(index.shape) not in (reduced, kept) and not (data.dim() == 1 and index.numel() == 1):
         raise MXNetError(f"pick: `index` must have shape {reduced or (1,)} or {kept} for data of shape {tuple(data.shape)} and "
                          f"axis={axis}, received {tuple(index.shape)}")
-    out = data.gather(axis, _bounded(index.reshape(kept), data.shape[axis], mode, "pick"))
+    index = _bounded(index.reshape(kept), data.shape[axis], mode, "pick")
+    out = rows.picked(data, index) if axis == data.dim() - 1 else data.gather(axis, index)
     return out if keepdims else out.reshape(reduced or (1,))
 
 
@@ -405,7 +410,7 @@ def boolean_mask(data, index, *, axis: int = 0):
     if index.dim() != 1 or index.shape[0] != data.shape[0]:
         raise MXNetError(f"boolean_mask: `index` must have shape ({data.shape[0]},) for data of shape {tuple(data.shape)}, "
                          f"received {tuple(index.shape)}")
-    return data.index_select(0, index.nonzero().reshape(-1))
+    return rows.chosen(data, index != 0)
 
 
 @boolean_mask.shape_rule
@@ -438,7 +443,7 @@ def index_copy(old_tensor, index_vector, new_tensor):
     if index_vector.dim() != 1 or index_vector.shape[0] != new_tensor.shape[0] or new_tensor.shape[1:] != old_tensor.shape[1:]:
         raise MXNetError(f"index_copy: expected a row of `new_tensor` for each entry of the 1-D `index_vector`, received shapes "
                          f"{tuple(old_tensor.shape)}, {tuple(index_vector.shape)} and {tuple(new_tensor.shape)}")
-    return old_tensor.index_copy(0, index_vector.long(), new_tensor)
+    return rows.replace(old_tensor, index_vector.long(), new_tensor)
 
 
 @index_copy.shape_rule

@@ -2,6 +2,7 @@
 import torch
 
 from ..base import MXNetError
+from .kernels import rows
 from .registry import op
 from .shapes import unify
 
@@ -64,7 +65,11 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = Fal
     _check("SequenceMask", data, sequence_length, use_sequence_length, axis)
     if not use_sequence_length:
         return data.clone()
-    steps, length = torch.arange(data.shape[axis], device=data.device), sequence_length.long()
+    length = sequence_length.long()
+    masked = rows.mask(data, length, value, axis == 1)
+    if masked is not None:
+        return masked
+    steps = torch.arange(data.shape[axis], device=data.device)
     inside = steps.unsqueeze(1) < length.unsqueeze(0) if axis == 0 else steps.unsqueeze(0) < length.unsqueeze(1)
     if data.device.type == "cpu" and not torch.compiler.is_compiling():  # to know the rows is half the time, where nothing waits for them
         outside = inside.logical_not().reshape(-1).nonzero().reshape(-1)

@@ -2,6 +2,7 @@
 import torch
 
 from ..integers import convert
+from ..kernels import pointwise
 from ..registry import op
 from ._common import divide_integers, truth, wrap_integer
 
@@ -57,6 +58,9 @@ def _modulo(data, scalar):
 
 
 def _rest_by(data, scalar):
+    found = pointwise.rest_by(data, scalar)
+    if found is not None:
+        return found
     zero = data == 0
     return torch.remainder(_like(data, scalar), data.masked_fill(zero, 1)).masked_fill(zero, 0)
 
@@ -95,7 +99,7 @@ _scalar(torch.mul, "The gradient that `_contrib_gradientmultiplier` passes on fo
 _scalar(_divide, "x / scalar.", "_div_scalar", "_DivScalar", arithmetic="divide")
 _scalar(_divided_by, "scalar / x.", "_rdiv_scalar", "_RDivScalar", amp="float32")
 _scalar(_modulo, "The remainder of x / scalar, with the sign of the scalar; 0 for a scalar of 0.", "_mod_scalar", "_ModScalar")
-_scalar(_rest_by, "The remainder of scalar / x, with the sign of x; 0 where x is 0.", "_rmod_scalar", "_RModScalar")
+_rest_by_op = _scalar(_rest_by, "The remainder of scalar / x, with the sign of x; 0 where x is 0.", "_rmod_scalar", "_RModScalar")
 _scalar(_power, "x to the power of scalar.", "_power_scalar", "_PowerScalar", amp="float32")
 _scalar(_power_of, "scalar to the power of x.", "_rpower_scalar", "_RPowerScalar", amp="float32")
 _scalar(torch.clamp_min, "max(x, scalar). The gradient of a tie goes to x.", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")
@@ -114,3 +118,9 @@ _scalar(_logic(0, torch.ne), "1 where x and scalar are other than 0, 0 elsewhere
 _scalar(_logic(torch.ne, 1), "1 where x or scalar is other than 0, 0 elsewhere.", "_logical_or_scalar", "_LogicalOrScalar")
 _scalar(_logic(torch.ne, torch.eq), "1 where exactly one of x and scalar is other than 0, 0 elsewhere.", "_logical_xor_scalar",
         "_LogicalXorScalar")
+
+
+@_rest_by_op.gradient
+def _(out_grads, inputs, outputs, *, scalar=1.0, is_int=True):
+    found = pointwise.rest_by_back(inputs[0], out_grads[0], scalar)
+    return -torch.floor(scalar / inputs[0]) * out_grads[0] if found is None else found

@@ -6,6 +6,7 @@ import torch
 from ...base import MXNetError
 from ..docstrings import with_sample
 from ..integers import convert
+from ..kernels import pointwise
 from ..registry import op
 from ..schema import DType
 from ..shapes import unify
@@ -48,7 +49,8 @@ def _gamma(data):
     if not data.is_floating_point():
         return _gamma(data.double()).round()  # exact, unlike exp(lgamma)
     if data.dtype is not torch.float64:
-        return _gamma(data.double()).to(data.dtype)
+        found = pointwise.gamma(data)
+        return _gamma(data.double()).to(data.dtype) if found is None else found
     # lgamma knows only the size; between the poles at 0, -1, -2, ... the sign alternates. At -1, -2, ... there is none: nan.
     floor = torch.floor(data)
     size = torch.lgamma(data).exp()
@@ -58,6 +60,11 @@ def _gamma(data):
 
 def _logical_not(data):
     return truth(torch.eq, data, 0)
+
+
+def _softsign(data):
+    found = pointwise.softsign(data)
+    return torch.nn.functional.softsign(data) if found is None else found
 
 
 def _cbrt(data):
@@ -106,7 +113,7 @@ _math("fix", torch.trunc, "The nearest integer towards zero.", "[-1.5, 1.5] -> [
 relu = _math("relu", torch.relu, "max(x, 0).", "[-1, 0, 2] -> [0., 0., 2.]", rectifies=True, method=True,
              amp=("inputs", "inputs"))
 sigmoid = _math("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "[0, 2] -> [0.5 , 0.880...]", method=True)
-_math("softsign", torch.nn.functional.softsign, "x / (1 + |x|).", "[-1, 0, 3] -> [-0.5 , 0. , 0.75]", ())
+_softsign_op = _math("softsign", _softsign, "x / (1 + |x|).", "[-1, 0, 3] -> [-0.5 , 0. , 0.75]", ())
 _math("erf", torch.erf, "The error function.", "[0, 0.5] -> [0. , 0.520...]", ("_npx_erf",))
 _math("erfinv", torch.erfinv, "The inverse of erf; nan outside of [-1, 1].", "[0, 0.5] -> [0. , 0.476...]", ("_npx_erfinv",), amp="float32")
 _gamma_op = _math("gamma", _gamma, "The gamma function.", "[1, 5] -> [ 1., 24.]", ("_npx_gamma", "_sparse_gamma"), amp="float32")
@@ -124,6 +131,12 @@ def _(out_grads, inputs, outputs):
 @_rcbrt_op.gradient
 def _(out_grads, inputs, outputs):
     return out_grads[0] * outputs[0] / (-3 * inputs[0])
+
+
+@_softsign_op.gradient
+def _(out_grads, inputs, outputs):
+    found = pointwise.softsign_back(inputs[0], out_grads[0])
+    return out_grads[0] / torch.square(inputs[0].abs() + 1) if found is None else found
 
 
 def _digamma(x):

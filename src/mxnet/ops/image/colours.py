@@ -2,13 +2,15 @@
 import torch
 
 from ...base import MXNetError
+from ..kernels import colours as kernels
 from ..registry import op
 from ..schema import Floats
 from ._common import normal, order, require_colours, uniform
 from .constants import EIGENVALUES, EIGENVECTORS, LUMA
 
+_NOTHING, _LUMA = torch.zeros(3), torch.tensor(LUMA, dtype=torch.float64)
 # Each component scaled by its deviation; a row for each channel.
-_PCA = tuple(tuple(value * v for value, v in zip(EIGENVALUES, row)) for row in EIGENVECTORS)
+_PCA = torch.tensor([[value * v for value, v in zip(EIGENVALUES, row)] for row in EIGENVECTORS])
 
 
 def _saturate(values, dtype):
@@ -17,18 +19,28 @@ def _saturate(values, dtype):
 
 
 def _brightness(image, factor):
-    return _saturate(image.float() * factor, image.dtype)
+    found = kernels.shift(image, factor, _NOTHING)
+    return found if found is not None else _saturate(image.float() * factor, image.dtype)
 
 
 def _contrast(image, factor):
-    pixels = image.float()
-    gray = pixels * pixels.new_tensor(LUMA) * 3 if image.shape[-1] > 1 else pixels
-    return _saturate(pixels * factor + (1 - factor) * gray.mean(), image.dtype)
+    sums = kernels.sums(image)
+    if sums is not None:
+        mean = (sums @ _LUMA).float() / (image.numel() // 3)
+    else:
+        pixels = image.float()
+        mean = (pixels * pixels.new_tensor(LUMA) * 3 if image.shape[-1] > 1 else pixels).mean()
+    change = (1 - factor) * mean
+    found = kernels.shift(image, factor, change.expand(3).contiguous())
+    return found if found is not None else _saturate(image.float() * factor + change, image.dtype)
 
 
 def _saturation(image, factor):
     if image.shape[-1] == 1:
         return image.clone()
+    found = kernels.fade(image, factor, (1 - factor) * LUMA[2])
+    if found is not None:
+        return found
     pixels = image.float()
     # MXNet 1.9.1 (image_random-inl.h) keeps only the blue part of the gray value; models were trained with that.
     return _saturate(pixels * factor + (1 - factor) * LUMA[2] * pixels[..., 2:], image.dtype)
@@ -38,6 +50,9 @@ def _hue(image, turn):
     """Rotate the hue of an RGB image by `turn` of a full circle, by way of hue, lightness and saturation."""
     if image.shape[-1] == 1:
         return image.clone()
+    found = kernels.turn(image, turn)
+    if found is not None:
+        return found
     r, g, b = image.permute(2, 0, 1).float().contiguous().div_(255).unbind()
     high, low = torch.maximum(torch.maximum(r, g), b), torch.minimum(torch.minimum(r, g), b)
     spread, total = high - low, high + low
@@ -172,7 +187,10 @@ def random_color_jitter(data, *, brightness: float, contrast: float, saturation:
 def _lighting(image, alpha):
     if image.shape[-1] == 1:
         return image.clone()
-    shift = torch.tensor(_PCA, device=image.device) @ alpha
+    shift = _PCA.to(image.device) @ alpha
+    found = kernels.shift(image, 1, shift)
+    if found is not None:
+        return found
     # Line by line: three numbers at a time are too few for a processor's vectors.
     lines = image.flatten(1)
     return _saturate(lines.float() + shift.repeat(image.shape[1]), image.dtype).view(image.shape)

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from ...base import MXNetError
 from ..axes import require_ndim
 from ..integers import convert
+from ..kernels.colours import mirror
 from ..registry import op
 from ..schema import Floats, Shape
 from ..shapes import unify
@@ -178,7 +179,7 @@ def flip_left_right(data):
            [4., 3.]], dtype=float32)
     """
     require_colours("image.flip_left_right", data)
-    return data.flip(1)
+    return _mirrored(data)
 
 
 @op("_image_flip_top_bottom", aliases=("_npx__image_flip_top_bottom",), same_shape=True)
@@ -196,6 +197,11 @@ def flip_top_bottom(data):
     return data.flip(0)
 
 
+def _mirrored(data):
+    found = mirror(data)
+    return data.flip(1) if found is None else found
+
+
 def keeps(data):
     """Whether an image stays as it is, with equal chances: a tensor on its device."""
     return uniform(data, 0, 1, torch.float64) < 0.5
@@ -205,7 +211,7 @@ def _flip_or_not(data, axis):
     keep = keeps(data)
     if data.device.type != "cpu" or torch.compiler.is_compiling():
         return torch.where(keep, data, data.flip(axis))  # nothing waits for the random number
-    return data.clone() if keep else data.flip(axis)
+    return data.clone() if keep else _mirrored(data) if axis == 1 else data.flip(axis)
 
 
 @op("_image_random_flip_left_right", aliases=("_npx__image_random_flip_left_right",), same_shape=True, draws=True)

@@ -5,6 +5,7 @@ import torch
 
 from ...base import MXNetError
 from ..dtypes import name_of
+from ..kernels import softmax as kernels
 from ..registry import op
 from ..shapes import unify
 from ._common import assign, check_axis, minus_one_hot, same_type
@@ -61,7 +62,7 @@ def softmax(data, length=None, *, axis: int = -1, temperature: Optional[float] =
                          f"{'no length' if length is None else f'a length of shape {tuple(length.shape)}'}")
     data = _scaled(data, temperature, dtype)
     if length is None:
-        return _typed(torch.softmax(data, axis), dtype)
+        return _typed(kernels.softmax(data, axis), dtype)
     if length.is_floating_point() and not length.is_meta:  # shapes are inferred without types
         raise MXNetError(f"softmax: `length` must be of an integer type, received {name_of(length.dtype)}")
     beyond = _beyond(data, length, axis)
@@ -150,7 +151,7 @@ def softmax_activation(data, *, mode: Literal["channel", "instance"] = "instance
     """
     if mode == "channel" and data.dim() < 3:
         raise MXNetError(f"SoftmaxActivation: mode='channel' needs data with at least 3 axes, received shape {tuple(data.shape)}")
-    return torch.softmax(data, 1 if mode == "channel" else -1)
+    return kernels.softmax(data, 1 if mode == "channel" else -1)
 
 
 @op("softmax_cross_entropy", amp="float32")

@@ -1,0 +1,41 @@
+import pytest
+import torch
+
+from mxnet.ops import kernels
+from mxnet.ops.image import colours as operators
+from mxnet.ops.image import transforms
+from mxnet.ops.kernels import colours
+
+pytestmark = pytest.mark.skipif(kernels.load("colours") is None, reason="no C++ compiler")
+_FACTOR, _ALPHA = torch.tensor(0.7), torch.tensor([0.3, -2.0, 0.1])
+CHANGES = {"brightness": lambda x: operators._brightness(x, torch.tensor(1.3)), "contrast": lambda x: operators._contrast(x, _FACTOR),
+           "saturation": lambda x: operators._saturation(x, _FACTOR), "hue": lambda x: operators._hue(x, torch.tensor(0.3)),
+           "lighting": lambda x: operators._lighting(x, _ALPHA), "mirror": transforms.flip_left_right}
+
+
+def image(shape, dtype):
+    pixels = (torch.arange(torch.Size(shape).numel()).view(shape) * 37 % 256).to(dtype)
+    pixels[0] = 128  # gray
+    return pixels + torch.linspace(0, 1, shape[1]).view(-1, 1) if dtype.is_floating_point else pixels
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
+@pytest.mark.parametrize("shape", [(9, 31, 3), (1, 1, 3), (70, 5, 3), (12, 7, 1), (3, 64, 3)])
+def test_the_kernel_gives_what_torch_does(change, dtype, shape, monkeypatch):
+    data = image(shape, dtype)
+    monkeypatch.setattr(colours, "_WORTHWHILE", 0)
+    found = CHANGES[change](data)
+    monkeypatch.setattr(colours, "_WORTHWHILE", 1 << 62)
+    expected = CHANGES[change](data)
+    assert found.dtype is dtype and found.shape == data.shape
+    # Sums of many pixels are more exact than torch's.
+    torch.testing.assert_close(found, expected, rtol=2e-6 if change == "contrast" else 0, atol=0)
+
+
+def test_kernels_run_where_they_can(monkeypatch):
+    monkeypatch.setattr(colours, "_WORTHWHILE", 0)
+    data = image((4, 5, 3), torch.uint8)
+    assert colours.turn(data, 0.3) is not None and colours.mirror(data) is not None and colours.sums(data).tolist() == data.sum((0, 1)).tolist()
+    assert colours.mirror(data.transpose(0, 1)) is None and colours.turn(data.double(), 0.3) is None
+    assert colours.mirror(data.repeat(1, 20, 1)) is None  # torch is as fast there
