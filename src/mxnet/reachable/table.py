@@ -243,6 +243,13 @@ NAMES = {
         "mxnet.util: use_np",
     "mxnet.numpy_op_signature":
         "_NP_EXT_OP_SUBMODULE_LIST _NP_OP_SUBMODULE_LIST _get_op_submodule_name _numpy_op_doc inspect mx_np mx_npx=mxnet.numpy_extension",
+    "mxnet.onnx.mx2onnx": "_op_translations_opset12=mxnet.onnx.mx2onnx.operators _op_translations_opset13=mxnet.onnx.mx2onnx.operators",
+    "mxnet.onnx.mx2onnx._export_helper": "logging mx",
+    "mxnet.onnx.mx2onnx._export_model": "string_types symbol=mxnet.symbol mxnet.onnx.mx2onnx._export_onnx: MXNetGraph",
+    "mxnet.onnx.mx2onnx._export_onnx": "json logging nd",
+    "mxnet.onnx.mx2onnx._op_translations": "",
+    "mxnet.onnx.mx2onnx._op_translations._op_translations_opset12": "mxnet.onnx.mx2onnx.operators: *",
+    "mxnet.onnx.mx2onnx._op_translations._op_translations_opset13": "mxnet.onnx.mx2onnx.operators: *",
     "mxnet.operator":
         "Lock POINTER _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _STORAGE_TYPE_CSR _STORAGE_TYPE_DEFAULT _STORAGE_TYPE_ROW_SPARSE _STORAGE_TYPE_STR_TO_ID "
         "_STORAGE_TYPE_UNDEFINED _ndarray_cls _np_ndarray_cls array c_array c_array_buf check_call context py_str symbol traceback "

@@ -8,29 +8,13 @@ import numpy as np
 
 from ...base import MXNetError
 from ...files import atomic_write, begin, commit
-from ...ops import dtypes
 from ...symbol import Symbol
 from ._export_helper import load_module
-from .network import Network, parameter_arrays, variables
+from ._export_onnx import OPSETS, described, graph_proto, onnx_package
 from .registry import CONVERTERS, VARIABLE
 
-OPSETS = (12, 13)
 _IR_VERSION = 7  # of the time of opset 13: every runtime since then reads it
 _LARGEST = 2**31 - 1  # bytes that a message of protobuf may have
-
-
-class MissingONNX(MXNetError, ImportError):
-    """The package `onnx` is not installed."""
-
-
-def _onnx() -> Any:
-    try:
-        import onnx
-        import onnx.helper
-        import onnx.numpy_helper
-    except ImportError as error:
-        raise MissingONNX(f"ONNX files need the packages onnx and protobuf: pip install 'remex[onnx]' ({error})") from error
-    return onnx
 
 
 def get_operator_support(opset_version: int | None = None) -> list[str]:
@@ -114,48 +98,28 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
     >>> mx.onnx.export_model(net, params, [(2, 4)], "float32", "fc.onnx")  # doctest: +SKIP
     'fc.onnx'
     """
-    onnx = _onnx()
-    if opset_version not in OPSETS:
-        raise MXNetError(f"opset_version must be one of {', '.join(map(str, OPSETS))}, received {opset_version!r}")
+    onnx = onnx_package()
     sym, params = _loaded(sym, params)
-    network = _network(sym, params, in_shapes if input_shape is None else input_shape, in_types if input_type is None else input_type,
-                       dynamic, dynamic_input_shapes)
-    on, inputs, outputs = network.convert(opset_version, verbose)
-    used = {v.name: v for node in on.nodes for v in node.inputs if v is not None and v.array is not None}
-    size = sum(v.array.nbytes for v in used.values())
+    network = described(sym, params, in_shapes if input_shape is None else input_shape, in_types if input_type is None else input_type,
+                        dynamic, dynamic_input_shapes)
+    graph, parameters = graph_proto(network, opset_version, verbose)
+    size = sum(v.array.nbytes for v in parameters)
     if size > _LARGEST and not large_model:
         raise MXNetError(f"the parameters have {size / 1e9:.1f} GB, and an ONNX file can't have over 2 GB: pass large_model=True, which puts them "
                          "into a file of their own")
-
-    helper = onnx.helper
-
-    def declared(value, shape):
-        return helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(value.dtype), shape)
-
-    graph = helper.make_graph(
-        [helper.make_node(n.kind, [v.name if v is not None else "" for v in n.inputs], [v.name for v in n.outputs], name=n.name,
-                          **{k: helper.np_dtype_to_tensor_dtype(a) if isinstance(a, np.dtype) else _tensor(onnx, a) for k, a in n.attributes.items()})
-         for n in on.nodes],
-        "mxnet_converted_model",
-        [declared(v, network.inputs[v.name][0]) for v in inputs], [declared(v, v.shape) for v in outputs])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset_version)], ir_version=_IR_VERSION, producer_name="remex")
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset_version)], ir_version=_IR_VERSION, producer_name="remex")
     path = os.fspath(onnx_file_path)
     if large_model:
-        _write_apart(onnx, model, used.values(), path, run_shape_inference)
+        _write_apart(onnx, model, parameters, path, run_shape_inference)
     else:
-        graph = model.graph
-        graph.initializer.extend(onnx.numpy_helper.from_array(v.array, v.name) for v in used.values())
+        model.graph.initializer.extend(onnx.numpy_helper.from_array(v.array, v.name) for v in parameters)
         onnx.checker.check_model(model)
         if run_shape_inference:
             model = onnx.shape_inference.infer_shapes(model)
         with atomic_write(path) as stream:
             stream.write(model.SerializeToString())
-    logging.info("wrote %s: %d nodes, inputs %s", path, len(on.nodes), ", ".join(f"{v.name} {network.inputs[v.name][0]}" for v in inputs))
+    logging.info("wrote %s: %d nodes, inputs %s", path, len(graph.node), ", ".join(f"{n} {shape}" for n, (shape, _) in network.inputs.items()))
     return onnx_file_path
-
-
-def _tensor(onnx: Any, value: Any) -> Any:
-    return onnx.numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
 
 
 def _write_apart(onnx: Any, model: Any, parameters: Any, path: str, run_shape_inference: bool) -> None:
@@ -195,59 +159,3 @@ def _loaded(sym: Any, params: Any) -> tuple[Symbol, Mapping[str, Any]]:
             return sym, {**params[0], **params[1]}
     raise ValueError("sym and params are either both paths, or a Symbol and a dict of parameters (or a list of two: arguments and auxiliary states); "
                      f"received {type(sym).__name__} and {type(params).__name__}")
-
-
-def _network(sym: Symbol, params: Mapping[str, Any], shapes: Any, types: Any, dynamic: bool, dynamic_shapes: Any) -> Network:
-    """Check what was said about the inputs.
-
-    Raises
-    ------
-    MXNetError
-        If there are more or fewer shapes or types than inputs, or `dynamic_shapes` does not fit them.
-    """
-    outputs = sym._outputs
-    arrays = parameter_arrays(params)
-    found = variables(outputs)
-    label = f"{outputs[-1][0].name}_label"
-    names = list(dict.fromkeys(n.name for n in found if n.name not in arrays and n.name != label))
-    if shapes is None:
-        raise MXNetError(f"in_shapes must give the shape of each input: {', '.join(names)}")
-    shapes = [_shape(s) for s in ([shapes] if shapes and isinstance(shapes[0], int) else shapes)]
-    if len(shapes) != len(names):
-        losses = _labels(sym)
-        unlabelled = [n for n in names if n not in losses]
-        if len(shapes) != len(unlabelled):
-            raise MXNetError(f"in_shapes must have {len(names)} shapes, one for each variable that is no parameter ({', '.join(names)}), "
-                             f"received {len(shapes)}: {shapes}")
-        names = unlabelled
-    types = list(types) if isinstance(types, (list, tuple)) else [types] * len(names)
-    if len(types) != len(names):
-        raise MXNetError(f"in_types must be one type, or {len(names)} of them, one for each input ({', '.join(names)}); "
-                         f"received {len(types)}: {types}")
-    types = [np.dtype(dtypes.TORCH_TO_NAME[dtypes.to_torch(t)]) for t in types]
-    if not dynamic:
-        if dynamic_shapes is not None:
-            raise MXNetError("dynamic_input_shapes has no effect without dynamic=True; pass that too, or leave it out")
-        declared = shapes
-    elif dynamic_shapes is None:
-        declared = [(None,) * len(s) for s in shapes]
-    else:
-        declared = [tuple(s) for s in dynamic_shapes]
-        if [len(s) for s in declared] != [len(s) for s in shapes]:
-            raise MXNetError(f"dynamic_input_shapes must have a shape for each of in_shapes, with as many sizes: expected the lengths "
-                             f"{[len(s) for s in shapes]}, received {declared}")
-    return Network(outputs, {n: (d, t) for n, d, t in zip(names, declared, types)}, dict(zip(names, shapes)),
-                   {n.name: arrays[n.name] for n in found if n.name in arrays})
-
-
-def _shape(shape: Any) -> tuple[int, ...]:
-    try:
-        return tuple(int(s) for s in shape)
-    except (TypeError, ValueError):
-        raise MXNetError(f"in_shapes must be a list of tuples of integers, one for each input; received {shape!r} as one of them") from None
-
-
-def _labels(sym: Symbol) -> set[str]:
-    """The variables that output layers made for their labels."""
-    return {n.name for node in sym._nodes() if node.op is not None and node.op.is_loss(node.parsed())
-            for n, _ in node.inputs[1:] if n.op is None and n.name == f"{node.name}_label"}

@@ -10,7 +10,8 @@ OTHER = np.ones((5, 3), np.float32)
 
 
 def test_arrays_from_nothing():
-    arrays = [mx.sym.zeros((2, 3), dtype="int32"), mx.sym.ones((2,)), mx.sym.full((2, 2), 7, dtype="float64"), mx.sym.arange(2, 8, 1.5, repeat=2),
+    arrays = [mx.sym.zeros((2, 3), dtype="int32"),
+              mx.sym.ones((2,)), mx.sym.full((2, 2), 7, dtype="float64"), mx.sym.arange(2, 8, 1.5, repeat=2), mx.sym.arange(3),
               mx.sym.eye(3, 4, 1)]
     check(mx.sym.Group(arrays), {})
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import mxnet as mx
-from onnx_checks import check
+from onnx_checks import check, run
 
 RNG = np.random.default_rng(5)
 X = mx.sym.var("x")
@@ -25,6 +25,12 @@ def test_windows_of_each_kind(pool_type, convention, pad):
 @pytest.mark.parametrize("pool_type", ["max", "avg", "sum", "lp"])
 def test_over_everything(pool_type):
     check(mx.sym.Pooling(X, global_pool=True, pool_type=pool_type, p_value=2), {"x": real(2, 3, 4, 5)})
+
+
+def test_windows_of_padding_only_have_the_lowest_value():
+    sym = mx.sym.Pooling(X, kernel=(2,), stride=(3,), pad=(2,), pool_type="max", pooling_convention="full")
+    model = check(sym, {"x": real(1, 1, 4)})
+    assert run(model, {"x": np.zeros((1, 1, 4), np.float32)})[0].ravel().tolist() == [np.finfo(np.float32).min, 0, np.finfo(np.float32).min]
 
 
 def test_channels_last_and_the_same_size():

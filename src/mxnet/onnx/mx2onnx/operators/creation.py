@@ -28,17 +28,24 @@ def like(on, x, *, operator):
     return _filled(on, on.sizes(on.dims(x)), _LIKE[operator])
 
 
-@exports("_arange", ignores=("stop", "infer_range", "dtype", "device"))
-def arange(on, *, start, step, repeat):
-    steps = np.arange(_fixed(on)[0]) // repeat
-    return on.const(start + steps * step, on.dtype)
+def _ramp(count, start, step, repeat, dtype):
+    """``start, start + step, ...``, each `repeat` times; integers in integer steps."""
+    if dtype.kind in "iu":
+        start, step = int(start), int(step)
+    return (start + np.arange(count) // repeat * step).astype(dtype)
+
+
+@exports("_arange", ignores=("dtype", "device"))
+def arange(on, *, start, stop, step, repeat, infer_range):
+    """Up to `start` where there is no `stop`, unless what takes the values says how many there are."""
+    return on.const(_ramp(_fixed(on)[0], start if stop is not None or infer_range else 0, step, repeat, on.dtype), on.dtype)
 
 
 @exports("_contrib_arange_like")
 def arange_like(on, x, *, start, step, repeat, axis):
     if x.fixed:
         count = x.shape[axis] if axis is not None else int(np.prod(x.shape))
-        values = (start + np.arange(count) // repeat * step).astype(x.dtype)
+        values = _ramp(count, start, step, repeat, x.dtype)
         return on.const(values if axis is not None else values.reshape(x.shape), x.dtype)
     count = on.unsqueeze(on.Size(x, dtype=INT64), 0) if axis is None else on.sizes([on.dim(x, axis)])
     steps = on.Range(on.const(0, INT64), on.squeeze(count, 0), on.const(1, INT64))

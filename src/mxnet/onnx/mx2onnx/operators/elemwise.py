@@ -36,9 +36,9 @@ def _binary(kind):
 
 
 def _compute(on, kind, lhs, rhs):
-    """`kind` of two values of one type; powers of integers, as here, in double precision and cut to 64 bits first."""
+    """`kind` of two values of one type; powers of integers, as in MXNet, in double precision."""
     if kind == "Pow" and lhs.dtype.kind in "iub":
-        return on.cast(on.Pow(on.cast(lhs, "float64"), on.cast(rhs, "float64")), "int64")
+        return on.Pow(on.cast(lhs, "float64"), on.cast(rhs, "float64"))
     return getattr(on, kind)(lhs, rhs)
 
 
