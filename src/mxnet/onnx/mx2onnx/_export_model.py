@@ -57,8 +57,8 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
         The parameters by name (arguments and auxiliary states, in one dict or two), or the path of the ``.params`` file.
     in_shapes : list of tuple of int
         The shape of each input: each variable that is no parameter, in the order of ``sym.list_inputs()``.
-    in_types : data type or list of data types
-        The type of all inputs, or of each.
+    in_types : one type, or a list with one for each input
+        A name or a NumPy type.
     onnx_file_path : str
         Where the file is written.
     verbose : bool
