@@ -4,6 +4,8 @@
     How a good file becomes a bad one.
 ``readers``
     A target for each reader of files.
+``onnx_files``
+    A target for the reader of ONNX files.
 ``calls``, ``frontends``
     Targets that call every operator, as a function, in graphs and compiled, and what is written in Python above the operators; from ``hostile``
     come the values.

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from mxnet import MXNetError
 
 # Modules of targets; the names of these begin with the module's.
-MODULES = ("readers", "networks", "calls", "frontends", "kernels")
+MODULES = ("readers", "networks", "onnx_files", "calls", "frontends", "kernels")
 _SECONDS = 10  # what a case may take
 _MOST_DATA = 2 << 30  # bytes that any case gets: what lies in a heap that grew beyond them would serve later cases without a limit
 _MEMORY = 256 << 10  # KiB by which a case may raise the peak

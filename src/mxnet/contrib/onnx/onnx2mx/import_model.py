@@ -23,6 +23,8 @@ def opened(model_file):
         raise UnsupportedFeature(f"{os.fspath(model_file)}: {error}") from error
     except MXNetError as error:
         raise MXNetError(f"{os.fspath(model_file)}: {error}") from error
+    except (TypeError, ValueError, AttributeError, KeyError, OverflowError) as error:  # such as names that are no text
+        raise MXNetError(f"{os.fspath(model_file)} is damaged: {error!r:.200}") from error
 
 
 def import_model(model_file):
