@@ -1,0 +1,87 @@
+"""Whole networks of Gluon as ONNX files, at other sizes than those that they were written with."""
+import numpy as np
+import onnx
+import pytest
+
+import mxnet as mx
+from mxnet import gluon
+from mxnet.gluon import nn
+from onnx_checks import run
+
+
+def compare(net, path, example, varying, others, rtol=1e-4):
+    """Export a network and compare its scores for the example and other inputs; the ONNX model."""
+    net.initialize(mx.init.Xavier())
+    net.hybridize()
+    net(*(mx.nd.array(v, dtype=v.dtype) for v in example))
+    net.export(str(path / "net"))
+    mx.onnx.export_model(str(path / "net-symbol.json"), str(path / "net-0000.params"), [v.shape for v in example], [v.dtype for v in example],
+                         str(path / "net.onnx"), dynamic=True, dynamic_input_shapes=varying)
+    model = onnx.load(path / "net.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    names = [i.name for i in model.graph.input]
+    for given in (example, *others):
+        expected = net(*(mx.nd.array(v, dtype=v.dtype) for v in given))
+        expected = list(expected) if isinstance(expected, (list, tuple)) else [expected]
+        for found, out in zip(run(model, dict(zip(names, given))), expected, strict=True):
+            np.testing.assert_allclose(found, out.asnumpy(), rtol=rtol, atol=rtol * abs(out.asnumpy()).max())
+    return model
+
+
+@pytest.mark.parametrize("name,size", [("resnet18_v2", 64), ("squeezenet1_1", 224), ("mobilenet_v2_0_25", 32)])
+def test_networks_for_images(tmp_path, name, size):
+    images = np.random.default_rng(1).uniform(-1, 1, (3, 3, size, size)).astype(np.float32)
+    net = getattr(gluon.model_zoo.vision, name)(classes=10)
+    compare(net, tmp_path, [images[:1]], [("batch", 3, size, size)], [[images]])
+
+
+class Encoder(gluon.HybridBlock):
+    """A layer of BERT: attention over itself within the valid lengths, and two dense layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.positions = nn.Embedding(50, 24), nn.Embedding(20, 24)
+        self.project, self.out = nn.Dense(72, flatten=False), nn.Dense(24, flatten=False)
+        self.widen, self.narrow = nn.Dense(48, flatten=False), nn.Dense(24, flatten=False)
+        self.first, self.second, self.act = nn.LayerNorm(), nn.LayerNorm(), nn.GELU()
+
+    def hybrid_forward(self, F, tokens, lengths):
+        x = F.broadcast_add(self.words(tokens), F.expand_dims(self.positions(F.contrib.arange_like(tokens, axis=1)), 0))
+        x = F.transpose(x, axes=(1, 0, 2))
+        steps = F.contrib.arange_like(tokens, axis=1)
+        inside = F.broadcast_lesser(F.reshape(steps, (1, -1)), F.reshape(lengths, (-1, 1)))
+        inside = F.expand_dims(F.reshape(F.repeat(F.expand_dims(inside, 1), 4, axis=1), (-3, 0)), 1)
+        qkv = self.project(x)
+        scores = F.contrib.interleaved_matmul_selfatt_qk(qkv, heads=4)
+        weights = F.softmax(F.where(F.broadcast_like(inside, scores), scores, F.ones_like(scores) * -1e9))
+        x = self.first(x + self.out(F.contrib.interleaved_matmul_selfatt_valatt(qkv, weights, heads=4)))
+        x = self.second(x + self.narrow(self.act(self.widen(x))))
+        return F.SequenceMask(x, lengths, use_sequence_length=True), F.slice_axis(x, axis=0, begin=0, end=1).reshape((-1, 24))
+
+
+def test_an_encoder_of_text_at_any_length(tmp_path):
+    rng = np.random.default_rng(1)
+
+    def batch(rows, length):
+        return [rng.integers(0, 50, (rows, length)).astype(np.float32), rng.integers(1, length + 1, rows).astype(np.float32)]
+    compare(Encoder(), tmp_path, batch(2, 7), [("batch", "length"), ("batch",)], [batch(3, 12), batch(1, 4)])
+
+
+class Language(gluon.HybridBlock):
+    """Words through LSTM layers to scores of the next word; the states come in and go out."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.layers, self.out = nn.Embedding(30, 8), gluon.rnn.LSTM(12, num_layers=2, input_size=8), nn.Dense(30, flatten=False)
+
+    def hybrid_forward(self, F, tokens, hidden, carried):
+        x, (hidden, carried) = self.layers(self.words(tokens), [hidden, carried])
+        return self.out(x), hidden, carried
+
+
+def test_a_language_model_with_its_states(tmp_path):
+    rng = np.random.default_rng(1)
+
+    def batch(length, rows):
+        return [rng.integers(0, 30, (length, rows)).astype(np.int32), *rng.standard_normal((2, 2, rows, 12)).astype(np.float32)]
+    compare(Language(), tmp_path, batch(5, 2), [("length", "batch"), (2, "batch", 12), (2, "batch", 12)], [batch(9, 3)])
