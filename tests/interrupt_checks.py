@@ -45,7 +45,8 @@ def _points(code):
             look = (name.startswith("JUMP_BACKWARD") and not name.endswith("NO_INTERRUPT")
                     or name == "JUMP_ABSOLUTE" and instruction.argval < instruction.offset
                     or before is None and sys.version_info < (3, 11)
-                    or before is not None and (before.startswith("CALL") or before == "YIELD_VALUE" and sys.version_info < (3, 11)))
+                    or before is not None and before.startswith("CALL") and "INTRINSIC" not in before
+                    or before == "YIELD_VALUE" and sys.version_info < (3, 11))
         if look:
             found.add(instruction.offset)
         before = name

@@ -159,7 +159,7 @@ def test_what_is_to_end_with_the_interpreter():
         from mxnet.interrupts import at_end
         first, second = at_end(print, "first", exits=True), at_end(print, "second")
     """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200)
     assert (done.stdout, done.stderr) == ("first\n", "")
 
 

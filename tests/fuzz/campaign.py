@@ -128,16 +128,17 @@ def _limited(seconds, data=None):
         resource.setrlimit(resource.RLIMIT_DATA, (used + data, limits[1]))
     # Of the processor's time, since others may keep the machine busy; and of the clock's, in case it only waits.
     timers = ((signal.SIGPROF, signal.ITIMER_PROF, seconds), (signal.SIGALRM, signal.ITIMER_REAL, 6 * seconds))
-    before = [(number, signal.signal(number, stop)) for number, _, _ in timers]
+    left = [signal.getitimer(timer) for _, timer, _ in timers]  # of pytest's own limit, where this runs inside of it
+    before = [signal.signal(number, stop) for number, _, _ in timers]
     try:
         for _, timer, limit in timers:
             signal.setitimer(timer, limit)
         yield
     finally:
-        for _, timer, _ in timers:
+        for (number, timer, _), handler, rest in zip(timers, before, left):
             signal.setitimer(timer, 0)
-        for number, handler in before:
             signal.signal(number, handler)
+            signal.setitimer(timer, *rest)
         resource.setrlimit(resource.RLIMIT_DATA, limits)
 
 

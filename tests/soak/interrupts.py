@@ -9,8 +9,10 @@ import sys
 import time
 import traceback
 
+import torch
+
 import mxnet as mx
-from mxnet import autograd
+from mxnet import attribute, autograd, name
 from mxnet.gluon.data import DataLoader
 
 from . import loading, training
@@ -88,15 +90,22 @@ def ctrl_c_loading(rng, folder):
     return step
 
 
+def _blocks():
+    """What ``with`` blocks change, and put back."""
+    return (autograd.is_recording(), autograd.is_training(), torch.is_grad_enabled(), mx.current_context(), mx.is_np_shape(), mx.is_np_array(),
+            name.current(), attribute.current())
+
+
 def ctrl_c_training(rng, folder):
     """In the loops of training."""
     interrupts = Interrupts()
     count = collections.Counter()
     loops = {name: loop(rng, folder) for name, loop in training.LOOPS.items()}
+    outside = _blocks()
 
     def step(i):
-        name = list(loops)[i % len(loops)]
-        loop = loops[name]
+        style = list(loops)[i % len(loops)]
+        loop = loops[style]
         functions = [*[loop.main] * 4, *(f for f in loop.others.values() if f.__name__ not in ("hot", "compiled"))]
         function = functions[i // len(loops) % len(functions)]
 
@@ -106,9 +115,9 @@ def ctrl_c_training(rng, folder):
 
         with contextlib.suppress(training.Expected):
             interrupts.during(work, rng.random() * 0.03)
-        count[f"{name}.{function.__name__}"] += 1
-        if autograd.is_recording() or autograd.is_training():
-            raise AssertionError(f"{name}.{function.__name__} was interrupted and records on")
+        count[f"{style}.{function.__name__}"] += 1
+        if _blocks() != outside:
+            raise AssertionError(f"{style}.{function.__name__} was interrupted and left {_blocks()} behind, not {outside}")
         function()
         loop.main()
         gc.collect(0)

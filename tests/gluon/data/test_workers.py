@@ -67,7 +67,7 @@ def test_workers_end_with_their_parent():
         print(*(w.process.pid for l in loaders for w in l._worker_pool._workers), flush=True)
         os.kill(os.getpid(), 9)
     """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200, env={**os.environ, "OMP_NUM_THREADS": "1"})
     pids = done.stdout.split()
     assert len(pids) == 4, done.stderr
     deadline = time.time() + 10
