@@ -1,3 +1,4 @@
+import sys
 import threading
 
 import pytest
@@ -83,3 +84,14 @@ def test_nothing_is_watched_afterwards(backward):
     x = torch.ones(4, requires_grad=True)
     x.exp().sum().backward()
     assert counts(backward) == {}
+
+
+def test_the_systems_number_of_a_thread_is_known():
+    if kernels.load("backward") is None:
+        pytest.skip("needs a C++ compiler")
+    seen = Backward(Events())
+    seen.watch(True)
+    x = torch.ones(3, requires_grad=True)
+    x.exp().sum().backward()
+    seen.watch(False)
+    assert not sys.platform.startswith("linux") or seen.natives()[threading.get_native_id()] == threading.get_ident()

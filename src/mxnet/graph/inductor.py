@@ -1,11 +1,16 @@
 """The `inductor` backend: ``torch.compile``, where there is a compiler for it."""
 import os
 import shutil
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
 from ..base import MXNetError
+from ..ndarray import dispatch
+from ..ndarray.dispatch import Call
 from .backends import Unavailable, prepare
 from .program import Program, draws
 
@@ -49,4 +54,68 @@ class Inductor:
                 # depends on values (loops, operators of the user's) or draws random numbers cuts the graph.
                 node.target = torch.compiler.disable(node.target) if draws(node) else torch.compiler.allow_in_graph(node.target)
         program.module.recompile()
-        return torch.compile(program.module, dynamic=False, mode=None if mode == "default" else mode)
+        from torch._inductor import list_mode_options  # a second
+        options = {**list_mode_options(mode), _TELLS: sys.platform == "linux"}
+        return Compiled(torch.compile(program.module, dynamic=False, options=options))
+
+
+class Compiled:
+    """A compiled graph, called like the one it came from. Observed, it tells which kernels ran and for how long, as torch records them."""
+
+    def __init__(self, function: Callable):
+        self._function = function
+        self._ran = False
+
+    def __call__(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+        self._ran = True
+        return self._function(*tensors)
+
+    def observed(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+        """A call that tells the observer of graphs of the whole and of its kernels. On a GPU the profiler learns of these from torch's."""
+        compiles, self._ran = not self._ran, True
+        listens = not compiles and not any(t.is_cuda for t in tensors) and _listen()
+        start = time.perf_counter_ns()
+        try:
+            enclose = dispatch.enclose
+            results = self._function(*tensors) if enclose is None else enclose("inductor", self._function, tensors, {})
+        finally:
+            end = time.perf_counter_ns()
+            recorded = torch._C._autograd._disable_profiler_legacy() if listens else ()
+        observer = dispatch.graph_observer
+        if observer is not None:
+            note = _FOLLOW if listens else "compiles in its first call" if compiles else _UNHEARD
+            observer(Call("inductor", note=note, graph=True), start, end, tensors, results, kernels(recorded) if recorded else ())
+        return results
+
+
+_TELLS = "cpp.enable_kernel_profile"  # kernels announce themselves, to nobody as a rule: some ns for each
+_FOLLOW = "its kernels follow one another here; how long each took is what torch recorded"
+_UNHEARD = "torch's profiler tells of its kernels"
+_KERNELS = ("aten::", "mkl::", "mkldnn::", "mkldnn_")
+
+
+def _listen() -> bool:
+    """Have torch record what this thread runs; False where the program has its profiler run, or this torch has none that is so light."""
+    try:
+        state, details = torch.autograd.ProfilerState.CPU, torch._C._profiler._ExperimentalConfig()
+        torch._C._autograd._enable_profiler_legacy(torch.autograd.ProfilerConfig(state, False, False, False, False, False, details))
+    except (AttributeError, RuntimeError):
+        return False
+    return True
+
+
+def kernels(recorded: Sequence[Sequence[Any]]) -> list[tuple[Call, int]]:
+    """The kernels among what torch has recorded, by thread: inductor's own, and operators of torch that it calls, in order, with their ns."""
+    found = []
+    for events in recorded:
+        stack: list[tuple[Any, bool]] = []  # what has begun, and whether it, or what it lies in, is a kernel
+        for event in events:
+            if event.kind() == "push":
+                name, within = event.name(), bool(stack) and stack[-1][1]
+                stack.append((event, within or "_fused_" in name or name.startswith(_KERNELS)))
+            elif event.kind() == "pop" and stack:
+                begun, is_kernel = stack.pop()
+                if is_kernel and not (stack and stack[-1][1]):
+                    found.append((Call(begun.name(), note="by inductor"), int(begun.cpu_elapsed_us(event) * 1000)))
+    return found
+

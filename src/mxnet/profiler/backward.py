@@ -19,6 +19,7 @@ from .events import OPERATOR, Events, Kind
 
 _MOST = 1 << 20  # notes of one thread; of older ones the backward pass gets no name
 _PIECE = 1 << 14  # steps taken at a time
+_THREADS = 256  # that are told apart; torch has one for each device, and the program's own
 next_number = torch._C._autograd._get_sequence_nr
 _ACCUMULATE = (1 << 64) - 1, -1  # the number of steps that add to a gradient
 
@@ -88,10 +89,19 @@ class Backward:
             numbers = ctypes.POINTER(ctypes.c_int64)
             for entry, result, arguments in (
                     ("watch", None, [ctypes.c_int64]), ("thread", ctypes.c_int64, []), ("missed", ctypes.c_int64, []),
-                    ("waiting", ctypes.c_int64, []), ("take", ctypes.c_int64, [numbers, ctypes.c_int64])):
+                    ("waiting", ctypes.c_int64, []), ("natives", ctypes.c_int64, [numbers, ctypes.c_int64]),
+                    ("take", ctypes.c_int64, [numbers, ctypes.c_int64])):
                 function = getattr(library, entry)
                 function.restype, function.argtypes = result, arguments
         return library
+
+    def natives(self) -> dict[int, int]:
+        """Of the system's number of each thread that has run a step the one that events have."""
+        if self._library is None:
+            return {}
+        buffer = (ctypes.c_int64 * (2 * _THREADS))()
+        count = self._library.natives(buffer, _THREADS)
+        return dict(zip(buffer[0:2 * count:2], buffer[1:2 * count:2]))
 
     def note(self, number: int, inputs: Sequence[Any], result: Any) -> None:
         """An operator has run whose backward pass is to show as the kind of this number."""

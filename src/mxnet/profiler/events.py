@@ -24,7 +24,7 @@ BYTES = 32  # of an event in memory
 class Kind(NamedTuple):
     """What events have in common that differ in their times only."""
 
-    phase: str  # of Chrome's trace format: X, C or i
+    phase: str  # of Chrome's trace format: X, C or i; s and f, whose value is a number that both ends have
     name: str
     category: str
     place: str = ""  # the process of the trace; by default the category, or the CPU for operators

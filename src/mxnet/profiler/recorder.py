@@ -16,6 +16,7 @@ from ..operator import custom_function
 from . import storage
 from .backward import Backward, next_number
 from .events import API, CUSTOM, GRAPH, HOST, MEMORY, OPERATOR, Events, Kind, pack
+from .gpu import Kernels
 from .points import Points
 from .ranges import Tool
 from .trace import Encoder, Writer
@@ -46,6 +47,7 @@ class Recorder:
         self.events = Events()
         self._backward = Backward(self.events)
         self._points = Points(self)
+        self._kernels = Kernels(self.events, self._backward.natives)
         self._numbers: dict[Any, tuple[int, int]] = {}  # of the kinds of a name or a Call, forward and backward
         self._calls: dict[str, int] = {}  # likewise, of calls of the API
         self._inside = threading.local()
@@ -86,6 +88,7 @@ class Recorder:
         operators = wanted.imperative or wanted.symbolic
         self._backward.all = wanted.imperative and wanted.symbolic
         self._backward.watch(on and operators)
+        self._kernels.watch(on and operators)
         unseen = self.unseen if operators or wanted.memory else None
         dispatch.observer = (self._observer() if wanted.imperative else unseen) if on else None
         dispatch.graph_observer = (self._graph_observer() if wanted.symbolic else unseen) if on else None
@@ -217,6 +220,7 @@ class Recorder:
     def collect(self) -> None:
         """Take what others have measured and not told yet."""
         self._backward.collect()
+        self._kernels.collect()
 
     def write_trace(self) -> None:
         """Write what has come since the last time: the first time in a file of its own, whole or not at all, then behind what is there."""

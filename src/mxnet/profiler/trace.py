@@ -11,6 +11,7 @@ from ..base import MXNetError
 from .events import HOST, OPERATOR, Event, Kind
 
 _HEAD = b'{\n"traceEvents": [\n'
+_BINDS = {"s": "", "f": ', "bp": "e"'}  # ends of lines from one event to another: they belong to the event around them
 _TAIL = b'\n],\n"displayTimeUnit": "ms"\n}\n'
 
 
@@ -53,9 +54,7 @@ class Encoder:
                 self._known.add((pid, thread))
                 found.append(json.dumps({"ph": "M", "args": {"name": self._threads.get(thread, str(thread))}, "pid": pid, "tid": thread,
                                          "name": "thread_name"}))
-            tail = f'"dur": {value / 1000}' if kind.phase == "X" else f'"s": "{value}"' if kind.phase == "i" else \
-                f'"args": {{{json.dumps(kind.name)}: {value:g}}}' if value % 1 else f'"args": {{{json.dumps(kind.name)}: {int(value)}}}'
-            found.append(f'{head}"ts": {(start + self._origin) / 1000:.3f}, "tid": {thread}, {tail}}}')
+            found.append(f'{head}"ts": {(start + self._origin) / 1000:.3f}, "tid": {thread}, {_tail(kind, value)}}}')
         return found
 
     def _head(self, kind: Kind, found: list[str]) -> tuple[int, str]:
@@ -70,6 +69,18 @@ class Encoder:
             pid = self._processes[name] = len(self._processes)
             found.append(json.dumps({"ph": "M", "args": {"name": name}, "pid": pid, "name": "process_name"}))
         return pid
+
+
+def _tail(kind: Kind, value: Any) -> str:
+    """What an event has besides its name, place and time."""
+    if kind.phase == "X":
+        return f'"dur": {value / 1000}'
+    if kind.phase == "i":
+        return f'"s": "{value}"'
+    if kind.phase in _BINDS:
+        return f'"id": {value}{_BINDS[kind.phase]}'
+    number = f"{value:g}" if value % 1 else str(int(value))
+    return f'"args": {{{json.dumps(kind.name)}: {number}}}'
 
 
 class Writer:

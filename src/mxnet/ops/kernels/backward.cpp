@@ -3,11 +3,16 @@
 #include <ATen/record_function.h>
 #include <pthread.h>
 #include <time.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -16,10 +21,12 @@ struct Step {
   int64_t sequence, forward, thread, start, end;  // numbers of the recorded call, and of torch's thread that made it; ns of the steady clock
 };
 
+constexpr size_t kThreads = 256;
 constexpr size_t kMost = 1 << 20;  // steps that wait to be taken; what comes then is lost, and counted
 
 std::mutex lock;
 std::vector<Step> steps;
+std::vector<std::pair<int64_t, int64_t>> natives_;  // the system's number and pthread's of each thread that has run a step
 int64_t lost = 0;
 at::CallbackHandle handle = 0;
 
@@ -38,6 +45,14 @@ std::unique_ptr<at::ObserverContext> enter(const at::RecordFunction&) { return s
 void leave(const at::RecordFunction& step, at::ObserverContext* begun) {
   int64_t end = now();
   std::lock_guard<std::mutex> hold(lock);
+#ifdef __linux__
+  static thread_local bool known = false;
+  if (!known) {
+    known = true;
+    if (natives_.size() >= kThreads) natives_.erase(natives_.begin());
+    natives_.emplace_back(int64_t(syscall(SYS_gettid)), int64_t(pthread_self()));
+  }
+#endif
   if (steps.size() >= kMost) {
     ++lost;
     return;
@@ -71,6 +86,17 @@ int64_t take(int64_t* out, int64_t most) {
     for (int64_t value : {s.sequence, s.forward, s.thread, s.start, s.end}) *out++ = value;
   }
   steps.erase(steps.begin(), steps.begin() + count);
+  return int64_t(count);
+}
+
+// Writes the last threads, at most `most`, that have run a step, two numbers each (the system's and pthread's); how many.
+int64_t natives(int64_t* out, int64_t most) {
+  std::lock_guard<std::mutex> hold(lock);
+  size_t count = std::min<size_t>(natives_.size(), most);
+  for (size_t i = natives_.size() - count; i < natives_.size(); ++i) {
+    *out++ = natives_[i].first;
+    *out++ = natives_[i].second;
+  }
   return int64_t(count);
 }
 
