@@ -77,6 +77,14 @@ NAMES = {
     "mxnet.contrib.amp.loss_scaler": "ag=mxnet.autograd nd mxnet.ndarray: multi_all_finite",
     "mxnet.contrib.autograd": "_GRAD_REQ_MAP array c_array c_array_buf c_handle_array check_call string_types",
     "mxnet.contrib.ndarray": "mxnet.ndarray.contrib: *",
+    "mxnet.contrib.onnx":
+        "mxnet.onnx: export_model_=export_model mxnet.contrib.onnx.onnx2mx.import_model: get_model_metadata_=get_model_metadata "
+        "import_model_=import_model mxnet.contrib.onnx.onnx2mx.import_to_gluon: import_to_gluon_=import_to_gluon",
+    "mxnet.contrib.onnx.onnx2mx":
+        "_import_helper=mxnet.contrib.onnx.onnx2mx._import_helper _translation_utils=mxnet.contrib.onnx.onnx2mx._translation_utils",
+    "mxnet.contrib.onnx.onnx2mx._translation_utils": "context io=mxnet.io module=mxnet.module nd symbol",
+    "mxnet.contrib.onnx.onnx2mx.import_onnx": "nd np string_types mxnet.contrib.onnx.onnx2mx.registry: convert_map=TRANSLATIONS",
+    "mxnet.contrib.onnx.onnx2mx.import_to_gluon": "mxnet.contrib.onnx.onnx2mx.import_onnx: GraphProto",
     "mxnet.contrib.quantization":
         "Context NDArray Symbol c_array c_str_array check_call logging ndarray np os py_str shutil stats=scipy.stats warnings mxnet.context: cpu "
         "mxnet.io: DataBatch DataDesc DataIter mxnet.module: Module mxnet.ndarray: nd_load=load nd_save=save mxnet.symbol: sym_load=load "
