@@ -16,7 +16,6 @@ from .serialization import load, load_frombuffer, save
 
 globals().update(_arithmetic.FUNCTIONS)
 _methods.attach(NDArray, _functions.operator_function, _functions.call_shared)
-NDArray.broadcast_to, NDArray.broadcast_like = map(_methods.with_leading_axes, (NDArray.broadcast_to, NDArray.broadcast_like))
 NDArray.split_v2 = lambda self, *args, **kwargs: split_v2(self, *args, **kwargs)
 NDArray.split_v2.__doc__ = "`split_v2` of this array; see ``mx.nd.split_v2``."
 

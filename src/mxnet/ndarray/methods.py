@@ -14,13 +14,14 @@ def attach(cls: type, function_of: Callable[[str], Callable], share: Callable | 
     """Give `cls` the methods.
 
     `function_of(name)` returns the operator's function for that kind of array, ``share(name, array, ...)`` calls one whose result
-    shares the array's memory.
+    shares the array's memory; Symbols have none.
     """
     for name in names():
-        setattr(cls, name, _method(name, function_of, share))
+        method = _method(name, function_of, share)
+        setattr(cls, name, _with_leading_axes(method) if share is not None and name in ("broadcast_to", "broadcast_like") else method)
 
 
-def with_leading_axes(method: Callable) -> Callable:
+def _with_leading_axes(method: Callable) -> Callable:
     """An array's method that broadcasts, after which ``x.method(shape)`` and ``x.method(other)`` may have more axes than x; operators may not.
 
     Raises

@@ -155,6 +155,11 @@ def test_own_lists(on):
     assert kind(mx.nd.FullyConnected(h, h, num_hidden=2, no_bias=True, flatten=False)) == "float32"
 
 
+def test_broadcasting_methods_still_add_leading_axes(on):
+    on()
+    assert nd.ones(3).broadcast_to((2, 3)).shape == nd.ones(3).broadcast_like(nd.zeros((2, 3))).shape == (2, 3)
+
+
 def test_loss_layers(on, caplog):
     on("bfloat16")
     x = mx.nd.array([[1, 2, 3]])
