@@ -157,7 +157,7 @@ def test_own_lists(on):
 
 def test_broadcasting_methods_still_add_leading_axes(on):
     on()
-    assert nd.ones(3).broadcast_to((2, 3)).shape == nd.ones(3).broadcast_like(nd.zeros((2, 3))).shape == (2, 3)
+    assert mx.nd.ones(3).broadcast_to((2, 3)).shape == mx.nd.ones(3).broadcast_like(mx.nd.zeros((2, 3))).shape == (2, 3)
 
 
 def test_loss_layers(on, caplog):
