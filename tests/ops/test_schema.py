@@ -78,3 +78,11 @@ def test_none_is_an_end_and_no_size():
     assert mx.nd.slice(x, begin="(None, 1)", end="(1, None)").shape == (1, 2)
     with pytest.raises(mx.MXNetError, match=r"broadcast_to: `shape` must be a tuple of integers, received \(2, None\)"):
         mx.nd.broadcast_to(mx.nd.ones((1, 3)), shape=(2, None))
+
+
+@pytest.mark.parametrize("value", [(1, 2 ** 63), "(1, 18446744073709551615)", [-2 ** 63 - 1], 2 ** 64])
+def test_sizes_have_64_bits(value):
+    with pytest.raises(MXNetError, match="`stride` must be a tuple of integers"):
+        mx.nd.im2col(mx.nd.ones((1, 1, 4, 4)), kernel=(2, 2), stride=value)
+    with pytest.raises(MXNetError, match="`end` must be a tuple of integers or None"):
+        mx.nd.slice(mx.nd.ones((4, 4)), begin=(0, None), end=value)

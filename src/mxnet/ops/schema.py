@@ -35,6 +35,7 @@ AtLeast1 = Annotated[int, Between(1)]
 Fraction = Annotated[float, Between(0, 1)]
 Training = Annotated[bool, "training"]
 Device = Annotated[Optional[torch.device], "device"]
+_INT64 = 1 << 63  # the first number that a size, a stride or an end cannot be
 
 
 def _parse_literal(text):
@@ -91,22 +92,29 @@ def _to_str(value):
 
 
 def _to_shape(value):
-    if type(value) is tuple and all(type(v) is int for v in value):
+    if type(value) is tuple and all(type(v) is int and -_INT64 <= v < _INT64 for v in value):
         return value
     if isinstance(value, str):
         value = _parse_literal(value) if value.strip() else ()
     if value is None:
         raise ValueError(value)
     if isinstance(value, (int, np.integer)) or getattr(value, "ndim", 1) == 0:  # an array without axes is a number
-        return (int(value),)
-    return tuple(map(_to_int, value))
+        return (_to_int64(value),)
+    return tuple(map(_to_int64, value))
+
+
+def _to_int64(value):
+    value = _to_int(value)
+    if not -_INT64 <= value < _INT64:
+        raise ValueError(value)
+    return value
 
 
 def _to_ends(value):
     if isinstance(value, str) and value.strip():
         value = _parse_literal(value)
     if isinstance(value, (tuple, list)):
-        return tuple(None if v is None else _to_int(v) for v in value)
+        return tuple(None if v is None else _to_int64(v) for v in value)
     return _to_shape(value)
 
 
