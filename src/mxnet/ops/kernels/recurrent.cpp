@@ -40,7 +40,7 @@ constexpr int kBlock = kWide * kLanes;   // units that a thread takes at a time
 constexpr int kDeep = 8;                 // cells of the weights' columns at a time, where rows are few
 
 typedef int lanes __attribute__((vector_size(kLanes * 4)));
-typedef float cell __attribute__((may_alias));
+typedef float cell __attribute__((aligned(2), may_alias));  // or two bfloat16, wherever these stand
 
 template <typename T>
 inline const cell* cells(const T* p) { return reinterpret_cast<const cell*>(p); }

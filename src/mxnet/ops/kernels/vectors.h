@@ -11,7 +11,7 @@ constexpr int kLanes = 16;
 constexpr int kLanes = 8;
 #endif
 
-typedef float vec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+typedef float vec __attribute__((vector_size(kLanes * 4), aligned(2), may_alias));  // aligned as bfloat16 is, of which it may hold pairs
 
 inline vec load(const float* p) { return *reinterpret_cast<const vec*>(p); }
 inline void store(float* p, vec v) { *reinterpret_cast<vec*>(p) = v; }
