@@ -76,6 +76,7 @@ SEEN = {
     "MXNET_CUDA_ALLOW_TENSOR_CORE": "test_environment.py::test_configure_hands_over_to_torch",
     "MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION": "test_environment.py::test_configure_hands_over_to_torch",
     "MXNET_CUDNN_AUTOTUNE_DEFAULT": "test_environment.py::test_configure_hands_over_to_torch",
+    "MXNET_CONVOLUTION_ALGORITHM": "graph/test_fusion.py::test_the_environment_asks_for_exact_convolutions",
     "MXNET_MKLDNN_ENABLED": "test_environment.py::test_configure_hands_over_to_torch",
     "MXNET_OPTIMIZER_AGGREGATION_SIZE": "optimizer/test_updater.py::test_how_many_weights_go_together",
     "MXNET_UPDATE_AGGREGATION_SIZE": "kvstore/test_updates.py::test_the_store_updates",
@@ -127,10 +128,13 @@ def test_values(monkeypatch):
     assert environment.get_float("MXNET_KVSTORE_TREE_LINK_USAGE_PENALTY") == 0.7
     assert environment.get_int("MXNET_UPDATE_AGGREGATION_SIZE") is None
     assert environment.get_str("MXNET_ENGINE_TYPE") == "ThreadedEnginePerDevice"
+    assert environment.get_choice("MXNET_CONVOLUTION_ALGORITHM", "fastest", "exact") == "fastest"
 
 
 @pytest.mark.parametrize("name, value, get, message", [
     ("MXNET_UPDATE_ON_KVSTORE", "perhaps", environment.get_bool, "must be 0 or 1, received 'perhaps'; its default is '1'"),
+    ("MXNET_CONVOLUTION_ALGORITHM", "fast", lambda name: environment.get_choice(name, "fastest", "exact"),
+     "must be fastest or exact, received 'fast'; its default is 'fastest'"),
     ("MXNET_OPTIMIZER_AGGREGATION_SIZE", "many", environment.get_int, "must be an integer, received 'many'"),
     ("MXNET_KVSTORE_TREE_LINK_USAGE_PENALTY", "x", environment.get_float, "must be a number, received 'x'")])
 def test_malformed_values(monkeypatch, name, value, get, message):

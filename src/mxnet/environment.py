@@ -1,7 +1,7 @@
 """The environment variables of MXNet, and what each does here.
 
 `VARIABLES` is the one table: every variable that MXNet documents, its default, whether it acts, and how, or why not. Modules
-read theirs through `get_bool`, `get_int`, `get_float` and `get_str`, which take the default from the table.
+read theirs through `get_bool`, `get_choice`, `get_int`, `get_float` and `get_str`, which take the default from the table.
 
 Example
 -------
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .base import MXNetError
 
-__all__ = ["VARIABLES", "Variable", "configure", "describe", "get_bool", "get_float", "get_int", "get_str"]
+__all__ = ["VARIABLES", "Variable", "configure", "describe", "get_bool", "get_choice", "get_float", "get_int", "get_str"]
 
 
 class Variable(NamedTuple):
@@ -116,6 +116,8 @@ _TABLE = [
     ("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1", True, "0: cuDNN doesn't try which convolution algorithm is fastest"),
     ("MXNET_CUDA_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
     ("MXNET_CUDNN_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
+    ("MXNET_CONVOLUTION_ALGORITHM", "fastest", True,
+     "exact: graphs never convolve by fewer multiplications, which round more (MXNet has no such variable)"),
     ("MXNET_MKLDNN_ENABLED", "1", True, "0: torch doesn't call oneDNN"),
     ("MXNET_MKLDNN_CACHE_NUM", "-1", False, "torch sizes oneDNN's cache of primitives; see LRU_CACHE_CAPACITY"),
     ("MXNET_MKLDNN_FORCE_FC_AB_FORMAT", "0", False, "weights keep their layout"),
@@ -186,6 +188,20 @@ def get_bool(name):
     if text in _FALSE:
         return False
     raise _malformed(name, "0 or 1")
+
+
+def get_choice(name, *choices):
+    """The variable's value, one of `choices`.
+
+    Raises
+    ------
+    MXNetError
+        If it is something else.
+    """
+    found = get_str(name)
+    if found not in choices:
+        raise _malformed(name, " or ".join(choices))
+    return found
 
 
 def get_int(name):

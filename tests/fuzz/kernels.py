@@ -49,6 +49,7 @@ from mxnet.ops.kernels import (
     steps,
     text,
     transposition,
+    winograd,
 )
 from mxnet.ops.spatial import boxes
 from mxnet.ops.spatial import regions as region_operators
@@ -111,12 +112,14 @@ _NAMES = {"batch_norm": sizes.normalized, "colours": sizes.pixels, "convolution"
           "divergence": sizes.quantized, "histogram": sizes.counted, "image": sizes.picture, "interleave": sizes.image,
           "jpeg": sizes.file, "local_response": sizes.responding, "nms": sizes.boxes,
           "pointwise": sizes.numbers, "pooling": sizes.window, "random": sizes.numbers, "recurrent": sizes.steps, "regions": sizes.maps,
-          "rows": sizes.rows, "softmax": sizes.matrices, "steps": sizes.updated, "text": sizes.text, "transposition": sizes.matrices}
+          "rows": sizes.rows, "softmax": sizes.matrices, "steps": sizes.updated, "text": sizes.text, "transposition": sizes.matrices,
+          "winograd": sizes.squares}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
             for module in (*_SMALL, divergence, image, jpeg, nms, regions, steps) if module is not recurrent
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
 _HANDLES.update({kernel.name: kernel for pair in recurrent._KERNELS.values() for kernel in pair})
+_HANDLES.update({f"winograd.{kernel.entry}": kernel for kernel in (*winograd.weights.values(), *winograd.forward.values())})
 _HANDLES.update({f"text.{kernel.entry}": kernel for kernel in (*text._CSV.values(), text._libsvm)})
 _HANDLES.update({f"random.{kernel.entry}": kernel for value in vars(random).values()
                  for kernel in (value.values() if isinstance(value, dict) else (value,)) if isinstance(kernel, gate.Kernel)})
@@ -297,6 +300,26 @@ def _convolution(arrays, attributes, threads, compares):
         expected = _with_gradients(lambda a: [torch.conv2d(*(None if t is None else t.double() for t in a.values()),
                                                            *(attributes[k] for k in ("stride", "pad", "dilate")))], arrays, wanted)
         _compare(found, expected, "convolution")
+
+
+def _describe_winograd(rng):
+    names = sizes.squares(rng)
+    turned = bool(names["turned"])
+    return {"data": described("float32", [names[k] for k in "nchw"], rng, "last"),
+            "weight": described("float32", [names[k] for k in ("ck" if turned else "kc")] + [3, 3], rng, "last"),
+            "bias": described("float32", [names["k"]], rng)}, \
+        {"name": rng.choice(sorted(winograd.NAMES.values())), "pad": [names["pad_h"], names["pad_w"]], "turned": turned}
+
+
+@_function(_describe_winograd)
+def _winograd(arrays, attributes, threads, compares):
+    with _kernels_for_all(threads):
+        found = winograd.run(**arrays, **attributes)
+    if compares:
+        data, weight, bias = (t.double() for t in arrays.values())
+        if attributes["turned"]:
+            weight = weight.transpose(0, 1).flip(2, 3)
+        _compare([found], [torch.conv2d(data, weight, bias, 1, attributes["pad"])], "winograd")
 
 
 def _describe_dense(rng):

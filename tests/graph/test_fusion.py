@@ -7,6 +7,7 @@ from mxnet import nd
 from mxnet.graph import fusion
 from mxnet.ops import kernels
 from mxnet.ops.kernels import batch_norm as fused
+from mxnet.ops.kernels import convolution, winograd
 from residual import lowered, trained
 
 
@@ -62,3 +63,38 @@ def test_recurrent_layers_train_without_a_copy_of_their_parameters(bidirectional
     assert net._cached_op._runner.reports[True, torch.device("cpu")] == ["memory: 1 x recurrent layers without a copy of their parameters"]
     for imperative, traced in zip(*found):
         np.testing.assert_allclose(traced, imperative, rtol=1e-5, atol=1e-7)
+
+
+def two_convolutions(monkeypatch):
+    """Training steps of a network with a convolution that may take fewer multiplications, and one that may not; what explains it."""
+    if kernels.load("winograd") is None or kernels.load("convolution") is None:
+        pytest.skip("no C++ compiler")
+    monkeypatch.setattr(convolution, "_WORTHWHILE", 0)
+    monkeypatch.setattr(winograd, "_WORTHWHILE", 0)
+    monkeypatch.setattr(winograd.races, "winner", lambda key, runs: "Winograd F(4x4)")
+    monkeypatch.setattr(winograd, "_found", {})
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Conv2D(32, 1, in_channels=16), mx.gluon.nn.Conv2D(16, 3, padding=1, in_channels=32))
+    net.initialize()
+    net.hybridize()
+    for _ in range(2):  # the first puts the weights in order
+        with mx.autograd.record():
+            net(nd.ones((2, 16, 9, 9))).backward()
+    return net._cached_op._runner.explain()
+
+
+def test_explain_says_what_computed_the_convolutions(monkeypatch):
+    lines = [line.strip() for line in two_convolutions(monkeypatch).splitlines()]
+    assert "kernels: 2 x convolution" in lines
+    assert "convolutions, forward: 1 x Winograd F(4x4), 1 x direct" in lines
+    assert "convolutions, gradient of data: 1 x Winograd F(4x4)" in lines  # the image needs none
+
+
+def test_the_environment_asks_for_exact_convolutions(monkeypatch):
+    monkeypatch.setenv("MXNET_CONVOLUTION_ALGORITHM", "exact")
+    lines = [line.strip() for line in two_convolutions(monkeypatch).splitlines()]
+    assert "kernels: 2 x convolution, exact" in lines
+    assert "convolutions, forward: 2 x direct" in lines
+    monkeypatch.setenv("MXNET_CONVOLUTION_ALGORITHM", "approximate")
+    with pytest.raises(mx.MXNetError, match="MXNET_CONVOLUTION_ALGORITHM must be fastest or exact, received 'approximate'"):
+        two_convolutions(monkeypatch)

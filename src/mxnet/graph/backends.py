@@ -62,8 +62,11 @@ class Native:
         return program.module.forward
 
 
-def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True) -> list[str]:
-    """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`."""
+def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exact: bool = False) -> list[str]:
+    """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`.
+
+    With `exact` convolutions never run on the kernels that multiply less and round more; ``MXNET_CONVOLUTION_ALGORITHM=exact`` says so of all graphs.
+    """
     if device.type not in ("cpu", "cuda") or not environment.get_bool("MXNET_USE_FUSION"):
         return []
     report = casts.apply(module)
@@ -76,7 +79,8 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True) -> 
         # Batch norms and convolutions of our own are for CPUs, and cuDNN wants the parameters of recurrent layers in one vector.
         report += fusion.rectify_in_place(module) if fuse else []
     elif fuse:
-        report += fusion.apply(module) if ordered else fusion.rectify_in_place(module)
+        exact = environment.get_choice("MXNET_CONVOLUTION_ALGORITHM", "fastest", "exact") == "exact" or exact
+        report += fusion.apply(module, exact) if ordered else fusion.rectify_in_place(module)
         report += fusion.separate_parameters(module) + attention.apply(module)
     if report:
         module.recompile()

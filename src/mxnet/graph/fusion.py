@@ -1,11 +1,13 @@
 """The fusion passes for torch: batch normalization with the addition and the ReLU behind it; ReLU in place; convolutions that
 take their weights as they are."""
+from collections import Counter
+
 import torch
 from torch import fx
 
 from ..ops.elemwise.unary import amp_cast
 from ..ops.kernels.batch_norm import batch_norm
-from ..ops.kernels.convolution import convolution
+from ..ops.kernels.convolution import Layer
 from ..ops.nn import normalization
 from ..ops.nn.rnn import rnn, rnn_of_parts
 from ..ops.shape.joining import rnn_param_concat
@@ -36,9 +38,9 @@ def rectify(data: torch.Tensor) -> torch.Tensor:
     return torch.relu_(data)
 
 
-def apply(module: fx.GraphModule) -> list[str]:
-    """Rewrite the graph; returns what was done, as lines of a report."""
-    return fuse_batch_norms(module) + rectify_in_place(module) + direct_convolutions(module)
+def apply(module: fx.GraphModule, exact: bool = False) -> list[str]:
+    """Rewrite the graph; returns what was done, as lines of a report. `exact` is for `direct_convolutions`."""
+    return fuse_batch_norms(module) + rectify_in_place(module) + direct_convolutions(module, exact)
 
 
 def rectify_in_place(module: fx.GraphModule) -> list[str]:
@@ -51,19 +53,29 @@ def rectify_in_place(module: fx.GraphModule) -> list[str]:
     return [f"memory: {count} x relu in place"] if count else []
 
 
-def direct_convolutions(module: fx.GraphModule) -> list[str]:
-    """Let two-dimensional convolutions of one group run on our own kernel."""
+def direct_convolutions(module: fx.GraphModule, exact: bool = False) -> list[str]:
+    """Let two-dimensional convolutions of one group run on our own kernels: with `exact` never on those that multiply less and round more."""
     count = 0
     for node in module.graph.nodes:
         if convolves(node) and attributes_of(node)["num_group"] == 1:
-            node.target = convolution
+            node.target = Layer(exact)
             for i, source in enumerate(node.args[1:], 1):  # the kernel casts weights while it reads them
                 if calls(source, amp_cast):
                     node.update_arg(i, source.args[0])
                     if not source.users:
                         module.graph.erase_node(source)
             count += 1
-    return [f"kernels: {count} x convolution"] if count else []
+    return [f"kernels: {count} x convolution{', exact' if exact else ''}"] if count else []
+
+
+def algorithms(module: fx.GraphModule) -> list[str]:
+    """What computed the convolutions of a graph when it last ran, as lines of a report."""
+    layers = [n.target for n in module.graph.nodes if isinstance(n.target, Layer)]
+    lines = []
+    for way in dict.fromkeys(way for layer in layers for way in layer.chosen):
+        counts = Counter(layer.chosen[way] for layer in layers if way in layer.chosen)
+        lines.append(f"convolutions, {way}: {', '.join(f'{count} x {name}' for name, count in sorted(counts.items()))}")
+    return lines
 
 
 def separate_parameters(module: fx.GraphModule) -> list[str]:

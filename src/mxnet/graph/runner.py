@@ -20,7 +20,7 @@ from ..ops.grad_mode import no_grad
 from ..symbol import Symbol, inference
 from ..symbol.fused import CachedGraph, Fused
 from ..symbol.node import Node, auxiliary
-from . import backends, cuda_graph, layout, promotion, recomputation, recurrence
+from . import backends, cuda_graph, fusion, layout, promotion, recomputation, recurrence
 from .lower import lower
 from .observed import call_of, observed
 from .passes import eliminate_common_expressions
@@ -286,13 +286,18 @@ class GraphRunner:
         lines = [f"{sum(n.op is not None for n in self.symbol._nodes())} operators", *self._recurrences]
         for (is_train, device), report in self.reports.items():
             lines.append(f"{'training' if is_train else 'inference'} on {device}: native")
-            lines += [f"  {line}" for line in report]
+            lines += [f"  {line}" for line in (*report, *self._algorithms(is_train, device))]
         for (device, *shapes), state in self._states.items():
             data = dict(zip(self._telling, shapes))
             inputs = ", ".join(f"{self.input_names[i]} {TORCH_TO_NAME.get(data[i][1])}{tuple(data[i][0])}" for i in self._data)
             lines.append(f"inference on {device} for {inputs}:")
             lines += [f"  {line}" for line in state.explain()]
         return "\n".join(lines)
+
+    def _algorithms(self, is_train: bool, device: torch.device) -> list[str]:
+        """What computed the convolutions of a mode."""
+        modules = [f.__self__ for key, f in self._on_native.items() if key[:2] == (is_train, device)]  # type: ignore[attr-defined]  # bound methods
+        return list(dict.fromkeys(line for module in modules for line in fusion.algorithms(module)))
 
     def _open_key(self, inputs: Sequence[torch.Tensor]) -> tuple | None:
         return tuple(t.shape for t in inputs) if self._open else None

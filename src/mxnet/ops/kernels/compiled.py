@@ -155,9 +155,13 @@ def _keep(path: pathlib.Path, content: bytes) -> pathlib.Path:
 
 
 def _file(name: str) -> str:
-    text = "".join(path.read_text("utf-8") for path in (_HERE / f"{name}.cpp", *sorted(_HERE.glob("*.h"))))
-    key = hashlib.sha256("\n".join((text, *FLAGS, processor.identity(), torch.__version__)).encode()).hexdigest()[:16]
-    return f"{name}-{key}.so"
+    return f"{name}-{fingerprint(name)}.so"
+
+
+def fingerprint(*names: str) -> str:
+    """What changes with the sources of these kernels, the flags, the processor and torch."""
+    text = "".join(path.read_text("utf-8") for path in (*[_HERE / f"{name}.cpp" for name in names], *sorted(_HERE.glob("*.h"))))
+    return hashlib.sha256("\n".join((text, *FLAGS, processor.identity(), torch.__version__)).encode()).hexdigest()[:16]
 
 
 def _is_whole(path: pathlib.Path) -> bool:

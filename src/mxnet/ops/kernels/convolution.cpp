@@ -24,16 +24,6 @@ constexpr int64_t kMostFilters = 512;     // whose gradients are summed up toget
 constexpr int64_t kEnoughRows = 256;      // for each thread: so many are worth a pass over the weights of their own
 constexpr int64_t kMostPanels = 64, kMostTaps = 128;
 
-// The columns of a matrix, cut into panels of at most kWidest vectors: `wide` of them, and then some that are one vector narrower.
-struct Panels {
-  int64_t count, narrow, wide;
-  explicit Panels(int64_t columns)
-      : count((columns / kLanes + kWidest - 1) / kWidest), narrow(columns / kLanes / count), wide(columns / kLanes % count) {}
-  int width(int64_t i) const { return int(narrow + (i < wide)); }  // in vectors
-  int64_t column(int64_t i) const { return (i * narrow + std::min(i, wide)) * kLanes; }
-  int64_t alike(int64_t i) const { return i < wide ? wide : count; }  // the end of the panels that are as wide as this one
-};
-
 struct Image {
   int64_t n, h, w, c;
 };

@@ -1,17 +1,19 @@
 """Two-dimensional convolution for training on a CPU, with its gradients.
 
 Torch gives every one of the three to oneDNN, which reorders the weights each time: in a step of ResNet-50 with one image, a quarter of the time.
+Those of 3x3 with step 1 may run on `winograd`, where it proves to be faster.
 """
-from typing import Any
+from typing import Any, Optional
 
 import torch
 
 from ..registry import get
+from . import winograd
 from .gate import Kernel
 
 # Smaller ones are done before a kernel would have been called (and need no compiler), in multiplications.
 _WORTHWHILE = 1 << 20
-_LAST = torch.channels_last
+_LAST, _THREE = torch.channels_last, (3, 3)
 _DATA, _WEIGHT, _BIAS, _RESULT = "T (n, c, h, w) last", "float32 (k, c, r, s) last", "float32 (k)", "T (n, k, p, q) last"
 _STEPS = ("stride_h", "stride_w", "pad_h", "pad_w", "dilate_h", "dilate_w")
 _HEIGHT, _WIDTH = ("(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "(w + 2 * pad_w - dilate_w * (s - 1) - 1) // stride_w + 1")
@@ -28,16 +30,47 @@ backward_weight = Kernel("convolution", "backward_weight_{T}", {"dout": _RESULT,
                          integers=("r", "s", "biased", *_STEPS), demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES)
 
 
-def convolution(data, weight, bias=None, **attributes):
+class Layer:
+    """A convolution of a graph, called like `convolution`.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether only the direct kernel may compute it.
+    chosen : dict of str to str
+        What computed it last: the algorithm's name for ``"forward"`` and for ``"gradient of data"``.
+    """
+
+    __name__ = "convolution"  # what generated code and profiles call it
+
+    def __init__(self, exact: bool = False):
+        self.exact = exact
+        self.chosen: dict[str, str] = {}
+
+    def __call__(self, data, weight, bias=None, **attributes):
+        return convolution(data, weight, bias, self, **attributes)
+
+    def algorithm(self, data, weight, steps, direct, turned=False):
+        """The name of the one that computes the result, or its gradient for the data."""
+        found = winograd.DIRECT
+        if not self.exact and weight.shape[2:] == _THREE and data.dtype is torch.float32 and steps[:2] == steps[4:] == (1, 1):
+            pad = (2 - steps[2], 2 - steps[3]) if turned else steps[2:4]
+            found = winograd.fastest(data, weight, pad, direct, turned)
+        self.chosen["gradient of data" if turned else "forward"] = found
+        return found
+
+
+def convolution(data, weight, bias=None, layer: Optional[Layer] = None, **attributes):
     """``Convolution`` in two dimensions and one group; the attributes are those of the operator.
 
-    The weights may be in single precision beside data in half precision, as they are before mixed precision casts them.
+    The weights may be in single precision beside data in half precision, as they are before mixed precision casts them. Without a `layer` the
+    direct kernel computes it.
     """
     steps = (*(attributes.get("stride") or (1, 1)), *(attributes.get("pad") or (0, 0)), *(attributes.get("dilate") or (1, 1)))
     single, offset = _single(weight, data), _single(bias, data)
     plan = forward.plan((data, single, offset), steps, _WORTHWHILE)
     if plan is not None:
-        return _Convolution.apply(data, single, offset, steps, plan)
+        return _Convolution.apply(data, single, offset, steps, plan, layer or _EXACT)
     return get("Convolution").fn(data, _cast(weight, data), _cast(bias, data), **attributes)
 
 
@@ -53,11 +86,14 @@ def _cast(parameter, data):
 
 class _Convolution(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, data, weight, bias, steps, plan):
-        ctx.steps, ctx.biased = steps, bias is not None
+    def forward(ctx, data, weight, bias, steps, plan, layer):
+        ctx.steps, ctx.biased, ctx.layer = steps, bias is not None, layer
         ctx.save_for_backward(data, weight)
-        out, = plan((data, weight, bias))
-        return out
+        name = layer.algorithm(data, weight, steps, lambda part: forward((part, weight, bias), steps))
+        if name == winograd.DIRECT:
+            out, = plan((data, weight, bias))
+            return out
+        return winograd.run(name, data, weight, bias, steps[2:4])
 
     @staticmethod
     def backward(ctx, dout):
@@ -67,11 +103,19 @@ class _Convolution(torch.autograd.Function):
             stride, pad, dilate = ctx.steps[:2], ctx.steps[2:4], ctx.steps[4:]
             found = torch.ops.aten.convolution_backward(dout, data, weight.to(data.dtype), [weight.shape[0]] if ctx.biased else None, stride, pad,
                                                         dilate, False, [0, 0], 1, wanted)
-            return found[0], *[None if t is None else t.float() for t in found[1:]], None, None
+            return found[0], *[None if t is None else t.float() for t in found[1:]], None, None, None
         dout = dout.contiguous(memory_format=_LAST)
         dx = dw = db = None
         if wanted[0]:
-            dx, = backward_data((dout, weight), (*data.shape[2:], *ctx.steps))
+            sizes = (*data.shape[2:], *ctx.steps)
+            name = ctx.layer.algorithm(dout, weight, ctx.steps, lambda part: backward_data((part, weight), sizes), turned=True)
+            if name == winograd.DIRECT:
+                dx, = backward_data((dout, weight), sizes)
+            else:
+                dx = winograd.run(name, dout, weight, None, (2 - ctx.steps[2], 2 - ctx.steps[3]), turned=True)
         if wanted[1] or wanted[2]:
             dw, db = backward_weight((dout, data), (*weight.shape[2:], wanted[2], *ctx.steps))
-        return dx, dw, db, None, None
+        return dx, dw, db, None, None, None
+
+
+_EXACT = Layer(exact=True)

@@ -2,6 +2,7 @@
 //
 // Operands are arrays of cells of four bytes: a float, or two bfloat16 that are neighbours along the depth, whose products the processor adds.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -21,6 +22,16 @@ constexpr int kWidest = 2;
 constexpr int kRows[] = {0, 8, 6};
 #endif
 constexpr int kMostRows = 12;
+
+// The columns of a matrix, cut into panels of at most kWidest vectors: `wide` of them, and then some that are one vector narrower.
+struct Panels {
+  int64_t count, narrow, wide;
+  explicit Panels(int64_t columns)
+      : count((columns / kLanes + kWidest - 1) / kWidest), narrow(columns / kLanes / count), wide(columns / kLanes % count) {}
+  int width(int64_t i) const { return int(narrow + (i < wide)); }  // in vectors
+  int64_t column(int64_t i) const { return (i * narrow + std::min(i, wide)) * kLanes; }
+  int64_t alike(int64_t i) const { return i < wide ? wide : count; }  // the end of the panels that are as wide as this one
+};
 
 struct bfloat16 {
   uint16_t bits;

@@ -1,0 +1,192 @@
+"""Convolutions by fewer multiplications: their results, their rounding, and where they are chosen."""
+import numpy as np
+import pytest
+import torch
+
+from mxnet.ops import kernels
+from mxnet.ops.kernels import convolution, gate, winograd
+
+pytestmark = pytest.mark.skipif(kernels.load("winograd") is None or kernels.load("convolution") is None, reason="no C++ compiler")
+LAST = torch.channels_last
+
+# (N, C, H, W), filters, padding
+SHAPES = {
+    "whole squares": ((2, 16, 8, 12), 32, (1, 1)),
+    "odd sizes": ((3, 32, 7, 9), 48, (1, 1)),
+    "no padding": ((1, 48, 9, 6), 16, (0, 0)),
+    "smaller than a square": ((2, 16, 2, 1), 16, (1, 1)),
+    "one output": ((1, 16, 3, 3), 16, (0, 0)),
+    "more padding than the kernel reaches": ((1, 16, 5, 3), 80, (3, 2)),
+    "nothing but padding": ((1, 16, 1, 1), 16, (5, 6)),
+    "many squares of few filters": ((2, 16, 45, 51), 16, (1, 1)),
+    "few squares of many filters": ((1, 272, 6, 5), 336, (1, 1)),
+    "several blocks": ((9, 64, 27, 30), 64, (1, 0)),
+}
+
+
+def numbers(*shape, seed):
+    t = torch.from_numpy(np.random.RandomState(seed).normal(size=shape).astype("float32"))
+    return t.contiguous(memory_format=LAST) if len(shape) == 4 else t
+
+
+def case(shape):
+    size, filters, pad = SHAPES[shape]
+    return numbers(*size, seed=0), numbers(filters, size[1], 3, 3, seed=1), numbers(filters, seed=2), pad
+
+
+def close(found, expected):
+    assert found.is_contiguous(memory_format=LAST)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=4e-6 * max(1.0, float(expected.abs().max())))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_it_computes_what_torch_computes_in_double_precision(shape, size, threads, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    data, weight, bias, pad = case(shape)
+    expected = torch.conv2d(data.double(), weight.double(), bias.double(), 1, pad)
+    residual = numbers(*expected.shape, seed=3)
+    transformed, = winograd.weights[size]((weight,), (False,))
+    plain, = winograd.forward[size]((data, transformed, None, None), (*pad, False))
+    close(plain, torch.conv2d(data.double(), weight.double(), None, 1, pad))
+    all_of_it, = winograd.forward[size]((data, transformed, bias, residual), (*pad, True))
+    close(all_of_it, (expected + residual.double()).relu())
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_random_shapes(size):
+    rng = np.random.RandomState(7)
+    for _ in range(40):
+        n, c, k, h, w = rng.randint(1, 4), 16 * rng.randint(1, 5), 16 * rng.randint(1, 9), rng.randint(1, 20), rng.randint(1, 20)
+        pad = rng.randint(0, 4), rng.randint(0, 4)
+        if h + 2 * pad[0] < 3 or w + 2 * pad[1] < 3:
+            continue
+        data, weight = numbers(n, c, h, w, seed=0), numbers(k, c, 3, 3, seed=1)
+        close(winograd.run(winograd.NAMES[size], data, weight, None, pad), torch.conv2d(data.double(), weight.double(), None, 1, pad))
+
+
+@pytest.mark.parametrize("name, most", [("Winograd F(2x2)", 1.0), ("Winograd F(4x4)", 4.0)])
+@pytest.mark.parametrize("channels", [16, 64, 512])
+@pytest.mark.parametrize("positive", [False, True])
+def test_rounding_errors_beside_those_of_the_direct_kernel(name, most, channels, positive):
+    data, weight = numbers(1, channels, 20, 20, seed=0), numbers(64, channels, 3, 3, seed=1)
+    data = data.relu() if positive else data
+    exact = torch.conv2d(data.double(), weight.double(), None, 1, 1)
+    direct, = convolution.forward((data, weight, None), (1, 1, 1, 1, 1, 1))
+    errors = [(t.double() - exact).pow(2).mean().sqrt().item() for t in (winograd.run(name, data, weight, None, (1, 1)), direct)]
+    assert errors[0] <= most * errors[1]
+
+
+@pytest.fixture
+def chooses(monkeypatch):
+    """Lets every race, of whatever size, be won by one."""
+    def choose(name):
+        monkeypatch.setattr(winograd, "_WORTHWHILE", 0)
+        monkeypatch.setattr(convolution, "_WORTHWHILE", 0)
+        monkeypatch.setattr(winograd.races, "winner", lambda key, runs: [run() for run in runs.values()] and name)
+        winograd._found.clear()
+    yield choose
+    winograd._found.clear()
+
+
+@pytest.mark.parametrize("name", ["direct", "Winograd F(2x2)", "Winograd F(4x4)"])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_layer_and_its_gradients(shape, biased, name, chooses):
+    chooses(name)
+    data, weight, bias, pad = case(shape)
+    results = []
+    layer = convolution.Layer()
+    for dtype in (torch.float32, torch.float64):
+        x, w, b = (t.detach().to(dtype).requires_grad_() for t in (data, weight, bias))
+        b = b if biased else None
+        if dtype is torch.float32:
+            out = layer(x, w, b, kernel=(3, 3), pad=pad, num_filter=len(w), no_bias=not biased)
+        else:
+            out = torch.conv2d(x, w, b, 1, pad)
+        out.backward(numbers(*out.shape, seed=3).to(dtype))
+        results.append([out.detach(), *[t.grad for t in (x, w, b) if t is not None]])
+    for found, expected in zip(*results, strict=True):
+        torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=4e-6 * max(1.0, float(expected.abs().max())))
+    # More padding than the kernel reaches has no convolution that goes back.
+    assert layer.chosen == {"forward": name, "gradient of data": name if max(pad) <= 2 else "direct"}
+
+
+@pytest.mark.parametrize("change", ["step", "dilation", "5x5", "half precision", "exact", "small"])
+def test_what_is_never_computed_so(change, chooses, monkeypatch):
+    chooses("Winograd F(4x4)")
+    data, weight, _, pad = case("odd sizes")
+    attributes = {"kernel": (3, 3), "pad": pad, "num_filter": len(weight), "no_bias": True}
+    layer = convolution.Layer(exact=change == "exact")
+    if change == "step":
+        attributes["stride"] = (1, 2)
+    elif change == "dilation":
+        attributes["dilate"] = (2, 1)
+    elif change == "5x5":
+        weight, attributes["kernel"] = numbers(48, 32, 5, 5, seed=1), (5, 5)
+    elif change == "half precision":
+        if not convolution.forward.available(T="bfloat16"):
+            pytest.skip("the processor has no products of bfloat16")
+        data, weight = data.bfloat16(), weight.bfloat16()
+    elif change == "small":
+        monkeypatch.setattr(winograd, "_WORTHWHILE", 1 << 40)
+    out = layer(data, weight, **attributes)
+    assert layer.chosen == {"forward": "direct"}
+    expected = torch.conv2d(data.double(), weight.double(), None, attributes.get("stride", 1), pad, attributes.get("dilate", 1))
+    torch.testing.assert_close(out.double(), expected, rtol=1e-2, atol=1e-4)
+
+
+def test_a_race_is_of_a_part_of_a_large_batch_and_held_once(chooses, monkeypatch):
+    chooses("direct")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    held = []
+    monkeypatch.setattr(winograd.races, "winner", lambda key, runs: held.append(key) or "Winograd F(4x4)")
+    weight = numbers(16, 16, 3, 3, seed=1)
+    for images in (100, 100, 120):
+        data = numbers(images, 16, 16, 16, seed=0)
+        assert winograd.fastest(data, weight, (1, 1), lambda part: pytest.fail("it is not called")) == "Winograd F(4x4)"
+    assert held == ["forward, 64x16x16x16 to 16, padding 1x1, 2 threads"] * 2
+
+
+@pytest.mark.parametrize("change", ["weights of another size", "channels first", "double precision", "odd channels", "a short bias",
+                                    "another residual"])
+def test_what_does_not_fit_is_refused(change):
+    data, weight, bias, pad = case("odd sizes")
+    transformed, = winograd.weights[4]((weight,), (False,))
+    residual = numbers(3, 48, 7, 9, seed=3)
+    if change == "weights of another size":
+        transformed, = winograd.weights[2]((weight,), (False,))
+    elif change == "channels first":
+        data = data.contiguous()
+    elif change == "double precision":
+        data = data.double()
+    elif change == "odd channels":
+        data, transformed = data[:, :24].contiguous(memory_format=LAST), transformed[:, :24].contiguous()
+    elif change == "a short bias":
+        bias = bias[:1]
+    else:
+        residual = residual[:, :, :6]
+    with pytest.raises(kernels.gate.MXNetError, match="kernel winograd.forward_4: "):
+        winograd.forward[4]((data, transformed, bias, residual), (*pad, False))
+
+
+def test_processors_without_wide_vectors_compute_the_same(monkeypatch, tmp_path):
+    flags = [f for f in kernels.compiled.FLAGS if not f.startswith("-march")] + ["-mavx2", "-mfma"]
+    monkeypatch.setattr(kernels.compiled, "FLAGS", flags)
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    clear()
+    try:
+        for shape in ("odd sizes", "few squares of many filters", "several blocks"):
+            data, weight, bias, pad = case(shape)
+            for name in winograd.NAMES.values():
+                close(winograd.run(name, data, weight, bias, pad), torch.conv2d(data.double(), weight.double(), bias.double(), 1, pad))
+                dout = numbers(len(data), len(weight), *data.shape[2:], seed=3)
+                close(winograd.run(name, dout, weight, None, (1, 1), turned=True), torch.conv_transpose2d(dout.double(), weight.double(), None, 1, 1))
+    finally:
+        clear()
+
+
+def clear():
+    kernels.load.cache_clear()
+    gate.forget()
