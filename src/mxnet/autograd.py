@@ -7,19 +7,16 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from . import symbol
 from .base import MXNetError
 from .ndarray import NDArray, dispatch, sparse
-from .ndarray.dispatch import Recorded, Scope, TapeNode, entry_of, mode
+from .ndarray.dispatch import Marked, Recorded, Scope, TapeNode, entry_of, mode
 from .ops import differentiation
 from .ops.grad_mode import enable_grad
-
-if TYPE_CHECKING:
-    from .ndarray.ndarray import Marked
 
 
 def record(train_mode: bool = True) -> Scope:

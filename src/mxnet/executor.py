@@ -16,7 +16,7 @@ from .graph import sparse_run
 from .graph.runner import GraphRunner
 from .graph.session import Session, Watcher
 from .ndarray import NDArray, dispatch, failed
-from .ndarray.ndarray import Marked
+from .ndarray.dispatch import Marked
 from .ops import differentiation, integers, random_state, wide
 from .symbol import inference
 

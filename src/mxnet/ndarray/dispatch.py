@@ -18,7 +18,7 @@ from ..context import Context, current_context, intern_context
 from ..ops.dtypes import name_of
 from ..ops.registry import Operator
 from ..ops.schema import to_string
-from . import writes
+from . import memory_format, writes
 
 
 class Mode(threading.local):
@@ -107,6 +107,61 @@ class Unrecorded:
 
     def __init__(self, array: Any) -> None:
         self.array = weakref.ref(array)  # for whoever makes a Symbol of the call
+
+
+class Marked:
+    """Marks an array whose gradient is wanted: where it goes, and how."""
+
+    __slots__ = ("grad", "grad_req", "fresh", "reached", "finished", "__weakref__")
+    node = None
+    index = 0
+
+    def __init__(self, grad: Any, grad_req: str) -> None:
+        self.grad, self.grad_req, self.fresh, self.reached = grad, grad_req, False, False
+        self.finished: Callable[[], None] | None = None  # who wants to know as soon as a backward has the gradient
+
+    def deliver(self, leaf: torch.Tensor) -> None:
+        """Take a finished gradient from torch's leaf tensor."""
+        gradient, leaf.grad = leaf.grad, None
+        self.take(torch.zeros_like(leaf) if gradient is None else gradient)  # None: nothing depends on it, a torch operator found
+        if self.finished is not None:
+            self.finished()
+
+    def take(self, gradient: torch.Tensor) -> None:
+        """Write or add a gradient tensor that nobody else holds."""
+        buffer = self.grad
+        if gradient.is_sparse and not buffer._is_sparse:
+            gradient = gradient.to_dense()
+        if buffer._is_sparse:
+            buffer._take_dense(gradient.detach(), self.grad_req == "add")
+        elif self.grad_req == "add":
+            buffer._writable().add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
+        elif buffer._data.dtype == gradient.dtype and buffer._owns_memory() and memory_format.same(gradient):
+            buffer._data = gradient.detach()
+        else:
+            buffer._writable().copy_(gradient)
+        self.fresh = self.reached = True
+
+
+class _PseudoOperator:
+    """Stands in error texts, profiles and on the tape for a call that is no registered operator."""
+
+    variadic, inputs = False, ("data",)
+    attributes: dict[str, Any] = {}
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+_pseudo: dict[str, _PseudoOperator] = {}
+
+
+def pseudo_operator(name: str) -> _PseudoOperator:
+    """The one of that name."""
+    found = _pseudo.get(name)
+    if found is None:
+        found = _pseudo[name] = _PseudoOperator(name)
+    return found
 
 
 def entry_of(array: Any) -> Any:

@@ -14,7 +14,7 @@ from ..ops import dtypes
 from ..ops.elemwise._common import wrap_integer
 from ..ops.registry import get as get_operator
 from . import dispatch, index_helpers, indexing, memory_format, writes
-from .dispatch import in_graph, invoke, mode, refuse_inplace, wrap
+from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, wrap
 from .fast_calls import eligibility
 
 GRAD_REQS = {"write": 1, "add": 3, "null": 0}  # with the numbers that MXNet knows them by
@@ -26,40 +26,6 @@ if TYPE_CHECKING:
     DType: TypeAlias = str | type | np.dtype[Any] | torch.dtype
 else:
     _Methods = object
-
-
-class Marked:
-    """Marks an array whose gradient is wanted: where it goes, and how."""
-
-    __slots__ = ("grad", "grad_req", "fresh", "reached", "finished", "__weakref__")
-    node = None
-    index = 0
-
-    def __init__(self, grad: Any, grad_req: str) -> None:
-        self.grad, self.grad_req, self.fresh, self.reached = grad, grad_req, False, False
-        self.finished: Callable[[], None] | None = None  # who wants to know as soon as a backward has the gradient
-
-    def deliver(self, leaf: torch.Tensor) -> None:
-        """Take a finished gradient from torch's leaf tensor."""
-        gradient, leaf.grad = leaf.grad, None
-        self.take(torch.zeros_like(leaf) if gradient is None else gradient)  # None: nothing depends on it, a torch operator found
-        if self.finished is not None:
-            self.finished()
-
-    def take(self, gradient: torch.Tensor) -> None:
-        """Write or add a gradient tensor that nobody else holds."""
-        buffer = self.grad
-        if gradient.is_sparse and not buffer._is_sparse:
-            gradient = gradient.to_dense()
-        if buffer._is_sparse:
-            buffer._take_dense(gradient.detach(), self.grad_req == "add")
-        elif self.grad_req == "add":
-            buffer._writable().add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
-        elif buffer._data.dtype == gradient.dtype and buffer._owns_memory() and memory_format.same(gradient):
-            buffer._data = gradient.detach()
-        else:
-            buffer._writable().copy_(gradient)
-        self.fresh = self.reached = True
 
 
 class NDArray(_Methods):
@@ -444,7 +410,7 @@ class NDArray(_Methods):
 
     def _recorded_call(self, fn: Callable[[torch.Tensor], torch.Tensor], name: str, ctx: Context) -> NDArray:
         """Call a function of the tensor that is no registered operator, under autograd's rules."""
-        pseudo = _pseudo_operator(name)
+        pseudo = pseudo_operator(name)
         result, recorded = dispatch.run(pseudo, fn, (self._data,), {}, self._ctx)
         out = type(self)._new(result, ctx)
         if recorded or (mode.recording and in_graph(self)):
@@ -576,28 +542,8 @@ def from_torch(tensor: torch.Tensor, ctx: Context | None = None) -> NDArray:
     writes.share(tensor)
     array = NDArray._new(tensor if mode.recording else tensor.detach(), intern_context(ctx) if ctx is not None else context_of(tensor))
     if array._data.requires_grad:
-        array._autograd = dispatch.Recorded(dispatch.TapeNode(_pseudo_operator("from_torch"), {}, []), 0)
+        array._autograd = dispatch.Recorded(dispatch.TapeNode(pseudo_operator("from_torch"), {}, []), 0)
     return array
-
-
-class _PseudoOperator:
-    """Stands in error texts, profiles and on the tape for a call that is no registered operator."""
-
-    variadic, inputs = False, ("data",)
-    attributes: dict[str, Any] = {}
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-
-_pseudo: dict[str, _PseudoOperator] = {}
-
-
-def _pseudo_operator(name: str) -> _PseudoOperator:
-    found = _pseudo.get(name)
-    if found is None:
-        found = _pseudo[name] = _PseudoOperator(name)
-    return found
 
 
 def _plain_key(key: Any) -> tuple[Any, ...]:

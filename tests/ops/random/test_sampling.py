@@ -1,9 +1,7 @@
 """Random numbers: shapes, types, parameters, moments; the streams themselves are our own."""
-import math
 
 import numpy as np
 import pytest
-import torch
 
 import mxnet as mx
 from mxnet import MXNetError
@@ -100,84 +98,6 @@ def test_impossible_parameters(name, attributes, message):
 def test_parameters_of_different_shapes():
     with pytest.raises(MXNetError, match=r"_sample_normal: all parameters must have one shape, received \(2,\), \(3,\)"):
         internal._sample_normal(mx.nd.ones((2,)), mx.nd.ones((3,)))
-
-
-class TestMultinomial:
-    def test_shapes(self):
-        one, two = mx.nd.array([0, 1]), mx.nd.array([[0, 1], [1, 0]])
-        assert mx.nd.sample_multinomial(one).asnumpy().tolist() == [1]
-        assert mx.nd.sample_multinomial(one, shape=3).asnumpy().tolist() == [1, 1, 1]
-        y = mx.nd.sample_multinomial(two, shape=(1, 2))
-        assert y.dtype == np.int32 and y.asnumpy().tolist() == [[[1, 1]], [[0, 0]]]
-        assert mx.nd.sample_multinomial(mx.nd.ones((2, 3, 4)), dtype="float32").shape == (2, 3)
-
-    def test_frequencies(self):
-        y = mx.nd.sample_multinomial(mx.nd.array([0.2, 0.8]), shape=N).asnumpy()
-        assert abs(y.mean() - 0.8) < 0.02
-
-    def test_logarithms_carry_the_gradient(self):
-        p = mx.nd.array([[0.25, 0.75], [1, 0]])
-        p.attach_grad()
-        with mx.autograd.record():
-            classes, logarithms = mx.nd.sample_multinomial(p, get_prob=True)
-        logarithms.backward()
-        first = int(classes.asnumpy()[0])
-        np.testing.assert_allclose(logarithms.asnumpy(), [np.log([0.25, 0.75][first]), 0], rtol=1e-5)
-        np.testing.assert_allclose(p.grad.asnumpy(), [[4, 0] if first == 0 else [0, 4 / 3], [1, 0]], rtol=1e-5)
-
-    def test_in_a_graph(self):
-        s = mx.sym.sample_multinomial(mx.sym.Variable("p"), shape=(5,), get_prob=True)
-        assert s.infer_shape(p=(2, 3))[1] == [(2, 5), (2, 5)]
-        assert s.infer_type(p="float64")[1] == [np.int32, np.float64]
-
-    def test_no_chance(self):
-        with pytest.raises(MXNetError, match="_sample_multinomial"):
-            mx.nd.sample_multinomial(mx.nd.array([-1, 2]))
-
-
-def test_shuffle_moves_rows():
-    x = mx.nd.arange(40).reshape((20, 2))
-    y = mx.nd.shuffle(x).asnumpy()
-    assert (y[:, 1] - y[:, 0] == 1).all() and sorted(y[:, 0]) == list(range(0, 40, 2)) and (y != x.asnumpy()).any()
-
-
-class TestUniqueZipfian:
-    def test_classes(self):
-        classes, tries = internal._sample_unique_zipfian(range_max=50, shape=(3, 20))
-        assert classes.dtype == np.int64 and classes.shape == (3, 20) and tries.shape == (3,)
-        for row, count in zip(classes.asnumpy(), tries.asnumpy()):
-            assert len(set(row)) == 20 <= count and 0 <= row.min() and row.max() < 50
-
-    def test_refusals(self):
-        with pytest.raises(MXNetError, match=r"`shape` must be \(rows, classes\), received \(3,\)"):
-            internal._sample_unique_zipfian(range_max=50, shape=(3,))
-        with pytest.raises(MXNetError, match="5 different classes cannot be drawn out of 4"):
-            internal._sample_unique_zipfian(range_max=4, shape=(1, 5))
-        for shape in ((-1, 3), (3, -5)):
-            with pytest.raises(MXNetError, match=r"`shape` must be \(rows, classes\), received"):
-                internal._sample_unique_zipfian(range_max=50, shape=shape)
-        for range_max in (-3, 0, 1 << 63):
-            with pytest.raises(MXNetError, match="`range_max` must be an integer from 1 to 4503599627370496"):
-                internal._sample_unique_zipfian(range_max=range_max, shape=(1, 1))
-
-    def test_all_of_many_classes(self):
-        """The last of them would be drawn after more than a hundred million others."""
-        classes, tries = internal._sample_unique_zipfian(range_max=10**6, shape=(1, 10**6))
-        assert np.array_equal(np.sort(classes.asnumpy()[0]), np.arange(10**6)) and 5e7 < tries.asnumpy()[0] < 1e9
-        classes, tries = internal._sample_unique_zipfian(range_max=50, shape=(20000, 0))
-        assert classes.shape == (20000, 0) and not tries.asnumpy().any()
-
-    def test_both_ways_draw_alike(self):
-        from mxnet.ops.random import sampling
-        mx.random.seed(5)
-        found = []
-        for draw in (sampling._drawn, sampling._raced):
-            classes, tries = torch.zeros(4000, 4, dtype=torch.int64), torch.zeros(4000, dtype=torch.int64)
-            draw(6, classes, tries)
-            assert all(len(set(row)) == 4 for row in classes.tolist())
-            found.append([*(classes == 0).double().mean(0).tolist(), tries.double().mean().item() / 10, tries.double().std().item() / 10])
-        assert found[0][0] == pytest.approx(math.log(2) / math.log(7), abs=0.03)
-        assert found[0] == pytest.approx(found[1], abs=0.04)
 
 
 def test_shape_inference():

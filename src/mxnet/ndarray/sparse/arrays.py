@@ -12,8 +12,9 @@ from ...context import Context, current_context, intern_context
 from ...ops import dtypes
 from ...ops.grad_mode import enable_grad
 from .. import dispatch, untouched
+from ..dispatch import Marked
 from ..functions import operator_function, replace
-from ..ndarray import GRAD_REQS, Marked, NDArray
+from ..ndarray import GRAD_REQS, NDArray
 from .rows import Dense, token
 
 if TYPE_CHECKING:

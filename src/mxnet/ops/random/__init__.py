@@ -1,2 +1,2 @@
-"""Random numbers: drawing them (`sampling`) and how likely they are (`densities`)."""
-from . import densities, sampling
+"""Random numbers: drawing them (`sampling`), drawing out of what there is (`choices`), and how likely they are (`densities`)."""
+from . import choices, densities, sampling
