@@ -105,9 +105,11 @@ def test_what_is_wrong(tmp_path):
     folder = tmp_path / "saves"
     mx.mod.Module(net).fit(data, num_epoch=1, resume=folder)
     assert os.listdir(folder) == ["000000001-0of1"]
-    (folder / "000000001-0of1" / "summary.json").write_text("[]")
-    with pytest.raises(MXNetError, match="000000001-0of1 is no complete save of a training: .*; remove it to begin anew"):
-        mx.mod.Module(net).fit(data, num_epoch=2, resume=folder)
+    (folder / "\u00b2-0of1").mkdir()  # a digit, but no number
+    for text in ("[]", '{"epoch": 1e999, "batch": 0}', "[" * 100_000):
+        (folder / "000000001-0of1" / "summary.json").write_text(text)
+        with pytest.raises(MXNetError, match="000000001-0of1 is no complete save of a training: .*; remove it to begin anew"):
+            mx.mod.Module(net).fit(data, num_epoch=2, resume=folder)
 
     class Uneven:
         type, rank, num_workers = "dist_async", 0, 2

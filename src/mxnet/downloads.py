@@ -3,8 +3,11 @@ import contextlib
 import hashlib
 import os
 import re
+import struct
 import sys
 import time
+import zipfile
+import zlib
 from collections.abc import Callable
 from typing import IO, Any
 
@@ -15,6 +18,9 @@ _SILENCE = (10, 60)  # seconds to wait for a connection, and for the next bytes
 _PAUSE = 0.2  # seconds before the attempt after one that brought nothing; doubled each time
 _BUSY = {408, 425, 429}  # answers, besides 500 and above, after which the same request may succeed
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+# What a damaged archive leads to, besides OSError.
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError, struct.error, OverflowError)
 
 
 class DownloadError(FileError):
@@ -110,6 +116,20 @@ def fetch(url: str, path: str, *, sha1: str | None = None, attempts: int = 5, ve
         return True
     finally:
         written.discard()
+
+
+def unpacked(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo) -> IO[bytes]:
+    """A member of a zip file, to read. Methods of compression that ask for as much memory as the file says are refused.
+
+    Raises
+    ------
+    NotImplementedError
+        If it is compressed by such a method; and whatever is in `DAMAGED`.
+    """
+    found = archive.getinfo(member) if isinstance(member, str) else member
+    if found.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise NotImplementedError(f"{found.filename} is compressed by method {found.compress_type}, expected is none, or deflate")
+    return archive.open(found)
 
 
 def _final(url: str, path: str, sha1: str | None, error: Exception) -> DownloadError:

@@ -61,7 +61,7 @@ class Saves:
         for name in os.listdir(self.folder):
             number, dash, rest = name.partition("-")
             rank, of, workers = rest.partition("of")
-            if dash and of and number.isdigit() and rank.isdigit() and workers.isdigit():
+            if dash and of and number.isdecimal() and rank.isdecimal() and workers.isdecimal():
                 found.append((int(number), int(rank), int(workers)))
         return sorted(found, reverse=True)
 
@@ -98,7 +98,7 @@ class Saves:
         try:
             summary = json.loads(files.read_bytes(os.path.join(path, _SUMMARY)))
             epoch, batch = int(summary["epoch"]), int(summary["batch"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise MXNetError(f"{path} is no complete save of a training: {error}; remove it to begin anew") from None
         return Save(path, epoch, batch if exact else 0, exact)
 

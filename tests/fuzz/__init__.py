@@ -9,12 +9,14 @@
 ``calls``, ``frontends``
     Targets that call every operator, as a function, in graphs and compiled, and what is written in Python above the operators; from ``hostile``
     come the values.
-``kernels``, ``arrays``, ``sanitizer``
+``kernels``, ``kernel_functions``, ``kernel_checks``, ``jpegs``, ``arrays``, ``sanitizer``
     Targets for the kernels in C++; tensors as text; kernels compiled for AddressSanitizer.
 ``campaign``
     Runs targets on cases and says what broke a promise; forbids a process to execute anything or to take much memory.
 ``supervise``, ``progress``
     Run such processes, go on behind one that dies or hangs, and report.
+``kills``, ``writers``, ``data_writers``
+    Kill those who write files, at any moment.
 ``cases``
     What failed once: `<target>--<digest>`, read again by each run of the tests.
 

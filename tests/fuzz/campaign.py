@@ -59,7 +59,7 @@ def targets(only=()):
 # -- what no case may do ---------------------------------------------------------------------------------------------
 
 _EXECUTES = {"os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile", "subprocess.Popen", "socket.connect", "socket.getaddrinfo",
-             "socket.bind", "urllib.Request", "os.kill", "os.chown", "os.link", "os.symlink", "shutil.rmtree"}
+             "socket.bind", "urllib.Request", "os.kill", "os.chown", "os.link", "os.symlink"}
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _trying = False
 _broken: list[str] = []  # what a hook noticed
@@ -77,7 +77,7 @@ def forbid(folder):
             # Our own kernels may be compiled when a case is the first to need them.
             if not (event == "subprocess.Popen" and os.path.basename(str(arguments[0])) in ("g++", "c++", "clang++")):
                 _broken.append(f"{event}{arguments!r:.200}")
-        elif event == "os.chmod" and isinstance(arguments[0], str) and not os.path.abspath(arguments[0]).startswith(own):
+        elif event in ("os.chmod", "shutil.rmtree") and isinstance(arguments[0], str) and not os.path.abspath(arguments[0]).startswith(own):
             _broken.append(f"{event}{arguments!r:.200}")
         elif (event == "open" and isinstance(arguments[0], str) and (arguments[2] or 0) & _WRITES
               and not os.path.abspath(arguments[0]).startswith(own)):

@@ -1,8 +1,10 @@
-"""Files for the targets: where they are, and how a good one becomes a target's cases."""
+"""Files for the targets: where they are, and how a good one becomes a target's cases; and what a writer of files is."""
 import contextlib
 import functools
 import pathlib
 import tempfile
+from collections.abc import Callable
+from typing import NamedTuple
 
 from .campaign import Target
 from .mutations import mutated
@@ -55,3 +57,11 @@ def target(name, seeds, read, text=False, structure=None, share=1, **more):
         return mutated(data, rng, seeds(), text and rng.random() < 0.9)
 
     return Target(name, make, read, share=share, seeds=seeds, **more)
+
+
+class Writer(NamedTuple):
+    """``save(version)`` writes it, ``load()`` gives the version that is there; `files` are all that may be in the folder."""
+
+    save: Callable[[int], object]
+    load: Callable[[], int]
+    files: tuple[str, ...]

@@ -1,22 +1,31 @@
 """A target for each reader of data, arrays and states."""
+import bz2
 import functools
 import gzip
+import io
 import itertools
+import os
+import pathlib
 import pickle
+import random
 import struct
+import unittest.mock
+import zipfile
 
 import cv2
 import numpy as np
 
 import mxnet as mx
+from mxnet import resumption
 from mxnet.gluon.data.vision import datasets
+from mxnet.gluon.model_zoo import model_store
 from mxnet.io.image_list import read_image_list
 from mxnet.optimizer import pickles
 from mxnet.test_utils import data as test_data
 from mxnet.tools import parse_log, rec, rec2idx
 
 from .making import DATA, file, folder, target, written
-from .mutations import mutated_pickle
+from .mutations import mutated, mutated_json, mutated_pickle
 
 # -- good files ------------------------------------------------------------------------------------------------------
 
@@ -332,6 +341,130 @@ def _read_embedding(case):
     mx.contrib.text.embedding.CustomEmbedding(file(case, "a.vec"))
 
 
+# -- what trainings, profiles and downloads leave --------------------------------------------------------------------
+
+class _Known(mx.gluon.data.Dataset):
+    def __len__(self):
+        return 7
+
+    def __getitem__(self, i):
+        if not isinstance(i, (int, np.integer)) or not 0 <= i < 7:
+            raise mx.MXNetError(f"there is no sample {i}")
+        return np.float32(i)
+
+
+def _iterators():
+    """Of each kind that has a state, as functions, since reading changes them."""
+    data = np.arange(12, dtype="float32")
+    return [lambda: mx.io.NDArrayIter(data, batch_size=5, shuffle=True, last_batch_handle="roll_over"),
+            lambda: mx.io.ResizeIter(mx.io.NDArrayIter(data, batch_size=5), 4),
+            lambda: mx.gluon.data.DataLoader(_Known(), 2, shuffle=True, last_batch="rollover"),
+            lambda: mx.io.CSVIter(data_csv=_kept("p.csv", b"1\n2\n3\n4\n5\n"), data_shape=(1,), batch_size=2),
+            lambda: mx.io.ImageRecordIter(path_imgrec=_record_file(), data_shape=(3, 4, 4), batch_size=1, preprocess_threads=1)]
+
+
+def _positions():
+    seeds = []
+    for make in _iterators():
+        for taken in (0, 1):
+            iterator = make()
+            next(iter(iterator))
+            for _, _ in zip(range(taken), iterator):
+                pass
+            seeds.append(written(lambda p, i=iterator: mx.io.save_position(p, i)))
+    return seeds
+
+
+def _read_position(case):
+    path, error = file(case, "a.data"), None
+    for make in _iterators():
+        iterator = make()
+        try:
+            mx.io.load_position(path, iterator)
+        except mx.MXNetError as refused:
+            error = refused
+            continue
+        for _ in itertools.islice(iterator, 10):
+            pass
+        np.random.randint(100, size=2000), random.random()
+        for name in ("uniform", "gamma"):
+            getattr(mx.nd.random, name)(shape=(3000,)).asnumpy()
+        return
+    raise error
+
+
+def _changed_json(data, rng, others):
+    try:
+        return mutated_json(data, rng, others, ["X", "B", "E", "i", "C", "NaN"])
+    except ValueError:  # one that breaks off
+        return mutated(data, rng, others, True)
+
+
+def _read_save(case):
+    saves = folder() / "saves"
+    (saves / "000000003-0of1").mkdir(parents=True, exist_ok=True)
+    file(case, "saves/000000003-0of1/summary.json")
+    resumption.Saves(saves).newest()
+
+
+def _traces():
+    path = str(folder() / "trace.json")
+    mx.profiler.set_config(filename=path, profile_all=True)
+    mx.profiler.set_state("run")
+    with mx.autograd.record():
+        (mx.nd.ones((3, 2)) * 2).sum()
+    mx.profiler.Marker("some", "marker").mark()
+    mx.profiler.set_state("stop")
+    mx.profiler.dump()
+    text = pathlib.Path(path).read_bytes()
+    return [text, text[:-40], b'[{"name": "a", "ph": "B", "ts": 1, "pid": 0, "tid": 1}, {"name": "a", "ph": "E", "ts": 5, "pid": 0, "tid": 1}]']
+
+
+def _read_trace(case):
+    mx.profiler.report(str(folder() / "a.html"), profile=file(case, "t.json"))
+
+
+def _zipped():
+    made = []
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w", method) as archive:
+            archive.writestr("inside/a.txt", b"text " * 20)
+            archive.writestr("b.params", b"\x01\x02")
+        made.append(content.getvalue())
+    return made
+
+
+def _given(case):
+    """Downloads that give this."""
+    return unittest.mock.patch.object(test_data, "download",
+                                      lambda url, fname, dirname=None: pathlib.Path(dirname or "", fname).write_bytes(case))
+
+
+def _unzip(case):
+    with _given(case):
+        test_data.get_zip_data(str(folder() / "unzipped"), "http://x/a.zip", "a.zip")
+    os.remove(folder() / "unzipped" / "a.zip")
+
+
+def _extract(case):
+    model_store._extract(file(case, "a.zip"), "b.params", io.BytesIO())
+
+
+def _unpack(case):
+    os.makedirs(folder() / "unpacked", exist_ok=True)
+    with _given(case):
+        test_data.get_bz2_data(str(folder() / "unpacked"), "a.txt", "http://x/a.bz2", "a.bz2")
+    os.remove(folder() / "unpacked" / "a.txt")
+
+
+def _read_text(case):
+    file(case, "wiki.test.tokens")
+    data = mx.gluon.contrib.data.text.WikiText2(str(folder()), "test", seq_len=3)
+    for i in range(min(len(data), 3)):
+        data[i]
+
+
 def _target(name, *given, **named):
     return target(f"readers.{name}", *given, **named)
 
@@ -376,4 +509,11 @@ TARGETS = [
     _target("image", _images, _read_image, share=6),
     _target("packed", _packed, _read_packed, share=6),
     _target("embedding", lambda: _VECTORS, _read_embedding, text=True, share=4),
+    _target("position", _positions, _read_position, structure=_changed_json, share=2),
+    _target("save", lambda: [b'{"epoch": 3, "batch": 5}'], _read_save, text=True, structure=_changed_json, share=4),
+    _target("trace", _traces, _read_trace, text=True, structure=_changed_json),
+    _target("zip", _zipped, _unzip),
+    _target("model_archive", _zipped, _extract, share=4),
+    _target("bz2", lambda: [bz2.compress(b"text " * 20)], _unpack, share=2),
+    _target("text", lambda: ["a b c\n\n = d = \n é a b\n".encode()], _read_text, text=True, share=2),
 ]

@@ -1,4 +1,5 @@
 """Files that say how far data are, and checkpoints that keep them."""
+import base64
 import json
 import random
 
@@ -91,12 +92,23 @@ def test_what_has_no_state_is_refused(tmp_path):
     assert not (tmp_path / "a.data").exists()
 
 
+def far_off(state):
+    """The state of our generators, whose single one is behind its last word."""
+    words = np.frombuffer(base64.b85decode(state), np.uint32).copy()
+    words[-2 * 640 + 624] = 2**32 - 1
+    return base64.b85encode(words.tobytes()).decode()
+
+
 @pytest.mark.parametrize("change", [
     lambda c: [], lambda c: {**c, "format": "another"}, lambda c: {"format": c["format"]}, lambda c: {**c, "generators": {}},
     lambda c: {**c, "generators": {**c["generators"], "cpu": "00"}},
     lambda c: {**c, "generators": {**c["generators"], "cpu": c["generators"]["cpu"][:5000]}},
     lambda c: {**c, "generators": {**c["generators"], "numpy": ["MT19937", "", 0, 0, 0.0]}},
     lambda c: {**c, "generators": {**c["generators"], "python": [3, [1, 2], None]}},
+    # Positions beside the 624 words of a generator, from which NumPy would read on.
+    lambda c: {**c, "generators": {**c["generators"], "numpy": [*c["generators"]["numpy"][:2], 2**31 - 1, 0, 0.0]}},
+    lambda c: {**c, "generators": {**c["generators"], "numpy": [*c["generators"]["numpy"][:2], -1, 0, 0.0]}},
+    lambda c: {**c, "generators": {**c["generators"], "cpu": far_off(c["generators"]["cpu"])}},
 ])
 def test_other_contents_are_refused_and_change_nothing(tmp_path, change):
     it = shuffled()
@@ -157,3 +169,33 @@ def test_a_loader_broken_off_goes_on_or_begins_anew(tmp_path):
         mx.io.load_position(tmp_path / f"{name}.data", other)
         batches = [batch.asnumpy().tolist() for batch in other]
         assert len(batches) == count and (batches == state["batches"]) == (name == "rest")
+
+
+@pytest.mark.parametrize("change", [
+    {"cursor": "0"}, {"cursor": True}, {"cursor": -10**6}, {"rest": [99]}, {"rest": [[1]]}, {"rest": None}, {"rest": [0, 1, 2]}, {"idx": [0] * 12},
+    {"order": [None] * 12}])
+def test_an_iterator_refuses_what_was_never_its_state(change):
+    it = shuffled()
+    state = it.state()
+    with pytest.raises(MXNetError, match="load_state: what `state\\(\\)` of an NDArrayIter over 12 examples with shuffle=True returned is expected"):
+        it.load_state({**state, **change})
+    assert it.state() == state
+
+
+@pytest.mark.parametrize("change", [{"begun": "x"}, {"begun": -1}, {"last": [0, 0]}, {"last": [0, 0, 1e9]}, {"taken": 1 << 70}, {"taken": None}])
+def test_iterators_of_files_refuse_what_was_never_their_state(tmp_path, change):
+    with mx.recordio.MXRecordIO(str(tmp_path / "a.rec"), "w") as records:
+        for i in range(4):
+            records.write(mx.recordio.pack_img(mx.recordio.IRHeader(0, i, i, 0), np.zeros((4, 4, 3), np.uint8)))
+    np.savetxt(tmp_path / "a.csv", np.arange(10))
+    for it in (mx.io.ImageRecordIter(path_imgrec=str(tmp_path / "a.rec"), data_shape=(3, 4, 4), batch_size=2),
+               mx.io.CSVIter(data_csv=str(tmp_path / "a.csv"), data_shape=(1,), batch_size=2)):
+        with pytest.raises(MXNetError, match="load_state: what `state\\(\\)` of such an iterator returned is expected"):
+            it.load_state({**it.state(), **change})
+        assert it.next().label[0].shape == (2,)
+
+
+@pytest.mark.parametrize("state", [{"batches": [3], "rolled_over": []}, {"batches": None, "rolled_over": 3}, {"batches": "01", "rolled_over": []}])
+def test_a_loader_refuses_what_was_never_its_state(state):
+    with pytest.raises(MXNetError, match="load_state: what `state\\(\\)` of a DataLoader returned is expected"):
+        gluon.data.DataLoader(list(range(6)), batch_size=2).load_state(state)

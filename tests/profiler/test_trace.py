@@ -76,3 +76,14 @@ def test_other_files_are_refused(tmp_path, text):
     with pytest.raises(mx.MXNetError, match="is no trace: expected is JSON"):
         assert not read(str(path))
         raise mx.MXNetError("is no trace: expected is JSON")  # an opening bracket alone is a trace without events
+
+
+@pytest.mark.parametrize("change", [{"args": "x"}, {"args": 3}, {"pid": []}, {"tid": {}}, {"ph": [1]}, {"cat": {}}, {"ts": 1e999}, {"dur": 10**400},
+                                    {"ts": [1]}, {"dur": None}])
+def test_entries_that_are_no_events_are_left_out(tmp_path, change):
+    event = {"name": "a", "ph": "X", "cat": "operator", "ts": 1, "dur": 2, "pid": 0, "tid": 1}
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps([event, {**event, **change}, {"ph": "M", "name": "thread_name"}, {"ph": "M", "name": "machine", "args": None},
+                                {"ph": "C", "cat": "memory", "ts": 3, "args": {"m": 1e999}}]))
+    assert read(str(path))[0] == event and len(read(str(path))) == 4
+    assert mx.profiler.report(str(tmp_path / "a.html"), profile=str(path)) == str(tmp_path / "a.html")

@@ -160,3 +160,27 @@ def test_im2rec_path(tmp_path, monkeypatch):
     (tmp_path / "tools" / "im2rec.py").touch()
     monkeypatch.setenv("MXNET_HOME", str(tmp_path))
     assert tu.get_im2rec_path() == str(tmp_path / "tools" / "im2rec.py")
+
+
+def test_an_archive_that_is_damaged_leaves_nothing(tmp_path, monkeypatch):
+    archive = tmp_path / "source.zip"
+    with zipfile.ZipFile(archive, "w") as z:
+        z.writestr("first.txt", "hello")
+        z.writestr("second.txt", "world")
+    damaged = archive.read_bytes().replace(b"world", b"w0rld")
+    fake_download(monkeypatch, {"z": damaged, "b": bz2.compress(b"lines" * 1000)[:-9], "n": b"none"})
+    with pytest.raises(mx.MXNetError, match="what z gave as x.zip is no zip file .Bad CRC-32 for file 'second.txt'"):
+        tu.get_zip_data(str(tmp_path / "z"), "z", "x.zip")
+    for address in ("b", "n"):
+        with pytest.raises(mx.MXNetError, match=f"what {address} gave as lines.bz2 cannot be unpacked"):
+            tu.get_bz2_data(str(tmp_path), "lines.txt", address, "lines.bz2")
+    assert list((tmp_path / "z").iterdir()) == [] and [p.name for p in tmp_path.iterdir() if p.is_file()] == ["source.zip"]
+
+
+def test_archives_that_ask_for_much_memory_are_refused(tmp_path, monkeypatch):
+    archive = tmp_path / "source.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_LZMA) as z:
+        z.writestr("first.txt", "hello")
+    fake_download(monkeypatch, {"z": archive.read_bytes()})
+    with pytest.raises(mx.MXNetError, match="first.txt is compressed by method 14, expected is none, or deflate"):
+        tu.get_zip_data(str(tmp_path), "z", "x.zip")

@@ -18,7 +18,7 @@ from ..recordio import unpack
 from .background import Background
 from .decoder import Decoder
 from .image_list import read_image_list
-from .native import BatchSource, require
+from .native import BatchSource, is_count, require
 from .normalizer import TORCH_TYPES, Normalizer
 from .record_source import IndexedRecords, SequentialRecords
 
@@ -111,9 +111,13 @@ class ImageBatches(BatchSource):
         number, used = (state or (0, 0))[:2]
         return self._epoch(number, used)
 
+    def knows(self, state: Any) -> bool:
+        """See `BatchSource.knows`."""
+        return state is None or isinstance(state, (list, tuple)) and len(state) == 3 and all(map(is_count, state))
+
     def rest(self, state: Any, last: Any, taken: int) -> Iterator[tuple[Any, ...]]:
         """See `BatchSource.rest`; no image is decoded for it."""
-        return self._epoch((state or (0, 0))[0], last[2]) if taken else self.epoch(state)
+        return self._epoch((state or (0, 0))[0], last[2]) if taken and last else super().rest(state, last, taken)
 
     def _epoch(self, number: int, used: int) -> Iterator[tuple[Any, ...]]:
         stream = _Stream(self.source, number, used)

@@ -50,6 +50,10 @@ class BatchSource:
         """
         raise NotImplementedError
 
+    def knows(self, state: Any) -> bool:
+        """Whether that may have come from `epoch`; JSON makes lists of tuples."""
+        return state is None or is_count(state)
+
     def rest(self, state: Any, last: Any, taken: int) -> Iterator[tuple[Any, ...]]:
         """The batches of `epoch(state)` after the first `taken`; `last` is what came with the last of these as the state after it."""
         return itertools.islice(self.epoch(state), taken, None)
@@ -126,7 +130,8 @@ class MXDataIter(DataIter):
         MXNetError
             If it is no such state.
         """
-        if not isinstance(state, dict) or state.keys() != {"begun", "taken", "last"} or not isinstance(state["taken"], int) or state["taken"] < 0:
+        if not isinstance(state, dict) or state.keys() != {"begun", "taken", "last"} or not is_count(state["taken"]) \
+                or not (self.handle.knows(state["begun"]) and self.handle.knows(state["last"])):
             raise MXNetError(f"load_state: what `state()` of such an iterator returned is expected, received {state!r}")
         self.close()
         self.first_batch, self._at_begin = None, state["taken"] == 0
@@ -244,6 +249,11 @@ def require(condition: object, message: str) -> None:
     """Raise an MXNetError with `message` unless the condition holds."""
     if not condition:
         raise MXNetError(message)
+
+
+def is_count(value: Any) -> bool:
+    """Whether that is a number of examples, such as a file may hold."""
+    return isinstance(value, int) and 0 <= value < 1 << 62
 
 
 def files_of(uri: str) -> list[tuple[str, int]]:

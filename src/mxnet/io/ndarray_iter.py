@@ -194,14 +194,18 @@ class NDArrayIter(DataIter):
         MXNetError
             If it is no such state.
         """
-        expected = {"cursor", "rest", *(("idx", "order") if self.shuffle else ())}
-        if not isinstance(state, dict) or state.keys() != expected \
-                or self.shuffle and any(sorted(state[key]) != list(range(self.num_data)) for key in ("idx", "order")):
+        expected, size = {"cursor", "rest", *(("idx", "order") if self.shuffle else ())}, self.batch_size
+        if not isinstance(state, dict) or state.keys() != expected or not self._are_examples(state["rest"]) or len(state["rest"]) >= size \
+                or type(state["cursor"]) is not int or not -2 * size < state["cursor"] < 1 << 62 \
+                or self.shuffle and any(not self._are_examples(state[key]) or len({*state[key]}) != self.num_data for key in ("idx", "order")):
             raise MXNetError(f"load_state: what `state()` of an NDArrayIter over {self.num_data} examples with shuffle={self.shuffle} returned is "
                              "expected, received something else")
         self.cursor, self._rest = state["cursor"], np.array(state["rest"], self.idx.dtype)
         if self.shuffle:
             self.idx, self._order = (np.array(state[key], self.idx.dtype) for key in ("idx", "order"))
+
+    def _are_examples(self, numbers: Any) -> bool:
+        return isinstance(numbers, list) and all(type(number) is int and 0 <= number < self.num_data for number in numbers)
 
     def iter_next(self) -> bool:
         """Move to the next batch; whether there is any example left."""

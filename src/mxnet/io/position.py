@@ -114,6 +114,8 @@ def _restoration(kept: dict[str, Any]) -> Any:
     for_numpy = name, np.frombuffer(base64.b85decode(keys), np.uint32), int(position), int(has_gauss), float(cached)
     version, internal, gauss = kept["python"]
     for_python = version, tuple(internal), gauss
+    if not 0 <= for_numpy[2] <= len(for_numpy[1]):
+        raise ValueError(f"the position {position} of NumPy's generator is outside of it")  # NumPy would read there
     random.Random().setstate(for_python)
     np.random.RandomState().set_state(for_numpy)
     cpu = np.frombuffer(base64.b85decode(kept["cpu"]), np.uint32)

@@ -102,7 +102,7 @@ class ResizeIter(_CurrentBatch):
         MXNetError
             If it is no such state.
         """
-        if not isinstance(state, dict) or state.keys() != {"cur", "data_iter"} or not isinstance(state["cur"], int):
+        if not isinstance(state, dict) or state.keys() != {"cur", "data_iter"} or type(state["cur"]) is not int:
             raise MXNetError(f"load_state: what `state()` of a ResizeIter returned is expected, received {state!r}")
         self.data_iter.load_state(state["data_iter"])  # type: ignore[attr-defined]
         self.cur = state["cur"]

@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from .. import environment, interrupts
+from .. import environment, files, interrupts
 from ..base import MXNetError
 from .objects import Counter, Domain, Event, Frame, Marker, Task
 from .recorder import recorder
@@ -197,10 +197,10 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
     recorder.write_trace()
     import torch
     if recorder.settings.memory and torch.cuda.is_available() and torch.cuda.is_initialized():
-        with open(f"{recorder.settings.gpu_memory_prefix}-pid_{os.getpid()}.csv", "w") as f:
-            f.write("device,allocated bytes,reserved bytes,peak allocated bytes\n")
-            for i in range(torch.cuda.device_count()):
-                f.write(f"gpu/{i},{torch.cuda.memory_allocated(i)},{torch.cuda.memory_reserved(i)},{torch.cuda.max_memory_allocated(i)}\n")
+        rows = ["device,allocated bytes,reserved bytes,peak allocated bytes"]
+        for i in range(torch.cuda.device_count()):
+            rows.append(f"gpu/{i},{torch.cuda.memory_allocated(i)},{torch.cuda.memory_reserved(i)},{torch.cuda.max_memory_allocated(i)}")
+        files.write_bytes(f"{recorder.settings.gpu_memory_prefix}-pid_{os.getpid()}.csv", "".join(f"{row}\n" for row in rows).encode())
 
 
 def dump_profile() -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ..ops.registry import OPERATORS
 from .events import API, CUSTOM, DATA, GRAPH, LAYER, MEMORY, OPERATOR
+from .trace import is_finite
 
 _WAITING, _WORKING = "waiting for data", "making a batch"
 _MOST = 200_000  # intervals that a page shows
@@ -56,9 +57,10 @@ class Analysis:
     """
 
     def __init__(self, events: Sequence[dict[str, Any]]) -> None:
-        self.processes = {e.get("pid"): str(e["args"].get("name")) for e in events if e.get("ph") == "M" and e.get("name") == "process_name"}
-        self.machine: dict[str, Any] = next((e["args"] for e in events if e.get("ph") == "M" and e.get("name") == "machine"), {})
-        names = {(e.get("pid"), e.get("tid")): str(e["args"].get("name")) for e in events if e.get("ph") == "M" and e.get("name") == "thread_name"}
+        self.processes = {e.get("pid"): _named(e) for e in events if e.get("ph") == "M" and e.get("name") == "process_name"}
+        told = next((e.get("args") or {} for e in events if e.get("ph") == "M" and e.get("name") == "machine"), {})
+        self.machine: dict[str, Any] = {key: value for key, value in told.items() if isinstance(value, str) or is_finite(value)}
+        names = {(e.get("pid"), e.get("tid")): _named(e) for e in events if e.get("ph") == "M" and e.get("name") == "thread_name"}
         raw = _intervals(events)
         self.origin = min((r[2] for r in raw), default=0.0)
         self.intervals = self._nested(raw)
@@ -106,7 +108,7 @@ class Analysis:
         for e in events:
             if e.get("ph") == "C" and e.get("cat") == MEMORY:
                 for name, value in (e.get("args") or {}).items():
-                    if isinstance(value, (int, float)):
+                    if isinstance(value, (int, float)) and is_finite(value):
                         series.setdefault(str(name), []).append((float(e.get("ts", 0)) - self.origin, float(value)))
         return {name: sorted(points) for name, points in series.items()}
 
@@ -192,8 +194,8 @@ class Analysis:
         if operators and mean < 25 and len(operators) > 200:
             found.append(Advice("Operators are so short that calling them counts. Use larger batches, and hybridize.",
                                 f"{mean:.0f} µs on average, {len(operators)} of them", part["operators"] / 2))
-        threads, cores = self.machine.get("threads"), self.machine.get("cores")
-        if threads and cores and threads != int(cores) and cores >= 1:
+        threads, cores = (value if isinstance(value, (int, float)) else 0 for value in map(self.machine.get, ("threads", "cores")))
+        if threads > 0 and cores > 0 and threads != int(cores) and cores >= 1:
             why = "more threads than cores take turns." if threads > cores else "cores are idle."
             found.append(Advice(f"Set OMP_NUM_THREADS={int(cores)}: {why}", f"{threads} threads, {cores:g} cores", part["operators"] / 2))
         heavy = sum(i.own for i in own if i.category == OPERATOR and _heavy(i.name)) / 1000 / wall
@@ -224,6 +226,10 @@ class Analysis:
                               for i in shown],
                 "left_out": len(self.intervals) - len(shown),
                 "memory": {name: [[round(t, 1) for t, _ in points], [v for _, v in points]] for name, points in self.memory.items()}}
+
+
+def _named(event: dict[str, Any]) -> str:
+    return str((event.get("args") or {}).get("name"))
 
 
 def _heavy(name: str) -> bool:

@@ -2,6 +2,7 @@
 import json
 import os
 from collections.abc import Iterable
+from types import NoneType
 from typing import Any
 
 import torch
@@ -136,7 +137,21 @@ def read(path: str) -> list[dict[str, Any]]:
     rows = found.get("traceEvents") if isinstance(found, dict) else found
     if not isinstance(rows, list):
         raise MXNetError(f"{path} is no trace: expected is JSON, a list of events, or an object that has one under \"traceEvents\"")
-    return [row for row in rows if isinstance(row, dict)]
+    return [row for row in rows if _is_event(row)]
+
+
+def _is_event(row: Any) -> bool:
+    """Whether an entry of a trace is an event; others are left out."""
+    return (isinstance(row, dict) and isinstance(row.get("args") or {}, dict) and all(is_finite(row.get(key, 0)) for key in ("ts", "dur"))
+            and all(isinstance(row.get(key), (int, str, float, NoneType)) for key in ("pid", "tid", "ph", "cat")))
+
+
+def is_finite(value: Any) -> bool:
+    """Whether that is a number, which JSON may say as a text, too, such as a time or a size can be: sums of them are finite."""
+    try:
+        return abs(float(value)) < 2.0 ** 63
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _unfinished(text: str) -> list[Any] | None:

@@ -11,8 +11,8 @@ import zlib
 import numpy as np
 
 from ..base import MXNetError, data_dir
-from ..downloads import why
-from ..files import atomic_write
+from ..downloads import DAMAGED, unpacked, why
+from ..files import atomic_write, reported, scratch_folder
 from ..io import DataIter
 
 
@@ -182,14 +182,25 @@ def get_zip_data(data_dir, url, data_origin_name):
         The name of the zip file.
     """
     path = os.path.join(data_dir, data_origin_name)
-    if not os.path.exists(path):
-        download(url, fname=data_origin_name, dirname=data_dir)
+    if os.path.exists(path):
+        return
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with scratch_folder(path) as made, reported(path, "unpack"):
+        archive, content = os.path.join(made, "archive"), os.path.join(made, "content")
+        download(url, fname=archive)
         try:
-            with zipfile.ZipFile(path) as archive:
-                archive.extractall(data_dir)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            os.remove(path)
+            with zipfile.ZipFile(archive) as opened:
+                for member in opened.infolist():
+                    unpacked(opened, member).close()
+                    opened.extract(member, content)
+        except DAMAGED as error:
             raise MXNetError(f"what {url} gave as {data_origin_name} is no zip file ({error}), and is removed") from error
+        for folder, _, names in os.walk(content):
+            target = os.path.join(data_dir, os.path.relpath(folder, content))
+            os.makedirs(target, exist_ok=True)
+            for name in names:
+                os.replace(os.path.join(folder, name), os.path.join(target, name))
+        os.replace(archive, path)  # last, since it says that all of them are there
 
 
 def get_bz2_data(data_dir, data_name, url, data_origin_name):
@@ -197,9 +208,13 @@ def get_bz2_data(data_dir, data_name, url, data_origin_name):
     target, packed = os.path.join(data_dir, data_name), os.path.join(data_dir, data_origin_name)
     if not os.path.exists(target):
         download(url, fname=data_origin_name, dirname=data_dir)
-        with bz2.open(packed) as f:
-            _write(target, f)
-        os.remove(packed)
+        try:
+            with bz2.open(packed) as f:
+                _write(target, f)
+        except (*DAMAGED, OSError) as error:
+            raise MXNetError(f"what {url} gave as {data_origin_name} cannot be unpacked ({error}), and is removed") from error
+        finally:
+            os.remove(packed)
 
 
 def _write(target, stream):

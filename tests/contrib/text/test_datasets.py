@@ -76,3 +76,20 @@ def test_what_is_missing(tmp_path, root):
     (tmp_path / "wiki.train.tokens").write_bytes(b"\xff")
     with pytest.raises(mx.MXNetError, match="wiki.train.tokens is not a text file"), pytest.warns(UserWarning):
         WikiText2(root)
+
+
+def test_a_text_that_was_unpacked_in_part_is_not_there(tmp_path, monkeypatch):
+    def download(url, path, sha1_hash):
+        with zipfile.ZipFile(tmp_path / "archive.zip", "w") as f:
+            f.writestr("wikitext-2/wiki.test.tokens", TEXT)
+        return str(tmp_path / "archive.zip")
+
+    def break_off(source, target):
+        target.write(source.read(3))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(datasets, "download", download)
+    monkeypatch.setattr(datasets.shutil, "copyfileobj", break_off)
+    with pytest.raises(KeyboardInterrupt):
+        WikiText2(str(tmp_path / "root"), segment="test")
+    assert list((tmp_path / "root").iterdir()) == []

@@ -1,4 +1,5 @@
 import hashlib
+import io
 import os
 import pathlib
 import zipfile
@@ -60,6 +61,17 @@ def test_refuses_what_was_not_published(server, tmp_path, change, error, text):
     with pytest.raises(error, match=text):
         model_store.get_model_file("resnet18_v1", root=str(tmp_path / "models"))
     assert os.listdir(tmp_path / "models") == []
+
+
+@pytest.mark.parametrize(("method", "change", "text"), [
+    (zipfile.ZIP_LZMA, lambda c: c, "is compressed by method 14, expected is none, or deflate"),
+    (zipfile.ZIP_STORED, lambda c: c[:-8] + b"\xff\xff\xff\x7f" + c[-4:], "Invalid argument|is no archive of a.params")])
+def test_archives_that_no_system_can_read(tmp_path, method, change, text):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", method) as zipped:
+        zipped.writestr("a.params", b"content")
+    (tmp_path / "a.zip").write_bytes(change((tmp_path / "a.zip").read_bytes()))
+    with pytest.raises(mx.MXNetError, match=text):
+        model_store._extract(str(tmp_path / "a.zip"), "a.params", io.BytesIO())
 
 
 def test_says_where_to_put_a_file_that_cannot_be_had(monkeypatch, tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 from ... import base, ndarray
 from ...base import MXNetError
 from ...downloads import why
-from ...files import read_text
+from ...files import atomic_write, read_text
 from ...gluon.data import dataset
 from ...gluon.utils import _get_repo_file_url, check_sha1, download
 from .utils import count_tokens_from_str
@@ -78,7 +78,7 @@ class _WikiText(_LanguageModelDataset):
             for member in packed.infolist():
                 name = os.path.basename(member.filename)  # wherever in the archive a file is, it goes into our folder
                 if name in wanted:
-                    with packed.open(member) as source, open(os.path.join(self._root, name), "wb") as target:
+                    with packed.open(member) as source, atomic_write(os.path.join(self._root, name)) as target:
                         shutil.copyfileobj(source, target)
         return path
 

@@ -393,7 +393,8 @@ class DataLoader:
         >>> [batch.asnumpy().tolist() for batch in loader], len(list(loader))
         ([[4, 5]], 3)
         """
-        if not isinstance(state, dict) or state.keys() != {"batches", "rolled_over"} or not isinstance(state["batches"], (list, type(None))):
+        if not isinstance(state, dict) or state.keys() != {"batches", "rolled_over"} or not isinstance(state["batches"], (list, type(None))) \
+                or not all(isinstance(samples, list) for samples in (*(state["batches"] or ()), state["rolled_over"])):
             raise MXNetError(f"load_state: what `state()` of a DataLoader returned is expected, received {state!r}")
         if isinstance(self._batch_sampler, _sampler.BatchSampler):
             self._batch_sampler._prev = list(state["rolled_over"])

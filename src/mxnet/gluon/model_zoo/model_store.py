@@ -3,11 +3,10 @@ import hashlib
 import logging
 import os
 import zipfile
-import zlib
 
 from ... import base, files
 from ...base import MXNetError
-from ...downloads import why
+from ...downloads import DAMAGED, unpacked, why
 from ..utils import _get_repo_url, check_sha1, download
 
 __all__ = ["get_model_file", "purge"]
@@ -113,11 +112,13 @@ def _extract(archive, member, target):
     """Write one member of a zip file to the file `target`; its SHA-1."""
     digest = hashlib.sha1(usedforsecurity=False)
     try:
-        with zipfile.ZipFile(archive) as zipped, zipped.open(member) as source:
+        with files.reported(archive, "unpack"), zipfile.ZipFile(archive) as zipped, unpacked(zipped, member) as source:
             while block := source.read(1 << 20):
                 target.write(block)
                 digest.update(block)
-    except (KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except MXNetError:
+        raise
+    except DAMAGED as error:
         raise MXNetError(f"the file downloaded as {os.path.basename(archive)} is no archive of {member}: {error}") from error
     return digest.hexdigest()
 

@@ -9,7 +9,7 @@ import torch
 from ...base import MXNetError
 from .gate import Kernel
 
-STATES, ROW = 1024, 640  # a row: 624 words, the position in them, and space up to whole cache lines
+STATES, ROW, _WORDS = 1024, 640, 624  # a row: so many words, the position in them, and space up to whole cache lines
 _SINGLE, _SEED, _SEEDED = STATES * ROW, (STATES + 1) * ROW, (STATES + 1) * ROW + 1
 _DISTRIBUTIONS = {name: i for i, name in enumerate(("uniform", "normal", "exponential", "gamma", "poisson", "negative_binomial",
                                                     "generalized_negative_binomial"))}
@@ -71,7 +71,8 @@ class Bank:
             If it is no such state.
         """
         rest = self._memory.size - _SINGLE
-        if not rest <= state.size <= self._memory.size or state.size - rest != ROW * int(state[_SEEDED - self._memory.size]):
+        if not rest <= state.size <= self._memory.size or state.size - rest != ROW * int(state[_SEEDED - self._memory.size]) \
+                or (np.append(state[:-rest].reshape(-1, ROW)[:, _WORDS], state[_WORDS - rest]) > _WORDS).any():
             raise MXNetError(f"the state of a random generator expected, received {state.size} numbers that are none")
         self._memory[_SINGLE:] = state[-rest:]
         self._memory[:state.size - rest] = state[:-rest]

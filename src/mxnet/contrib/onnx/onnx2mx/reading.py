@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from ....base import MXNetError
-from ....files import read_bytes
+from ....files import read_bytes, recover
 
 _MAX_AXES = 32
 # By the numbers of onnx.proto: the type in the file, and the one that arrays have here, where there is no such type.
@@ -58,6 +58,7 @@ def read_model(path):
     onnx = onnx_package()
     from google.protobuf.message import DecodeError
     model = onnx.ModelProto()
+    recover(path, f"{os.fspath(path)}.data")  # of an export that was killed
     try:
         model.ParseFromString(read_bytes(path))
     except DecodeError as error:

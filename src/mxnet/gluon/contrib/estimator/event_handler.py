@@ -1,11 +1,12 @@
 """What happens at the begin and end of training, of epochs and of batches."""
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -380,14 +381,14 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
             # At the end of an epoch the batch is counted already.
             batch += self.trained_batch + (0 if estimator.max_epoch else 1)
         prefix = f"{self.model_prefix}-epoch{epoch}batch{batch}"
-        self._save_params_and_trainer(estimator, prefix)
+        # The parameters come last and go first: by them a checkpoint is found, so that it is complete even if the process is killed meanwhile.
         self._save_position(estimator, prefix, epoch_over)
+        self._save_params_and_trainer(estimator, prefix)
         self.saved_checkpoints.append(prefix)
         if len(self.saved_checkpoints) > self.max_checkpoints:
-            oldest = self.saved_checkpoints.pop(0)
-            for extension in (".params", ".states", ".data"):
-                if os.path.exists(path := os.path.join(self.model_dir, oldest + extension)):
-                    os.remove(path)
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(os.path.join(self.model_dir, self.saved_checkpoints.pop(0) + ".params"))
+        self._remove_incomplete()
         self._tell(estimator, "%d batches trained, saved as %s in %s", self.current_batch + 1, prefix, self.model_dir)
         if self.save_best:
             self._save_if_best(estimator)
@@ -427,13 +428,25 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
 
     def _save_params_and_trainer(self, estimator: Estimator, file_prefix: str) -> None:
         path = os.path.join(self.model_dir, file_prefix)
-        estimator.net.save_parameters(f"{path}.params")
         estimator.trainer.save_states(f"{path}.states")
+        estimator.net.save_parameters(f"{path}.params")
+
+    def _files(self, ending: str) -> Iterator[re.Match[str]]:
+        """The files of checkpoints in the folder that end so, with their epochs and batches."""
+        pattern = re.compile(f"({re.escape(self.model_prefix)}-epoch(\\d+)batch(\\d+))\\.{ending}")
+        return filter(None, map(pattern.fullmatch, os.listdir(self.model_dir)))
 
     def _found_checkpoints(self) -> list[tuple[int, int]]:
         """Epochs and batches of the checkpoints in the folder, the oldest first."""
-        pattern = re.compile(re.escape(self.model_prefix) + r"-epoch(\d+)batch(\d+)\.params")
-        return sorted((int(found[1]), int(found[2])) for found in map(pattern.fullmatch, os.listdir(self.model_dir)) if found)
+        return sorted((int(found[2]), int(found[3])) for found in self._files("params"))
+
+    def _remove_incomplete(self) -> None:
+        """Remove what is left of checkpoints without their parameters."""
+        complete = {found[1] for found in self._files("params")}
+        for found in self._files("(states|data)"):
+            if found[1] not in complete:
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(os.path.join(self.model_dir, found[0]))
 
     def _resume_from_checkpoint(self, estimator: Estimator) -> None:
         found = self._found_checkpoints()
