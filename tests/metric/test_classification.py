@@ -29,6 +29,13 @@ def test_values(case):
     check_value(*case)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_likelihoods_of_all_types(dtype):
+    likelihood = metric.NegativeLogLikelihood(eps=0)
+    likelihood.update([mx.nd.array([1, -1, 0])], [mx.nd.array([[0.5, 0.5], [0.75, 0.25], [1, 0]], dtype=dtype)])  # the last class is -1, too
+    assert likelihood.get() == ("nll-loss", pytest.approx(math.log(8) / 3, rel=1e-3 if dtype == "float16" else 1e-6))
+
+
 @pytest.mark.parametrize("case", VALUES, ids=lambda case: case[0].__name__)
 def test_local_and_global_values(case):
     check_local_and_global(*case)

@@ -2,6 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
 import mxnet as mx
 from mxnet import nd
@@ -29,10 +30,16 @@ def test_optimizers_follow_the_order_in_memory(optimizer):
     np.testing.assert_allclose(*results, rtol=1e-4, atol=1e-6)
 
 
-def test_large_weights_take_the_fused_step(monkeypatch):
-    from mxnet.optimizer import steps
-    monkeypatch.setattr(steps, "_SINGLE_PASS", 0)
-    test_optimizers_follow_the_order_in_memory("sgd")
+@pytest.mark.parametrize("dtype, lr, passes", [("float32", 0.1, 1), ("float32", 1e-9, 0), ("float64", 0.1, 0)])
+def test_momentum_takes_one_pass_where_its_rounding_allows(dtype, lr, passes, monkeypatch):
+    fused, seen = torch._fused_sgd_, []
+    monkeypatch.setattr(torch, "_fused_sgd_", lambda *args, **kwargs: (seen.append(1), fused(*args, **kwargs)))
+    weight, grad, momentum = mx.nd.array([1, 2], dtype=dtype), mx.nd.array([3, 4], dtype=dtype), mx.nd.array([0.5, 0.5], dtype=dtype)
+    mx.optimizer.SGD(learning_rate=lr, momentum=0.9, wd=0.5, rescale_grad=0.5).update(0, weight, grad, momentum)
+    expected = 0.45 - lr * np.array([1.5 + 0.5, 2 + 1])
+    np.testing.assert_allclose(momentum.asnumpy(), expected, rtol=1e-6 if dtype == "float32" else 1e-15)
+    np.testing.assert_allclose(weight.asnumpy(), [1, 2] + expected, rtol=1e-6 if dtype == "float32" else 1e-15)
+    assert len(seen) == passes
 
 
 @pytest.mark.parametrize("name, kwargs", [("sgd", {"momentum": 0.9}), ("sgd", {}), ("lars", {"momentum": 0.9}), ("lamb", {})])
@@ -62,7 +69,7 @@ def test_several_weights_at_once_are_updated_as_one_by_one(name, kwargs, multi_p
 @pytest.mark.parametrize("clip", [None, 0.3])
 def test_one_pass_over_a_large_weight_does_the_same(clip):
     rng = np.random.RandomState(0)
-    size = 1 << 19  # from where on SGD with momentum takes one pass
+    size = 1 << 19  # more than a core's cache holds
     w, g = rng.randn(size).astype("float32"), rng.randn(size).astype("float32")
     weight, updater = mx.nd.array(w), make("sgd", momentum=0.9, wd=0.1, rescale_grad=0.5, clip_gradient=clip)
     mom = np.zeros_like(w)

@@ -140,21 +140,25 @@ class Program:
             return
 
     def _has_rules(self, node: FxNode) -> bool:
-        """Whether the operator's own rules say all about its result: where no pass replaced it, and its inputs are of one floating type."""
+        """Whether the operator's own rules say all about its results: where no pass replaced it, and its inputs are of one floating type."""
         op = operator_of(node)
-        if op is None or op.complete_rule not in (True, "mixed") or node.target is not op.fn or op.outputs(dict(node.kwargs)) != 1:
+        if op is None or op.complete_rule not in (True, "mixed") or node.target is not op.fn:
+            return False
+        if op.complete_rule == "mixed" and op.outputs(dict(node.kwargs)) != 1:
             return False
         inputs = [self.values[n] for n in node.args]
         if any(not isinstance(t, torch.Tensor) or not t.dtype.is_floating_point for t in inputs):
             return False
         return op.complete_rule == "mixed" or len({t.dtype for t in inputs}) == 1
 
-    def _by_rules(self, node: FxNode) -> torch.Tensor:
-        """What the operator's own rules say of its one result."""
-        inputs, attributes = [self.values[n] for n in node.args], attributes_of(node)
-        attributes.pop(operator_of(node).wants_training, None)
-        _, (shape, *_) = operator_of(node).shape_inference([tuple(t.shape) for t in inputs], [None], **attributes)
-        return inputs[0].new_empty(shape)
+    def _by_rules(self, node: FxNode) -> torch.Tensor | tuple[torch.Tensor, ...]:
+        """What the operator's own rules say of its results."""
+        op, inputs, attributes = operator_of(node), [self.values[n] for n in node.args], attributes_of(node)
+        count = op.outputs(dict(node.kwargs))
+        attributes.pop(op.wants_training, None)
+        _, shapes = op.shape_inference([tuple(t.shape) for t in inputs], [None] * count, **attributes)
+        found = tuple(inputs[0].new_empty(shape) for shape in shapes)
+        return found if count > 1 else found[0]
 
     @staticmethod
     def _call(node: FxNode, env: Mapping[FxNode, Any]) -> Any:

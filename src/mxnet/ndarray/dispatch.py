@@ -136,8 +136,8 @@ class Marked:
             buffer._take_dense(gradient.detach(), self.grad_req == "add")
         elif self.grad_req == "add":
             buffer._writable().add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
-        elif buffer._data.dtype == gradient.dtype and buffer._owns_memory() and memory_format.same(gradient):
-            buffer._data = gradient.detach()
+        elif buffer._data.dtype == gradient.dtype and buffer._owns_memory() and (gradient.is_contiguous() or memory_format.same(gradient)):
+            buffer._data = gradient.detach() if gradient.requires_grad else gradient
         else:
             buffer._writable().copy_(gradient)
         self.fresh = self.reached = True

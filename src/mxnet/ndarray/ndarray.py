@@ -448,8 +448,8 @@ class NDArray(_Methods):
             shape = shape[0]  # type: ignore[assignment]  # a list will do for the rest
         if not self._is_sparse and not self._data.is_contiguous():
             memory_format.standard(self)
-        if not kwargs and shape and min(shape) > 0 and self._eligible(self):
-            try:  # no special codes
+        if not kwargs and shape and (min(shape) > 0 or shape == (-1,)) and self._eligible(self):
+            try:  # no special codes but "all in a row"
                 return wrap(type(self), self._data.reshape(shape), self._ctx)
             except (RuntimeError, TypeError):
                 count = int(np.prod(shape))

@@ -38,9 +38,9 @@ class Traits:
     heavy : bool
         It computes enough to be worth the way into another runtime and back.
     complete_rule : bool
-        For floating inputs of one type its shape rule says all about its one result, which has the type of the data; it need not be run to
-        find out. `complete_rule` may also be ``'mixed'``: the types of the other inputs don't matter; or ``'shape'``: it says all about the shapes
-        of its results, whatever their types.
+        For floating inputs of one type its shape rule says all about its results, which have the type of the data; it need not be run to find
+        out. `complete_rule` may also be ``'mixed'``: the types of the other inputs don't matter, and it speaks of one result; or ``'shape'``: it
+        says all about the shapes of its results, whatever their types.
     method : bool or str
         It is a method of arrays and Symbols, under its own or that name.
     arithmetic : str or None

@@ -10,7 +10,7 @@ from ..ndarray import memory_format
 from ..ndarray.sparse import RowSparseNDArray
 from ..ops.kernels import steps as kernels
 
-_SINGLE_PASS = 1 << 19  # elements from which on one fused pass beats several through the cache
+_FINE = 1e-8  # the smallest rate that torch's fused kernel of SGD, which gets 1 + rate, keeps to float32's last place
 
 
 def apply(step, weight, grad, states=(), rows=False, in_place=None):
@@ -73,6 +73,19 @@ def _fusible(*tensors):
             and memory_format.same(*tensors))
 
 
+def _together(weights, grads, moms):
+    """What torch's fused kernel of SGD takes for these tensors, False if it can't: it goes by memory, and believes that sizes fit."""
+    plain = True
+    for w, g, m in zip(weights, grads, moms):
+        if not (w.dtype is g.dtype is m.dtype is torch.float32 and w.shape == g.shape == m.shape):
+            return False
+        if not (w.is_contiguous() and g.is_contiguous() and m.is_contiguous()):
+            plain = False
+            if not memory_format.same(w, g, m):
+                return False
+    return (weights, grads, moms) if plain else [[memory_format.in_order(t) for t in tensors] for tensors in (weights, grads, moms)]
+
+
 def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip):
     """Move several weights: ``mom = momentum * mom - lr * (clip(rescale * grad) + wd * weight)``, ``weight += mom``.
 
@@ -94,10 +107,10 @@ def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip):
             torch._foreach_mul_(weights, 1 - lr * wd)
         torch._foreach_add_(weights, grads, alpha=-lr * rescale)
         return
-    if rescale and (weights[0].is_cuda or max(w.numel() for w in weights) >= _SINGLE_PASS) and all(map(_fusible, weights, grads, moms)):
-        weights, grads, moms = ([memory_format.in_order(t) for t in ts] for ts in (weights, grads, moms))
+    fused = _together(weights, grads, moms) if abs(lr * rescale) >= _FINE else False
+    if fused:
         # torch's momentum lacks the learning rate; with dampening for it, and a rate of -1, its formula is MXNet's.
-        torch._fused_sgd_(weights, grads, moms, weight_decay=wd / rescale, momentum=momentum, lr=-1.0, dampening=1 + lr * rescale,
+        torch._fused_sgd_(*fused, weight_decay=wd / rescale, momentum=momentum, lr=-1.0, dampening=1 + lr * rescale,
                           nesterov=False, maximize=False, is_first_step=False)
         return
     torch._foreach_mul_(moms, momentum)

@@ -1,7 +1,9 @@
 """Output layers: labels inferred from data, gradients that ignore or use the incoming one. Values: `test_against_oracle`."""
+import numpy as np
 import pytest
 import torch
 
+import mxnet as mx
 from mxnet import MXNetError
 from mxnet.ops import get
 
@@ -107,3 +109,16 @@ def test_shapes_that_do_not_fit_are_refused_by_a_call(name, data, label, attribu
 def test_bounds(name, attribute, value):
     with pytest.raises(MXNetError, match=f"{name}: `{attribute}` must be a number from 0 to 1, received {value}"):
         get(name).parse({attribute: value})
+
+
+@pytest.mark.parametrize("classes", [3, 10000])  # few numbers are gone over in fewer calls
+@pytest.mark.parametrize("attributes, right, wrong", [({}, -1.0, 0.0), ({"smooth_alpha": 0.5}, -0.5, -0.5)])
+def test_gradient_at_the_right_class(classes, attributes, right, wrong):
+    x = mx.nd.zeros((2, classes))
+    x.attach_grad()
+    with mx.autograd.record():
+        out = mx.nd.SoftmaxOutput(x, mx.nd.array([1, classes]), **attributes)  # the second label names no class
+    out.backward()
+    expected = np.full((2, classes), 1 / classes + wrong / (classes - 1))
+    expected[0, 1] = 1 / classes + right
+    np.testing.assert_allclose(x.grad.asnumpy(), expected, rtol=1e-5)

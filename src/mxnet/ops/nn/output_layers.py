@@ -15,7 +15,7 @@ from ._common import assign, minus_one_hot, same_type
 def _log_loss_gradient(out, label, ignore_label, smooth_alpha):
     """The probabilities minus the one-hot (or smoothed) labels; zero where the label is `ignore_label` (None for nowhere)."""
     # Labels beyond the number of instances are not read.
-    index = label[:out.shape[0]].long().unsqueeze(1)
+    index = (label if label.shape[0] <= out.shape[0] else label[:out.shape[0]]).long().unsqueeze(1)
     spread = smooth_alpha / max(out.shape[1] - 1, 1)
     grad = minus_one_hot(out - spread if smooth_alpha else out.clone(), index, 1, spread + smooth_alpha - 1)
     if ignore_label is not None:
