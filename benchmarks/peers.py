@@ -23,10 +23,17 @@ def python_env():
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
+def foreign_env():
+    """The environment of a program of another Python: this project's package has the name of MXNet's."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def run(python, code, env=None):
     """What a program prints, run by one of the Pythons; None if that one is missing."""
     if not python:
         return None
+    if env is None and python != sys.executable:
+        env = foreign_env()
     result = subprocess.run([python, "-W", "ignore", "-c", code], capture_output=True, text=True, env=env)
     if result.returncode:
         raise SystemExit(f"{python} failed:\n{result.stderr[-2000:]}")

@@ -17,7 +17,7 @@ WORKER = os.path.join(rows.HERE, "workers", "forum_worker.py")
 
 def _asked(python, command, own):
     """What the last line that a program prints says."""
-    env = {**os.environ, "PYTHONPATH": os.path.join(peers.ROOT, "src")} if own else os.environ
+    env = {**os.environ, "PYTHONPATH": os.path.join(peers.ROOT, "src")} if own else peers.foreign_env()
     done = subprocess.run([python, "-W", "ignore", *command], capture_output=True, text=True, env=env)
     if done.returncode:
         raise SystemExit(f"{command} failed:\n{done.stderr[-2000:]}")

@@ -6,9 +6,11 @@
 By default 250,000 features, of which each sample has 100, and 200,000 classes: 6 GB of memory and seconds a batch. ``--scale 100`` divides both.
 With ``--input dense`` batches come as rows full of zeros and the optimizer works on all weights; with ``csr`` only the first layer's rows for
 features that a batch has are computed, updated, and sent to other machines. ``--output sampled`` does the same for the last layer: the loss is that
-of the batch's classes among some others, drawn anew for each batch.
+of the batch's classes among some others, drawn anew for each batch. ``--output split`` puts a part of the last layer, its weight, gradient and
+optimizer's states on each of ``--devices``, such as gpu(0),gpu(1); with dense rows, as networks on several devices compute on dense arrays.
 """
 import argparse
+import re
 import time
 
 import numpy as np
@@ -18,8 +20,11 @@ import mxnet as mx
 INPUTS, OUTPUTS, HIDDEN, FEATURES, SAMPLED = 250_000, 200_000, (1024, 512), 100, 1024
 
 
-def network(stype, inputs=INPUTS, outputs=OUTPUTS, sampled=False):
-    """The network as a Symbol; for CSR batches the first layer's weight is stored by rows, (inputs, 1024), if `sampled` the last one's, too."""
+def network(stype, inputs=INPUTS, outputs=OUTPUTS, sampled=False, parts=1):
+    """The network as a Symbol; for CSR batches the first layer's weight is stored by rows, (inputs, 1024), if `sampled` the last one's, too.
+
+    Of `parts` of the last layer each is in a group of its own: ``part0``, ``part1``, ...
+    """
     data = mx.sym.Variable("data", stype=stype)
     if stype == "csr":
         weight = mx.sym.Variable("fc1_weight", stype="row_sparse", shape=(inputs, HIDDEN[0]))
@@ -33,7 +38,13 @@ def network(stype, inputs=INPUTS, outputs=OUTPUTS, sampled=False):
         weight = mx.sym.Variable("fc3_weight", stype="row_sparse", shape=(outputs, HIDDEN[1]))
         rows = mx.sym.contrib.SparseEmbedding(mx.sym.Variable("sampled"), weight, input_dim=outputs, output_dim=HIDDEN[1], name="fc3")
         return mx.sym.SoftmaxOutput(mx.sym.dot(net, rows, transpose_b=True), name="softmax")
-    return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=outputs, name="fc3"), name="softmax")
+    if parts == 1:
+        return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=outputs, name="fc3"), name="softmax")
+    scores = []
+    for i in range(parts):
+        with mx.AttrScope(ctx_group=f"part{i}"):
+            scores.append(mx.sym.FullyConnected(net, num_hidden=outputs * (i + 1) // parts - outputs * i // parts, name=f"fc3_{i}"))
+    return mx.sym.SoftmaxOutput(mx.sym.concat(*scores, dim=1), name="softmax")
 
 
 def samples(rng, count, inputs=INPUTS, outputs=OUTPUTS):
@@ -59,10 +70,12 @@ def batch(stype, columns, classes, inputs=INPUTS, outputs=OUTPUTS, sampled_by=No
 
 
 def module(stype, count, inputs=INPUTS, outputs=OUTPUTS, optimizer="adam", optimizer_params=(("learning_rate", 0.001),), kv_store="local",
-           sampled=False):
-    """A `Module` for batches of `count` samples, ready to train."""
+           sampled=False, devices=()):
+    """A `Module` for batches of `count` samples, ready to train; the last layer is split over `devices`, the rest runs on the first one."""
     more = [mx.io.DataDesc("sampled", (min(SAMPLED, outputs),), layout="C")] if sampled else []  # no axis of it is the batch's
-    made = mx.mod.Module(network(stype, inputs, outputs, sampled), data_names=["data", *[d.name for d in more]], context=mx.cpu())
+    groups = {f"part{i}": device for i, device in enumerate(devices)}
+    made = mx.mod.Module(network(stype, inputs, outputs, sampled, len(devices) or 1), data_names=["data", *[d.name for d in more]],
+                         context=devices[0] if devices else mx.cpu(), group2ctxs=groups or None)
     made.bind(data_shapes=[("data", (count, inputs)), *more], label_shapes=[("softmax_label", (count,))])
     made.init_params(mx.init.Uniform(0.01))
     made.init_optimizer(kvstore=kv_store, optimizer=optimizer, optimizer_params=dict(optimizer_params))
@@ -89,7 +102,8 @@ def loss(net, made):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--input", choices=("dense", "csr"), default="csr")
-    parser.add_argument("--output", choices=("all", "sampled"), default="all")
+    parser.add_argument("--output", choices=("all", "sampled", "split"), default="all")
+    parser.add_argument("--devices", default="cpu(0),cpu(1)", help="for --output split")
     parser.add_argument("--optimizer", default="adam", help="adamax needs epsilon=1e-8 here, and gets it; see mx.optimizer.Adamax")
     parser.add_argument("--kv-store", default="local")
     parser.add_argument("--scale", type=int, default=1, help="divide inputs and outputs by this")
@@ -101,7 +115,8 @@ def main():
     parameters = {"learning_rate": 0.001, **({"epsilon": 1e-8} if chosen.optimizer == "adamax" else {})}
     store = mx.kv.create(chosen.kv_store)
     sampled = chosen.output == "sampled"
-    net = module(stype, chosen.batch_size, inputs, outputs, chosen.optimizer, parameters, store, sampled)
+    devices = [mx.Context(named[0], int(named[1])) for named in re.findall(r"(\w+)\((\d+)\)", chosen.devices)] if chosen.output == "split" else ()
+    net = module(stype, chosen.batch_size, inputs, outputs, chosen.optimizer, parameters, store, sampled, devices)
     rng = np.random.default_rng(store.rank)
     columns, classes = samples(rng, chosen.batch_size, inputs, outputs)  # one batch again and again: that it learns shows soon
     for number in range(chosen.batches):
