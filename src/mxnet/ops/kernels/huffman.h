@@ -1,4 +1,4 @@
-// The codes of baseline JPEGs: tables that tell what the next bits mean, two numbers at once where both are short.
+// The codes of baseline JPEGs: tables that tell what the next bits mean, two numbers at once where the first is short.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kIndex = 11;  // bits with which a table is asked
 constexpr int kReady = 56;  // bits that there are after a refill
+constexpr int kMost = 18;   // bits that one look into a table may take, so that three need one refill
 constexpr int kEnd = 96;    // the step of the code that ends a block
 
 // Where the numbers of a block stand, in the order of the file; what leads out of the block, behind it.
@@ -33,28 +34,37 @@ struct Order {
 };
 constexpr Order kOrder;
 
-inline int extended(uint64_t bits, int size) {  // a number of so many bits whose first says its sign
-  return int(bits) - (bits >> (size - 1) ? 0 : (1 << size) - 1);
-}
-
-// What the next bits mean: one or two numbers, how many bits these and the first of them take, how far the first goes on in the block, and both.
-// Where there is only one, the second is the same one once more.
+// What the next bits mean: one number, or two of which the first is short. The first is known with its place; of the second, whose bits may go on
+// behind the index, how many these are. Of one number that is long there is only a second; a code that ends a block is one, too.
 class Meaning {
  public:
   Meaning() = default;
-  Meaning(int length, int step, int value) : Meaning(length, length, step, step, value, value) {}
-  Meaning(Meaning one, Meaning other)
-      : Meaning(one.length() + other.length(), one.length(), one.step(), one.step() + other.step(), one.value(), other.value()) {}
-  int length() const { return packed_ & 63; }
-  int first_length() const { return packed_ >> 24 & 63; }
-  int step() const { return packed_ >> 8 & 255; }
-  int steps() const { return packed_ >> 16 & 255; }
-  int16_t value() const { return int16_t(packed_ >> 32); }
-  int16_t second_value() const { return int16_t(packed_ >> 48); }
+  // Of the second number, or of the only one.
+  Meaning(int length, int steps, int size) : Meaning(length, steps, steps ? steps - 1 : 0, 0, 0, size, 0) {}
+  // Of a short one, behind which nothing is known: a zero is put where the next one will come.
+  static Meaning alone(int length, int step, int value) { return Meaning(length, step, step, step - 1, length, 0, value); }
+  static Meaning both(Meaning one, Meaning other) {
+    const int steps = one.steps() + other.steps();
+    return Meaning(one.length() + other.length(), steps, steps - 1, one.first_place(), one.length(), other.size(), one.first_value());
+  }
+  int length() const { return packed_ & 255; }  // bits of both; 0 if the index does not tell
+  int steps() const { return packed_ >> 8 & 255; }  // how far they go on in the block
+  int place() const { return packed_ >> 16 & 255; }  // of the second, counted from here as steps are
+  int first_place() const { return packed_ >> 24 & 15; }
+  int first_length() const { return packed_ >> 28 & 15; }  // 0 if there is none
+  int first_steps() const { return first_length() ? first_place() + 1 : 0; }
+  int size() const { return packed_ >> 32 & 255; }  // bits of the second beside its code
+  int16_t first_value() const { return int16_t(packed_ >> 48); }
+  // The second number, the last of the bits.
+  int16_t value(uint64_t bits) const {
+    const uint32_t limit = uint32_t(1) << size(), found = uint32_t(bits >> (64 - length())) & (limit - 1);
+    return int16_t(found < limit >> 1 ? int(found) - int(limit - 1) : int(found));  // the first bit says the sign
+  }
 
  private:
-  Meaning(int length, int first_length, int step, int steps, int value, int second_value)
-      : packed_(uint64_t(length | step << 8 | steps << 16 | first_length << 24) | uint64_t(uint16_t(value)) << 32 | uint64_t(second_value) << 48) {}
+  Meaning(int length, int steps, int place, int first_place, int first_length, int size, int first_value)
+      : packed_(uint64_t(length | steps << 8 | place << 16) | uint64_t(first_place | first_length << 4) << 24 | uint64_t(size) << 32 |
+                uint64_t(uint16_t(first_value)) << 48) {}
   uint64_t packed_ = 0;
 };
 
@@ -82,37 +92,39 @@ struct Table {
     }
     std::fill_n(quick, 1 << kIndex, Meaning());
     for (int length = 1; length <= kIndex; ++length)
-      for (int64_t begin = first[length] << (kIndex - length); begin < past[length] << (kIndex - length); ++begin) {
-        const Meaning one = meaning(uint64_t(begin) << (64 - kIndex), length);
-        quick[begin] = one.length() <= kIndex ? one : Meaning(0, length, 0);
-      }
+      for (int64_t begin = first[length] << (kIndex - length); begin < past[length] << (kIndex - length); ++begin)
+        quick[begin] = meaning(uint64_t(begin) << (64 - kIndex), length);
     if (alternating) pair();
     return whole = true;
   }
 
-  // What the index does not say: a number that is longer, whose code it knows the length of; a code that is longer. No length if there is none.
-  Meaning looked_up(uint64_t bits, Meaning quick) const {
-    if (quick.step()) return meaning(bits, quick.step());
-    for (int length = kIndex + 1; length <= 16; ++length)
+  // What a code says that is longer than the index. No length if there is none.
+  Meaning looked_up(uint64_t bits) const {
+    for (int length = 1; length <= 16; ++length)
       if (int64_t(bits >> (64 - length)) < past[length]) return meaning(bits, length);
     return Meaning();
   }
 
+ private:
   // What a code of that length means.
   Meaning meaning(uint64_t bits, int length) const {
     const int symbol = written[16 + place[length] + int64_t(bits >> (64 - length)) - first[length]], size = alternating ? symbol & 15 : symbol;
-    const int value = size ? extended(bits << length >> (64 - size), size) : 0;
-    return Meaning(length + size, !alternating ? 0 : symbol == 0 ? kEnd : (symbol >> 4) + 1, value);
+    return Meaning(length + size, !alternating ? 0 : symbol == 0 ? kEnd : (symbol >> 4) + 1, size);
   }
 
- private:
-  // Two numbers where both fit.
+  // Two numbers where the first lies within the index and so does the code of the second.
   void pair() {
     Meaning single[1 << kIndex];
     std::copy_n(quick, 1 << kIndex, single);
     for (int i = 0; i < 1 << kIndex; ++i) {
-      const Meaning one = single[i], other = single[(i << one.length()) & ((1 << kIndex) - 1)];
-      if (one.length() && one.step() != kEnd && other.length() && one.length() + other.length() <= kIndex) quick[i] = Meaning(one, other);
+      const Meaning one = single[i];
+      const int left = kIndex - one.length();
+      if (one.length() > kMost) quick[i] = Meaning();
+      if (!one.length() || one.steps() == kEnd || left < 0) continue;
+      const uint64_t bits = uint64_t(i) << (64 - kIndex);
+      const Meaning short_one = Meaning::alone(one.length(), one.steps(), one.value(bits)), other = single[(i << one.length()) & ((1 << kIndex) - 1)];
+      const bool told = other.length() && other.length() - other.size() <= left && one.length() + other.length() <= kMost;
+      quick[i] = told ? Meaning::both(short_one, other) : short_one;
     }
   }
 };
@@ -139,7 +151,7 @@ struct Bits {  // the next are the highest of `held`
   Meaning next(const Table& table) {
     refill();
     const Meaning found = table.quick[held >> (64 - kIndex)];
-    return __builtin_expect(found.length(), 1) ? found : table.looked_up(held, found);
+    return __builtin_expect(found.length(), 1) ? found : table.looked_up(held);
   }
 };
 

@@ -21,7 +21,7 @@ constexpr size_t kKept = 1 << 25;  // bytes that a thread keeps
 // that it comes to: eight numbers with even and odd ones apart.
 constexpr int kEven[2][2] = {{10703, 4433}, {4433, -10704}};
 constexpr int kOdd[4][4] = {{11363, 9633, 6437, 2260}, {9633, -2259, -11362, -6436}, {6437, -11362, 2261, 9633}, {2260, -6436, 9633, -11363}};
-constexpr int kMost = 8192;  // numbers from here on are no photograph's; libraries differ in what comes of them
+constexpr int kLargest = 8192;  // numbers from here on are no photograph's; libraries differ in what comes of them
 constexpr int kFirst = 11, kSecond = 18;  // bits that are dropped after the columns, and after the rows
 
 #if defined(__AVX2__)
@@ -74,9 +74,9 @@ bool samples(const int16_t* block, const int16_t* steps, uint8_t* to, int64_t st
   const auto row = [](const int16_t* from, int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + i); };
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) x[i] = _mm_mullo_epi16(row(block, i), row(steps, i));
-  if (!within(x, kMost)) return false;
+  if (!within(x, kLargest)) return false;
   transform<kFirst>(x);
-  if (!within(x, 2 * kMost)) return false;
+  if (!within(x, 2 * kLargest)) return false;
   turn(x);
   transform<kSecond>(x);
   turn(x);
@@ -108,9 +108,9 @@ bool samples(const int16_t* block, const int16_t* steps, uint8_t* to, int64_t st
   int32_t x[64];
   for (int i = 0; i < 64; ++i) x[i] = int16_t(block[i] * steps[i]);
   const auto within = [&](int most) { return std::all_of(x, x + 64, [&](int32_t one) { return -most <= one && one < most; }); };
-  if (!within(kMost)) return false;
+  if (!within(kLargest)) return false;
   for (int i = 0; i < 8; ++i) transform<kFirst, 8>(x + i);
-  if (!within(2 * kMost)) return false;
+  if (!within(2 * kLargest)) return false;
   for (int i = 0; i < 8; ++i) {
     transform<kSecond, 1>(x + 8 * i);
     for (int j = 0; j < 8; ++j) to[i * stride + j] = uint8_t(std::min(std::max(x[8 * i + j] + 128, 0), 255));
@@ -123,7 +123,7 @@ bool samples(const int16_t* block, const int16_t* steps, uint8_t* to, int64_t st
 bool flat(int16_t value, uint8_t* to, int64_t stride) {
   const int sample = std::min(std::max(((value + 4) >> 3) + 128, 0), 255);
   for (int i = 0; i < 8; ++i) std::memset(to + i * stride, sample, 8);
-  return -kMost <= value && value < kMost;
+  return -kLargest <= value && value < kLargest;
 }
 
 struct Component {
@@ -331,8 +331,8 @@ class File {
       for (int64_t j = 0; j < part.down * part.across; ++j, ++number) {
         const Meaning difference = bits.next(direct);
         if (!difference.length()) return false;
+        part.last = int16_t(part.last + difference.value(bits.held));
         bits.drop(difference.length());
-        part.last = int16_t(part.last + difference.value());
         if (!numbers<keep>(bits, alternating, block[number], ends[number])) return false;
         if (keep) block[number][0] = part.last;
       }
@@ -361,21 +361,21 @@ class File {
     Meaning found;
     int64_t before = 1, at = 1;
     const auto put = [&] {
+      if (keep) {  // in this order: where there is one number only, both may have the same place
+        block[kOrder.at[at + found.first_place()]] = found.first_value();
+        block[kOrder.at[at + found.place()]] = found.value(bits.held);
+      }
       bits.drop(found.length());
       before = at, at += found.steps();
-      if (keep) {
-        block[kOrder.at[before + found.step() - 1]] = found.value();
-        block[kOrder.at[at - 1]] = found.second_value();
-      }
     };
     while (at < 64) {
       bits.refill();
 #pragma GCC unroll 8
-      for (int i = 0; i < kReady / kIndex; ++i) {
+      for (int i = 0; i < kReady / kMost; ++i) {
         found = table.quick[bits.held >> (64 - kIndex)];
         if (__builtin_expect(!found.length(), 0)) {
           bits.refill();
-          found = table.looked_up(bits.held, found);
+          found = table.looked_up(bits.held);
           if (!found.length()) return false;
           put();
           break;
@@ -384,8 +384,8 @@ class File {
         if (at >= 64) break;
       }
     }
-    const int64_t first = before + found.step();
-    if (at > 64 && found.step() != kEnd && !(first < 64 && at == first + kEnd)) {
+    const int64_t first = before + found.first_steps();
+    if (at > 64 && !(first < 64 && at == first + kEnd)) {
       if (first != 64) return false;
       bits.give_back(found.length() - found.first_length());  // the second number is the next block's
     }
@@ -490,8 +490,10 @@ void decode(const uint8_t* content, const int64_t* asked, uint8_t* image, int64_
       height * width * channels > size || window.top < 0 || window.left < 0 || window.rows <= 0 || window.columns <= 0 || window.rows > height ||
       window.columns > width || window.top > height - window.rows || window.left > width - window.columns)
     return;
-  static thread_local File file;
-  done[0] = file.decode(content, length, window, height, width, channels, image);
+  static thread_local File kept;
+  File* file = &kept;
+  asm volatile("" : "+r"(file));  // else the compiler asks for this thread's address again and again
+  done[0] = file->decode(content, length, window, height, width, channels, image);
 }
 
 }  // extern "C"
