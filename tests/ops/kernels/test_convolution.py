@@ -175,3 +175,51 @@ def test_the_kernel_never_reads_a_bias_that_is_not_one_number_for_each_filter(bi
     except (RuntimeError, mx.MXNetError):
         return
     assert out.unique().tolist() == [17.0]
+
+
+# data, filters, kernel, stride, pad, adj, dilate
+TRANSPOSED = {
+    "to twice the size": ((2, 32, 7, 6), 48, (4, 4), (2, 2), (1, 1), (0, 0), (1, 1)),
+    "with adjustment": ((1, 16, 5, 8), 32, (3, 3), (2, 3), (1, 0), (1, 2), (1, 1)),
+    "dilated": ((2, 16, 6, 6), 16, (3, 2), (1, 1), (0, 1), (0, 0), (2, 2)),
+    "gaps between the windows": ((1, 16, 4, 4), 16, (2, 2), (3, 3), (0, 0), (0, 0), (1, 1)),
+}
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_a_transposed_convolution_computes_what_torch_computes_in_double_precision(name, biased, monkeypatch):
+    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    size, filters, window, stride, pad, adj, dilate = TRANSPOSED[name]
+    arrays = numbers(*size, seed=0), numbers(size[1], filters, *window, seed=1), numbers(filters, seed=2) if biased else None
+    outs = []
+
+    def ours(data, weight, bias=None):
+        outs.append(kernel.deconvolution(data, weight, bias, stride, pad, adj, dilate))
+        return outs[-1]
+
+    def theirs(data, weight, bias=None):
+        return torch.conv_transpose2d(data, weight, bias, stride, pad, adj, 1, dilate)
+
+    compare(run(ours, arrays, torch.float32), run(theirs, arrays, torch.float64))
+    assert "_Deconvolution" in type(outs[0].grad_fn).__name__ and outs[0].is_contiguous(memory_format=torch.channels_last)
+    arrays = [a.double().float() for a in arrays if a is not None]
+    for a in arrays:
+        a.requires_grad_()
+    first, = torch.autograd.grad(ours(*arrays).square().sum(), arrays[1], create_graph=True)
+    twice = torch.autograd.grad(first.square().sum(), arrays)
+    doubles = [a.detach().double().requires_grad_() for a in arrays]
+    first, = torch.autograd.grad(theirs(*doubles).square().sum(), doubles[1], create_graph=True)
+    for found, expected in zip(twice, torch.autograd.grad(first.square().sum(), doubles), strict=True):
+        torch.testing.assert_close(found, expected.float(), rtol=1e-3, atol=1e-4 * float(expected.abs().max()))
+
+
+def test_the_operator_takes_the_kernel_and_keeps_the_order_of_its_data(monkeypatch):
+    calls = []
+    monkeypatch.setattr(kernel._Deconvolution, "forward", staticmethod(
+        lambda ctx, *args, original=kernel._Deconvolution.forward: calls.append(1) or original(ctx, *args)))
+    x, w = (mx.nd.array(numbers(*size, seed=4).numpy()) for size in ((2, 32, 20, 20), (32, 16, 4, 4)))
+    out = mx.nd.Deconvolution(x, w, kernel=(4, 4), stride=(2, 2), pad=(1, 1), num_filter=16)
+    expected = torch.conv_transpose2d(torch.from_numpy(x.asnumpy()).double(), torch.from_numpy(w.asnumpy()).double(), None, 2, 1)
+    np.testing.assert_allclose(out.asnumpy(), expected.numpy(), rtol=1e-4, atol=1e-4)
+    assert calls == [1]

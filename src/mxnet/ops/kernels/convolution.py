@@ -10,6 +10,7 @@ import torch
 from ..registry import get
 from . import winograd
 from .gate import Kernel
+from .transposition import permute_copy
 
 # Smaller ones are done before a kernel would have been called (and need no compiler), in multiplications.
 _WORTHWHILE = 1 << 20
@@ -74,6 +75,28 @@ def convolution(data, weight, bias=None, layer: Optional[Layer] = None, **attrib
     return get("Convolution").fn(data, _cast(weight, data), _cast(bias, data), **attributes)
 
 
+def deconvolution(data, weight, bias, stride, pad, adj, dilate):
+    """``Deconvolution`` in two dimensions and one group: the gradient of a convolution's data; None where the kernel does not fit.
+
+    Of stride, padding, adjustment and dilation there is one number for each axis.
+    """
+    if data.dtype is not torch.float32 or data.numel() * weight[0].numel() < _WORTHWHILE or data.shape[1] % 16 or weight.shape[1] % 16:
+        return None  # before anything is put into another order
+    height, width = (s * (n - 1) + d * (k - 1) + 1 - 2 * p + a
+                     for n, k, s, p, a, d in zip(data.shape[2:], weight.shape[2:], stride, pad, adj, dilate))
+    ordered = _channels_last(data), weight.contiguous(memory_format=_LAST)
+    steps = (*stride, *pad, *dilate)
+    plan = backward_data.plan(ordered, (height, width, *steps))
+    if plan is None:
+        return None
+    out = _Deconvolution.apply(*ordered, bias, steps, adj, plan)
+    return out if data.is_contiguous(memory_format=_LAST) else permute_copy(out.permute(0, 2, 3, 1), (0, 3, 1, 2))
+
+
+def _channels_last(data):
+    return data if data.is_contiguous(memory_format=_LAST) else permute_copy(data, (0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
 def _single(parameter, data):
     """A parameter in single precision, if it has the type of the data."""
     return parameter if parameter is None or parameter.dtype is not data.dtype else parameter.float()
@@ -119,3 +142,25 @@ class _Convolution(torch.autograd.Function):
 
 
 _EXACT = Layer(exact=True)
+
+
+class _Deconvolution(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, data, weight, bias, steps, adj, plan):
+        ctx.steps, ctx.adj, ctx.biased = steps, adj, bias is not None
+        ctx.save_for_backward(data, weight)
+        out, = plan((data, weight))
+        return out if bias is None else out.add_(bias.reshape(-1, 1, 1))
+
+    @staticmethod
+    def backward(ctx, dout):
+        data, weight = ctx.saved_tensors
+        wanted = ctx.needs_input_grad[:3]
+        if torch.is_grad_enabled():
+            found = torch.ops.aten.convolution_backward(dout, data, weight, [weight.shape[1]] if ctx.biased else None, ctx.steps[:2], ctx.steps[2:4],
+                                                        ctx.steps[4:], True, ctx.adj, 1, wanted)
+            return *found, None, None, None
+        dout = _channels_last(dout)
+        dx = forward((dout, weight, None), ctx.steps)[0] if wanted[0] else None
+        dw = backward_weight((data, dout), (*weight.shape[2:], 0, *ctx.steps))[0] if wanted[1] else None
+        return dx, dw, dout.sum((0, 2, 3)) if wanted[2] else None, None, None, None

@@ -4,6 +4,7 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ..kernels.convolution import deconvolution as compiled_deconvolution
 from ..quantization.arithmetic import Quantized, holding, in_units_of_product, product_range
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op
@@ -214,7 +215,11 @@ def deconvolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (),
     if target_shape:
         pad, adj = _transposed_padding(data.shape[2:], kernel, stride or (1,) * len(kernel), dilate or (1,) * len(kernel), pad, adj,
                                        target_shape)
-    out = _TRANSPOSE[len(kernel)](data, weight, bias, stride or 1, pad or 0, adj or 0, num_group, dilate or 1)
+    out = None
+    if len(kernel) == 2 and num_group == 1:
+        out = compiled_deconvolution(data, weight, bias, stride or (1, 1), pad or (0, 0), adj or (0, 0), dilate or (1, 1))
+    if out is None:
+        out = _TRANSPOSE[len(kernel)](data, weight, bias, stride or 1, pad or 0, adj or 0, num_group, dilate or 1)
     return to_channels_last(out) if last else out
 
 
