@@ -70,12 +70,16 @@ def batch(stype, columns, classes, inputs=INPUTS, outputs=OUTPUTS, sampled_by=No
 
 
 def module(stype, count, inputs=INPUTS, outputs=OUTPUTS, optimizer="adam", optimizer_params=(("learning_rate", 0.001),), kv_store="local",
-           sampled=False, devices=()):
-    """A `Module` for batches of `count` samples, ready to train; the last layer is split over `devices`, the rest runs on the first one."""
+           sampled=False, devices=(), split=True):
+    """A `Module` for batches of `count` samples, ready to train.
+
+    With `split` the last layer is split over `devices`, and the rest runs on the first one; else each takes its part of a batch.
+    """
     more = [mx.io.DataDesc("sampled", (min(SAMPLED, outputs),), layout="C")] if sampled else []  # no axis of it is the batch's
-    groups = {f"part{i}": device for i, device in enumerate(devices)}
-    made = mx.mod.Module(network(stype, inputs, outputs, sampled, len(devices) or 1), data_names=["data", *[d.name for d in more]],
-                         context=devices[0] if devices else mx.cpu(), group2ctxs=groups or None)
+    groups = {f"part{i}": device for i, device in enumerate(devices)} if split else {}
+    context = devices[0] if groups else list(devices) or mx.cpu()
+    made = mx.mod.Module(network(stype, inputs, outputs, sampled, len(groups) or 1), data_names=["data", *[d.name for d in more]], context=context,
+                         group2ctxs=groups or None)
     made.bind(data_shapes=[("data", (count, inputs)), *more], label_shapes=[("softmax_label", (count,))])
     made.init_params(mx.init.Uniform(0.01))
     made.init_optimizer(kvstore=kv_store, optimizer=optimizer, optimizer_params=dict(optimizer_params))
@@ -103,27 +107,35 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--input", choices=("dense", "csr"), default="csr")
     parser.add_argument("--output", choices=("all", "sampled", "split"), default="all")
-    parser.add_argument("--devices", default="cpu(0),cpu(1)", help="for --output split")
+    parser.add_argument("--devices", default="cpu(0)", help="such as 'cpu(0),cpu(1)': what shares each batch or, with --output split, the last layer")
     parser.add_argument("--optimizer", default="adam", help="adamax needs epsilon=1e-8 here, and gets it; see mx.optimizer.Adamax")
     parser.add_argument("--kv-store", default="local")
     parser.add_argument("--scale", type=int, default=1, help="divide inputs and outputs by this")
     parser.add_argument("--batch-size", type=int, default=128)
     parser.add_argument("--batches", type=int, default=10)
+    parser.add_argument("--profile", metavar="FILE", help="profile all batches but the first two into this file")
     chosen = parser.parse_args()
     stype = "csr" if chosen.input == "csr" else "default"
     inputs, outputs = max(FEATURES, INPUTS // chosen.scale), OUTPUTS // chosen.scale
     parameters = {"learning_rate": 0.001, **({"epsilon": 1e-8} if chosen.optimizer == "adamax" else {})}
     store = mx.kv.create(chosen.kv_store)
     sampled = chosen.output == "sampled"
-    devices = [mx.Context(named[0], int(named[1])) for named in re.findall(r"(\w+)\((\d+)\)", chosen.devices)] if chosen.output == "split" else ()
-    net = module(stype, chosen.batch_size, inputs, outputs, chosen.optimizer, parameters, store, sampled, devices)
+    devices = [mx.Context(named[0], int(named[1])) for named in re.findall(r"(\w+)\((\d+)\)", chosen.devices)]
+    net = module(stype, chosen.batch_size, inputs, outputs, chosen.optimizer, parameters, store, sampled, devices,
+                 chosen.output == "split")
     rng = np.random.default_rng(store.rank)
     columns, classes = samples(rng, chosen.batch_size, inputs, outputs)  # one batch again and again: that it learns shows soon
     for number in range(chosen.batches):
+        if chosen.profile and number == 2:  # what is compiled is compiled by now
+            mx.profiler.set_config(filename=chosen.profile, profile_all=True)
+            mx.profiler.set_state("run")
         begin = time.time()
         made = batch(stype, columns, classes, inputs, outputs, rng if sampled else None)
         step(net, made)
         print(f"worker {store.rank}, batch {number}: loss {loss(net, made):.4f}, {time.time() - begin:.2f} s", flush=True)
+    if chosen.profile:
+        mx.profiler.set_state("stop")
+        mx.profiler.dump()
 
 
 if __name__ == "__main__":

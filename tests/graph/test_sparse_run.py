@@ -1,3 +1,4 @@
+import json
 import logging
 
 import numpy as np
@@ -99,3 +100,22 @@ def test_a_loop_over_sparse_arrays_says_that_they_become_dense(caplog, monkeypat
         exe = out.bind(mx.cpu(), {"x": mx.nd.array(W).tostype("row_sparse"), "s": mx.nd.zeros((2,))})
     assert exe.forward()[0].asnumpy().tolist() == np.cumsum(W, 0).tolist()
     assert "a graph with loops or branches, or on several devices, runs on dense arrays" in caplog.text
+
+
+def test_a_profile_names_the_nodes_and_their_gradients(tmp_path):
+    x, w = mx.sym.var("x", stype="csr"), mx.sym.var("w")
+    graph = mx.sym.tanh(mx.sym.sparse.dot(x, w, name="product"), name="bend")
+    exe = graph.bind(mx.cpu(), {"x": matrix(), "w": mx.nd.array(W)}, args_grad={"w": mx.nd.zeros((4, 2))}, grad_req={"x": "null", "w": "write"})
+    mx.profiler.set_config(filename=str(tmp_path / "sparse.json"), profile_all=True)
+    mx.profiler.set_state("run")
+    try:
+        exe.forward(is_train=True)
+        exe.backward([mx.nd.ones((2, 2))])
+        mx.nd.tanh(mx.nd.ones(2)).wait_to_read()  # a call of the program's own belongs to no node
+    finally:
+        mx.profiler.set_state("stop")
+        mx.profiler.dump()
+    events = [e for e in json.loads((tmp_path / "sparse.json").read_text())["traceEvents"] if e["ph"] == "X"]
+    nodes = sorted((e["name"], (e.get("args") or {}).get("node", "")) for e in events if e["name"].removeprefix("_backward_") in ("dot", "tanh"))
+    assert nodes[:-2] == [("_backward_dot", "product"), ("_backward_tanh", "bend"), ("dot", "product")]
+    assert {node for _, node in nodes[-2:]} == {"bend", ""}

@@ -68,6 +68,14 @@ def test_advice_comes_with_its_number(events, number, words):
     assert [a.number for a in found] == [number]
 
 
+def test_updates_and_copies_between_the_calls_of_a_graph_are_not_to_be_hybridized():
+    events = [event(name, 100 * i, 90, **({"node": "fc"} if name == "dot" else {}))
+              for i, name in enumerate(["dot", "adam_update", "CopyCPU2CPU"] * 30)]
+    assert not [a for a in Analysis(events).advice() if "hybridize" in a.text]
+    assert [a for a in Analysis([e for e in events if e["args"]] + [event("exp", 10_000 + 100 * i, 90) for i in range(60)]).advice()
+            if "hybridize" in a.text]
+
+
 def test_there_is_no_advice_where_nothing_stands_out():
     assert Analysis([event("exp", 0, 900), event("log", 900, 100)]).advice() == [] == Analysis([]).advice()
 

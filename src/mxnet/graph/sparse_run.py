@@ -65,6 +65,7 @@ def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, obser
                 attributes.setdefault("ctx", node.attrs.get("ctx") or str(ctx))
             try:
                 arguments = [values[id(n), i] for n, i in node.inputs]
+                dispatch.mode.node = node.name if dispatch.observer is not None else ""
                 if node.op.changes_storage:  # over tensors it can't change how they are stored
                     results = cast_storage(*arguments, **node.parsed())
                 else:
@@ -73,6 +74,8 @@ def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, obser
                         results = dispatch.invoke(node.op, arguments, attributes)
             except MXNetError as error:
                 raise MXNetError(f"Error in operator {node.name} ({node.op.name}): {error}") from error
+            finally:
+                dispatch.mode.node = ""
             results = [results] if isinstance(results, NDArray) else results
         if observe is not None:
             observe(node, tuple(r._data for r in results))

@@ -27,6 +27,7 @@ class Mode(threading.local):
     recording = False
     training = False
     custom_operator: str | None = None  # the name of the operator defined in Python that is running, for the profiler
+    node: str = ""  # that of the graph that runs operator by operator, likewise
     tracing: Any = None  # the `_deferred_compute.Trace` that notes the calls of this thread
 
 

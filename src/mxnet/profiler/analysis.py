@@ -168,7 +168,7 @@ class Analysis:
         found = []
         own = [i for i in self.intervals if i.thread == self.main]
         operators = [i for i in own if i.category == OPERATOR and not i.name.startswith("WaitForVar")]
-        loose = [i for i in operators if not i.node and not i.name.startswith("_backward_")]
+        loose = [i for i in operators if not i.node and not i.name.startswith(("_backward_", *_COMMUNICATION)) and "_update" not in i.name]
         if part["waiting for data"] > 0.1:
             found.append(Advice("The program waits for data. Give the DataLoader more workers (num_workers), or the iterator more threads "
                                 "(preprocess_threads); keep images smaller, or decoded.", f"{part['waiting for data']:.0%} of the time",

@@ -112,7 +112,7 @@ class Recorder:
             if cuda:
                 end = _waited(result, end)
             numbers = known.get(name)
-            if numbers is None or mode.custom_operator is not None:
+            if numbers is None or mode.custom_operator is not None or mode.node:
                 self._operator(name, start, end, inputs, result)
             else:
                 thread = get_ident()
@@ -127,7 +127,7 @@ class Recorder:
         return observe
 
     def _operator(self, name: Any, start: int, end: int, inputs: Sequence[Any], result: Any) -> None:
-        """Record an operator that is new, within a custom one, or named after what it copies."""
+        """Record an operator that is new, within a custom one, of a graph's node, or named after what it copies."""
         plain = name if isinstance(name, str) else name.name
         custom = mode.custom_operator
         if custom is not None and plain != custom_function.name:
@@ -135,6 +135,8 @@ class Recorder:
             return
         if plain in _COPIES:
             plain = name = copy_name(inputs[0], result)
+        elif mode.node:
+            name = dispatch.Call(plain, mode.node)
         numbers = self._numbers.get(name) or self._kinds(name)
         self.events.append(numbers[0], start, end - start)
         self._backward.note(numbers[1], inputs, result)
