@@ -36,6 +36,11 @@ def name() -> str:
     return next((line.partition(":")[2].strip() for line in _lines() if line.startswith("model name")), "")
 
 
+def maker() -> str:
+    """Its maker, as x86 processors have it: ``GenuineIntel``, ``AuthenticAMD``; empty for others."""
+    return next((line.partition(":")[2].strip() for line in _lines() if line.startswith("vendor_id")), "")
+
+
 def cores() -> int | None:
     """How many cores the machine has, where several threads that share one count as one; None where that is not known."""
     found, socket = set(), "0"

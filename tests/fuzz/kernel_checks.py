@@ -31,13 +31,14 @@ TORCHS = (MXNetError, RuntimeError, ValueError, TypeError, IndexError, Attribute
 @contextlib.contextmanager
 def kernels_for_all(threads, least=0):
     """Kernels work on the smallest arrays, with so many threads."""
-    before, torch.get_num_threads = [m._WORTHWHILE for m in SMALL] + [torch.get_num_threads], lambda: threads
+    before, torch.get_num_threads = [m._WORTHWHILE for m in SMALL] + [dense._leaves, torch.get_num_threads], lambda: threads
+    dense._leaves = lambda: False
     for module in SMALL:
         module._WORTHWHILE = least
     try:
         yield
     finally:
-        *limits, torch.get_num_threads = before
+        *limits, dense._leaves, torch.get_num_threads = before
         for module, limit in zip(SMALL, limits):
             module._WORTHWHILE = limit
 

@@ -129,15 +129,18 @@ def _dense(arrays, attributes, threads, compares):
 def _describe_recurrent(rng):
     names, layers, directions, mode = sizes.steps(rng), rng.choice((1, 1, 2)), rng.choice((1, 2)), rng.choice(sorted(recurrent._KERNELS))
     width, units, gates = rng.choice((1, 5, 16, 32)), names["u"], recurrent._GATES[mode]
-    states = [layers * directions, names["b"], units]
-    arrays = {"data": described("float32", [names["t"], names["b"], width], rng), "hidden": described("float32", states, rng)}
+    handed = rng.choice((0, 32, 64)) if mode == "lstm" else 0
+    size = handed or units
+    arrays = {"data": described("float32", [names["t"], names["b"], width], rng),
+              "hidden": described("float32", [layers * directions, names["b"], size], rng)}
     if mode == "lstm":
-        arrays["cell"] = described("float32", states, rng)
+        arrays["cell"] = described("float32", [layers * directions, names["b"], units], rng)
     for i in range(layers * directions):
-        inputs = width if i < directions else directions * units
-        for j, shape in enumerate(([gates * units, inputs], [gates * units, units], [gates * units], [gates * units])):
+        inputs = width if i < directions else directions * size
+        shapes = [gates * units, inputs], [gates * units, size], [gates * units], [gates * units], *[[handed, units]] * bool(handed)
+        for j, shape in enumerate(shapes):
             arrays[f"{i}.{j}"] = described("float32", shape, rng)
-    return arrays, {"layers": layers, "directions": directions, "mode": mode}
+    return arrays, {"layers": layers, "directions": directions, "mode": mode, "each": len(shapes)}
 
 
 @_function(_describe_recurrent)
@@ -150,7 +153,8 @@ def _recurrent(arrays, attributes, threads, compares):
 
     def run(a):
         tensors = list(a.values())
-        cells = [tensors[i:i + 4] for i in range(first, len(tensors), 4)]
+        each = attributes["each"]
+        cells = [tensors[i:i + each] for i in range(first, len(tensors), each)]
         if any(t is None for t in tensors):
             raise MXNetError("the operator refuses this")
         if recurrent.suits(mode, tensors[0], tensors[1:first], cells, layers, directions):

@@ -63,7 +63,7 @@ _HANDLES.update({f"text.{kernel.entry}": kernel for kernel in (*text._CSV.values
 _HANDLES.update({f"random.{kernel.entry}": kernel for value in vars(random).values()
                  for kernel in (value.values() if isinstance(value, dict) else (value,)) if isinstance(kernel, gate.Kernel)})
 _VALUES = {"images": (-1, 3), "top": (-2, 11), "bottom": (-2, 11), "left": (-2, 11), "right": (-2, 11), "classes": (0, 2), "marks": (-1, 300),
-           "bank": (0, 2**32 - 1), "plan": (-2, 30), "asked": (0, 9), "index": (-2, 12), "lengths": (-2, 9), "chosen": (0, 2)}
+           "bank": (0, 2**32 - 1), "plan": (-2, 30), "asked": (0, 9), "index": (-2, 12), "lengths": (-2, 9), "counts": (-2, 9), "chosen": (0, 2)}
 
 
 def _fitting(name, rng):

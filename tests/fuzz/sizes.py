@@ -38,7 +38,8 @@ def product(rng):
 def steps(rng):
     names = {"T": rng.choice(("float32", "bfloat16")), "t": rng.randint(1, 4), "b": rng.choice((1, 2, 3, 4, 5, 6, 7, 13)),
              "u": rng.choice((32, 32, 64, 96)), "reverse": rng.randrange(2), "keep": rng.randrange(2), "wide": rng.randrange(2)}
-    return {**names, "kept": names["t"] if names["keep"] else 1}
+    names.update(n=names["t"] * names["b"], d=names["u"])
+    return {**names, "kept": names["n"] if names["keep"] else names["b"]}
 
 
 def image(rng):

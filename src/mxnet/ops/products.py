@@ -4,9 +4,10 @@ Torch multiplies float32 matrices with MKL, which leaves the wide vectors of oth
 products take 2.2 times as long as oneDNN's, which torch has aboard, too (`benchmarks/operators.py`: FullyConnected, dot).
 """
 import functools
-import pathlib
 
 import torch
+
+from .. import processor
 
 _WEIGHT = 1 << 14  # elements of the second matrix, and
 _WORK = 1 << 21  # multiplications, from which on calling oneDNN pays, and
@@ -18,10 +19,7 @@ def _prefers_onednn():
     """True on x86 processors with AVX-512 that Intel did not make."""
     if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512":
         return False
-    try:
-        return "GenuineIntel" not in pathlib.Path("/proc/cpuinfo").read_text()[:4096]
-    except OSError:
-        return False
+    return processor.maker() not in ("GenuineIntel", "")
 
 
 def linear(data, weight, bias=None):

@@ -17,6 +17,7 @@ def numbers(*shape, seed=0):
 @pytest.mark.parametrize("turned", [False, True])
 def test_the_three_products(sizes, turned, monkeypatch):
     calls, run = [], gate.Plan.__call__
+    monkeypatch.setattr(dense, "_leaves", lambda: False)
     monkeypatch.setattr(dense, "_WORTHWHILE", 0)
     monkeypatch.setattr(gate.Plan, "__call__", lambda *a: calls.append(1) or run(*a))
     count, units, width = sizes
@@ -28,6 +29,18 @@ def test_the_three_products(sizes, turned, monkeypatch):
     for f, e in zip(found, expected):
         torch.testing.assert_close(f, e, rtol=1e-4, atol=1e-4)
     assert len(calls) == (3 if units % 16 == width % 16 == 0 else 0)
+
+
+@pytest.mark.parametrize("mkl, maker, leaves", [(True, "GenuineIntel", True), (True, "AuthenticAMD", False), (False, "GenuineIntel", False)])
+def test_mkl_is_preferred_on_its_own_processors(mkl, maker, leaves, monkeypatch):
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: mkl)
+    monkeypatch.setattr(dense.processor, "maker", lambda: maker)
+    assert dense._leaves.__wrapped__() is leaves
+    monkeypatch.setattr(dense, "_leaves", lambda: leaves)
+    calls, plan = [], gate.Kernel.plan
+    monkeypatch.setattr(gate.Kernel, "plan", lambda *a: calls.append(1) or plan(*a))
+    dense.forward(numbers(4, 16), numbers(16, 16), None)
+    assert len(calls) == (0 if leaves else 1)
 
 
 def test_small_ones_need_no_kernel(monkeypatch):

@@ -1,4 +1,6 @@
 """The kernel of recurrent layers, its gradients, and what it leaves to torch."""
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -14,21 +16,28 @@ MODES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}  # with their gates
 BRIEF = pytest.mark.skipif(not recurrent._KERNELS["lstm"][0].available(T="bfloat16"), reason="no instructions for bfloat16")
 
 
-def arrays(steps, batch, width, size, layers=1, directions=1, scale=1.0, mode="lstm"):
+def arrays(steps, batch, width, size, layers=1, directions=1, scale=1.0, mode="lstm", projection=None):
     """Data, states, and the cells' weights and biases, in double precision."""
     random = np.random.RandomState(0)
 
     def numbers(*shape, scale=scale):
         return torch.from_numpy(random.normal(size=shape) * scale)
     rows = MODES[mode] * size
-    cells = [[numbers(rows, width if layer == 0 else size * directions, scale=scale * width ** -0.5), numbers(rows, size, scale=size ** -0.5),
-              numbers(rows), numbers(rows)] for layer in range(layers) for _ in range(directions)]
-    return numbers(steps, batch, width), [numbers(layers * directions, batch, size) for _ in range(2 if mode == "lstm" else 1)], cells
+    out = projection or size
+    cells = [[numbers(rows, width if layer == 0 else out * directions, scale=scale * width ** -0.5), numbers(rows, out, scale=out ** -0.5),
+              numbers(rows), numbers(rows), *([numbers(projection, size, scale=size ** -0.5)] if projection else [])]
+             for layer in range(layers) for _ in range(directions)]
+    return numbers(steps, batch, width), [numbers(layers * directions, batch, n) for n in (out, size)[:2 if mode == "lstm" else 1]], cells
 
 
-def on_torch(mode, data, states, cells, layers, directions):
-    flat = [t for cell in cells for t in cell]
-    out, *last = getattr(torch._VF, mode)(data, states if mode == "lstm" else states[0], flat, True, layers, 0.0, False, directions == 2, False)
+def on_torch(mode, data, states, cells, layers, directions, counts=None):
+    flat, hidden = [t for cell in cells for t in cell], states if mode == "lstm" else states[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a projection is nothing for oneDNN
+        if counts is None:
+            out, *last = getattr(torch._VF, mode)(data, hidden, flat, True, layers, 0.0, False, directions == 2, False)
+        else:
+            out, *last = getattr(torch._VF, mode)(data, counts, hidden, flat, True, layers, 0.0, False, directions == 2)
     return out, tuple(last)
 
 
@@ -70,7 +79,7 @@ def test_it_computes_what_torch_computes_in_double_precision(shape, mode, thread
             out, found = recurrent.run(mode, *[single[0].requires_grad_(recorded), *single[1:]], layers, directions)
         for f, e in zip((out, *found), (expected, *last), strict=True):
             assert f.requires_grad is recorded
-            torch.testing.assert_close(f.detach().double(), e, rtol=1e-5, atol=5e-6 * max(1.0, float(e.abs().max())))
+            torch.testing.assert_close(f.detach().double(), e, rtol=1e-5, atol=1e-5 * max(1.0, float(e.abs().max())))
 
 
 @pytest.mark.parametrize("mode, heads", [("lstm", (0, 1, 2)), ("lstm", (2,)), *((mode, heads) for mode in MODES for heads in ((0, 1), (0,), (1,)))],
@@ -83,6 +92,65 @@ def test_its_gradients_are_those_in_double_precision(shape, mode, heads, threads
     found = gradients(recurrent.run, mode, *single, layers, directions, heads=heads)
     for f, e in zip(found, gradients(on_torch, mode, *double, layers, directions, heads=heads), strict=True):
         torch.testing.assert_close(f.double(), e, rtol=1e-4, atol=1e-5 * max(1.0, float(e.abs().max())))
+
+
+# steps, batch, width, size, layers, directions; the projection, and how many rows the steps have
+MORE = {"one projected row": (5, 1, 7, 96, 1, 1, 32, None), "projected rows, both directions": (4, 13, 40, 64, 2, 2, 96, None),
+        "one row for some time": (4, 2, 7, 64, 1, 1, None, [2, 2, 1, 1]), "three rows, both directions": (5, 3, 8, 32, 2, 2, None, [3, 2, 2, 1, 1]),
+        "many rows, both directions": (6, 29, 16, 64, 2, 2, None, [29, 29, 17, 4, 4, 2]),
+        "projected rows of their own lengths": (4, 9, 16, 64, 2, 2, 32, [9, 9, 5, 2])}
+
+
+@pytest.mark.parametrize("mode, case", [(mode, case) for mode in MODES for case in MORE if mode == "lstm" or MORE[case][6] is None])
+@pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.bfloat16, marks=BRIEF), pytest.param("wide", marks=BRIEF)], ids=str)
+def test_projections_and_lengths(case, mode, dtype, threads, monkeypatch):
+    *sizes, layers, directions, projection, counts = MORE[case]
+    if dtype == "wide":
+        monkeypatch.setattr(recurrent, "_wide", lambda dtype: True)
+        dtype = torch.bfloat16
+    double = arrays(*sizes, layers, directions, mode=mode, projection=projection)
+    more = (layers, directions) if counts is None else (layers, directions, torch.tensor(counts))
+    if counts is not None:
+        double = torch.cat([rows[:n] for rows, n in zip(double[0], counts)]), *double[1:]
+    low = in_single(*double, dtype=dtype)
+    double = in_single(*low, dtype=torch.float64)  # the same numbers
+    assert recurrent.suits(mode, *low, *more)
+    expected, expected_last = on_torch(mode, *double, *more)
+    with torch.no_grad():
+        out, last = recurrent.run(mode, *low, *more)
+    heads = (0, 1, 2) if mode == "lstm" else (0, 1)
+    found = gradients(recurrent.run, mode, *low, *more, heads=heads)
+    gradient = gradients(on_torch, mode, *double, *more, heads=heads)
+    near = {torch.float32: 2e-5, torch.bfloat16: 0.06}[dtype]
+    for f, e in zip((out, *last), (expected, *expected_last), strict=True):
+        assert f.dtype is dtype and float((f.double() - e).abs().max() / e.abs().max()) < near
+    for f, e in zip(found, gradient, strict=True):
+        assert f.dtype is dtype and (float((f.double() - e).norm() / e.norm()) < 2 * near or mode == "rnn_relu" and dtype is torch.bfloat16)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_gradient_of_a_gradient_of_projected_rows_that_end_early(reverse, threads):
+    counts, results = torch.tensor([3, 2, 1]), []
+    double = arrays(3, 3, 8, 32, directions=2, projection=64)
+    double = double[0].flatten(0, 1)[:6], *double[1:]
+    for function, (data, states, cells) in ((recurrent.run, in_single(*double)), (on_torch, double)):
+        data.requires_grad_()
+        out, last = function("lstm", data, states, cells, 1, 2, counts)
+        kept = last[0][1 if reverse else 0]
+        first, = torch.autograd.grad((out * out).sum() + kept.sum() + last[1].sum(), data, create_graph=True)
+        results.append((first.detach().double(), torch.autograd.grad((first * first).sum(), data)[0].double()))
+    for f, e in zip(*results):
+        torch.testing.assert_close(f, e, rtol=1e-4, atol=1e-4)
+
+
+def test_counts_that_contradict_the_rows_stay_inside():
+    kernel = recurrent._KERNELS["lstm"][0]
+    for counts in ([9, -1, 1 << 40], [2, 5, 5], [-3, -3, -3], [2, 2, 2]):
+        out = torch.full((5, 32), 7.0)
+        kernel((torch.zeros(5, 128), torch.zeros(128, 32), None, None, torch.zeros(2, 32), torch.zeros(2, 32), out, torch.tensor(counts)),
+               (3, 0, 0, 0))
+        written = {9: 2, 2: 5 if counts[1:] == [2, 2] or counts[1] == 5 else 2, -3: 0}[counts[0]]
+        assert int((out == 0).all(1).sum()) == written and int((out == 7).all(1).sum()) == 5 - written
 
 
 @BRIEF
@@ -152,7 +220,7 @@ def test_a_gradient_of_a_gradient(mode, threads):
         torch.testing.assert_close(f, e, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("change", ["double precision", "size", "projection", "empty", "small"])
+@pytest.mark.parametrize("change", ["double precision", "size", "projection", "empty", "counts", "small"])
 def test_what_it_leaves_to_torch(change, monkeypatch):
     if change != "small":
         monkeypatch.setattr(recurrent, "_WORTHWHILE", 0)
@@ -160,10 +228,11 @@ def test_what_it_leaves_to_torch(change, monkeypatch):
     if change == "double precision":
         data = data.double()
     if change == "projection":
-        cells[0].append(cells[0][0])
+        cells[0].append(cells[0][0])  # of another size than the state
     if change == "empty":
         data = data[:0]
-    assert not recurrent.suits("lstm", data, states, cells, 1, 1)
+    counts = torch.tensor([2.0, 2.0, 2.0]) if change == "counts" else None
+    assert not recurrent.suits("lstm", data if counts is None else data.flatten(0, 1), states, cells, 1, 1, counts)
 
 
 @pytest.mark.parametrize("layer", ["LSTM", "GRU", "RNN"])

@@ -1,5 +1,8 @@
-// One direction of one recurrent layer, forward and backward, over sequences x (T, N, ...): LSTM (Hochreiter and Schmidhuber 1997), GRU (Cho et al.
-// 2014, reset after the product with the state), and plain ones with tanh or ReLU; in single precision or in bfloat16 with sums in single precision.
+// One direction of one recurrent layer, forward and backward, over sequences x (T, N, ...): LSTM (Hochreiter and Schmidhuber 1997), which may project
+// its state (Sak et al. 2014), GRU (Cho et al. 2014, reset after the product with the state), and plain ones with tanh or ReLU; in single precision
+// or in bfloat16 with sums in single precision.
+//
+// Sequences may end early. They are sorted then, the longest first, and lie packed: a step has only the rows of those that are not over.
 //
 // The projection of the input is one large product, made outside. Here is the recurrence: a product of the state, a few rows, with
 // weights that are as large as the caches. Each thread keeps to its own units, so that all gates of a unit meet in registers and
@@ -8,113 +11,46 @@
 //
 // Operands of products are read in cells of four bytes, as in tiles.h: a float, or two bfloat16 that are neighbours along the depth. Some processors
 // multiply pairs of bfloat16 slower than twice as many floats: there, many rows are computed with `wide` copies of the operands, as floats.
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstring>
-#include <utility>
 
-#include <omp.h>
-
-#include "tiles.h"
+#include "recurrence.h"
 
 namespace {
-
-enum Mode { kLstm, kGru, kTanh, kRelu };
-
-template <Mode M>
-constexpr int kGates = M == kLstm ? 4 : M == kGru ? 3 : 1;
-// Rows of a tile: as many as there are registers for, beside a vector of each gate.
-#if defined(__AVX512F__)
-template <Mode M>
-constexpr int kForwardRows = M == kLstm ? 6 : M == kGru ? 8 : 12;
-constexpr int kBackwardRows = 12;
-#else
-template <Mode M>
-constexpr int kForwardRows = M == kLstm ? 2 : M == kGru ? 3 : 8;
-constexpr int kBackwardRows = 5;
-#endif
-constexpr int kFew = 3;                  // rows up to which packing the weights would take longer than it helps
-constexpr int kWide = 2;                 // vectors in a packed panel of the backward pass
-constexpr int kBlock = kWide * kLanes;   // units that a thread takes at a time
-constexpr int kDeep = 8;                 // cells of the weights' columns at a time, where rows are few
-
-typedef int lanes __attribute__((vector_size(kLanes * 4)));
-typedef float cell __attribute__((aligned(2), may_alias));  // or two bfloat16, wherever these stand
-
-template <typename T>
-inline const cell* cells(const T* p) { return reinterpret_cast<const cell*>(p); }
-
-// sum + left * right, lane by lane.
-template <typename T>
-inline vec dot(vec sum, vec left, vec right) {
-#if defined(__AVX512BF16__)
-  if constexpr (sizeof(T) == 2) return (vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)left, (__m512bh)right);
-#endif
-  return sum + left * right;
-}
-
-// -- functions of the gates ---------------------------------------------------------------------------------------------------
-
-// e^x - 1 is scale * part + (scale - 1), where scale is a power of two: exact where x is small, which e^x alone would not be.
-inline void exponential(vec x, vec& scale, vec& part) {
-  constexpr float kMost = 87.0f, kLog2e = 1.44269504f, kHigh = 0.693359375f, kLow = -2.12194440e-4f, kShift = 12582912.0f;
-  x = x > kMost ? vec{} + kMost : x;
-  x = x < -kMost ? vec{} - kMost : x;
-  const vec n = (x * kLog2e + kShift) - kShift;
-  const vec r = (x - n * kHigh) - n * kLow;
-  vec p = vec{} + 1.0f / 5040;
-  for (const float c : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f}) p = p * r + c;
-  part = r + r * r * p;
-  scale = (vec)((__builtin_convertvector(n, lanes) + 127) << 23);
-}
-
-inline vec sigmoid(vec x) {
-  vec scale, part;
-  exponential(-x, scale, part);
-  return 1.0f / (1.0f + (scale + scale * part));
-}
-
-inline vec hyperbolic_tangent(vec x) {
-  vec scale, part;
-  exponential(2.0f * x, scale, part);
-  const vec less = scale * part + (scale - 1.0f);
-  return less / (less + 2.0f);
-}
 
 // -- forward ------------------------------------------------------------------------------------------------------------------
 
 template <typename T>
 struct Forward {
-  T* gates;           // (T, N, G H): the projected input; the activated gates, if these are kept
-  const T* weights;   // (G H, H)
-  const float* bias;  // (H): of GRU's candidate, inside of what is reset
-  const T* h0;        // (N, H)
-  const float* c0;    // (N, H): LSTM's
-  T* out;             // (T, N, H)
-  float* kept;        // LSTM: the cell states (T, N, H), or (N, H) if not kept. GRU: the product that is reset, if kept
-  float* wide;        // (2, N, H): the states before and after a step, as floats, or null
-  int64_t steps, rows, units;
-  bool reverse, keep;
+  const Steps& steps;
+  T* gates;                     // (n, G H): the projected input; the activated gates, if these are kept
+  const T *weights, *project;   // (G H, P); (P, H), or null where P is H and nothing is projected
+  const float* bias;            // (H): of GRU's candidate, inside of what is reset
+  const T* h0;                  // (N, P)
+  const float* c0;              // (N, H): LSTM's
+  T *out, *middle;              // (n, P); what is projected, (n, H), or (N, H) if not kept
+  float* kept;                  // LSTM: the cell states (n, H), or (N, H) if not kept. GRU: the product that is reset, if kept
+  int64_t units, depth;
+  bool keep;
+  float *wide, *wide_middle;    // as floats, or null: the states before and after a step (2, N, P), what is projected (N, H)
 
-  int64_t time(int64_t s) const { return reverse ? steps - 1 - s : s; }
-  int64_t at(int64_t s, int64_t row) const { return time(s) * rows + row; }
-  const T* before(int64_t s, int64_t row) const { return s ? out + at(s - 1, row) * units : h0 + row * units; }
-  float* carry(int64_t s, int64_t row) const { return kept + (keep ? at(s, row) : row) * units; }
-  const float* carry_before(int64_t s, int64_t row) const { return s ? carry(s - 1, row) : c0 + row * units; }
-  float* wide_before(int64_t s, int64_t row) const { return wide + (s % 2 * rows + row) * units; }
+  const T* before(int64_t s, int64_t row) const { return row < steps.known(s) ? out + steps.at(s - 1, row) * depth : h0 + row * depth; }
+  int64_t stored(int64_t s, int64_t row) const { return (keep ? steps.at(s, row) : row) * units; }
+  const float* carry_before(int64_t s, int64_t row) const { return row < steps.known(s) ? kept + stored(s - 1, row) : c0 + row * units; }
+  T* result(int64_t s, int64_t row) const { return project ? middle + stored(s, row) : out + steps.at(s, row) * units; }
+  float* wide_before(int64_t s, int64_t row) const { return wide + (s % 2 * steps.rows + row) * depth; }
 };
 
 // What the gates of kLanes units, from `unit` on, do in a step to R rows, whose sums are complete.
 template <Mode M, typename T, int R>
 void finish(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R][kGates<M>]) {
   for (int i = 0; i < R; ++i) {
-    T* gates = f.gates + f.at(s, row + i) * kGates<M> * f.units + unit;
-    T* result = f.out + f.at(s, row + i) * f.units + unit;
+    T* gates = f.gates + f.steps.at(s, row + i) * kGates<M> * f.units + unit;
+    T* result = f.result(s, row + i) + unit;
     if constexpr (M == kLstm) {
       const vec in = sigmoid(sum[i][0]), forget = sigmoid(sum[i][1]), candidate = hyperbolic_tangent(sum[i][2]), out = sigmoid(sum[i][3]);
       const vec carry = forget * load(f.carry_before(s, row + i) + unit) + in * candidate;
-      store(f.carry(s, row + i) + unit, carry);
+      store(f.kept + f.stored(s, row + i) + unit, carry);
       store(result, out * hyperbolic_tangent(carry));
       if (f.keep) {
         store(gates, in);
@@ -130,14 +66,14 @@ void finish(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum
         store(gates, reset);
         store(gates + f.units, update);
         store(gates + 2 * f.units, candidate);
-        store(f.carry(s, row + i) + unit, sum[i][2]);
+        store(f.kept + f.stored(s, row + i) + unit, sum[i][2]);
       }
     } else {
       const vec value = M == kTanh ? hyperbolic_tangent(sum[i][0]) : sum[i][0] < 0.0f ? vec{} : sum[i][0];
       store(result, value);
       if (f.keep) store(gates, value);
     }
-    if (f.wide) store(f.wide_before(s + 1, row + i) + unit, load(result));
+    if (f.wide) store((f.project ? f.wide_middle + (row + i) * f.units : f.wide_before(s + 1, row + i)) + unit, load(result));
   }
 }
 
@@ -152,32 +88,57 @@ void begin(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)
       h[i] = f.wide_before(s, row + i);
 #pragma GCC unroll 4
     for (int g = 0; g < kGates<M>; ++g)
-      sum[i][g] = M == kGru && g == 2 ? load(f.bias + unit) : load(f.gates + (f.at(s, row + i) * kGates<M> + g) * f.units + unit);
+      sum[i][g] = M == kGru && g == 2 ? load(f.bias + unit) : load(f.gates + (f.steps.at(s, row + i) * kGates<M> + g) * f.units + unit);
   }
 }
 
-// R rows with a packed panel: for each cell of the depth a vector of each gate. Where `next` is not null, a vector of each cell of the panel that
-// comes next is fetched meanwhile.
+// R rows with a packed panel: for each pass, for each cell of the depth, a vector of each gate. `next` is the panel that comes next, or null; the
+// projected input that goes with it is fetched, too, since each of its lines is far from the others.
 template <Mode M, typename T, typename W, int R>
-void many(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float* panel, const float* next) {
-  constexpr int G = kGates<M>;
+void many(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float* panel, const float* next, int64_t tile, int64_t next_unit) {
+  constexpr int G = kGates<M>, V = kAtOnce<M>;
+  const int64_t depth = f.depth / Cells<W>::kEach;
   vec sum[R][G];
   const cell* h[R];
   begin<M, T, W, R>(f, s, row, unit, sum, h);
-  const int64_t ahead = next ? next - panel : 0;
-  for (int64_t k = 0; k < f.units / Cells<W>::kEach; ++k, panel += G * kLanes) {
-    __builtin_prefetch(panel + ahead, 0, 2);
-    vec right[G];
+  for (int i = 0; i < R; ++i)
+    for (int g = 0; g < G; ++g) __builtin_prefetch(f.gates + (f.steps.at(s, row + i) * G + g) * f.units + next_unit, 0, 2);
 #pragma GCC unroll 4
-    for (int g = 0; g < G; ++g) right[g] = load(panel + g * kLanes);
+  for (int from = 0; from < G; from += V) {
+    vec part[R][V];
 #pragma GCC unroll 12
-    for (int i = 0; i < R; ++i) {
-      const float left = h[i][k];
+    for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
-      for (int g = 0; g < G; ++g) sum[i][g] = Cells<W>::multiply_add(sum[i][g], left, right[g]);
-    }
+      for (int v = 0; v < V; ++v) part[i][v] = sum[i][from + v];
+    const int64_t fetched = tile * (G / V) + from / V;
+    products<W>(part, h, depth, panel + from * depth * kLanes,
+                next && fetched < G ? next + (fetched / V * depth * V + fetched % V) * kLanes : nullptr);
+#pragma GCC unroll 12
+    for (int i = 0; i < R; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sum[i][from + v] = part[i][v];
   }
   finish<M, T, R>(f, s, row, unit, sum);
+}
+
+// What R rows hand on, for the units of a packed panel of the projection.
+template <typename T, typename W, int R>
+void hand_on(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float* panel) {
+  vec sum[R][kWide] = {};
+  const cell* left[R];
+  for (int i = 0; i < R; ++i) {
+    if constexpr (sizeof(W) == sizeof(T))
+      left[i] = cells(f.result(s, row + i));
+    else
+      left[i] = f.wide_middle + (row + i) * f.units;
+  }
+  products<W>(sum, left, f.units / Cells<W>::kEach, panel, nullptr);
+  for (int i = 0; i < R; ++i)
+    for (int j = 0; j < kWide; ++j) {
+      T* out = f.out + f.steps.at(s, row + i) * f.depth + unit + j * kLanes;
+      store(out, sum[i][j]);
+      if (f.wide) store(f.wide_before(s + 1, row + i) + unit + j * kLanes, load(out));
+    }
 }
 
 // R rows with the weights as they are: dot products, of U units at a time.
@@ -218,7 +179,9 @@ void few(const Forward<T>& f, int64_t s, int64_t row, int64_t unit) {
 template <typename T>
 using Few = void (*)(const Forward<T>&, int64_t, int64_t, int64_t);
 template <typename T>
-using Many = void (*)(const Forward<T>&, int64_t, int64_t, int64_t, const float*, const float*);
+using Many = void (*)(const Forward<T>&, int64_t, int64_t, int64_t, const float*, const float*, int64_t, int64_t);
+template <typename T>
+using HandOn = void (*)(const Forward<T>&, int64_t, int64_t, int64_t, const float*);
 
 template <Mode M, typename T, typename W, int... I>
 Many<T> many_of(int64_t rows, std::integer_sequence<int, I...>) {
@@ -226,49 +189,106 @@ Many<T> many_of(int64_t rows, std::integer_sequence<int, I...>) {
   return found[rows - 1];
 }
 
-// The weights of kLanes units: for each cell of the depth, their gates.
-template <Mode M, typename W, typename T>
-void pack_forward(const Forward<T>& f, int64_t unit, float* panel) {
-  const int64_t depth = f.units / Cells<W>::kEach;
-  for (int g = 0; g < kGates<M>; ++g)
-    transpose(kLanes, depth,
+template <typename T, typename W, int... I>
+HandOn<T> hand_on_of(int64_t rows, std::integer_sequence<int, I...>) {
+  static constexpr HandOn<T> found[] = {hand_on<T, W, I + 1>...};
+  return found[rows - 1];
+}
+
+// kLanes rows of a matrix from each of V places, `apart` rows from one to the next: for each cell of their depth a vector of each.
+template <int V, typename W, typename T>
+void pack(const T* rows, int64_t apart, int64_t length, float* panel) {
+  for (int v = 0; v < V; ++v)
+    transpose(kLanes, length / Cells<W>::kEach,
               [&](int64_t j, int64_t k) {
-                const T* row = f.weights + (g * f.units + unit + j) * f.units;
+                const T* row = rows + (v * apart + j) * length;
                 if constexpr (sizeof(W) == sizeof(T)) return load(cells(row) + k);
                 else return load(row + k);
               },
-              [&](const vec(&rows)[kLanes], int64_t, int64_t k) {
-                for (int i = 0; i < kLanes; ++i) store(panel + ((k + i) * kGates<M> + g) * kLanes, rows[i]);
+              [&](const vec(&found)[kLanes], int64_t, int64_t k) {
+                for (int i = 0; i < kLanes; ++i) store(panel + ((k + i) * V + v) * kLanes, found[i]);
               });
+}
+
+template <Mode M, typename T, typename W>
+void run_forward(Forward<T> f, int threads) {
+  static constexpr Few<T> few_steps[] = {few<M, T, 1>, few<M, T, 2>, few<M, T, 3>};
+  constexpr int G = kGates<M>;
+  constexpr bool widens = sizeof(W) != sizeof(T);
+  const int64_t most = f.steps.rows, blocks = f.units / kLanes, panel = f.depth / Cells<W>::kEach * G * kLanes;
+  const int64_t handed = f.project ? f.depth / kBlock : 0, handed_panel = f.units / Cells<W>::kEach * kBlock;
+  const bool packs = most > kFew || f.project;
+  const Aligned packed(packs ? blocks * panel + handed * handed_panel : 0);
+  const Aligned states(packs && widens ? most * (2 * f.depth + (f.project ? f.units : 0)) : 0);
+  float* const projection = packed.data + blocks * panel;
+  if (packs && widens) {
+    f.wide = states.data;
+    f.wide_middle = states.data + 2 * most * f.depth;
+    for (int64_t turn = 0; turn < 2; ++turn)  // going backwards, sequences begin in either
+      for (int64_t i = 0; i < most * f.depth; i += kLanes) store(f.wide_before(turn, 0) + i, load(f.h0 + i));
+  }
+#pragma omp parallel num_threads(threads)
+  {
+    const Share own(blocks), hands(handed);
+    if (packs)
+      for (int64_t b = own.from; b < own.to; ++b)
+        for (int g = 0; g < G; g += kAtOnce<M>)
+          pack<kAtOnce<M>, W>(f.weights + (g * f.units + b * kLanes) * f.depth, f.units, f.depth, packed.data + b * panel + g * (panel / G));
+    for (int64_t b = hands.from; b < hands.to; ++b)
+      pack<kWide, W>(f.project + b * kBlock * f.units, kLanes, f.units, projection + b * handed_panel);
+    for (int64_t s = 0; s < f.steps.steps; ++s) {
+      const int64_t rows = f.steps.count(s);
+      for (int64_t i = own.from; i < own.to && rows; ++i) {
+        const int64_t b = own.at(i, s);
+        const float* weights = packed.data + b * panel;
+        const int64_t after = i + 1 < own.to ? own.at(i + 1, s) : b;
+        const float* next = after != b ? packed.data + after * panel : nullptr;
+        if (packs)
+          tiles(rows, kForwardRows<M>, [&](int64_t row, int64_t size, int64_t tile) {
+            many_of<M, T, W>(size, std::make_integer_sequence<int, kForwardRows<M>>())(f, s, row, b * kLanes, weights, next, tile, after * kLanes);
+          });
+        else
+          few_steps[rows - 1](f, s, 0, b * kLanes);
+      }
+#pragma omp barrier
+      if (f.project) {
+        for (int64_t b = hands.from; b < hands.to; ++b)
+          tiles(rows, kBackwardRows, [&](int64_t row, int64_t size, int64_t) {
+            hand_on_of<T, W>(size, std::make_integer_sequence<int, kBackwardRows>())(f, s, row, b * kBlock, projection + b * handed_panel);
+          });
+#pragma omp barrier
+      }
+    }
+  }
 }
 
 // -- backward -----------------------------------------------------------------------------------------------------------------
 
 template <typename T>
 struct Backward {
-  const T* dout;                    // (T, N, H)
-  const float *dh_last, *dc_last;   // (N, H) or null
-  const T *weights, *gates;         // (G H, H); what the forward pass kept, (T, N, G H)
-  const float *kept, *c0;           // (T, N, H); (N, H): LSTM's first cell state
-  const T* states;                  // (T, N, H): GRU's states before each step
-  T *dgates, *dproduct;             // (T, N, G H): of what came from the input; of what came from the state, where that is another (GRU)
-  float *dh, *dc;                   // (N, H): those of the first states
-  int64_t steps, rows, units;
-  bool reverse;
-
-  int64_t at(int64_t s, int64_t row) const { return (reverse ? steps - 1 - s : s) * rows + row; }
+  const Steps& steps;
+  const T* dout;                             // (n, P)
+  const float *dh_last, *dc_last;            // (N, P), (N, H), or null
+  const T *weights, *project, *gates;        // (G H, P); (P, H) or null; what the forward pass kept, (n, G H)
+  const float *kept, *c0;                    // (n, H); (N, H): LSTM's first cell state
+  const T* states;                           // (n, H): GRU's states before each step
+  T *dgates, *dproduct;                      // (n, G H): of what came from the input; of what came from the state, where that is another (GRU)
+  T* dhanded;                                // (n, P): of what the projection made
+  float *dh, *dc;                            // (N, P), (N, H): those of the first states
+  int64_t units, depth;
+  float* dmiddle;                            // (N, H): of what is projected, in a step
 };
 
 // The gradients of the gates of one row, for the units from `from` to `to`. What goes from state to state beside the product is left in `dh`.
 template <Mode M, typename T>
 void gates_backward(const Backward<T>& b, int64_t s, int64_t row, int64_t from, int64_t to) {
-  const int64_t at = b.at(s, row);
+  const int64_t at = b.steps.at(s, row);
   for (int64_t u = from; u < to; u += kLanes) {
     const T* gates = b.gates + at * kGates<M> * b.units + u;
     T* dgates = b.dgates + at * kGates<M> * b.units + u;
-    const vec dh = load(b.dout + at * b.units + u) + load(b.dh + row * b.units + u);
+    const vec dh = b.project ? load(b.dmiddle + row * b.units + u) : load(b.dout + at * b.units + u) + load(b.dh + row * b.units + u);
     if constexpr (M == kLstm) {
-      const float* before = s ? b.kept + b.at(s - 1, row) * b.units : b.c0 + row * b.units;
+      const float* before = row < b.steps.known(s) ? b.kept + b.steps.at(s - 1, row) * b.units : b.c0 + row * b.units;
       const vec in = load(gates), forget = load(gates + b.units), candidate = load(gates + 2 * b.units), out = load(gates + 3 * b.units);
       const vec t = hyperbolic_tangent(load(b.kept + at * b.units + u));
       const vec dc = load(b.dc + row * b.units + u) + dh * out * (1.0f - t * t);
@@ -297,40 +317,35 @@ void gates_backward(const Backward<T>& b, int64_t s, int64_t row, int64_t from, 
   }
 }
 
-// The gradient of R rows of the state before, for the units of a packed panel; `left` has the gradients of the gates, `depth` cells of each row.
-template <typename T, typename W, int R>
-void many_backward(const Backward<T>& b, const cell* left, int64_t depth, int64_t row, int64_t unit, bool add, const float* panel,
-                   const float* next) {
+// The product of R rows, of `depth` cells, with a packed panel; `add` keeps what is there.
+template <typename W, int R>
+void many_backward(float* out, int64_t width, const cell* given, int64_t depth, bool add, const float* panel, const float* next) {
   vec sum[R][kWide] = {};
-  float* dh = b.dh + row * b.units + unit;
-  if (add)
-    for (int i = 0; i < R; ++i)
-      for (int j = 0; j < kWide; ++j) sum[i][j] = load(dh + i * b.units + j * kLanes);
-  const int64_t ahead = next ? next - panel : 0;
-  for (int64_t k = 0; k < depth; ++k, panel += kBlock) {
-    __builtin_prefetch(panel + ahead, 0, 2);
-    vec right[kWide];
-#pragma GCC unroll 2
-    for (int j = 0; j < kWide; ++j) right[j] = load(panel + j * kLanes);
-#pragma GCC unroll 12
-    for (int i = 0; i < R; ++i) {
-      const float value = left[i * depth + k];
-#pragma GCC unroll 2
-      for (int j = 0; j < kWide; ++j) sum[i][j] = Cells<W>::multiply_add(sum[i][j], value, right[j]);
-    }
+  const cell* left[R];
+  for (int i = 0; i < R; ++i) {
+    left[i] = given + i * depth;
+    for (int j = 0; add && j < kWide; ++j) sum[i][j] = load(out + i * width + j * kLanes);
   }
+  products<W>(sum, left, depth, panel, next);
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
-    for (int j = 0; j < kWide; ++j) store(dh + i * b.units + j * kLanes, sum[i][j]);
+    for (int j = 0; j < kWide; ++j) store(out + i * width + j * kLanes, sum[i][j]);
 }
 
-// The weights of a cell of the depth, for kLanes units.
+// kLanes columns, from `unit` on, of cell k of a matrix's depth, which is its rows.
 template <typename W, typename T>
-vec weights_of(const Backward<T>& b, int64_t k, int64_t unit) {
-  const T* row = b.weights + k * Cells<W>::kEach * b.units + unit;
-  if constexpr (sizeof(W) == sizeof(T)) return Cells<T>::join(row, row + b.units);
+vec columns_of(const T* weights, int64_t length, int64_t k, int64_t unit) {
+  const T* row = weights + k * Cells<W>::kEach * length + unit;
+  if constexpr (sizeof(W) == sizeof(T)) return Cells<T>::join(row, row + length);
   else return load(row);
+}
+
+// kBlock columns of a matrix: for each cell of its depth their vectors.
+template <typename W, typename T>
+void pack_columns(const T* weights, int64_t length, int64_t depth, int64_t unit, float* panel) {
+  for (int64_t k = 0; k < depth; ++k, panel += kBlock)
+    for (int j = 0; j < kWide; ++j) store(panel + j * kLanes, columns_of<W>(weights, length, k, unit + j * kLanes));
 }
 
 // What kDeep cells of the depth, from k on, add to the gradient of R rows of the state before.
@@ -341,7 +356,7 @@ void few_backward(const Backward<T>& b, const cell* given, int64_t depth, int64_
   for (int64_t u = 0; u < b.units; u += kLanes) {
     vec right[kDeep];
 #pragma GCC unroll 8
-    for (int d = 0; d < kDeep; ++d) right[d] = weights_of<T>(b, k + d, u);
+    for (int d = 0; d < kDeep; ++d) right[d] = columns_of<T>(b.weights, b.units, k + d, u);
 #pragma GCC unroll 4
     for (int i = 0; i < R; ++i) {
       vec sum = load(sums + i * b.units + u);
@@ -354,139 +369,103 @@ void few_backward(const Backward<T>& b, const cell* given, int64_t depth, int64_
 
 template <typename T>
 using FewBackward = void (*)(const Backward<T>&, const cell*, int64_t, int64_t, float*);
-template <typename T>
-using ManyBackward = void (*)(const Backward<T>&, const cell*, int64_t, int64_t, int64_t, bool, const float*, const float*);
+using ManyBackward = void (*)(float*, int64_t, const cell*, int64_t, bool, const float*, const float*);
 
-template <typename T, typename W, int... I>
-ManyBackward<T> many_backward_of(int64_t rows, std::integer_sequence<int, I...>) {
-  static constexpr ManyBackward<T> found[] = {many_backward<T, W, I + 1>...};
+template <typename W, int... I>
+ManyBackward many_backward_of(int64_t rows, std::integer_sequence<int, I...>) {
+  static constexpr ManyBackward found[] = {many_backward<W, I + 1>...};
   return found[rows - 1];
 }
 
-// -- both ---------------------------------------------------------------------------------------------------------------------
-
-// Calls f(first, count, tile) for rows in tiles of at most `most`, as equal as can be.
-template <typename Call>
-void tiles(int64_t rows, int64_t most, Call call) {
-  const int64_t count = (rows + most - 1) / most;
-  for (int64_t i = 0, row = 0; i < count; ++i) {
-    const int64_t size = rows / count + (i < rows % count);
-    call(row, size, i);
-    row += size;
+// The product of rows, of `depth` cells each, with the packed columns of a thread's blocks, into `out` of `width` columns.
+template <typename W>
+void multiply(const Share& own, int64_t s, const cell* left, int64_t rows, int64_t depth, const float* panels, float* out, int64_t width, bool add) {
+  const int64_t panel = depth * kBlock;
+  for (int64_t i = own.from; i < own.to; ++i) {
+    const float* columns = panels + own.at(i, s) * panel;
+    const float* next = i + 1 < own.to ? panels + own.at(i + 1, s) * panel : nullptr;
+    tiles(rows, kBackwardRows, [&](int64_t row, int64_t size, int64_t tile) {
+      many_backward_of<W>(size, std::make_integer_sequence<int, kBackwardRows>())(
+          out + row * width + own.at(i, s) * kBlock, width, left + row * depth, depth, add, columns,
+          next && tile < kWide ? next + tile * kLanes : nullptr);
+    });
   }
 }
 
-// The part of a thread in `blocks` blocks of units.
-struct Share {
-  int64_t from, to;
-  explicit Share(int64_t blocks) {
-    const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
-    from = blocks * thread / threads;
-    to = blocks * (thread + 1) / threads;
-  }
-  // The block that is the i-th in step s.
-  int64_t at(int64_t i, int64_t s) const { return s % 2 ? from + to - 1 - i : i; }
-};
-
-template <Mode M, typename T, typename W>
-void run_forward(Forward<T> f, int threads) {
-  static constexpr Few<T> few_steps[] = {few<M, T, 1>, few<M, T, 2>, few<M, T, 3>};
-  constexpr int G = kGates<M>;
-  constexpr bool widens = sizeof(W) != sizeof(T);
-  const int64_t blocks = f.units / kLanes, panel = f.units / Cells<W>::kEach * G * kLanes;
-  const bool packs = f.rows > kFew;
-  const Aligned packed(packs ? blocks * panel : 0), states(packs && widens ? 2 * f.rows * f.units : 0);
-  if (packs && widens) {
-    f.wide = states.data;
-    for (int64_t i = 0; i < f.rows * f.units; i += kLanes) store(f.wide + i, load(f.h0 + i));
-  }
-#pragma omp parallel num_threads(threads)
-  {
-    const Share own(blocks);
-    if (packs)
-      for (int64_t b = own.from; b < own.to; ++b) pack_forward<M, W>(f, b * kLanes, packed.data + b * panel);
-    for (int64_t s = 0; s < f.steps; ++s) {
-      for (int64_t i = own.from; i < own.to; ++i) {
-        const int64_t b = own.at(i, s);
-        const float* weights = packed.data + b * panel;
-        const float* next = i + 1 < own.to ? packed.data + own.at(i + 1, s) * panel : nullptr;
-        if (packs)
-          tiles(f.rows, kForwardRows<M>, [&](int64_t row, int64_t size, int64_t tile) {
-            many_of<M, T, W>(size, std::make_integer_sequence<int, kForwardRows<M>>())(f, s, row, b * kLanes, weights,
-                                                                                       next && tile < G ? next + tile * kLanes : nullptr);
-          });
-        else
-          few_steps[f.rows - 1](f, s, 0, b * kLanes);
-      }
-#pragma omp barrier
-    }
-  }
+// Rows of T as cells of W; where these are wider, `copy` gets the thread's columns of them.
+template <typename W, typename T>
+const cell* widened(const T* rows, float* copy, int64_t count, int64_t width, int64_t from, int64_t to) {
+  if constexpr (sizeof(W) == sizeof(T)) return cells(rows);
+  for (int64_t i = 0; i < count * width; i += width)
+    for (int64_t u = i + from; u < i + to; u += kLanes) store(copy + u, load(rows + u));
+  return copy;
 }
 
 template <Mode M, typename T, typename W>
-void run_backward(const Backward<T>& b, int threads) {
+void run_backward(Backward<T> b, int threads) {
   static constexpr FewBackward<T> few_steps[] = {few_backward<T, 1>, few_backward<T, 2>, few_backward<T, 3>};
   constexpr int64_t kEach = Cells<T>::kEach;
   constexpr bool widens = sizeof(W) != sizeof(T);
-  const bool packs = b.rows > kFew;
-  const int64_t width = kGates<M> * b.units, blocks = b.units / kBlock, depth = width / (packs ? Cells<W>::kEach : kEach), panel = depth * kBlock;
-  const Aligned copies(packs && widens ? 2 * b.rows * width : 0);
-  const int64_t state = b.rows * b.units;
+  const int64_t most = b.steps.rows, width = kGates<M> * b.units, state = most * b.units;
+  const bool packs = most > kFew || b.project;
+  const int64_t depth = width / (packs ? Cells<W>::kEach : kEach), handed = b.project ? b.depth / Cells<W>::kEach : 0;
+  const Aligned copies(packs && widens ? 2 * most * width + most * b.depth : 0), middle(b.project ? state : 0);
+  b.dmiddle = middle.data;
   const T* left = M == kGru ? b.dproduct : b.dgates;
   // Few rows: each thread adds up what its own rows of the weights, read from one end to the other, give to all units. Sums of two steps
   // are kept apart, since some threads may still read the last ones when others begin the next.
-  const Aligned scratch(packs ? blocks * panel : 2 * threads * state);
+  const Aligned scratch(packs ? depth * b.depth + handed * b.units : 2 * threads * state);
+  float* const projection = scratch.data + depth * b.depth;
 #pragma omp parallel num_threads(threads)
   {
-    const Share own(blocks);
-    const int64_t from = own.from * kBlock, to = own.to * kBlock;
-    for (int64_t row = 0; row < b.rows && from < to; ++row) {
-      const size_t bytes = size_t(to - from) * 4;
-      float *rows[] = {b.dh + row * b.units + from, b.dc + row * b.units + from};
-      const float* last[] = {b.dh_last, b.dc_last};
-      for (int i = 0; i < (M == kLstm ? 2 : 1); ++i)
-        last[i] ? std::memcpy(rows[i], last[i] + row * b.units + from, bytes) : std::memset(rows[i], 0, bytes);
-    }
-    for (int64_t i = own.from; packs && i < own.to; ++i)
-      for (int64_t k = 0; k < depth; ++k)
-        for (int j = 0; j < kWide; ++j) store(scratch.data + i * panel + k * kBlock + j * kLanes, weights_of<W>(b, k, i * kBlock + j * kLanes));
-    for (int64_t s = b.steps - 1; s >= 0; --s) {
-      for (int64_t row = 0; row < b.rows; ++row) gates_backward<M>(b, s, row, from, to);
-      const T* gates = left + b.at(s, 0) * width;
-      const cell* given = cells(gates);
-      if (packs && widens) {  // two copies by turns: some threads may still read the last one
-        float* wide = copies.data + s % 2 * b.rows * width;
-        for (int64_t i = 0; i < b.rows * kGates<M>; ++i)
-          for (int64_t u = i * b.units + from; u < i * b.units + to; u += kLanes) store(wide + u, load(gates + u));
-        given = wide;
+    const Share own(b.units / kBlock), fed(b.depth / kBlock);
+    const int64_t from = own.from * kBlock, to = own.to * kBlock, first = fed.from * kBlock, last = fed.to * kBlock;
+    auto start = [](float* rows, const float* given, int64_t count, int64_t length, int64_t begin, int64_t end) {
+      for (int64_t i = begin; begin < end && i < count * length; i += length)
+        given ? std::memcpy(rows + i, given + i, size_t(end - begin) * 4) : std::memset(rows + i, 0, size_t(end - begin) * 4);
+    };
+    start(b.dh, b.dh_last, most, b.depth, first, last);
+    if (M == kLstm) start(b.dc, b.dc_last, most, b.units, from, to);
+    for (int64_t i = fed.from; packs && i < fed.to; ++i)
+      pack_columns<W>(b.weights, b.depth, depth, i * kBlock, scratch.data + i * depth * kBlock);
+    for (int64_t i = own.from; b.project && i < own.to; ++i)
+      pack_columns<W>(b.project, b.units, handed, i * kBlock, projection + i * handed * kBlock);
+    for (int64_t s = b.steps.steps - 1; s >= 0; --s) {
+      const int64_t rows = b.steps.count(s);
+      if (b.project) {
+        T* dhanded = b.dhanded + b.steps.at(s, 0) * b.depth;
+        const T* dout = b.dout + b.steps.at(s, 0) * b.depth;
+        for (int64_t i = 0; i < rows * b.depth; i += b.depth)
+          for (int64_t u = i + first; u < i + last; u += kLanes) store(dhanded + u, load(dout + u) + load(b.dh + u));
+        const cell* given = widened<W>(dhanded, copies.data + 2 * most * width, rows, b.depth, first, last);
+#pragma omp barrier
+        multiply<W>(own, s, given, rows, handed, projection, b.dmiddle, b.units, false);
       }
+      for (int64_t row = 0; row < rows; ++row) gates_backward<M>(b, s, row, from, to);
+      const T* gates = left + b.steps.at(s, 0) * width;
+      const cell* given = cells(gates);
+      if (packs && widens)  // two copies by turns: some threads may still read the last one
+        for (int64_t g = 0; g < kGates<M>; ++g)
+          given = widened<W>(gates, copies.data + s % 2 * most * width, rows, width, g * b.units + from, g * b.units + to);
       float* sums = scratch.data + s % 2 * threads * state;
-      if (!packs) {
+      if (!packs && rows) {
         float* mine = sums + omp_get_thread_num() * state;
         std::memset(mine, 0, size_t(state) * 4);
         for (int64_t i = 0, count = (to - from) / kEach / kDeep; i < kGates<M> * count; ++i) {
           const int64_t n = s % 2 ? kGates<M> * count - 1 - i : i;
-          few_steps[b.rows - 1](b, given, depth, (n / count * b.units + from) / kEach + n % count * kDeep, mine);
+          few_steps[rows - 1](b, given, depth, (n / count * b.units + from) / kEach + n % count * kDeep, mine);
         }
       }
 #pragma omp barrier
-      if (packs) {
-        for (int64_t i = own.from; i < own.to; ++i) {
-          const float* columns = scratch.data + own.at(i, s) * panel;
-          const float* next = i + 1 < own.to ? scratch.data + own.at(i + 1, s) * panel : nullptr;
-          tiles(b.rows, kBackwardRows, [&](int64_t row, int64_t size, int64_t tile) {
-            many_backward_of<T, W>(size, std::make_integer_sequence<int, kBackwardRows>())(
-                b, given + row * depth, depth, row, own.at(i, s) * kBlock, M == kGru, columns, next && tile < kWide ? next + tile * kLanes : nullptr);
-          });
-        }
-      } else {
-        for (int64_t row = 0; row < b.rows; ++row)
+      if (packs)
+        multiply<W>(fed, s, given, rows, depth, scratch.data, b.dh, b.depth, M == kGru);
+      else
+        for (int64_t row = 0; row < rows; ++row)
           for (int64_t u = row * b.units + from; u < row * b.units + to; u += kLanes) {
             vec sum = M == kGru ? load(b.dh + u) : vec{};
             for (int64_t t = 0; t < omp_get_num_threads(); ++t) sum += load(sums + t * state + u);
             store(b.dh + u, sum);
           }
-      }
     }
   }
 }
@@ -494,20 +473,26 @@ void run_backward(const Backward<T>& b, int threads) {
 }  // namespace
 
 // `gates` holds the projected input with the biases (GRU's candidate without that of the state, which is `bias`); with `keep` it then holds the
-// activated gates, which the backward pass needs, as it does what is `kept`. The number of units is a multiple of 32.
-// `dgates` gets the gradients of what came from the input, `dproduct` (GRU) those of the state's products, dh and dc those of the first states.
-// With `wide` bfloat16 is multiplied as floats.
+// activated gates, which the backward pass needs, as it does what is `kept`, and the `middle`. The numbers of units and of what is handed on are
+// multiples of 32. `counts` are the rows of each step, or null where all have the same.
+// `dgates` gets the gradients of what came from the input, `dproduct` (GRU) those of the state's products, `dhanded` those of what a projection
+// made, dh and dc those of the first states. With `wide` bfloat16 is multiplied as floats.
 #define ENTRIES(name, mode, type, T)                                                                                                              \
-  void forward_##name##_##type(T* gates, const T* weights, const float* bias, const T* h0, const float* c0, T* out, float* kept,                 \
-                               const int64_t* sizes, int threads) {                                                                               \
-    (sizes[5] ? run_forward<mode, T, float> : run_forward<mode, T, T>)(                                                                           \
-        {gates, weights, bias, h0, c0, out, kept, nullptr, sizes[0], sizes[1], sizes[2], bool(sizes[3]), bool(sizes[4])}, threads);               \
+  void forward_##name##_##type(T* gates, const T* weights, const float* bias, const T* project, const T* h0, const float* c0, T* out,            \
+                               const int64_t* counts, float* kept, T* middle, const int64_t* sizes, int threads) {                                \
+    const Steps steps(sizes[0], sizes[1], sizes[2], counts, bool(sizes[5]));                                                                      \
+    const T* projects = mode == kLstm ? project : nullptr;                                                                                        \
+    (sizes[7] ? run_forward<mode, T, float> : run_forward<mode, T, T>)(                                                                           \
+        {steps, gates, weights, projects, bias, h0, c0, out, middle, kept, sizes[3], sizes[4], bool(sizes[6]), nullptr, nullptr}, threads);       \
   }                                                                                                                                               \
-  void backward_##name##_##type(const T* dout, const float* dh_last, const float* dc_last, const T* weights, const T* gates, const float* kept,  \
-                                const float* c0, const T* states, T* dgates, T* dproduct, float* dh, float* dc, const int64_t* sizes,             \
-                                int threads) {                                                                                                    \
-    (sizes[4] ? run_backward<mode, T, float> : run_backward<mode, T, T>)(                                                                         \
-        {dout, dh_last, dc_last, weights, gates, kept, c0, states, dgates, dproduct, dh, dc, sizes[0], sizes[1], sizes[2], bool(sizes[3])},       \
+  void backward_##name##_##type(const T* dout, const float* dh_last, const float* dc_last, const T* weights, const T* project, const T* gates,   \
+                                const float* kept, const float* c0, const T* states, const int64_t* counts, T* dgates, T* dproduct, T* dhanded,   \
+                                float* dh, float* dc, const int64_t* sizes, int threads) {                                                        \
+    const Steps steps(sizes[0], sizes[1], sizes[2], counts, bool(sizes[5]));                                                                      \
+    const T* projects = mode == kLstm ? project : nullptr;                                                                                        \
+    (sizes[6] ? run_backward<mode, T, float> : run_backward<mode, T, T>)(                                                                         \
+        {steps, dout, dh_last, dc_last, weights, projects, gates, kept, c0, states, dgates, dproduct, dhanded, dh, dc, sizes[3], sizes[4],        \
+         nullptr},                                                                                                                                \
         threads);                                                                                                                                 \
   }
 

@@ -1,9 +1,10 @@
 """Recurrent layers on a CPU, with their gradients: large products for the whole sequence, and `recurrent.cpp` from step to step.
 
-LSTM, GRU and plain layers, in single precision, and in bfloat16 on processors with instructions for it.
+LSTM, which may project its state, GRU and plain layers, over sequences of one length or their own, in single precision, and in bfloat16 on
+processors with instructions for it.
 """
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -12,51 +13,63 @@ from .gate import Gate, Kernel
 
 _WORTHWHILE = 1 << 20  # multiplications in a layer's steps from which on the kernel is called (and compiled)
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
-_STATE, _CARRY, _STEPS = "T (b, u)", "float32 (b, u)", "T (t, b, u)"
-_DEMANDS = ("u % 32 == 0", "min(t, b, u) >= 1")
+_DEMANDS = ("u % 32 == 0", "min(t, n, b, u) >= 1", "counts or n == t * b")
 
 
 def _kernels(mode):
-    """The forward and the backward pass of a mode; what only others need may not come."""
+    """The forward and the backward pass of a mode; what only others need may not come.
+
+    There are `n` rows in all, of `t` steps, each of `b` rows or as `counts` says; `u` units hand on what they are, or project to `d` numbers.
+    """
     count, lstm, gru = f"{_GATES[mode]} * u", mode == "lstm", mode == "gru"
-    gates, weights, without = f"T (t, b, {count})", f"T ({count}, u)", "float32 (0) optional"
-    kept = "t if keep else 1" if lstm or gru else "1"
+    d, kept = "d" if lstm else "u", "n if keep else b" if lstm or gru else "b"
+    gates, weights, state, rows = f"T (n, {count})", f"T ({count}, {d})", f"(b, {d})", f"T (n, {d})"
+    without, carry, counts = "float32 (0) optional", "float32 (b, u)", "int64 (t) optional"
+    project = "T (d, u) optional" if lstm else "T (0, 0) optional"
+    demands = (*_DEMANDS, *(("d % 32 == 0", "d >= 1", "project or d == u") if lstm else ()))
+    sizes = ("t", "b", "n", "u", d, "reverse")
     forward = Kernel("recurrent", f"forward_{mode}_{{T}}",
-                     {"gates": gates, "weights": weights, "bias": "float32 (u)" if gru else without, "hidden": _STATE,
-                      "cell": _CARRY if lstm else without, "out": _STEPS},
-                     {"kept": "float32 (kept, b, u)"}, integers=("reverse", "keep", "wide"), where={"kept": kept}, demands=_DEMANDS,
-                     sizes=("t", "b", "u", "reverse", "keep", "wide"), packed=True)
+                     {"gates": gates, "weights": weights, "bias": "float32 (u)" if gru else without, "project": project, "hidden": f"T {state}",
+                      "cell": carry if lstm else without, "out": rows, "counts": counts},
+                     {"kept": "float32 (kept, u)", "middle": "T (between, u) if project"}, integers=("t", "reverse", "keep", "wide"),
+                     where={"kept": kept, "between": "n if keep else b"}, demands=demands, sizes=(*sizes, "keep", "wide"), packed=True)
     backward = Kernel("recurrent", f"backward_{mode}_{{T}}",
-                      {"dout": _STEPS, "dhidden": f"{_CARRY} optional", "dcell": f"{_CARRY} optional", "weights": weights, "gates": gates,
-                       "kept": f"float32 ({'t' if lstm or gru else 1}, b, u)", "cell": _CARRY if lstm else without,
-                       "states": _STEPS if gru else "T (0) optional"},
-                      {"dgates": gates, "dproduct": f"{gates} if states", "dh": _CARRY, "dc": _CARRY}, integers=("reverse", "wide"), demands=_DEMANDS,
-                      sizes=("t", "b", "u", "reverse", "wide"), packed=True)
+                      {"dout": rows, "dhidden": f"float32 {state} optional", "dcell": f"{carry} optional", "weights": weights,
+                       "project": project, "gates": gates, "kept": f"float32 ({'n' if lstm or gru else 'b'}, u)", "cell": carry if lstm else without,
+                       "states": rows if gru else "T (0) optional", "counts": counts},
+                      {"dgates": gates, "dproduct": f"{gates} if states", "dhanded": f"{rows} if project", "dh": f"float32 {state}", "dc": carry},
+                      integers=("t", "b", "reverse", "wide"), demands=demands, sizes=(*sizes, "wide"), packed=True)
     return forward, backward
 
 
 _KERNELS = {mode: _kernels(mode) for mode in _GATES}
 
 
-def suits(mode, data, states, cells, num_layers, directions):
-    """Whether the layers can run here; `cells` has two weights and two biases (and no projection) for each layer and direction."""
+def suits(mode, data, states, cells, num_layers, directions, counts=None):
+    """Whether the layers can run here; `cells` has two weights, two biases and perhaps a projection for each layer and direction."""
     tensors = (data, *states, *(t for cell in cells for t in cell))
-    return (len(tensors) == 1 + len(states) + 4 * num_layers * directions and not torch.compiler.is_compiling()
-            and _layers(mode, num_layers, directions).verdict(tensors, (), _WORTHWHILE) is not None
+    each = len(cells[0])
+    return (len(tensors) == 1 + len(states) + each * num_layers * directions and not torch.compiler.is_compiling()
+            and (counts is None or counts.dtype is torch.int64 and counts.is_cpu)
+            and _layers(mode, num_layers, directions, each > 4, counts is not None).verdict(tensors, (), _WORTHWHILE) is not None
             and _KERNELS[mode][0].available(T=str(data.dtype).removeprefix("torch.")))
 
 
 @functools.cache
-def _layers(mode, num_layers, directions):
+def _layers(mode, num_layers, directions, projects, packed):
     """What all layers demand; strides are no matter, copies are made where a kernel needs them."""
-    rows, gates = num_layers * directions, _GATES[mode]
-    takes = {"data": "T (t, b, c) strided", "hidden": f"T ({rows}, b, u) strided"}
+    rows, gates, handed = num_layers * directions, _GATES[mode], "d" if projects else "u"
+    takes = {"data": "T (n, c) strided" if packed else "T (t, b, c) strided", "hidden": f"T ({rows}, b, {handed}) strided"}
     if mode == "lstm":
         takes["cell"] = f"T ({rows}, b, u) strided"
     for i in range(rows):
-        takes |= {f"w_input{i}": f"T ({gates} * u, {'c' if i < directions else f'{directions} * u'}) strided",
-                  f"w_state{i}": f"T ({gates} * u, u) strided", f"b_input{i}": f"T ({gates} * u) strided", f"b_state{i}": f"T ({gates} * u) strided"}
-    return Gate(mode, takes, demands=("u % 32 == 0", "min(t, b, c, u) >= 1"), work=f"t * b * {gates} * u * u")
+        takes |= {f"w_input{i}": f"T ({gates} * u, {'c' if i < directions else f'{directions} * {handed}'}) strided",
+                  f"w_state{i}": f"T ({gates} * u, {handed}) strided", f"b_input{i}": f"T ({gates} * u) strided",
+                  f"b_state{i}": f"T ({gates} * u) strided"}
+        if projects:
+            takes[f"project{i}"] = "T (d, u) strided"
+    total = "n" if packed else "t * b"
+    return Gate(mode, takes, demands=("u % 32 == 0", f"{handed} % 32 == 0", f"min({total}, b, c, u) >= 1"), work=f"{total} * {gates} * u * {handed}")
 
 
 @functools.cache
@@ -66,19 +79,73 @@ def _wide(dtype):
     return dtype is torch.bfloat16 and slow is not None and bool(slow())
 
 
-def run(mode, data, states, cells, num_layers, directions):
-    """The output (T, N, directions * size) of the layers over `data` (T, N, C), and the last states."""
+class _Steps(NamedTuple):
+    """How many rows the steps of a direction have, and in which order it takes them.
+
+    Attributes
+    ----------
+    length : int
+        Of the longest sequence.
+    counts : torch.Tensor or None
+        The rows of each step (length,), which become fewer, and lie one step after another; None where all have the same.
+    reverse : bool
+    """
+
+    length: int
+    counts: torch.Tensor | None
+    reverse: bool
+
+    def ends(self, batch):
+        """Where the last row of each sequence lies, that is, the one that comes last."""
+        rows = torch.arange(batch)
+        if self.reverse:
+            return rows
+        if self.counts is None:
+            return rows + (self.length - 1) * batch
+        return self._starts()[(self.counts.unsqueeze(1) > rows).sum(0) - 1] + rows
+
+    def before(self, hidden, out):
+        """The state before each row."""
+        batch = hidden.shape[0]
+        if self.counts is None:
+            return torch.cat((out[batch:], hidden) if self.reverse else (hidden, out[:-batch]))
+        starts, (step, row) = self._starts(), self._places()
+        if self.reverse:
+            counts, starts = (torch.cat((t[1:], t.new_zeros(1))) for t in (self.counts, starts))
+            source = torch.where(row < counts[step], batch + starts[step] + row, row)
+        else:
+            source = torch.where(step > 0, batch + starts[step - 1] + row, row)
+        return torch.cat((hidden, out)).index_select(0, source)
+
+    def _starts(self):
+        return self.counts.cumsum(0) - self.counts
+
+    def _places(self):
+        step = torch.repeat_interleave(self.counts)
+        return step, torch.arange(len(step)) - self._starts()[step]
+
+
+def run(mode, data, states, cells, num_layers, directions, counts=None):
+    """The output (T, N, directions * size) of the layers over `data` (T, N, C), and the last states.
+
+    With `counts`, the rows of each step, sequences end early: they are sorted, the longest first, and the rows of all steps lie one after another,
+    (sum, C) and (sum, directions * size). Each has a step.
+    """
+    length, batch = (len(counts), states[0].shape[1]) if counts is not None else data.shape[:2]
+    rows = data if counts is not None else data.reshape(length * batch, -1)
     last: tuple[list[torch.Tensor], ...] = tuple([] for _ in states)
     for layer in range(num_layers):
         outputs = []
         for direction in range(directions):
             i = layer * directions + direction
-            out, *found = _run_layer(mode, data, *cells[i], states[0][i], states[1][i] if len(states) > 1 else None, bool(direction))
+            *weights, project = (*cells[i], None)[:5]
+            out, *found = _run_layer(mode, rows, *weights, project, states[0][i], states[1][i] if len(states) > 1 else None,
+                                     _Steps(length, counts, bool(direction)))
             outputs.append(out)
             for values, value in zip(last, found):
                 values.append(value)
-        data = outputs[0] if directions == 1 else torch.cat(outputs, 2)
-    return data, tuple(map(torch.stack, last))
+        rows = outputs[0] if directions == 1 else torch.cat(outputs, 1)
+    return rows if counts is not None else rows.view(length, batch, -1), tuple(map(torch.stack, last))
 
 
 def _run_layer(*arguments):
@@ -87,69 +154,72 @@ def _run_layer(*arguments):
     return _forward(*arguments)[0]
 
 
-def _forward(mode, data, w_input, w_state, b_input, b_state, hidden, cell, reverse, keep=False):
-    """Output, last hidden and cell state; and what the backward pass needs: the gates, all hidden states with the first one, what the kernel kept."""
-    (length, batch), size = data.shape[:2], hidden.shape[1]
+def _forward(mode, data, w_input, w_state, b_input, b_state, project, hidden, cell, steps, keep=False):
+    """Output, last hidden and cell state; and what the backward pass needs: the gates, the output again, what the kernel kept."""
+    size = w_state.shape[0] // _GATES[mode]
     inside = None
     if mode == "gru":  # the bias of the candidate's product is reset with it
         inside, b_state = b_state[2 * size:].float(), torch.nn.functional.pad(b_state[:2 * size], (0, size))
-    gates = dense.forward(data.reshape(length * batch, -1), w_input, b_input + b_state).view(length, batch, -1)
-    states = torch.empty(length + 1, batch, size, dtype=data.dtype)
-    out, first, end = (states[:-1], states[-1], 0) if reverse else (states[1:], states[0], -1)
-    first.copy_(hidden)
+    gates = dense.forward(data, w_input, b_input + b_state)
+    out = torch.empty(data.shape[0], hidden.shape[1], dtype=data.dtype)
     carry = None if cell is None else cell.float().contiguous()
-    kept, = _KERNELS[mode][0]((gates, w_state.contiguous(), inside, first, carry, out), (reverse, keep, _wide(data.dtype)))
-    last = (out[end].clone(),) if cell is None else (out[end].clone(), kept[end].to(cell.dtype, copy=True))
-    return (out, *last), gates, states, kept
+    kept, middle = _KERNELS[mode][0]((gates, w_state.contiguous(), inside, None if project is None else project.contiguous(), hidden.contiguous(),
+                                      carry, out, steps.counts), (steps.length, steps.reverse, keep, _wide(data.dtype)))
+    ends = steps.ends(hidden.shape[0])
+    last = (out[ends],) if cell is None else (out[ends], (kept[ends] if keep else kept).to(cell.dtype, copy=True))
+    return (out, *last), gates, kept, middle
 
 
 class _Layer(torch.autograd.Function):
     """One direction of one layer."""
 
     @staticmethod
-    def forward(ctx, mode, data, w_input, w_state, b_input, b_state, hidden, cell, reverse):
-        results, *kept = _forward(mode, data, w_input, w_state, b_input, b_state, hidden, cell, reverse, keep=True)
-        ctx.mode, ctx.reverse = mode, reverse
+    def forward(ctx, mode, data, w_input, w_state, b_input, b_state, project, hidden, cell, steps):
+        results, *kept = _forward(mode, data, w_input, w_state, b_input, b_state, project, hidden, cell, steps, keep=True)
+        ctx.mode, ctx.steps = mode, steps
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(data, w_input, w_state, b_input, b_state, hidden, cell, *kept)
+        ctx.save_for_backward(data, w_input, w_state, b_input, b_state, project, hidden, cell, results[0], *kept)
         return results
 
     @staticmethod
     def backward(ctx, dout, dhidden, dcell=None):
-        *inputs, gates, states, kept = ctx.saved_tensors
-        mode, wanted = ctx.mode, ctx.needs_input_grad[1:]
+        *inputs, out, gates, kept, middle = ctx.saved_tensors
+        mode, steps, wanted = ctx.mode, ctx.steps, ctx.needs_input_grad[1:]
         if torch.is_grad_enabled():
-            return (None, *_differentiable(mode, inputs, ctx.reverse, (dout, dhidden, dcell), wanted))
-        data, w_input, w_state, _, _, hidden, cell = inputs
-        (length, batch), out = data.shape[:2], states[:-1] if ctx.reverse else states[1:]
-        before = states[1:] if ctx.reverse else states[:-1]
+            return (None, *_differentiable(mode, inputs, steps, (dout, dhidden, dcell), wanted))
+        data, w_input, w_state, _, _, project, hidden, cell = inputs
+        before = steps.before(hidden, out) if mode == "gru" or wanted[2] else None
         heads = [torch.zeros_like(out) if dout is None else dout.contiguous(),
                  *(None if t is None else t.float().contiguous() for t in (dhidden, dcell))]
-        dgates, dproduct, dh, dc = _KERNELS[mode][1]((*heads, w_state.contiguous(), gates, kept, None if cell is None else cell.float().contiguous(),
-                                                      before if mode == "gru" else None), (ctx.reverse, _wide(data.dtype)))
-        rows = length * batch
-        dgates = dgates.view(rows, -1)
-        dproduct = dgates if dproduct is None else dproduct.view(rows, -1)
-        dx = dense.backward_data(dgates, w_input).view_as(data) if wanted[0] else None
-        dw = [dense.backward_weight(d, t.reshape(rows, -1)) if w else None for d, t, w in ((dgates, data, wanted[1]), (dproduct, before, wanted[2]))]
+        dgates, dproduct, dhanded, dh, dc = _KERNELS[mode][1](
+            (*heads, w_state.contiguous(), None if project is None else project.contiguous(), gates, kept,
+             None if cell is None else cell.float().contiguous(), before if mode == "gru" else None, steps.counts),
+            (steps.length, hidden.shape[0], steps.reverse, _wide(data.dtype)))
+        dproduct = dgates if dproduct is None else dproduct
+        dx = dense.backward_data(dgates, w_input) if wanted[0] else None
+        dw = [dense.backward_weight(d, t) if w else None for d, t, w in ((dgates, data, wanted[1]), (dproduct, before, wanted[2]))]
         biases = [dgates.sum(0) if wanted[3] else None, dproduct.sum(0) if wanted[4] else None]
-        found = dx, *dw, *biases, dh.to(hidden.dtype), dc if cell is None else dc.to(cell.dtype)
+        dproject = dense.backward_weight(dhanded, middle) if wanted[5] else None
+        found = dx, *dw, *biases, dproject, dh.to(hidden.dtype), dc if cell is None else dc.to(cell.dtype)
         return (None, *(t if w else None for t, w in zip(found, wanted)), None)
 
 
-def _differentiable(mode, inputs, reverse, heads, wanted):
+def _differentiable(mode, inputs, steps, heads, wanted):
     """The gradients as what can be differentiated again: those of the same layer made of torch's operators."""
-    data, w_input, w_state, b_input, b_state, hidden, cell = inputs
+    data, w_input, w_state, b_input, b_state, project, hidden, cell = inputs
     with torch.enable_grad():
-        out: list[Any] = [None] * len(data)
-        for t in (reversed(range(len(data))) if reverse else range(len(data))):
-            of_input, of_state = torch._C._nn.linear(data[t], w_input, b_input), torch._C._nn.linear(hidden, w_state, b_state)
-            hidden, cell = _step(mode, of_input, of_state, hidden, cell)
-            out[t] = hidden
-        results = [(r, h) for r, h in zip((torch.stack(out), hidden, cell), heads) if h is not None]
+        counts = [hidden.shape[0]] * steps.length if steps.counts is None else steps.counts.tolist()
+        rows, out = data.split(counts), list[Any](counts)
+        for t in (reversed(range(len(rows))) if steps.reverse else range(len(rows))):
+            now, rest = hidden[:counts[t]], hidden[counts[t]:]
+            of_input, of_state = torch._C._nn.linear(rows[t], w_input, b_input), torch._C._nn.linear(now, w_state, b_state)
+            now, carry = _step(mode, of_input, of_state, now, None if cell is None else cell[:counts[t]])
+            out[t] = now if project is None else torch._C._nn.linear(now, project)
+            hidden, cell = torch.cat((out[t], rest)), None if cell is None else torch.cat((carry, cell[counts[t]:]))
+        results = [(r, h) for r, h in zip((torch.cat(out), hidden, cell), heads) if h is not None]
         chosen = [t for t, w in zip(inputs, wanted) if w]
         found = iter(torch.autograd.grad([r for r, _ in results], chosen, [h for _, h in results], create_graph=True, allow_unused=True))
-    return (*(next(found) if w else None for w in wanted[:7]), None)
+    return (*(next(found) if w else None for w in wanted[:8]), None)
 
 
 def _step(mode, of_input, of_state, hidden, cell):

@@ -53,8 +53,8 @@ def _kept(out, p):
 
 def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=None):
     """Layers as a whole, on our own kernel or torch's; returns the output and the tuple of last states."""
-    if batch_sizes is None and recurrent.suits(mode, data, states, cells, num_layers, directions):
-        return recurrent.run(mode, data, states, cells, num_layers, directions)
+    if recurrent.suits(mode, data, states, cells, num_layers, directions, batch_sizes):
+        return recurrent.run(mode, data, states, cells, num_layers, directions, batch_sizes)
     flat = [t for cell in cells for t in cell]
     hidden = states if mode == "lstm" else states[0]
     if len(cells[0]) > 4:
