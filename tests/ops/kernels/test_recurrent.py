@@ -107,6 +107,7 @@ def test_projections_and_lengths(case, mode, dtype, threads, monkeypatch):
     *sizes, layers, directions, projection, counts = MORE[case]
     if dtype == "wide":
         monkeypatch.setattr(recurrent, "_wide", lambda dtype: True)
+        monkeypatch.setattr(recurrent, "_MANY", 8)
         dtype = torch.bfloat16
     double = arrays(*sizes, layers, directions, mode=mode, projection=projection)
     more = (layers, directions) if counts is None else (layers, directions, torch.tensor(counts))
@@ -151,6 +152,19 @@ def test_counts_that_contradict_the_rows_stay_inside():
                (3, 0, 0, 0))
         written = {9: 2, 2: 5 if counts[1:] == [2, 2] or counts[1] == 5 else 2, -3: 0}[counts[0]]
         assert int((out == 0).all(1).sum()) == written and int((out == 7).all(1).sum()) == 5 - written
+
+
+def test_many_rows_are_multiplied_as_floats_where_these_are_faster(monkeypatch):
+    seen = []
+
+    def product(*given):
+        seen.append({t.dtype for t in given})
+        return given[0]
+    for wide, count in ((False, 256), (True, 255), (True, 256)):
+        monkeypatch.setattr(recurrent, "_wide", lambda dtype: wide and dtype is torch.bfloat16)
+        for dtype in (torch.bfloat16, torch.float32):
+            assert recurrent._multiply(product, torch.ones(count, 2, dtype=dtype), torch.ones(2, 2, dtype=dtype)).dtype is dtype
+    assert seen == [{torch.bfloat16}, {torch.float32}] * 2 + [{torch.float32}] * 2
 
 
 @BRIEF

@@ -12,6 +12,7 @@ from . import dense, load
 from .gate import Gate, Kernel
 
 _WORTHWHILE = 1 << 20  # multiplications in a layer's steps from which on the kernel is called (and compiled)
+_MANY = 256  # rows from which on bfloat16 is worth widening for a product, where that is ahead
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 _DEMANDS = ("u % 32 == 0", "min(t, n, b, u) >= 1", "counts or n == t * b")
 
@@ -102,27 +103,26 @@ class _Steps(NamedTuple):
             return rows
         if self.counts is None:
             return rows + (self.length - 1) * batch
-        return self._starts()[(self.counts.unsqueeze(1) > rows).sum(0) - 1] + rows
+        return _starts(self.counts)[(self.counts.unsqueeze(1) > rows).sum(0) - 1] + rows
 
     def before(self, hidden, out):
         """The state before each row."""
         batch = hidden.shape[0]
         if self.counts is None:
             return torch.cat((out[batch:], hidden) if self.reverse else (hidden, out[:-batch]))
-        starts, (step, row) = self._starts(), self._places()
+        starts, step = _starts(self.counts), torch.repeat_interleave(self.counts)
+        row = torch.arange(len(step)) - starts[step]
         if self.reverse:
-            counts, starts = (torch.cat((t[1:], t.new_zeros(1))) for t in (self.counts, starts))
-            source = torch.where(row < counts[step], batch + starts[step] + row, row)
+            after, starts = (torch.cat((t[1:], t.new_zeros(1))) for t in (self.counts, starts))
+            source = torch.where(row < after[step], batch + starts[step] + row, row)
         else:
             source = torch.where(step > 0, batch + starts[step - 1] + row, row)
         return torch.cat((hidden, out)).index_select(0, source)
 
-    def _starts(self):
-        return self.counts.cumsum(0) - self.counts
 
-    def _places(self):
-        step = torch.repeat_interleave(self.counts)
-        return step, torch.arange(len(step)) - self._starts()[step]
+def _starts(counts):
+    """Where the rows of each step begin."""
+    return counts.cumsum(0) - counts
 
 
 def run(mode, data, states, cells, num_layers, directions, counts=None):
@@ -154,13 +154,20 @@ def _run_layer(*arguments):
     return _forward(*arguments)[0]
 
 
+def _multiply(product, rows, *others):
+    """A product of `dense`; as floats where processors are faster so (`_wide`)."""
+    if len(rows) < _MANY or not _wide(rows.dtype):
+        return product(rows, *others)
+    return product(rows.float(), *(t.float() for t in others)).to(rows.dtype)
+
+
 def _forward(mode, data, w_input, w_state, b_input, b_state, project, hidden, cell, steps, keep=False):
     """Output, last hidden and cell state; and what the backward pass needs: the gates, the output again, what the kernel kept."""
     size = w_state.shape[0] // _GATES[mode]
     inside = None
     if mode == "gru":  # the bias of the candidate's product is reset with it
         inside, b_state = b_state[2 * size:].float(), torch.nn.functional.pad(b_state[:2 * size], (0, size))
-    gates = dense.forward(data, w_input, b_input + b_state)
+    gates = _multiply(dense.forward, data, w_input, b_input + b_state)
     out = torch.empty(data.shape[0], hidden.shape[1], dtype=data.dtype)
     carry = None if cell is None else cell.float().contiguous()
     kept, middle = _KERNELS[mode][0]((gates, w_state.contiguous(), inside, None if project is None else project.contiguous(), hidden.contiguous(),
@@ -196,10 +203,10 @@ class _Layer(torch.autograd.Function):
              None if cell is None else cell.float().contiguous(), before if mode == "gru" else None, steps.counts),
             (steps.length, hidden.shape[0], steps.reverse, _wide(data.dtype)))
         dproduct = dgates if dproduct is None else dproduct
-        dx = dense.backward_data(dgates, w_input) if wanted[0] else None
-        dw = [dense.backward_weight(d, t) if w else None for d, t, w in ((dgates, data, wanted[1]), (dproduct, before, wanted[2]))]
+        dx = _multiply(dense.backward_data, dgates, w_input) if wanted[0] else None
+        dw = [_multiply(dense.backward_weight, d, t) if w else None for d, t, w in ((dgates, data, wanted[1]), (dproduct, before, wanted[2]))]
         biases = [dgates.sum(0) if wanted[3] else None, dproduct.sum(0) if wanted[4] else None]
-        dproject = dense.backward_weight(dhanded, middle) if wanted[5] else None
+        dproject = _multiply(dense.backward_weight, dhanded, middle) if wanted[5] else None
         found = dx, *dw, *biases, dproject, dh.to(hidden.dtype), dc if cell is None else dc.to(cell.dtype)
         return (None, *(t if w else None for t, w in zip(found, wanted)), None)
 
