@@ -161,7 +161,7 @@ def test_many_rows_are_multiplied_as_floats_where_these_are_faster(monkeypatch):
         seen.append({t.dtype for t in given})
         return given[0]
     for wide, count in ((False, 256), (True, 255), (True, 256)):
-        monkeypatch.setattr(recurrent, "_wide", lambda dtype: wide and dtype is torch.bfloat16)
+        monkeypatch.setattr(recurrent, "_wide", lambda dtype, wide=wide: wide and dtype is torch.bfloat16)
         for dtype in (torch.bfloat16, torch.float32):
             assert recurrent._multiply(product, torch.ones(count, 2, dtype=dtype), torch.ones(2, 2, dtype=dtype)).dtype is dtype
     assert seen == [{torch.bfloat16}, {torch.float32}] * 2 + [{torch.float32}] * 2
