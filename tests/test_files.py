@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import types
@@ -379,3 +380,33 @@ def test_a_ctrl_c_in_a_destructor_comes_again():
     with pytest.raises(KeyboardInterrupt):
         Interrupted()
         time.sleep(5)
+
+
+def test_a_ctrl_c_while_a_file_is_opened_leaves_no_descriptor(tmp_path, monkeypatch):
+    real = tempfile.mkstemp
+
+    def interrupted(**options):
+        made = real(**options)
+        signal.raise_signal(signal.SIGINT)
+        return made
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        files.write_bytes(tmp_path / "a", b"old")
+        held = os.listdir("/proc/self/fd")
+        monkeypatch.setattr(tempfile, "mkstemp", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            files.write_bytes(tmp_path / "a", b"new")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert os.listdir(tmp_path) == ["a"] and (tmp_path / "a").read_bytes() == b"old" and len(os.listdir("/proc/self/fd")) == len(held)
+
+
+def test_what_killed_writers_of_numbered_files_left_is_removed(tmp_path):
+    for name in ("a-7.params", "a-8.params", "b-7.params"):
+        (tmp_path / f"{files._prefix(name)}x.unfinished").write_bytes(b"")
+    writing = files.Unfinished(tmp_path / "a-9.params")
+    files.remove_left(tmp_path, r"a-\d+\.params")
+    left = sorted(os.listdir(tmp_path))
+    assert [name[:11] for name in left] == [".a-9.params", ".b-7.params"]
+    writing.commit()

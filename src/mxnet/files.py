@@ -4,6 +4,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import shutil
 import signal
 import stat
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import IO
 
 from .base import MXNetError
+from .interrupts import deferred
 from .remote import explained, fsspec_for, is_remote, open_reading
 
 try:
@@ -158,13 +160,27 @@ class Unfinished:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path, self.pid = _local(path), os.getpid()
+        self.temporary: str | None = None
+        self._lock: IO[bytes] | None = None
         with reported(self.path, "write"):
             self.target, before = _target(self.path)
-            made = None if before is not None and not stat.S_ISREG(before.st_mode) else _temporary(self.target, before)
-            self.stream: IO[bytes] = open(self.path, "wb", _PIECE) if made is None else os.fdopen(made[0], "wb", _PIECE)
-        self.temporary = None if made is None else made[1]
-        self._lock = None if made is None else io.FileIO(os.dup(made[0]))  # until the file has its name
-        _writing[self.target] = self
+            try:
+                if before is None or stat.S_ISREG(before.st_mode):
+                    with deferred():  # a Ctrl-C would leave the file, or a descriptor that nobody knows
+                        self._begin(before)
+                if self.temporary is None:
+                    self.stream: IO[bytes] = open(self.path, "wb", _PIECE)
+                _writing[self.target] = self
+            except BaseException:
+                self.discard()
+                raise
+
+    def _begin(self, before: os.stat_result | None) -> None:
+        """Open a file beside the target, if there may be one."""
+        made = _temporary(self.target, before)
+        if made is not None:
+            self.stream, self.temporary = os.fdopen(made[0], "wb", _PIECE), made[1]
+            self._lock = io.FileIO(os.dup(made[0]))  # until the file has its name
 
     def finish(self) -> None:
         """Write all of it to the disk."""
@@ -192,7 +208,7 @@ class Unfinished:
         """Give it up; what was written in place stays."""
         if self.pid != os.getpid():
             self._forget()
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # of one that was never opened
             self.stream.close()
         if self.temporary is not None and self.pid == os.getpid():
             with contextlib.suppress(OSError):
@@ -358,7 +374,7 @@ def _temporary(target: str, before: os.stat_result | None) -> tuple[int, str] | 
             return None
         if not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    _remove_stale(folder, prefix)
+    _remove_stale(folder, re.escape(prefix))
     while True:
         try:
             handle, temporary = tempfile.mkstemp(prefix=prefix, suffix=_UNFINISHED, dir=folder)
@@ -386,19 +402,25 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
     """A folder beside the local file `path`, for what it takes to make that. It goes at the end; what killed processes left, at the next."""
     folder, name = os.path.split(os.path.realpath(path))
     prefix = _prefix(name)
-    _remove_stale(folder, prefix)
-    with reported(path, "write"):
-        made = tempfile.mkdtemp(prefix=prefix, suffix=_UNFINISHED, dir=folder)
-    handle = None
+    _remove_stale(folder, re.escape(prefix))
+    made = handle = None
     try:
-        if fcntl is not None:
-            handle = os.open(made, os.O_RDONLY)
-            _lock(handle)
+        with reported(path, "write"), deferred():  # a Ctrl-C would leave the folder
+            made = tempfile.mkdtemp(prefix=prefix, suffix=_UNFINISHED, dir=folder)
+            if fcntl is not None:
+                handle = os.open(made, os.O_RDONLY)
+                _lock(handle)
         yield made
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)
         if handle is not None:
             os.close(handle)
+
+
+def remove_left(folder: str | os.PathLike[str], names: str) -> None:
+    """Remove what killed writers left of files whose names match a regular expression: of those in a row, which nobody writes a second time."""
+    _remove_stale(os.fspath(folder), rf"\.(?:{names})\.[0-9a-f]{{8}}\.")
 
 
 def _adopt(handle: int, before: os.stat_result | None) -> bool:
@@ -432,13 +454,14 @@ def _lock(handle: int) -> bool:
     return True
 
 
-def _remove_stale(folder: str, prefix: str) -> None:
-    """Remove the files of writers that were killed: those that nobody has locked."""
+def _remove_stale(folder: str, begin: str) -> None:
+    """Remove the files of writers that were killed: those whose names begin so (a regular expression), and that nobody has locked."""
     if fcntl is None:
         return
+    begins = re.compile(begin).match
     with contextlib.suppress(OSError):
         for name in os.listdir(folder or "."):
-            if not (name.startswith(prefix) and name.endswith(_UNFINISHED)):
+            if not (name.endswith(_UNFINISHED) and begins(name)):
                 continue
             with contextlib.suppress(OSError):
                 left = os.path.join(folder, name)

@@ -129,6 +129,7 @@ class Saves:
         mine = [entry for entry in self._complete() if entry[1] == self.rank]
         for entry in mine[_KEPT:]:
             shutil.rmtree(os.path.join(self.folder, _name(*entry)), ignore_errors=True)
+        files.remove_left(self.folder, rf"\d+-{self.rank}of\d+")
 
 
 def _name(number, rank, workers):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....files import remove_left
 from ....io import load_position, save_position
 from ....metric import CompositeEvalMetric, EvalMetric
 from ....metric import Loss as metric_loss
@@ -431,17 +432,20 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         estimator.trainer.save_states(f"{path}.states")
         estimator.net.save_parameters(f"{path}.params")
 
+    def _pattern(self, ending: str) -> str:
+        """What the names of checkpoints' files match that end so: with groups for the name without the ending, the epoch and the batch."""
+        return rf"({re.escape(self.model_prefix)}-epoch(\d+)batch(\d+))\.{ending}"
+
     def _files(self, ending: str) -> Iterator[re.Match[str]]:
-        """The files of checkpoints in the folder that end so, with their epochs and batches."""
-        pattern = re.compile(f"({re.escape(self.model_prefix)}-epoch(\\d+)batch(\\d+))\\.{ending}")
-        return filter(None, map(pattern.fullmatch, os.listdir(self.model_dir)))
+        return filter(None, map(re.compile(self._pattern(ending)).fullmatch, os.listdir(self.model_dir)))
 
     def _found_checkpoints(self) -> list[tuple[int, int]]:
         """Epochs and batches of the checkpoints in the folder, the oldest first."""
         return sorted((int(found[2]), int(found[3])) for found in self._files("params"))
 
     def _remove_incomplete(self) -> None:
-        """Remove what is left of checkpoints without their parameters."""
+        """Remove what is left of checkpoints without their parameters, and of files that a killed process was writing."""
+        remove_left(self.model_dir, self._pattern("(params|states|data)"))
         complete = {found[1] for found in self._files("params")}
         for found in self._files("(states|data)"):
             if found[1] not in complete:
