@@ -72,11 +72,11 @@ class Cable:
 
     def close(self):
         """Take it away."""
-        subprocess.run(["ip", "netns", "del", self.namespace], capture_output=True, check=False)
+        subprocess.run(["ip", "netns", "del", self.namespace], capture_output=True, check=False, timeout=120)
 
 
 def _ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True, timeout=120)
 
 
 def why_not(fault):

@@ -25,11 +25,11 @@ def install(folder, requirements, env):
     """The Python of an environment with the requirements and this project."""
     python = folder / "bin" / "python"
     if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=900)
     pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     if requirements:
-        subprocess.run([*pip, *requirements], check=True)
-    subprocess.run([*pip, str(ROOT)], check=True, env=env)
+        subprocess.run([*pip, *requirements], check=True, timeout=900)
+    subprocess.run([*pip, str(ROOT)], check=True, env=env, timeout=900)
     return python
 
 
@@ -57,7 +57,8 @@ def main():
         out = subprocess.run([str(python), "-c", FRESH.format(forbidden=["pytest"]), f"http://127.0.0.1:{server.server_port}/a.bin", SHA1, work],
                              capture_output=True, text=True, cwd=work, env={**env, "NO_PROXY": "127.0.0.1"}, timeout=300)
         server.shutdown()
-        installed = subprocess.run([str(python), "-m", "pip", "list", "--disable-pip-version-check"], capture_output=True, text=True).stdout
+        listed = [str(python), "-m", "pip", "list", "--disable-pip-version-check"]
+        installed = subprocess.run(listed, capture_output=True, text=True, timeout=900).stdout
     print(out.stdout, out.stderr, installed, sep="\n")
     asked = [(path, wanted) for (path, *_), wanted in zip(server.asked, ranges(server))]
     if asked[:4] != [("/a.bin", None), ("/a.bin", f"bytes={_BREAK}-"), ("/moved.bin", None), ("/b.bin", None)]:

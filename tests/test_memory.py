@@ -9,7 +9,7 @@ from mxnet import memory
 
 
 def run(code, **env):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env})
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env}, timeout=120)
 
 
 @pytest.mark.skipif(memory._libc() is None, reason="the C library is not glibc: there is nothing to configure")

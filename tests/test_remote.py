@@ -110,7 +110,7 @@ for protocol, package in packages.items():
 
 def test_what_is_missing_is_named():
     pytest.importorskip("fsspec")
-    subprocess.run([sys.executable, "-c", _MISSING], check=True)
+    subprocess.run([sys.executable, "-c", _MISSING], check=True, timeout=120)
 
 
 def test_a_file_system_that_nobody_knows():

@@ -17,7 +17,7 @@ def findings(tmp_path_factory):
     command = [sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=normal", "--cache-dir", str(tmp_path_factory.mktemp("cache")),
                "--no-error-summary", "--check-untyped-defs", *map(str, sorted(PROGRAMS.glob("*.py")))]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path_factory.mktemp("elsewhere"),
-                          env={**os.environ, "MYPYPATH": str(ROOT / "src")})
+                          env={**os.environ, "MYPYPATH": str(ROOT / "src")}, timeout=280)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     lines = (re.fullmatch(r"(.*?):(\d+): error: (.*)", line) for line in done.stdout.splitlines())
     return {(pathlib.Path(m[1]).name, int(m[2])): m[3] for m in lines if m and pathlib.Path(m[1]).parent == PROGRAMS}
@@ -29,7 +29,7 @@ def test_a_right_program_has_no_errors(findings):
 
 def test_a_right_program_runs():
     done = subprocess.run([sys.executable, PROGRAMS / "program.py"], capture_output=True, text=True, check=False,
-                          env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, timeout=280)
     assert done.returncode == 0, done.stderr
 
 

@@ -132,7 +132,7 @@ def kill_writer(name, kills, seed, report=print):
                 failures.append(f"{name}, kill {number} ({signal.Signals(how).name}): {problem}")
                 report(failures[-1])
                 for path in left:
-                    subprocess.run(["rm", "-rf", folder / path])
+                    subprocess.run(["rm", "-rf", folder / path], timeout=120)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return failures

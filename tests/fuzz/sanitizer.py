@@ -22,7 +22,7 @@ def environment():
     from mxnet.ops.kernels import building
     compiler = building.compiler()
     # The runtime of exceptions, too: sanitizers look for it at their start.
-    libraries = [subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+    libraries = [subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True, timeout=600).stdout.strip()
                  for name in ("libasan.so", "libubsan.so", "libstdc++.so.6")]
     return {_FOLDER: str(_built(compiler)), "LD_PRELOAD": ":".join(libraries), "MXNET_CPU_MEM_POOL_TYPE": "Unpooled",
             "OMP_WAIT_POLICY": "passive",  # threads that spin take minutes where others want the cores
@@ -50,7 +50,7 @@ def _built(compiler):
         if not path.exists():
             part = path.with_suffix(".part")
             places = f"-I{root / 'include'}", f"-L{root / 'lib'}"
-            subprocess.run([compiler, *_FLAGS, *places, "-shared", str(source), str(openmp), "-lc10", "-o", str(part)], check=True)
+            subprocess.run([compiler, *_FLAGS, *places, "-shared", str(source), str(openmp), "-lc10", "-o", str(part)], check=True, timeout=600)
             part.rename(path)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

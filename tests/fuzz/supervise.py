@@ -142,7 +142,7 @@ def _remove(folder):
 
 
 def _git(*arguments):
-    done = subprocess.run(["git", *arguments], cwd=_ROOT, capture_output=True, text=True)
+    done = subprocess.run(["git", *arguments], cwd=_ROOT, capture_output=True, text=True, timeout=60)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 

@@ -97,7 +97,8 @@ for run in (lambda: os.system("true"), lambda: open(folder + "/../elsewhere", "w
 
 def test_what_no_case_may_do(tmp_path):
     path = os.pathsep.join([str(ROOT / "tests"), *filter(None, sys.path)])
-    done = subprocess.run([sys.executable, "-c", _FORBIDDEN, str(tmp_path)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+    done = subprocess.run([sys.executable, "-c", _FORBIDDEN, str(tmp_path)], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": path})
     executes, elsewhere, inside, large, thread = done.stdout.splitlines()
     assert executes == "\"os.system(b'true',)\"" and elsewhere.startswith('"open(') and inside == "False", done.stderr
     assert "MemoryError" in large and "an error that nobody sees" in thread and "ZeroDivisionError" in thread
@@ -106,7 +107,7 @@ def test_what_no_case_may_do(tmp_path):
 def test_the_command(tmp_path):
     done = subprocess.run([sys.executable, "-m", "tests.fuzz", "--cases", "60", "--seed", "3", "--jobs", "2", "--only", "readers.list",
                            "--only", "readers.states"], cwd=ROOT, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "- Command: `python -m tests.fuzz --cases 60 --seed 3 --jobs 2" in done.stdout
     assert "- Seeds: 3 to 3, one for each process; 2 at a time" in done.stdout

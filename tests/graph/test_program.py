@@ -69,7 +69,7 @@ layer.initialize()
 layer(mx.nd.ones((2, 3, 5)))
 print(sorted({"sympy", "torch._dynamo", "torch._inductor"} & set(sys.modules)))
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert result.stdout.strip() == "[]", result.stderr
 
 
@@ -104,7 +104,7 @@ for net, data in (images, mx.nd.ones((1, 3, 16, 16))), (words, mx.nd.ones((7, 2)
 print(sorted({"sympy", "torch._dynamo", "torch._inductor"} & set(sys.modules)))
 """
     pytest.importorskip("openvino")
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert result.stdout.strip() == "[]", result.stderr
 
 

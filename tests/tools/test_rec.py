@@ -191,5 +191,5 @@ def test_command_line(path, tmp_path, capsys):
 
 
 def test_as_a_module(path):
-    done = subprocess.run([sys.executable, "-m", "mxnet.tools.rec", "verify", path], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "mxnet.tools.rec", "verify", path], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and "5 records" in done.stdout

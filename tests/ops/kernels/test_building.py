@@ -58,7 +58,7 @@ def wheel(built):
 @pytest.fixture(scope="module")
 def site(wheel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    subprocess.run([*PIP, "install", "-q", *OFFLINE, "--no-compile", "--target", str(folder), str(wheel)], check=True)
+    subprocess.run([*PIP, "install", "-q", *OFFLINE, "--no-compile", "--target", str(folder), str(wheel)], check=True, timeout=120)
     return folder
 
 

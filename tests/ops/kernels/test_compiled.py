@@ -129,7 +129,7 @@ MOUNT = ["unshare", "--mount", "sh", "-c",
 @pytest.mark.parametrize(("state", "reason"), [("", "No space left on device"), ("ro", "Read-only file system")])
 def test_a_disk_that_is_full_or_read_only(tmp_path, state, reason):
     """Kernels were off; now they serve the process."""
-    if subprocess.run([*MOUNT, "true"], env={**os.environ, "MXNET_HOME": str(tmp_path)}, capture_output=True).returncode:
+    if subprocess.run([*MOUNT, "true"], env={**os.environ, "MXNET_HOME": str(tmp_path)}, capture_output=True, timeout=120).returncode:
         pytest.skip("file systems cannot be mounted here")
     change = ["sh", "-c", 'mount -o remount,ro "$MXNET_HOME" && "$@"', "sh"] if state else []
     words, log = run(tmp_path, begin=[*MOUNT, *change])
