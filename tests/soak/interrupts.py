@@ -14,6 +14,7 @@ import torch
 import mxnet as mx
 from mxnet import attribute, autograd, name
 from mxnet.gluon.data import DataLoader
+from mxnet.graph.runner import GraphRunner
 
 from . import loading, training
 
@@ -96,6 +97,13 @@ def _blocks():
             name.current(), attribute.current())
 
 
+def _drop_compiled():
+    """Drop what graphs have been compiled to. When that happens depends on the time that they have run for: each has threads and memory, and stays
+    until it is called with other weights, so that samples would differ without anything growing."""
+    for runner in [o for o in gc.get_objects() if isinstance(o, GraphRunner)]:
+        runner._states.clear()
+
+
 def ctrl_c_training(rng, folder):
     """In the loops of training."""
     interrupts = Interrupts()
@@ -122,7 +130,7 @@ def ctrl_c_training(rng, folder):
         loop.main()
         gc.collect(0)
 
-    step.count, step.close = count, interrupts.close
+    step.count, step.close, step.settle = count, interrupts.close, _drop_compiled
     return step
 
 

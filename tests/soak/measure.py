@@ -144,6 +144,7 @@ def run(loop, steps, seed, samples):
                 step(i)
                 if (i + 1) * samples // steps > taken:
                     taken = (i + 1) * samples // steps
+                    getattr(step, "settle", int)()
                     record.take(i + 1, steps)
         finally:
             getattr(step, "close", int)()
