@@ -112,3 +112,15 @@ def test_no_optimizer_warns_about_numbers():
         warnings.simplefilter("error")
         for name in ("adam", "nag", "ftml", "signum"):
             run(make(name), mx.nd.array(START))
+
+
+@pytest.mark.parametrize("size", [3, 1 << 20])
+def test_states_outlive_a_momentum(size):
+    """Those that were saved with one are loaded by an optimizer without, and operators have 0 by default."""
+    weight, grad, state = mx.nd.ones((size,)), mx.nd.ones((size,)), mx.nd.full((size,), 7)
+    updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5))
+    updater.states, updater.states_synced = {0: state}, {0: True}
+    updater(0, grad, weight)
+    assert weight.asnumpy()[[0, -1]].tolist() == [0.5, 0.5] and state.asnumpy()[[0, -1]].tolist() == [-0.5, -0.5]
+    mx.nd.sgd_mom_update(weight, grad, state, lr=0.25, out=weight)
+    assert weight.asnumpy()[[0, -1]].tolist() == [0.25, 0.25]

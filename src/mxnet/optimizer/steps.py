@@ -107,7 +107,8 @@ def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip):
             torch._foreach_mul_(weights, 1 - lr * wd)
         torch._foreach_add_(weights, grads, alpha=-lr * rescale)
         return
-    fused = _together(weights, grads, moms) if abs(lr * rescale) >= _FINE else False
+    # Without a momentum, which states that were loaded may have had, it takes no arrays for one.
+    fused = _together(weights, grads, moms) if momentum and abs(lr * rescale) >= _FINE else False
     if fused:
         # torch's momentum lacks the learning rate; with dampening for it, and a rate of -1, its formula is MXNet's.
         torch._fused_sgd_(*fused, weight_decay=wd / rescale, momentum=momentum, lr=-1.0, dampening=1 + lr * rescale,
