@@ -210,3 +210,16 @@ def test_the_smallest_integer_divided_by_minus_one_wraps_around(dtype, smallest)
     assert (x / -1).asnumpy().tolist() == [smallest, -7, smallest]
     assert (smallest / mx.nd.array([-1, 2], dtype=dtype)).asnumpy().tolist() == [smallest, smallest // 2]
     assert (x % y).asnumpy().tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("dtype, beyond, last", [("int32", -2 ** 31, -2 ** 31), ("int64", -2 ** 63, 2 ** 31)])
+def test_powers_that_integers_cannot_hold_are_their_smallest_number(dtype, beyond, last):
+    x, y = mx.nd.array([0, 2, 0, -1, 5, -2], dtype=dtype), mx.nd.array([-1, -1, 0, -1, 30, 31], dtype=dtype)
+    assert (x ** y).asnumpy().tolist() == [beyond, 0, 1, -1, beyond, -2 ** 31]
+    assert (x ** -1).asnumpy().tolist() == [beyond, 0, beyond, -1, 0, 0]
+    assert (2 ** y).asnumpy().tolist() == [0, 0, 1, 0, 2 ** 30, last]
+
+
+def test_powers_of_small_integers_wrap_around():
+    x, y = mx.nd.array([0, 2, -1, 5, -2], dtype="int8"), mx.nd.array([-1, 3, -1, 30, 7], dtype="int8")
+    assert (x ** y).asnumpy().tolist() == [0, 8, -1, 0, -128]

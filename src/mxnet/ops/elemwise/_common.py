@@ -37,6 +37,11 @@ def truth(function, data, other):
     return function(data.detach(), other.detach() if isinstance(other, torch.Tensor) else other, out=data.new_empty(0))
 
 
+def way_from_double(dtype):
+    """The type through which float64 becomes the integers `dtype` as in MXNet: what int32 or int64 cannot hold is their smallest number."""
+    return dtype if dtype is torch.int32 else torch.int64
+
+
 def divide_integers(lhs, rhs):
     """The quotient truncated towards zero; one of both may be a number. A quotient by -1 is the negative, which wraps around for the
     smallest integer: the processor's own division would end the process there.

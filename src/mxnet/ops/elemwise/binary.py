@@ -9,7 +9,7 @@ from ..quantization.arithmetic import INT8, Quantized, calibrated, levels, limit
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import get, op
 from ..shapes import known, unify
-from ._common import broadcast_rule, divide_integers, refuse_shapes, refuse_types
+from ._common import broadcast_rule, divide_integers, refuse_shapes, refuse_types, way_from_double
 
 
 def elementwise_pair(function, doc, elementwise, broadcast, broadcast_sample, sample=None, same_shape_only=None, **traits):
@@ -67,7 +67,7 @@ def _modulo(lhs, rhs):
 def _power(lhs, rhs):
     if lhs.is_floating_point():
         return torch.pow(lhs, rhs)
-    return torch.pow(lhs.double(), rhs).to(torch.int64).to(lhs.dtype)
+    return torch.pow(lhs.double(), rhs).to(way_from_double(lhs.dtype)).to(lhs.dtype)
 
 
 def _hypot(lhs, rhs):

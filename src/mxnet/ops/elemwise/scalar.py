@@ -4,7 +4,7 @@ import torch
 from ..integers import convert
 from ..kernels import pointwise
 from ..registry import op
-from ._common import divide_integers, truth, wrap_integer
+from ._common import divide_integers, truth, way_from_double, wrap_integer
 
 
 def _scalar(function, doc, name, *aliases, **traits):
@@ -66,11 +66,11 @@ def _rest_by(data, scalar):
 
 
 def _power(data, scalar):
-    return torch.pow(data, scalar) if data.is_floating_point() else convert(torch.pow(data.double(), scalar), torch.int64)
+    return torch.pow(data, scalar) if data.is_floating_point() else convert(torch.pow(data.double(), scalar), way_from_double(data.dtype))
 
 
 def _power_of(data, scalar):
-    return torch.pow(scalar, data) if data.is_floating_point() else convert(torch.pow(scalar, data.double()), torch.int64)
+    return torch.pow(scalar, data) if data.is_floating_point() else convert(torch.pow(scalar, data.double()), way_from_double(data.dtype))
 
 
 def _hypot(data, scalar):
