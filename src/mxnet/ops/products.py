@@ -1,13 +1,15 @@
 """Products of large float32 matrices on processors where torch's own library is not the fastest there is.
 
 Torch multiplies float32 matrices with MKL, which leaves the wide vectors of other makers' processors unused: on an AMD EPYC with AVX-512 its
-products take 2.2 times as long as oneDNN's, which torch has aboard, too (`benchmarks/operators.py`: FullyConnected, dot).
+products take 2.2 times as long as oneDNN's, which torch has aboard, too (`benchmarks/operators.py`: FullyConnected, dot). On any processor they
+are slow where numbers are too small to be normal, see `kernels.denormals`.
 """
 import functools
 
 import torch
 
 from .. import processor
+from .kernels.denormals import HEAVY, zeroed
 
 _WEIGHT = 1 << 14  # elements of the second matrix, and
 _WORK = 1 << 21  # multiplications, from which on calling oneDNN pays, and
@@ -31,51 +33,69 @@ def linear(data, weight, bias=None):
     return out if data.dim() == 2 else out.view(*data.shape[:-1], weight.shape[0])
 
 
-def elsewhere(a, b):
-    """Whether the product of two matrices is not computed by torch."""
-    return b.numel() >= _WEIGHT and _suits(a, b, None) and a.shape[1] == b.shape[0]
-
-
-def matmul(a, b):
-    """The product of two matrices."""
-    if not elsewhere(a, b):
-        return torch.mm(a, b)
-    return _linear(a, b.t(), None)
+def matmul(a, b, memory=None):
+    """The product of two matrices, in `memory` of its shape if that can be, and nothing is recorded."""
+    if b.numel() < _WEIGHT or a.shape[1] != b.shape[0] or not _suits(a, b, None):
+        return torch.mm(a, b) if memory is None else torch.mm(a, b, out=memory)
+    if memory is None or _prefers_onednn():
+        return _linear(a, b.t(), None)
+    with zeroed(a.shape[0] * b.numel()):
+        return torch.mm(a, b, out=memory)
 
 
 def batched(a, b):
     """The products of two batches of matrices, (..., n, k) and (..., k, m); their leading axes are the same."""
-    if (a.dim() < 3 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2] or a.shape[-2] * b.shape[-1] * b.shape[-2] < _WORK_IN_BATCH
-            or not a.numel() or not b.numel() or not _suits(_first(a), _first(b), None)):
+    if a.dim() < 3 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2] or not a.numel() or not b.numel():
+        return torch.matmul(a, b)
+    each, work = _work_in_batch(a, b)
+    if work < HEAVY and (each < _WORK_IN_BATCH or not _prefers_onednn()) or not _plain(_first(a), _first(b), None):
         return torch.matmul(a, b)
     if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad):
         return _Batched.apply(a, b)
-    return _one_by_one(a, b)
+    return _batched(a, b)
+
+
+def _work_in_batch(a, b):
+    """The multiplications of each product, and of all."""
+    return a.shape[-2] * b.shape[-2] * b.shape[-1], a.numel() * b.shape[-1]
 
 
 def _first(batch):
     return batch[(0,) * (batch.dim() - 2)]
 
 
-def _one_by_one(a, b):
-    out = [_onednn(left, right.t(), None) for left, right in zip(a.flatten(0, -3).unbind(), b.flatten(0, -3).unbind())]
+def _batched(a, b):
+    each, work = _work_in_batch(a, b)
+    if each < _WORK_IN_BATCH or not _prefers_onednn():
+        with zeroed(work):
+            return torch.matmul(a, b)
+    out = [_product(left, right.t(), None) for left, right in zip(a.flatten(0, -3).unbind(), b.flatten(0, -3).unbind())]
     return torch.stack(out).view(*a.shape[:-1], b.shape[-1])
 
 
 def _suits(data, weight, bias):
-    """Whether oneDNN would be faster, and can do it: nothing but plain float32 matrices on the CPU."""
+    """Whether there is something to gain: from oneDNN, or because denormal numbers would count."""
     k = data.shape[-1] if data.dim() else 0
-    return (k and data.numel() // k * weight.numel() >= _WORK and data.dtype is torch.float32 and weight.dtype is torch.float32
-            and weight.dim() == 2 and data.dim() >= 2 and type(data) is type(weight) is torch.Tensor
-            and data.device.type == weight.device.type == "cpu"
-            and (bias is None or type(bias) is torch.Tensor and bias.dtype is torch.float32) and _prefers_onednn()
-            and not torch.compiler.is_compiling())
+    work = data.numel() // k * weight.numel() if k else 0
+    return work >= _WORK and _plain(data, weight, bias) and (work >= HEAVY or _prefers_onednn())
+
+
+def _plain(data, weight, bias):
+    """Whether they are nothing but float32 matrices on the CPU."""
+    return (data.dtype is torch.float32 and weight.dtype is torch.float32 and weight.dim() == 2 and data.dim() >= 2
+            and type(data) is type(weight) is torch.Tensor and data.device.type == weight.device.type == "cpu"
+            and (bias is None or type(bias) is torch.Tensor and bias.dtype is torch.float32) and not torch.compiler.is_compiling())
 
 
 def _linear(rows, weight, bias):
     if torch.is_grad_enabled() and (rows.requires_grad or weight.requires_grad or bias is not None and bias.requires_grad):
         return _Linear.apply(rows, weight, bias)
-    return _onednn(rows, weight, bias)
+    return _product(rows, weight, bias)
+
+
+def _product(rows, weight, bias):
+    with zeroed(rows.shape[0] * weight.numel()):
+        return _onednn(rows, weight, bias) if _prefers_onednn() else torch._C._nn.linear(rows, weight, bias)
 
 
 def _onednn(rows, weight, bias):
@@ -96,7 +116,7 @@ class _Batched(torch.autograd.Function):
     @staticmethod
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
-        return _one_by_one(a, b)
+        return _batched(a, b)
 
     @staticmethod
     def backward(ctx, dout):
@@ -111,7 +131,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx, rows, weight, bias):
         ctx.save_for_backward(rows, weight)
-        return _onednn(rows, weight, bias)
+        return _product(rows, weight, bias)
 
     @staticmethod
     def backward(ctx, dout):

@@ -98,9 +98,7 @@ class _Wide(torch.autograd.Function):
 def _of_weight(ctx: Any, dout: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     memory = ctx.memory.pop() if ctx.memory and not torch.is_grad_enabled() else None
     if ctx.used is None:
-        if memory is None or products.elsewhere(dout.t(), rows):
-            return products.matmul(dout.t(), rows)
-        return torch.mm(dout.t(), rows, out=memory.detach())
+        return products.matmul(dout.t(), rows, None if memory is None else memory.detach())
     part = products.matmul(dout.t(), rows)
     if memory is None:
         return part.new_zeros(ctx.shape).index_copy(1, ctx.used, part) if torch.is_grad_enabled() else \
