@@ -149,6 +149,17 @@ def once(fault, kind="dist_sync", workers=3, pause=0.0):
             cable.close()
 
 
+def _summarize(fault, found):
+    """Print what `once` found; how many errors did not come."""
+    wrong = [text for _, _, text in found if text]
+    taken = sorted(seconds for _, seconds, text in found if not text) or [float("nan")]
+    print(f"{fault}: {len(found)} times, {len(wrong)} without an error in time; it came after {taken[len(taken) // 2]:.1f} s (median), "
+          f"{taken[-1]:.1f} s at most", flush=True)
+    for text in wrong[:5]:
+        print("   ", text, flush=True)
+    return len(wrong)
+
+
 def main(argv=None):
     """Do it many times; returns 1 if an error did not come."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__.split("\n")[0])
@@ -163,22 +174,19 @@ def main(argv=None):
         if why_not(fault):
             print(f"{fault}: {why_not(fault)}", flush=True)
             continue
-        pauses = [numbers.random() for _ in range(chosen.times)]
-        with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
-            try:
-                found = list(pool.map(lambda pause, fault=fault: once(fault, chosen.type, pause=pause), pauses))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                for process in list(_workers):
-                    process.kill()
-                raise
-        wrong = [text for _, _, text in found if text]
-        failed += len(wrong)
-        taken = sorted(seconds for _, seconds, text in found if not text) or [float("nan")]
-        print(f"{fault}: {chosen.times} times, {len(wrong)} without an error in time; it came after {taken[len(taken) // 2]:.1f} s (median), "
-              f"{taken[-1]:.1f} s at most", flush=True)
-        for text in wrong[:5]:
-            print("   ", text, flush=True)
+        pauses, found = [numbers.random() for _ in range(chosen.times)], []
+        try:
+            with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
+                try:
+                    for result in pool.map(lambda pause, fault=fault: once(fault, chosen.type, pause=pause), pauses):
+                        found.append(result)
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    for process in list(_workers):
+                        process.kill()
+                    raise
+        finally:  # of a run that is ended early, too
+            failed += _summarize(fault, found)
     return bool(failed)
 
 

@@ -66,6 +66,16 @@ def test_zero_divided_by_zero_is_said_once_with_its_remedy(name, kwargs, remedy)
     assert weight.asnumpy()[1] == 1 and weight.asnumpy()[0] < 1
 
 
+@pytest.mark.parametrize("name, kwargs, count", [("adamax", {}, 5), ("nadam", {"epsilon": 0}, 5), ("rmsprop", {"epsilon": 0}, 5),
+                                                 ("adadelta", {"epsilon": 0}, 5), ("adam", {"epsilon": 0}, 1), ("adagrad", {"eps": 0}, 1)])
+def test_it_is_said_of_row_sparse_weights_too(name, kwargs, count):
+    optimizer = mx.optimizer.create(name, **kwargs)
+    weight, gradient = mx.nd.ones((3, 2)).tostype("row_sparse"), mx.nd.array([[0, 1], [0, 0], [0, 0]]).tostype("row_sparse")
+    with pytest.warns(RuntimeWarning, match=rf"{count} of the 6 elements of weight 0 had a gradient of 0"):
+        optimizer.update(0, weight, gradient, optimizer.create_state(0, weight))
+    assert int(np.isnan(weight.asnumpy()).sum()) == count
+
+
 def test_adamax_of_mxnets_checkpoints_has_no_epsilon():
     optimizer = mx.optimizer.Adamax()
     del optimizer.epsilon

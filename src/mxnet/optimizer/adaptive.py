@@ -22,9 +22,13 @@ def _warn_of_zeros(optimizer, index, weight, divisor, name="epsilon"):
 
     That is when it happens: what is no number stays so.
     """
-    if weight._is_sparse or divisor._is_sparse or optimizer._index_update_count[index] != optimizer.begin_num_update + 1:
+    if optimizer._index_update_count[index] != optimizer.begin_num_update + 1:
         return
-    parts = (t.reshape(-1).split(_AT_A_TIME) for t in (divisor._raw(), weight._raw()))
+    # A row sparse array stores all of its rows once it was updated.
+    tensors = [a._values if a._is_sparse else a._raw() for a in (divisor, weight)]
+    if tensors[0].numel() != tensors[1].numel():
+        return
+    parts = (t.reshape(-1).split(_AT_A_TIME) for t in tensors)
     count = sum(int(((d == 0) & w.isnan()).sum()) for d, w in zip(*parts))
     if count:
         warnings.warn(f"{type(optimizer).__name__}: {count} of the {weight.size} elements of weight {optimizer.idx2name.get(index, index)!r} had a "
