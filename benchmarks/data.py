@@ -1,4 +1,4 @@
-"""Data beside its peers: images a second, and the processor's time for an image, out of the same files.
+"""Data beside its peers: images a second, and the processor's time for an image, out of the same files. All rows take some seven minutes.
 
     python benchmarks/data.py --mxnet-python /opt/oracle/bin/python --torch-python ENV/bin/python [--quick]
 
@@ -15,6 +15,7 @@ import tempfile
 import numpy as np
 import peers
 import pictures
+import records
 import rows
 from processes import Failed, Process, environment
 from run import load_of_others
@@ -27,7 +28,10 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     peers.add_arguments(parser)
     parser.add_argument("--torch-python", default=sys.executable, help="a Python with torch and Pillow")
+    parser.set_defaults(rounds=3)
     parser.add_argument("--count", type=int, default=400, help="pictures")
+    parser.add_argument("--repeat", type=int, default=2, help="how often each stands in the list that is packed")
+    parser.add_argument("--lines", type=int, default=20_000, help="rows of the LibSVM file")
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one peer's turn")
     parser.add_argument("--megabytes", type=int, default=2000, help="size of the file that is larger than the limit of memory")
     parser.add_argument("--limit", type=int, default=600, help="that limit, in MiB beyond what the first batch took")
@@ -38,6 +42,7 @@ def arguments():
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.rounds, chosen.seconds, chosen.count, chosen.megabytes, chosen.limit = 2, 0.3, 64, 300, 250
+        chosen.lines = 2000
     return chosen
 
 
@@ -96,15 +101,19 @@ class Bench:
         self.lines.append(f"| {name} | {own} | {rival} | {ratio:.2f} | {text} | {met} |")
         print(self.lines[-1], flush=True)
 
-    def compare(self, name, found, rival, goal, program="Remex"):
+    def compare(self, name, found, rival, goal, program="Remex", what="image", unit=("ms", 1e3)):
+        """Rows of how many a second there are, and of the processor's time; `found` has seconds for one of both."""
         if program not in found or rival not in found:
             self.lines.append(f"| {name} | | not measured | | {goal[0]} | |")
             return
         (wall, cpu), (other_wall, other_cpu) = found[program], found[rival]
-        self.line(name, f"{1 / wall:.0f} images/s, {cpu * 1e3:.2f} ms", f"{1 / other_wall:.0f} images/s, {other_cpu * 1e3:.2f} ms ({rival})",
-                  other_wall / wall, goal)
-        self.lines.append(f"| the same, processor time for an image | {cpu * 1e3:.2f} ms | {other_cpu * 1e3:.2f} ms ({rival}) | "
-                          f"{other_cpu / cpu:.2f} | | |")
+
+        def used(seconds):
+            return f"{seconds * unit[1]:.2f} {unit[0]}"
+        self.line(name, f"{1 / wall:.0f} {what}s/s, {used(cpu)}", f"{1 / other_wall:.0f} {what}s/s, {used(other_cpu)} ({rival})", other_wall / wall,
+                  goal)
+        one = "an image" if what == "image" else f"a {what}"
+        self.lines.append(f"| the same, processor time for {one} | {used(cpu)} | {used(other_cpu)} ({rival}) | {other_cpu / cpu:.2f} | | |")
         print(self.lines[-1], flush=True)
 
     def records(self):
@@ -152,6 +161,21 @@ class Bench:
         self.notes.append(f"training, before the decoder's {found['decoder'][1] * 1e3:.1f} ms of the processor for an image are subtracted: "
                           f"{1 / found['file'][0]:.1f} images/s from the file, {1 / found['same'][0]:.1f} with the same batch")
 
+    def im2rec(self):
+        (name, goal, *found), text = records.measure_packing(self.chosen, records.sides(self.chosen.mxnet_python)[1])
+        found = {side: (value[1], value[0] / 1e6) for side, value in zip(("MXNet", "Remex"), found) if value is not None}
+        self.compare(name.rpartition(":")[0], found, "MXNet", (f"≥ {goal}", goal))
+        self.notes += [text] if text else []
+
+    def libsvm(self):
+        records.write_text(self.chosen.folder, self.chosen.lines)
+        pythons = records.sides(self.chosen.mxnet_python)[0]
+        for kind, name in (("libsvm", f"`LibSVMIter`, {records.FEATURES:,} features, {records.ENTRIES} a row"),
+                           ("outputs", f"the same with {records.OUTPUTS:,} sparse outputs")):
+            _, goal, *found = records.measure_iterating(self.chosen, kind, name, pythons)
+            found = {side: (value[1], value[0] / 1e6) for side, value in zip(("MXNet", "Remex"), found) if value is not None}
+            self.compare(name, found, "MXNet", (f"≥ {goal}", goal), what="row", unit=("µs", 1e6))
+
     def memory(self):
         path, limit = pictures.write_long(self.chosen.folder, self.chosen.megabytes), self.chosen.limit << 20
         size = os.path.getsize(path)
@@ -172,11 +196,11 @@ def main():
     others = load_of_others()
     subprocess.run([sys.executable, pictures.__file__, chosen.folder, str(chosen.count)], check=True, env=environment(sys.executable))
     bench = Bench(chosen)
-    for name in ("records", "extrapolated", "folder", "training", "memory"):
+    for name in ("records", "extrapolated", "folder", "training", "im2rec", "libsvm", "memory"):
         if bench.wanted(name):
             getattr(bench, name)()
     text = "\n".join([
-        "# Data", "", "`python benchmarks/data.py --mxnet-python ORACLE/bin/python --torch-python ENV/bin/python`", "",
+        "# Data", "", f"`python benchmarks/data.py {' '.join(sys.argv[1:])}`", "",
         f"{chosen.count} JPEGs of {pictures.WIDTH} x {pictures.HEIGHT} pixels at quality {pictures.QUALITY}, resize 256, crop 224, mirror, "
         "normalize. A ratio is the peer's time over Remex's; against libjpeg-turbo and the limit of memory it is Remex's over that.", "",
         "| | Remex | against | ratio | goal | met |", "|---|---|---|---|---|---|", *bench.lines, "",

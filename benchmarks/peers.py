@@ -55,7 +55,8 @@ def versions(mxnet_python):
     """One line: machine, versions, commit, date."""
     import torch
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
-    mxnet = run(mxnet_python, "import mxnet; print(mxnet.__version__)") if mxnet_python else "not installed"
+    theirs = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}  # whose package has the same name
+    mxnet = run(mxnet_python, "import mxnet; print(mxnet.__version__)", theirs) if mxnet_python else "not installed"
     cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor()) \
         if os.path.exists("/proc/cpuinfo") else platform.processor()
     return (f"{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, torch {torch.__version__}, MXNet {mxnet}; "

@@ -151,18 +151,24 @@ def cells(row):
     return [label, f"{mxnet[0]:.1f}", f"{1 / mxnet[1]:.0f}", *numbers, f"{mxnet[0] / remex[0]:.2f}", f"{goal}", memory]
 
 
+def sides(mxnet_python):
+    """How each side's Python is run, as (Python, environment), and its `im2rec`, as (command, environment)."""
+    env = {**peers.python_env(), "OMP_NUM_THREADS": str(os.cpu_count())}
+    theirs = {k: v for k, v in env.items() if k != "PYTHONPATH"}
+    pythons = {"remex": (peers.own_python(), env)}
+    tools = {"remex": ([peers.own_python(), "-W", "ignore", "-m", "mxnet.tools.im2rec"], env)}
+    if mxnet_python:
+        path = peers.run(mxnet_python, "import mxnet, os; print(os.path.join(os.path.dirname(mxnet.__file__), 'tools', 'im2rec.py'))", theirs)
+        pythons["mxnet"], tools["mxnet"] = (mxnet_python, theirs), ([mxnet_python, "-W", "ignore", path], theirs)
+    return pythons, tools
+
+
 def main():
     chosen = arguments()
     os.makedirs(chosen.folder, exist_ok=True)
     pictures.write(chosen.folder, chosen.count)
     write_text(chosen.folder, chosen.rows)
-    env = {**peers.python_env(), "OMP_NUM_THREADS": str(os.cpu_count())}
-    theirs = {k: v for k, v in env.items() if k != "PYTHONPATH"}
-    pythons = {"remex": (peers.own_python(), env)}
-    tools = {"remex": ([peers.own_python(), "-W", "ignore", "-m", "mxnet.tools.im2rec"], env)}
-    if chosen.mxnet_python:
-        path = peers.run(chosen.mxnet_python, "import mxnet, os; print(os.path.join(os.path.dirname(mxnet.__file__), 'tools', 'im2rec.py'))", theirs)
-        pythons["mxnet"], tools["mxnet"] = (chosen.mxnet_python, theirs), ([chosen.mxnet_python, "-W", "ignore", path], theirs)
+    pythons, tools = sides(chosen.mxnet_python)
     packing, text = measure_packing(chosen, tools)
     table = [packing, *(measure_iterating(chosen, kind, label, pythons) for kind, label in (
         ("libsvm", f"`LibSVMIter`, {FEATURES:,} features, {ENTRIES} a row: a row"),

@@ -1,7 +1,10 @@
 import functools
 import http.server
+import importlib.util
 import os
+import pathlib
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -111,6 +114,18 @@ for protocol, package in packages.items():
 def test_what_is_missing_is_named():
     pytest.importorskip("fsspec")
     subprocess.run([sys.executable, "-c", _MISSING], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("protocol, package", remote._PACKAGES.items())
+def test_the_extra_installs_what_fsspec_imports(protocol, package):
+    registry = pytest.importorskip("fsspec.registry")
+    known = registry.known_implementations[protocol]
+    assert package in (known["class"].partition(".")[0], *known.get("err", "").replace('"', "").split())
+    project = (pathlib.Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8")
+    extra = re.search(r"^remote = \[(.*)\]$", project, re.MULTILINE)[1]
+    assert {package, "fsspec"} <= {re.match(r"\w+", name)[0] for name in re.findall(r'"([^"]+)"', extra)}
+    if importlib.util.find_spec(package):
+        assert protocol in registry.get_filesystem_class(protocol).protocol
 
 
 def test_a_file_system_that_nobody_knows():

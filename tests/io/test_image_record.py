@@ -332,6 +332,15 @@ def test_no_batch_shares_memory_with_another(make_record):
         again.data[0][:] = 0
 
 
+def test_the_memory_of_batches_that_nobody_has_is_used_again(make_record):
+    it = mx.io.ImageRecordIter(path_imgrec=make_record(count=20), data_shape=(3, 64, 64), resize=64, batch_size=4, prefetch_buffer=2)
+    places = []
+    for _ in range(8):
+        places += [batch.data[0]._data.data_ptr() for batch in it]
+        it.reset()
+    assert len(places) == 40 and len(set(places)) <= 12
+
+
 ACTS = {  # of each parameter a value that shows in the batches of `coloured`, by itself or with others
     "label_width": dict(label_width=2, path_imglist="two.lst"), "path_imglist": dict(path_imglist="one.lst"),
     "path_imgidx": dict(path_imgidx="p.idx", shuffle=True), "data_shape": dict(data_shape=(3, 8, 9)), "num_parts": dict(num_parts=2),

