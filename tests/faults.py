@@ -130,7 +130,7 @@ def once(fault, kind="dist_sync", workers=3, pause=0.0):
         said, wrong = [], ""
         for i, process in enumerate(running if fault == "cut" else running[:-1]):
             try:
-                out, err = process.communicate(timeout=PATIENCE)
+                out, err = _end(process)
             except subprocess.TimeoutExpired:
                 wrong = wrong or f"worker {i} still hangs after {PATIENCE} s"
                 continue
@@ -147,6 +147,16 @@ def once(fault, kind="dist_sync", workers=3, pause=0.0):
             _workers.discard(process)
         if cable:
             cable.close()
+
+
+def _end(process):
+    """What a process says until it ends; TimeoutExpired after `PATIENCE` seconds, of which those do not count while this process is stopped."""
+    for left in reversed(range(PATIENCE)):
+        try:
+            return process.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            if not left:
+                raise
 
 
 def _summarize(fault, found):
