@@ -41,7 +41,7 @@ class Translator:
         self.params, self.sources, self.inputs = {}, {}, []
         self.node_outputs, self.node_type = 0, ""  # of the node that is being imported
         self.open_inputs = []  # of a node that is computed: which inputs follow from open sizes
-        self._trials = 1
+        self._trials, self._left_open = 1, ""
         self._shapes, self._types, self._finished = [{}], {}, [set()]
         self._made, self._names, self._scope, self._depth, self._outer = [], set(), {}, 0, None
 
@@ -102,6 +102,7 @@ class Translator:
                     shape.append(named[key])
             found.append((value, shape))
         if named:
+            self._left_open = ", ".join(key if isinstance(key, str) else f"axis {key[1]} of '{key[0]}'" for key in named)
             self._trials = 2
             self._shapes, self._finished = [{}, {}], [set(), set()]
         return found
@@ -363,8 +364,9 @@ class Translator:
         """
         found = self.known_shapes(value)
         if found is None:
+            remedy = f"; it leaves open {self._left_open}: write the file with numbers for them" if self._left_open else ""
             raise UnsupportedFeature(f"the shape of '{value.name or 'an intermediate value'}' must be known for this, and does not follow from what "
-                                     "the file says of its inputs")
+                                     f"the file says of its inputs{remedy}")
         return found
 
     def sizes(self, value):
