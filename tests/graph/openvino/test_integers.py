@@ -78,6 +78,24 @@ def test_kernels_are_int8():
     assert len(products) == 7 and set(products) <= {"u8", "i8"}
 
 
+@pytest.mark.parametrize("act_type", ["relu", None])
+@pytest.mark.parametrize("dtype", ["auto", "int8"])
+def test_convolutions_add_what_flows_past_them(dtype, act_type):
+    """Both convolutions of a block store integers, also the one whose result is added to what the block began with."""
+    flow = sym.Activation(convolve(sym.var("data")), act_type="relu")
+    for _ in range(3):
+        inner = convolve(sym.Activation(convolve(flow), act_type="relu"))
+        flow = sym.Activation(inner + flow, act_type=act_type) if act_type else inner + flow
+    net, arrays = quantized(convolve(flow), DATA, dtype)
+    on_openvino, on_torch, frozen = compiled(net, arrays)
+    step = abs(on_torch[0]).max() / 127
+    assert abs(on_openvino[0] - on_torch[0]).max() < 3 * step and abs(on_openvino[0] - on_torch[0]).mean() < step / 2
+    ordered = [{key: str(value.astype(str)) for key, value in o.get_rt_info().items() if key in ("layerType", "outputPrecisions")}
+               for o in frozen.function.model.get_runtime_model().get_ordered_ops()]
+    stored = [layer["outputPrecisions"] for layer in ordered if layer["layerType"] == "Convolution"]
+    assert len(stored) == 8 and set(stored[:-1]) <= {"u8", "i8"} and stored[-1] == "f32"
+
+
 def test_attention():
     qkv = sym.var("data")
     scores = sym.softmax(sym.contrib.interleaved_matmul_selfatt_qk(qkv, heads=2))

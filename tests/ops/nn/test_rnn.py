@@ -1,9 +1,11 @@
-"""RNN: what MXNet does on GPUs only (lengths, clipping, projections), dropout, inference. Values: `test_against_oracle`."""
+"""RNN: lengths, which MXNet knows on GPUs only, clipping, projections, dropout, inference. Values: `test_against_oracle`, and literals here."""
 import pytest
 import torch
 
 from mxnet import MXNetError
-from mxnet.ops import get, random_state
+from mxnet.ops import get, kernels, random_state
+from mxnet.ops.kernels import recurrent
+from mxnet.ops.nn.rnn_layout import layout_of
 
 RNN = get("RNN")
 
@@ -168,3 +170,42 @@ def test_parts_of_recurrent_parameters_need_not_be_cut_where_torch_cuts_them():
         torch.testing.assert_close(rnn_of_parts(x, parts, state, **attributes), whole)
     with pytest.raises(MXNetError, match="must have 21 elements"):
         rnn_of_parts(x, vector.split([6, 15])[:1], state, **attributes)
+
+
+@pytest.mark.parametrize("on_kernel", [True, False])
+def test_projections_and_lengths_as_mxnet_computes_them(on_kernel, monkeypatch):
+    """Literals: MXNet's on a CPU, which projects, but knows no lengths; there the second sequence was run alone, as long as it is."""
+    if on_kernel and kernels.load("recurrent") is None:
+        pytest.skip("no C++ compiler")
+    steps, batch, width, size, projection = 4, 2, 3, 64, 32
+    calls, run = [], recurrent.run
+    monkeypatch.setattr(recurrent, "run", lambda *a: calls.append(1) or run(*a))
+    monkeypatch.setattr(recurrent, "_WORTHWHILE", 0 if on_kernel else 1 << 62)
+    data = (torch.arange(24) % 5 - 2).reshape(steps, batch, width) * 0.5
+
+    def packed(mode, factor, **more):
+        count = layout_of(mode, width, size, 2, 2, **more).total
+        return (torch.arange(count) % 11 - 5) * factor
+
+    def near(found, expected):
+        torch.testing.assert_close(found, torch.tensor(expected), rtol=0, atol=2e-6)
+    states = torch.full((4, batch, projection), 0.1), torch.full((4, batch, size), -0.2)
+    attributes = {"state_size": size, "num_layers": 2, "bidirectional": True, "state_outputs": True}
+    projected = {"mode": "lstm", "projection_size": projection, **attributes}
+    parameters = packed("lstm", 0.04, projection_size=projection)
+    out, hidden, cell = RNN(data, parameters, *states, **projected)
+    near(out[1, 0, ::9], [0.053659, 0.252349, -0.329873, -0.170014, -0.165672, 0.374144, -0.365749, 0.427572])
+    near(hidden[3, 1, ::9], [0.177224, 0.004712, 0.043844, -0.255895])
+    near(cell[2, 0, ::17], [0.382795, 0.039528, 0.026036, -0.170747])
+    lengths = torch.tensor([4.0, 2.0])
+    out, hidden, cell = RNN(data, parameters, *states, lengths, use_sequence_length=True, **projected)
+    near(out[0, 1, ::9], [-0.293301, -0.038121, 0.050493, -0.174855, -0.378561, 0.512933, -0.188076, 0.120663])
+    near(out[1, 1, ::9], [-0.283493, 0.040942, -0.249207, -0.302374, -0.405816, 0.577031, -0.220701, 0.042308])
+    near(hidden[1, 1, ::9], [-0.233122, 0.199539, -0.228331, 0.237766])
+    near(cell[3, 1, ::17], [0.312651, 0.013627, -0.470367, -0.469553])
+    near(out[1, 0, ::9], [0.053659, 0.252349, -0.329873, -0.170014, -0.165672, 0.374144, -0.365749, 0.427572])
+    assert out[2:, 1].abs().sum() == 0
+    out, hidden = RNN(data, packed("gru", 0.02), torch.full((4, batch, size), 0.1), lengths, use_sequence_length=True, mode="gru", **attributes)
+    near(out[1, 1, ::17], [-0.028709, 0.138796, -0.102068, 0.036454, 0.078236, 0.013311, 0.08926, 0.055921])
+    near(hidden[3, 1, ::17], [0.0315, -0.095865, 0.181112, 0.156767])
+    assert len(calls) == (3 if on_kernel else 0)

@@ -6,7 +6,7 @@ from ...ops.nn.convolution import convolution
 from ...symbol.fused import elemwise_add
 from ..fused import Integers
 from .conversion import CONVERTERS, Call, Value, converts
-from .integers import arrays, calibrated, product, results
+from .integers import arrays, calibrated, in_units, product, results
 
 
 @converts("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected", integers=True)
@@ -27,9 +27,13 @@ def fused(call: Call, *inputs: Value) -> list | Value:
         shape = (1, -1, *[1] * (len(call.out_shape) - 2)) if integers.recipe.product is convolution else (-1,)
         out = ops.add(out, call.float(found.bias.reshape(shape).numpy()))
     like = torch.empty(call.out_shape, device="meta")
-    for op, attributes in integers.recipe.following:
+    for i, (op, attributes) in enumerate(integers.recipe.following):
         if op is elemwise_add:
-            out = ops.add(out, arrays(call, (given["sum"],), 1)[0].value)
+            added, = arrays(call, (given["sum"],), 1)
+            rest = integers.recipe.following[i + 1:]
+            if integers.ends is not None and all(after.holds("rectifies", values) for after, values in rest):
+                out = in_units(out, added, max(map(abs, integers.ends)))
+            out = ops.add(out, added.value)
         else:
             out = CONVERTERS[op.name](Call(op.name, attributes, [like], [like], [None]), out)
     if integers.dtype is torch.float32:

@@ -15,6 +15,9 @@ from ...ops.quantization.arithmetic import INT8, INT32, levels
 from .conversion import TYPES, Call, Unsupported, Value, constant
 
 
+_FINE = (1 << 20) + 1  # levels, with one at zero
+
+
 class Ranged(NamedTuple):
     """A quantized array.
 
@@ -104,6 +107,20 @@ def product(call: Call, attributes: Mapping[str, Any], data: Ranged, values: tor
     kernels = values.reshape(groups, -1, *values.shape[1:])
     each = unit.reshape(groups, -1, *[1] * (n + 1)) if unit.numel() > 1 else unit.reshape([1] * (n + 3))
     return ops.group_convolution(data.value, weights(kernels, each), strides, pads, pads, dilations)
+
+
+def in_units(value: Value, other: Ranged, limit: float) -> Value:
+    """Real numbers, as so many times the unit of another array that will be added; of the sum nothing counts from +-`limit` on.
+
+    Where both sides of an addition end with the same factor, OpenVINO takes it out of the sum, and a convolution adds the other's integers as it
+    stores its own; else it stores real numbers, which another kernel adds. A grid far finer than that of 8 bits keeps the two factors here from
+    becoming one.
+    """
+    unit = other.unit
+    far = 2 * (limit + max(abs(other.low), abs(other.high))) / unit
+    ends = [constant(np.float32(end), torch.float32) for end in (-far, far)]
+    counted = ops.fake_quantize(ops.multiply(value, constant(np.float32(1 / unit), torch.float32)), *ends, *ends, _FINE)
+    return ops.multiply(counted, constant(np.float32(unit), torch.float32)).output(0)
 
 
 def sums(call: Call, inputs: Sequence) -> list:
