@@ -26,6 +26,8 @@ GOALS = {
     "rnn-bf16": ("the best of all peers: >= 1.10 in the geometric mean, no row under 0.97", 1.1),
     "mlp": ("PyTorch eager: >= 1.5", 1.5),
     "transformer": ("the best of all peers: >= 1.00", 1.0),
+    "encoder-int8": ("OpenVINO's INT8 of NNCF: >= 1.00", 1.0),
+    "encoder-bf16": ("OpenVINO bf16: >= 1.00", 1.0),
     "steps": ("MXNet, in every style: >= 1.00, row by row", 1.0),
     "compile": ("torch.compile: >= 3", 3.0),
     "memory": ("PyTorch: >= 1.0", 1.0),
@@ -60,7 +62,8 @@ SCORING = (REMEX, OPENVINO, MXNET, MKLDNN, RUNTIME, COMPILED_TUNED, COMPILED, TU
 TRAINING = (REMEX, TUNED, MXNET, COMPILED_TUNED, COMPILED, TORCH)
 
 # Whom the goal names, where that is not the best of all.
-RIVALS = {"scoring-bf16": ("OpenVINO",), "int8": ("OpenVINO", "MXNet"), "module": ("Remex",), "training-bf16": ("PyTorch tuned",),
+RIVALS = {"scoring-bf16": ("OpenVINO",), "int8": ("OpenVINO", "MXNet"), "encoder-int8": ("OpenVINO",), "encoder-bf16": ("OpenVINO",),
+          "module": ("Remex",), "training-bf16": ("PyTorch tuned",),
           "mlp": ("PyTorch",), "compile": ("torch.compile",), "memory": ("PyTorch",), "steps": ("MXNet",)}
 
 
@@ -71,10 +74,12 @@ def peers(row):
         return (REMEX, OPENVINO, COMPILED_TUNED, TUNED)
     if task == "int8":
         return (REMEX, OPENVINO, MXNET, SINGLE)
+    if task in ("encoder-int8", "encoder-bf16"):
+        return (REMEX, OPENVINO, SINGLE)
     if task == "module":
         return (MODULE, REMEX)
     if task == "training-bf16":
-        return (REMEX, TUNED, COMPILED_TUNED)
+        return (REMEX, TUNED, COMPILED_TUNED, SINGLE)
     if task == "steps":
         return (REMEX, MXNET, TORCH)
     if task == "compile":
@@ -88,8 +93,8 @@ def peers(row):
     return TRAINING if trains else SCORING
 
 
-def rows(tasks, networks=None, batches=None):
-    """The rows of the tasks, those of one network together; `networks` and `batches` narrow them."""
+def rows(tasks, networks=None, batches=None, mode=None):
+    """The rows of the tasks, those of one network together; `networks`, `batches` and `mode` (scoring, training) narrow them."""
     def some(task, names, sizes, **more):
         return [{"task": task, "network": n, "batch": b, "dtype": "float32", **more} for n in names for b in sizes]
 
@@ -106,6 +111,8 @@ def rows(tasks, networks=None, batches=None):
         "rnn-bf16": recurrent("rnn-bf16", dtype="bfloat16"),
         "mlp": some("mlp", ("mlp",), (8,)),
         "transformer": some("transformer", ("transformer",), (1, 8)),
+        "encoder-int8": some("encoder-int8", ("transformer",), (1, 8), dtype="int8"),  # as large as BERT's, 128 words
+        "encoder-bf16": some("encoder-bf16", ("transformer",), (1, 8), dtype="bfloat16"),
         "steps": [row for name, size in LEARNERS.items() for style in STYLES for row in some("steps", [name], [size], mode="training", style=style)],
         "compile": some("compile", ("resnet50",), (1,)),
         "memory": some("memory", ("resnet50",), (1, 32)) + some("memory", ("resnet50",), (8, 32), mode="training"),
@@ -113,7 +120,8 @@ def rows(tasks, networks=None, batches=None):
     if unknown := set(tasks) - set(everything):
         raise SystemExit(f"no task {sorted(unknown)[0]!r}; there are {', '.join(everything)}")
     return [row for task in tasks for row in everything[task]
-            if (not networks or row["network"] in networks) and (not batches or row["batch"] in batches)]
+            if (not networks or row["network"] in networks) and (not batches or row["batch"] in batches)
+            and (not mode or row.get("mode", "scoring") == mode)]
 
 
 def label(row):

@@ -30,6 +30,7 @@ def arguments():
     parser.add_argument("--tasks", default=",".join(rows.GOALS), help=f"of {', '.join(rows.GOALS)}")
     parser.add_argument("--networks", default="", help="only these")
     parser.add_argument("--batches", default="", help="only these")
+    parser.add_argument("--mode", choices=("scoring", "training"), help="only these rows")
     parser.add_argument("--peers", default="", help="only these columns beside Remex's, such as 'OpenVINO,PyTorch tuned'")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.7, help="length of one peer's turn")
@@ -172,7 +173,7 @@ def main():
     chosen = arguments()
     os.makedirs(chosen.results, exist_ok=True)
     tasks, started = listed(chosen.tasks), time.monotonic()
-    todo = rows.rows(tasks, listed(chosen.networks), [int(b) for b in listed(chosen.batches)])
+    todo = rows.rows(tasks, listed(chosen.networks), [int(b) for b in listed(chosen.batches)], chosen.mode)
     if chosen.report:
         todo = []
     pool = Pool(chosen.mxnet_python, chosen.folder)

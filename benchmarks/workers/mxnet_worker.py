@@ -22,7 +22,7 @@ LOW = "bfloat16"
 
 def prepare(row):
     name, batch, mode = row["network"], row["batch"], row.get("mode", "scoring")
-    if mode == "training" and row["dtype"] == LOW:
+    if mode == "training" and row["dtype"] == LOW and "single" not in OPTIONS:
         from mxnet.contrib import amp
         amp.init(LOW)
     if row["task"] == "steps":
@@ -52,7 +52,7 @@ def scoring(net, x, row):
         x = x.astype(LOW)
 
     def optimize():
-        if row["task"] == "scoring-bf16":
+        if row["task"] in ("scoring-bf16", "encoder-bf16") and "single" not in OPTIONS:
             net.optimize_for(x, backend="openvino", precision=LOW)
         elif "mkldnn" in OPTIONS:
             net.optimize_for(x, backend="MKLDNN", **FLAGS)

@@ -14,4 +14,5 @@ import inputs  # noqa: E402  # beside the driver
 name, batch, source, target = sys.argv[1:]
 model = openvino.Core().read_model(source)
 data = nncf.Dataset([{"data": inputs.example(name, int(batch))}])
-openvino.save_model(nncf.quantize(model, data, subset_size=1), target, compress_to_fp16=False)
+kind = nncf.ModelType.TRANSFORMER if name == "transformer" else None
+openvino.save_model(nncf.quantize(model, data, subset_size=1, model_type=kind), target, compress_to_fp16=False)
