@@ -96,14 +96,14 @@ class _Steps(NamedTuple):
     counts: torch.Tensor | None
     reverse: bool
 
-    def ends(self, batch):
-        """Where the last row of each sequence lies, that is, the one that comes last."""
-        rows = torch.arange(batch)
+    def last(self, rows, batch):
+        """A copy of the row that each sequence comes to last."""
         if self.reverse:
-            return rows
+            return rows[:batch].clone()
         if self.counts is None:
-            return rows + (self.length - 1) * batch
-        return _starts(self.counts)[(self.counts.unsqueeze(1) > rows).sum(0) - 1] + rows
+            return rows[-batch:].clone()
+        sequences = torch.arange(batch)
+        return rows[_starts(self.counts)[(self.counts.unsqueeze(1) > sequences).sum(0) - 1] + sequences]
 
     def before(self, hidden, out):
         """The state before each row."""
@@ -172,8 +172,9 @@ def _forward(mode, data, w_input, w_state, b_input, b_state, project, hidden, ce
     carry = None if cell is None else cell.float().contiguous()
     kept, middle = _KERNELS[mode][0]((gates, w_state.contiguous(), inside, None if project is None else project.contiguous(), hidden.contiguous(),
                                       carry, out, steps.counts), (steps.length, steps.reverse, keep, _wide(data.dtype)))
-    ends = steps.ends(hidden.shape[0])
-    last = (out[ends],) if cell is None else (out[ends], (kept[ends] if keep else kept).to(cell.dtype, copy=True))
+    last = [steps.last(out, len(hidden))]
+    if cell is not None:
+        last.append((steps.last(kept, len(hidden)) if keep else kept).to(cell.dtype))
     return (out, *last), gates, kept, middle
 
 
