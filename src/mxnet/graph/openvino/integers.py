@@ -14,7 +14,6 @@ from openvino import opset15 as ops
 from ...ops.quantization.arithmetic import INT8, INT32, levels
 from .conversion import TYPES, Call, Unsupported, Value, constant
 
-
 _FINE = (1 << 20) + 1  # levels, with one at zero
 
 
