@@ -14,6 +14,7 @@ import os
 import tempfile
 
 import peers
+import processes
 from row_table import ROWS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -55,10 +56,16 @@ def main():
             found = json.load(file)
     where = peers.versions(chosen.mxnet_python)
     wanted = [part.strip() for part in chosen.rows.split(",") if part.strip()]
+    failed = []
     for r in ROWS.values():
         if wanted and not any(part in r.name for part in wanted):
             continue
-        measured, reached = r.measure(chosen)
+        try:
+            measured, reached = r.measure(chosen)
+        except (SystemExit, processes.Failed) as error:
+            print(f"{r.name}: not measured. {error}", flush=True)
+            failed.append(r.name)
+            continue
         found[r.name] = {"measured": measured, "reached": bool(reached), "where": where}
         print(f"{r.name}: {measured} (goal: {r.goal}; {'reached' if reached else 'missed'})", flush=True)
         if not chosen.quick:
@@ -66,6 +73,8 @@ def main():
                 json.dump(found, file, indent=1)
             with open(os.path.join(chosen.results, "distributed.md"), "w") as file:
                 file.write(table(found))
+    if failed:
+        raise SystemExit(f"not measured: {'; '.join(failed)}")
 
 
 if __name__ == "__main__":
