@@ -21,7 +21,7 @@ from mxnet.contrib.text import embedding
 from mxnet.gluon.data.vision import datasets
 from mxnet.gluon.model_zoo import model_store
 from mxnet.io import image_batches
-from mxnet.ops.kernels import building, compiled
+from mxnet.ops.kernels import building, compiled, races
 from mxnet.test_utils import data as test_data
 from mxnet.tools import im2rec, rec, rec2idx
 
@@ -53,7 +53,15 @@ def _records(path, version):
             records.write(_payload(version, i))
 
 
+def _own_progress():
+    """Give progress bars a lock of this process: their own is shared with child processes, and stays locked with those that are killed."""
+    import tqdm
+    tqdm.tqdm.set_lock(threading.RLock())
+    tqdm.tqdm.monitor_interval = 0
+
+
 def _repair(folder):
+    _own_progress()
     source, base = f"{folder}/s.rec", f"{folder}/a"
 
     def save(version):
@@ -69,6 +77,7 @@ def _repair(folder):
 
 
 def _rec2idx(folder):
+    _own_progress()
     source, path = f"{folder}/s.rec", f"{folder}/a.idx"
 
     def save(version):
@@ -181,10 +190,8 @@ def _im2rec_list(folder):
 
 
 def _im2rec_record(folder):
-    import tqdm
     base = f"{folder}/a"
-    tqdm.tqdm.set_lock(threading.RLock())  # its own is shared with child processes, and stays locked with those that are killed
-    tqdm.tqdm.monitor_interval = 0
+    _own_progress()
     picture = cv2.imencode(".png", np.zeros((4, 4, 3), np.uint8))[1].tobytes()
     (folder / "a.png").write_bytes(picture)
 
@@ -334,6 +341,18 @@ def _archive(folder):
     return Writer(save, load, ("a.zip", "first", "inside"))
 
 
+def _winners(folder):
+    """What races between kernels found out."""
+    found = races.Races("a", "nms")
+    compiled.folder, path = lambda: folder, folder / f"a-{compiled.fingerprint('nms')}.json"
+
+    def save(version):
+        races._fastest = lambda runs, first: first
+        assert found.winner("key", {f"v{version}": int}) == f"v{version}"
+
+    return Writer(save, lambda: int(json.loads(path.read_text())["key"][1:]), (path.name,))
+
+
 def _kernel(folder):
     path = folder / "a.so"
 
@@ -354,6 +373,7 @@ def _kernel(folder):
 WRITERS = {
     "profiler.dump": _profiler, "MXRecordIO": _recordio, "MXIndexedRecordIO": _indexed_recordio, "im2rec list": _im2rec_list,
     "im2rec record": _im2rec_record, "profiler.report": _report, "rec repair": _repair, "rec2idx": _rec2idx, "mean image": _mean_image,
-    "text data set": _text, "CIFAR10": _cifar, "test_utils.get_zip_data": _archive, "kernel": _kernel, "gluon.utils.download": _download,
+    "text data set": _text, "CIFAR10": _cifar, "test_utils.get_zip_data": _archive, "kernel": _kernel, "winners of races": _winners,
+    "gluon.utils.download": _download,
     "model_store.get_model_file": _pretrained, "embedding archive": _unpacked, "test_utils download": _mnist,
 }
