@@ -100,12 +100,21 @@ def _blocks():
 def _drop_compiled():
     """Drop what graphs have been compiled to. When that happens depends on the time that they have run for: each has threads and memory, and stays
     until it is called with other weights, so that samples would differ without anything growing."""
-    for runner in [o for o in gc.get_objects() if isinstance(o, GraphRunner)]:
+    for runner in [o for o in gc.get_objects() if type(o) is GraphRunner]:
         runner._states.clear()
+
+
+def _fill_pools(graphs=16):
+    """Have so many compiled graphs at once: OpenVINO keeps the threads of those that are gone for others, so that there are as many as there ever
+    were graphs at a time, which depends on time, too."""
+    networks = [training.dense(backend="openvino") for _ in range(graphs)]
+    for network in networks:
+        network(mx.nd.ones((1, training.FEATURES))).wait_to_read()
 
 
 def ctrl_c_training(rng, folder):
     """In the loops of training."""
+    _fill_pools()
     interrupts = Interrupts()
     count = collections.Counter()
     loops = {name: loop(rng, folder) for name, loop in training.LOOPS.items()}

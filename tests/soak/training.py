@@ -20,10 +20,14 @@ class Expected(Exception):
     """What the loops raise themselves."""
 
 
-def _dense(classes=CLASSES, ctx=None):
+def dense(classes=CLASSES, ctx=None, backend=None):
+    """A small network; with a backend it is compiled at its first call."""
     net = nn.HybridSequential()
     net.add(nn.Dense(8, activation="relu"), nn.Dense(classes))
     net.initialize(ctx=ctx)
+    if backend is not None:
+        net(nd.ones((1, FEATURES), ctx=ctx))
+        net.hybridize(backend=backend)
     return net
 
 
@@ -71,7 +75,7 @@ def _finite(array):
 def imperative(rng, folder):
     """A Trainer on a network that is called operator by operator, on one device and on two."""
     devices = [mx.cpu(0), mx.cpu(1)]
-    net, pair = _dense(), _dense(ctx=devices)
+    net, pair = dense(), dense(ctx=devices)
     loss = gluon.loss.SoftmaxCrossEntropyLoss()
     net(_batch(rng)[0])
     trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01})
@@ -139,7 +143,7 @@ def imperative(rng, folder):
         metric.reset()
 
     def anew():
-        other = _dense()
+        other = dense()
         own = gluon.Trainer(other.collect_params(), str(rng.choice(["sgd", "nag", "rmsprop", "adagrad", "signum", "ftrl"])))
         for _ in range(2):
             data, label = _batch(rng)
@@ -203,7 +207,7 @@ class _Every:
 
 def hybridized(rng, folder):
     """A hybridized network, with batches of many shapes, and inference between the steps."""
-    net = _dense()
+    net = dense()
     net.hybridize()
     image = nn.HybridSequential()
     image.add(nn.Conv2D(4, 3, padding=1), nn.BatchNorm(), nn.Activation("relu"), nn.GlobalAvgPool2D(), nn.Dense(CLASSES))
@@ -268,11 +272,7 @@ def hybridized(rng, folder):
 
     def compiled():
         # A backend that is named compiles at the first call.
-        other = _dense()
-        data, _ = _batch(rng)
-        other(data)
-        other.hybridize(backend="openvino")
-        _finite(other(data))
+        _finite(dense(backend="openvino")(_batch(rng)[0]))
 
     def hot():
         # So long that the graph is compiled when it has proved worth it; training drops what was compiled.
