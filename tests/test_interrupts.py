@@ -262,3 +262,31 @@ def test_both():
     seen = []
     interrupts.both(functools.partial(seen.append, 1), functools.partial(seen.append, 2))()
     assert seen == [1, 2]
+
+
+def test_another_signal_does_not_leave_it_switched_on(monkeypatch):
+    """A time limit, say, whose handler raises something: later interrupts were noted by a block that was long gone."""
+    class Raising:
+        SIGINT, getsignal = signal.SIGINT, signal.getsignal
+        limit = TimeoutError
+
+        @classmethod
+        def signal(cls, number, handler):
+            signal.signal(number, handler)
+            limit, cls.limit = cls.limit, None
+            if limit is not None:
+                raise limit
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patched, pytest.raises(TimeoutError):
+            patched.setattr(interrupts, "_signal", Raising)
+            with interrupts.deferred():
+                pass
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        interrupts.deferred().__enter__()  # and is never left
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -13,6 +13,7 @@ import functools
 import io
 import itertools
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
@@ -44,25 +45,35 @@ class deferred:
     and interrupted
     """
 
-    __slots__ = ("_before", "came")
+    __slots__ = ("_before", "came", "__weakref__")
 
     def __enter__(self) -> deferred:
         self.came, self._before = False, None
         if _thread.get_ident() == threading.main_thread().ident:  # no other runs handlers
             handler = _signal.getsignal(_signal.SIGINT)
             if callable(handler):
-                self._before = handler  # first, so that `_note` is never there without it
-                _signal.signal(_signal.SIGINT, self._note)
+                self._before = handler
+                try:
+                    _signal.signal(_signal.SIGINT, functools.partial(_note, weakref.ref(self), handler))
+                except BaseException:  # that the handler of another signal has raised
+                    _signal.signal(_signal.SIGINT, handler)
+                    raise
         return self
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self.came = True
 
     def __exit__(self, *error: object) -> None:
         if self._before is not None:
             _signal.signal(_signal.SIGINT, self._before)
             if self.came:
                 self._before(_signal.SIGINT, None)
+
+
+def _note(block: weakref.ref[deferred], before: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None) -> None:
+    found = block()
+    if found is not None:
+        found.came = True
+    else:  # the handler of another signal has raised something where the block was to be left
+        _signal.signal(_signal.SIGINT, before)
+        before(number, frame)
 
 
 class Ending:
