@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 import mxnet as mx
-from mxnet import gluon
+from mxnet import gluon, interrupts
 from mxnet.contrib.text import datasets as text_datasets
 from mxnet.contrib.text import embedding
 from mxnet.gluon.data.vision import datasets
@@ -255,10 +255,11 @@ def _download(folder):
                   lambda: _downloaded(path), ("a.bin",))
 
 
-def _zipped(name, content):
+def _zipped(content, *names):
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr(name, content)
+    with interrupts.deferred(), zipfile.ZipFile(made, "w") as archive:  # a Ctrl-C makes a ValueError of what is not closed
+        for name in names:
+            archive.writestr(name, content)
     return made.getvalue()
 
 
@@ -269,7 +270,7 @@ def _pretrained(folder):
     def save(version):
         content = _published(version)
         model_store._model_sha1[name] = hashlib.sha1(content).hexdigest()
-        _serve(_zipped(path.name, content))
+        _serve(_zipped(content, path.name))
         with contextlib.redirect_stdout(io.StringIO()):
             model_store.get_model_file(name, str(folder))
 
@@ -294,7 +295,7 @@ def _text(folder):
 
     def save(version):
         path.unlink(missing_ok=True)  # one that is there is used
-        pathlib.Path(archive).write_bytes(_zipped(f"w/{path.name}", _published(version)))
+        pathlib.Path(archive).write_bytes(_zipped(_published(version), f"w/{path.name}"))
         text._file()
 
     return Writer(save, lambda: _downloaded(path) if path.exists() else None, (path.name, "a.zip"))
@@ -328,11 +329,8 @@ def _archive(folder):
 
     def save(version):
         archive.unlink(missing_ok=True)  # one that is there is used
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w") as made:
-            made.writestr("first", _published(version))
-            made.writestr("inside/second", _published(version))
-        test_data.download = lambda url, fname, dirname=None: pathlib.Path(dirname or "", fname).write_bytes(content.getvalue())
+        content = _zipped(_published(version), "first", "inside/second")
+        test_data.download = lambda url, fname, dirname=None: pathlib.Path(dirname or "", fname).write_bytes(content)
         test_data.get_zip_data(str(folder), "https://example.org/a.zip", "a.zip")
 
     def load():
