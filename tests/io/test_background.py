@@ -1,3 +1,4 @@
+import concurrent.futures
 import os
 import subprocess
 import sys
@@ -103,3 +104,17 @@ def test_an_interrupt_while_it_ends_comes_afterwards():
         settle()
     assert time.monotonic() - start < 5
     waits.set()
+
+
+def test_a_thread_that_is_waited_for_does_not_wait():
+    """A garbage collection in a thread that decodes can be what ends its iterator."""
+    made = threading.Event()
+
+    def items():
+        with concurrent.futures.ThreadPoolExecutor(1, "mxnet-decode") as pool:
+            yield pool.submit(lambda: made.wait(20) and background.close()).result()
+
+    background = Background(items(), 1)
+    made.set()
+    background.thread.join(20)
+    assert not background.thread.is_alive()

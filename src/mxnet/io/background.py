@@ -78,7 +78,8 @@ def _stop(channel: _Channel, thread: threading.Thread, pid: int) -> None:
     if pid != os.getpid():
         return  # a forked process has not the thread, and may have its queues in the state in which the thread held them
     channel.close()
-    if thread is not threading.current_thread():
+    # A garbage collection may come in any thread: one of ours, such as one that decodes, may be what that thread is waiting for.
+    if not threading.current_thread().name.startswith("mxnet-"):
         with interrupts.deferred() as interrupt:
             while thread.is_alive() and not interrupt.came:  # it may be at something long, and ends by itself after that
                 thread.join(0.1)
