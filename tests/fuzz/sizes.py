@@ -14,7 +14,7 @@ def convolved(rng):
                  "r": rng.choice((1, 1, 2, 3, 3, 5)), "s": rng.choice((1, 1, 2, 3, 3, 7)),
                  "stride_h": rng.randint(1, 3), "stride_w": rng.randint(1, 3), "pad_h": rng.choice((0, 0, 1, 2, 4)),
                  "pad_w": rng.choice((0, 0, 1, 2, 4)), "dilate_h": rng.choice((1, 1, 2)), "dilate_w": rng.choice((1, 1, 3)),
-                 "biased": rng.randrange(2)}
+                 "biased": rng.randrange(2), "relu": rng.randrange(2)}
         if rng.random() < 0.03:
             names.update(r=rng.choice((8, 11)), s=rng.choice((11, 16)), c=16, k=16)
         names["p"], names["q"] = (eval(text, {}, names) for text in (convolution._HEIGHT, convolution._WIDTH))

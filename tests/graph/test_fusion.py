@@ -65,7 +65,7 @@ def test_recurrent_layers_train_without_a_copy_of_their_parameters(bidirectional
         np.testing.assert_allclose(traced, imperative, rtol=1e-5, atol=1e-7)
 
 
-def two_convolutions(monkeypatch):
+def two_convolutions(monkeypatch, **flags):
     """Training steps of a network with a convolution that may take fewer multiplications, and one that may not; what explains it."""
     if kernels.load("winograd") is None or kernels.load("convolution") is None:
         pytest.skip("no C++ compiler")
@@ -76,7 +76,7 @@ def two_convolutions(monkeypatch):
     net = mx.gluon.nn.HybridSequential()
     net.add(mx.gluon.nn.Conv2D(32, 1, in_channels=16), mx.gluon.nn.Conv2D(16, 3, padding=1, in_channels=32))
     net.initialize()
-    net.hybridize()
+    net.hybridize(**flags)
     for _ in range(2):  # the first puts the weights in order
         with mx.autograd.record():
             net(nd.ones((2, 16, 9, 9))).backward()
@@ -88,6 +88,13 @@ def test_explain_says_what_computed_the_convolutions(monkeypatch):
     assert "kernels: 2 x convolution" in lines
     assert "convolutions, forward: 1 x Winograd F(4x4), 1 x direct" in lines
     assert "convolutions, gradient of data: 1 x Winograd F(4x4)" in lines  # the image needs none
+
+
+@pytest.mark.parametrize("backend", [None, "native"])
+def test_hybridize_asks_for_exact_convolutions(backend, monkeypatch):
+    lines = two_convolutions(monkeypatch, backend=backend, exact=True)
+    assert "convolutions, forward: 2 x direct" in lines or backend
+    assert "Winograd" not in lines
 
 
 def test_the_environment_asks_for_exact_convolutions(monkeypatch):

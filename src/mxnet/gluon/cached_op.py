@@ -15,7 +15,7 @@ from ..ndarray.dispatch import Recorded, TapeNode, entry_of, mode
 from ..symbol import Symbol
 from ..util import is_np_array
 
-_FLAGS = {"data_indices", "param_indices", "static_alloc", "static_shape", "inline_limit", "forward_bulk_size", "backward_bulk_size",
+_FLAGS = {"exact", "data_indices", "param_indices", "static_alloc", "static_shape", "inline_limit", "forward_bulk_size", "backward_bulk_size",
           "is_dynamic"}
 # Networks have hundreds of inputs: `map` looks at them ten times as fast as a loop.
 _data, _ctx, _is_sparse, _requires_grad = map(operator.attrgetter, ("_data", "_ctx", "_is_sparse", "requires_grad"))
@@ -28,7 +28,8 @@ class CachedOp:
     ----------
     sym : Symbol
     flags : list of (str, value) or dict
-        `static_alloc`, `static_shape`, `inline_limit`, `forward_bulk_size`, `backward_bulk_size`: hints that backends may follow.
+        `static_alloc`, `static_shape`, `inline_limit`, `forward_bulk_size`, `backward_bulk_size`: hints that backends may follow. `exact`: whether
+        convolutions never run on the kernels that multiply less and round more.
     thread_safe : bool
         Any value will do: a CachedOp holds no values, and several threads may call it at once.
     backend : str, optional
@@ -60,7 +61,8 @@ class CachedOp:
             raise MXNetError(f"CachedOp: cannot find argument {sorted(unknown)[0]!r}; possible arguments: {', '.join(sorted(_FLAGS))}")
         self.symbol, self.thread_safe, self.backend, self.options = sym, thread_safe, backend, options
         self._runner = GraphRunner(sym, backend=backend, options=options, weights=self.flags.get("param_indices"),
-                                   fixed_shape=bool(self.flags.get("static_alloc") and self.flags.get("static_shape")))
+                                   fixed_shape=bool(self.flags.get("static_alloc") and self.flags.get("static_shape")),
+                                   exact=bool(self.flags.get("exact")))
         self._session = Session(self._runner)
         self._names = self._runner.input_names
         # Where the graph only hands an input on, the caller gets a copy, as from every operator.

@@ -140,7 +140,8 @@ class HybridBlock(Block):
     # -- switching ---------------------------------------------------------------------------------------------------------
 
     def hybridize(self, active: bool = True, backend: str | None = None, clear: bool = True, static_alloc: bool = False, static_shape: bool = False,
-                  inline_limit: int | None = 2, forward_bulk_size: int | None = None, backward_bulk_size: int | None = None, **kwargs: Any) -> None:
+                  inline_limit: int | None = 2, forward_bulk_size: int | None = None, backward_bulk_size: int | None = None, exact: bool = False,
+                  **kwargs: Any) -> None:
         """Run as a traced graph from now on, or no longer; so do all children.
 
         Parameters
@@ -154,6 +155,9 @@ class HybridBlock(Block):
             Promise that memory may be kept from call to call, and that shapes stay the same.
         inline_limit, forward_bulk_size, backward_bulk_size : int, optional
             MXNet's hints about splitting graphs; accepted and passed on to the backend.
+        exact : bool
+            Whether convolutions never run on kernels that multiply less and round more, as ``MXNET_CONVOLUTION_ALGORITHM=exact`` says of all graphs.
+            MXNet has no such option. What computes them is in `explain`.
         **kwargs
             The backend's options.
         """
@@ -164,13 +168,15 @@ class HybridBlock(Block):
         self._flags = [("static_alloc", static_alloc), ("static_shape", static_shape), ("inline_limit", inline_limit)]
         bulk = {"forward_bulk_size": forward_bulk_size, "backward_bulk_size": backward_bulk_size}
         self._flags += [(name, size) for name, size in bulk.items() if size is not None]
+        further = {"exact": True} if exact else {}  # blocks of the user's need not know of it
+        self._flags += further.items()
         if clear:
             self._clear_cached_op()
         if active and (self._forward_hooks or self._forward_pre_hooks):
             warnings.warn(f"{self} has forward hooks or pre-hooks and is being hybridized: inside of another hybridized block they are not called",
                           stacklevel=2)
         super().hybridize(active, static_alloc=static_alloc, static_shape=static_shape, inline_limit=inline_limit,
-                          forward_bulk_size=forward_bulk_size, backward_bulk_size=backward_bulk_size)
+                          forward_bulk_size=forward_bulk_size, backward_bulk_size=backward_bulk_size, **further)
 
     def optimize_for(self, x: NDArray | Symbol, *args: Any, backend: str | None = None, clear: bool = False, static_alloc: bool = False,
                      static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None, backward_bulk_size: int | None = None,

@@ -5,6 +5,7 @@ from ..symbol import Symbol
 from . import backends, onednn
 from .backends import register as register_backend
 from .inductor import Inductor
+from .kernels import Kernels
 from .lower import lower
 from .openvino import OpenVINO
 from .runner import GraphRunner
@@ -12,6 +13,7 @@ from .tensorrt import TensorRT
 
 register_backend(OpenVINO())
 register_backend(Inductor())
+register_backend(Kernels())
 register_backend(TensorRT())
 
 

@@ -58,7 +58,8 @@ class Native:
 
     def compile(self, program: Program) -> Callable:
         """The module, with its convolutions channels last and, for training, batch norms fused with what follows them."""
-        program.report += prepare(program.module, program.inputs[0].device if program.inputs else torch.device("cpu"))
+        device = program.inputs[0].device if program.inputs else torch.device("cpu")
+        program.report += prepare(program.module, device, exact=program.exact)
         return program.module.forward
 
 
@@ -79,14 +80,18 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
         # Batch norms and convolutions of our own are for CPUs, and cuDNN wants the parameters of recurrent layers in one vector.
         report += fusion.rectify_in_place(module) if fuse else []
     elif fuse:
-        exact = environment.get_choice("MXNET_CONVOLUTION_ALGORITHM", "fastest", "exact") == "exact" or exact
-        report += fusion.apply(module, exact) if ordered else fusion.rectify_in_place(module)
+        report += fusion.apply(module, exact or asks_for_exact()) if ordered else fusion.rectify_in_place(module)
         report += fusion.separate_parameters(module) + attention.apply(module)
     if report:
         module.recompile()
     if environment.get_bool("MXNET_FUSION_VERBOSE"):
         _log.warning("graph: %s", "; ".join(report) or "nothing to fuse")
     return report
+
+
+def asks_for_exact() -> bool:
+    """Whether the environment wants all graphs to be convolved directly."""
+    return environment.get_choice("MXNET_CONVOLUTION_ALGORITHM", "fastest", "exact") == "exact"
 
 
 # The oldest GPUs (by compute capability) whose tensor cores multiply these types: float32 as TF32, where that is allowed.

@@ -8,6 +8,7 @@ from torch import fx
 from ..ops.elemwise.unary import amp_cast
 from ..ops.kernels.batch_norm import batch_norm
 from ..ops.kernels.convolution import Layer
+from ..ops.kernels.kept import Kept
 from ..ops.nn import normalization
 from ..ops.nn.rnn import rnn, rnn_of_parts
 from ..ops.shape.joining import rnn_param_concat
@@ -23,7 +24,7 @@ def _normalizes(node: FxNode) -> bool:
     return attributes["axis"] == 1 and not attributes["output_mean_var"] and not attributes["use_global_stats"]
 
 
-def _adds(node: FxNode) -> bool:
+def adds(node: FxNode) -> bool:
     """Whether the node adds two arrays of one shape."""
     op = operator_of(node)
     return op is not None and op.arithmetic == "add" and op.same_shape and len(node.args) == 2
@@ -70,7 +71,7 @@ def direct_convolutions(module: fx.GraphModule, exact: bool = False) -> list[str
 
 def algorithms(module: fx.GraphModule) -> list[str]:
     """What computed the convolutions of a graph when it last ran, as lines of a report."""
-    layers = [n.target for n in module.graph.nodes if isinstance(n.target, Layer)]
+    layers = [n.target for n in module.graph.nodes if isinstance(n.target, (Layer, Kept))]
     lines = []
     for way in dict.fromkeys(way for layer in layers for way in layer.chosen):
         counts = Counter(layer.chosen[way] for layer in layers if way in layer.chosen)
@@ -103,7 +104,7 @@ def fuse_batch_norms(module: fx.GraphModule) -> list[str]:
         user, last, residual, relu = _only_user(node), node, None, False
         if user is not None and holds(user, "rectifies"):
             last, relu = user, True
-        elif user is not None and _adds(user) and user not in taken:
+        elif user is not None and adds(user) and user not in taken:
             above = _only_user(user)
             if above is not None and holds(above, "rectifies") and user.args[0] is not user.args[1]:
                 residual = user.args[1] if user.args[0] is node else user.args[0]

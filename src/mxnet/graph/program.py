@@ -83,6 +83,8 @@ class Program:
         The shape and type of every result; nothing for a node (and all that follow from it) whose shape depends on values.
     report : list of str
         What the passes did, a line each.
+    exact : bool
+        Whether nothing may be computed in a way that multiplies less and rounds more.
 
     Parameters
     ----------
@@ -90,10 +92,11 @@ class Program:
     inputs : list of torch.Tensor
     weights : set of int
         Positions of the inputs whose values may be built into what is compiled.
+    exact : bool
     """
 
-    def __init__(self, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int] = ()):
-        self.module = copied(module)
+    def __init__(self, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int] = (), exact: bool = False):
+        self.module, self.exact = copied(module), exact
         graph = self.module.graph
         self.inputs = list(inputs)
         self.report: list[str] = []

@@ -23,6 +23,7 @@ from ..ops import differentiation
 from ..ops.grad_mode import no_grad
 from ..ops.nn.convolution import convolution
 from . import backends
+from .kernels import Kernels
 from .program import Program, calls, draws
 from .quantization import is_quantized
 from .states import FASTEST, Frozen, Function, Trial
@@ -61,13 +62,22 @@ def challengers(device: torch.device, everyone: bool = False) -> list:
     return [b for b in map(backends._backends.get, names) if b is not None and backends.can_run(b, device)]
 
 
-def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], options: Mapping) -> Frozen:
+def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], options: Mapping,
+           exact: bool = False) -> Frozen:
     """Compile a graph with its weights built in."""
     fixed = [i for i in weights if writes.may_watch(inputs[i])]
     with no_grad():
-        program = Program(module, inputs, fixed)
+        program = Program(module, inputs, fixed, exact)
         function = backend.compile(program, **options)
     return Frozen(function, inputs, fixed, program)
+
+
+def rivals(module: fx.GraphModule, device: torch.device, exact: bool) -> list:
+    """Backends that may be ahead of all others on this graph: our own kernels, where these need fewer multiplications."""
+    own = Kernels(demanding=True)
+    if exact or not any(calls(n, convolution) for n in module.graph.nodes) or quantized(module) or not backends.can_run(own, device):
+        return []
+    return [own]
 
 
 def trusted(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> Frozen | None:
@@ -134,7 +144,7 @@ def _disagrees(name: str) -> None:
 
 
 def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
-            everyone: bool = False) -> tuple[Frozen | None, str]:
+            everyone: bool = False, exact: bool = False) -> tuple[Frozen | None, str]:
     """Compile with each backend that could run the graph, and keep the fastest.
 
     Returns
@@ -147,7 +157,7 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
     best: Frozen | None = None
     lost = ""
     best_time = None
-    for backend in challengers(device, everyone):
+    for backend in [*challengers(device, everyone), *(rivals(module, device, exact) if everyone else ())]:
         try:
             frozen = freeze(backend, module, inputs, weights, {})
         except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs

@@ -58,12 +58,15 @@ class GraphRunner:
         Positions of the inputs that rarely change, in ``symbol.list_inputs()``; by default those that operators take as weights.
     fixed_shape : bool
         A promise that shapes stay the same: the graph is compiled, or on a GPU captured, at the first call.
+    exact : bool
+        Whether convolutions never run on the kernels that multiply less and round more.
 
     The runner holds no values: several threads may call it at once.
     """
 
     def __init__(self, symbol: Symbol, group2ctx: Mapping[str, Context] | None = None, backend: str | None = None,
-                 options: Mapping | None = None, weights: Iterable[int] | None = None, fixed_shape: bool = False):
+                 options: Mapping | None = None, weights: Iterable[int] | None = None, fixed_shape: bool = False,
+                 exact: bool = False):
         if not symbol._outputs:
             raise MXNetError("this Symbol has no outputs, so that running it would do nothing; what only writes to its inputs, such as reset_arrays, "
                              "is to be called on arrays")
@@ -91,6 +94,7 @@ class GraphRunner:
         self._telling = list(range(len(self.input_names))) if self._open else self._data
         self._compares = (backend or os.environ.get("MXNET_SUBGRAPH_BACKEND")) == backends.AUTO
         self._patient = not fixed_shape and not self._compares
+        self._exact = exact
         self._captures = cuda_graph.wanted(fixed_shape)
         self.channels_last: tuple[int, ...] = ()  # positions of the weights that training reads fastest with their channels last
         self.reports: dict[tuple, list[str]] = {}  # what the passes for torch did, by mode and device
@@ -202,7 +206,7 @@ class GraphRunner:
                 found = self._compiled.get(key)
                 if found is None:
                     backends.check_device(backend, device)
-                    found = self._compiled[key] = backend.compile(Program(module, inputs), **self.options)
+                    found = self._compiled[key] = backend.compile(Program(module, inputs, exact=self._exact), **self.options)
         return found
 
     def _next(self, key: tuple, inputs: Sequence[torch.Tensor], device: torch.device) -> State:
@@ -232,7 +236,7 @@ class GraphRunner:
                 return state
             if named:
                 backends.check_device(self.backend, device)
-                state = promotion.freeze(self.backend, self.lowered(False, device, inputs), inputs, self.weights, self.options)
+                state = promotion.freeze(self.backend, self.lowered(False, device, inputs), inputs, self.weights, self.options, self._exact)
             else:
                 native, module = self._native(inputs, False, device), self.lowered(False, device, inputs)
                 if patient:
@@ -241,7 +245,7 @@ class GraphRunner:
                 elif compilable:
                     state = None if self._compares else promotion.trusted(module, inputs, self.weights, device)
                     if state is None:
-                        state, lost = promotion.contest(module, native, inputs, self.weights, device, self._compares)
+                        state, lost = promotion.contest(module, native, inputs, self.weights, device, self._compares, self._exact)
                         state = state or Stays(native, lost)
                 elif device.type == "cuda" and self._captures and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
                     state = cuda_graph.Captured(native, module, inputs, self.weights, device)
@@ -257,7 +261,7 @@ class GraphRunner:
         if found is None:
             module = copied(self.lowered(is_train, device, inputs))
             bulk = "MXNET_EXEC_BULK_EXEC_TRAIN" if is_train else "MXNET_EXEC_BULK_EXEC_INFERENCE"
-            self.reports[is_train, device] = backends.prepare(module, device) if environment.get_bool(bulk) else []
+            self.reports[is_train, device] = backends.prepare(module, device, exact=self._exact) if environment.get_bool(bulk) else []
             if is_train and self.reports[is_train, device]:
                 self.channels_last = tuple(i for i in layout.weights(module) if backends.wants_channels_last(inputs[i]))
             mirrored = environment.get_bool("MXNET_BACKWARD_DO_MIRROR")

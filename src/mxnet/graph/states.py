@@ -10,6 +10,7 @@ from typing import Protocol
 import torch
 
 from ..ndarray import dispatch, writes
+from .fusion import algorithms
 from .observed import observed
 from .program import Program
 
@@ -187,4 +188,4 @@ class Frozen:
             for t, w, address in zip(found, self.weights, self.addresses))
 
     def explain(self) -> list[str]:
-        return [*self.program.report, *(["out of date: a weight was written to"] if self.stale else [])]
+        return [*self.program.report, *algorithms(self.program.module), *(["out of date: a weight was written to"] if self.stale else [])]

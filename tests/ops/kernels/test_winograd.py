@@ -73,7 +73,7 @@ def test_rounding_errors_beside_those_of_the_direct_kernel(name, most, channels,
     data, weight = numbers(1, channels, 20, 20, seed=0), numbers(64, channels, 3, 3, seed=1)
     data = data.relu() if positive else data
     exact = torch.conv2d(data.double(), weight.double(), None, 1, 1)
-    direct, = convolution.forward((data, weight, None), (1, 1, 1, 1, 1, 1))
+    direct, = convolution.forward((data, weight, None, None), (1, 1, 1, 1, 1, 1, False))
     errors = [(t.double() - exact).pow(2).mean().sqrt().item() for t in (winograd.run(name, data, weight, None, (1, 1)), direct)]
     assert errors[0] <= most * errors[1]
 

@@ -61,13 +61,14 @@ void stretches(std::vector<Stretch>& found, int64_t first, int64_t apart, int64_
   }
 }
 
-// A convolution: each output is a bias and a sum over the taps it reads of source x weights. The source is an image of cells.
+// A convolution: each output is a bias and a sum over the taps it reads of source x weights, to which a residual may be added, and which may be
+// rectified. The source is an image of cells.
 template <typename T>
 class Gather {
  public:
   Gather(const float* source, Image in, T* destination, Image out, const std::vector<Stretch>& vertical, const std::vector<Stretch>& horizontal,
-         int64_t kernel_h, int64_t kernel_w, const float* bias)
-      : source_(source), destination_(destination), bias_(bias), in_(in), out_(out), taps_(kernel_h * kernel_w), panels_(out.c), zeros_(in.c, 0.f),
+         int64_t kernel_h, int64_t kernel_w, const float* bias, const T* residual = nullptr, bool relu = false)
+      : source_(source), destination_(destination), bias_(bias), residual_(residual), relu_(relu), in_(in), out_(out), taps_(kernel_h * kernel_w), panels_(out.c), zeros_(in.c, 0.f),
         most_(Cells<T>::kEach == 1 ? kPanel / (kWidest * kLanes * 4) : std::max(in.c, taps_ * in.c)) {
     for (const Stretch& v : vertical)
       for (const Stretch& h : horizontal) {
@@ -156,17 +157,18 @@ class Gather {
         const int64_t deep = end - c, count = std::min(together, taps_ - t);
         const float* weights[kMostPanels];
         for (int64_t p = panel; p < last; ++p) weights[p - panel] = packed(p, t, count, c, deep);
+        const bool finishes = (residual_ || relu_) && t + count == taps_ && i + 1 == cuts;
         int64_t before = 0;
         for (const Part& part : parts_) {
           const int64_t begin = std::max(from - before, int64_t(0)), end = std::min(to - before, part.rows);
           before += part.rows;
-          if (begin < end) multiply(part, panel, last, begin, end, t, count, c, deep, weights);
+          if (begin < end) multiply(part, panel, last, begin, end, t, count, c, deep, weights, finishes);
         }
       }
   }
 
   void multiply(const Part& part, int64_t panel, int64_t last, int64_t from, int64_t to, int64_t t, int64_t count, int64_t c, int64_t deep,
-                const float* const* weights) const {
+                const float* const* weights, bool finishes) const {
     const int nv = panels_.width(panel);
     const int64_t width = nv * kLanes, column = panels_.column(panel);
     const Stretch &v = part.vertical, &h = part.horizontal;
@@ -178,7 +180,7 @@ class Gather {
       offsets[taps] = tap.offset + c;
       places[taps++] = (tap.index - t) * deep * width;
     }
-    if (taps == 0 && (add || t > 0)) return;  // only an output that reads nothing gets nothing, once
+    if (taps == 0 && (add || t > 0) && !finishes) return;  // only an output that reads nothing gets nothing, once
     const float *pointers[kMostTaps * kMostRows], *right[kMostTaps];
     T nowhere[kMostPanels * kWidest * kLanes];
     T* results[kMostRows];
@@ -200,6 +202,7 @@ class Gather {
         for (int64_t p = panel; p < last; ++p, out += width) {
           for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[turned ? k / 3 * 3 + 2 - k % 3 : k];
           kRuns<T>[nv][mr / 2](pointers, in_.c, right, taps / 3, deep, out, h.apart * out_.c, bias_ ? bias_ + panels_.column(p) : nullptr, add);
+          for (int r = 0; finishes && r < mr; ++r) finish(out + r * h.apart * out_.c, nv);
         }
         row += mr;
         next(mr);
@@ -222,15 +225,27 @@ class Gather {
       for (int64_t p = panel; p < last; ++p) {
         for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[k];
         kTiles<T, T>[nv][mr / 2](pointers, right, taps, deep, results, bias_ ? bias_ + panels_.column(p) : nullptr, add);
+        for (int r = 0; finishes && r < mr && row + r < to; ++r) finish(results[r], nv);
         for (int r = 0; r < mr; ++r) results[r] += width;
       }
       row += kRows[nv];
     }
   }
 
+  void finish(T* out, int nv) const {
+    for (int j = 0; j < nv; ++j) {
+      vec v = load(out + j * kLanes);
+      if (residual_) v += load(residual_ + (out - destination_) + j * kLanes);
+      if (relu_) v = v > 0 ? v : vec{};
+      store(out + j * kLanes, v);
+    }
+  }
+
   const float* source_;
   T* destination_;
   const float* bias_;
+  const T* residual_;
+  const bool relu_;
   const Image in_, out_;
   const int64_t taps_;
   const Panels panels_;
@@ -246,13 +261,17 @@ struct Sizes {
   int64_t filter() const { return r * s * c; }
 };
 
+struct Finished : Sizes {
+  int64_t relu;
+};
+
 template <typename T>
-void forward(const T* x, const float* weight, const float* bias, T* y, const Sizes& z, int threads) {
+void forward(const T* x, const float* weight, const float* bias, const T* residual, T* y, const Sizes& z, bool relu, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
   std::vector<Stretch> vertical, horizontal;
   stretches(vertical, 0, 1, z.p, z.stride_h, z.r, z.h, [=](int64_t i, int64_t tap) { return i * z.stride_h + tap * z.dilate_h - z.pad_h; });
   stretches(horizontal, 0, 1, z.q, z.stride_w, z.s, z.w, [=](int64_t i, int64_t tap) { return i * z.stride_w + tap * z.dilate_w - z.pad_w; });
-  Gather<T>(reinterpret_cast<const float*>(x), {z.n, z.h, z.w, z.c / each}, y, {z.n, z.p, z.q, z.k}, vertical, horizontal, z.r, z.s, bias)
+  Gather<T>(reinterpret_cast<const float*>(x), {z.n, z.h, z.w, z.c / each}, y, {z.n, z.p, z.q, z.k}, vertical, horizontal, z.r, z.s, bias, residual, relu)
       .run([=](float* to, int64_t tap, int64_t c, int64_t depth, int64_t column, int64_t width) {
         const float* from = weight + column * z.filter() + tap * z.c + c * each;
         transpose(
@@ -504,8 +523,8 @@ void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, cons
 extern "C" {
 
 #define REMEX_CONVOLUTION(suffix, T)                                                                                                          \
-  void forward_##suffix(const T* x, const float* weight, const float* bias, T* y, const Sizes* sizes, int threads) {                          \
-    forward<T>(x, weight, bias, y, *sizes, threads);                                                                                          \
+  void forward_##suffix(const T* x, const float* weight, const float* bias, const T* residual, T* y, const Finished* sizes, int threads) {    \
+    forward<T>(x, weight, bias, residual, y, *sizes, sizes->relu, threads);                                                                   \
   }                                                                                                                                           \
   void backward_data_##suffix(const T* dy, const float* weight, T* dx, const Sizes* sizes, int threads) {                                     \
     backward_data<T>(dy, weight, dx, *sizes, threads);                                                                                        \

@@ -14,7 +14,7 @@ from .transposition import permute_copy
 
 # Smaller ones are done before a kernel would have been called (and need no compiler), in multiplications.
 _WORTHWHILE = 1 << 20
-_LAST, _THREE = torch.channels_last, (3, 3)
+_LAST = torch.channels_last
 _DATA, _WEIGHT, _BIAS, _RESULT = "T (n, c, h, w) last", "float32 (k, c, r, s) last", "float32 (k)", "T (n, k, p, q) last"
 _STEPS = ("stride_h", "stride_w", "pad_h", "pad_w", "dilate_h", "dilate_w")
 _HEIGHT, _WIDTH = ("(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "(w + 2 * pad_w - dilate_w * (s - 1) - 1) // stride_w + 1")
@@ -23,8 +23,10 @@ _DEMANDS = ("c % 16 == 0", "k % 16 == 0", "r * s <= 128", "min(n, c, h, w, k, r,
             "min(pad_h, pad_w) >= 0")
 _SIZES: dict[str, Any] = {"sizes": ("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS), "packed": True}
 
-forward = Kernel("convolution", "forward_{T}", {"data": _DATA, "weight": _WEIGHT, "bias": f"{_BIAS} optional"}, {"out": _RESULT}, integers=_STEPS,
-                 where={"p": _HEIGHT, "q": _WIDTH}, demands=_DEMANDS, work="k * c * r * s * n * p * q", **_SIZES)
+forward = Kernel("convolution", "forward_{T}",
+                 {"data": _DATA, "weight": _WEIGHT, "bias": f"{_BIAS} optional", "residual": f"{_RESULT} optional"}, {"out": _RESULT},
+                 integers=(*_STEPS, "relu"), where={"p": _HEIGHT, "q": _WIDTH}, demands=_DEMANDS, work="k * c * r * s * n * p * q",
+                 sizes=(*_SIZES["sizes"], "relu"), packed=True)
 backward_data = Kernel("convolution", "backward_data_{T}", {"dout": _RESULT, "weight": _WEIGHT}, {"dx": _DATA}, integers=("h", "w", *_STEPS),
                        demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES)
 backward_weight = Kernel("convolution", "backward_weight_{T}", {"dout": _RESULT, "data": _DATA}, {"dweight": _WEIGHT, "dbias": f"{_BIAS} if biased"},
@@ -54,7 +56,7 @@ class Layer:
     def algorithm(self, data, weight, steps, direct, turned=False):
         """The name of the one that computes the result, or its gradient for the data."""
         found = winograd.DIRECT
-        if not self.exact and weight.shape[2:] == _THREE and data.dtype is torch.float32 and steps[:2] == steps[4:] == (1, 1):
+        if not self.exact and data.dtype is torch.float32 and winograd.suits(weight, steps):
             pad = (2 - steps[2], 2 - steps[3]) if turned else steps[2:4]
             found = winograd.fastest(data, weight, pad, direct, turned)
         self.chosen["gradient of data" if turned else "forward"] = found
@@ -69,7 +71,7 @@ def convolution(data, weight, bias=None, layer: Optional[Layer] = None, **attrib
     """
     steps = (*(attributes.get("stride") or (1, 1)), *(attributes.get("pad") or (0, 0)), *(attributes.get("dilate") or (1, 1)))
     single, offset = _single(weight, data), _single(bias, data)
-    plan = forward.plan((data, single, offset), steps, _WORTHWHILE)
+    plan = forward.plan((data, single, offset, None), (*steps, False), _WORTHWHILE)
     if plan is not None:
         return _Convolution.apply(data, single, offset, steps, plan, layer or _EXACT)
     return get("Convolution").fn(data, _cast(weight, data), _cast(bias, data), **attributes)
@@ -112,9 +114,9 @@ class _Convolution(torch.autograd.Function):
     def forward(ctx, data, weight, bias, steps, plan, layer):
         ctx.steps, ctx.biased, ctx.layer = steps, bias is not None, layer
         ctx.save_for_backward(data, weight)
-        name = layer.algorithm(data, weight, steps, lambda part: forward((part, weight, bias), steps))
+        name = layer.algorithm(data, weight, steps, lambda part: forward((part, weight, bias, None), (*steps, False)))
         if name == winograd.DIRECT:
-            out, = plan((data, weight, bias))
+            out, = plan((data, weight, bias, None))
             return out
         return winograd.run(name, data, weight, bias, steps[2:4])
 
@@ -161,6 +163,6 @@ class _Deconvolution(torch.autograd.Function):
                                                         ctx.steps[4:], True, ctx.adj, 1, wanted)
             return *found, None, None, None
         dout = _channels_last(dout)
-        dx = forward((dout, weight, None), ctx.steps)[0] if wanted[0] else None
+        dx = forward((dout, weight, None, None), (*ctx.steps, False))[0] if wanted[0] else None
         dw = backward_weight((data, dout), (*weight.shape[2:], 0, *ctx.steps))[0] if wanted[1] else None
         return dx, dw, dout.sum((0, 2, 3)) if wanted[2] else None, None, None, None

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import torch
 
-from .gate import Kernel
+from .gate import Kernel, Plan
 from .races import Races
 
 DIRECT = "direct"
@@ -35,16 +35,31 @@ races = Races("convolutions", "convolution", "winograd")
 _found: dict[tuple, str] = {}
 
 
-def run(name: str, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], pad: tuple[int, int],
+def suits(weight: torch.Tensor, steps: tuple[int, ...]) -> bool:
+    """Whether a convolution with these weights may be computed so; `steps` are its stride, padding and dilation, two each, and what may follow."""
+    return weight.dtype is torch.float32 and weight.shape[2:] == (3, 3) and steps[:2] == steps[4:6] == (1, 1)
+
+
+def transformed(name: str, weight: torch.Tensor, turned: bool = False) -> torch.Tensor:
+    """The weights (channels last) as the algorithm of that name multiplies them."""
+    found, = weights[_SIZES[name]]((weight,), (turned,))
+    return found
+
+
+def plan(name: str, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], residual: Optional[torch.Tensor], pad: tuple[int, ...],
+         relu: bool) -> Optional[Plan]:
+    """How to run on arguments like these, of which the weights are transformed."""
+    return forward[_SIZES[name]].plan((data, weight, bias, residual), (*pad, relu))
+
+
+def run(name: str, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], pad: tuple[int, ...],
         turned: bool = False) -> torch.Tensor:
     """The convolution of `data` by the algorithm of that name; with `turned`, of a gradient back to the data, `pad` being that of this direction."""
-    size = _SIZES[name]
-    transformed, = weights[size]((weight,), (turned,))
-    out, = forward[size]((data, transformed, bias, None), (*pad, False))
+    out, = forward[_SIZES[name]]((data, transformed(name, weight, turned), bias, None), (*pad, False))
     return out
 
 
-def fastest(data: torch.Tensor, weight: torch.Tensor, pad: tuple[int, int], direct: Callable[[torch.Tensor], Any], turned: bool = False,
+def fastest(data: torch.Tensor, weight: torch.Tensor, pad: tuple[int, ...], direct: Callable[[torch.Tensor], Any], turned: bool = False,
             kept: Optional[Callable[[str], torch.Tensor]] = None) -> str:
     """The name of the fastest way to convolve data of this shape with weights of this one: found by a race of all, once for each machine.
 

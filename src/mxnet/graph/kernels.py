@@ -1,0 +1,170 @@
+"""The `kernels` backend: inference on CPUs by kernels of our own, with the weights built in.
+
+Batch norms become part of the convolutions before them, sums and ReLU of those behind them, and the weights of 3x3 convolutions are transformed once
+for the kernels that multiply less (`ops.kernels.winograd`), where these prove to be faster.
+"""
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..base import MXNetError
+from ..ops.kernels import convolution as direct
+from ..ops.kernels import winograd
+from ..ops.kernels.kept import Kept
+from ..ops.nn import normalization
+from . import attention, casts, fusion, layout
+from .backends import Unavailable, asks_for_exact
+from .layout import convolves
+from .observed import joined
+from .program import FxNode, Program, attributes_of, calls, holds
+
+_PROMISING = 0.3  # of the multiplications of all convolutions: those that may become fewer
+_LARGE = 1 << 28  # so many of them at least: compiling for a smaller graph takes longer than would be gained
+
+
+class Kernels:
+    """Runs a graph for one set of shapes, with the weights built in.
+
+    With `demanding` it refuses graphs in which it would not multiply much less than others.
+
+    Options
+    -------
+    exact : bool
+        Whether convolutions never run on the kernels that multiply less and round more.
+    """
+
+    name = "kernels"
+    specializes = True
+    trains = False
+    freezes = True
+    devices = ("cpu",)
+
+    def __init__(self, demanding: bool = False):
+        self._demanding = demanding
+
+    def available(self) -> bool:
+        """Whether the kernel of convolutions is there."""
+        return direct.forward.available(T="float32")
+
+    def compile(self, program: Program, exact: bool = False) -> Callable:
+        """A function from the program's inputs to the tuple of its outputs.
+
+        Raises
+        ------
+        MXNetError
+            If an option is not what it has to be.
+        """
+        if not isinstance(exact, bool):
+            raise MXNetError(f"backend 'kernels': `exact` must be True or False, received {exact!r}")
+        exact = exact or program.exact or asks_for_exact()
+        if self._demanding and (exact or not promises(program)):
+            raise Unavailable("it would not multiply much less than others")
+        module = program.module
+        program.report += casts.apply(module) + layout.apply(module)
+        program.infer()
+        counts = _fold(program, exact)
+        program.report += [f"kernels: {count} x convolution{kind}" for kind, count in sorted(counts.items())]
+        program.report += fusion.fuse_batch_norms(module) + fusion.rectify_in_place(module)
+        program.report += fusion.separate_parameters(module) + attention.apply(module)
+        program.finish()
+        return module.forward
+
+
+def promises(program: Program) -> bool:
+    """Whether a large part of what the graph multiplies may become less."""
+    fewer = total = 0
+    for node in program.graph.nodes:
+        if convolves(node) and node.args[1] in program.constants and program.shape(node) is not None:
+            weight, steps = program.constants[node.args[1]], _steps(attributes_of(node))
+            work = math.prod(program.shape(node) or ()) * math.prod(weight.shape[1:])
+            total += work
+            if attributes_of(node)["num_group"] == 1 and winograd.suits(weight, steps) and not weight.shape[0] % 16 and not weight.shape[1] % 16:
+                fewer += work
+    return fewer >= max(_LARGE, _PROMISING * total)
+
+
+def _steps(attributes: dict[str, Any]) -> tuple[int, ...]:
+    return (*(attributes["stride"] or (1, 1)), *(attributes["pad"] or (0, 0)), *(attributes["dilate"] or (1, 1)))
+
+
+def _fold(program: Program, exact: bool) -> dict[str, int]:
+    """Replace convolutions with fixed weights, and what follows them; returns how many of each kind there are."""
+    counts: dict[str, int] = {}
+    graph, taken = program.graph, set()
+    for node in list(graph.nodes):
+        if not _fixed(program, node):
+            continue
+        attributes = attributes_of(node)
+        weight, bias = (program.constants[n] for n in node.args[1:]) if len(node.args) == 3 else (program.constants[node.args[1]], None)
+        last, parts, residual = node, [node], None
+        kind, norm = "", _only_user(last)
+        if norm is not None and _normalizes(program, norm, last):
+            kind += " + batch norm"
+            weight, bias = _normalized(weight, bias, [program.constants[n] for n in norm.args[1:]], attributes_of(norm))
+            last = norm
+            parts.append(norm)
+        total = _only_user(last)
+        if total is not None and total not in taken and _adds(program, total):
+            residual = total.args[1] if total.args[0] is last else total.args[0]
+            taken.add(total)
+            kind += " + add"
+            last = total
+            parts.append(total)
+        relu = _only_user(last)
+        if relu is not None and holds(relu, "rectifies"):
+            kind += " + relu"
+            last = relu
+            parts.append(relu)
+        else:
+            relu = None
+        steps = _steps(attributes)
+        layer = Kept(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], relu is not None, exact)
+        with graph.inserting_before(last):
+            new = graph.call_function(layer, (node.args[0],) if residual is None else (node.args[0], residual))
+        joined(new, *parts)
+        program.values[new] = program.values[last]
+        last.replace_all_uses_with(new)
+        for part in reversed(parts):
+            graph.erase_node(part)
+        counts[kind] = counts.get(kind, 0) + 1
+    return counts
+
+
+def _fixed(program: Program, node: FxNode) -> bool:
+    """Whether this is a convolution in single precision, with weights that are known."""
+    if not convolves(node) or any(n not in program.constants for n in node.args[1:]):
+        return False
+    return program.shape(node) is not None and all(program.values[n].dtype is torch.float32 for n in node.args)
+
+
+def _only_user(node: FxNode) -> FxNode:
+    return next(iter(node.users)) if len(node.users) == 1 else None
+
+
+def _normalizes(program: Program, node: FxNode, data: FxNode) -> bool:
+    """Whether this is a batch norm over the channels by known numbers."""
+    if not calls(node, normalization.batch_norm) or len(node.args) != 5 or node.args[0] is not data:
+        return False
+    attributes = attributes_of(node)
+    return (attributes["axis"] == 1 and not attributes["output_mean_var"] and all(n in program.constants for n in node.args[1:])
+            and program.shape(node) is not None)
+
+
+def _normalized(weight: torch.Tensor, bias: Any, numbers: list[torch.Tensor], attributes: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Weights and bias with the batch norm in them."""
+    gamma, beta, mean, var = (t.double() for t in numbers)
+    scale = (var + attributes["eps"]).rsqrt()
+    if not attributes["fix_gamma"]:
+        scale = scale * gamma
+    shift = beta - mean * scale if bias is None else beta + (bias.double() - mean) * scale
+    return (weight * scale.view(-1, 1, 1, 1)).float(), shift.float()
+
+
+def _adds(program: Program, node: FxNode) -> bool:
+    """Whether the node adds two different arrays of one shape and type."""
+    if not fusion.adds(node) or node.args[0] is node.args[1]:
+        return False
+    values = [program.values.get(n) for n in node.args]
+    return all(isinstance(v, torch.Tensor) and v.dtype is torch.float32 and v.shape == program.shape(node) for v in values)

@@ -1,0 +1,170 @@
+"""The backend of our own kernels: what becomes one layer, when it takes over, and that weights that change are seen."""
+import numpy as np
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet import nd
+from mxnet.gluon import nn
+from mxnet.graph import kernels as own
+from mxnet.graph import promotion
+from mxnet.ops import kernels
+from mxnet.ops.kernels import convolution, winograd
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Kernels compute small arrays, too; every race is won by one of them."""
+    if kernels.load("convolution") is None or kernels.load("winograd") is None:
+        pytest.skip("no C++ compiler")
+    for module in (winograd, convolution):
+        monkeypatch.setattr(module, "_WORTHWHILE", 0)
+    monkeypatch.setattr(own, "_LARGE", 0)
+    monkeypatch.setattr(winograd, "_found", {})
+    monkeypatch.setattr(winograd.races, "winner", lambda key, runs: "Winograd F(4x4)")
+
+
+class Residual(nn.HybridBlock):
+    """Convolutions with all that may follow them."""
+
+    def __init__(self, filters=32):
+        super().__init__()
+        with self.name_scope():
+            self.first = nn.Conv2D(16, 3, padding=1, in_channels=3)
+            self.body = nn.Conv2D(filters, 3, padding=1, in_channels=16, use_bias=False)
+            self.norm = nn.BatchNorm(in_channels=filters)
+            self.side = nn.Conv2D(filters, 1, in_channels=16)
+            self.side_norm = nn.BatchNorm(in_channels=filters, scale=False)
+            self.last = nn.Conv2D(16, 3, strides=2, in_channels=filters, activation="relu")
+            self.alone = nn.BatchNorm(in_channels=16)
+            self.out = nn.Dense(5, in_units=16 * 5 * 5)
+
+    def hybrid_forward(self, F, x):
+        x = F.relu(self.first(x))
+        x = F.relu(self.norm(self.body(x)) + self.side_norm(self.side(x)))
+        return self.out(self.alone(F.Pooling(self.last(x), kernel=(2, 2), stride=(2, 2), pool_type="max")))
+
+
+def network(seed=0):
+    net = Residual()
+    net.initialize()
+    rng = np.random.RandomState(seed)
+    for name, p in net.collect_params().items():
+        low, high = (0.5, 1.5) if name.endswith(("var", "gamma")) else (-0.3, 0.3)
+        p.set_data(nd.array(rng.uniform(low, high, p.shape)))
+    return net
+
+
+def image():
+    return nd.array(np.random.RandomState(1).uniform(-1, 1, (2, 3, 23, 23)))
+
+
+def test_what_follows_convolutions_becomes_part_of_them():
+    net, x = network(), image()
+    expected = net(x).asnumpy()
+    net.hybridize(backend="kernels")
+    np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-4, atol=1e-5)
+    lines = [line.strip() for line in net.explain().splitlines()]
+    assert "kernels: 1 x convolution + batch norm" in lines and "kernels: 1 x convolution + batch norm + add + relu" in lines
+    assert "kernels: 2 x convolution + relu" in lines and "fusion: 1 x batch norm" in lines
+    assert "convolutions, forward: 1 x Winograd F(4x4), 2 x direct, 1 x torch" in lines
+
+
+def test_exact_is_an_option_and_a_variable(monkeypatch):
+    net, x = network(), image()
+    net.hybridize(backend="kernels", exact=True)
+    net(x)
+    assert "convolutions, forward: 3 x direct, 1 x torch" in net.explain()
+    monkeypatch.setenv("MXNET_CONVOLUTION_ALGORITHM", "exact")
+    net.hybridize(backend="kernels")
+    net(x)
+    assert "convolutions, forward: 3 x direct, 1 x torch" in net.explain()
+    monkeypatch.delenv("MXNET_CONVOLUTION_ALGORITHM")
+    net.optimize_for(x, backend="kernels", exact=True, clear=True)
+    net(x)
+    assert "convolutions, forward: 3 x direct, 1 x torch" in net.explain()
+    net.optimize_for(x, backend="kernels", exact="yes", clear=True)
+    with pytest.raises(mx.MXNetError, match="backend 'kernels': `exact` must be True or False, received 'yes'"):
+        net(x)
+
+
+@pytest.mark.parametrize("which", ["body", "norm", "alone"])
+def test_weights_that_change_are_seen(which):
+    net, x = network(), image()
+    net.hybridize(backend="kernels")
+    before = net(x).asnumpy()
+    layer = getattr(net, which)
+    (layer.weight if which == "body" else layer.running_mean).data()[:] = 0.25
+    after = net(x).asnumpy()
+    net.hybridize(False)
+    assert not np.allclose(before, after)
+    np.testing.assert_allclose(after, net(x).asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_used_otherwise_stays():
+    class Shared(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.norm = nn.Conv2D(16, 3, padding=1, in_channels=16), nn.BatchNorm(in_channels=16)
+
+        def hybrid_forward(self, F, x):
+            y = self.conv(x)
+            return F.relu(self.norm(y)) + y, y + y
+
+    net = Shared()
+    net.initialize()
+    x = nd.array(np.random.RandomState(1).uniform(-1, 1, (1, 16, 6, 6)))
+    expected = net(x)
+    net.hybridize(backend="kernels")
+    for found, e in zip(net(x), expected):
+        np.testing.assert_allclose(found.asnumpy(), e.asnumpy(), rtol=1e-4, atol=1e-5)
+    assert "kernels: 1 x convolution\n" in net.explain()
+
+
+def compiled(net, x):
+    net.hybridize()
+    net(x)
+    runner = net._cached_op._runner
+    inputs = [x.as_torch() if name == "data" else net.collect_params()[name].data().as_torch() for name in runner.input_names]
+    return runner, runner.lowered(False, CPU, inputs), inputs
+
+
+def contest(net, x, monkeypatch, asked=False, takes=1.0):
+    """What a contest of all makes of a network: the times of the others are two seconds."""
+    runner, module, inputs = compiled(net, x)
+    monkeypatch.setattr(promotion, "challengers", lambda device, everyone=False: [])
+    monkeypatch.setattr(promotion, "_race", lambda native, function, inputs: (2.0, takes, function(*inputs)))
+    return promotion.contest(module, lambda *i: runner._native(i, False, CPU)(*i), inputs, runner.weights, CPU, True, asked)
+
+
+@pytest.mark.parametrize("takes, ahead", [(1.0, True), (3.0, False)])
+def test_it_takes_over_where_it_is_ahead(takes, ahead, monkeypatch):
+    frozen, why = contest(network(), image(), monkeypatch, takes=takes)
+    assert why == "which proved the fastest"
+    assert (frozen is not None) is ahead
+    if ahead:
+        assert "kernels: 1 x convolution + batch norm" in frozen.explain()
+
+
+@pytest.mark.parametrize("why", ["exact", "asked for", "other results", "no 3x3", "small", "fails"])
+def test_where_it_stays_behind(why, monkeypatch):
+    net, x, told = network(), image(), ""
+    if why == "exact":
+        monkeypatch.setenv("MXNET_CONVOLUTION_ALGORITHM", "exact")
+    elif why == "other results":
+        told = "since kernels gives other results"
+        monkeypatch.setattr(own, "_normalized", lambda weight, bias, *_: (weight, torch.zeros(len(weight))))
+    elif why == "small":
+        monkeypatch.setattr(own, "_LARGE", 1 << 28)
+    elif why == "fails":
+        monkeypatch.setattr(own, "_fold", lambda *_: 1 / 0)
+    elif why == "no 3x3":
+        net = nn.Conv2D(16, 5, in_channels=3)
+        net.initialize()
+    if told:
+        with pytest.warns(UserWarning, match="backend 'kernels' gives other results than 'native'"):
+            assert contest(net, x, monkeypatch) == (None, told)
+    else:
+        assert contest(net, x, monkeypatch, why == "asked for") == (None, told)

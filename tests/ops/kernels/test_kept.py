@@ -1,0 +1,103 @@
+"""Convolutions with fixed weights: whoever computes them, the results are torch's."""
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from mxnet.ops import kernels
+from mxnet.ops.kernels import convolution, winograd
+from mxnet.ops.kernels.kept import Kept
+
+LAST = torch.channels_last
+
+
+def numbers(*shape, seed):
+    return torch.from_numpy(np.random.RandomState(seed).normal(size=shape).astype("float32"))
+
+
+@pytest.fixture
+def chooses(monkeypatch):
+    """Lets kernels compute small arrays, too, and every race be won by one."""
+    if kernels.load("convolution") is None or kernels.load("winograd") is None:
+        pytest.skip("no C++ compiler")
+
+    def choose(name):
+        monkeypatch.setattr(winograd, "_WORTHWHILE", 0)
+        monkeypatch.setattr(convolution, "_WORTHWHILE", 0)
+        monkeypatch.setattr(winograd, "_found", {})
+        monkeypatch.setattr(winograd.races, "winner", lambda key, runs: [run() for run in runs.values()] and name)
+    return choose
+
+
+def expected(data, weight, bias, stride, pad, dilate, groups, residual, relu):
+    wide = [None if t is None else t.double() for t in (data, weight, bias)]
+    out = torch.conv2d(*wide, stride, pad, dilate, groups)
+    out = out if residual is None else out + residual
+    return out.relu() if relu else out
+
+
+@pytest.mark.parametrize("name", ["direct", "Winograd F(2x2)", "Winograd F(4x4)"])
+@pytest.mark.parametrize("biased, added, relu", [(False, False, False), (True, False, True), (True, True, False), (False, True, True)])
+def test_three_by_three(name, biased, added, relu, chooses):
+    chooses(name)
+    data, weight, bias = numbers(2, 32, 9, 7, seed=0), numbers(48, 32, 3, 3, seed=1), numbers(48, seed=2) if biased else None
+    residual = numbers(2, 48, 9, 7, seed=3) if added else None
+    layer = Kept(weight, bias, (1, 1), (1, 1), (1, 1), 1, relu)
+    for _ in range(2):
+        found = layer(data, residual)
+        want = expected(data, weight, bias, (1, 1), (1, 1), (1, 1), 1, residual, relu)
+        torch.testing.assert_close(found.double(), want, rtol=1e-4, atol=1e-4)
+    assert layer.chosen == {"forward": name}
+    other = numbers(3, 32, 5, 8, seed=4)  # the algorithm stays: there is one copy of the weights
+    torch.testing.assert_close(layer(other).double(), expected(other, weight, bias, (1, 1), (1, 1), (1, 1), 1, None, relu), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("channels, filters, window, stride, pad, dilate, groups, name", [
+    (3, 16, 3, (1, 1), (1, 1), (1, 1), 1, "torch"), (16, 16, 3, (1, 1), (1, 1), (1, 1), 16, "torch"),
+    (16, 32, 1, (2, 1), (0, 0), (1, 1), 1, "direct"), (16, 32, 3, (1, 2), (2, 1), (1, 1), 1, "direct"),
+    (16, 16, 3, (1, 1), (2, 2), (2, 2), 1, "direct")])
+def test_others(channels, filters, window, stride, pad, dilate, groups, name, chooses):
+    chooses("Winograd F(4x4)")
+    data, weight, bias = numbers(2, channels, 8, 9, seed=0), numbers(filters, channels // groups, window, window, seed=1), numbers(filters, seed=2)
+    layer = Kept(weight, bias, stride, pad, dilate, groups, True)
+    plain = expected(data, weight, bias, stride, pad, dilate, groups, None, True)
+    torch.testing.assert_close(layer(data).double(), plain, rtol=1e-4, atol=1e-4)
+    residual = numbers(*plain.shape, seed=3)
+    torch.testing.assert_close(layer(data, residual).double(), expected(data, weight, bias, stride, pad, dilate, groups, residual, True),
+                               rtol=1e-4, atol=1e-4)
+    assert layer.chosen == {"forward": name}
+
+
+def test_exact_ones_are_never_raced(chooses, monkeypatch):
+    chooses("Winograd F(4x4)")
+    monkeypatch.setattr(winograd.races, "winner", lambda key, runs: pytest.fail("a race"))
+    data, weight = numbers(1, 16, 8, 8, seed=0), numbers(16, 16, 3, 3, seed=1)
+    layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, False, exact=True)
+    direct, = convolution.forward((data.contiguous(memory_format=LAST), weight.contiguous(memory_format=LAST), None, None), (1, 1, 1, 1, 1, 1, False))
+    assert torch.equal(layer(data), direct)
+
+
+def test_threads_share_a_layer(chooses):
+    chooses("Winograd F(4x4)")
+    data, weight = numbers(1, 16, 12, 12, seed=0), numbers(16, 16, 3, 3, seed=1)
+    layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, False)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(layer(data))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    want = expected(data, weight, None, (1, 1), (1, 1), (1, 1), 1, None, False)
+    assert len(found) == 4
+    for each in found:
+        torch.testing.assert_close(each.double(), want, rtol=1e-4, atol=1e-4)
+
+
+def test_without_a_compiler_torch_computes(without_kernels):
+    data, weight, residual = numbers(1, 16, 8, 8, seed=0), numbers(16, 16, 3, 3, seed=1), numbers(1, 16, 8, 8, seed=2)
+    with without_kernels():
+        layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, True)
+        found = layer(data, residual)
+    torch.testing.assert_close(found, (torch.conv2d(data, weight, None, 1, 1) + residual).relu())
+    assert layer.chosen == {"forward": "torch"}
