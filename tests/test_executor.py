@@ -137,7 +137,7 @@ def test_common_expressions_are_computed_once(monkeypatch):
 
 def test_unknown_backends_are_named(monkeypatch):
     monkeypatch.setenv("MXNET_SUBGRAPH_BACKEND", "warp")
-    with pytest.raises(mx.MXNetError, match="no backend is called 'warp'; there are inductor, native, openvino, tensorrt, auto, and MKLDNN"):
+    with pytest.raises(mx.MXNetError, match="no backend is called 'warp'; there are inductor, kernels, native, openvino, tensorrt, auto, and MKLDNN"):
         (mx.sym.var("x") * 2).simple_bind(mx.cpu(), x=(1,))
 
 

@@ -39,7 +39,7 @@ def test_a_backend_is_found_by_name(doubling, monkeypatch):
     assert [backends.get(n) for n in ("", "MKLDNN", "onednn", "auto", "default", None)] == [None] * 6
     monkeypatch.setenv("MXNET_SUBGRAPH_BACKEND", "test_twice")
     assert backends.get() is doubling
-    with pytest.raises(mx.MXNetError, match="no backend is called 'warp'; there are inductor, native, openvino, tensorrt, test_twice, auto"):
+    with pytest.raises(mx.MXNetError, match="no backend is called 'warp'; there are inductor, kernels, native, openvino, tensorrt, test_twice, auto"):
         backends.get("warp")
 
 
