@@ -26,6 +26,7 @@ from torch import fx
 
 from ..ops import random_state
 from ..ops.elemwise.unary import amp_cast, identity
+from ..ops.kernels.products import batched
 from ..ops.linalg import batch_dot
 from ..ops.nn.attention import (
     interleaved_matmul_encdec_qk,
@@ -35,7 +36,6 @@ from ..ops.nn.attention import (
 )
 from ..ops.nn.dropout import chance_and_scale, dropout
 from ..ops.nn.softmax import softmax
-from ..ops.products import batched
 from ..ops.registry import Operator
 from .observed import joined
 from .program import FxNode, GraphModule, attributes_of, calls, draws, operator_of

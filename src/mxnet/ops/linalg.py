@@ -9,7 +9,7 @@ import torch
 from .. import util
 from ..base import MXNetError
 from .axes import normalize_axis
-from .products import batched, matmul
+from .kernels.products import batched, matmul
 from .registry import op
 from .shapes import unify
 

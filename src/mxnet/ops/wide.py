@@ -9,7 +9,7 @@ from typing import Any, Optional
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
-from . import products
+from .kernels import products
 
 LARGE = 1 << 22  # elements of a weight from which on it is worth looking
 _FEW = 1 / 4  # of the columns: below, they are taken out and multiplied for themselves

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 import mxnet as mx
-from mxnet.ops import kernels, products
-from mxnet.ops.kernels import denormals
+from mxnet.ops import kernels
+from mxnet.ops.kernels import denormals, products
 
 pytestmark = pytest.mark.skipif(kernels.load("denormals") is None, reason="no C++ compiler")
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ... import processor
-from .. import products
+from . import products
 from .gate import Kernel
 
 _WORTHWHILE = 1 << 20  # multiplications from which on the kernel is called (and compiled)

@@ -3,7 +3,7 @@ import torch
 
 from ...base import MXNetError
 from .. import wide
-from ..products import linear
+from ..kernels.products import linear
 from ..quantization.arithmetic import Quantized, holding, in_units_of_product, product_range
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op

@@ -4,8 +4,8 @@ import math
 import torch
 
 from ...base import MXNetError
-from .. import products
 from ..axes import normalize_axis
+from ..kernels import products
 from ..registry import op
 from ..schema import Axes, Shape
 from ..shapes import unify

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 import mxnet as mx
-from mxnet.ops import products
+from mxnet.ops.kernels import products
 
 
 @pytest.fixture

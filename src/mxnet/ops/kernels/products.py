@@ -2,14 +2,14 @@
 
 Torch multiplies float32 matrices with MKL, which leaves the wide vectors of other makers' processors unused: on an AMD EPYC with AVX-512 its
 products take 2.2 times as long as oneDNN's, which torch has aboard, too (`benchmarks/operators.py`: FullyConnected, dot). On any processor they
-are slow where numbers are too small to be normal, see `kernels.denormals`.
+are slow where numbers are too small to be normal, see `denormals`.
 """
 import functools
 
 import torch
 
-from .. import processor
-from .kernels.denormals import HEAVY, zeroed
+from ... import processor
+from .denormals import HEAVY, zeroed
 
 _WEIGHT = 1 << 14  # elements of the second matrix, and
 _WORK = 1 << 21  # multiplications, from which on calling oneDNN pays, and
