@@ -343,7 +343,7 @@ def granted(case):
                 return sys.maxsize
         size += sum(math.prod(s) for s in results)
         if case.op.name == "_npi_bincount":  # whose result no rule can tell
-            size += max(parsed.get("minlength", 0), *inputs[0]._data.reshape(-1).tolist())
+            size += max([parsed.get("minlength", 0), *inputs[0]._data.reshape(-1).tolist()])
         if size > 1 << 40:
             return sys.maxsize  # a result that nobody has the memory for
     return 4 * 8 * (sum(a.size for a in inputs) + size)

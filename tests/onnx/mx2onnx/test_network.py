@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -49,3 +51,11 @@ def test_parameters_lose_the_prefixes_of_files():
     assert {k: v.tolist() for k, v in found.items()} == {"w": [1, 1], "m": [0], "arg_b": [1]}
     with pytest.raises(mx.MXNetError, match="the parameter 'w' is bfloat16; ONNX files are written in float32 and float16"):
         parameter_arrays({"w": mx.nd.ones(2, dtype="bfloat16")})
+
+
+def test_a_node_with_more_inputs_than_its_operator_takes():
+    net = json.loads(mx.sym.BatchNorm(mx.sym.var("data"), name="bn").tojson())
+    next(n for n in net["nodes"] if n["op"] == "BatchNorm")["inputs"] += [[0, 0, 0]] * 21
+    parameters = {f"bn_{k}": ONES[0] for k in ("gamma", "beta", "moving_mean", "moving_var")}
+    with pytest.raises(mx.MXNetError, match="BatchNorm 'bn' cannot be written to an ONNX file: with 26 inputs it is none that can run"):
+        exported(mx.sym.load_json(json.dumps(net)), {"data": ONES}, parameters)

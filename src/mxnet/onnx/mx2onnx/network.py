@@ -1,4 +1,5 @@
 """A Symbol and its parameters as an ONNX model."""
+import inspect
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -112,6 +113,10 @@ def convert_node(on: Builder, node: Node, inputs: Sequence[Value | None], out: l
         if dropped:
             parsed = op.with_defaults(node.parsed())
             raise Unsupported(f"ONNX has no counterpart for {', '.join(f'{k}={parsed[k]!r}' for k in dropped)}")
+        try:  # files of networks may give an operator any number of inputs
+            inspect.signature(converter.function).bind(on, *inputs, **given)
+        except TypeError as error:
+            raise Unsupported(f"with {len(inputs)} inputs it is none that can run: {error}") from None
         found = converter.function(on, *inputs, **given)
         results = []
         for i, (value, expected) in enumerate(zip([found] if isinstance(found, Value) else found, out)):
