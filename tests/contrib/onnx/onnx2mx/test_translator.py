@@ -73,7 +73,7 @@ def test_sizes_are_known_as_far_as_the_file_says():
     assert run(unknown, x=X)[0].tolist() == X.tolist()
     with pytest.raises(NotImplementedError, match="the shape of 'x' must be known for this.* of its inputs$"):
         run(model_of([node("Softmax", "x")], {"x": None}, opset=11))
-    with pytest.raises(NotImplementedError, match="it leaves open length, axis 1 of 'z': write the file with numbers for them"):
+    with pytest.raises(NotImplementedError, match="it leaves open 'length', axis 1 of 'z': write the file with numbers for them"):
         run(model_of([node("Softmax", "x")], {"x": None, "z": ("length", None)}, opset=11))
 
 

@@ -102,7 +102,7 @@ class Translator:
                     shape.append(named[key])
             found.append((value, shape))
         if named:
-            self._left_open = ", ".join(key if isinstance(key, str) else f"axis {key[1]} of '{key[0]}'" for key in named)
+            self._left_open = ", ".join(f"axis {key[1]} of '{key[0]}'" if isinstance(key, tuple) else f"{key!r}" for key in named)
             self._trials = 2
             self._shapes, self._finished = [{}, {}], [set(), set()]
         return found
