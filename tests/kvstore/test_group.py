@@ -1,3 +1,4 @@
+import weakref
 from unittest import mock
 
 import pytest
@@ -62,8 +63,31 @@ class Work:
 
 def test_what_ends_just_behind_a_wait_is_no_failure():
     work = Work()
-    group.Group.wait(None, work, "barrier")
+    group.Group.wait(mock.Mock(_under_way={}), work, "barrier")
     assert work.waits == 2
-    waiting = mock.Mock(spec=group.Group, _broken=lambda doing, error: mx.MXNetError(f"{doing}: {error}"))
+    waiting = mock.Mock(_under_way={}, _broken=lambda doing, error: mx.MXNetError(f"{doing}: {error}"))
     with pytest.raises(mx.MXNetError, match="^barrier: connection reset$"):
         group.Group.wait(waiting, Work(RuntimeError("connection reset")), "barrier")
+
+
+def test_tensors_stay_while_torch_may_use_them():
+    """A thread of torch's that frees the last use of one while the interpreter ends is ended by it, and takes the process along with SIGABRT."""
+    def begin(work):
+        def collective(tensor, async_op):
+            assert async_op
+            return work
+        tensor = torch.ones(2)
+        assert group.Group.begin(net, collective, tensor) is work
+        return weakref.ref(tensor)
+    net = mock.Mock(_under_way={}, _broken=lambda doing, error: mx.MXNetError(doing))
+    waited, failing, forgotten = Work(), Work(RuntimeError("connection reset")), Work()
+    tensors = [begin(work) for work in (waited, failing, forgotten)]
+    group.Group.wait(net, waited, "sum")
+    with pytest.raises(mx.MXNetError, match="^sum$"):
+        group.Group.wait(net, failing, "sum")
+    assert [t() is None for t in tensors] == [True, False, False]
+    begin(Work())  # what has ended goes
+    assert [t() is None for t in tensors] == [True, True, False]
+    forgotten.waits = 1
+    begin(Work())
+    assert tensors[2]() is None

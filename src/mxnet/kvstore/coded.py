@@ -58,7 +58,7 @@ def begin_sum(net, packed, code, doing):
         coming = told()[:, net.rank].tolist()
         received = torch.empty(sum(coming), dtype=torch.uint8)
         net._count(sum(part.numel() for i, part in enumerate(mine) if i != net.rank))
-        net.wait(dist.all_to_all_single(received, torch.cat(mine), coming, sizes.tolist(), group=net._gloo, async_op=True), doing)
+        net.wait(net.begin(dist.all_to_all_single, received, torch.cat(mine), coming, sizes.tolist(), group=net._gloo), doing)
         own = max(0, min(share, count - net.rank * share))
         total = torch.zeros(own * code.per_byte, dtype=torch.int8 if net.num_workers < 128 else torch.int32)
         for part in received.split(coming) if own else ():

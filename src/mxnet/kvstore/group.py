@@ -48,6 +48,7 @@ class Group:
         self._nccl = None
         self._channels = []
         self._given_up = []  # groups of torch's whose work will never end
+        self._under_way = {}  # work -> what it reads and writes
         self._sent = [0]
 
     @property
@@ -76,6 +77,14 @@ class Group:
         self._channels.append(other._gloo)
         return other
 
+    def begin(self, collective, *what, **options):
+        """Begin a collective call of torch.distributed; returns work to `wait` for."""
+        while (oldest := next(iter(self._under_way), None)) is not None and oldest.is_completed():  # nobody waited for it
+            self._under_way.pop(oldest, None)
+        work = collective(*what, async_op=True, **options)
+        self._under_way[work] = what
+        return work
+
     # -- waiting -----------------------------------------------------------------------------------------------------------------
 
     def wait(self, work, doing):
@@ -89,11 +98,13 @@ class Group:
         while True:
             try:
                 work.wait(datetime.timedelta(seconds=STEP))
+                self._under_way.pop(work, None)
                 return
             except RuntimeError:
                 if work.is_completed():  # with an error, or just behind the end of this wait
                     try:
                         work.wait()
+                        self._under_way.pop(work, None)
                         return
                     except RuntimeError as error:
                         raise self._broken(doing, error) from error
@@ -103,8 +114,12 @@ class Group:
                 raise MXNetError(f"{doing}: worker {self.rank} waits in vain ({trouble}). {_ADVICE}")
 
     def _give_up(self):
-        """Leave work that will never end: its threads wait for it, and at its end the process would wait for them."""
-        for kept in (dist.group.WORLD, self._gloo, self._nccl, *self._channels):
+        """Leave work that will never end: its threads wait for it, and at its end the process would wait for them.
+
+        What it reads and writes stays, too: it may end with an error while the interpreter ends, and a thread of torch's that frees the last
+        use of a tensor then ends the process with SIGABRT.
+        """
+        for kept in (self._under_way, dist.group.WORLD, self._gloo, self._nccl, *self._channels):
             if kept and kept not in self._given_up:
                 self._given_up.append(kept)
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
@@ -139,13 +154,13 @@ class Group:
     def all_reduce(self, tensor, op=dist.ReduceOp.SUM):
         """Begin to add `tensor` up over all workers, in place; returns work to `wait` for."""
         self._count(2 * (self.num_workers - 1) * tensor.nbytes // self.num_workers)
-        return dist.all_reduce(tensor, op=op, group=self._group_for(tensor), async_op=True)
+        return self.begin(dist.all_reduce, tensor, op=op, group=self._group_for(tensor))
 
     def begin_broadcast(self, tensor, root=0):
         """Begin to write the root's `tensor` to that of all others; returns work to `wait` for."""
         self._count(tensor.nbytes * (self.num_workers - 1) if self.rank == root else 0)
         group = self._group_for(tensor)
-        return dist.broadcast(tensor, src=root if group is None else dist.get_global_rank(group, root), group=group, async_op=True)
+        return self.begin(dist.broadcast, tensor, src=root if group is None else dist.get_global_rank(group, root), group=group)
 
     def all_gather_uneven(self, tensor, sizes, doing):
         """The tensors of all workers, whose first axis has the given sizes; nothing is padded."""
@@ -174,7 +189,7 @@ class Group:
             Ends it, and returns the lists of all workers.
         """
         mine, everyone = torch.tensor(numbers, dtype=torch.int64), torch.empty(self.num_workers, len(numbers), dtype=torch.int64)
-        work = dist.all_gather(list(everyone.unbind()), mine, group=self._gloo, async_op=True)
+        work = self.begin(dist.all_gather, list(everyone.unbind()), mine, group=self._gloo)
 
         def end():
             self.wait(work, doing)
@@ -207,12 +222,12 @@ class Group:
         received = torch.empty_like(parts)
         self._count(2 * (workers - 1) * share * parts.element_size())
         # As bytes: not every release of Gloo knows all types of 16 bits.
-        work = dist.all_to_all_single(received.view(torch.uint8), parts.view(torch.uint8), group=group, async_op=True)
+        work = self.begin(dist.all_to_all_single, received.view(torch.uint8), parts.view(torch.uint8), group=group)
 
         def end():
             self.wait(work, doing)
             own = received.view(workers, share).sum(0, dtype=torch.float32).to(dtype)
-            self.wait(dist.all_gather(list(parts.view(torch.uint8).split(own.nbytes)), own.view(torch.uint8), group=group, async_op=True), doing)
+            self.wait(self.begin(dist.all_gather, list(parts.view(torch.uint8).split(own.nbytes)), own.view(torch.uint8), group=group), doing)
             return parts[:count].to(tensor.dtype).view(tensor.shape)
         return end
 
@@ -224,8 +239,8 @@ class Group:
         own = parts[self.rank]
         sent, received = torch.cat(parts), own.new_empty(self.num_workers * len(own))
         self._count(sent.nbytes - own.nbytes)
-        work = dist.all_to_all_single(received.view(torch.uint8), sent.view(torch.uint8), [own.nbytes] * self.num_workers, [p.nbytes for p in parts],
-                                      group=self._group_for(sent), async_op=True)
+        work = self.begin(dist.all_to_all_single, received.view(torch.uint8), sent.view(torch.uint8), [own.nbytes] * self.num_workers,
+                           [p.nbytes for p in parts], group=self._group_for(sent))
         wide = torch.float32 if own.dtype in (torch.float16, torch.bfloat16) else own.dtype
 
         def end():
@@ -237,7 +252,7 @@ class Group:
         """Begin to collect the tensors of all workers; returns a function that ends it with all of them, stacked."""
         found = tensor.new_empty((self.num_workers, *tensor.shape))
         self._count(tensor.nbytes * (self.num_workers - 1))
-        work = dist.all_gather(list(found.unbind()), tensor.contiguous(), group=self._group_for(tensor), async_op=True)
+        work = self.begin(dist.all_gather, list(found.unbind()), tensor.contiguous(), group=self._group_for(tensor))
 
         def end():
             self.wait(work, doing)
