@@ -14,6 +14,7 @@ from .. import ndarray as nd
 from ..base import MXNetError
 from ..context import Context, cpu
 from ..io import DataDesc
+from ..ops import meetings
 from ..ops.dtypes import FLAG_TO_NAME
 
 if TYPE_CHECKING:
@@ -198,6 +199,8 @@ class DataParallelExecutorGroup:
         self.aux_names = symbol.list_auxiliary_states()
         self.output_names = symbol.list_outputs()
         self.num_outputs = len(self.output_names)
+        self._meets = any(node.op is not None and node.op.meets and node.op.holds("meets", node.op.with_defaults(node.parsed()))
+                          for node in symbol._nodes())
         self.output_layouts = [DataDesc.get_batch_axis(symbol[i].attr("__layout__")) for i in range(self.num_outputs)]
         data_shapes = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in data_shapes]
         if label_shapes is not None:
@@ -364,17 +367,25 @@ class DataParallelExecutorGroup:
         """Run all devices forward on what they were given; by default as in training where the group was bound for that."""
         if is_train is None:
             is_train = self.for_training
-        for executor in self.execs:
-            executor.forward(is_train=is_train)
+        self._run_each([functools.partial(executor.forward, is_train=is_train) for executor in self.execs], is_train)
 
     def backward(self, out_grads: Any = None) -> None:
         """Compute gradients on all devices; each takes its share of `out_grads`."""
         if not self.for_training:
             raise MXNetError("backward needs a module bound with for_training=True; bind it again")
         out_grads = [out_grads] if isinstance(out_grads, nd.NDArray) else out_grads or []
+        calls = []
         for context, executor, part in zip(self.contexts, self.execs, self.slices or [None] * len(self.execs)):
-            executor.backward(out_grads=[_cut(grad, axis if part else -1, part).as_in_context(context)
-                                         for grad, axis in zip(out_grads, self.output_layouts)] or None)
+            parts = [_cut(grad, axis if part else -1, part).as_in_context(context) for grad, axis in zip(out_grads, self.output_layouts)]
+            calls.append(functools.partial(executor.backward, out_grads=parts or None))
+        self._run_each(calls, True)
+
+    def _run_each(self, calls: list[Any], is_train: bool) -> None:
+        if is_train and self._meets and len(calls) > 1:
+            meetings.in_turn(calls)
+            return
+        for call in calls:
+            call()
 
     def expect_gradients(self, kvstore: Any) -> None:
         """Let a store send the gradients of the next backward while it still runs; each parameter that has one is a key."""

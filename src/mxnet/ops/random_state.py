@@ -25,6 +25,11 @@ def bank() -> random.Bank:
         return _own.bank
 
 
+def share(other: Any) -> None:
+    """Let this thread's CPU operators draw from another's `bank`, while that thread draws nothing."""
+    _own.bank = other
+
+
 def source(device: Optional[torch.device]) -> Optional[random.Bank]:
     """What operators on `device` draw MXNet's numbers from; None where torch draws others (`generator`)."""
     return bank() if device is None or device.type == "cpu" else None

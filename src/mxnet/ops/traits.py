@@ -29,6 +29,8 @@ class Traits:
         reach a generator and does not say so.
     by_values : bool
         What it computes may depend on more than shapes and types: a loop, a branch, an operator of the user's.
+    meets : bool or function of the attributes
+        In training a device's call waits for those of other devices (`meetings`).
     keeps_layout : bool or function of the attributes
         Its result lies in memory as its (first) input does, with channels first or last, and has the same values either way.
     result_type : 'data', 'inputs' or None
@@ -68,6 +70,7 @@ class Traits:
 
     draws: ByUse = False
     by_values: bool = False
+    meets: ByUse = False
     keeps_layout: ByUse = False
     result_type: Optional[Literal["data", "inputs"]] = None
     overwritable: ByUse = False

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from mxnet import MXNetError
-from mxnet.ops import get
+from mxnet.ops import get, meetings
 
 BATCH_NORM = get("BatchNorm")
 
@@ -82,8 +82,44 @@ def test_names():
 
 def test_several_devices_are_not_joined_silently():
     gamma, beta, mean, var = parameters()
-    with pytest.warns(UserWarning, match="SyncBatchNorm 'k': statistics are those of each device, not of all 2"):
+    with pytest.warns(UserWarning, match="SyncBatchNorm 'k': statistics are those of each device, not of all 2; they are joined on the CPU, where"):
         get("_contrib_SyncBatchNorm")(torch.ones(2, 2), gamma, beta, mean, var, key="k", ndev=2, training=True)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_devices_in_turn_compute_as_one_on_the_whole_batch(fixed):
+    data, seeds = torch.arange(48.0).reshape(4, 3, 2, 2).sin().requires_grad_(), torch.arange(48.0).reshape(4, 3, 2, 2).cos()
+    def layer():
+        return [torch.tensor([1.0, 2, 3]).requires_grad_(), torch.tensor([0.0, 1, 2]).requires_grad_(), torch.zeros(3), torch.ones(3)]
+    whole, parts = layer(), [layer(), layer()]
+    expected = BATCH_NORM(data, *whole, fix_gamma=fixed, training=True)
+    expected.backward(seeds)
+    halves, outs = [d.detach().requires_grad_() for d in data.split(2)], [None, None]
+
+    def run(i):
+        attributes = {"fix_gamma": fixed, "key": "k", "ndev": 2, "output_mean_var": True, "training": True}
+        outs[i], batch_mean, _ = get("_contrib_SyncBatchNorm")(halves[i], *parts[i], **attributes)
+        torch.testing.assert_close(batch_mean, data.detach().mean((0, 2, 3)))
+        outs[i].backward(seeds[2 * i:2 * i + 2])
+    meetings.in_turn([lambda: run(0), lambda: run(1)])
+    torch.testing.assert_close(torch.cat(outs), expected)
+    torch.testing.assert_close(torch.cat([h.grad for h in halves]), data.grad)
+    torch.testing.assert_close(parts[0][1].grad + parts[1][1].grad, whole[1].grad)
+    if not fixed:
+        torch.testing.assert_close(parts[0][0].grad + parts[1][0].grad, whole[0].grad)
+    for part in parts:
+        torch.testing.assert_close(part[2:], whole[2:])
+
+
+def test_backward_of_joined_devices_belongs_into_their_threads():
+    outs = []
+
+    def run():
+        gamma, beta, mean, var = parameters()
+        outs.append(get("_contrib_SyncBatchNorm")(torch.ones(2, 2).requires_grad_(), gamma, beta, mean, var, key="k", ndev=2, training=True))
+    meetings.in_turn([run, run])
+    with pytest.raises(MXNetError, match="SyncBatchNorm 'k': forward was joined with other devices', so call backward in each device's thread, too"):
+        outs[0].sum().backward()
 
 
 def test_layer_and_group_norm_inference():

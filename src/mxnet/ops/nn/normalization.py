@@ -5,6 +5,7 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from .. import meetings
 from ..kernels import local_response
 from ..quantization.arithmetic import INT8, UINT8, Quantized, calibrated, limit_of, store
 from ..quantization.form import EightBits, quantized_form
@@ -141,13 +142,20 @@ def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e
                        training, inverse_deviation=False)
 
 
-@op("_contrib_SyncBatchNorm", complete_rule="shape", **_MOVING, names_output=True, amp="float32")
+@op("_contrib_SyncBatchNorm", complete_rule="shape", **_MOVING, names_output=True, meets=lambda a: a["ndev"] > 1 and not a["use_global_stats"],
+    amp="float32")
 def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                     use_global_stats: bool = False, output_mean_var: bool = False, ndev: AtLeast0 = 1, key: str, training: Training = False):
-    """`BatchNorm` that is meant to take its statistics over `ndev` devices which share a `key`.
+    """`BatchNorm` with the statistics of `ndev` devices, whose calls share a `key`. They count alike, however many rows each has.
 
-    Devices of one process compute one after another here, so each one's own statistics are used, and a warning says so for
-    more than one device. `output_mean_var` returns the plain variance. Other attributes and the inputs are those of `BatchNorm`, on axis 1.
+    A call waits for those of the other devices, forward and backward, so each device needs a thread of its own, as `mx.mod.Module` gives it. In
+    the main thread, and on GPUs, a device's own statistics are used, and a warning says so. `output_mean_var` returns the plain
+    variance. Other attributes and the inputs are those of `BatchNorm`, on axis 1.
+
+    Raises
+    ------
+    MXNetError
+        If the other devices' calls do not come.
 
     Example
     -------
@@ -158,9 +166,52 @@ def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 
            [ 1.,  1.]], dtype=float32)
     """
     if ndev > 1 and training and not use_global_stats:
-        warnings.warn(f"SyncBatchNorm {key!r}: statistics are those of each device, not of all {ndev}", stacklevel=2)
+        meet = meetings.place() if data.device.type == "cpu" else None
+        if meet is not None:
+            out, mean, var = _Joined.apply(data, None if fix_gamma else gamma, beta, eps, key, ndev, meet)
+            moving_mean.data.mul_(momentum).add_(mean, alpha=1 - momentum)
+            moving_var.data.mul_(momentum).add_(var, alpha=1 - momentum)
+            return (out, mean, var) if output_mean_var else out
+        warnings.warn(f"SyncBatchNorm {key!r}: statistics are those of each device, not of all {ndev}; they are joined on the CPU, where each device "
+                      "has a thread of its own other than the main one", stacklevel=2)
     return _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var, 1, training,
                        inverse_deviation=False)
+
+
+class _Joined(torch.autograd.Function):
+    """Batch normalization whose sums over the batch, forward and backward, are averages over several devices."""
+
+    @staticmethod
+    def forward(ctx, data, gamma, beta, eps, key, ndev, meet):
+        wide = data.double()  # the variance is a difference of two sums
+        axes = [axis for axis in range(data.dim()) if axis != 1]
+        mean, square = meet(key, ndev, (wide.mean(axes), wide.square().mean(axes)))
+        var = (square - mean.square()).clamp_(min=0)
+        shape = [1, -1, *[1] * (data.dim() - 2)]
+        factor = torch.rsqrt(var + eps)
+        normal = ((wide - mean.view(shape)) * factor.view(shape)).to(data.dtype)
+        mean, var = mean.to(data.dtype), var.to(data.dtype)
+        ctx.save_for_backward(normal, gamma, factor.to(data.dtype))
+        ctx.mark_non_differentiable(mean, var)
+        ctx.meeting, ctx.axes, ctx.shape = (key, ndev), axes, shape
+        scaled = normal if gamma is None else normal * gamma.view(shape)
+        return scaled + beta.view(shape), mean, var
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient, _mean, _var):
+        normal, gamma, factor = ctx.saved_tensors
+        (key, ndev), axes, shape = ctx.meeting, ctx.axes, ctx.shape
+        meet = meetings.place()
+        if meet is None:
+            raise MXNetError(f"SyncBatchNorm {key!r}: forward was joined with other devices', so call backward in each device's thread, too")
+        # Two sums of a device, of which the averages over all devices go into the data's gradient, and the device's own are the parameters'.
+        total, product = gradient.sum(axes), (gradient * normal).sum(axes)
+        joined = meet(f"gradient of {key}", ndev, (total, product))
+        count = normal.numel() // max(normal.shape[1], 1)
+        of_mean, of_var = (value.view(shape) / max(count, 1) for value in joined)
+        factor = (factor if gamma is None else factor * gamma).view(shape)
+        return (gradient - of_mean - normal * of_var) * factor, None if gamma is None else product, total, None, None, None, None
 
 
 for _operator in (batch_norm, batch_norm_with_relu, batch_norm_v1, sync_batch_norm):

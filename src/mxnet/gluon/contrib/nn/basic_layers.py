@@ -108,7 +108,9 @@ class SparseEmbedding(Block):
 
 
 class SyncBatchNorm(BatchNorm):
-    """`BatchNorm` over the batches of several devices together.
+    """`BatchNorm` over the batches of several devices together, each of which runs forward and backward in a thread of its own.
+
+    Called for one device after another in one thread, it takes each one's own statistics, and warns.
 
     Parameters
     ----------
