@@ -251,7 +251,8 @@ class Executor:
             if seed is not None and seed.shape != tuple(head.shape):
                 raise MXNetError(f"backward: the gradient of output '{self._output_names[i]}' has shape {seed.shape}, the output {tuple(head.shape)}")
             heads.append(head)
-            seeds.append(torch.ones_like(head) if seed is None else seed._raw().to(head.device, head.dtype))
+            # Ones that take no memory, as torch's own gradient of a sum: what has no seed is a loss, which hardly looks at them.
+            seeds.append(head.detach().new_ones(()).expand(head.shape) if seed is None else seed._raw().to(head.device, head.dtype))
         leaves, self._leaves, self._heads = self._leaves, None, None
         if heads and leaves:
             try:

@@ -6,6 +6,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import MXNetError
+from mxnet.kvstore import kvstore as stores
 
 DEVICES = [mx.cpu(i) for i in range(3)]
 TYPES = ["local", "local_update_cpu", "local_allreduce_cpu", "device", "local_allreduce_device"]
@@ -221,3 +222,46 @@ def test_modules_train_through_the_store_for_tests():
 
 def test_commands_find_no_servers():
     assert mx.kv.create("local")._send_command_to_servers(0, "profile") is None
+
+
+class Halved(mx.optimizer.Adam):
+    """Goes on where Adam's step ends."""
+
+    def update(self, index, weight, grad, state):
+        super().update(index, weight, grad, state)
+        weight *= 0.5
+
+
+@pytest.mark.parametrize("optimizer", [mx.optimizer.Adam, mx.optimizer.Adamax, mx.optimizer.SGD, Halved])
+@pytest.mark.parametrize("rescale", [1, 0.5])
+def test_a_large_value_that_is_pushed_and_pulled_is_the_optimizers(optimizer, rescale, monkeypatch):
+    monkeypatch.setattr(stores, "_LARGE", 1)
+    first, gradient = mx.nd.random.uniform(shape=(300, 400)), mx.nd.random.uniform(0.1, 1, shape=(300, 400))
+    found = []
+    for at_once in (True, False):
+        store = mx.kv.create("local")
+        store.init("w", first)
+        store.set_optimizer(optimizer(learning_rate=0.1, rescale_grad=rescale))
+        out = mx.nd.zeros((300, 400))
+        for _ in range(2):
+            if at_once:
+                store.pushpull("w", [gradient], out=[out])
+            else:
+                store.push("w", gradient)
+                store.pull("w", out=out)
+        kept = mx.nd.zeros((300, 400))
+        store.pull("w", out=kept)
+        assert (kept == out).asnumpy().all()
+        found.append(out.asnumpy())
+    assert (found[0] == found[1]).all() and (found[0] != first.asnumpy()).all()
+
+
+def test_what_was_pulled_stays_apart_from_what_is_kept(monkeypatch):
+    monkeypatch.setattr(stores, "_LARGE", 1)
+    store, out, again = mx.kv.create("local"), mx.nd.zeros((300, 400)), mx.nd.zeros((300, 400))
+    store.init("w", mx.nd.ones((300, 400)))
+    store.set_optimizer(mx.optimizer.Adam(learning_rate=0.1, rescale_grad=0.5))
+    store.pushpull("w", mx.nd.ones((300, 400)), out=out)
+    out[:] = 5
+    store.pull("w", out=again)
+    np.testing.assert_allclose(again.asnumpy(), 0.9, rtol=1e-5)

@@ -1,4 +1,5 @@
 """The store of one process: keeps a value per key, and adds up what its devices push."""
+import contextlib
 import logging
 
 import torch
@@ -10,12 +11,15 @@ from ..checkpoint import load_optimizer_states, save_optimizer_states
 from ..context import cpu
 from ..ndarray import NDArray
 from ..ndarray.sparse import retain
+from ..ops.kernels import steps
 from . import row_sparse
 from .base import KVStoreBase, built_in, check_capability
 from .compression import make_compression
 
 __all__ = ["KVStore"]
 _log = logging.getLogger(__name__)
+_LARGE = 1 << 20  # elements from which on a value is not copied for itself where that can be
+_WRITES_COPIES = (opt.Adam, opt.Adamax)  # whose `update` ends with the kernel's step: classes derived from them may go on
 
 
 def _pairs(key, value, what):
@@ -136,8 +140,23 @@ class KVStore(KVStoreBase):
         out : NDArray, list of NDArray, or list of lists, optional
         priority : int
         """
-        self.push(key, value, priority)
-        self.pull(key, value if out is None else out, priority)
+        at_once = contextlib.nullcontext([False]) if out is None else self._written_at_once(key, out)
+        with at_once as written:
+            self.push(key, value, priority)
+        if not written[0]:
+            self.pull(key, value if out is None else out, priority)
+
+    def _written_at_once(self, key, out):
+        """A block in which the optimizer writes a large value to the one array that pulls it, too, if it can: ``[True]`` then."""
+        array = out[0] if isinstance(out, (list, tuple)) and len(out) == 1 else out
+        kept = self._values.get(key) if isinstance(key, (int, str)) else None
+        optimizer = self._updater.optimizer if type(self._updater) is opt.Updater else None
+        if (isinstance(array, NDArray) and isinstance(kept, NDArray) and type(optimizer) in _WRITES_COPIES and array.size >= _LARGE
+                and array.shape == kept.shape and array.dtype == kept.dtype and array.ctx == kept.ctx and array.stype == kept.stype == "default"):
+            tensors = kept._raw(), array._writable()
+            if all(t.is_contiguous() for t in tensors) and tensors[0].data_ptr() != tensors[1].data_ptr():
+                return steps.copied(*tensors)
+        return contextlib.nullcontext([False])
 
     def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
         """Write some rows of row_sparse values to row_sparse arrays.

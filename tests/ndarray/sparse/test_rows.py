@@ -106,3 +106,23 @@ def test_a_row_sparse_result_may_be_the_head():
         y = nd.sparse.square(w)
     y.backward()
     assert y.stype == "row_sparse" and w.grad.asnumpy()[[0, 4]].tolist() == [[2, 4], [6, 8]]
+
+
+@pytest.mark.parametrize("per_row", [1, 40])  # few numbers in each row, for which there is a kernel, and many
+def test_a_product_does_not_depend_on_how_it_is_computed(per_row, monkeypatch):
+    random = np.random.RandomState(3)
+    dense = np.zeros((60, 80), "float32")
+    for row in dense:
+        row[random.choice(80, per_row, replace=False)] = random.randint(1, 9, per_row)
+    table = random.randint(-9, 9, (80, 64)).astype("float32")
+    found = []
+    for kernels_worth in (0, 1 << 62):
+        monkeypatch.setattr(rows.kernels, "_WORTHWHILE", kernels_worth)
+        w = nd.sparse.row_sparse_array((table, list(range(80))), shape=(80, 64))
+        w.attach_grad()
+        with mx.autograd.record():
+            y = nd.sparse.dot(nd.array(dense).tostype("csr"), w)
+        y.backward(y)
+        found.append((y.asnumpy(), w.grad.asnumpy(), nd.sparse.dot(nd.array(dense).tostype("csr"), w).asnumpy()))
+    for one in found:
+        assert (one[0] == dense @ table).all() and (one[1] == dense.T @ (dense @ table)).all() and (one[2] == one[0]).all()

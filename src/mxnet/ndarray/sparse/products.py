@@ -11,7 +11,7 @@ from .. import dispatch
 from ..ndarray import NDArray
 from .arrays import CSRNDArray, RowSparseNDArray, cast_storage
 from .dispatch import coordinates, densified_call, kernel, recorded_as
-from .rows import Product
+from .rows import Product, times
 
 if TYPE_CHECKING:
     from ...ops.registry import Operator
@@ -85,8 +85,7 @@ def _of_rows(lhs: Any, rhs: Any) -> NDArray:
     """``lhs x rhs`` for a row_sparse `rhs`: only the rows that `lhs` asks for are read."""
     columns = lhs._aux[1].to(torch.int64)
     used, number = torch.unique(columns, return_inverse=True)
-    compact = torch.sparse_csr_tensor(lhs._aux[0], number, lhs._values, (lhs.shape[0], len(used)), check_invariants=False)
-    return NDArray._new(compact @ rhs._readable_rows(used), lhs._ctx)
+    return NDArray._new(times(lhs, number, rhs._readable_rows(used)), lhs._ctx)
 
 
 def _transposed(matrix: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,7 @@ import torch
 
 from ...ops import differentiation
 from ...ops.grad_mode import enable_grad
+from ...ops.kernels import sparse as kernels
 
 if TYPE_CHECKING:
     from ...ops.registry import Operator
@@ -28,7 +29,8 @@ def _by_rows(rows: torch.Tensor, values: torch.Tensor, shape: Sequence[int], uni
     return torch.sparse_coo_tensor(rows.unsqueeze(0), values, tuple(shape), is_coalesced=unique or None, check_invariants=False)
 
 
-_FEW = 256  # times as many elements as are stored: so much faster is the product of dense matrices, which reads and writes nothing twice
+_FEW = 256  # times as many elements as are stored: so much faster than torch's sparse product is that of dense matrices
+_MANY = 16  # times as many: so much faster is a dense product than a kernel of ours for few numbers in a row
 
 
 def _few(matrix: Any, columns: int) -> torch.Tensor | None:
@@ -37,6 +39,34 @@ def _few(matrix: Any, columns: int) -> torch.Tensor | None:
     if not matrix._values.is_floating_point() or rows * columns > _FEW * len(matrix._values):
         return None
     return matrix._values.new_zeros((rows, columns))
+
+
+def times(matrix: Any, number: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """The product of a csr matrix, whose entries have `number` as columns, and of a dense one."""
+    if matrix.shape[0] * len(rows) >= _MANY * len(number):
+        found = kernels.product(matrix._aux[0], number, matrix._values, rows)
+        if found is not None:
+            return found
+    dense = _few(matrix, len(rows))
+    if dense is None:
+        dense = torch.sparse_csr_tensor(matrix._aux[0], number, matrix._values, (matrix.shape[0], len(rows)), check_invariants=False)
+    else:
+        dense[matrix._row_numbers(), number] = matrix._values
+    return dense @ rows
+
+
+def _transposed_times(matrix: Any, number: torch.Tensor, width: int, gradient: torch.Tensor) -> torch.Tensor:
+    """The product of the transpose of such a matrix, which has `width` columns, and of a dense one."""
+    if matrix.shape[0] * width >= _MANY * len(number):
+        found = kernels.transposed_product(matrix._aux[0], number, matrix._values, width, gradient)
+        if found is not None:
+            return found
+    dense = _few(matrix, width)
+    if dense is not None:
+        dense[matrix._row_numbers(), number] = matrix._values
+        return dense.t() @ gradient
+    parts = gradient[matrix._row_numbers()] * matrix._values.unsqueeze(1)
+    return parts.new_zeros((width, gradient.shape[1])).index_add_(0, number, parts)
 
 
 class Dense(torch.autograd.Function):
@@ -82,25 +112,14 @@ class Product(torch.autograd.Function):
     def forward(ctx: Any, token: torch.Tensor, matrix: Any, array: Any) -> torch.Tensor:
         used, ctx.number = torch.unique(matrix._aux[1].long(), return_inverse=True)
         ctx.used, ctx.matrix, ctx.shape = used, matrix, array.shape
-        rows = array._readable_rows(used)
-        dense = _few(matrix, len(used))
-        if dense is None:
-            dense = torch.sparse_csr_tensor(matrix._aux[0], ctx.number, matrix._values, (matrix.shape[0], len(used)), check_invariants=False)
-        else:
-            dense[matrix._row_numbers(), ctx.number] = matrix._values
-        return dense @ rows
+        return times(matrix, ctx.number, array._readable_rows(used))
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        dense = None if torch.is_grad_enabled() else _few(ctx.matrix, len(ctx.used))
-        if dense is not None:
-            dense[ctx.matrix._row_numbers(), ctx.number] = ctx.matrix._values
-            return _by_rows(ctx.used, dense.t() @ gradient, ctx.shape), None, None
-        parts = gradient[ctx.matrix._row_numbers()] * ctx.matrix._values.unsqueeze(1)
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled():  # to be differentiated once more: with all rows
+            parts = gradient[ctx.matrix._row_numbers()] * ctx.matrix._values.unsqueeze(1)
             return parts.new_zeros(ctx.shape).index_add(0, ctx.used[ctx.number], parts), None, None
-        found = parts.new_zeros((len(ctx.used), ctx.shape[1])).index_add_(0, ctx.number, parts)
-        return _by_rows(ctx.used, found, ctx.shape), None, None
+        return _by_rows(ctx.used, _transposed_times(ctx.matrix, ctx.number, len(ctx.used), gradient), ctx.shape), None, None
 
 
 class Taken(torch.autograd.Function):

@@ -1,11 +1,14 @@
 // Steps of optimizers that keep two numbers for each weight: one pass over weight, gradient and both, all written in place.
 //
-// Rows are those of the weight that `index` names, or all, if there is none. A number that names no row is passed over.
+// Rows are those of the weight that `index` names, or all, if there is none. A number that names no row is passed over. The weight's new values go to
+// `copy`, too, if there is one, while they are in the caches.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 #include <omp.h>
+
+#include "streams.h"
 
 namespace {
 
@@ -50,15 +53,21 @@ struct Adamax {
 };
 
 template <class Step>
-void run(const Step& step, float* weight, const float* gradient, float* first, float* second, const int64_t* index, int64_t rows, int64_t count,
-         int64_t width, int threads) {
-  int64_t blocks = (width + kBlock - 1) / kBlock;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t b = 0; b < count * blocks; ++b) {
-    int64_t row = index ? index[b / blocks] : b / blocks, from = b % blocks * kBlock;
-    if (row < 0 || row >= rows) continue;
-    int64_t at = row * width + from;
-    step(weight + at, gradient + b / blocks * width + from, first + at, second + at, std::min(kBlock, width - from));
+void run(const Step& step, float* weight, const float* gradient, float* first, float* second, const int64_t* index, float* copy, int64_t rows,
+         int64_t count, int64_t width, int threads) {
+  const int64_t blocks = (width + kBlock - 1) / kBlock;
+  const bool past = rows * width >= kLarge;
+#pragma omp parallel num_threads(threads)
+  {
+#pragma omp for schedule(static)
+    for (int64_t b = 0; b < count * blocks; ++b) {
+      int64_t row = index ? index[b / blocks] : b / blocks, from = b % blocks * kBlock;
+      if (row < 0 || row >= rows) continue;
+      const int64_t at = row * width + from, n = std::min(kBlock, width - from);
+      step(weight + at, gradient + b / blocks * width + from, first + at, second + at, n);
+      if (copy) put(copy + at, weight + at, n, past);
+    }
+    if (copy) finish(past);
   }
 }
 
@@ -66,14 +75,15 @@ void run(const Step& step, float* weight, const float* gradient, float* first, f
 
 extern "C" {
 
-void adam(float* weight, const float* gradient, float* mean, float* square, const int64_t* index, int64_t rows, int64_t count, int64_t width, float lr,
-          float beta1, float beta2, float rest1, float rest2, float epsilon, float wd, float rescale, float clip, int threads) {
-  run(Adam{{rescale, wd, clip}, lr, beta1, beta2, epsilon, rest1, rest2}, weight, gradient, mean, square, index, rows, count, width, threads);
+void adam(float* weight, const float* gradient, float* mean, float* square, const int64_t* index, float* copy, int64_t rows, int64_t count, int64_t width,
+          float lr, float beta1, float beta2, float rest1, float rest2, float epsilon, float wd, float rescale, float clip, int threads) {
+  run(Adam{{rescale, wd, clip}, lr, beta1, beta2, epsilon, rest1, rest2}, weight, gradient, mean, square, index, copy, rows, count, width,
+      threads);
 }
 
-void adamax(float* weight, const float* gradient, float* mean, float* largest, const int64_t* index, int64_t rows, int64_t count, int64_t width,
-            float lr, float beta1, float beta2, float rest1, float epsilon, float wd, float rescale, float clip, int threads) {
-  run(Adamax{{rescale, wd, clip}, lr, beta1, beta2, epsilon, rest1}, weight, gradient, mean, largest, index, rows, count, width, threads);
+void adamax(float* weight, const float* gradient, float* mean, float* largest, const int64_t* index, float* copy, int64_t rows, int64_t count,
+            int64_t width, float lr, float beta1, float beta2, float rest1, float epsilon, float wd, float rescale, float clip, int threads) {
+  run(Adamax{{rescale, wd, clip}, lr, beta1, beta2, epsilon, rest1}, weight, gradient, mean, largest, index, copy, rows, count, width, threads);
 }
 
 }
