@@ -338,29 +338,42 @@ def _with_gradient(operator: Operator, backward: Callable) -> Callable:
     raw = operator.raw
     mutated = {operator.inputs.index(m) for m in operator.mutates}
 
-    class Gradient(torch.autograd.Function):
+    class Gradient(torch.autograd.Function):  # a call of it costs as much as a small operator: nothing is gone through that need not be
         @staticmethod
         def forward(ctx, attributes, *tensors):
             outputs = raw(*tensors, **attributes)
             single = isinstance(outputs, torch.Tensor)
-            outputs_tuple = (outputs,) if single else tuple(outputs)
-            # An output that is an input (in-place identity) must be another tensor for torch to record it.
-            outputs_tuple = tuple(o.view_as(o) if any(o is t for t in tensors) else o for o in outputs_tuple)
-            ctx.attributes, ctx.single, ctx.num_inputs = attributes, single, len(tensors)
-            ctx.unsaved = {i: tensors[i] for i in mutated if i < len(tensors)}
-            ctx.save_for_backward(*(None if i in mutated else t for i, t in enumerate(tensors)), *outputs_tuple)
-            ctx.mark_non_differentiable(*(o for o in outputs_tuple if not o.is_floating_point()))
-            return outputs_tuple[0] if single else outputs_tuple
+            outputs = (outputs,) if single else tuple(outputs)
+            whole = []
+            for i, output in enumerate(outputs):
+                for tensor in tensors:
+                    if output is tensor:  # in-place identity: it must be another tensor for torch to record it
+                        outputs = (*outputs[:i], output.view_as(output), *outputs[i + 1:])
+                if not output.is_floating_point():
+                    whole.append(outputs[i])
+            if whole:
+                ctx.mark_non_differentiable(*whole)
+            ctx.attributes, ctx.num_inputs = attributes, len(tensors)
+            if mutated:
+                ctx.unsaved = {i: tensors[i] for i in mutated if i < len(tensors)}
+                tensors = tuple(None if i in mutated else t for i, t in enumerate(tensors))
+            ctx.save_for_backward(*tensors, *outputs)
+            return outputs[0] if single else outputs
 
         @staticmethod
         def backward(ctx, *out_grads):
-            saved = ctx.saved_tensors
-            inputs = tuple(ctx.unsaved.get(i, t) for i, t in enumerate(saved[:ctx.num_inputs]))
-            grads = backward(out_grads, inputs, saved[ctx.num_inputs:], **ctx.attributes)
+            saved, count = ctx.saved_tensors, ctx.num_inputs
+            inputs = saved[:count]
+            if mutated:
+                inputs = tuple(ctx.unsaved.get(i, t) for i, t in enumerate(inputs))
+            grads = backward(out_grads, inputs, saved[count:], **ctx.attributes)
             grads = grads if isinstance(grads, tuple) else (grads,)
-            grads = (*grads, *[None] * (ctx.num_inputs - len(grads)))
-            # An array with a gradient to be written gets zeros, as in MXNet, where the operator has none for it.
-            return (None, *(torch.zeros_like(inputs[i]) if g is None and ctx.needs_input_grad[i + 1] else g for i, g in enumerate(grads)))
+            needed = ctx.needs_input_grad
+            found = [None, *grads, *[None] * (count - len(grads))]
+            for i, gradient in enumerate(found):
+                if gradient is None and needed[i]:  # an array with a gradient to be written gets zeros, as in MXNet, if the operator has none
+                    found[i] = torch.zeros_like(inputs[i - 1])
+            return tuple(found)
 
     def function(*tensors, **attributes):
         if torch.is_grad_enabled():

@@ -51,12 +51,12 @@ def shape_to_channels_last(shape):
 
 
 def minus_one_hot(probabilities, index, axis, amount=-1.0):
-    """Add `amount` to the probability of each instance's class, in place; a class out of range is none. `index` has size 1 on `axis`."""
+    """`probabilities` with `amount` added to that of each instance's class; a class out of range is none. `index` has size 1 on `axis`."""
     classes = probabilities.shape[axis]
     if probabilities.numel() <= _FEW and axis == probabilities.dim() - 1:  # fewer calls: there are hardly any numbers to go over
-        return probabilities.add_(index == torch.arange(classes, device=index.device), alpha=amount)
+        return torch.add(probabilities, index == torch.arange(classes, device=index.device), alpha=amount)
     inside = (index >= 0) & (index < classes)
-    return probabilities.scatter_add_(axis, index.clamp(0, classes - 1), inside.to(probabilities.dtype) * amount)
+    return probabilities.scatter_add(axis, index.clamp(0, classes - 1), inside.to(probabilities.dtype) * amount)
 
 
 def bias_inputs(attributes):

@@ -17,7 +17,7 @@ def _log_loss_gradient(out, label, ignore_label, smooth_alpha):
     # Labels beyond the number of instances are not read.
     index = (label if label.shape[0] <= out.shape[0] else label[:out.shape[0]]).long().unsqueeze(1)
     spread = smooth_alpha / max(out.shape[1] - 1, 1)
-    grad = minus_one_hot(out - spread if smooth_alpha else out.clone(), index, 1, spread + smooth_alpha - 1)
+    grad = minus_one_hot(out - spread if smooth_alpha else out, index, 1, spread + smooth_alpha - 1)
     if ignore_label is not None:
         grad.masked_fill_(index == int(ignore_label), 0)
     return grad
@@ -74,8 +74,8 @@ def _softmax_output_gradient(out_grads, inputs, outputs, *, grad_scale=1.0, igno
         scale = grad_scale / (1 if normalization == "valid" else flat.shape[2])
         batch = label.shape[0]
     else:
-        flat = out.reshape(-1, out.shape[-1]) if preserve_shape else out.flatten(1)
-        label = label.reshape(-1)
+        flat = out if out.dim() == 2 else out.reshape(-1, out.shape[-1]) if preserve_shape else out.flatten(1)
+        label = label if label.dim() == 1 else label.reshape(-1)
         grad = _log_loss_gradient(flat, label, ignored, smooth_alpha)
         scale, batch = grad_scale, label.shape[0]
     if normalization == "valid":
@@ -86,7 +86,7 @@ def _softmax_output_gradient(out_grads, inputs, outputs, *, grad_scale=1.0, igno
             scale /= batch
         if scale != 1:
             grad.mul_(scale)
-    grad = grad.view(out.shape)
+    grad = grad if grad.dim() == out.dim() else grad.view(out.shape)
     return (grad * out_grads[0] if out_grad else grad), None
 
 
