@@ -4,7 +4,7 @@ import torch
 
 import mxnet as mx
 from mxnet.ops import kernels
-from mxnet.ops.kernels import denormals, products
+from mxnet.ops.kernels import convolution, denormals, dense, products, recurrent, winograd
 
 pytestmark = pytest.mark.skipif(kernels.load("denormals") is None, reason="no C++ compiler")
 
@@ -73,6 +73,58 @@ def test_an_error_switches_back():
         assert not keeps()
         raise ValueError
     assert keeps()
+
+
+def images(n, value):
+    return torch.full((n, 64, 28, 28), value).contiguous(memory_format=torch.channels_last)
+
+
+STEPS = (1, 1, 1, 1, 1, 1)
+WEIGHT = torch.full((64, 64, 3, 3), 1e-9).contiguous(memory_format=torch.channels_last)  # 1e-30 times it is 1e-39, too small to be added up
+CONVOLUTIONS = {
+    "forward": lambda n: convolution.forward((images(n, 1e-30), WEIGHT, None, None), (*STEPS, False)),
+    "gradient of data": lambda n: convolution.backward_data((images(n, 1e-30), WEIGHT), (28, 28, *STEPS)),
+    "gradient of weights": lambda n: convolution.backward_weight((images(n, 1e-36), images(n, 1e-6)), (3, 3, 0, *STEPS))[:1],
+    "Winograd F(2x2)": lambda n: [winograd.run(winograd.NAMES[2], images(n, 1e-34), WEIGHT, None, (1, 1))],
+    "Winograd F(4x4)": lambda n: [winograd.run(winograd.NAMES[4], images(n, 1e-34), WEIGHT, None, (1, 1))],
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+@pytest.mark.skipif(kernels.load("convolution") is None or kernels.load("winograd") is None, reason="no C++ compiler")
+def test_convolutions_of_our_own(name, monkeypatch):
+    convolve = CONVOLUTIONS[name]
+    found, = convolve(2)  # 5.8e7 multiplications
+    assert not found.any() and keeps()
+    found, = convolve(1)  # 2.9e7, fewer than 2**25
+    assert found.any()
+    monkeypatch.setattr(denormals, "_functions", lambda: None)
+    found, = convolve(2)
+    assert found.any()
+
+
+@pytest.mark.skipif(kernels.load("convolution") is None, reason="no C++ compiler")
+def test_products_by_the_kernel_of_convolutions():
+    rows, weight = TINY.contiguous(), SMALL.contiguous()
+    found, = dense._forward((rows, weight, None, None))
+    assert not found.any() and keeps()
+    found, = dense._forward((rows[:16].contiguous(), weight, None, None))
+    assert found.all()
+
+
+@pytest.mark.parametrize("mode, gates", [("lstm", 4), ("rnn_tanh", 1)])
+@pytest.mark.skipif(kernels.load("recurrent") is None, reason="no C++ compiler")
+def test_gradients_of_recurrent_layers(mode, gates):
+    def gradient(steps):
+        units = 256
+        zeros = torch.zeros(gates * units)
+        weights = [torch.zeros(gates * units, units), torch.full((gates * units, units), 1e-9), zeros, zeros]
+        hidden = torch.zeros(1, 32, units, requires_grad=True)
+        states = [hidden] + ([torch.zeros(1, 32, units)] if mode == "lstm" else [])
+        out, _ = recurrent.run(mode, torch.zeros(steps, 32, units), states, [weights], 1, 1)
+        return torch.autograd.grad(out[0].sum() * 1e-31, hidden)[0]
+    assert not gradient(32).any() and keeps()  # 6.7e7 multiplications at least
+    assert mode == "lstm" or gradient(2).all()  # 4.2e6
 
 
 def test_without_the_kernel_nothing_changes(monkeypatch):

@@ -21,12 +21,13 @@ _HEIGHT, _WIDTH = ("(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "
 # Channels come in whole vectors, and there is room for so many taps.
 _DEMANDS = ("c % 16 == 0", "k % 16 == 0", "r * s <= 128", "min(n, c, h, w, k, r, s, p, q) >= 1", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1",
             "min(pad_h, pad_w) >= 0")
-_SIZES: dict[str, Any] = {"sizes": ("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS), "packed": True}
+_WORK = "k * c * r * s * n * p * q"
+_SIZES: dict[str, Any] = {"sizes": ("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS), "packed": True, "multiplies": _WORK}
 
 forward = Kernel("convolution", "forward_{T}",
                  {"data": _DATA, "weight": _WEIGHT, "bias": f"{_BIAS} optional", "residual": f"{_RESULT} optional"}, {"out": _RESULT},
-                 integers=(*_STEPS, "relu"), where={"p": _HEIGHT, "q": _WIDTH}, demands=_DEMANDS, work="k * c * r * s * n * p * q",
-                 sizes=(*_SIZES["sizes"], "relu"), packed=True)
+                 integers=(*_STEPS, "relu"), where={"p": _HEIGHT, "q": _WIDTH}, demands=_DEMANDS, work=_WORK,
+                 sizes=(*_SIZES["sizes"], "relu"), packed=True, multiplies=_WORK)
 backward_data = Kernel("convolution", "backward_data_{T}", {"dout": _RESULT, "weight": _WEIGHT}, {"dx": _DATA}, integers=("h", "w", *_STEPS),
                        demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES)
 backward_weight = Kernel("convolution", "backward_weight_{T}", {"dout": _RESULT, "data": _DATA}, {"dweight": _WEIGHT, "dbias": f"{_BIAS} if biased"},

@@ -1,4 +1,4 @@
-"""Large products without numbers that are too small to be normal.
+"""Large products, convolutions and recurrent layers without numbers that are too small to be normal.
 
 The gradients of a softmax over thousands of classes soon lie below 1.2e-38, and a processor takes a hundred cycles for each such number that it
 multiplies: a product of (128, 512) and (512, 10000) took 4.3 s instead of 0.05, in MXNet as in torch (Xeon, two cores; November 2026). While a

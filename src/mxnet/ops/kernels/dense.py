@@ -14,6 +14,7 @@ from .gate import Kernel
 _WORTHWHILE = 1 << 20  # multiplications from which on the kernel is called (and compiled)
 _ROWS, _WEIGHT, _RESULT = "float32 (n, c)", "float32 (k, c)", "float32 (n, k)"
 _REST: dict[str, Any] = {"demands": ("c % 16 == 0", "k % 16 == 0", "min(n, c, k) >= 1"), "work": "n * c * k", "packed": True,
+                         "multiplies": "n * c * k",
                          "sizes": ("1", "1", "n", "c", "k", "1", "1", "1", "n", "1", "1", "0", "0", "1", "1", "0")}
 
 _forward = Kernel("convolution", "forward_float32",

@@ -15,6 +15,7 @@ import torch
 
 from ...base import MXNetError
 from . import compiled, load, own_heap
+from .denormals import HEAVY, zeroed
 
 _LETTERS = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double, "i": ctypes.c_int}
 _MOST_VERDICTS = 1 << 10  # programs whose shapes never repeat must not fill the memory
@@ -189,6 +190,8 @@ class Kernel(Gate):
         one.
     threads : bool
         Whether it asks for the number of threads.
+    multiplies : str
+        An expression: how many multiplications that is. From `denormals.HEAVY` on numbers that are too small to be normal count as zero.
 
     Raises
     ------
@@ -198,10 +201,10 @@ class Kernel(Gate):
 
     def __init__(self, library: str, entry: str, takes: Mapping[str, str], makes: Mapping[str, str] | None = None, *, integers: Sequence[str] = (),
                  where: Mapping[str, str] | None = None, demands: Sequence[str] = (), work: str = "0", sizes: Sequence[str] = (),
-                 packed: bool = False, numbers: str = "", threads: bool = True):
+                 packed: bool = False, numbers: str = "", threads: bool = True, multiplies: str = "0"):
         super().__init__(f"{library}.{entry}", takes, integers, where, demands, work)
         self.library, self.entry, self.sizes, self.packed, self.numbers, self.threads = library, entry, tuple(sizes), packed, numbers, threads
-        self._makes = dict(makes or {})
+        self._makes, self._multiplies = dict(makes or {}), multiplies
 
     @functools.cached_property
     def makes(self) -> list[_Array]:
@@ -239,6 +242,8 @@ class Kernel(Gate):
             return None
         if self.makes and not any(math.prod(_sizes(array, names)) for array in self.makes):
             function = _idle  # else counts without limit would be gone through for no result
+        elif eval(self._multiplies, _NOTHING, names) >= HEAVY:
+            function = functools.partial(_zeroing, function)
         sizes = [eval(size, _NOTHING, names) for size in self.sizes]
         return Plan(self, function, sizes, names)
 
@@ -279,6 +284,12 @@ class Plan:
 
 _NOTHING: dict[str, Any] = {"__builtins__": {"min": min, "max": max}}
 _gates: list[Gate] = []
+
+
+def _zeroing(function: Callable, *arguments: Any) -> None:
+    """Call a kernel that takes denormal numbers for zero."""
+    with zeroed(HEAVY):
+        function(*arguments)
 
 
 def _idle(*arguments: Any) -> None:

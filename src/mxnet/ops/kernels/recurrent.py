@@ -28,18 +28,19 @@ def _kernels(mode):
     without, carry, counts = "float32 (0) optional", "float32 (b, u)", "int64 (t) optional"
     project = "T (d, u) optional" if lstm else "T (0, 0) optional"
     demands = (*_DEMANDS, *(("d % 32 == 0", "d >= 1", "project or d == u") if lstm else ()))
-    sizes = ("t", "b", "n", "u", d, "reverse")
+    sizes, multiplies = ("t", "b", "n", "u", d, "reverse"), f"n * {count} * {d}"
     forward = Kernel("recurrent", f"forward_{mode}_{{T}}",
                      {"gates": gates, "weights": weights, "bias": "float32 (u)" if gru else without, "project": project, "hidden": f"T {state}",
                       "cell": carry if lstm else without, "out": rows, "counts": counts},
                      {"kept": "float32 (kept, u)", "middle": "T (between, u) if project"}, integers=("t", "reverse", "keep", "wide"),
-                     where={"kept": kept, "between": "n if keep else b"}, demands=demands, sizes=(*sizes, "keep", "wide"), packed=True)
+                     where={"kept": kept, "between": "n if keep else b"}, demands=demands, sizes=(*sizes, "keep", "wide"), packed=True,
+                     multiplies=multiplies)
     backward = Kernel("recurrent", f"backward_{mode}_{{T}}",
                       {"dout": rows, "dhidden": f"float32 {state} optional", "dcell": f"{carry} optional", "weights": weights,
                        "project": project, "gates": gates, "kept": f"float32 ({'n' if lstm or gru else 'b'}, u)", "cell": carry if lstm else without,
                        "states": rows if gru else "T (0) optional", "counts": counts},
                       {"dgates": gates, "dproduct": f"{gates} if states", "dhanded": f"{rows} if project", "dh": f"float32 {state}", "dc": carry},
-                      integers=("t", "b", "reverse", "wide"), demands=demands, sizes=(*sizes, "wide"), packed=True)
+                      integers=("t", "b", "reverse", "wide"), demands=demands, sizes=(*sizes, "wide"), packed=True, multiplies=multiplies)
     return forward, backward
 
 

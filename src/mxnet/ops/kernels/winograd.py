@@ -29,7 +29,8 @@ forward = {size: Kernel("winograd", f"forward_{size}",
                         {"data": "float32 (n, c, h, w) last", "weights": f"float32 ({points}, c, k)", "bias": "float32 (k) optional",
                          "residual": "float32 (n, k, p, q) last optional"}, {"out": "float32 (n, k, p, q) last"}, integers=("pad_h", "pad_w", "relu"),
                         where={"p": "h + 2 * pad_h - 2", "q": "w + 2 * pad_w - 2"}, demands=_DEMANDS,
-                        sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "relu"), packed=True)
+                        sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "relu"), packed=True,
+                        multiplies="n * c * k * p * q * 9")  # of the direct kernel, which takes the same numbers for zero
            for size, points in _POINTS.items()}
 races = Races("convolutions", "convolution", "winograd")
 _found: dict[tuple, str] = {}
