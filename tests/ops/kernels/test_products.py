@@ -38,6 +38,17 @@ def test_linear_and_its_gradients(onednn, shape, with_bias):
         torch.testing.assert_close(f, e, rtol=1e-4, atol=1e-5)
 
 
+def test_a_bias_of_very_many_outputs_is_left_to_onednn(onednn, monkeypatch):
+    monkeypatch.setattr(products, "_prefers_onednn", lambda: False)
+    monkeypatch.setattr(products, "_OUTPUTS", 4)
+    monkeypatch.setattr(products, "HEAVY", 0)
+    x, w, b = numbers(16, 7), numbers(4, 7, seed=1), numbers(4, seed=2)
+    for rows, outputs, bias, asked in ((x, w, b, 1), (x, w, None, 0), (x[:15], w, b, 0), (x, w[:3], b[:3], 0)):
+        onednn.clear()
+        torch.testing.assert_close(products.linear(rows, outputs, bias), torch.nn.functional.linear(rows, outputs, bias), rtol=1e-5, atol=1e-5)
+        assert len(onednn) == asked
+
+
 def test_gradients_can_be_differentiated(onednn):
     x, w = numbers(5, 7).requires_grad_(), numbers(7, 4, seed=1).requires_grad_()
     found = []

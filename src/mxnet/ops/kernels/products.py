@@ -13,6 +13,7 @@ from .denormals import HEAVY, zeroed
 
 _WEIGHT = 1 << 14  # elements of the second matrix, and
 _WORK = 1 << 21  # multiplications, from which on calling oneDNN pays, and
+_OUTPUTS, _ROWS = 1 << 16, 16  # from which on writing the bias to all rows first, as torch does for MKL, costs more than oneDNN is behind
 _WORK_IN_BATCH = 1 << 23  # those of each product of a batch: one after another is an effort
 
 
@@ -95,7 +96,8 @@ def _linear(rows, weight, bias):
 
 def _product(rows, weight, bias):
     with zeroed(rows.shape[0] * weight.numel()):
-        return _onednn(rows, weight, bias) if _prefers_onednn() else torch._C._nn.linear(rows, weight, bias)
+        adds_bias = bias is not None and len(weight) >= _OUTPUTS and len(rows) >= _ROWS and torch.backends.mkldnn.is_available()
+        return _onednn(rows, weight, bias) if adds_bias or _prefers_onednn() else torch._C._nn.linear(rows, weight, bias)
 
 
 def _onednn(rows, weight, bias):
