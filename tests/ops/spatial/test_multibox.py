@@ -1,4 +1,7 @@
 """Errors and shapes; values and gradients are compared in test_arrays_against_oracle.py."""
+import subprocess
+import sys
+
 import pytest
 
 import mxnet as mx
@@ -34,3 +37,21 @@ def test_hard_negatives_that_do_not_exist():
 def test_names_of_outputs():
     x = mx.sym.var("x")
     assert mx.sym.contrib.MultiBoxTarget(x, x, x, name="t").list_outputs() == ["t_loc_target", "t_loc_mask", "t_cls_target"]
+
+
+def test_shapes_are_said_by_rules_also_where_they_do_not_fit():
+    program = """if True:
+        import sys
+        import mxnet as mx
+        anchors = mx.sym.contrib.MultiBoxPrior(mx.sym.var("x"), sizes=(0.5, 0.2), ratios=(1, 2))
+        found = mx.sym.contrib.MultiBoxDetection(mx.sym.var("p"), mx.sym.var("l"), anchors)
+        print(found.infer_shape(x=(1, 8, 4, 5), p=(2, 3, 60), l=(2, 240))[1])
+        print([m for m in ("sympy", "torch._dynamo") if m in sys.modules])
+        """
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert found.stdout.splitlines() == ["[(2, 60, 6)]", "[]"], found.stderr
+    scores, moves, anchors = mx.sym.var("p"), mx.sym.var("l"), mx.sym.var("a")
+    with pytest.raises(mx.MXNetError, match=r"number of anchors mismatch: expected cls_prob .* received \(2, 3, 60\), \(2, 240\) and \(1, 50, 4\)"):
+        mx.sym.contrib.MultiBoxDetection(scores, moves, anchors).infer_shape(p=(2, 3, 60), l=(2, 240), a=(1, 50, 4))
+    with pytest.raises(mx.MXNetError, match="`data` must be .*, received shape"):
+        mx.sym.contrib.MultiBoxPrior(mx.sym.var("x")).infer_shape(x=(1, 8, 4))

@@ -7,11 +7,11 @@ import torch
 from ...base import MXNetError
 from ..registry import op
 from ..schema import Floats
-from ..shapes import unify
+from ..shapes import known, unify
 from .boxes import greedy_suppression, overlaps
 
 
-@op("_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",), names_output=True, amp=("float32", "widest"))
+@op("_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",), names_output=True, complete_rule=True, amp=("float32", "widest"))
 def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip: bool = False, steps: Floats = (-1.0, -1.0),
                    offsets: Floats = (0.5, 0.5)):
     """Anchors around each pixel of a feature map (N, C, H, W): corners relative to the image, (1, H * W * anchors, 4) (Liu et al. 2016).
@@ -41,14 +41,7 @@ def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), cli
             [0.   , 0.   , 1.   , 1.   ],
             [0.   , 0.375, 1.   , 0.625]]], dtype=float32)
     """
-    if data.dim() < 4:
-        raise MXNetError(f"MultiBoxPrior: `data` must be (N, C, H, W), received shape {tuple(data.shape)}")
-    if not sizes or not ratios:
-        raise MXNetError(f"MultiBoxPrior: `sizes` and `ratios` must not be empty, received {sizes} and {ratios}")
-    if len(offsets) != 2 or not 0 <= min(offsets) <= max(offsets) <= 1:
-        raise MXNetError(f"MultiBoxPrior: `offsets` must be 2 numbers from 0 to 1, received {offsets}")
-    if len(steps) != 2 or steps[0] * steps[1] < 0:
-        raise MXNetError(f"MultiBoxPrior: `steps` must be two numbers, both positive or both -1, received {steps}")
+    _check_prior(tuple(data.shape), sizes, ratios, steps, offsets)
     height, width = data.shape[2:4]
     step_y, step_x = steps if min(steps) > 0 else (1 / height, 1 / width)
     shapes = [(s, math.sqrt(ratios[0])) for s in sizes] + [(sizes[0], math.sqrt(r)) for r in ratios[1:]]
@@ -61,6 +54,28 @@ def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), cli
     down = row.new_tensor((0.0, 1.0)).repeat(row.numel() // 2)
     anchors = torch.addr(row.reshape(-1), y, down).reshape(1, -1, 4).to(data.dtype)
     return anchors.clamp(0, 1) if clip else anchors
+
+
+def _check_prior(shape, sizes, ratios, steps, offsets):
+    if len(shape) < 4:
+        raise MXNetError(f"MultiBoxPrior: `data` must be (N, C, H, W), received shape {shape}")
+    if not sizes or not ratios:
+        raise MXNetError(f"MultiBoxPrior: `sizes` and `ratios` must not be empty, received {sizes} and {ratios}")
+    if len(offsets) != 2 or not 0 <= min(offsets) <= max(offsets) <= 1:
+        raise MXNetError(f"MultiBoxPrior: `offsets` must be 2 numbers from 0 to 1, received {offsets}")
+    if len(steps) != 2 or steps[0] * steps[1] < 0:
+        raise MXNetError(f"MultiBoxPrior: `steps` must be two numbers, both positive or both -1, received {steps}")
+
+
+@multibox_prior.shape_rule
+def _(in_shapes, out_shapes, *, sizes, ratios, steps, offsets, **_):
+    data, out = in_shapes[0], out_shapes[0]
+    if data is not None:
+        _check_prior(data, sizes, ratios, steps, offsets)
+        height, width = data[2:4]
+        count = height * width * (len(sizes) + len(ratios) - 1) if height >= 0 and width >= 0 else -1
+        out = unify(out, (1, count, 4))
+    return [data], [out]
 
 
 def _match(overlap, valid, threshold):
@@ -192,7 +207,8 @@ def _(in_shapes, out_shapes, **_):
     return in_shapes, [unify(o, s) for o, s in zip(out_shapes, shapes)]
 
 
-@op("_contrib_MultiBoxDetection", aliases=("_npx_multibox_detection",), names_output=True, amp=("float32", "widest"))
+@op("_contrib_MultiBoxDetection", aliases=("_npx_multibox_detection",), names_output=True, complete_rule=True,
+    amp=("float32", "widest"))
 def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, threshold: float = 0.01, background_id: int = 0,
                        nms_threshold: float = 0.5, force_suppress: bool = False, variances: Floats = (0.1, 0.1, 0.2, 0.2),
                        nms_topk: int = -1):
@@ -226,14 +242,7 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
            [-1. ,  0.6,  0. ,  0. ,  0.5,  0.5],
            [-1. , -1. , -1. , -1. , -1. , -1. ]], dtype=float32)
     """
-    if cls_prob.dim() != 3 or anchor.dim() != 3 or cls_prob.shape[2] != anchor.shape[1] or loc_pred.shape[1] != 4 * anchor.shape[1]:
-        raise MXNetError("MultiBoxDetection: number of anchors mismatch: expected cls_prob (N, classes + 1, A), loc_pred (N, A * 4) and "
-                         f"anchor (1, A, 4), received {tuple(cls_prob.shape)}, {tuple(loc_pred.shape)} and {tuple(anchor.shape)}")
-    if anchor.shape[0] != 1 or anchor.shape[2] != 4 or loc_pred.dim() != 2 or loc_pred.shape[0] != cls_prob.shape[0]:
-        raise MXNetError("MultiBoxDetection: expected cls_prob (N, classes + 1, A), loc_pred (N, A * 4) and anchor (1, A, 4), "
-                         f"received {tuple(cls_prob.shape)}, {tuple(loc_pred.shape)} and {tuple(anchor.shape)}")
-    if len(variances) != 4:
-        raise MXNetError(f"MultiBoxDetection: `variances` must have 4 numbers, received {variances}")
+    _check_detection(tuple(cls_prob.shape), tuple(loc_pred.shape), tuple(anchor.shape), variances)
     probabilities, moves, anchors = cls_prob.detach().float(), loc_pred.detach().float(), anchor.detach().float()[0]
     moves = moves.reshape(len(moves), -1, 4) * moves.new_tensor(variances)
     size, center = anchors[:, 2:] - anchors[:, :2], (anchors[:, 2:] + anchors[:, :2]) / 2
@@ -258,9 +267,22 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
     return torch.from_numpy(out).to(cls_prob.device, cls_prob.dtype)
 
 
+def _check_detection(probabilities, moves, anchors, variances):
+    expected = "expected cls_prob (N, classes + 1, A), loc_pred (N, A * 4) and anchor (1, A, 4), received " \
+               f"{probabilities}, {moves} and {anchors}"
+    if len(probabilities) != 3 or len(anchors) != 3 or probabilities[2] != anchors[1] or moves[1] != 4 * anchors[1]:
+        raise MXNetError(f"MultiBoxDetection: number of anchors mismatch: {expected}")
+    if anchors[0] != 1 or anchors[2] != 4 or len(moves) != 2 or moves[0] != probabilities[0]:
+        raise MXNetError(f"MultiBoxDetection: {expected}")
+    if len(variances) != 4:
+        raise MXNetError(f"MultiBoxDetection: `variances` must have 4 numbers, received {variances}")
+
+
 @multibox_detection.shape_rule
-def _(in_shapes, out_shapes, **_):
+def _(in_shapes, out_shapes, *, variances, **_):
     probabilities, out = in_shapes[0], out_shapes[0]
-    if probabilities is not None:
+    if all(known(s) for s in in_shapes):
+        _check_detection(in_shapes[0], in_shapes[1], in_shapes[2], variances)
+    if probabilities is not None and len(probabilities) == 3:
         out = unify(out, (probabilities[0], probabilities[2], 6))
     return in_shapes, [out]
