@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 
+import peers
 import rows
 
 ANSWER_LIMIT = 900  # seconds for one answer; torch.compile of a deep network takes minutes
@@ -15,7 +16,7 @@ ANSWER_LIMIT = 900  # seconds for one answer; torch.compile of a deep network ta
 def environment(python, sources=os.path.join(os.path.dirname(rows.HERE), "src")):
     """A worker's environment: this folder's modules; and the package in `sources`, except for MXNet, whose package has the same name."""
     own = [sources] if python == sys.executable else []
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([rows.HERE, os.path.join(rows.HERE, "workers"), *own])}
+    return {**os.environ, "OMP_NUM_THREADS": peers.threads(), "PYTHONPATH": os.pathsep.join([rows.HERE, os.path.join(rows.HERE, "workers"), *own])}
 
 
 class Failed(Exception):

@@ -8,6 +8,7 @@ import platform
 import statistics
 import subprocess
 
+import peers
 import processes
 import published
 import rows
@@ -23,11 +24,11 @@ def machine(mxnet_python):
         with open(path) as file:
             return next((line.split(":", 1)[1].strip() for line in file if line.startswith(key)), "")
     commit = subprocess.run(["git", "-C", rows.HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    peers = (rows.REMEX, rows.MXNET, rows.TORCH, rows.RUNTIME, rows.OPENVINO)
+    measured = (rows.REMEX, rows.MXNET, rows.TORCH, rows.RUNTIME, rows.OPENVINO)
     linux = os.path.exists("/proc/cpuinfo")
-    return {"processor": first("/proc/cpuinfo", "model name") if linux else platform.processor(), "cores": os.cpu_count(),
+    return {"processor": first("/proc/cpuinfo", "model name") if linux else platform.processor(), "cores": os.cpu_count(), "threads": peers.threads(),
             "memory": first("/proc/meminfo", "MemTotal") if linux else "", "system": platform.platform(), "python": platform.python_version(),
-            "versions": {p.name: processes.version(p, mxnet_python) or "not installed" for p in peers},
+            "versions": {p.name: processes.version(p, mxnet_python) or "not installed" for p in measured},
             "commit": commit or "unknown", "date": str(datetime.date.today())}
 
 
@@ -151,9 +152,13 @@ def table(task, results):
     lines += [f"What others used of the machine when a row began: at most {busiest:.0%}.", ""]
     for where in {json.dumps(result["machine"], sort_keys=True): result["machine"] for result in results}.values():
         versions = ", ".join(f"{name} {v}" for name, v in where["versions"].items())
-        lines.append(f"{where['processor']}, {where['cores']} cores, {where['memory']}; Python {where['python']}; {versions}; "
+        lines.append(f"{where['processor']}, {where['cores']} cores{_threads(where)}, {where['memory']}; Python {where['python']}; {versions}; "
                      f"commit {where['commit']}; {where['date']}.\n")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _threads(where):
+    return f", {where['threads']} threads for each peer" if "threads" in where else ""
 
 
 def _worst(ratios):

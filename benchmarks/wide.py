@@ -15,9 +15,9 @@ from row_table import row
 WORKER = os.path.join(rows.HERE, "workers", "forum_worker.py")
 
 
-def _asked(python, command, own):
+def _asked(python, command, **env):
     """What the last line that a program prints says."""
-    env = {**os.environ, "PYTHONPATH": os.path.join(peers.ROOT, "src")} if own else peers.foreign_env()
+    env = {**os.environ, "PYTHONPATH": os.path.join(peers.ROOT, "src"), **env} if python == sys.executable else peers.foreign_env()
     done = subprocess.run([python, "-W", "ignore", *command], capture_output=True, text=True, env=env)
     if done.returncode:
         raise SystemExit(f"{command} failed:\n{done.stderr[-2000:]}")
@@ -29,7 +29,7 @@ def _beside_mxnet(case, chosen, goal):
         return "MXNet is not installed (no --mxnet-python)", False
     # Short steps: the first one still finds memory, and the median of five is past that.
     command = [WORKER, "--case", case, "--steps", "2" if case == "adamax" else "5", "--scale", "10" if chosen.quick else "1"]
-    own, theirs = _asked(sys.executable, command, True), _asked(chosen.mxnet_python, command, False)
+    own, theirs = _asked(sys.executable, command, OMP_NUM_THREADS=peers.threads()), _asked(chosen.mxnet_python, command)
     seconds = [statistics.median(found["seconds"]) for found in (own, theirs)]
     faster, memory = seconds[1] / seconds[0], own["peak"] / theirs["peak"]
     return (f"{faster:.2f} times as fast ({seconds[0]:.2f} s, {seconds[1]:.2f} s), {memory:.2f} of its memory "
@@ -52,7 +52,7 @@ def csr(chosen):
 
 
 def _launched(workers, command):
-    return _asked(sys.executable, ["-m", "mxnet.tools.launch", "-n", str(workers), "-s", "0", "--launcher", "local", sys.executable, *command], True)
+    return _asked(sys.executable, ["-m", "mxnet.tools.launch", "-n", str(workers), "-s", "0", "--launcher", "local", sys.executable, *command])
 
 
 @row("the forum's network, CSR batches, sampled output, 2 and 4 ranks: bytes of a step", "dense all-reduce", "<= 1/10")
