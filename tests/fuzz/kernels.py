@@ -70,10 +70,11 @@ def _fitting(name, rng):
     """A right case for a kernel's handle: descriptions of arrays, integers, numbers."""
     kernel = _HANDLES[name]
     names = (sizes.groups if "sensitive" in name else _NAMES[name.split(".")[0]])(rng)
-    arrays = []
+    arrays: list = []
     for array in kernel.takes:
-        if array.optional and rng.random() < 0.5:
-            arrays.append(None)
+        given = {a.name for a, content in zip(kernel.takes, arrays) if content is not None}
+        if array.optional and (rng.random() < 0.5 or array.name == "copy" and "index" in given):
+            arrays.append(None)  # a step writes to rows or to a copy, not to both
             continue
         low, high = _VALUES.get(array.name, (None, None))
         shape = [eval(d, {}, names) for d in array.dims]
