@@ -34,7 +34,8 @@ CASES = {
     "mean over the last axis": (mx.sym.mean(DATA, axis=-1), (3, 5)),
     "SoftmaxOutput": (mx.sym.SoftmaxOutput(DATA), (3, 5)),
     "_contrib_MultiBoxPrior": (mx.sym.contrib.MultiBoxPrior(DATA, sizes=(0.5, 0.25), ratios=(1, 2, 0.5)), (2, 3, 4, 5)),
-    "_contrib_MultiBoxDetection": (mx.sym.contrib.MultiBoxDetection(DATA, mx.sym.var("boxes", shape=(2, 20)), mx.sym.var("anchors", shape=(1, 5, 4))), (2, 3, 5)),
+    "_contrib_MultiBoxDetection": (mx.sym.contrib.MultiBoxDetection(DATA, mx.sym.var("boxes", shape=(2, 20)), mx.sym.var("anchors", shape=(1, 5, 4))),
+                                    (2, 3, 5)),
     "SoftmaxOutput of many": (mx.sym.SoftmaxOutput(DATA, multi_output=True), (3, 5, 2)),
 }
 for _name in ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput"):
