@@ -28,6 +28,8 @@ class Process:
 
     def __init__(self, command, cold, **options):
         env = environment(command[0], **options)
+        if "own-threads" in command and "OMP_NUM_THREADS" not in os.environ:  # as many as MXNet takes where nobody tells it
+            del env["OMP_NUM_THREADS"]
         if cold:  # a first call that finds the compiled code of an earlier run is none
             env["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
         self.log = tempfile.TemporaryFile("w+")

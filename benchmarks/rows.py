@@ -50,6 +50,7 @@ REMEX = Peer("Remex", "mxnet_worker.py", needs="mxnet")
 SINGLE = Peer("Remex float32", "mxnet_worker.py", ("single",), "mxnet")
 MODULE = Peer("Remex Module", "mxnet_worker.py", ("module",), "mxnet")
 MXNET = Peer("MXNet", "mxnet_worker.py", ("allocator",), "mxnet")
+UNSET = Peer("MXNet, own threads", "mxnet_worker.py", ("allocator", "own-threads"), "mxnet")
 MKLDNN = Peer("MXNet MKLDNN", "mxnet_worker.py", ("allocator", "mkldnn"), "mxnet")
 TORCH = Peer("PyTorch", "torch_worker.py")
 TUNED = Peer("PyTorch tuned", "torch_worker.py", ("tuned",))
@@ -64,7 +65,7 @@ TRAINING = (REMEX, TUNED, MXNET, COMPILED_TUNED, COMPILED, TORCH)
 # Whom the goal names, where that is not the best of all.
 RIVALS = {"scoring-bf16": ("OpenVINO",), "int8": ("OpenVINO", "MXNet"), "encoder-int8": ("OpenVINO",), "encoder-bf16": ("OpenVINO",),
           "module": ("Remex",), "training-bf16": ("PyTorch tuned",),
-          "mlp": ("PyTorch",), "compile": ("torch.compile",), "memory": ("PyTorch",), "steps": ("MXNet",)}
+          "mlp": ("PyTorch",), "compile": ("torch.compile",), "memory": ("PyTorch",), "steps": ("MXNet", "MXNet, own threads")}
 
 
 def peers(row):
@@ -81,7 +82,7 @@ def peers(row):
     if task == "training-bf16":
         return (REMEX, TUNED, COMPILED_TUNED, SINGLE)
     if task == "steps":
-        return (REMEX, MXNET, TORCH)
+        return (REMEX, MXNET, UNSET, TORCH)
     if task == "compile":
         return (REMEX, COMPILED, OPENVINO, MXNET, RUNTIME)
     if task == "memory":

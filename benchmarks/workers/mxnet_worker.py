@@ -1,6 +1,6 @@
 """Remex and MXNet 1.9.1 as peers: the same Gluon and Module program under two Pythons.
 
-usage: mxnet_worker.py FOLDER [mkldnn] [module] [allocator] [single]
+usage: mxnet_worker.py FOLDER [mkldnn] [module] [allocator] [own-threads] [single]
 """
 import os
 import sys
