@@ -48,8 +48,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if served.tag:
             self.send_header("ETag", served.tag)
         self.end_headers()
-        self.wfile.write(rest[:served.breaks.pop(0)] if served.breaks else rest)
-        served.after()
+        rest = rest[:served.breaks.pop(0)] if served.breaks else rest
+        self.wfile.write(rest[:-1])
+        served.during()  # whoever downloads waits for the last byte
+        self.wfile.write(rest[-1:])
 
     def log_message(self, *_):
         pass
@@ -61,7 +63,7 @@ def server(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     served.content, served.tag, served.ranges, served.length = CONTENT, '"1"', True, True
-    served.codes, served.breaks, served.asked, served.after = [], [], [], lambda: None
+    served.codes, served.breaks, served.asked, served.during = [], [], [], lambda: None
     served.says = "bytes {start}-{end}/{total}"
     served.url = f"http://127.0.0.1:{served.server_port}/a.bin"
     served.moved_to = "/a.bin"
@@ -111,7 +113,7 @@ def test_another_version_is_not_mixed_with_the_first(server, fetch):
     def publish():
         server.content, server.tag = CONTENT[::-1], '"2"'
 
-    server.after = publish
+    server.during = publish
     assert fetch()[1] == CONTENT[::-1]
     assert ranges(server) == [None, "bytes=131072-"]
 
@@ -198,7 +200,7 @@ def test_what_is_no_address(fetch, url):
 
 def test_what_another_process_wrote_meanwhile_stays(server, tmp_path):
     path = tmp_path / "a.bin"
-    server.after = lambda: path.write_bytes(b"other")
+    server.during = lambda: path.write_bytes(b"other")
     assert not downloads.fetch(server.url, str(path), wanted=lambda: False)
     assert os.listdir(tmp_path) == ["a.bin"]
 
