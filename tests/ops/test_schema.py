@@ -7,12 +7,13 @@ import pytest
 import mxnet as mx
 from mxnet import MXNetError
 from mxnet.ops.registry import get
-from mxnet.ops.schema import COUNTS, MAX_COUNT, AtLeast1, Attribute, Axes, Between, Fraction, Shape
+from mxnet.ops.schema import COUNTS, MAX_COUNT, AtLeast1, Attribute, Axes, Between, Finite, Fraction, Shape
 
 
 @pytest.mark.parametrize("annotation, expected, good, bad", [
     (AtLeast1, "an integer of at least 1", {"1": 1, 7: 7}, ["0", -3]),
-    (Fraction, "a number from 0 to 1", {0: 0.0, "0.5": 0.5, 1.0: 1.0}, ["-0.1", 1.5]),
+    (Fraction, "a number from 0 to 1", {0: 0.0, "0.5": 0.5, 1.0: 1.0}, ["-0.1", 1.5, "nan"]),
+    (Optional[Finite], "a number from -3.4028235e+38 to 3.4028235e+38", {"-3e38": -3e38, None: None}, ["nan", "inf", float("-inf"), 4e38]),
     (Optional[Annotated[int, Between(high=3)]], "an integer up to 3", {None: None, "None": None, -5: -5}, [4]),
 ])
 def test_bounds(annotation, expected, good, bad):

@@ -4,8 +4,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..base import MXNetError
 from ..ops.nn.convolution import convolution
-from ..ops.quantization.arithmetic import INT8, Quantized, as_arrays, levels, limit_of, product_range, store
+from ..ops.quantization.arithmetic import EIGHT_BITS, INT8, Quantized, as_arrays, check_types, levels, limit_of, product_range, ranged, store
 from ..symbol.fused import Recipe, elemwise_add
 from ..symbol.node import Node
 from .control_flow import Subgraph
@@ -60,6 +61,7 @@ class Integers:
 
     def __init__(self, node: Node):
         parsed, op = node.op.with_defaults(node.parsed()), node.op
+        self.name = op.name
         self.recipe: Recipe = op.recipe(parsed)
         self.names = node.input_names()
         self.dtype: torch.dtype = op.output_type(parsed)
@@ -89,7 +91,9 @@ class Integers:
 
     def quantized(self, given: Mapping[str, torch.Tensor], name: str) -> Quantized:
         """An input with its range."""
-        return Quantized(given[name], *(given[end] for end in self.ranges[name]))
+        check_types(self.name, EIGHT_BITS if name in ("data", "sum") else (torch.int8,), **{name: given[name]})
+        low, high = self.ranges[name]
+        return ranged(self.name, name, given[name], given[low], given[high])
 
     def _product(self, data: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return self.recipe.product.raw(data, weight, **{**self.recipe.attributes, "no_bias": True})
@@ -100,6 +104,9 @@ class Integers:
         if "weight" in self.ranges:
             quantized = self.quantized(given, "weight")
             return Weights(weight, quantized.unit, None if bias is None else self.quantized(given, "bias").real(), quantized.limit)
+        # Whatever is neither data nor the end of a range is a weight.
+        flowing = {name for n, ends in self.ranges.items() for name in (n, *ends)}
+        check_types(self.name, (torch.float32,), **{n: given[n] for n in self.names if n not in flowing})
         rows = weight.flatten(1)
         if self.recipe.norm is not None:
             factor = torch.rsqrt(given["var"] + self.recipe.norm["eps"])
@@ -108,6 +115,9 @@ class Integers:
             rows = rows * factor.unsqueeze(1)
         limit = rows.abs().amax(1)
         largest = limit.amax().reshape(1)
+        if largest.is_cpu and not all(torch.isfinite(t).all() for t in (largest, bias) if t is not None):
+            raise MXNetError(f"{self.name}: its weights are infinite or no numbers, or become so as the batch norm is folded into them; no integers "
+                             "can stand for these")
         unit = limit / INT8 if self.by_channel else largest / INT8
         if bias is not None:
             # Biases have the unit of the sums, in int32: a channel of tiny weights must not make that so small that its bias overflows.

@@ -6,6 +6,7 @@ need one.
 """
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,8 @@ def plans(nodes: Sequence[Node], excluded: Collection[str] = (), excluded_operat
           channel_wise: bool = False) -> dict[int, Plan]:
     """What becomes of which nodes, by the node's id.
 
+    A fused node stays as it is if the name of a node in it is excluded, or the operator that makes its product.
+
     Parameters
     ----------
     nodes : list of Node
@@ -36,12 +39,18 @@ def plans(nodes: Sequence[Node], excluded: Collection[str] = (), excluded_operat
     found: dict[int, Plan] = {}
     for node in nodes:
         if node.op is None or node.name in excluded or node.op.name in excluded_operators or any(
-                inner.name in excluded for graph in node.subgraphs for inner in topological(graph) if inner.op is not None):
+                inner.name in excluded or inner.op.name in excluded_operators and _multiplies(inner)
+                for graph in node.subgraphs for inner in topological(graph) if inner.op is not None):
             continue
         plan = plan_of(node.op, node.op.with_defaults(node.parsed()) | ({"subgraphs": node.subgraphs} if node.subgraphs else {}), channel_wise)
         if plan is not None:
             found[id(node)] = plan
     return _between(nodes, found) if smart else found
+
+
+def _multiplies(node: Node) -> bool:
+    plan = plan_of(node.op, node.op.with_defaults(node.parsed()))
+    return plan is not None and plan.must
 
 
 def _between(nodes: Sequence[Node], found: dict[int, Plan]) -> dict[int, Plan]:
@@ -209,9 +218,11 @@ def calibrate(outputs: Sequence[Entry], table: Mapping[str, tuple[float, float]]
     Raises
     ------
     MXNetError
-        If a range is infinite, no number, or its ends are in the wrong order.
+        If a range is not two numbers, infinite, no number, or its ends are in the wrong order; or the graph has nothing to calibrate.
     """
-    ranges = {name: _checked(name, *ends) for name, ends in table.items()}
+    if not any(n.op is not None and n.op.calibrates is not None for n in topological(outputs)):
+        raise MXNetError("the graph has nothing to calibrate; give the one that quantize_graph returned")
+    ranges = {name: _checked(name, ends) for name, ends in table.items()}
     copies: dict[int, Node] = {}
     for node in topological(outputs):
         new = copies[id(node)] = Node(node.op, node.name, dict(node.attrs), [(copies[id(n)], i) for n, i in node.inputs], node.subgraphs)
@@ -228,11 +239,16 @@ def calibrate(outputs: Sequence[Entry], table: Mapping[str, tuple[float, float]]
     return [(copies[id(n)], i) for n, i in outputs]
 
 
-def _checked(name: str, low: float, high: float) -> tuple[str, str]:
-    low, high = (float(np.float32(np.asarray(end).reshape(-1)[0])) for end in (low, high))
+def _checked(name: str, ends: Any) -> tuple[str, str]:
+    try:
+        low, high = (float(np.float32(end if isinstance(end, (int, float)) else end.item())) for end in ends)
+    except (AttributeError, TypeError, ValueError):
+        raise MXNetError(f"the range of '{name}' must be two numbers, (low, high), received {ends!r}") from None
     if not np.isfinite([low, high]).all():
         raise MXNetError(f"the range of '{name}' is from {low} to {high}: its values overflow or are no numbers for the data it was calibrated with; "
                          "look for it there, or exclude the layer")
+    if low > high:
+        raise MXNetError(f"the range of '{name}' is from {low} to {high}: the ends are in the wrong order")
     if low == high == 0:
         # All that was seen are zeros, which any range has: this one also keeps what comes later.
         low, high = -1.0, 1.0

@@ -33,6 +33,7 @@ class Between(typing.NamedTuple):
 AtLeast0 = Annotated[int, Between(0)]
 AtLeast1 = Annotated[int, Between(1)]
 Fraction = Annotated[float, Between(0, 1)]
+Finite = Annotated[float, Between(-3.4028235e38, 3.4028235e38)]  # as a float32
 Training = Annotated[bool, "training"]
 Device = Annotated[Optional[torch.device], "device"]
 _INT64 = 1 << 63  # the first number that a size, a stride or an end cannot be
@@ -215,7 +216,7 @@ class Attribute:
         if self.bounds is None:
             return self._parse(value)
         value, (low, high) = self._parse(value), self.bounds
-        if low is not None and value < low or high is not None and value > high:
+        if low is not None and not value >= low or high is not None and not value <= high:  # nor is it no number
             raise ValueError(value)
         return value
 

@@ -18,6 +18,7 @@ from ..ops.nn.normalization import batch_norm
 from ..ops.quantization.arithmetic import EIGHT_BITS
 from ..ops.quantization.plan import Plan
 from ..ops.registry import OPERATORS, Operator, get
+from ..ops.schema import Finite
 from .control_flow import infer, variables
 from .node import Entry, Node, auxiliary, topological
 
@@ -214,12 +215,12 @@ class Fused(Operator):
 
 
 def _conv(*data, with_bn: bool = False, with_act: bool = False, with_sum: bool = False, with_postsum_act: bool = False, quantized: bool = False,
-          min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None):
+          min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None):
     """A convolution with what follows it; made by ``get_backend_symbol('MKLDNN')``."""
 
 
 def _fully_connected(*data, quantized: bool = False, enable_float_output: bool = False, with_eltwise: bool = False,
-                     min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None,
+                     min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None,
                      channel_wise_quantize: Optional[bool] = None):
     """A fully connected layer with what follows it; made by ``get_backend_symbol('MKLDNN')``."""
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from mxnet import MXNetError
-from mxnet.ops.quantization.arithmetic import Quantized, calibrated, check_types, levels, product_range, store
+from mxnet.ops.quantization.arithmetic import Quantized, calibrated, check_types, levels, product_range, ranged, store
 
 ENDS = torch.tensor([-3.0]), torch.tensor([2.0])
 
@@ -36,6 +36,18 @@ def test_product_range():
     low, high = product_range(a, b)
     assert high.item() == pytest.approx(9 / 127 ** 2 * 2 ** 31) and low.item() == -high.item()
     assert product_range(a._replace(values=a.values.to(torch.uint8)), b)[1].item() == pytest.approx(9 / 127 / 255 * 2 ** 31)
+
+
+def test_ranges():
+    values, (low, high) = torch.ones(1, dtype=torch.int8), ENDS
+    assert ranged("f", "x", values, low, high).limit.item() == 3
+    with pytest.raises(MXNetError, match=r"f: the ends of the range of `x` must be one float32 number each, received float16 of shape \(1,\)"):
+        ranged("f", "x", values, low, high.half())
+    with pytest.raises(MXNetError, match=r"must be one float32 number each, received float32 of shape \(2,\)"):
+        ranged("f", "x", values, low.repeat(2), high)
+    with pytest.raises(MXNetError, match=r"f: the range of `x` is from .* to inf, which no integers can stand for; calibrate"):
+        ranged("f", "x", values, low, high / 0)
+    assert ranged("f", "x", values, low, high / 0, finite=False).limit.item() == float("inf")
 
 
 def test_types():

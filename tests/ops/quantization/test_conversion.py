@@ -32,6 +32,19 @@ def test_quantize_asym():
     check(C.quantize_asym(int8(Q)), [[1, 133, 218], [255, 128, 125]], "uint8", 1, 128)
 
 
+@pytest.mark.parametrize("value, found", [(0, 255), (5, 255), (-5, 0)])
+def test_asymmetric_range_of_one_number(value, found):
+    """It reaches to 0; MXNet divides by zero."""
+    q, scale, shift = C.quantize_asym(nd.array([value, value]))
+    assert q.asnumpy().tolist() == [found, found] and ((found - shift) / scale).asscalar() == value
+
+
+def test_tiny_numbers_have_a_range():
+    """128 / 1e-42 is more than a float32 holds."""
+    q, low, high = C.quantize_v2(nd.array([1e-42, 0, -1e-42]))
+    assert q.asnumpy()[1] == 0 and abs(C.dequantize(q, low, high).asnumpy()).max() <= 1e-42
+
+
 def test_dequantize():
     check(C.dequantize(int8(Q), one(-1.5), one(2)), [[-1.9921563, 0.07843138, 1.4117647], [1.9921563, 0, -0.04705883]], "float32")
     check(C.dequantize(uint8(U), one(0), one(2)), [[0, 0.03913894, 0.704501], [1.9960861, 1.0019569, 0.02348337]], "float32")

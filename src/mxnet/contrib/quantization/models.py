@@ -14,31 +14,11 @@ from ...io import DataIter
 from ...module import Module
 from ...ndarray import NDArray
 from ...symbol import Symbol
+from . import checks
 from .collectors import _LayerHistogramCollector, _LayerOutputMinMaxCollector, ranges_of
 
 Params = Mapping[str, NDArray]
 _log = logging.getLogger(__name__)
-_DTYPES, _MODES, _GRANULARITIES = ("int8", "uint8", "auto"), ("full", "smart"), ("tensor-wise", "channel-wise")
-_SUFFIX = "_quantize"
-
-
-def _names(argument: str, value: list[str] | None) -> list[str]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise ValueError(f"`{argument}` must be a list of names, received {value!r} of type {type(value).__name__}")
-    return value
-
-
-def _one_of(argument: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"unknown {argument} {value} received: expected {', '.join(f'`{a}`' for a in allowed[:-1])} or `{allowed[-1]}`")
-
-
-def _context(ctx: Context) -> Context:
-    if not isinstance(ctx, Context):
-        raise ValueError(f"calibration runs on a single ctx, received {ctx!r} of type {type(ctx).__name__}")
-    return ctx
 
 
 def chosen_logger(logger: logging.Logger | None) -> logging.Logger | None:
@@ -53,11 +33,12 @@ def _quantize_symbol(sym: Symbol, ctx: Context, excluded_symbols: list[str] | No
 
     `offline_params` are the parameters whose integers are computed ahead.
     """
-    excluded, operators = _names("excluded_sym_names", excluded_symbols), _names("excluded_op_names", excluded_operators)
-    _one_of("quantized_dtype", quantized_dtype, _DTYPES)
-    _one_of("quantize_mode", quantize_mode, _MODES)
-    _one_of("quantize_granularity", quantize_granularity, _GRANULARITIES)
-    if ctx.device_type == "gpu" and quantize_granularity == "channel-wise":
+    excluded, operators = checks.names("excluded_sym_names", excluded_symbols), checks.names("excluded_op_names", excluded_operators)
+    checks.one_of("quantized_dtype", quantized_dtype, checks.DTYPES)
+    checks.one_of("quantize_mode", quantize_mode, checks.MODES)
+    checks.one_of("quantize_granularity", quantize_granularity, checks.GRANULARITIES)
+    operators = checks.excluded(sym, excluded, operators)
+    if checks.context(ctx).device_type == "gpu" and quantize_granularity == "channel-wise":
         raise MXNetError("quantize_granularity `channel-wise` is for CPUs; on a GPU choose `tensor-wise`")
     outputs, layers = passes.quantize(sym._outputs, offline_params or (), quantized_dtype, excluded, operators, quantize_mode == "smart",
                                       quantize_granularity == "channel-wise")
@@ -72,30 +53,27 @@ def _quantize_params(qsym: Symbol, params: Params, th_dict: Mapping[str, Any]) -
     """The parameters that a quantized graph takes: int8 ones with their ranges, and the others as they are."""
     found: dict[str, NDArray] = {}
     for name in qsym.list_arguments():
-        source = name[:-len(_SUFFIX)]
+        source = name[:-len(checks.SUFFIX)]
         if name in params:
             found[name] = params[name]
-        elif name.endswith(_SUFFIX) and source in params:
-            low, high = ndarray.min(params[source]), ndarray.max(params[source])
-            ends = [low.asscalar(), high.asscalar()]
-            if not all(map(_finite, ends)):
-                raise MXNetError(f"parameter '{source}' has values from {ends[0]} to {ends[1]}, which no integers can stand for; it was not trained "
-                                 "well, or exclude the layers that use it")
+        elif name.endswith(checks.SUFFIX) and source in params:
+            ends = checks.trained(source, params[source])
             if ends[0] == ends[1] == 0:
-                low, high = low - 1, high + 1  # all zeros, which any range has
+                ends = -1., 1.  # all zeros, which any range has
+            low, high = (ndarray.array([end], ctx=params[source].context) for end in ends)
             found[name], found[name + "_min"], found[name + "_max"] = ndarray.contrib.quantize(params[source], low, high, out_type="int8")
         elif name[-4:] in ("_min", "_max") and name[:-4] in th_dict:
             found[name] = ndarray.array([th_dict[name[:-4]][name.endswith("_max")]])
     return found
 
 
-def _finite(value: Any) -> bool:
-    return abs(value) < float("inf")  # False for what is no number, too
-
-
 def _calibrate_quantized_sym(qsym: Symbol, th_dict: Mapping[str, Any] | None) -> Symbol:
     """A quantized graph with the ranges of its layers, (low, high) by name."""
-    return Symbol(passes.calibrate(qsym._outputs, th_dict)) if th_dict else qsym
+    if not th_dict:
+        return qsym
+    made = Symbol(passes.calibrate(qsym._outputs, th_dict))
+    checks.lost(made)
+    return made
 
 
 def collect_statistics(mod: Module, data: DataIter, collector: Any, max_num_examples: int | None = None,
@@ -188,12 +166,14 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params, data_nam
     <class 'numpy.int8'>
     """
     logger = chosen_logger(logger)
+    checks.model(sym, arg_params)
+    checks.examples(num_calib_examples)
     qsym, layers = _quantize_symbol(sym, ctx, excluded_sym_names, excluded_op_names, list(arg_params), quantized_dtype, quantize_mode,
                                     quantize_granularity, logger)
+    checks.quantized_parameters(qsym, {**arg_params, **(aux_params or {})})
     ranges: Mapping[str, Any] = {}
     if calib_mode is not None and calib_mode != "none":
         collector = _collector(calib_mode, quantized_dtype, layers, None, logger)
-        _context(ctx)
         if calib_data is None:
             raise ValueError(f"`calib_data` must be given when calib_mode={calib_mode}")
         if not isinstance(calib_data, DataIter):
@@ -222,7 +202,8 @@ def quantize_model_mkldnn(sym: Symbol, arg_params: Params, aux_params: Params, d
     ValueError
         If `ctx` is no CPU; or as in `quantize_model`.
     """
-    if _context(ctx).device_type != "cpu":
+    checks.model(sym, arg_params)
+    if checks.context(ctx).device_type != "cpu":
         raise ValueError(f"quantize_model_mkldnn makes networks for the CPU, received ctx={ctx}; quantize_model makes them for others")
     qsym, params, aux = quantize_model(sym.get_backend_symbol("MKLDNN_QUANTIZE"), arg_params, aux_params, data_names, label_names, ctx,
                                        excluded_sym_names, excluded_op_names, calib_mode, calib_data, num_calib_examples, quantized_dtype,
@@ -236,6 +217,8 @@ def _collector(calib_mode: str, quantized_dtype: str, layers: list[str], own: An
     if calib_mode == "naive":
         return _LayerOutputMinMaxCollector(quantized_dtype, set(layers), logger)
     if calib_mode == "customize" and own is not None:
+        if not callable(getattr(own, "collect", None)):
+            raise ValueError(f"a collector has a method `collect(name, array)`, received {own!r} of type {type(own).__name__}, which has none")
         return own
     raise ValueError(f"unknown calibration mode {calib_mode} received: expected `none`, `naive`, `entropy`, or `customize` with a collector")
 
@@ -261,8 +244,10 @@ def quantize_graph(sym: Symbol, arg_params: Params, aux_params: Params, ctx: Con
         callback for ``Executor.set_monitor_callback(..., monitor_all=True)`` of the network on real numbers. `calib_graph` goes on from here.
     """
     logger = chosen_logger(logger)
-    qsym, layers = _quantize_symbol(sym, _context(ctx), excluded_sym_names, excluded_op_names, list(arg_params), quantized_dtype,
+    checks.model(sym, arg_params)
+    qsym, layers = _quantize_symbol(sym, ctx, excluded_sym_names, excluded_op_names, list(arg_params), quantized_dtype,
                                     quantize_mode, quantize_granularity, logger)
+    checks.quantized_parameters(qsym, {**arg_params, **(aux_params or {})})
     collector = None if calib_mode in (None, "none") else _collector(calib_mode, quantized_dtype, layers, LayerOutputCollector, logger)
     return qsym, _quantize_params(qsym, arg_params, {}), aux_params, collector
 
@@ -287,6 +272,8 @@ def calib_graph(qsym: Symbol, arg_params: Params, aux_params: Params, collector:
     MXNetError
         If the collector has seen nothing, or values that are infinite or no numbers.
     """
+    checks.model(qsym, arg_params)
+    checks.one_of("quantized_dtype", quantized_dtype, checks.DTYPES)
     if calib_mode is None or calib_mode == "none":
         raise ValueError("calib_graph needs calib_mode `naive`, `entropy` or `customize`; with `none` quantize_graph has done all there is to do")
     ranges = ranges_of(collector, calib_mode, quantized_dtype, chosen_logger(logger))

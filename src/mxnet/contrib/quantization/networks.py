@@ -9,16 +9,16 @@ from ... import ndarray
 from ... import symbol as _symbol
 from ...base import MXNetError
 from ...context import Context, cpu
-from ...gluon import SymbolBlock
+from ...gluon import HybridBlock, SymbolBlock
+from ...graph.quantization import is_quantized
 from ...io import DataBatch, DataDesc, DataIter
 from ...module import Module
+from . import checks
 from .collectors import ranges_of
-from .models import _calibrate_quantized_sym, _context, _quantize_params, chosen_logger, collect_statistics, quantize_graph
+from .models import _calibrate_quantized_sym, _quantize_params, chosen_logger, collect_statistics, quantize_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from ...gluon import HybridBlock
 
 
 class _Batches(DataIter):
@@ -32,12 +32,12 @@ class _Batches(DataIter):
         except StopIteration:
             raise MXNetError("calibration: the data has no batch") from None
         arrays = self._arrays(first)
-        if not arrays:
-            raise MXNetError("calibration: the first batch of the data is empty; a batch is an array, or a list of arrays")
+        if not arrays or not all(hasattr(a, "shape") for a in arrays):
+            raise MXNetError(f"calibration: a batch of the data is an array, or a list of arrays, received {first!r}")
         super().__init__(arrays[0].shape[0])
         self._source, self.count = source, len(arrays)
         names = ["data", *(f"data{i}" for i in range(len(arrays) - 1))] if len(arrays) < 3 else [f"data{i}" for i in range(len(arrays))]
-        self.provide_data = [DataDesc(name, array.shape) for name, array in zip(names, arrays)]
+        self.provide_data = [DataDesc(name, array.shape, array.dtype) for name, array in zip(names, arrays)]
         self.provide_label = []
         self.reset()
 
@@ -45,7 +45,7 @@ class _Batches(DataIter):
     def _arrays(batch: Any) -> list:
         arrays = list(batch) if isinstance(batch, (list, tuple)) else [batch]
         # Crops of one image, or the shards of a batch, are examples too.
-        return [a.reshape((-1, *a.shape[2:])) if i == 0 and len(a.shape) > 4 else a for i, a in enumerate(arrays)]
+        return [a.reshape((-1, *a.shape[2:])) if i == 0 and len(getattr(a, "shape", ())) > 4 else a for i, a in enumerate(arrays)]
 
     def reset(self) -> None:
         self._iterator = iter(self._source)
@@ -102,6 +102,12 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
     (2, 4)
     """
     logger = chosen_logger(logger)
+    if not isinstance(network, HybridBlock):
+        raise ValueError(f"`network` must be a HybridBlock, whose graph is known, received {type(network).__name__}")
+    checks.context(ctx)
+    checks.examples(num_calib_examples)
+    layers, parts = checks.names("exclude_layers", exclude_layers), checks.names("exclude_layers_match", exclude_layers_match)
+    operators = checks.names("exclude_operators", exclude_operators)
     batches = calib_data if isinstance(calib_data, DataIter) or calib_data is None else _Batches(calib_data)
     shapes = list(data_shapes or (batches.provide_data if batches is not None else ()))
     if not shapes:
@@ -115,18 +121,21 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
     needed = set(sym.list_inputs()) - set(names)
     params = {name: parameter._reduce() for name, parameter in network.collect_params().items() if name in needed}
     args, aux = ({n: a for n, a in params.items() if (n in aux_names) is wanted} for wanted in (False, True))
-    excluded = [*(exclude_layers or ()), *(n.name for n in sym._nodes() if any(text in n.name for text in exclude_layers_match or ()))]
+    found = {text: [n.name for n in sym._nodes() if text in n.name] for text in parts}
+    for text in (text for text, named in found.items() if not named):
+        warnings.warn(f"quantization: layers with '{text}' in their names are to be excluded, but the network has none", stacklevel=2)
+    excluded = [*layers, *(name for named in found.values() for name in named)]
     if logger and excluded:
         logger.info("quantization: excluded are %s", ", ".join(excluded))
-    fused = isinstance(ctx, Context) and ctx.device_type == "cpu"
+    fused = ctx.device_type == "cpu"
     if fused:
         sym = sym.get_backend_symbol("MKLDNN_QUANTIZE")
-    qsym, qargs, _, collector = quantize_graph(sym, args, aux, ctx, excluded, list(exclude_operators or ()), calib_mode, quantized_dtype,
+    qsym, qargs, _, collector = quantize_graph(sym, args, aux, ctx, excluded, operators, calib_mode, quantized_dtype,
                                                quantize_mode, quantize_granularity, LayerOutputCollector, logger)
-    if collector is not None:
+    if collector is not None and any(is_quantized(n) for n in qsym._nodes()):
         if batches is None:
             raise ValueError(f"`calib_data` must be given when calib_mode={calib_mode}")
-        mod = Module(symbol=sym, context=_context(ctx), data_names=names, label_names=None)
+        mod = Module(symbol=sym, context=ctx, data_names=names, label_names=None)
         mod.bind(for_training=False, data_shapes=[DataDesc(n, d.shape) for n, d in zip(names, shapes)])
         mod.set_params(args, aux, force_init=True)
         collect_statistics(mod, batches, collector, num_calib_examples, logger)
@@ -149,12 +158,15 @@ def _called(network: HybridBlock, shapes: list) -> list:
     """Hybridize the network and call it once; returns the shapes that it takes: labels at their end are left off."""
     network.hybridize()
     context = next((p.list_ctx()[0] for p in network.collect_params().values()), cpu())
+    for one in shapes:
+        if not isinstance(one, tuple) or len(one) < 2:
+            raise ValueError(f"`data_shapes` must be a list of DataDesc, or of (name, shape), received {one!r} in it")
     shapes = [s if isinstance(s, DataDesc) else DataDesc(*s) for s in shapes]
     while True:
         try:
             network(*(ndarray.zeros(s.shape, ctx=context, dtype=s.dtype) for s in shapes))
             return shapes
-        except TypeError:
+        except (TypeError, ValueError):  # a SymbolBlock is traced already
             if len(shapes) == 1:
                 raise
             shapes.pop()

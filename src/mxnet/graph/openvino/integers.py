@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from openvino import opset15 as ops
 
-from ...ops.quantization.arithmetic import INT8, INT32, levels
+from ...ops.quantization.arithmetic import INT8, INT32, check_types, levels, ranged
 from .conversion import TYPES, Call, Unsupported, Value, constant
 
 _FINE = (1 << 20) + 1  # levels, with one at zero
@@ -88,6 +88,13 @@ def weights(values: torch.Tensor, unit: torch.Tensor) -> Value:
     return ops.multiply(ops.convert(stored, "f32"), constant(unit.numpy().astype(np.float32), torch.float32)).output(0)
 
 
+def parameters(call: Call, name: str, values: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> Ranged:
+    """A use's int8 parameters with their range."""
+    check_types(call.name, (torch.int8,), **{name: values})
+    found = ranged(call.name, name, values, low, high)
+    return Ranged(values, values.dtype, found.low.item(), found.high.item())
+
+
 def product(call: Call, attributes: Mapping[str, Any], data: Ranged, values: torch.Tensor, unit: torch.Tensor) -> Value:
     """A convolution of data with int8 weights, or a fully connected layer, without a bias; real numbers.
 
@@ -129,12 +136,12 @@ def sums(call: Call, inputs: Sequence) -> list:
     known = call.constants
     if any(k is None for k in (*known[1:count], *known[count + 2:])):
         call.refuse("weights that are computed")
-    limits = [max(abs(low.item()), abs(high.item())) for low, high in zip(known[count::2], known[count + 1::2]) if low is not None]
+    units = [parameters(call, name, *one).unit for name, *one in zip(("weight", "bias"), known[1:count], known[count + 2::2], known[count + 3::2])]
     # The range of sums has whole numbers of levels where that of 8-bit integers has halves; MXNet's numbers say so.
     factor = levels(data.dtype) / (levels(data.dtype) - .5) * INT8 / (INT8 - .5)
-    out = product(call, call.attributes, data, known[1], torch.tensor([limits[0] / INT8 * factor]))
+    out = product(call, call.attributes, data, known[1], torch.tensor([units[0] * factor]))
     if not call.no_bias:
-        bias = known[2].float() * (limits[1] / INT8 * factor)
+        bias = known[2].float() * (units[1] * factor)
         out = ops.add(out, call.float(bias.reshape((1, -1, *[1] * (len(call.out_shape) - 2)) if "kernel" in call.attributes else (-1,)).numpy()))
-    top = max(abs(data.low), abs(data.high)) / (levels(data.dtype) - .5) * limits[0] / (INT8 - .5) * INT32
+    top = max(abs(data.low), abs(data.high)) / (levels(data.dtype) - .5) * units[0] * INT8 / (INT8 - .5) * INT32
     return results(Ranged(out.output(0), torch.int32, -top, top))

@@ -8,6 +8,7 @@ from ..docstrings import with_sample
 from ..quantization.arithmetic import INT8, Quantized, calibrated, levels, limit_of, product_range, store
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import get, op
+from ..schema import Finite
 from ..shapes import known, unify
 from ._common import broadcast_rule, divide_integers, refuse_shapes, refuse_types, way_from_double
 
@@ -254,8 +255,8 @@ def _sum_type(types, attributes):
 
 
 @quantized_form(get("elemwise_add"), "_contrib_quantized_elemwise_add", ends=("{}_min", "{}_max"), result=_sum_type)
-def quantized_elemwise_add(lhs: EightBits, rhs: EightBits, *, min_calib_range: Optional[float] = None,
-                           max_calib_range: Optional[float] = None) -> Quantized:
+def quantized_elemwise_add(lhs: EightBits, rhs: EightBits, *, min_calib_range: Optional[Finite] = None,
+                           max_calib_range: Optional[Finite] = None) -> Quantized:
     """The sum of two int8 or uint8 arrays: int32, or int8 (uint8 if both are) where a range is calibrated. Returns it and its range.
 
     Example
@@ -283,7 +284,7 @@ def _product_type(types, attributes):
 
 @quantized_form(get("elemwise_mul"), "_contrib_quantized_elemwise_mul", ends=("{}_min", "{}_max"), result=_product_type,
                 real=lambda attributes: attributes["enable_float_output"], amp=None)
-def quantized_elemwise_mul(lhs: Int8, rhs: Int8, *, min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None,
+def quantized_elemwise_mul(lhs: Int8, rhs: Int8, *, min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None,
                            enable_float_output: bool = False) -> Union[torch.Tensor, Quantized]:
     """The product of two int8 arrays: float32 if asked for, else int32, or int8 for a calibrated range, with its range.
 

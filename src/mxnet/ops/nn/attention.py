@@ -9,9 +9,10 @@ from typing import Optional
 import torch
 
 from ...base import MXNetError
-from ..quantization.arithmetic import INT8, INT32, Quantized, calibrated, limit_of, store
+from ..quantization.arithmetic import INT8, INT32, calibrated, limit_of, ranged, store
 from ..quantization.plan import Plan
 from ..registry import op
+from ..schema import Finite
 from ._common import assign
 
 
@@ -214,7 +215,7 @@ def _quantized_attention(operator, attributes, channel_wise):
 @op("_sg_mkldnn_selfatt_qk", num_outputs=_attention_outputs, output_names=("output", "min_output", "max_output"), no_gradient=True,
     inputs_rule=lambda a: ("queries_keys_values", *(("min_qkv", "max_qkv") if a["quantized"] else ())), amp=None)
 def selfatt_qk(queries_keys_values, min_qkv=None, max_qkv=None, *, heads: int, quantized: bool = False, enable_float_output: bool = False,
-               min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None):
+               min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None):
     """``interleaved_matmul_selfatt_qk``, with `quantized` on an int8 array and its range.
 
     Then it returns float32 if asked for, else int8 for the calibrated range or int32 for its own, and the range.
@@ -222,7 +223,7 @@ def selfatt_qk(queries_keys_values, min_qkv=None, max_qkv=None, *, heads: int, q
     product = interleaved_matmul_selfatt_qk.raw
     if not quantized:
         return product(queries_keys_values, heads=heads)
-    real = product(Quantized(queries_keys_values, min_qkv, max_qkv).real(), heads=heads)
+    real = product(ranged("_sg_mkldnn_selfatt_qk", "queries_keys_values", queries_keys_values, min_qkv, max_qkv).real(), heads=heads)
     return _attention_result(real, enable_float_output, min_calib_range, max_calib_range)
 
 
@@ -230,13 +231,14 @@ def selfatt_qk(queries_keys_values, min_qkv=None, max_qkv=None, *, heads: int, q
     inputs_rule=lambda a: ("queries_keys_values", "attention",
                            *(("min_qkv", "max_qkv", "min_attention", "max_attention") if a["quantized"] else ())), amp=None)
 def selfatt_valatt(queries_keys_values, attention, min_qkv=None, max_qkv=None, min_attention=None, max_attention=None, *, heads: int,
-                   quantized: bool = False, enable_float_output: bool = False, min_calib_range: Optional[float] = None,
-                   max_calib_range: Optional[float] = None):
+                   quantized: bool = False, enable_float_output: bool = False, min_calib_range: Optional[Finite] = None,
+                   max_calib_range: Optional[Finite] = None):
     """``interleaved_matmul_selfatt_valatt``, with `quantized` on int8 and uint8 arrays and their ranges; see ``_sg_mkldnn_selfatt_qk``."""
     product = interleaved_matmul_selfatt_valatt.raw
     if not quantized:
         return product(queries_keys_values, attention, heads=heads)
-    real = product(Quantized(queries_keys_values, min_qkv, max_qkv).real(), Quantized(attention, min_attention, max_attention).real(), heads=heads)
+    real = product(ranged("_sg_mkldnn_selfatt_valatt", "queries_keys_values", queries_keys_values, min_qkv, max_qkv).real(),
+                   ranged("_sg_mkldnn_selfatt_valatt", "attention", attention, min_attention, max_attention).real(), heads=heads)
     return _attention_result(real, enable_float_output, min_calib_range, max_calib_range)
 
 

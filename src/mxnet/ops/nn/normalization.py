@@ -10,7 +10,7 @@ from ..kernels import local_response
 from ..quantization.arithmetic import INT8, UINT8, Quantized, calibrated, limit_of, store
 from ..quantization.form import EightBits, quantized_form
 from ..registry import op
-from ..schema import AtLeast0, Training
+from ..schema import AtLeast0, Finite, Training
 from ..shapes import unify
 from ._common import assign, check_axis, norm_types, same_type
 
@@ -78,7 +78,7 @@ _MOVING = {"mutates": ("moving_mean", "moving_var"), "num_outputs": _moment_outp
     amp=("inputs", "inputs"))
 def batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1, cudnn_off: bool = False,
-               min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None, training: Training = False):
+               min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None, training: Training = False):
     """Normalize each channel (index on `axis`) to mean 0 and variance 1, then scale it by `gamma` and shift it by `beta` (Ioffe, Szegedy 2015).
 
     `gamma`, `beta`, `moving_mean` and `moving_var` are (C,). While training, mean and (biased) variance are those of the batch and the
@@ -107,7 +107,7 @@ def batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3,
 @op("_contrib_BatchNormWithReLU", complete_rule="shape", **_MOVING, names_output=True, amp=None)
 def batch_norm_with_relu(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                          use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1, cudnn_off: bool = False,
-                         min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None, training: Training = False):
+                         min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None, training: Training = False):
     """`BatchNorm` followed by ReLU, with the same inputs, attributes and errors.
 
     Example

@@ -3,6 +3,7 @@
 An int8 value q stands for ``q * M / 127.5``, a uint8 value for ``q * M / 255.5``, where M is the larger magnitude of the array's range
 (low, high); the odd halves are MXNet's. Products accumulate in integers, exactly; they are computed in float64 here, whose 53 bits hold them.
 """
+import math
 from typing import NamedTuple, Optional
 
 import torch
@@ -38,6 +39,24 @@ class Quantized(NamedTuple):
     def with_values(self, values: torch.Tensor) -> "Quantized":
         """Other integers of the same range."""
         return Quantized(values, self.low.reshape(1).clone(), self.high.reshape(1).clone())
+
+
+def ranged(operator: str, name: str, values: torch.Tensor, low: torch.Tensor, high: torch.Tensor, finite: bool = True) -> Quantized:
+    """An array that an operator was given, with its range.
+
+    Raises
+    ------
+    MXNetError
+        If an end of the range is not one float32 number, or, where that matters, infinite or no number (on the CPU, where looking costs nothing).
+    """
+    for end in (low, high):
+        if end.dtype is not torch.float32 or not end.is_meta and end.numel() != 1:
+            raise MXNetError(f"{operator}: the ends of the range of `{name}` must be one float32 number each, received {name_of(end.dtype)} of shape "
+                             f"{tuple(end.shape)}; take the parameters as quantization returned them")
+        if finite and end.is_cpu and not torch.compiler.is_compiling() and not math.isfinite(end.item()):
+            raise MXNetError(f"{operator}: the range of `{name}` is from {low.item()} to {high.item()}, which no integers can stand for; calibrate "
+                             "with data that are finite, and look for what overflows")
+    return Quantized(values, low, high)
 
 
 def limit_of(low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:

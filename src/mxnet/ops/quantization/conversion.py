@@ -5,8 +5,9 @@ from typing import Literal, Optional
 import torch
 
 from ..registry import Operator, op
+from ..schema import Finite
 from ..shapes import unify
-from .arithmetic import EIGHT_BITS, INT8, UINT8, Quantized, as_arrays, calibrated, check_types, levels, limit_of, store
+from .arithmetic import EIGHT_BITS, INT8, UINT8, as_arrays, calibrated, check_types, levels, limit_of, ranged, store
 
 OutType = Literal["auto", "int8", "uint8"]
 Three = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -29,8 +30,8 @@ def _range(data: torch.Tensor, low: Optional[float], high: Optional[float]) -> t
 
 
 def _scale(count: float, limit: torch.Tensor) -> torch.Tensor:
-    """How many levels a real number has. Where there are zeros alone, which have no range, they are 0."""
-    return torch.where(limit == 0, torch.zeros_like(limit), count / limit)
+    """How many levels a real number has. Where there are zeros alone, which have no range, they are 0; of tiny numbers not infinitely many."""
+    return torch.where(limit == 0, torch.zeros_like(limit), count / limit).clamp_(max=torch.finfo(limit.dtype).max)
 
 
 def _rules(operator: Operator, known: Optional[torch.dtype], result: Callable[[dict], torch.dtype]) -> None:
@@ -62,7 +63,7 @@ def quantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tenso
     array([-32,  16,  64], dtype=int8)
     """
     check_types("_contrib_quantize", (torch.float32,), data=data)
-    limit = limit_of(min_range, max_range)
+    limit = ranged("_contrib_quantize", "data", data, min_range, max_range).limit
     if out_type == "uint8":
         return store(data * _scale(255, limit), torch.uint8), min_range.reshape(1).clone(), max_range.reshape(1).clone()
     return store((data * _scale(127, limit)).clamp(-127, 127), torch.int8), -limit, limit
@@ -72,8 +73,8 @@ _rules(quantize, torch.float32, _declared)
 
 
 @op("_contrib_quantize_v2", num_outputs=3, no_gradient=True)
-def quantize_v2(data: torch.Tensor, *, out_type: OutType = "int8", min_calib_range: Optional[float] = None,
-                max_calib_range: Optional[float] = None) -> Three:
+def quantize_v2(data: torch.Tensor, *, out_type: OutType = "int8", min_calib_range: Optional[Finite] = None,
+                max_calib_range: Optional[Finite] = None) -> Three:
     """Quantize float32 `data` for the calibrated range, by default for the range it has. Returns the integers and their range.
 
     ``auto`` is uint8 where the calibrated range has nothing negative, else int8. Data that is quantized already passes as it is.
@@ -102,10 +103,10 @@ _rules(quantize_v2, None, _declared)
 
 
 @op("_contrib_quantize_asym", num_outputs=3, output_names=("output", "scale", "shift"), no_gradient=True, amp=None)
-def quantize_asym(data: torch.Tensor, *, min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None) -> Three:
+def quantize_asym(data: torch.Tensor, *, min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None) -> Three:
     """Quantize `data` to uint8 so that its range, or the calibrated one, fills 0 to 255: ``data * scale + shift``, rounded.
 
-    Returns the integers, the scale and the shift.
+    Returns the integers, the scale and the shift. Where all numbers are the same the range reaches to 0.
 
     Example
     -------
@@ -121,7 +122,10 @@ def quantize_asym(data: torch.Tensor, *, min_calib_range: Optional[float] = None
     if data.dtype == torch.int8:
         return (data.to(torch.int16) + 128).to(torch.uint8), *as_arrays(1, 128, data)
     low, high = _range(data, min_calib_range, max_calib_range)
-    scale = 255 / (high - low)
+    one = low == high
+    low, high = torch.where(one, low.clamp(max=0), low), torch.where(one, high.clamp(min=0), high)
+    scale = _scale(255, high - low)
+    scale = torch.where(scale == 0, torch.ones_like(scale), scale)  # zeros alone
     shift = 255 - high * scale
     return (data * scale + shift + 0.5).floor_().clamp_(0, 255).to(torch.uint8), scale, shift
 
@@ -140,7 +144,7 @@ def dequantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Ten
     array([-1.0039216,  0.5019608,  1.992157 ], dtype=float32)
     """
     check_types("_contrib_dequantize", EIGHT_BITS, data=data)
-    return Quantized(data, min_range, max_range).real()
+    return ranged("_contrib_dequantize", "data", data, min_range, max_range, finite=False).real()  # what is no number shows
 
 
 _rules(dequantize, None, lambda attributes: torch.float32)
@@ -148,7 +152,7 @@ _rules(dequantize, None, lambda attributes: torch.float32)
 
 @op("_contrib_requantize", num_outputs=3, no_gradient=True)
 def requantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tensor, *, out_type: OutType = "int8",
-               min_calib_range: Optional[float] = None, max_calib_range: Optional[float] = None) -> Three:
+               min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None) -> Three:
     """Turn int32 `data` into int8 or uint8, for the calibrated range or else for the one it has. Returns the integers and their range.
 
     Example
@@ -158,7 +162,7 @@ def requantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Ten
     array([127, -64], dtype=int8)
     """
     check_types("_contrib_requantize", (torch.int32,), data=data)
-    unit = limit_of(min_range, max_range) / levels(torch.int32)
+    unit = ranged("_contrib_requantize", "data", data, min_range, max_range).unit
     given = calibrated(min_calib_range, max_calib_range, data)
     limit = limit_of(*given) if given else data.to(torch.float64).abs().max().reshape(1).to(torch.float32) * unit
     if _chosen(out_type, min_calib_range, max_calib_range) == torch.uint8:

@@ -9,7 +9,7 @@ import torch
 from ...base import MXNetError
 from ..registry import Operator, op
 from ..schema import Device, Training
-from .arithmetic import EIGHT_BITS, Quantized, check_types
+from .arithmetic import EIGHT_BITS, Quantized, check_types, ranged
 from .plan import Plan
 
 Int8 = Annotated[Quantized, (torch.int8,)]
@@ -157,6 +157,9 @@ class _Form:
             if at != count or len(inputs) != len(arrays):
                 names = self.input_names(attributes)
                 raise MXNetError(f"{self.name} expects {len(names)} inputs ({', '.join(names)}), received {count}")
+            for (name, _), given_array in zip(arrays, inputs):
+                if type(given_array) is Quantized:
+                    ranged(self.name, name, *given_array)
             found = function(*inputs, **attributes)
             return tuple(found) if type(found) is Quantized else found
 

@@ -1,0 +1,138 @@
+"""What quantization is given: refused where it cannot be meant, with a warning where it has no effect."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ... import ndarray
+from ...base import MXNetError
+from ...context import Context
+from ...graph.quantization import is_quantized
+from ...ndarray import NDArray
+from ...ops.quantization.conversion import quantize_v2, requantize
+from ...ops.registry import UnknownOperatorError, get
+from ...symbol import Symbol
+from ...symbol.fused import Fused
+from ...symbol.node import Node, topological
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SUFFIX = "_quantize"  # of the name of a parameter that is integers
+DTYPES, MODES, GRANULARITIES = ("int8", "uint8", "auto"), ("full", "smart"), ("tensor-wise", "channel-wise")
+
+
+def names(argument: str, value: list[str] | None) -> list[str]:
+    """A list of names; an empty one for None.
+
+    Raises
+    ------
+    ValueError
+        If it is no list, or has something else in it.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError(f"`{argument}` must be a list of names, received {value!r} of type {type(value).__name__}")
+    other = next((one for one in value if not isinstance(one, str)), None)
+    if other is not None:
+        raise ValueError(f"`{argument}` must be a list of names, received one with {other!r} of type {type(other).__name__}")
+    return value
+
+
+def one_of(argument: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a word that is none of those allowed, with a ValueError."""
+    if value not in allowed:
+        raise ValueError(f"unknown {argument} {value} received: expected {', '.join(f'`{a}`' for a in allowed[:-1])} or `{allowed[-1]}`")
+
+
+def context(ctx: Context) -> Context:
+    """A single Context; a ValueError says that it is none."""
+    if not isinstance(ctx, Context):
+        raise ValueError(f"calibration runs on a single ctx, received {ctx!r} of type {type(ctx).__name__}")
+    return ctx
+
+
+def model(sym: Symbol, arg_params: Mapping[str, NDArray]) -> None:
+    """Refuse what is no Symbol, or no dict of arrays, with a ValueError."""
+    if not isinstance(sym, Symbol):
+        raise ValueError(f"`sym` must be a Symbol, received {sym!r} of type {type(sym).__name__}; mx.sym.load reads one from a file")
+    if not isinstance(arg_params, Mapping):
+        raise ValueError(f"`arg_params` must be a dict of NDArrays by name, received {type(arg_params).__name__}")
+    for name, array in arg_params.items():
+        if not isinstance(array, NDArray):
+            raise ValueError(f"parameter '{name}' must be an NDArray, received {type(array).__name__}; mx.nd.array makes one")
+
+
+def examples(count: int | None) -> None:
+    """Refuse a number of calibration examples that is none."""
+    if count is None:
+        return
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise TypeError(f"`num_calib_examples` must be an integer, or None for all, received {count!r}")
+    if count < 1:
+        raise ValueError(f"`num_calib_examples` must be at least 1, or None for all, received {count}")
+
+
+def trained(name: str, array: NDArray) -> tuple[float, float]:
+    """The least and the largest value of a parameter that integers are to stand for.
+
+    Raises
+    ------
+    MXNetError
+        If it is not float32, or has values that are infinite or no numbers.
+    """
+    if array.dtype.__name__ != "float32":
+        raise MXNetError(f"parameter '{name}' is {array.dtype.__name__}: float32 is what can be quantized; cast the network before, or exclude the "
+                         "layers that use it")
+    ends = ndarray.min(array).asscalar(), ndarray.max(array).asscalar()
+    if not all(abs(end) < float("inf") for end in ends):  # False for what is no number, too
+        raise MXNetError(f"parameter '{name}' has values from {ends[0]} to {ends[1]}, which no integers can stand for; it was not trained well, or "
+                         "exclude the layers that use it")
+    return ends
+
+
+def quantized_parameters(qsym: Symbol, params: Mapping[str, NDArray]) -> None:
+    """Refuse parameters on real numbers that quantized nodes cannot use, see `trained`."""
+    used = {child.name: None for node in qsym._nodes() if is_quantized(node) for child, _ in node.inputs if child.op is None}
+    for name in used:
+        source = name.removesuffix(SUFFIX)
+        if source in params and not (source != name and name in params):  # else they are integers already
+            trained(source, params[source])
+
+
+def excluded(sym: Symbol, layers: Sequence[str], operators: Sequence[str]) -> list[str]:
+    """The canonical names of `operators`. It warns of what names nothing: MXNet's programs have lists that are for many networks."""
+    known = {n.name for n in _nodes(sym._nodes())}
+    for name in dict.fromkeys(layers):
+        if name not in known:
+            warnings.warn(f"quantization: '{name}' is to be excluded, but nothing in the network is called so; "
+                          "sym.get_internals().list_outputs() tells what its layers are called", stacklevel=4)
+    found = []
+    for name in operators:
+        try:
+            found.append(get(name).name)
+        except UnknownOperatorError as error:
+            warnings.warn(f"quantization: '{name}' is to be excluded: {error}", stacklevel=4)
+    return found
+
+
+def _nodes(nodes: Iterable[Node]) -> Iterator[Node]:
+    for node in nodes:
+        yield node
+        for graph in node.subgraphs:
+            yield from _nodes(topological(graph))
+
+
+def lost(qsym: Symbol) -> None:
+    """Warn of calibrated layers whose values below zero are thrown away, as ``quantized_dtype='uint8'`` asks for."""
+    found = []
+    for node in qsym._nodes():
+        if node.op in (quantize_v2, requantize) and not isinstance(node.inputs[0][0].op, Fused):  # fused ones have a type of their own
+            parsed = node.op.with_defaults(node.parsed())
+            if parsed["out_type"] == "uint8" and (parsed["min_calib_range"] or 0) < 0:
+                found.append(f"{node.name} (from {parsed['min_calib_range']:g})")
+    if found:
+        warnings.warn(f"quantization: uint8 holds nothing below zero, which is lost in {', '.join(found)}; quantized_dtype='auto' takes int8 there",
+                      stacklevel=4)
