@@ -96,6 +96,28 @@ def test_convolutions_add_what_flows_past_them(dtype, act_type):
     assert len(stored) == 8 and set(stored[:-1]) <= {"u8", "i8"} and stored[-1] == "f32"
 
 
+def preactivated():
+    """Batch norm and ReLU before each convolution, as in the second version of ResNet."""
+    flow = convolve(sym.var("data"))
+    for _ in range(2):
+        inner = sym.Activation(sym.BatchNorm(flow, fix_gamma=False), act_type="relu")
+        inner = convolve(sym.Activation(sym.BatchNorm(convolve(inner, no_bias=True), fix_gamma=False), act_type="relu"))
+        flow = inner + flow
+    return convolve(sym.Activation(sym.BatchNorm(flow, fix_gamma=False), act_type="relu"))
+
+
+@pytest.mark.parametrize("dtype", ["auto", "int8"])
+def test_convolutions_behind_a_rectified_norm(dtype):
+    net, arrays = quantized(preactivated(), DATA, dtype)
+    for times in (1, 3):  # three times what it was calibrated with: integers end at 127
+        on_openvino, on_torch, frozen = compiled(net, {**arrays, "data": DATA * times})
+        step = abs(on_torch[0]).max() / 127
+        assert abs(on_openvino[0] - on_torch[0]).max() < 3 * step and abs(on_openvino[0] - on_torch[0]).mean() < step / 2
+    kernels = [str(o.get_rt_info()["runtimePrecision"].astype(str)) for o in frozen.function.model.get_runtime_model().get_ops()
+               if str(o.get_rt_info()["layerType"].astype(str)) == "Convolution"]
+    assert len(kernels) == 6 and set(kernels) <= {"u8", "i8"}
+
+
 def test_attention():
     qkv = sym.var("data")
     scores = sym.softmax(sym.contrib.interleaved_matmul_selfatt_qk(qkv, heads=2))

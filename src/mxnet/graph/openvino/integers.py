@@ -62,6 +62,19 @@ def quantized(value: Value, dtype: torch.dtype, low: float, high: float) -> Rang
     return Ranged(ops.fake_quantize(value, *bounds, *bounds, 256).output(0), dtype, low, high)
 
 
+def rectified(array: Ranged) -> Ranged:
+    """Without what is negative, on the same grid.
+
+    OpenVINO has no convolution on integers behind FakeQuantize and ReLU, but behind FakeQuantize alone: one on uint8 has these numbers, too, if
+    nothing above int8's largest comes in.
+    """
+    node = array.value.get_node()
+    if array.dtype is not torch.int8 or node.get_type_name() != "FakeQuantize":
+        return array.like(ops.relu(array.value))
+    top = ops.minimum(node.input_value(0), constant(np.float32(levels(torch.int8) * array.unit), torch.float32)).output(0)
+    return array.like(quantized(top, torch.uint8, 0.0, levels(torch.uint8) * array.unit).value)
+
+
 def calibrated(call: Call, value: Value, dtype: torch.dtype) -> Ranged:
     """Real numbers on the grid that a use's calibrated range has."""
     low, high = call.attributes.get("min_calib_range"), call.attributes.get("max_calib_range")

@@ -2,7 +2,7 @@
 from openvino import opset15 as ops
 
 from ..conversion import Call, Value, converts
-from ..integers import Ranged, arrays, results
+from ..integers import Ranged, arrays, rectified, results
 
 
 @converts("Activation")
@@ -34,4 +34,4 @@ def hard_sigmoid(call: Call, data: Value) -> Value:
 @converts("_contrib_quantized_act", integers=True)
 def quantized_act(call: Call, data: Ranged, *ends: Value) -> list:
     array, = arrays(call, (data,), 1)
-    return results(array.like(ops.relu(array.value)))
+    return results(rectified(array))
