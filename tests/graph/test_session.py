@@ -50,6 +50,9 @@ def test_what_is_written_to_is_known():
     assert [found.runner.input_names[i] for i in found.written] == ["bn_moving_mean", "bn_moving_var"] and not found.always_writes
     update = session(mx.sym.sgd_mom_update(mx.sym.var("w"), mx.sym.var("g"), mx.sym.var("m"), lr=0.1))
     assert update.always_writes and "m" in [update.runner.input_names[i] for i in update.written]
+    inputs = map(mx.sym.var, ("x", "gamma", "beta", "mean", "var", "low", "high"))
+    net = mx.sym.contrib.quantized_batch_norm(*inputs, min_calib_range=-1, max_calib_range=1)
+    assert net.list_auxiliary_states() == ["mean", "var"] and not session(net).always_writes  # else it is compiled anew for each call
 
 
 @pytest.mark.parametrize("training", [False, True])

@@ -32,7 +32,8 @@ class Session:
         states = auxiliary(nodes)
         self.runner = runner
         self.written = [i for i, node in enumerate(n for n in nodes if n.op is None) if id(node) in states]
-        self.always_writes = any(n.op is not None and n.op.mutates and not n.op.wants_training for n in nodes)
+        # The states of quantized operators are auxiliary as those of their originals, but they are only read.
+        self.always_writes = any(n.op is not None and n.op.mutates and not (n.op.wants_training or n.op.computes_quantized) for n in nodes)
         self.runs_sparse = sparse_run.suits(nodes)
 
     def prepare(self, arrays: Sequence[NDArray], tensors: list[torch.Tensor], training: bool, recorded: bool) -> None:
