@@ -69,6 +69,7 @@ def scoring(net, x, row):
     if row["task"] == "compile":
         return first, None
     optimize()
+    call.settled = lambda: getattr(getattr(getattr(net, "_cached_op", None), "_runner", None), "settled", True)  # MXNet has no such thing
     return call, lambda: net(x).astype("float32").asnumpy()
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 WARM_UP_CALLS = 3
 WARM_UP_LIMIT = 20.0  # seconds
+SETTLE_LIMIT = 90.0  # where a peer says itself that it still looks for the fastest way
 AHEAD = 8  # batches that loaders make ahead, and more
 
 
@@ -74,7 +75,10 @@ def resident():
 
 
 class Worker:
-    """Serves one peer. `prepare(row)` gives (call, result): one step, and what of it can be compared; `finish` waits for what calls leave behind."""
+    """Serves one peer. `prepare(row)` gives (call, result): one step, and what of it can be compared; `finish` waits for what calls leave behind.
+
+    A call may have a function ``settled()`` as its attribute: whether it is decided by now who computes it.
+    """
 
     def __init__(self, prepare, finish=lambda: None):
         self.prepare, self.finish, self.call, self.calls = prepare, finish, None, 1
@@ -107,6 +111,9 @@ class Worker:
             return {"value": high_water()}
         taken = []
         while len(taken) < WARM_UP_CALLS or (row.get("settle") and len(taken) < row["settle"] and sum(taken) < WARM_UP_LIMIT):
+            taken.append(timed(self.call))
+        settled = getattr(self.call, "settled", lambda: True)
+        while not settled() and sum(taken) < SETTLE_LIMIT:
             taken.append(timed(self.call))
         self.calls = min(100_000, max(1, math.ceil(seconds / min(taken))))
         return {"ready": min(taken)}

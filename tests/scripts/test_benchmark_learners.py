@@ -62,6 +62,20 @@ def test_a_nudge_moves_weights_by_one_unit_in_the_last_place():
             assert (np.abs(plain.view(np.int32) - moved.view(np.int32)) == 1).all()
 
 
+def test_calls_warm_up_until_it_is_settled_who_computes_them():
+    calls = []
+
+    def call():
+        calls.append(1)
+    call.settled = lambda: len(calls) >= 17
+    worker = protocol.Worker(lambda row: (call, lambda: [0.0]))
+    worker.do_prepare({"task": "scoring"}, 0.0, None)
+    assert len(calls) == 17
+    del call.settled, calls[:]
+    worker.do_prepare({"task": "scoring"}, 0.0, None)
+    assert len(calls) == protocol.WARM_UP_CALLS
+
+
 def test_a_round_is_over_when_what_its_calls_left_behind_is_done():
     left, seen = [], []
     worker = protocol.Worker(None, lambda: (seen.append(len(left)), left.clear()))

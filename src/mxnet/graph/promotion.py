@@ -23,14 +23,16 @@ from ..ops import differentiation
 from ..ops.grad_mode import no_grad
 from ..ops.nn.convolution import convolution
 from . import backends
-from .kernels import Kernels
-from .program import Program, calls, draws
+from .kernels import Kernels, promises
+from .program import Program, calls, changes, draws
 from .quantization import is_quantized
+from .rivalry import Rivalry
 from .states import FASTEST, Frozen, Function, Trial
 
 _log = logging.getLogger(__name__)
 # What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
 _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
+_RACE = 0.1  # seconds that a convolution takes to find its fastest kernel
 # A comparison times each so often, or on until it took so many seconds (but at most so often): short runs vary more, and long ones hardly.
 _CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
 _CONTEST_ENOUGH = 0.1  # seconds of which one measurement tells enough
@@ -69,7 +71,7 @@ def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor],
     with no_grad():
         program = Program(module, inputs, fixed, exact)
         function = backend.compile(program, **options)
-    return Frozen(function, inputs, fixed, program)
+    return Frozen(function, inputs, fixed, program, backend.name)
 
 
 def rivals(module: fx.GraphModule, device: torch.device, exact: bool) -> list:
@@ -78,6 +80,24 @@ def rivals(module: fx.GraphModule, device: torch.device, exact: bool) -> list:
     if exact or not any(calls(n, convolution) for n in module.graph.nodes) or quantized(module) or not backends.can_run(own, device):
         return []
     return [own]
+
+
+def challenged(frozen: Frozen, module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device, exact: bool) -> Frozen | Rivalry:
+    """A compiled graph, with a rival where there may be a faster one."""
+    if exact or backends.asks_for_exact() or quantized(module) or any(draws(n) or changes(n) for n in module.graph.nodes):
+        return frozen
+    # What was compiled may have been divided: its convolutions are gone from its own program.
+    layers = promises(Program(module, inputs, frozen.positions)) if any(calls(n, convolution) for n in module.graph.nodes) else 0
+    if not layers:
+        return frozen
+    positions = frozen.positions  # and not the graph itself, which goes if it loses
+
+    def compile(inputs: Sequence[torch.Tensor]) -> Frozen:
+        backend = Kernels()
+        if not backends.can_run(backend, device):  # asked late: it compiles kernels where none came with the package
+            raise backends.Unavailable("there are no kernels for this machine")
+        return freeze(backend, module, inputs, positions, {}, exact)
+    return Rivalry(frozen, Kernels.name, budget(len(module.graph.nodes)) + _RACE * layers, compile, _agree)
 
 
 def trusted(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> Frozen | None:
@@ -159,7 +179,7 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
     best_time = None
     for backend in [*challengers(device, everyone), *(rivals(module, device, exact) if everyone else ())]:
         try:
-            frozen = freeze(backend, module, inputs, weights, {})
+            frozen = freeze(backend, module, inputs, weights, {}, exact)
         except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
             _log.info("graph: %s cannot compile it: %s", backend.name, error)
             continue

@@ -25,6 +25,7 @@ from .lower import lower
 from .observed import call_of, observed
 from .passes import eliminate_common_expressions
 from .program import Program, copied, holds
+from .rivalry import Rivalry
 from .sixteen_bits import warn_if_slow
 from .states import Candidate, Frozen, Function, State, Stays, Trial
 
@@ -218,16 +219,27 @@ class GraphRunner:
                                       compared. On a GPU: `Captured`, where shapes are promised to stay, else `Stays`.
         a `Candidate` took its time   `Trial` of what a backend compiled; `Stays` if none could, or what is drawn at random must not be drawn twice.
         a `Trial` is over             `Frozen` if it won; else `Stays`.
+        a `Rivalry` is decided        `Frozen` by who won.
         ============================  ==========================================================================================
+
+        What OpenVINO has compiled becomes a `Rivalry` instead of `Frozen` where `kernels` may be faster.
         """
         named, compilable = self.backend is not None, promotion.may_compile(device)
         patient, before = not named and compilable and self._patient, self._states.get(key)
+        follows: State
+        if type(before) is Rivalry and before.winner is not None and before.winner.holds(inputs):
+            follows = self._states[key] = before.winner
+            before.release()
+            return follows
         if patient and type(before) is not Candidate:
             # Outside of the lock: nothing is compiled here, so nobody waits for a thread that compiles for other shapes.
             native = self._native(inputs, False, device)
-            follows: State = Candidate(native, promotion.budget(sum(n.op is not None for n in self.symbol._nodes())))
+            follows = Candidate(native, promotion.budget(sum(n.op is not None for n in self.symbol._nodes())))
             if type(before) is Trial and before.over:
-                follows = Stays(native, before.lost) if not before.wins else before.frozen if before.frozen.holds(inputs) else follows
+                if not before.wins:
+                    follows = Stays(native, before.lost)
+                elif before.frozen.holds(inputs):
+                    follows = promotion.challenged(before.frozen, self.lowered(False, device, inputs), inputs, device, self._exact)
             self._states[key] = follows
             return follows
         with self._lock:
@@ -244,7 +256,9 @@ class GraphRunner:
                     state = promotion.trial(module, native, fastest, inputs, self.weights, device) or Stays(native)
                 elif compilable:
                     state = None if self._compares else promotion.trusted(module, inputs, self.weights, device)
-                    if state is None:
+                    if state is not None:
+                        state = promotion.challenged(state, module, inputs, device, self._exact)
+                    else:
                         state, lost = promotion.contest(module, native, inputs, self.weights, device, self._compares, self._exact)
                         state = state or Stays(native, lost)
                 elif device.type == "cuda" and self._captures and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
@@ -283,7 +297,7 @@ class GraphRunner:
     @property
     def settled(self) -> bool:
         """Whether it is decided who runs the graph, for each set of shapes that came so far: what follows takes as long as it will take."""
-        return not any(isinstance(state, (Candidate, Trial)) for state in self._states.values())
+        return not any(isinstance(state, (Candidate, Trial, Rivalry)) for state in self._states.values())
 
     def explain(self) -> str:
         """What was done to the graph so far and who runs it, for each mode and set of shapes, as text."""

@@ -1,6 +1,7 @@
 """Who runs a graph for inference on one device, with data of one set of shapes: a class for each state.
 
-`GraphRunner._next` leads from one state to another. `cuda_graph.Captured`, the state that only GPUs know, lies beside its mechanism.
+`GraphRunner._next` leads from one state to another. `cuda_graph.Captured`, the state that only GPUs know, lies beside its mechanism, and
+`rivalry.Rivalry` has a file of its own.
 """
 import operator
 import time
@@ -21,7 +22,7 @@ FASTEST = "which proved the fastest"  # said where there was a contest
 _version = operator.attrgetter("_version")
 
 
-def _run(function: Function, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+def run(function: Function, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
     """A graph's results, observed if somebody observes."""
     return (function if dispatch.graph_observer is None else observed(function))(*inputs)
 
@@ -70,7 +71,7 @@ class Candidate:
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         start = time.perf_counter()
-        found = _run(self._native, inputs)
+        found = run(self._native, inputs)
         seconds = time.perf_counter() - start
         self.spent += seconds
         self.fastest = min(self.fastest, seconds)
@@ -118,10 +119,10 @@ class Trial:
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         start = time.perf_counter()
         if self._agrees:
-            found = _run(self.frozen.function, inputs)
+            found = run(self.frozen.function, inputs)
             self._seconds.append(time.perf_counter() - start)
             return found
-        found = _run(self._native, inputs)
+        found = run(self._native, inputs)
         self._native_seconds = min(self._native_seconds, time.perf_counter() - start)
         if self._agrees is None:
             self._agrees = self._compare(self._name, self.frozen.function, inputs, found)
@@ -166,10 +167,12 @@ class Frozen:
         The positions of those that are built in.
     program : Program
         What was compiled.
+    name : str
+        The backend's.
     """
 
-    def __init__(self, function: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], program: Program):
-        self.function, self.program, self.stale, self.compares = function, program, False, False
+    def __init__(self, function: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], program: Program, name: str = ""):
+        self.function, self.program, self.name, self.stale, self.compares = function, program, name, False, False
         self.positions = list(weights)
         self.weights = [inputs[i] for i in self.positions]
         self.addresses, self.versions = [w.data_ptr() for w in self.weights], list(map(_version, self.weights))

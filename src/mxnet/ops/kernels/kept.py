@@ -70,6 +70,10 @@ class Kept:
         out, = plan((data, self._weight if transformed is None else transformed, self._bias, residual))
         return out
 
+    def release(self) -> None:
+        """Give up the weights: it will not be called any more."""
+        self._plans, self._transformed, self._weight = {}, {}, self._weight[:0].clone()
+
     def _plan(self, data: torch.Tensor, residual: Optional[torch.Tensor]) -> Optional[Plan]:
         """How data of this shape is convolved, by a kernel if one is able to; it stays the same algorithm for all shapes."""
         steps = (*self._stride, *self._pad, *self._dilate, self._relu)
@@ -83,7 +87,7 @@ class Kept:
             self._transformed = {name: self._transformed[name]} if name in self._transformed else {}
             if name in winograd.NAMES.values():
                 self._transform(name)
-                self._weight = self._weight[:0]  # no second copy stays
+                self._weight = self._weight[:0].clone()  # no second copy stays
             self.chosen["forward"] = name
         if name in self._transformed:
             return winograd.plan(name, data, self._transformed[name], self._bias, residual, self._pad, self._relu)

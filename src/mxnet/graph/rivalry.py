@@ -1,0 +1,177 @@
+"""A compiled graph and a rival that may be faster, in the program's own calls.
+
+Nobody can tell beforehand whether OpenVINO or the backend `kernels`, which multiplies less, is faster: that depends on layers, batch, processor and
+threads. The one that won first, the holder, runs until it has taken as long as finding that out costs. Then the rival is compiled, and its layers
+run one after another beside several calls, of which each takes about twice as long: each layer looks for its fastest algorithm then, and weights are
+transformed. If the results agree, both take turns of some calls, which count by their medians. The loser goes, with its copy of the weights.
+"""
+import logging
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import fx
+
+from .. import memory
+from ..ndarray import dispatch
+from ..ops.grad_mode import no_grad
+from ..ops.kernels.kept import Kept
+from .states import Frozen, run
+
+_log = logging.getLogger(__name__)
+_TURN = 4  # calls, of which the first does not count: OpenVINO ends torch's threads, and the caches hold the other one's weights
+_LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less
+_PAIRS = 3  # turns of each; the rival has lost before, if it is behind after one
+_CLEARLY = 0.93  # of the holder's time: with another program on one of the cores kernels lose, and who is only just ahead may be so by chance
+
+
+class Rivalry:
+    """The state of a compiled graph whose rival has not been judged yet.
+
+    Attributes
+    ----------
+    winner : Frozen or None
+        Who runs the graph from now on, once that is decided.
+
+    Parameters
+    ----------
+    holder : Frozen
+    name : str
+        The rival's.
+    budget : float
+        For how many seconds the holder runs before the rival is compiled.
+    compile : callable
+        ``compile(inputs)`` is the rival, a `Frozen`.
+    agree : callable
+        ``agree(found, expected)`` tells whether these are the same results.
+
+    Several threads may run it: one of them at a time races, the others run the holder.
+    """
+
+    tells = True  # `function` tells the observer itself
+
+    def __init__(self, holder: Frozen, name: str, budget: float, compile: Callable, agree: Callable):
+        self.holder, self.name, self.budget, self.spent = holder, name, budget, 0.0
+        self.winner: Frozen | None = None
+        self._compile, self._agree = compile, agree
+        self._rival: Frozen | None = None
+        self._pieces: Iterator | None = None  # the rival's first run, on copies of the data of one call
+        self._expected: list[torch.Tensor] = []  # what the holder made of these
+        self._turn, self._calls = _TURN, 0  # calls of a turn, and in turns so far
+        self._seconds: tuple[list[float], list[float]] = [], []  # of the holder and the rival, in the calls that count
+        self._lock = threading.Lock()
+
+    def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
+        # What is observed takes longer than usual.
+        if self.winner is not None or dispatch.graph_observer is not None or self._lock.locked():
+            return run(self.holder.function, inputs)
+        with self._lock:  # a thread that came at the same moment waits here for one call, once
+            if self.winner is not None:
+                return self.holder.function(*inputs)
+            return self._beside(inputs) if self._rival is None or self._pieces is not None else self._in_turn(inputs, self._rival)
+
+    def _beside(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        """A call of the holder, and after it a part of what the rival needs before it can race."""
+        start = time.perf_counter()
+        found = self.holder.function(*inputs)
+        end = time.perf_counter()
+        self.spent += end - start
+        if self.spent < self.budget:
+            return found
+        try:
+            with no_grad():
+                if self._rival is None:
+                    rival = self._compile(inputs)
+                    fixed = set(self.holder.positions)
+                    self._turn = _TURN_OF_LONG if end - start > _LONG else _TURN
+                    self._expected = [t.clone() for t in found]
+                    self._pieces = _pieces(rival.program.module, [t if i in fixed else t.clone() for i, t in enumerate(inputs)])
+                    self._rival = rival
+                else:
+                    self._go_on(2 * end - start)
+        except Exception as error:  # whatever goes wrong with the rival, the graph still runs
+            self._fails(error)
+        return found
+
+    def _go_on(self, until: float) -> None:
+        """The next layers of the rival's first run, until that time."""
+        for results in self._pieces or ():
+            if results is not None:
+                if not self._agree(results, self._expected):
+                    self._decide(self.holder, "gives other results")
+                self._pieces, self._expected = None, []
+                return
+            if time.perf_counter() >= until:
+                return
+        # A Ctrl-C in the call before has ended the run.
+        self._rival, self._pieces, self._expected = None, None, []
+
+    def _in_turn(self, inputs: Sequence[torch.Tensor], rival: Frozen) -> Sequence[torch.Tensor]:
+        """A call of whoever's turn it is."""
+        turn, number = divmod(self._calls, self._turn)
+        self._calls += 1
+        seconds = self._seconds[turn % 2]
+        start = time.perf_counter()
+        if turn % 2:
+            try:
+                found = rival.function(*inputs)
+            except Exception as error:
+                self._fails(error)
+                return self.holder.function(*inputs)
+        else:
+            found = self.holder.function(*inputs)
+        if number:
+            seconds.append(time.perf_counter() - start)
+        if self._calls % (2 * self._turn) == 0 and all(self._seconds):
+            self._judge(rival)
+        return found
+
+    def _judge(self, rival: Frozen) -> None:
+        """Decide after a turn of each, if that is possible by now."""
+        held, challenged = map(statistics.median, self._seconds)
+        if challenged < held and self._calls < 2 * self._turn * _PAIRS:
+            return
+        ahead = challenged < _CLEARLY * held
+        self._decide(rival if ahead else self.holder, f"{challenged * 1e3:.3g} ms a call, {self.holder.name} {held * 1e3:.3g} "
+                     f"(medians of {len(self._seconds[0])}){'' if ahead or challenged >= held else ', not clearly ahead'}")
+
+    def _fails(self, error: Exception) -> None:
+        _log.info("graph: %s fails: %s", self.name, error)
+        self._decide(self.holder, f"fails, {type(error).__name__}: {error}".splitlines()[0])
+
+    def _decide(self, winner: Frozen, why: str) -> None:
+        winner.program.note(f"{self.name}: {why}")
+        _log.info("graph: %s: %s", self.name, why)
+        if self._rival is not None and self._rival is not winner:
+            for node in self._rival.program.graph.nodes:
+                if isinstance(node.target, Kept):
+                    node.target.release()  # graphs are cycles, which go when the collector comes
+        self._rival, self._pieces, self._expected, self.winner = None, None, [], winner
+
+    def release(self) -> None:
+        """Let the loser go, now that the winner stands in this state's place: its memory goes back to the system."""
+        self.holder = self.winner or self.holder
+        memory.trim()
+
+    def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
+        return self.winner is None and self.holder.holds(inputs)
+
+    def explain(self) -> list[str]:
+        if self.spent < self.budget:
+            waits = f"until it has taken {self.budget:.2f} s ({self.spent:.2f} s so far); then {self.name} races with it"
+        else:
+            waits = f"racing with {self.name}: {self._calls} calls in turns"
+        return [f"{self.holder.name}, {waits}", *self.holder.explain()]
+
+
+def _pieces(module: fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Iterator:
+    """Run a graph node by node: None after each, and its results at the end."""
+    run = fx.Interpreter(module)
+    run.args_iter = iter(inputs)
+    for node in module.graph.nodes:
+        run.env[node] = found = run.run_node(node)
+        for done in run.user_to_last_uses.get(node, ()):
+            del run.env[done]
+        yield found if node.op == "output" else None
