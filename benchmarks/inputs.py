@@ -1,6 +1,8 @@
 """The inputs of the networks: the same numbers in all processes."""
 import numpy as np
 
+CALIBRATION = 32  # images that a network is quantized with, where that is what is measured
+
 
 def recurs(name):
     """Whether the network is made of recurrent layers, over (time, batch, channels)."""

@@ -73,7 +73,7 @@ class Pool:
 
     def get(self, peer, row):
         """The peer's process for this row: a new one when the network or the kind of work changes, and always for cold work."""
-        cold = row["task"] in ("compile", "memory")
+        cold = row["task"] in rows.COLD
         group = row["task"], row["network"], row.get("mode")
         if group != self.group:
             self.close()

@@ -22,6 +22,8 @@ GOALS = {
     "module": ("Module.predict and hybridized Gluon within 3 % of each other", 0.97),
     "training": ("the best of all peers: >= 1.10 in the geometric mean", 1.1),
     "training-bf16": ("PyTorch bf16 autocast, tuned: >= 1.10", 1.1),
+    "amp": ("Remex's float32, on a processor with BF16 instructions: >= 1.7", 1.7),
+    "quantizing": ("OpenVINO and NNCF: >= 1.00", 1.0),
     "rnn": ("the best of all peers: >= 1.10 in the geometric mean, no row under 0.97", 1.1),
     "rnn-bf16": ("the best of all peers: >= 1.10 in the geometric mean, no row under 0.97", 1.1),
     "mlp": ("PyTorch eager: >= 1.5", 1.5),
@@ -32,6 +34,8 @@ GOALS = {
     "compile": ("torch.compile: >= 3", 3.0),
     "memory": ("PyTorch: >= 1.0", 1.0),
 }
+
+COLD = ("compile", "memory", "quantizing")  # measured once in each of several fresh processes
 
 LIMITS = {"scoring": 0.95, "int8": 0.95, "steps": 1.0, "rnn": 0.97, "rnn-bf16": 0.97}  # what no single row should fall below
 
@@ -58,13 +62,14 @@ COMPILED = Peer("torch.compile", "torch_worker.py", ("compile",))
 COMPILED_TUNED = Peer("torch.compile tuned", "torch_worker.py", ("compile", "tuned"))
 RUNTIME = Peer("ONNX Runtime", "onnx_worker.py", ("onnxruntime",), "onnxruntime")
 OPENVINO = Peer("OpenVINO", "onnx_worker.py", ("openvino",), "openvino")
+NNCF = Peer("NNCF", "nncf_worker.py", needs="nncf")
 
 SCORING = (REMEX, OPENVINO, MXNET, MKLDNN, RUNTIME, COMPILED_TUNED, COMPILED, TUNED, TORCH)
 TRAINING = (REMEX, TUNED, MXNET, COMPILED_TUNED, COMPILED, TORCH)
 
 # Whom the goal names, where that is not the best of all.
 RIVALS = {"scoring-bf16": ("OpenVINO",), "int8": ("OpenVINO", "MXNet"), "encoder-int8": ("OpenVINO",), "encoder-bf16": ("OpenVINO",),
-          "module": ("Remex",), "training-bf16": ("PyTorch tuned",),
+          "module": ("Remex",), "amp": ("Remex float32",), "quantizing": ("NNCF",), "training-bf16": ("PyTorch tuned",),
           "mlp": ("PyTorch",), "compile": ("torch.compile",), "memory": ("PyTorch",), "steps": ("MXNet", "MXNet, own threads")}
 
 
@@ -75,6 +80,10 @@ def peers(row):
         return (REMEX, OPENVINO, COMPILED_TUNED, TUNED)
     if task == "int8":
         return (REMEX, OPENVINO, MXNET, SINGLE)
+    if task == "amp":
+        return (REMEX, SINGLE)
+    if task == "quantizing":
+        return (REMEX, NNCF, MXNET)
     if task in ("encoder-int8", "encoder-bf16"):
         return (REMEX, OPENVINO, SINGLE)
     if task == "module":
@@ -108,6 +117,8 @@ def rows(tasks, networks=None, batches=None, mode=None):
         "module": some("module", NETWORKS, (1, 8), settle=60),
         "training": some("training", TRAINED, BATCHES, mode="training"),
         "training-bf16": some("training-bf16", ("resnet50",), BATCHES, mode="training", dtype="bfloat16"),
+        "amp": some("amp", ("resnet50",), BATCHES, mode="training", dtype="bfloat16"),
+        "quantizing": some("quantizing", ("resnet50",), (1, 8, 32), dtype="int8"),  # 32 images, in batches of these sizes
         "rnn": recurrent("rnn"),
         "rnn-bf16": recurrent("rnn-bf16", dtype="bfloat16"),
         "mlp": some("mlp", ("mlp",), (8,)),
@@ -133,7 +144,8 @@ def label(row):
 
 def command(peer, mxnet_python, folder):
     """The command line of a peer's worker, or None where it has no Python."""
-    python = mxnet_python if peer.name.startswith("MXNet") else sys.executable
+    python = mxnet_python if peer.name.startswith("MXNet") else os.environ.get("NNCF_PYTHON") if peer is NNCF else None
+    python = sys.executable if python is None else python
     return [python, "-W", "ignore", os.path.join(HERE, "workers", peer.worker), folder, *peer.options] if python else None
 
 

@@ -44,6 +44,8 @@ def arguments():
     parser.add_argument("--results", default=os.path.join(rows.HERE, "results"))
     parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks"), help="where networks lie meanwhile")
     chosen = parser.parse_args()
+    if chosen.nncf_python:
+        os.environ["NNCF_PYTHON"] = chosen.nncf_python
     if chosen.quick:
         chosen.rounds, chosen.seconds = 3, 0.2
     return chosen
@@ -112,7 +114,7 @@ class Row:
     def __init__(self, row, pool, chosen):
         self.row, self.pool, self.chosen = row, pool, chosen
         self.values, self.failures, self.reference = {}, {}, None
-        self.cold = row["task"] in ("compile", "memory")
+        self.cold = row["task"] in rows.COLD
 
     def measure(self):
         only = listed(self.chosen.peers)
@@ -188,10 +190,10 @@ def main():
             begun, others = time.monotonic(), load_of_others()
             print(f"[{number}/{len(todo)}] {row['task']}: {rows.label(row)} (others use {others or 0:.0%} of the machine) ...", flush=True)
             written(row["network"], chosen.folder, "learners.py" if row["task"] == "steps" else "networks.py")
-            needs_onnx = any(p.worker == "onnx_worker.py" for p in rows.peers(row))
-            path = with_onnx(row, chosen.folder) if needs_onnx else None
+            workers = {p.worker for p in rows.peers(row)}
+            path = with_onnx(row, chosen.folder) if workers & {"onnx_worker.py", "nncf_worker.py"} else None
             files = [path] if path else []
-            if path and row["dtype"] == "int8":
+            if path and row["dtype"] == "int8" and "onnx_worker.py" in workers:
                 files += with_integers(row, path, chosen.nncf_python or sys.executable)
             result = {**row, **Row(row, pool, chosen).measure(), "others": others, "clock": chosen.clock,
                       "machine": report.machine(chosen.mxnet_python)}

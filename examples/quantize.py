@@ -28,12 +28,12 @@ def digits():
     return nd.array(np.pad(images, ((0, 0), (2, 2), (2, 2)))[:, None]), nd.array(found.target[order])
 
 
-def trained(data, labels, epochs, batch_size=64):
-    """The network, trained."""
-    net = lenet(10)
+def train(net, data, labels, epochs, batch_size=64):
+    """Train a network; its learning rate falls along a cosine."""
     net.initialize(mx.init.Xavier())
     net.hybridize()
-    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.05, "momentum": 0.9})
+    schedule = mx.lr_scheduler.CosineScheduler(epochs * -(-len(data) // batch_size), 0.05)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.05, "momentum": 0.9, "lr_scheduler": schedule})
     loss = gluon.loss.SoftmaxCrossEntropyLoss()
     for _ in range(epochs):
         for batch, label in gluon.data.DataLoader(gluon.data.ArrayDataset(data, labels), batch_size, shuffle=True):
@@ -41,7 +41,6 @@ def trained(data, labels, epochs, batch_size=64):
                 total = loss(net(batch), label)
             total.backward()
             trainer.step(len(batch))
-    return net
 
 
 def predictions(net, data, batch_size):
@@ -71,7 +70,8 @@ def main(arguments=None):
     mx.random.seed(0)
     data, labels = digits()
     data_test, labels_test = data[1400:], labels[1400:].asnumpy()
-    net = trained(data[:1400], labels[:1400], options.epochs)
+    net = lenet(10)
+    train(net, data[:1400], labels[:1400], options.epochs)
     calibration = gluon.data.DataLoader(gluon.data.ArrayDataset(data[:256], labels[:256]), 64)
     start = time.perf_counter()
     quantized = quantization.quantize_net_v2(net, quantized_dtype="auto", calib_data=calibration, calib_mode=options.calib_mode)

@@ -29,6 +29,9 @@ def prepare(row):
         return learning(row)
     net = networks.build(name)
     net.load_parameters(os.path.join(FOLDER, name + ".params"))
+    if row["task"] == "quantizing":
+        images = mx.nd.array(inputs.example(name, inputs.CALIBRATION))
+        return (lambda: quantized(net, images, batch)), None
     x = mx.nd.array(inputs.example(name, batch))
     if mode == "training":
         return training(net, x, name)
@@ -37,10 +40,10 @@ def prepare(row):
     return scoring(net, x, row)
 
 
-def quantized(net, x):
-    """The network on 8-bit integers, calibrated with its input."""
+def quantized(net, x, batch=None):
+    """The network on 8-bit integers, calibrated with these images, in batches of this size, or all at once."""
     from mxnet.contrib import quantization
-    loader = gluon.data.DataLoader(gluon.data.ArrayDataset(x, mx.nd.zeros(len(x))), batch_size=len(x))
+    loader = gluon.data.DataLoader(gluon.data.ArrayDataset(x, mx.nd.zeros(len(x))), batch_size=batch or len(x))
     return quantization.quantize_net_v2(net, quantized_dtype="auto", calib_data=loader, calib_mode="naive", ctx=mx.cpu())
 
 

@@ -1,6 +1,7 @@
-"""NNCF quantizes an ONNX file for OpenVINO, calibrated with the benchmark's input. Runs in an environment of its own, which has nncf.
+"""NNCF quantizes an ONNX file for OpenVINO. Runs in an environment of its own, which has nncf.
 
-usage: nncf_worker.py NETWORK BATCH FILE.onnx FILE.xml
+usage: nncf_worker.py NETWORK BATCH FILE.onnx FILE.xml   writes what it makes, calibrated with the benchmark's input, and ends
+       nncf_worker.py FOLDER                             serves as a peer, where quantizing itself is measured
 """
 import os
 import sys
@@ -11,8 +12,25 @@ import openvino
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import inputs  # noqa: E402  # beside the driver
 
-name, batch, source, target = sys.argv[1:]
-model = openvino.Core().read_model(source)
-data = nncf.Dataset([{"data": inputs.example(name, int(batch))}])
-kind = nncf.ModelType.TRANSFORMER if name == "transformer" else None
-openvino.save_model(nncf.quantize(model, data, subset_size=1, model_type=kind), target, compress_to_fp16=False)
+
+def quantized(name, path, batches):
+    """The network on 8-bit integers."""
+    kind = nncf.ModelType.TRANSFORMER if name == "transformer" else None
+    model = openvino.Core().read_model(path)
+    return nncf.quantize(model, nncf.Dataset([{"data": x} for x in batches]), subset_size=len(batches), model_type=kind)
+
+
+def prepare(row):
+    name, batch = row["network"], row["batch"]
+    images = inputs.example(name, inputs.CALIBRATION)
+    batches = [images[i:i + batch] for i in range(0, len(images), batch)]
+    return (lambda: quantized(name, os.path.join(sys.argv[1], f"{name}-{batch}.onnx"), batches)), None
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        import protocol
+        protocol.Worker(prepare).serve()
+    else:
+        network, size, source, target = sys.argv[1:]
+        openvino.save_model(quantized(network, source, [inputs.example(network, int(size))]), target, compress_to_fp16=False)
