@@ -55,3 +55,19 @@ def test_shapes_are_said_by_rules_also_where_they_do_not_fit():
         mx.sym.contrib.MultiBoxDetection(scores, moves, anchors).infer_shape(p=(2, 3, 60), l=(2, 240), a=(1, 50, 4))
     with pytest.raises(mx.MXNetError, match="`data` must be .*, received shape"):
         mx.sym.contrib.MultiBoxPrior(mx.sym.var("x")).infer_shape(x=(1, 8, 4))
+
+
+def test_detection_keeps_the_first_of_what_is_equal():
+    scores = mx.nd.array([[[0] * 9, [.5, .25, .5, .75, .5, .25, .5, .75, .125], [.25, .5, .5, .75, .5, .5, .25, .25, .125]]])
+    anchors = mx.nd.array([[[i / 10, 0, i / 10 + .1, 1] for i in range(9)]])
+    found = mx.nd.contrib.MultiBoxDetection(scores, zeros(1, 36), anchors, nms_topk=2, threshold=.2).asnumpy()[0, :, :3]
+    # Of all nine two have a class: the first of those of 0.75. Rows behind them stand as they came, without the one below 0.2.
+    assert found[:, 0].tolist() == [0, 0, -1, -1, -1, -1, -1, -1, -1]
+    assert found[:, 1].tolist() == [.75, .75, .5, .75, .5, .5, .5, .75, -1]
+    assert found[:, 2].round(1).tolist() == pytest.approx([.3, .7, .2, .3, .4, .5, .6, .7, -1])
+
+
+def test_detection_of_more_classes_than_a_byte_counts():
+    scores = mx.nd.one_hot(mx.nd.array([300]), 301).reshape((1, 301, 1))
+    found = mx.nd.contrib.MultiBoxDetection(scores, zeros(1, 4), mx.nd.array([[[0, 0, 1, 1]]]))
+    assert found.asnumpy().tolist() == [[[299, 1, 0, 0, 1, 1]]]
