@@ -53,7 +53,7 @@ def _classes(rows, count):
         return torch.multinomial(chances, count, replacement=True, generator=generator(rows.device))
     sums = rows.double().cumsum(1)
     totals = sums[:, -1:]
-    if rows.numel() and not (bool((rows >= 0).all()) and bool((totals > 0).all())):
+    if rows.numel() and not (rows.amin() >= 0 and totals.amin() > 0):  # of what is no number neither holds
         raise MXNetError("_sample_multinomial: the rows of `data` must hold chances, none below 0 and not all 0")
     chosen = bank.numbers(len(rows) * count).view(len(rows), count)
     # Rows that do not add up to 1 are taken for weights; those that almost do are left as they are.
