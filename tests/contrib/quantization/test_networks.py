@@ -52,6 +52,21 @@ def test_exported_and_read(trained, tmp_path):
     assert (read(data).asnumpy() == found).all()
 
 
+def test_recurrent_layers():
+    layer = gluon.rnn.LSTM(6, input_size=4)
+    layer.initialize(mx.init.Uniform(.5))
+    data = nd.random.uniform(-1, 1, (5, 3, 4))
+    with pytest.raises(ValueError, match="the network's graph takes data0, data1, data2, the data are 1; a recurrent layer whose states are inputs"):
+        quantization.quantize_net_v2(layer, calib_data=[data], calib_mode="naive")
+    net = nn.HybridSequential()
+    net.add(layer)
+    expected = net(data).asnumpy()
+    made = quantization.quantize_net_v2(net, calib_data=[data], calib_mode="naive")
+    assert error(made, data, expected) < .01
+    made.hybridize(static_alloc=True, static_shape=True)
+    assert error(made, data, expected) < .01 and "openvino: the whole graph" in str(made.explain())
+
+
 def test_wrong_data(trained):
     net, data, _ = trained
     with pytest.raises(ValueError, match="`data_shapes` must be given where there is no `calib_data`"):

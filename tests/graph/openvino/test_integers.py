@@ -33,6 +33,28 @@ def quantized(net, data, dtype="auto", fuse=True, **more):
     return made, {**args, **aux, "data": data}
 
 
+@pytest.mark.parametrize("more", [{}, {"bidirectional": True, "num_layers": 2, "state_outputs": True}], ids=str)
+def test_recurrent_layers(more):
+    layers = {"num_layers": 1, **more}
+    states = [sym.zeros((layers["num_layers"] * (2 if "bidirectional" in more else 1), 3, 6)) for _ in range(2)]
+    net = sym.RNN(sym.var("data"), sym.var("parameters"), *states, state_size=6, mode="lstm", name="rnn", **layers)
+    made, arrays = quantized(net, nd.array(np.random.RandomState(0).uniform(-1, 2, (5, 3, 4))), fuse=False)
+    on_openvino, on_torch, frozen = compiled(made, arrays)
+    assert frozen.explain() == ["openvino: the whole graph"] and len(on_torch) == (3 if "state_outputs" in more else 1)
+    for one, other in zip(on_openvino, on_torch):
+        assert abs(one - other).max() < 1e-5
+
+
+@pytest.mark.parametrize("values, low, high", [((-1, .5, 2), -1, 2), ((-3, .5, 9), -1, 2), ((5, 0, 2), 5, 5), ((-5, 0, -2), -5, -5)])
+def test_shifted_integers(values, low, high):
+    """They leave the model as such."""
+    net = sym.Group(list(sym.contrib.quantize_asym(sym.var("data"), min_calib_range=low, max_calib_range=high)))
+    on_openvino, on_torch, frozen = compiled(net, {"data": nd.array(values)})
+    assert frozen.explain() == ["openvino: the whole graph"]
+    for one, other in zip(on_openvino, on_torch):
+        assert one.dtype == other.dtype and one == pytest.approx(other)
+
+
 def convolve(data, **more):
     return sym.Convolution(data, **{"num_filter": 8, "kernel": (3, 3), "pad": (1, 1), **more})
 

@@ -117,6 +117,9 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
         batches.count, batches.provide_data = len(shapes), batches.provide_data[:len(shapes)]
     inputs, sym = network._cached_graph
     names = [variable.name for variable in inputs]
+    if len(names) != len(shapes):
+        raise ValueError(f"the network's graph takes {', '.join(names)}, the data are {len(shapes)}; a recurrent layer whose states are inputs, "
+                         "too, is quantized as part of a HybridSequential, where they begin with zeros")
     aux_names = set(sym.list_auxiliary_states())
     needed = set(sym.list_inputs()) - set(names)
     params = {name: parameter._reduce() for name, parameter in network.collect_params().items() if name in needed}

@@ -52,6 +52,31 @@ class Ranged(NamedTuple):
         return ops.convert(scaled, TYPES[self.dtype]).output(0)
 
 
+class Shifted(NamedTuple):
+    """uint8 numbers whose range goes from 0 to 255: integers times `unit`, from `low` on.
+
+    Attributes
+    ----------
+    value : openvino.Output
+        The real numbers.
+    low, unit : float
+    """
+
+    value: Value
+    low: float
+    unit: float
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the integers."""
+        return torch.uint8
+
+    def integers(self) -> Value:
+        """The integers themselves."""
+        counted = ops.divide(ops.subtract(self.value, constant(self.low, torch.float32)), constant(self.unit, torch.float32))
+        return ops.convert(ops.round(counted, "half_to_even"), TYPES[torch.uint8]).output(0)
+
+
 def quantized(value: Value, dtype: torch.dtype, low: float, high: float) -> Ranged:
     """Real numbers put on the grid of integers of this type and range."""
     unit = max(abs(low), abs(high)) / levels(dtype)

@@ -6,6 +6,7 @@ from openvino import opset15 as ops
 
 from ....ops.nn.rnn_layout import GATES, layout_of
 from ..conversion import Call, Value, converts, ints
+from ..integers import Shifted
 
 # The order of the gates in OpenVINO's cells, as positions in MXNet's: forget, input, candidate, output; update, reset, candidate.
 _ORDER = {"lstm": ("_f", "_i", "_c", "_o"), "gru": ("_z", "_r", "_o")}
@@ -48,6 +49,14 @@ def rnn(call: Call, data: Value, parameters: Value, state: Value, cell: Value = 
     if call.state_outputs:
         found += [ops.concat(h, 0).output(0) for h in (hiddens, cells) if h]
     return found
+
+
+@converts("_contrib_quantized_rnn", integers=True)
+def quantized_rnn(call: Call, data: Value | Shifted, parameters: Value, state: Value, cell: Value, *ends: Value) -> Value:
+    """On the real numbers that the integers stand for, as on torch: of OpenVINO's INT8 cells the ranges of the states are unknown."""
+    if not isinstance(data, Shifted):
+        return call.refuse("integers whose range is not known ahead")
+    return rnn(call, data.value, parameters, state, cell)
 
 
 def _sequence(call: Call, x: Value, initial: Sequence[Value], lengths: Value, w: np.ndarray, r: np.ndarray, b: np.ndarray, size: int,

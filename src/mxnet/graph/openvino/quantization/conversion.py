@@ -1,8 +1,10 @@
 """Quantizing in OpenVINO."""
+import numpy as np
 import torch
+from openvino import opset15 as ops
 
-from ..conversion import Call, Value, converts
-from ..integers import Ranged, arrays, calibrated, results
+from ..conversion import Call, Value, constant, converts
+from ..integers import Ranged, Shifted, arrays, calibrated, results
 
 
 @converts("_contrib_quantize_v2", integers=True)
@@ -20,6 +22,21 @@ def _symmetric(array: Ranged) -> Ranged:
         return array
     top = max(abs(array.low), abs(array.high))
     return array._replace(low=-top, high=top)
+
+
+@converts("_contrib_quantize_asym", integers=True)
+def quantize_asym(call: Call, data: Value | Ranged) -> list:
+    low, high = call.attributes["min_calib_range"], call.attributes["max_calib_range"]
+    if low is None or high is None or isinstance(data, Ranged) or call.in_types[0] is not torch.float32:
+        call.refuse("its range is not calibrated" if low is None or high is None else "integers that are shifted")
+    if low == high:
+        low, high = min(low, 0.), max(high, 0.)
+    if not low < high:
+        call.refuse(f"integers for the range from {low} to {high}")
+    unit = (high - low) / 255
+    ends = [constant(end, torch.float32) for end in (low, high)]
+    return [Shifted(ops.fake_quantize(data, *ends, *ends, 256).output(0), low, unit),
+            *(constant(np.asarray([number], np.float32), torch.float32) for number in (1 / unit, -low / unit))]
 
 
 @converts("_contrib_requantize", integers=True)
