@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 
+import numpy as np
 import peers
 
 sys.path[:0] = [os.path.join(peers.ROOT, *folder) for folder in ((), ("src",), ("examples",), ("examples", "gluon"))]
@@ -38,6 +39,7 @@ def rows(images, labels):
     seen, expected = images[TRAINED:], labels[TRAINED:].asnumpy()
     for name, (make, epochs) in NETWORKS.items():
         mx.random.seed(0)
+        np.random.seed(0)  # the order of images
         net = make()
         quantize.train(net, images[:TRAINED], labels[:TRAINED], epochs)
         before = quantize.predictions(net, seen, BATCH)
