@@ -98,8 +98,6 @@ def test_what_is_no_range():
     made, _ = quantization.quantize(residual()._outputs)
     with pytest.raises(mx.MXNetError, match="the range of 'conv_output' is from -inf to 3.0: its values overflow or are no numbers"):
         quantization.calibrate(made, {"conv_output": (float("-inf"), 3)})
-    with pytest.raises(mx.MXNetError, match="the range of 'conv_output' is from 3.0 to 1.0: the ends are in the wrong order"):
-        quantization.calibrate(made, {"conv_output": (3, 1)})
     with pytest.raises(mx.MXNetError, match="the range of 'conv_output' must be two numbers, .low, high., received 3"):
         quantization.calibrate(made, {"conv_output": 3})
     with pytest.raises(mx.MXNetError, match="the graph has nothing to calibrate"):

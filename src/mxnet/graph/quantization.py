@@ -218,7 +218,7 @@ def calibrate(outputs: Sequence[Entry], table: Mapping[str, tuple[float, float]]
     Raises
     ------
     MXNetError
-        If a range is not two numbers, infinite, no number, or its ends are in the wrong order; or the graph has nothing to calibrate.
+        If a range is not two numbers, infinite or no number; or the graph has nothing to calibrate.
     """
     if not any(n.op is not None and n.op.calibrates is not None for n in topological(outputs)):
         raise MXNetError("the graph has nothing to calibrate; give the one that quantize_graph returned")
@@ -247,8 +247,6 @@ def _checked(name: str, ends: Any) -> tuple[str, str]:
     if not np.isfinite([low, high]).all():
         raise MXNetError(f"the range of '{name}' is from {low} to {high}: its values overflow or are no numbers for the data it was calibrated with; "
                          "look for it there, or exclude the layer")
-    if low > high:
-        raise MXNetError(f"the range of '{name}' is from {low} to {high}: the ends are in the wrong order")
     if low == high == 0:
         # All that was seen are zeros, which any range has: this one also keeps what comes later.
         low, high = -1.0, 1.0

@@ -126,7 +126,6 @@ def test_uint8_has_no_negative_numbers(net):
 @pytest.mark.parametrize("ends, match", [
     ((float("nan"), 1), "the range of 'fc_output' is from nan to 1.0: its values overflow or are no numbers"),
     ((0, float("inf")), "the range of 'fc_output' is from 0.0 to inf"),
-    ((3, -3), "the range of 'fc_output' is from 3.0 to -3.0: the ends are in the wrong order"),
     ((1,), r"the range of 'fc_output' must be two numbers, \(low, high\), received \(1,\)"),
     ((1, 2, 3), r"must be two numbers, \(low, high\), received \(1, 2, 3\)"),
     (("0", "1"), r"must be two numbers, \(low, high\), received \('0', '1'\)"),
