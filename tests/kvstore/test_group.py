@@ -1,3 +1,4 @@
+import threading
 import weakref
 from unittest import mock
 
@@ -37,11 +38,20 @@ def test_sums_beside_the_programs_own_process_group():
         print(brain.tolist()[4], str(brain.dtype))
         print([t.tolist() for t in net.begin_sum_many([torch.ones(2), torch.ones(1, dtype=torch.int64), torch.ones(())], 'sums')])
         print([t.tolist() for t in net.all_gather_uneven(torch.ones(net.rank, 2), [0, 1], 'gather')])
+        other, threads = net.channel('more'), len(os.listdir('/proc/self/task'))
+        print(other.begin_sum(torch.ones(1), 'more')().tolist())
+        last = net.all_reduce(torch.ones(1))
         net.leave()
-        print(dist.is_initialized())
+        print(last.is_completed(), len(os.listdir('/proc/self/task')) <= threads - 4, dist.is_initialized())
+        try:
+            net.barrier()
+        except mx.MXNetError as error:
+            print(error)
         """)
-    assert found[0] == found[1] == [
-        "[2048.0, 4.0, 1.5] torch.float16", "[2.0, 2.0] torch.bfloat16", "[[2.0, 2.0], [2], 2.0]", "[[], [[1.0, 1.0]]]", "True"]
+    for rank, lines in enumerate(found):
+        assert lines == [
+            "[2048.0, 4.0, 1.5] torch.float16", "[2.0, 2.0] torch.bfloat16", "[[2.0, 2.0], [2], 2.0]", "[[], [[1.0, 1.0]]]", "[2.0]",
+            "True True True", f"worker {rank} has left its job, as a program does at its end, and can't send or receive anything more"]
 
 
 class Work:
@@ -79,7 +89,7 @@ def test_tensors_stay_while_torch_may_use_them():
         tensor = torch.ones(2)
         assert group.Group.begin(net, collective, tensor) is work
         return weakref.ref(tensor)
-    net = mock.Mock(_under_way={}, _broken=lambda doing, error: mx.MXNetError(doing))
+    net = mock.Mock(_under_way={}, _left=threading.Event(), _broken=lambda doing, error: mx.MXNetError(doing))
     waited, failing, forgotten = Work(), Work(RuntimeError("connection reset")), Work()
     tensors = [begin(work) for work in (waited, failing, forgotten)]
     group.Group.wait(net, waited, "sum")

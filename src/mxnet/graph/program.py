@@ -237,9 +237,9 @@ def by_values(node: FxNode) -> bool:
 
 
 def changes(node: FxNode) -> bool:
-    """True if running the node changes its inputs. What computes on integers has states, and only reads them."""
+    """True if running the node changes its inputs."""
     op = operator_of(node)
-    return op is not None and bool(op.mutates) and not op.computes_quantized and (bool(node.kwargs.get(op.wants_training)) or not op.wants_training)
+    return op is not None and op.writes(bool(node.kwargs.get(op.wants_training)))
 
 
 def _meta(found: Any) -> Any:

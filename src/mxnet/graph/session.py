@@ -32,8 +32,7 @@ class Session:
         states = auxiliary(nodes)
         self.runner = runner
         self.written = [i for i, node in enumerate(n for n in nodes if n.op is None) if id(node) in states]
-        # The states of quantized operators are auxiliary as those of their originals, but they are only read.
-        self.always_writes = any(n.op is not None and n.op.mutates and not (n.op.wants_training or n.op.computes_quantized) for n in nodes)
+        self.always_writes = any(n.op is not None and n.op.writes(False) for n in nodes)
         self.runs_sparse = sparse_run.suits(nodes)
 
     def prepare(self, arrays: Sequence[NDArray], tensors: list[torch.Tensor], training: bool, recorded: bool) -> None:

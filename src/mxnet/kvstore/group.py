@@ -1,5 +1,6 @@
 """All workers of a job, and what they do together: sums, broadcasts and barriers of torch.distributed that end with an error where one is gone."""
 import atexit
+import contextlib
 import copy
 import ctypes
 import datetime
@@ -50,6 +51,7 @@ class Group:
         self._given_up = []  # groups of torch's whose work will never end
         self._under_way = {}  # work -> what it reads and writes
         self._sent = [0]
+        self._left = threading.Event()
 
     @property
     def sent(self):
@@ -74,11 +76,19 @@ class Group:
             other._gloo._get_backend(torch.device("cpu"))._set_default_timeout(_LONG)
         except RuntimeError as error:
             raise self._broken(doing, error) from error
-        self._channels.append(other._gloo)
+        self._channels.append(other)
         return other
 
     def begin(self, collective, *what, **options):
-        """Begin a collective call of torch.distributed; returns work to `wait` for."""
+        """Begin a collective call of torch.distributed; returns work to `wait` for.
+
+        Raises
+        ------
+        MXNetError
+            If this worker has left the job.
+        """
+        if self._left.is_set():
+            raise MXNetError(f"worker {self.rank} has left its job, as a program does at its end, and can't send or receive anything more")
         while (oldest := next(iter(self._under_way), None)) is not None and oldest.is_completed():  # nobody waited for it
             self._under_way.pop(oldest, None)
         work = collective(*what, async_op=True, **options)
@@ -119,7 +129,7 @@ class Group:
         What it reads and writes stays, too: it may end with an error while the interpreter ends, and a thread of torch's that frees the last
         use of a tensor then ends the process with SIGABRT.
         """
-        for kept in (self._under_way, dist.group.WORLD, self._gloo, self._nccl, *self._channels):
+        for kept in (self._under_way, dist.group.WORLD, self._gloo, self._nccl, *(channel._gloo for channel in self._channels)):
             if kept and kept not in self._given_up:
                 self._given_up.append(kept)
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
@@ -301,14 +311,31 @@ class Group:
             pause.wait(monitor.interval / 2)
 
     def leave(self):
-        """Tell the others that this worker has ended, or failed; waits for nobody."""
-        if self._pid != os.getpid():
+        """Tell the others that this worker has ended, or failed; waits only for what is under way, and for nobody after a failure."""
+        if self._pid != os.getpid() or self._left.is_set():
             return
+        self._left.set()
         error = getattr(sys, "last_value", None)
+        if error is not None and not all(work.is_completed() for work in self._under_way):
+            self._give_up()
+        if not self._given_up:
+            with contextlib.suppress(MXNetError):  # it has given up then
+                for work in list(self._under_way):
+                    self.wait(work, "end")
         if self.place.hosts and error is None:
             self._wait_for_others()
         self.monitor.stop("left" if error is None else f"failed with {type(error).__name__}")
-        if self._own and not self._given_up and dist.is_initialized():
+        if not self._given_up and dist.is_initialized():
+            self._end_threads()
+
+    def _end_threads(self):
+        """The last reference to a group ends its threads: one that frees a tensor while the interpreter ends would end the process with SIGABRT."""
+        self._under_way.clear()
+        for member in (*self._channels, self):
+            made, member._gloo, member._nccl = [g for g in (member._gloo, member._nccl) if g], None, None
+            while made:
+                dist.destroy_process_group(made.pop())
+        if self._own:
             dist.destroy_process_group()
 
 

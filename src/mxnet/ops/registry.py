@@ -215,6 +215,10 @@ class Operator(Traits):
         """The names of the inputs that a use with these attributes writes to."""
         return self.mutates
 
+    def writes(self, training: bool) -> bool:
+        """True if a call writes to its inputs. What has states as well, but computes on integers, only reads them."""
+        return bool(self.mutates) and not self.computes_quantized and (training or not self.wants_training)
+
     def is_quantized(self, parsed: Attributes) -> bool:
         """True for a use that computes with quantized arrays."""
         return self.computes_quantized or bool(parsed.get("quantized"))
