@@ -97,7 +97,8 @@ class Remex(Rank):
         numbers = np.random.RandomState(3)
         self.data = numbers.uniform(-1, 1, (320, 1, 12, 12)).astype(np.float32), numbers.randint(0, 10, 320).astype(np.float32)
         net = mx.gluon.nn.HybridSequential()
-        net.add(mx.gluon.nn.Conv2D(8, 3, activation="relu", in_channels=1), mx.gluon.nn.Dense(32, activation="tanh", in_units=800),
+        # Smooth: where a rounding flips a ReLU of a network that learns by heart, float32 goes another way (in float64 it does not).
+        net.add(mx.gluon.nn.Conv2D(8, 3, activation="tanh", in_channels=1), mx.gluon.nn.Dense(32, activation="tanh", in_units=800),
                 mx.gluon.nn.Dense(10, in_units=32))
         mx.random.seed(7)
         net.initialize(mx.init.Xavier())
@@ -116,7 +117,7 @@ class Remex(Rank):
             out.backward()
             self.trainer.step(self.samples * workers)
         if RANK == 0:
-            np.savez(path, **{name.split("_", 1)[1]: p.data().asnumpy() for name, p in self.net.collect_params().items()})
+            np.savez(path, **{name: p.data().asnumpy() for name, p in self.net._collect_params_with_prefix().items()})
         return {}
 
 

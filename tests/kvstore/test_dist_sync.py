@@ -143,6 +143,33 @@ for weights in (gluon('dist_sync', kv.rank, 2), gluon('dist_device_sync', kv.ran
             assert abs(mx.nd.array(mine) - mx.nd.array(theirs)).max().asscalar() < 1e-5
 
 
+def test_a_trainers_own_store_keeps_no_sums_but_hands_them_over():
+    found = outputs("""
+        def trained(store):
+            net = mx.gluon.nn.Dense(3, in_units=2)
+            net.initialize(mx.init.One())
+            trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.5}, kvstore=store, update_on_kvstore=False)
+            trainer._prepare()
+            for step in range(4):  # the last two send while backward runs
+                with mx.autograd.record():
+                    loss = net(mx.nd.array([[1, trainer._kvstore.rank]])).sum()
+                loss.backward()
+                trainer.allreduce_grads()
+                weight, bias = net.weight.grad(), net.bias.grad()
+                weight *= 2  # others that came in the same memory do not change
+                trainer.update(2)
+            kept = mx.nd.zeros((3, 2))
+            trainer._kvstore.pull(trainer._param2idx[net.weight.name], kept)
+            print(weight.asnumpy().tolist(), bias.asnumpy().tolist(), kept.asnumpy().tolist(),
+                  weight._data.untyped_storage().data_ptr() == bias._data.untyped_storage().data_ptr(), weight._owns_memory())
+        trained('dist_sync')
+        trained(mx.kv.create('dist_sync'))
+        """)
+    sums = "[[4.0, 2.0], [4.0, 2.0], [4.0, 2.0]] [2.0, 2.0, 2.0]"
+    for lines in found:
+        assert lines == [f"{sums} [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]] True True", f"{sums} [[2.0, 1.0], [2.0, 1.0], [2.0, 1.0]] False True"]
+
+
 def test_optimizer_states_are_saved_and_loaded(tmp_path):
     found = outputs(f"""
         kv.init('w', mx.nd.ones((2,)))

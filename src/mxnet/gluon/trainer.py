@@ -135,6 +135,8 @@ class Trainer:
             if on_kvstore:
                 # Before the weights arrive, which must be kept in float32 too for multi-precision.
                 kvstore.set_optimizer(self._optimizer)
+        if kvstore and isinstance(kind, str):
+            kvstore.keeps_sums = False
         self._kvstore = kvstore
         self._update_on_kvstore = on_kvstore if kvstore else None
         self._kv_initialized = True

@@ -50,6 +50,9 @@ class KVStoreBase:
     #: Whether `pushpull` of many keys in one call is faster than one by one, as it is where they travel together.
     batches = False
 
+    #: Whether `pushpull` keeps sums that no optimizer takes, to be pulled later. A store that a Trainer made for itself need not.
+    keeps_sums = True
+
     kv_registry = {}
 
     def broadcast(self, key, value, out, priority=0):

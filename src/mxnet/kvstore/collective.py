@@ -3,10 +3,9 @@ import torch
 
 from .. import environment
 from ..base import MXNetError
-from ..ndarray import NDArray
 from . import group
 from .base import KVStoreBase, built_in, check_capability
-from .dist_sync import DistSyncKVStore
+from .dist_sync import DistSyncKVStore, hand_over
 from .kvstore import _pairs
 from .overlap import COLLECTS, Overlap
 
@@ -78,8 +77,7 @@ class CollectiveKVStore(group.Member, KVStoreBase):
         if self._overlap.settle(states):
             totals = self._overlap.sums()
         for k, total in self._sums(pairs, doing) if totals is None else totals:
-            for array in outs[k]:
-                NDArray._new(total, array.ctx).copyto(array)
+            hand_over(total, outs[k])
 
     def _sums(self, pairs, doing):
         names = [k for k, _ in pairs]

@@ -5,6 +5,7 @@ from .. import optimizer as opt
 from ..base import MXNetError
 from ..context import cpu
 from ..ndarray import NDArray
+from ..ndarray.dispatch import Marked
 from ..ndarray.sparse.arrays import RowSparseNDArray, summed_rows
 from ..optimizer import pickles
 from . import coded, group
@@ -16,6 +17,16 @@ from .overlap import COLLECTS, Overlap
 
 def _signature(pairs):
     return [(k, a[0].shape, a[0].dtype, a[0].stype) for k, a in pairs]
+
+
+def hand_over(total, arrays):
+    """Write a sum that nobody else holds to arrays. A single one on its device takes over its memory, which may be a part of a bucket."""
+    if len(arrays) == 1 and arrays[0].stype == "default" and total.device == arrays[0]._data.device:
+        total.alone = True
+        Marked(arrays[0], "write").take(total)
+        return
+    for array in arrays:
+        NDArray._new(total, array.ctx).copyto(array)
 
 
 @built_in("dist", "dist_sync", "dist_device", "dist_device_sync", "dist_sync_device")
@@ -114,6 +125,10 @@ class DistSyncKVStore(group.Member, KVStore):
         self._give_many(waiting, outs)
 
     def _give_many(self, items, outs):
+        if not (self.keeps_sums or self._updater or any(a.stype != "default" for _, a in items)) and all(k in outs for k, _ in items):
+            for k, total in items:
+                hand_over(total._data, outs[k])
+            return
         kept = [self._values[k] for k, _ in items]
         if len(items) > 1 and all(a.stype == "default" and a.ctx == w.ctx for (_, a), w in zip(items, kept)):
             self._updater([k for k, _ in items], [a for _, a in items], kept)

@@ -153,9 +153,9 @@ class NDArray(_Methods):
         return t.detach() if t.requires_grad else t
 
     def _owns_memory(self) -> bool:
-        """True if the tensor is all of its storage, so that no view of something larger is lost when it is replaced."""
+        """True if no view of something larger is lost when the tensor is replaced: it is all of its storage, or a part that nobody else sees."""
         t = self._data
-        return not t._is_view() and t.untyped_storage().nbytes() == t.numel() * t.element_size()
+        return not t._is_view() and t.untyped_storage().nbytes() == t.numel() * t.element_size() or hasattr(t, "alone")
 
     # -- values out ----------------------------------------------------------------------------------------------------
 
