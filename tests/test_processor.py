@@ -3,6 +3,7 @@ import pytest
 from mxnet import processor
 
 TWO_SOCKETS = """processor\t: {}
+cpu family\t: 26
 model name\t: Example 9000 @ 3 GHz
 vendor_id\t: GenuineExample
 physical id\t: {}
@@ -29,12 +30,13 @@ def told(tmp_path, monkeypatch):
 def test_what_x86_says(told):
     told("\n".join(TWO_SOCKETS.format(*core) for core in CORES))
     assert processor.flags() == {"fpu", "avx2", "fma"} and processor.name() == "Example 9000 @ 3 GHz" and processor.cores() == 3
-    assert processor.maker() == "GenuineExample"
+    assert processor.maker() == "GenuineExample" and processor.family() == 26
 
 
 def test_what_arm_says(told):
     told(ARM)
-    assert processor.flags() == {"fp", "asimd"} and processor.name() == processor.maker() == "" and processor.cores() is None
+    assert processor.flags() == {"fp", "asimd"} and processor.name() == processor.maker() == "" and processor.family() == 0
+    assert processor.cores() is None
     first = processor.identity()
     told(ARM.replace("0xd40", "0xd41"))
     assert first != processor.identity()

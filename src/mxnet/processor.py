@@ -41,6 +41,11 @@ def maker() -> str:
     return next((line.partition(":")[2].strip() for line in _lines() if line.startswith("vendor_id")), "")
 
 
+def family() -> int:
+    """The number by which its maker tells generations apart (25 for AMD's Zen 3 and 4, 26 for Zen 5); 0 where that is not known."""
+    return next((int(line.partition(":")[2]) for line in _lines() if line.startswith("cpu family")), 0)
+
+
 def cores() -> int | None:
     """How many cores the machine has, where several threads that share one count as one; None where that is not known."""
     found, socket = set(), "0"

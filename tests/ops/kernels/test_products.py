@@ -13,7 +13,7 @@ def onednn(monkeypatch):
         pytest.skip("torch without oneDNN")
     monkeypatch.setattr(products, "_prefers_onednn", lambda: True)
     monkeypatch.setattr(products, "_WEIGHT", 0)
-    monkeypatch.setattr(products, "_WORK", 0)
+    monkeypatch.setattr(products, "_least_work", lambda: 0)
     monkeypatch.setattr(products, "_WORK_IN_BATCH", 0)
     calls, original = [], products._onednn
     monkeypatch.setattr(products, "_onednn", lambda *a: calls.append(a) or original(*a))
@@ -95,6 +95,13 @@ def test_other_types_and_small_products_stay_with_torch(onednn, monkeypatch):
     monkeypatch.setattr(products, "_WEIGHT", 1 << 14)
     products.matmul(numbers(5, 7), numbers(7, 4))
     assert not onednn
+
+
+@pytest.mark.parametrize("maker, family, least", [("AuthenticAMD", 25, 1 << 25), ("AuthenticAMD", 26, 1 << 21), ("GenuineIntel", 6, 1 << 21)])
+def test_where_wide_vectors_come_in_halves_only_large_products_gain(monkeypatch, maker, family, least):
+    monkeypatch.setattr(products.processor, "maker", lambda: maker)
+    monkeypatch.setattr(products.processor, "family", lambda: family)
+    assert products._least_work.__wrapped__() == least
 
 
 def test_shapes_that_do_not_fit_are_an_error(onednn):

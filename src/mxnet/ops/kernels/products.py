@@ -1,8 +1,8 @@
 """Products of large float32 matrices on processors where torch's own library is not the fastest there is.
 
-Torch multiplies float32 matrices with MKL, which leaves the wide vectors of other makers' processors unused: on an AMD EPYC with AVX-512 its
-products take 2.2 times as long as oneDNN's, which torch has aboard, too (`benchmarks/operators.py`: FullyConnected, dot). On any processor they
-are slow where numbers are too small to be normal, see `denormals`.
+Torch multiplies float32 matrices with MKL, which leaves the wide vectors of other makers' processors unused: on an AMD EPYC of Zen 5 its products
+take 2.2 times as long as oneDNN's, which torch has aboard, too (`benchmarks/operators.py`: FullyConnected, dot). Zen 4 computes wide vectors in two
+halves, and gains a fifth, from large products only. On any processor they are slow where numbers are too small to be normal, see `denormals`.
 """
 import functools
 
@@ -12,9 +12,15 @@ from ... import processor
 from .denormals import HEAVY, zeroed
 
 _WEIGHT = 1 << 14  # elements of the second matrix, and
-_WORK = 1 << 21  # multiplications, from which on calling oneDNN pays, and
 _OUTPUTS, _ROWS = 1 << 16, 16  # from which on writing the bias to all rows first, as torch does for MKL, costs more than oneDNN is behind
-_WORK_IN_BATCH = 1 << 23  # those of each product of a batch: one after another is an effort
+_WORK_IN_BATCH = 1 << 23  # multiplications of each product of a batch, one after another: from which on that pays
+
+
+@functools.cache
+def _least_work():
+    """The multiplications from which on calling oneDNN pays, with a gradient that is computed in Python."""
+    halves = processor.maker() == "AuthenticAMD" and processor.family() < 26
+    return HEAVY if halves else 1 << 21
 
 
 @functools.cache
@@ -67,18 +73,18 @@ def _first(batch):
 
 def _batched(a, b):
     each, work = _work_in_batch(a, b)
-    if each < _WORK_IN_BATCH or not _prefers_onednn():
-        with zeroed(work):
+    with zeroed(work):
+        if each < _WORK_IN_BATCH or not _prefers_onednn():
             return torch.matmul(a, b)
-    out = [_product(left, right.t(), None) for left, right in zip(a.flatten(0, -3).unbind(), b.flatten(0, -3).unbind())]
-    return torch.stack(out).view(*a.shape[:-1], b.shape[-1])
+        out = [_onednn(left, right.t(), None) for left, right in zip(a.flatten(0, -3).unbind(), b.flatten(0, -3).unbind())]
+        return torch.stack(out).view(*a.shape[:-1], b.shape[-1])
 
 
 def _suits(data, weight, bias):
     """Whether there is something to gain: from oneDNN, or because denormal numbers would count."""
     k = data.shape[-1] if data.dim() else 0
     work = data.numel() // k * weight.numel() if k else 0
-    return work >= _WORK and _plain(data, weight, bias) and (work >= HEAVY or _prefers_onednn())
+    return work >= _least_work() and _plain(data, weight, bias) and (work >= HEAVY or _prefers_onednn())
 
 
 def _plain(data, weight, bias):
