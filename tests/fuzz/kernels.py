@@ -70,6 +70,8 @@ def _fitting(name, rng):
     """A right case for a kernel's handle: descriptions of arrays, integers, numbers."""
     kernel = _HANDLES[name]
     names = (sizes.groups if "sensitive" in name else _NAMES[name.split(".")[0]])(rng)
+    if "widened" in name:
+        names["T"] = "bfloat16"  # the one type that can be
     arrays: list = []
     for array in kernel.takes:
         given = {a.name for a, content in zip(kernel.takes, arrays) if content is not None}

@@ -106,6 +106,62 @@ def test_half_precision_is_rounded_once(shape, threads, single, monkeypatch):
         torch.testing.assert_close(f.float(), e, rtol=2 ** -8, atol=1e-5 * max(1.0, float(e.abs().max())))
 
 
+bfloat16 = pytest.mark.skipif(kernels.load("convolution") is not None and not kernel.forward.available(T="bfloat16"),
+                              reason="the processor has no products of bfloat16")
+
+
+@bfloat16
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", ["direct", "float32 arithmetic", "Winograd F(2x2)", "Winograd F(4x4)"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_whoever_wins_the_race_for_half_precision_rounds_once(shape, name, threads, monkeypatch):
+    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    monkeypatch.setattr(kernel, "_RACED", 0)
+    monkeypatch.setattr(kernel, "_found", {})
+    monkeypatch.setattr(kernel.races, "winner", lambda key, runs: [run() for run in runs.values()] and (name if name in runs else "direct"))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    size, filters, window, stride, pad, dilate = SHAPES[shape]
+    x, w, b = (a.bfloat16() for a in (last(numbers(*size, seed=0)), last(numbers(filters, size[1], *window, seed=1)), numbers(filters, seed=2)))
+    expected = run(lambda *a: torch.conv2d(*a, stride, pad, dilate), (x, w, b), torch.float64, torch.bfloat16)
+    arrays = [a.detach().requires_grad_() for a in (x, w.float(), b.float())]
+    layer = kernel.Layer()
+    out = layer(*arrays, kernel=window, stride=stride, pad=pad, dilate=dilate, num_filter=filters)
+    out.backward(last(numbers(*out.shape, seed=3).bfloat16()))
+    assert [t.dtype for t in (out, *[a.grad for a in arrays])] == [torch.bfloat16, torch.bfloat16, torch.float32, torch.float32]
+    for f, e in zip([out.detach(), *[a.grad for a in arrays]], expected, strict=True):
+        torch.testing.assert_close(f.float(), e, rtol=2 ** -8, atol=1e-5 * max(1.0, float(e.abs().max())))
+    squares = window == (3, 3) and stride == dilate == (1, 1)
+    fewer = name.startswith("Winograd")
+    assert layer.chosen == {"forward": "direct" if fewer and not squares else name,
+                            "gradient of data": "direct" if fewer and not (squares and max(pad) <= 2) else name,
+                            "gradient of weights": "direct" if fewer else name}
+
+
+@bfloat16
+def test_convolutions_of_half_precision_race_once_for_a_shape_unless_they_are_small_or_exact(monkeypatch):
+    held = []
+    monkeypatch.setattr(kernel, "_found", {})
+    monkeypatch.setattr(kernel.races, "winner", lambda key, runs: held.append((key, list(runs))) or "direct")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    weight = last(numbers(32, 32, 1, 1, seed=1))
+    attributes = {"kernel": (1, 1), "stride": (2, 2), "num_filter": 32, "no_bias": True}
+    layer = kernel.Layer()
+    for images in (70, 70, 75, 1):
+        layer(last(numbers(images, 32, 32, 32, seed=0)).bfloat16(), weight, **attributes)
+    race = ("forward, 16x32x32x32, weights 32x32x1x1, stride, padding, dilation 2 2 0 0 1 1, 2 threads", ["direct", "float32 arithmetic"])
+    assert held == [race] * 2
+    exact = kernel.Layer(exact=True)
+    exact(last(numbers(80, 32, 32, 32, seed=0)).bfloat16(), weight, **attributes)
+    assert held == [race] * 2 and exact.chosen == {"forward": "direct"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_kernel_that_widens_refuses_what_is_wide(dtype):
+    data, weight = last(numbers(1, 16, 4, 4, seed=0)).to(dtype), last(numbers(16, 16, 1, 1, seed=1))
+    with pytest.raises(mx.MXNetError, match="kernel convolution.forward_widened_.T.: "):
+        kernel.widened_forward((data, weight, None, None), (1, 1, 0, 0, 1, 1, False))
+
+
 def test_processors_without_wide_vectors_compute_the_same(monkeypatch, tmp_path):
     flags = [f for f in kernels.compiled.FLAGS if not f.startswith("-march")] + ["-mavx2", "-mfma"]
     monkeypatch.setattr(kernels.compiled, "FLAGS", flags)

@@ -7,6 +7,7 @@
 // by the inputs it fetches; kernels three taps wide then take `run_of_three` and `backward_few_weights`, which use each input three times.
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include <omp.h>
@@ -63,13 +64,13 @@ void stretches(std::vector<Stretch>& found, int64_t first, int64_t apart, int64_
 
 // A convolution: each output is a bias and a sum over the taps it reads of source x weights, to which a residual may be added, and which may be
 // rectified. The source is an image of cells.
-template <typename T>
+template <typename T, typename Out>
 class Gather {
  public:
-  Gather(const float* source, Image in, T* destination, Image out, const std::vector<Stretch>& vertical, const std::vector<Stretch>& horizontal,
-         int64_t kernel_h, int64_t kernel_w, const float* bias, const T* residual = nullptr, bool relu = false)
+  Gather(const float* source, Image in, Out* destination, Image out, const std::vector<Stretch>& vertical, const std::vector<Stretch>& horizontal,
+         int64_t kernel_h, int64_t kernel_w, const float* bias, const Out* residual = nullptr, bool relu = false)
       : source_(source), destination_(destination), bias_(bias), residual_(residual), relu_(relu), in_(in), out_(out), taps_(kernel_h * kernel_w), panels_(out.c), zeros_(in.c, 0.f),
-        most_(Cells<T>::kEach == 1 ? kPanel / (kWidest * kLanes * 4) : std::max(in.c, taps_ * in.c)) {
+        most_(sizeof(Out) == 4 ? kPanel / (kWidest * kLanes * 4) : std::max(in.c, taps_ * in.c)) {
     for (const Stretch& v : vertical)
       for (const Stretch& h : horizontal) {
         Part part{in.n * v.count * h.count, v, h, {}};
@@ -182,8 +183,8 @@ class Gather {
     }
     if (taps == 0 && (add || t > 0) && !finishes) return;  // only an output that reads nothing gets nothing, once
     const float *pointers[kMostTaps * kMostRows], *right[kMostTaps];
-    T nowhere[kMostPanels * kWidest * kLanes];
-    T* results[kMostRows];
+    Out nowhere[kMostPanels * kWidest * kLanes];
+    Out* results[kMostRows];
     int64_t j = from % h.count, i = from / h.count % v.count, n = from / h.count / v.count;
     auto next = [&](int64_t columns) {
       if ((j += columns) < h.count) return;
@@ -198,10 +199,10 @@ class Gather {
         const float* base = source_ + ((n * in_.h + i * v.step) * in_.w + j) * in_.c;
         const bool turned = h.taps[2].source < h.taps[0].source;
         for (int64_t l = 0; l < taps / 3; ++l) pointers[l] = base + offsets[3 * l + (turned ? 2 : 0)];
-        T* out = destination_ + ((n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first) * out_.c + column;
+        Out* out = destination_ + ((n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first) * out_.c + column;
         for (int64_t p = panel; p < last; ++p, out += width) {
           for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[turned ? k / 3 * 3 + 2 - k % 3 : k];
-          kRuns<T>[nv][mr / 2](pointers, in_.c, right, taps / 3, deep, out, h.apart * out_.c, bias_ ? bias_ + panels_.column(p) : nullptr, add);
+          kRuns<T, Out>[nv][mr / 2](pointers, in_.c, right, taps / 3, deep, out, h.apart * out_.c, bias_ ? bias_ + panels_.column(p) : nullptr, add);
           for (int r = 0; finishes && r < mr; ++r) finish(out + r * h.apart * out_.c, nv);
         }
         row += mr;
@@ -224,7 +225,7 @@ class Gather {
       }
       for (int64_t p = panel; p < last; ++p) {
         for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[k];
-        kTiles<T, T>[nv][mr / 2](pointers, right, taps, deep, results, bias_ ? bias_ + panels_.column(p) : nullptr, add);
+        kTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias_ ? bias_ + panels_.column(p) : nullptr, add);
         for (int r = 0; finishes && r < mr && row + r < to; ++r) finish(results[r], nv);
         for (int r = 0; r < mr; ++r) results[r] += width;
       }
@@ -232,7 +233,7 @@ class Gather {
     }
   }
 
-  void finish(T* out, int nv) const {
+  void finish(Out* out, int nv) const {
     for (int j = 0; j < nv; ++j) {
       vec v = load(out + j * kLanes);
       if (residual_) v += load(residual_ + (out - destination_) + j * kLanes);
@@ -242,9 +243,9 @@ class Gather {
   }
 
   const float* source_;
-  T* destination_;
+  Out* destination_;
   const float* bias_;
-  const T* residual_;
+  const Out* residual_;
   const bool relu_;
   const Image in_, out_;
   const int64_t taps_;
@@ -265,13 +266,32 @@ struct Finished : Sizes {
   int64_t relu;
 };
 
-template <typename T>
-void forward(const T* x, const float* weight, const float* bias, const T* residual, T* y, const Sizes& z, bool relu, int threads) {
+// Numbers as an array of cells: in place, where they are of the cells' type, else made wider.
+template <typename T, typename Source>
+struct AsCells {
+  Aligned wide;
+  const float* data;
+  AsCells(const Source* source, int64_t count, int threads) : wide(std::is_same<T, Source>::value ? 0 : count) {
+    if constexpr (std::is_same<T, Source>::value) {
+      data = reinterpret_cast<const float*>(source);
+    } else {
+      float* to = wide.data;
+#pragma omp parallel for num_threads(threads) schedule(static)
+      for (int64_t i = 0; i < count; i += kLanes) store(to + i, load(source + i));
+      data = to;
+    }
+  }
+};
+
+// T is what cells are made of, and Data what is stored.
+template <typename T, typename Data>
+void forward(const Data* x, const float* weight, const float* bias, const Data* residual, Data* y, const Sizes& z, bool relu, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
+  const AsCells<T, Data> source(x, z.n * z.h * z.w * z.c, threads);
   std::vector<Stretch> vertical, horizontal;
   stretches(vertical, 0, 1, z.p, z.stride_h, z.r, z.h, [=](int64_t i, int64_t tap) { return i * z.stride_h + tap * z.dilate_h - z.pad_h; });
   stretches(horizontal, 0, 1, z.q, z.stride_w, z.s, z.w, [=](int64_t i, int64_t tap) { return i * z.stride_w + tap * z.dilate_w - z.pad_w; });
-  Gather<T>(reinterpret_cast<const float*>(x), {z.n, z.h, z.w, z.c / each}, y, {z.n, z.p, z.q, z.k}, vertical, horizontal, z.r, z.s, bias, residual, relu)
+  Gather<T, Data>(source.data, {z.n, z.h, z.w, z.c / each}, y, {z.n, z.p, z.q, z.k}, vertical, horizontal, z.r, z.s, bias, residual, relu)
       .run([=](float* to, int64_t tap, int64_t c, int64_t depth, int64_t column, int64_t width) {
         const float* from = weight + column * z.filter() + tap * z.c + c * each;
         transpose(
@@ -284,9 +304,10 @@ void forward(const T* x, const float* weight, const float* bias, const T* residu
            threads);
 }
 
-template <typename T>
-void backward_data(const T* dy, const float* weight, T* dx, const Sizes& z, int threads) {
+template <typename T, typename Data>
+void backward_data(const Data* dy, const float* weight, Data* dx, const Sizes& z, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
+  const AsCells<T, Data> source(dy, z.n * z.p * z.q * z.k, threads);
   // With a stride, the positions of dx that are the same modulo the stride meet the same taps.
   auto along = [](int64_t size, int64_t outputs, int64_t kernel, int64_t stride, int64_t pad, int64_t dilate) {
     std::vector<Stretch> found;
@@ -297,7 +318,7 @@ void backward_data(const T* dy, const float* weight, T* dx, const Sizes& z, int 
       });
     return found;
   };
-  Gather<T>(reinterpret_cast<const float*>(dy), {z.n, z.p, z.q, z.k / each}, dx, {z.n, z.h, z.w, z.c},
+  Gather<T, Data>(source.data, {z.n, z.p, z.q, z.k / each}, dx, {z.n, z.h, z.w, z.c},
             along(z.h, z.p, z.r, z.stride_h, z.pad_h, z.dilate_h), along(z.w, z.q, z.s, z.stride_w, z.pad_w, z.dilate_w), z.r, z.s, nullptr)
       .run([=](float* to, int64_t tap, int64_t k, int64_t depth, int64_t column, int64_t width) {
         for (int64_t i = 0; i < depth; ++i) {
@@ -380,11 +401,11 @@ void backward_few_weights(const float* dy, const float* x, float* dweight, float
 
 // The gradient of the weights, and of the bias unless it is null. Threads share the filters as long as each has enough of them, and
 // then the rows, each with sums of its own.
-template <typename T>
-void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, const Sizes& z, int threads) {
+template <typename T, typename Data>
+void backward_weight(const Data* dy, const Data* x, float* dweight, float* dbias, const Sizes& z, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
 #if defined(__AVX512F__)
-  if constexpr (Cells<T>::kEach == 1)
+  if constexpr (std::is_same<Data, float>::value)
     if (few_weights(z)) return backward_few_weights(dy, x, dweight, dbias, z, threads);
 #endif
   const Panels panels(z.c);
@@ -456,7 +477,7 @@ void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, cons
             transpose(
                 (depth + kLanes - 1) / kLanes * kLanes, filters,
                 [&](int64_t m, int64_t f) {
-                  const T *first = output(m * each), *second = output(m * each + each - 1);
+                  const Data *first = output(m * each), *second = output(m * each + each - 1);
                   return Cells<T>::join(first ? first + f : nullptr, second ? second + f : nullptr);
                 },
                 [&](vec(&square)[kLanes], int64_t m, int64_t f) {
@@ -480,7 +501,7 @@ void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, cons
                     return inside ? x + rows[m].input + offset : nullptr;
                   };
                   for (int64_t m = 0; m < depth; ++m) {
-                    const T *first = input(m * each), *second = input(m * each + each - 1);
+                    const Data *first = input(m * each), *second = input(m * each + each - 1);
                     for (int l = 0; l < nv; ++l) {
                       store(right.data + (m * nv + l) * kLanes,
                             Cells<T>::join(first ? first + l * kLanes : nullptr, second ? second + l * kLanes : nullptr));
@@ -522,19 +543,21 @@ void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, cons
 
 extern "C" {
 
-#define REMEX_CONVOLUTION(suffix, T)                                                                                                          \
-  void forward_##suffix(const T* x, const float* weight, const float* bias, const T* residual, T* y, const Finished* sizes, int threads) {    \
+#define REMEX_CONVOLUTION(suffix, T, Data)                                                                                                    \
+  void forward_##suffix(const Data* x, const float* weight, const float* bias, const Data* residual, Data* y, const Finished* sizes,          \
+                        int threads) {                                                                                                        \
     forward<T>(x, weight, bias, residual, y, *sizes, sizes->relu, threads);                                                                   \
   }                                                                                                                                           \
-  void backward_data_##suffix(const T* dy, const float* weight, T* dx, const Sizes* sizes, int threads) {                                     \
+  void backward_data_##suffix(const Data* dy, const float* weight, Data* dx, const Sizes* sizes, int threads) {                               \
     backward_data<T>(dy, weight, dx, *sizes, threads);                                                                                        \
   }                                                                                                                                           \
-  void backward_weight_##suffix(const T* dy, const T* x, float* dweight, float* dbias, const Sizes* sizes, int threads) {                     \
+  void backward_weight_##suffix(const Data* dy, const Data* x, float* dweight, float* dbias, const Sizes* sizes, int threads) {               \
     backward_weight<T>(dy, x, dweight, dbias, *sizes, threads);                                                                               \
   }
 
-REMEX_CONVOLUTION(float32, float)
+REMEX_CONVOLUTION(float32, float, float)
 #if defined(__AVX512BF16__)
-REMEX_CONVOLUTION(bfloat16, bfloat16)
+REMEX_CONVOLUTION(bfloat16, bfloat16, bfloat16)
+REMEX_CONVOLUTION(widened_bfloat16, float, bfloat16)  // float32's arithmetic on what is stored in bfloat16
 #endif
 }

@@ -1,8 +1,11 @@
 """Two-dimensional convolution for training on a CPU, with its gradients.
 
 Torch gives every one of the three to oneDNN, which reorders the weights each time: in a step of ResNet-50 with one image, a quarter of the time.
-Those of 3x3 with step 1 may run on `winograd`, where it proves to be faster.
+Those of 3x3 with step 1 may run on `winograd`, where it proves to be faster, and those of bfloat16 by float32's arithmetic: not every processor
+that multiplies pairs of bfloat16 does so in less time.
 """
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any, Optional
 
 import torch
@@ -10,6 +13,7 @@ import torch
 from ..registry import get
 from . import winograd
 from .gate import Kernel
+from .races import Races
 from .transposition import permute_copy
 
 # Smaller ones are done before a kernel would have been called (and need no compiler), in multiplications.
@@ -24,14 +28,31 @@ _DEMANDS = ("c % 16 == 0", "k % 16 == 0", "r * s <= 128", "min(n, c, h, w, k, r,
 _WORK = "k * c * r * s * n * p * q"
 _SIZES: dict[str, Any] = {"sizes": ("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS), "packed": True, "multiplies": _WORK}
 
-forward = Kernel("convolution", "forward_{T}",
-                 {"data": _DATA, "weight": _WEIGHT, "bias": f"{_BIAS} optional", "residual": f"{_RESULT} optional"}, {"out": _RESULT},
-                 integers=(*_STEPS, "relu"), where={"p": _HEIGHT, "q": _WIDTH}, demands=_DEMANDS, work=_WORK,
-                 sizes=(*_SIZES["sizes"], "relu"), packed=True, multiplies=_WORK)
-backward_data = Kernel("convolution", "backward_data_{T}", {"dout": _RESULT, "weight": _WEIGHT}, {"dx": _DATA}, integers=("h", "w", *_STEPS),
-                       demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES)
-backward_weight = Kernel("convolution", "backward_weight_{T}", {"dout": _RESULT, "data": _DATA}, {"dweight": _WEIGHT, "dbias": f"{_BIAS} if biased"},
-                         integers=("r", "s", "biased", *_STEPS), demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES)
+
+
+def _declared(arithmetic: str) -> tuple[Kernel, Kernel, Kernel]:
+    """The convolution, and its gradients for the data and for the weights."""
+    return (Kernel("convolution", f"forward_{arithmetic}{{T}}",
+                   {"data": _DATA, "weight": _WEIGHT, "bias": f"{_BIAS} optional", "residual": f"{_RESULT} optional"}, {"out": _RESULT},
+                   integers=(*_STEPS, "relu"), where={"p": _HEIGHT, "q": _WIDTH}, demands=_DEMANDS, work=_WORK,
+                   sizes=(*_SIZES["sizes"], "relu"), packed=True, multiplies=_WORK),
+            Kernel("convolution", f"backward_data_{arithmetic}{{T}}", {"dout": _RESULT, "weight": _WEIGHT}, {"dx": _DATA},
+                   integers=("h", "w", *_STEPS), demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES),
+            Kernel("convolution", f"backward_weight_{arithmetic}{{T}}", {"dout": _RESULT, "data": _DATA},
+                   {"dweight": _WEIGHT, "dbias": f"{_BIAS} if biased"}, integers=("r", "s", "biased", *_STEPS),
+                   demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES))
+
+
+forward, backward_data, backward_weight = _declared("")
+widened_forward, widened_backward_data, widened_backward_weight = _declared("widened_")  # of bfloat16 alone
+WIDENED = "float32 arithmetic"
+_KERNELS = {winograd.DIRECT: (forward, backward_data, backward_weight),
+            WIDENED: (widened_forward, widened_backward_data, widened_backward_weight)}
+_RACED = 1 << 24  # multiplications from which on ways to convolve bfloat16 race
+_ROWS = 1 << 13  # of data for each thread: as many as a race needs
+_MOST = 1 << 10  # programs whose shapes never repeat must not fill the memory
+races = Races("convolutions-bfloat16", "convolution", "winograd")
+_found: dict[tuple, str] = {}
 
 
 class Layer:
@@ -42,7 +63,8 @@ class Layer:
     exact : bool
         Whether only the direct kernel may compute it.
     chosen : dict of str to str
-        What computed it last: the algorithm's name for ``"forward"`` and for ``"gradient of data"``.
+        What computed it last: the algorithm's name for ``"forward"`` and for ``"gradient of data"``, with bfloat16 also for
+        ``"gradient of weights"``.
     """
 
     __name__ = "convolution"  # what generated code and profiles call it
@@ -55,13 +77,39 @@ class Layer:
         return convolution(data, weight, bias, self, **attributes)
 
     def algorithm(self, data, weight, steps, direct, turned=False):
-        """The name of the one that computes the result, or its gradient for the data."""
+        """The name of the one that computes the result, or its gradient for the data, in single precision."""
         found = winograd.DIRECT
-        if not self.exact and data.dtype is torch.float32 and winograd.suits(weight, steps):
+        if not self.exact and winograd.suits(weight, steps):
             pad = (2 - steps[2], 2 - steps[3]) if turned else steps[2:4]
             found = winograd.fastest(data, weight, pad, direct, turned)
         self.chosen["gradient of data" if turned else "forward"] = found
         return found
+
+    def run(self, way, data, weight, steps, runs: Mapping[str, Callable]):
+        """The result for bfloat16, by whichever of `runs` is the fastest."""
+        found = self.chosen[way] = winograd.DIRECT if self.exact else _fastest(way, data, weight, steps, runs)
+        return runs[found](data)
+
+
+def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[int, ...], runs: Mapping[str, Callable[[torch.Tensor], Any]]) -> str:
+    """The name of the fastest of the `runs` for bfloat16 of this shape: found by a race of all on a part of `data`, once for each machine."""
+    threads = torch.get_num_threads()
+    key = way, data.shape, weight.shape, steps, threads
+    try:
+        return _found[key]
+    except KeyError:
+        pass
+    n, channels, h, w = data.shape
+    found = winograd.DIRECT
+    if n * h * w * weight.numel() >= _RACED:
+        part = data[:min(n, -(-_ROWS * threads // (h * w)))]
+        name = (f"{way}, {'x'.join(map(str, part.shape))}, weights {'x'.join(map(str, weight.shape))}, stride, padding, dilation "
+                f"{' '.join(map(str, steps))}, {threads} threads")
+        found = races.winner(name, {name: functools.partial(run, part) for name, run in runs.items()})
+    if len(_found) >= _MOST:
+        _found.clear()
+    _found[key] = found
+    return found
 
 
 def convolution(data, weight, bias=None, layer: Optional[Layer] = None, **attributes):
@@ -115,6 +163,8 @@ class _Convolution(torch.autograd.Function):
     def forward(ctx, data, weight, bias, steps, plan, layer):
         ctx.steps, ctx.biased, ctx.layer = steps, bias is not None, layer
         ctx.save_for_backward(data, weight)
+        if data.dtype is torch.bfloat16:
+            return layer.run("forward", data, weight, steps, _forward_runs(weight, bias, steps))
         name = layer.algorithm(data, weight, steps, lambda part: forward((part, weight, bias, None), (*steps, False)))
         if name == winograd.DIRECT:
             out, = plan((data, weight, bias, None))
@@ -132,6 +182,12 @@ class _Convolution(torch.autograd.Function):
             return found[0], *[None if t is None else t.float() for t in found[1:]], None, None, None
         dout = dout.contiguous(memory_format=_LAST)
         dx = dw = db = None
+        if dout.dtype is torch.bfloat16:
+            if wanted[0]:
+                dx = ctx.layer.run("gradient of data", dout, weight, ctx.steps, _data_runs(data.shape, weight, ctx.steps))
+            if wanted[1] or wanted[2]:
+                dw, db = ctx.layer.run("gradient of weights", dout, weight, ctx.steps, _weight_runs(data, weight.shape, wanted[2], ctx.steps))
+            return dx, dw, db, None, None, None
         if wanted[0]:
             sizes = (*data.shape[2:], *ctx.steps)
             name = ctx.layer.algorithm(dout, weight, ctx.steps, lambda part: backward_data((part, weight), sizes), turned=True)
@@ -142,6 +198,29 @@ class _Convolution(torch.autograd.Function):
         if wanted[1] or wanted[2]:
             dw, db = backward_weight((dout, data), (*weight.shape[2:], wanted[2], *ctx.steps))
         return dx, dw, db, None, None, None
+
+
+def _forward_runs(weight, bias, steps):
+    """What computes the convolution of bfloat16, by name."""
+    runs = {name: lambda part, kernel=kernels[0]: kernel((part, weight, bias, None), (*steps, False))[0] for name, kernels in _KERNELS.items()}
+    if winograd.suits(weight, steps):
+        runs |= {name: functools.partial(winograd.run, name, weight=weight, bias=bias, pad=steps[2:4]) for name in winograd.NAMES.values()}
+    return runs
+
+
+def _data_runs(shape, weight, steps):
+    """What computes the gradient for data of this shape, by name."""
+    sizes, pad = (*shape[2:], *steps), (2 - steps[2], 2 - steps[3])
+    runs = {name: lambda part, kernel=kernels[1]: kernel((part, weight), sizes)[0] for name, kernels in _KERNELS.items()}
+    if winograd.suits(weight, steps) and min(pad) >= 0:
+        runs |= {name: functools.partial(winograd.run, name, weight=weight, bias=None, pad=pad, turned=True) for name in winograd.NAMES.values()}
+    return runs
+
+
+def _weight_runs(data, shape, biased, steps):
+    """What computes the gradients for weights of this shape and for the bias, by name."""
+    sizes = (*shape[2:], biased, *steps)
+    return {name: lambda part, kernel=kernels[2]: kernel((part, data[:len(part)]), sizes) for name, kernels in _KERNELS.items()}
 
 
 _EXACT = Layer(exact=True)

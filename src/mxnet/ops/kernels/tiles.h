@@ -37,6 +37,13 @@ struct bfloat16 {
   uint16_t bits;
 };
 
+#if defined(__AVX512BF16__)
+inline void store(bfloat16* p, vec v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh((__m512)v)); }
+inline vec load(const bfloat16* p) {
+  return (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16);
+}
+#endif
+
 // What the two types do differently.
 template <typename T>
 struct Cells;
@@ -47,18 +54,16 @@ struct Cells<float> {
   static vec multiply_add(vec sum, float left, vec right) { return sum + left * right; }
   static float total(float cell) { return cell; }
   // One cell for each column, out of the first row (of kEach), or two of them; null is a row of zeros.
-  static vec join(const float* first, const float*) { return first ? load(first) : vec{}; }
+  template <typename Source>
+  static vec join(const Source* first, const Source*) {
+    return first ? load(first) : vec{};
+  }
   // Rows of single precision as rows of cells; returns how many.
   static int rounded(vec (&)[kLanes]) { return kLanes; }
   static vec rounded(const float* first, const float*) { return load(first); }
 };
 
 #if defined(__AVX512BF16__)
-inline void store(bfloat16* p, vec v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh((__m512)v)); }
-inline vec load(const bfloat16* p) {
-  return (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16);
-}
-
 template <>
 struct Cells<bfloat16> {
   static constexpr int64_t kEach = 2;
@@ -143,8 +148,8 @@ constexpr Tile<Out> kTiles[][kMostRows / 2 + 1] = {
 
 // As `tile`, for MR outputs side by side that read three inputs side by side each: an input is fetched once for the three. What few filters need most
 // are inputs, which `tile` fetches for each tap. left[l] is the first input of line l, with `apart` cells to the next; weights: three for each line.
-template <typename T, int MR, int NV>
-void run_of_three(const float* const* left, int64_t apart, const float* const* weights, int64_t lines, int64_t depth, T* out, int64_t out_apart,
+template <typename T, typename Out, int MR, int NV>
+void run_of_three(const float* const* left, int64_t apart, const float* const* weights, int64_t lines, int64_t depth, Out* out, int64_t out_apart,
                   const float* bias, bool add) {
   vec sum[MR][NV];
 #pragma GCC unroll 16
@@ -176,23 +181,23 @@ void run_of_three(const float* const* left, int64_t apart, const float* const* w
     for (int j = 0; j < NV; ++j) store(out + i * out_apart + j * kLanes, sum[i][j]);
 }
 
-template <typename T>
-using Run = void (*)(const float* const*, int64_t, const float* const*, int64_t, int64_t, T*, int64_t, const float*, bool);
+template <typename Out>
+using Run = void (*)(const float* const*, int64_t, const float* const*, int64_t, int64_t, Out*, int64_t, const float*, bool);
 
 // By the width in vectors and half the number of outputs; where registers are fewer, or filters more, `tile` is as fast.
 #if defined(__AVX512F__)
 constexpr int kWidestRun = 2, kLongestRun[] = {0, 16, 10};
-template <typename T>
-constexpr Run<T> kRuns[][9] = {
+template <typename T, typename Out>
+constexpr Run<Out> kRuns[][9] = {
     {},
-    {nullptr, run_of_three<T, 2, 1>, run_of_three<T, 4, 1>, run_of_three<T, 6, 1>, run_of_three<T, 8, 1>, run_of_three<T, 10, 1>,
-     run_of_three<T, 12, 1>, run_of_three<T, 14, 1>, run_of_three<T, 16, 1>},
-    {nullptr, run_of_three<T, 2, 2>, run_of_three<T, 4, 2>, run_of_three<T, 6, 2>, run_of_three<T, 8, 2>, run_of_three<T, 10, 2>},
+    {nullptr, run_of_three<T, Out, 2, 1>, run_of_three<T, Out, 4, 1>, run_of_three<T, Out, 6, 1>, run_of_three<T, Out, 8, 1>, run_of_three<T, Out, 10, 1>,
+     run_of_three<T, Out, 12, 1>, run_of_three<T, Out, 14, 1>, run_of_three<T, Out, 16, 1>},
+    {nullptr, run_of_three<T, Out, 2, 2>, run_of_three<T, Out, 4, 2>, run_of_three<T, Out, 6, 2>, run_of_three<T, Out, 8, 2>, run_of_three<T, Out, 10, 2>},
 };
 #else
 constexpr int kWidestRun = 0, kLongestRun[kWidest + 1] = {};
-template <typename T>
-constexpr Run<T> kRuns[kWidest + 1][1] = {};
+template <typename T, typename Out>
+constexpr Run<Out> kRuns[kWidest + 1][1] = {};
 #endif
 
 }  // namespace

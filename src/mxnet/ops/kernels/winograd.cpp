@@ -116,12 +116,12 @@ void transform_weights(const float* weight, float* out, int64_t channels, int64_
     }
 }
 
-template <int S>
+template <int S, typename T>
 class Convolution {
   static constexpr int A = Square<S>::kPoints;
 
  public:
-  Convolution(const float* x, const float* weights, const float* bias, const float* sum, float* y, const Sizes& z)
+  Convolution(const T* x, const float* weights, const float* bias, const T* sum, T* y, const Sizes& z)
       : x_(x), weights_(weights), bias_(bias), sum_(sum), y_(y), z_(z), down_((z.p + S - 1) / S), right_((z.q + S - 1) / S),
         all_(z.n * down_ * right_), panels_(z.k), group_(std::max<int64_t>(kGroup / kLanes / kWidest, 1)), row_(z.c + 16) {
     const int64_t widest = std::min(z.k, group_ * kWidest * kLanes);
@@ -171,7 +171,7 @@ class Convolution {
     for (int64_t square = from; square < to; ++square) {
       const int64_t j = square % right_, i = square / right_ % down_, n = square / right_ / down_;
       const int64_t top = i * S - z_.pad_h, left = j * S - z_.pad_w;
-      const float* corner = x_ + ((n * z_.h + top) * z_.w + left) * z_.c;
+      const T* corner = x_ + ((n * z_.h + top) * z_.w + left) * z_.c;
       float* to_row = spectra + (square - block) * row_;
       if (top >= 0 && left >= 0 && top + A <= z_.h && left + A <= z_.w)
         enter_square(to_row, plane, [=](int64_t r, int64_t s, int64_t c) { return load(corner + (r * z_.w + s) * z_.c + c); });
@@ -268,8 +268,10 @@ class Convolution {
     }
   }
 
-  const float *x_, *weights_, *bias_, *sum_;
-  float* y_;
+  const T* x_;
+  const float *weights_, *bias_;
+  const T* sum_;
+  T* y_;
   const Sizes z_;
   const int64_t down_, right_, all_;  // squares along each axis of an image, and in all of them
   const Panels panels_;
@@ -284,11 +286,18 @@ extern "C" {
 #define REMEX_WINOGRAD(S)                                                                                                                       \
   void weights_##S(const float* weight, float* out, int64_t channels, int64_t filters, int64_t turned, int threads) {                           \
     transform_weights<S>(weight, out, channels, filters, turned, threads);                                                                      \
-  }                                                                                                                                             \
-  void forward_##S(const float* x, const float* weights, const float* bias, const float* sum, float* y, const Sizes* sizes, int threads) {      \
-    Convolution<S>(x, weights, bias, sum, y, *sizes).run(threads);                                                                              \
+  }
+#define REMEX_CONVOLUTION(S, suffix, T)                                                                                                         \
+  void forward_##S##_##suffix(const T* x, const float* weights, const float* bias, const T* sum, T* y, const Sizes* sizes, int threads) {       \
+    Convolution<S, T>(x, weights, bias, sum, y, *sizes).run(threads);                                                                           \
   }
 
 REMEX_WINOGRAD(2)
 REMEX_WINOGRAD(4)
+REMEX_CONVOLUTION(2, float32, float)
+REMEX_CONVOLUTION(4, float32, float)
+#if defined(__AVX512BF16__)
+REMEX_CONVOLUTION(2, bfloat16, bfloat16)  // stored so; what is between is float32
+REMEX_CONVOLUTION(4, bfloat16, bfloat16)
+#endif
 }

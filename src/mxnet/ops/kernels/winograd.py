@@ -1,5 +1,6 @@
-"""Convolutions of 3x3 with step 1 by fewer multiplications, in single precision: 4 or 2.25 for an output and pair of channels, instead of 9.
+"""Convolutions of 3x3 with step 1 by fewer multiplications: 4 or 2.25 for an output and pair of channels, instead of 9.
 
+They compute in single precision, of bfloat16 as well, which they read and write.
 Their rounding errors beside those of the direct kernel are in docs/performance.md. Weights are transformed first, at each call or once.
 """
 import functools
@@ -25,9 +26,9 @@ weights = {size: Kernel("winograd", f"weights_{size}", {"weight": "float32 (k, c
                         where={"channels": "k if turned else c", "filters": "c if turned else k"},
                         demands=("c % 16 == 0", "k % 16 == 0", "min(c, k) >= 1"), sizes=("channels", "filters", "turned"))
            for size, points in _POINTS.items()}
-forward = {size: Kernel("winograd", f"forward_{size}",
-                        {"data": "float32 (n, c, h, w) last", "weights": f"float32 ({points}, c, k)", "bias": "float32 (k) optional",
-                         "residual": "float32 (n, k, p, q) last optional"}, {"out": "float32 (n, k, p, q) last"}, integers=("pad_h", "pad_w", "relu"),
+forward = {size: Kernel("winograd", f"forward_{size}_{{T}}",
+                        {"data": "T (n, c, h, w) last", "weights": f"float32 ({points}, c, k)", "bias": "float32 (k) optional",
+                         "residual": "T (n, k, p, q) last optional"}, {"out": "T (n, k, p, q) last"}, integers=("pad_h", "pad_w", "relu"),
                         where={"p": "h + 2 * pad_h - 2", "q": "w + 2 * pad_w - 2"}, demands=_DEMANDS,
                         sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "relu"), packed=True,
                         multiplies="n * c * k * p * q * 9")  # of the direct kernel, which takes the same numbers for zero
@@ -87,7 +88,7 @@ def fastest(data: torch.Tensor, weight: torch.Tensor, pad: tuple[int, ...], dire
     n, c, h, w = data.shape
     filters, p, q = weight.shape[int(turned)], h + 2 * pad[0] - 2, w + 2 * pad[1] - 2
     found = DIRECT
-    if min(p, q, *pad) >= 0 and n * c * filters * p * q * 9 >= _WORTHWHILE and forward[4].available():
+    if min(p, q, *pad) >= 0 and n * c * filters * p * q * 9 >= _WORTHWHILE and forward[4].available(T="float32"):
         images = min(n, -(-_SQUARES * threads // (-(-p // 4) * -(-q // 4))))
         part = data[:images]
         runs = {DIRECT: functools.partial(direct, part)}
