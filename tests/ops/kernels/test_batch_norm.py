@@ -1,3 +1,5 @@
+import platform
+
 import pytest
 import torch
 
@@ -37,6 +39,41 @@ def test_the_kernel_computes_what_torch_does(relu, residual, fix_gamma, dtype, t
         wrong = (k.float() - t.float()).abs() > tolerance * t.detach().float().abs().max()
         # In half precision a sum near zero falls on either side of ReLU's kink.
         assert wrong.float().mean() <= (0.06 if dtype is torch.bfloat16 else 0)
+
+
+@pytest.mark.skipif(kernels.load("batch_norm") is None, reason="no C++ compiler")
+@pytest.mark.parametrize("channels", [3, 16, 37, 64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_results_are_rounded_once_and_a_nan_stays_in_its_channel(channels, dtype):
+    x, added, dout = (numbers(4, channels, 5, 6, seed=s).to(dtype).contiguous(memory_format=torch.channels_last) for s in range(3))
+    x[1, 2, 3, 4] = float("nan")
+    gamma, beta, mean, var = numbers(channels, seed=3), numbers(channels, seed=4), torch.zeros(channels), torch.ones(channels)
+    out, average, deviation = fused._forward((x, added, gamma, beta, mean, var), (), (1e-3, 0.9, True))
+    dx, kept, dgamma, dbeta = fused._backward((dout, x, out, gamma, beta, average, deviation), (), (True,))
+    wide = [t.double() for t in (x, added, gamma, beta)]
+    wide = [t.requires_grad_() for t in wide]
+    expected = torch.relu(torch.nn.functional.batch_norm(wide[0], None, None, wide[2], wide[3], True, 0.1, 1e-3) + wide[1])
+    others = [c for c in range(channels) if c != 2]
+    tolerance = {"rtol": 2 ** -8 if dtype is torch.bfloat16 else 1e-4, "atol": 1e-5}
+    assert out[:, 2].isnan().all() and dx[:, 2].isnan().all()
+    torch.testing.assert_close(out[:, others].double(), expected[:, others], **tolerance)
+    expected[:, others].backward(torch.where(out > 0, dout, 0).double()[:, others])
+    for found, grad in ((kept, wide[1].grad), (dx, wide[0].grad)):
+        torch.testing.assert_close(found[:, others].double(), grad[:, others], **tolerance)
+    for found, grad in ((dgamma, wide[2].grad), (dbeta, wide[3].grad)):
+        torch.testing.assert_close(found[others].double(), grad[others], rtol=1e-4, atol=1e-4)
+
+
+def test_processors_without_wide_vectors_round_the_same(monkeypatch, tmp_path):
+    if kernels.load("batch_norm") is None or platform.machine() != "x86_64":
+        pytest.skip("no C++ compiler, or none for AVX2")
+    monkeypatch.setattr(kernels.compiled, "FLAGS", [f for f in kernels.compiled.FLAGS if not f.startswith("-march")] + ["-mavx2", "-mfma"])
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    clear()
+    try:
+        test_results_are_rounded_once_and_a_nan_stays_in_its_channel(37, torch.bfloat16)
+    finally:
+        clear()
 
 
 def test_without_a_compiler_torch_computes(monkeypatch, tmp_path):

@@ -8,29 +8,61 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include <omp.h>
+
+#if defined(__AVX512BF16__)
+#include <immintrin.h>
+#endif
+
+#include "vectors.h"
 
 namespace {
 
 struct bfloat16 {
   uint16_t bits;
-  operator float() const {
-    uint32_t wide = uint32_t(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, 4);
-    return value;
-  }
-  bfloat16& operator=(float value) {
-    uint32_t wide;
-    std::memcpy(&wide, &value, 4);
-    // To the nearest, halves to even; a NaN stays one.
-    bits = value != value ? 0x7fc0 : uint16_t((wide + 0x7fff + ((wide >> 16) & 1)) >> 16);
-    return *this;
-  }
 };
+
+typedef uint32_t words __attribute__((vector_size(kLanes * 4)));
+typedef uint16_t halves __attribute__((vector_size(kLanes * 2), aligned(2), may_alias));
+
+inline vec load(const bfloat16* p) { return (vec)(__builtin_convertvector(*reinterpret_cast<const halves*>(p), words) << 16); }
+
+// To the nearest, halves to even; a NaN stays one.
+inline void store(bfloat16* p, vec v) {
+#if defined(__AVX512BF16__)
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh((__m512)v));
+#else
+  const words wide = (words)v, rounded = (wide + 0x7fff + ((wide >> 16) & 1)) >> 16;
+  *reinterpret_cast<halves*>(p) = __builtin_convertvector(v != v ? words{} + 0x7fc0 : rounded, halves);
+#endif
+}
+
+// A vector of numbers, or the first `count` of one.
+template <typename T>
+vec load(const T* p, int64_t count) {
+  if (count >= kLanes) return load(p);
+  T part[kLanes] = {};
+  std::copy_n(p, count, part);
+  return load(part);
+}
+
+template <typename T>
+void store(T* p, vec v, int64_t count) {
+  if (count >= kLanes) return store(p, v);
+  T part[kLanes];
+  store(part, v);
+  std::copy_n(part, count, p);
+}
+
+// Calls body(c, count) for the channels c to c + count, vector by vector.
+template <typename Body>
+inline __attribute__((always_inline)) void over(int64_t channels, Body body) {
+  int64_t c = 0;
+  for (; c + kLanes <= channels; c += kLanes) body(c, int64_t(kLanes));
+  if (c < channels) body(c, channels - c);
+}
 
 constexpr int64_t kBlock = 64;  // rows summed in single precision
 
@@ -74,15 +106,12 @@ void normalize(const T* x, const T* added, T* out, const float* scale, const flo
   {
     Share share(rows);
     for (int64_t row = share.begin; row < share.end; ++row) {
-      const T* __restrict in = x + row * channels;
-      const T* __restrict more = residual ? added + row * channels : nullptr;
-      T* __restrict result = out + row * channels;
-#pragma omp simd
-      for (int64_t c = 0; c < channels; ++c) {
-        float value = float(in[c]) * scale[c] + offset[c];
-        if (residual) value += float(more[c]);
-        result[c] = relu ? (value > 0.f ? value : 0.f * value) : value;  // 0 * value: a NaN stays one
-      }
+      const int64_t first = row * channels;
+      over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
+        vec value = load(x + first + c, count) * load(scale + c, count) + load(offset + c, count);
+        if (residual) value += load(added + first + c, count);
+        store(out + first + c, relu ? (value > 0 ? value : 0.f * value) : value, count);  // 0 * value: a NaN stays one
+      });
     }
   }
 }
@@ -92,16 +121,14 @@ void forward(const T* x, const T* added, const float* gamma, const float* beta, 
              float* deviation, int64_t rows, int64_t channels, float eps, float momentum, int relu, int threads) {
   std::vector<double> sums, squares;
   std::vector<float> shift(channels), scale(channels), offset(channels);
-  for (int64_t c = 0; c < channels; ++c) shift[c] = float(x[c]);  // near the mean, so that the squares stay small
-  const float* __restrict around = shift.data();
-  reduce(rows, channels, threads, sums, squares, [=](int64_t row, float* __restrict sum, float* __restrict square) {
-    const T* __restrict in = x + row * channels;
-#pragma omp simd
-    for (int64_t c = 0; c < channels; ++c) {
-      float value = float(in[c]) - around[c];
-      sum[c] += value;
-      square[c] += value * value;
-    }
+  for (int64_t c = 0; c < channels; ++c) shift[c] = load(x + c, 1)[0];  // near the mean, so that the squares stay small
+  const float* around = shift.data();
+  reduce(rows, channels, threads, sums, squares, [=](int64_t row, float* sum, float* square) {
+    over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
+      const vec value = load(x + row * channels + c, count) - load(around + c, count);
+      store(sum + c, load(sum + c, count) + value, count);
+      store(square + c, load(square + c, count) + value * value, count);
+    });
   });
   for (int64_t c = 0; c < channels; ++c) {
     double m = sums[c] / rows, v = std::max(squares[c] / rows - m * m, 0.0);
@@ -128,19 +155,18 @@ void backward_as(const T* dout, const T* x, const T* out, const float* gamma, co
     offsets[c] = beta[c] - mean[c] * scales[c];
   }
   const float *scale = scales.data(), *offset = offsets.data();
-  reduce(rows, channels, threads, sums, products, [=](int64_t row, float* __restrict sum, float* __restrict product) {
-    const T* __restrict g = dout + row * channels;
-    const T* __restrict in = x + row * channels;
-    const T* __restrict result = relu && residual ? out + row * channels : nullptr;
-    T* __restrict keep = residual ? kept + row * channels : nullptr;
-#pragma omp simd
-    for (int64_t c = 0; c < channels; ++c) {
-      float before = residual && relu ? float(result[c]) : float(in[c]) * scale[c] + offset[c];
-      float value = !relu || before > 0.f ? float(g[c]) : 0.f;
-      if (residual) keep[c] = value;
-      sum[c] += value;
-      product[c] += value * (float(in[c]) - mean[c]);
-    }
+  // Where the ReLU was on.
+  auto masked = [=](vec value, vec before) __attribute__((always_inline)) { return !relu ? value : before > 0 ? value : vec{}; };
+  reduce(rows, channels, threads, sums, products, [=](int64_t row, float* sum, float* product) {
+    const int64_t first = row * channels;
+    over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
+      const vec in = load(x + first + c, count);
+      const vec before = residual && relu ? load(out + first + c, count) : in * load(scale + c, count) + load(offset + c, count);
+      const vec value = masked(load(dout + first + c, count), before);
+      if (residual) store(kept + first + c, value, count);
+      store(sum + c, load(sum + c, count) + value, count);
+      store(product + c, load(product + c, count) + value * (in - load(mean + c, count)), count);
+    });
   });
   // dx = scale * dout + b * x + d
   std::vector<float> b(channels), d(channels);
@@ -155,14 +181,14 @@ void backward_as(const T* dout, const T* x, const T* out, const float* gamma, co
   {
     Share share(rows);
     for (int64_t row = share.begin; row < share.end; ++row) {
-      const T* __restrict g = (residual ? kept : dout) + row * channels;
-      const T* __restrict in = x + row * channels;
-      T* __restrict to = dx + row * channels;
-#pragma omp simd
-      for (int64_t c = 0; c < channels; ++c) {
-        float value = relu && !residual && !(float(in[c]) * scale[c] + offset[c] > 0.f) ? 0.f : float(g[c]);
-        to[c] = scale[c] * value + pb[c] * float(in[c]) + pd[c];
-      }
+      const int64_t first = row * channels;
+      const T* g = residual ? kept : dout;
+      over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
+        const vec in = load(x + first + c, count), by = load(scale + c, count);
+        vec value = load(g + first + c, count);
+        if (!residual) value = masked(value, in * by + load(offset + c, count));
+        store(dx + first + c, by * value + load(pb + c, count) * in + load(pd + c, count), count);
+      });
     }
   }
 }
