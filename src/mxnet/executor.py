@@ -205,6 +205,8 @@ class Executor:
         for k, i in wanted:
             if arrays[k].dtype in (np.float16, np.float32, np.float64):
                 arrays[k], leaf = sparse_run.variable(arrays[k])
+                if not arrays[k]._is_sparse and leaf.numel() >= wide.LARGE:
+                    self._lend(i, leaf)
                 leaves.append((i, leaf))
         return leaves
 

@@ -110,6 +110,22 @@ def test_an_executor_keeps_its_gradients_where_they_are(sparse):
         assert grads["fc_weight"]._data is memory
 
 
+def test_a_gradient_beside_sparse_arguments_stays_where_it_is(monkeypatch):
+    data, weight, _ = inputs(False)
+    net = mx.sym.FullyConnected(mx.sym.sparse.dot(mx.sym.var("data", stype="csr"), mx.sym.var("first", stype="row_sparse")), num_hidden=6,
+                                no_bias=True, name="fc")
+    rows = mx.nd.array(np.eye(400, dtype="float32"))
+    args = {"data": mx.nd.array(data).tostype("csr"), "first": rows.tostype("row_sparse"), "fc_weight": mx.nd.array(weight)}
+    gradient = mx.nd.ones((6, 400))
+    memory, lent, lend = gradient._data, [], wide.lend_memory
+    monkeypatch.setattr(wide, "lend_memory", lambda leaf, its: lent.append(its.data_ptr()) or lend(leaf, its))
+    exe = net.bind(mx.cpu(), args, args_grad={"fc_weight": gradient}, grad_req={"data": "null", "first": "null", "fc_weight": "write"})
+    exe.forward(is_train=True)
+    exe.backward(mx.nd.ones((8, 6)))
+    assert lent == [memory.data_ptr()] and gradient._data is memory
+    np.testing.assert_allclose(memory, data.sum(0).expand(6, -1), rtol=1e-5, atol=1e-5)
+
+
 def test_a_weight_of_two_layers_gets_the_sum():
     data, weight, _ = inputs(True)
     shared = mx.sym.var("w")

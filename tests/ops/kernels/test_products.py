@@ -49,6 +49,14 @@ def test_a_bias_of_very_many_outputs_is_left_to_onednn(onednn, monkeypatch):
         assert len(onednn) == asked
 
 
+def test_a_product_is_written_to_given_memory_in_blocks(onednn, monkeypatch):
+    monkeypatch.setattr(products, "_BLOCK", 80)  # 20 rows of 4
+    a, b, memory = numbers(7, 50).t(), numbers(7, 4, seed=1), torch.full((50, 4), 7.0)
+    assert products.matmul(a, b, memory) is memory
+    assert [len(rows) for rows, *_ in onednn] == [20, 20, 10]
+    torch.testing.assert_close(memory, torch.mm(a, b), rtol=1e-5, atol=1e-5)
+
+
 def test_gradients_can_be_differentiated(onednn):
     x, w = numbers(5, 7).requires_grad_(), numbers(7, 4, seed=1).requires_grad_()
     found = []

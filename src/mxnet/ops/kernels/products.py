@@ -13,6 +13,7 @@ from .denormals import HEAVY, zeroed
 
 _WEIGHT = 1 << 14  # elements of the second matrix, and
 _OUTPUTS, _ROWS = 1 << 16, 16  # from which on writing the bias to all rows first, as torch does for MKL, costs more than oneDNN is behind
+_BLOCK = 1 << 20  # outputs that are computed before they are copied to where they are to stay
 _WORK_IN_BATCH = 1 << 23  # multiplications of each product of a batch, one after another: from which on that pays
 
 
@@ -44,10 +45,10 @@ def matmul(a, b, memory=None):
     """The product of two matrices, in `memory` of its shape if that can be, and nothing is recorded."""
     if b.numel() < _WEIGHT or a.shape[1] != b.shape[0] or not _suits(a, b, None):
         return torch.mm(a, b) if memory is None else torch.mm(a, b, out=memory)
-    if memory is None or _prefers_onednn():
+    if memory is None:
         return _linear(a, b.t(), None)
     with zeroed(a.shape[0] * b.numel()):
-        return torch.mm(a, b, out=memory)
+        return _onednn_into(a, b.t(), memory) if _prefers_onednn() else torch.mm(a, b, out=memory)
 
 
 def batched(a, b):
@@ -111,6 +112,14 @@ def _onednn(rows, weight, bias):
     if rows.shape[0] < 4 and not weight.is_contiguous() or rows.shape[1] != weight.shape[1]:
         return torch._C._nn.linear(rows, weight, bias)
     return torch.ops.mkldnn._linear_pointwise(_whole(rows), _whole(weight), bias, "none", [], "")
+
+
+def _onednn_into(rows, weight, memory):
+    """Blocks that the caches hold: torch lets oneDNN write to fresh memory only, and finding that takes as long as the product if it is large."""
+    block = max(16, _BLOCK // max(1, len(weight)))
+    for start in range(0, len(rows), block):
+        memory[start:start + block] = _onednn(rows[start:start + block], weight, None)
+    return memory
 
 
 def _whole(matrix):
