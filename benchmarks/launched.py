@@ -61,7 +61,7 @@ def _accuracy(folder, prefix, launcher, options):
 
 
 @row("`make demo`'s training by `launch -n 2 --kv-store dist_sync`: accuracy; and with 2-bit compression", "one process",
-     "the same to 0.01; 2-bit >= 0.97, the median of three runs")
+     "the same to 0.01; 2-bit to 0.02, the median of three runs")
 def demo(chosen):
     with tempfile.TemporaryDirectory() as folder:
         images, records = os.path.join(folder, "images"), os.path.join(folder, "digits")
@@ -73,8 +73,8 @@ def demo(chosen):
         one = _accuracy(folder, os.path.join(folder, "one"), [], ["--batch-size", "32"])
         same = _accuracy(folder, os.path.join(folder, "same"), two, ["--batch-size", "32", *in_step])
         half = _accuracy(folder, os.path.join(folder, "half"), two, ["--batch-size", "16", *in_step])
-        # Its figures differ by two pictures in a hundred from run to run.
+        # On some machines its figures differ by two pictures in a hundred from run to run; it has to converge, not to be the same.
         coarse = sorted(_accuracy(folder, os.path.join(folder, f"coarse{i}"), two, ["--batch-size", "32", "--gc-type", "2bit", *in_step])
                         for i in range(1 if chosen.quick else 3))
     return (f"{same:.4f} with batches of 32 for each, {half:.4f} with the same batches in halves, {', '.join(f'{a:.4f}' for a in coarse)} "
-            f"with 2-bit; one process {one:.4f}", min(same, half) >= one - 0.01 and coarse[len(coarse) // 2] >= 0.97)
+            f"with 2-bit; one process {one:.4f}", min(same, half) >= one - 0.01 and coarse[len(coarse) // 2] >= one - 0.02)

@@ -1,5 +1,6 @@
 """Small data sets in the files that the programs look for, made up here: drawn digits, coloured pictures, random sentences, ratings."""
 import gzip
+import json
 import struct
 
 import cv2
@@ -70,6 +71,7 @@ def pictures_in_records(folder):
             for record in packed:
                 writer.write(record)
             writer.close()
+            (folder / name).with_suffix(".lst").touch()  # MXNet looks whether it is there
 
 
 def _sentences(count, seed):
@@ -91,10 +93,12 @@ def text(folder):
     """As corpora of several names, with one sentence a line, and as text8, in one line."""
     (folder / "data").mkdir(exist_ok=True)
     for segment, count, seed in (("train", 600, 1), ("valid", 100, 2), ("test", 100, 3)):
-        lines = "\n".join(_sentences(count, seed)) + "\n"
+        learned = set(" ".join(_sentences(600, 1)).split())  # programs with fixed vocabularies know no others
+        # They take the end of a line for a part of its last word.
+        lines = "".join(" ".join(w for w in line.split() if w in learned) + " .\n" for line in _sentences(count, seed))
         for name in (f"sherlockholmes.{segment}.txt", f"ptb.{segment}.txt", f"wiki.{segment}.tokens"):
             (folder / "data" / name).write_text(lines)
-    (folder / "data" / "text8").write_text(" ".join(_sentences(150, 4)))
+    (folder / "data" / "text8").write_text(" ".join(_sentences(1500, 4)))
 
 
 def reviews(folder):
@@ -105,6 +109,7 @@ def reviews(folder):
         lines = "\n".join(f"{mark} {line}" for line in _sentences(600, seed)) + "\n"
         (place / f"rt-polarity.{name}").write_text(lines)
         (folder / "data" / f"{name}.txt").write_text(lines)
+    (folder / "word2vec.py").write_text("")  # for embeddings that were learned before
 
 
 def ratings(folder):
@@ -174,7 +179,8 @@ def houses(folder):
 
 
 def loads(folder):
-    """Hourly loads of eight customers, with a day's rhythm."""
+    """Hourly loads of eight customers, with a day's rhythm, and where models go."""
+    (folder.parent / "models").mkdir(exist_ok=True)
     place = folder.parent / "data"
     place.mkdir(exist_ok=True)
     hours = np.arange(700)[:, None]
@@ -183,14 +189,21 @@ def loads(folder):
 
 
 def entities(folder):
-    """Sentences with tags, as a pickled table."""
-    import pandas as pd
+    """Sentences with tags, as a table in JSON."""
     place = folder.parent / "data"
     place.mkdir(exist_ok=True)
     tokens = [line.split() for line in _sentences(300, 11)]
     tags = [["B-geo" if token.startswith("b") else "O" for token in sentence] for sentence in tokens]
-    pd.DataFrame({"utterance_id": range(len(tokens)), "BILOU_tag": list(map(np.array, tags)), "token": list(map(np.array, tokens)),
-                  "POS_tag": list(map(np.array, tags))}).to_pickle(place / "ner_data.pkl")
+    table = {"utterance_id": list(range(len(tokens))), "BILOU_tag": tags, "token": tokens, "POS_tag": tags}
+    (place / "ner_data.json").write_text(json.dumps({name: dict(enumerate(column)) for name, column in table.items()}))
+
+
+def curve(folder):
+    """Points of a noisy cubic curve: a few to learn from, and many to be compared with."""
+    random = np.random.RandomState(13)
+    for name, count in (("toy_data_train.txt", 20), ("toy_data_test_whole.txt", 200)):
+        x = np.sort(random.uniform(-6, 6, count))
+        np.savetxt(folder / name, np.stack([x, x ** 3 + 3 * random.randn(count)], 1))
 
 
 def faces(folder):
