@@ -106,7 +106,7 @@ def reviews(folder):
     place = folder / "data" / "rt-polaritydata"
     place.mkdir(parents=True, exist_ok=True)
     for name, seed, mark in (("pos", 1, "good"), ("neg", 2, "bad")):
-        lines = "\n".join(f"{mark} {line}" for line in _sentences(600, seed)) + "\n"
+        lines = "\n".join(f"{mark} {line}" for line in _sentences(1200, seed)) + "\n"
         (place / f"rt-polarity.{name}").write_text(lines)
         (folder / "data" / f"{name}.txt").write_text(lines)
     (folder / "word2vec.py").write_text("")  # for embeddings that were learned before
