@@ -57,6 +57,16 @@ def test_a_product_is_written_to_given_memory_in_blocks(onednn, monkeypatch):
     torch.testing.assert_close(memory, torch.mm(a, b), rtol=1e-5, atol=1e-5)
 
 
+def test_a_transposed_matrix_is_put_in_order_only_for_many_columns(onednn, monkeypatch):
+    monkeypatch.setattr(products, "_least_columns", lambda: 5)
+    for a, columns, asked in ((numbers(7, 50).t(), 4, 0), (numbers(7, 50).t(), 5, 1), (numbers(50, 7), 4, 1)):
+        onednn.clear()
+        b = numbers(7, columns, seed=1)
+        with torch.no_grad():  # as where gradients are computed
+            torch.testing.assert_close(products.matmul(a, b), torch.mm(a, b), rtol=1e-5, atol=1e-5)
+        assert len(onednn) == asked
+
+
 def test_gradients_can_be_differentiated(onednn):
     x, w = numbers(5, 7).requires_grad_(), numbers(7, 4, seed=1).requires_grad_()
     found = []
@@ -105,11 +115,12 @@ def test_other_types_and_small_products_stay_with_torch(onednn, monkeypatch):
     assert not onednn
 
 
-@pytest.mark.parametrize("maker, family, least", [("AuthenticAMD", 25, 1 << 25), ("AuthenticAMD", 26, 1 << 21), ("GenuineIntel", 6, 1 << 21)])
-def test_where_wide_vectors_come_in_halves_only_large_products_gain(monkeypatch, maker, family, least):
+@pytest.mark.parametrize("maker, family, least, columns", [("AuthenticAMD", 25, 1 << 25, 512), ("AuthenticAMD", 26, 1 << 21, 64),
+                                                            ("GenuineIntel", 6, 1 << 21, 64)])
+def test_where_wide_vectors_come_in_halves_fewer_products_gain(monkeypatch, maker, family, least, columns):
     monkeypatch.setattr(products.processor, "maker", lambda: maker)
     monkeypatch.setattr(products.processor, "family", lambda: family)
-    assert products._least_work.__wrapped__() == least
+    assert (products._least_work.__wrapped__(), products._least_columns.__wrapped__()) == (least, columns)
 
 
 def test_shapes_that_do_not_fit_are_an_error(onednn):

@@ -17,11 +17,20 @@ _BLOCK = 1 << 20  # outputs that are computed before they are copied to where th
 _WORK_IN_BATCH = 1 << 23  # multiplications of each product of a batch, one after another: from which on that pays
 
 
+def _computes_in_halves():
+    return processor.maker() == "AuthenticAMD" and processor.family() < 26
+
+
 @functools.cache
 def _least_work():
     """The multiplications from which on calling oneDNN pays, with a gradient that is computed in Python."""
-    halves = processor.maker() == "AuthenticAMD" and processor.family() < 26
-    return HEAVY if halves else 1 << 21
+    return HEAVY if _computes_in_halves() else 1 << 21
+
+
+@functools.cache
+def _least_columns():
+    """Those of the result from which on it pays to put a transposed first matrix in order, as torch does for oneDNN: MKL takes it as it is."""
+    return 1 << 9 if _computes_in_halves() else 1 << 6
 
 
 @functools.cache
@@ -45,9 +54,11 @@ def matmul(a, b, memory=None):
     """The product of two matrices, in `memory` of its shape if that can be, and nothing is recorded."""
     if b.numel() < _WEIGHT or a.shape[1] != b.shape[0] or not _suits(a, b, None):
         return torch.mm(a, b) if memory is None else torch.mm(a, b, out=memory)
-    if memory is None:
+    if memory is None and (a.is_contiguous() or b.shape[1] >= _least_columns() or torch.is_grad_enabled()):
         return _linear(a, b.t(), None)
     with zeroed(a.shape[0] * b.numel()):
+        if memory is None:
+            return torch.mm(a, b)
         return _onednn_into(a, b.t(), memory) if _prefers_onednn() else torch.mm(a, b, out=memory)
 
 
