@@ -19,6 +19,30 @@ def test_gather_nd_outside_raises_index_error():
         mx.nd.gather_nd(mx.nd.zeros((3, 4)), mx.nd.array([[0, 3], [1, 0]]))
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_many_positions_of_gather_nd(axes, monkeypatch):
+    random = np.random.RandomState(0)
+    values, index = random.randn(3, 4, 5).astype("float32"), random.randint(-3, 3, (axes, 50, 2))
+    found = []
+    for many in (1, 1 << 30):  # as rows of a matrix, and as torch indexes
+        monkeypatch.setattr("mxnet.ops.indexing._MANY", many)
+        x = mx.nd.array(values)
+        x.attach_grad()
+        with mx.autograd.record():
+            y = mx.nd.gather_nd(x, mx.nd.array(index, dtype="int64"))
+        y.backward(mx.nd.array(np.arange(y.size).reshape(y.shape)))
+        np.testing.assert_array_equal(y.asnumpy(), values[tuple(index)])
+        found.append(x.grad.asnumpy())
+    np.testing.assert_array_equal(*found)
+
+
+def test_many_positions_outside_are_an_error(monkeypatch):
+    monkeypatch.setattr("mxnet.ops.indexing._MANY", 1)
+    for wrong in (4, -5):
+        with pytest.raises(IndexError, match=f"index {wrong} is out of bounds"):
+            mx.nd.gather_nd(mx.nd.zeros((3, 4, 2)), mx.nd.array([[0, 1], [1, wrong]]))
+
+
 def test_gradients_of_repeated_indices_add_up():
     x = mx.nd.zeros((3, 2))
     x.attach_grad()

@@ -12,6 +12,8 @@ from .registry import op
 from .schema import Axes, DType, Floats, Shape
 from .shapes import known, unify
 
+_MANY = 1 << 10  # rows from which on a position for each is worth computing
+
 
 class IndexOutOfBoundsError(MXNetError, IndexError):
     """An index lies outside its axis. Check the indices against the shape of the array that they index."""
@@ -168,6 +170,23 @@ def _position(data_shape, indices, operator):
     return tuple(indices.long().unbind(0))
 
 
+def _flat(data, index):
+    """`index` into `data` with its first axes as one, whose rows torch copies whole.
+
+    None for elements, for few rows, for what lies outside, and on other devices.
+    """
+    if not 0 < len(index) < data.dim() or index[0].numel() < _MANY or data.device.type != "cpu" or not data.numel() or torch.compiler.is_compiling():
+        return None
+    flat = None
+    for i, n in zip(index, data.shape):
+        low, high = map(int, torch.aminmax(i))
+        if low < -n or high >= n:
+            return None
+        i = i.remainder(n) if low < 0 else i
+        flat = i if flat is None else torch.add(i, flat, alpha=n)
+    return flat
+
+
 @op("gather_nd", complete_rule="shape", aliases=("_npi_gather_nd", "_npx_gather_nd"))
 def gather_nd(data, indices):
     """``data[indices[0], indices[1], ...]``: each column of `indices` (M, ...) names one element, or one slice if M is below the number of axes.
@@ -182,8 +201,12 @@ def gather_nd(data, indices):
     >>> mx.nd.gather_nd(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([[0, 1], [1, 0]])).asnumpy()
     array([2., 3.], dtype=float32)
     """
+    index = _position(data.shape, indices, "gather_nd")
+    flat = _flat(data, index)
+    if flat is not None:
+        return rows.select(data.reshape(-1, *data.shape[len(index):]), flat.view(-1)).view(*indices.shape[1:], *data.shape[len(index):])
     try:
-        return data[_position(data.shape, indices, "gather_nd")]
+        return data[index]
     except IndexError as error:
         raise IndexOutOfBoundsError(f"gather_nd: {error}") from None
 
