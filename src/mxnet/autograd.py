@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from . import symbol
+from . import openmp, symbol
 from .base import MXNetError
 from .ndarray import NDArray, dispatch, sparse
 from .ndarray.dispatch import Marked, Recorded, Scope, TapeNode, entry_of, mode
@@ -150,14 +150,15 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     """
     heads, tensors, seeds = _heads(heads, head_grads, "backward")
     start = time.perf_counter_ns() if dispatch.call_observer is not None else 0
-    variables = _variables(heads)
+    variables, light = _variables(heads)
     for v in variables:
         v.reached = False
     training = mode.training
     mode.training = train_mode
     try:
         if tensors:
-            _run(lambda: differentiation.backward(tensors, seeds, retain_graph))
+            call = functools.partial(differentiation.backward, tensors, seeds, retain_graph)
+            _run(functools.partial(openmp.alone, call) if light else call)
     finally:
         mode.training = training
     for v in variables:
@@ -173,20 +174,21 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
                 head._autograd.node.freed = True
 
 
-def _variables(heads: Sequence[NDArray]) -> list[Marked]:
-    """The marks of all arrays with a gradient that the heads were computed from."""
+def _variables(heads: Sequence[NDArray]) -> tuple[list[Marked], bool]:
+    """The marks of all arrays with a gradient that the heads were computed from, and whether nothing on the way is worth sharing among threads."""
     found: dict[int, Marked] = {}
     seen: set[int] = set()
-    stack = [h._autograd for h in heads]
+    stack, light = [h._autograd for h in heads], True
     while stack:
         info = stack.pop()
         if info.node is not None:
             if id(info.node) not in seen:
                 seen.add(id(info.node))
+                light = light and getattr(info.node.op, "light", False)
                 stack.extend(info.node.inputs)
         elif info.grad_req != "null":
             found[id(info)] = info
-    return list(found.values())
+    return list(found.values()), light
 
 
 def _run(differentiate: Callable[[], Any]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from . import ndarray as nd
+from . import openmp
 from .base import DelayedError, MXNetError
 from .context import intern_context
 from .graph import sparse_run
@@ -83,8 +84,10 @@ class Executor:
         if given and not self._sparse:
             sparse_run.announce_dense("a graph with loops or branches, or on several devices,")
         self._leaves, self._heads, self._random_state = None, None, None
+        self._light = False  # whether sharing what the last `forward` recorded among threads is not worth it
         self.finished: dict[int, Callable[[], object]] = {}  # by number of the argument: who wants to know as soon as backward has the gradient
         self._delivered: set[int] = set()
+        self._one: torch.Tensor | None = None
         self._monitor_callback, self._monitor_all, self._watcher = None, False, None
         self._outputs = None
         self._output_memory = handle.get("outputs")  # only where they share another executor's
@@ -166,6 +169,7 @@ class Executor:
             tensors = [t.detach() if t.requires_grad else t for t in tensors]
             leaves = self._dense_leaves(tensors, wanted)
             heads = results = self._session.run(tensors, self._ctx, is_train, bool(leaves), self._watcher)
+            self._light = self._session.light
         self._leaves, self._heads = (leaves, heads) if leaves else (None, None)
         return results[:len(self._output_names)]
 
@@ -253,13 +257,16 @@ class Executor:
             if seed is not None and seed.shape != tuple(head.shape):
                 raise MXNetError(f"backward: the gradient of output '{self._output_names[i]}' has shape {seed.shape}, the output {tuple(head.shape)}")
             heads.append(head)
-            # Ones that take no memory, as torch's own gradient of a sum: what has no seed is a loss, which hardly looks at them.
-            seeds.append(head.detach().new_ones(()).expand(head.shape) if seed is None else seed._raw().to(head.device, head.dtype))
+            seeds.append(self._ones(head) if seed is None else seed._raw().to(head.device, head.dtype))
         leaves, self._leaves, self._heads = self._leaves, None, None
         if heads and leaves:
             try:
                 # Through .grad rather than autograd.grad: torch then sees to it that no two gradients share memory.
-                differentiation.backward(heads, seeds, inputs=[t for _, t in leaves])
+                inputs = [t for _, t in leaves]
+                if self._light:
+                    openmp.alone(differentiation.backward, heads, seeds, False, inputs)
+                else:
+                    differentiation.backward(heads, seeds, inputs=inputs)
             except Exception as error:
                 raise MXNetError(f"backward: {dispatch.said(error)}") from error
         if self._watcher is not None:
@@ -275,6 +282,13 @@ class Executor:
                 self._delivered.remove(i)
             elif self._reqs[i] == "write":
                 self.grad_arrays[i][:] = 0
+
+    def _ones(self, head: torch.Tensor) -> torch.Tensor:
+        """Ones that take no memory, as torch's own gradient of a sum: what has no seed is a loss, which hardly looks at them."""
+        one = self._one
+        if one is None or one.dtype is not head.dtype or one.device != head.device:
+            one = self._one = torch.ones((), dtype=head.dtype, device=head.device)
+        return one.expand(head.shape)
 
     def _take(self, i: int, leaf: Any) -> None:
         buffer, gradient = self.grad_arrays[i], leaf.grad

@@ -70,6 +70,8 @@ class CachedOp:
         self._hook: Callable | None = None
         self._hook_inputs = False
 
+    light = property(lambda self: self._session.light)
+
     def __reduce__(self) -> Any:
         return _restore, (self.symbol, self.flags, self.thread_safe, self.backend, self.options)
 

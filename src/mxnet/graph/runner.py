@@ -20,7 +20,7 @@ from ..ops.grad_mode import no_grad
 from ..symbol import Symbol, inference
 from ..symbol.fused import CachedGraph, Fused
 from ..symbol.node import Node, auxiliary
-from . import backends, cuda_graph, fusion, layout, promotion, recomputation, recurrence
+from . import backends, cuda_graph, fusion, layout, light, promotion, recomputation, recurrence
 from .lower import lower
 from .observed import call_of, observed
 from .passes import eliminate_common_expressions
@@ -108,6 +108,7 @@ class GraphRunner:
         self._fit: set[tuple] = set()  # shapes of data for which the operators' rules hold, with weights of the shapes of these
         self._fit_shapes: list[torch.Size] = []
         self._fit_weights: list[weakref.ref] = []  # weak: whoever holds a tensor keeps its memory from being put into another order
+        self._light: dict[tuple, bool] = {}  # by shapes of data
         self._lock = threading.RLock()
 
     def __call__(self, inputs: Sequence[torch.Tensor], is_train: bool = False, ctx: Context | None = None,
@@ -163,6 +164,19 @@ class GraphRunner:
         # Sets that nobody changes, for threads that call at once.
         self._fit_weights, self._fit_shapes = list(map(weakref.ref, weights)), shapes
         self._fit = {*(self._fit if alike and len(self._fit) < _MOST_SHAPES else ()), data}
+
+    def is_light(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Whether the graph, on inputs of these shapes, holds nothing that is worth sharing among threads."""
+        key = tuple([inputs[i].shape for i in self._data])
+        found = self._light.get(key)
+        if found is None:
+            try:
+                found = light.is_light(self._nodes, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+            except MXNetError:
+                return False  # running it will say what is wrong
+            if len(self._light) < _MOST_SHAPES:
+                self._light[key] = found
+        return found
 
     def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor], inlines: bool = True) -> fx.GraphModule:
         """The graph as a `torch.fx.GraphModule`; with `inlines`, as for `lower`, the nodes need not be the Symbol's."""

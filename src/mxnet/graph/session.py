@@ -3,6 +3,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from .. import openmp
 from ..context import Context
 from ..ndarray import NDArray, memory_format
 from ..ndarray.dispatch import mode
@@ -23,6 +24,8 @@ class Session:
         Whether it writes in inference, too, as an optimizer's update in a graph does; BatchNorm and its kind write in training only.
     runs_sparse : bool
         Whether the operators can be called one by one, on arrays that stay sparse.
+    light : bool
+        Whether what was recorded last is not worth sharing among threads, so that its gradients are not either; see `light`.
 
     A session holds no values: several threads may use it at once.
     """
@@ -34,6 +37,7 @@ class Session:
         self.written = [i for i, node in enumerate(n for n in nodes if n.op is None) if id(node) in states]
         self.always_writes = any(n.op is not None and n.op.writes(False) for n in nodes)
         self.runs_sparse = sparse_run.suits(nodes)
+        self.light = False
 
     def prepare(self, arrays: Sequence[NDArray], tensors: list[torch.Tensor], training: bool, recorded: bool) -> None:
         """Bring weights into the order that training reads fastest, and announce the writes to come.
@@ -60,6 +64,10 @@ class Session:
                 mode.training = training
             if switched:
                 torch._C._set_grad_enabled(recorded)
+            if recorded:
+                light = self.light = ctx.device_type == "cpu" and self.runner.is_light(tensors)
+                if light:
+                    return openmp.alone(self.runner, tensors, training, ctx, observe)
             return self.runner(tensors, training, ctx, observe)
         finally:
             if before is not training:

@@ -1,8 +1,11 @@
 """An optimizer with the states of all weights: what key-value stores and trainers call."""
+from .. import openmp
 from ..base import MXNetError
 from ..ndarray import NDArray
 from . import pickles
 from .base import Optimizer
+
+_FEW = 1 << 17  # numbers of all weights: sharing the update of fewer among threads costs more than it saves, see `openmp`
 
 
 def _check_shapes(index, weight, state, made):
@@ -59,6 +62,7 @@ class Updater:
         self.states = {}
         self.states_synced = {}  # whether a state is known to be on its weight's device
         self.aggregate_updates = optimizer.aggregate_num > 0
+        self._numbers = 0  # of all weights that states were made for
         self._loaded = False  # whether states, or even the optimizer, came from elsewhere
 
     def __call__(self, index, grad, weight):
@@ -75,7 +79,7 @@ class Updater:
             If states or an optimizer that were loaded can't update it, whatever is wrong with them.
         """
         if not self._loaded:
-            return self._update(index, grad, weight)
+            return openmp.alone(self._update, index, grad, weight) if self._numbers <= _FEW else self._update(index, grad, weight)
         try:
             self._update(index, grad, weight)
         except MXNetError:
@@ -95,6 +99,7 @@ class Updater:
             if i not in states:
                 states[i] = optimizer.create_state_multi_precision(i, w)
                 self.states_synced[i] = True
+                self._numbers += w.size
             elif not self.states_synced[i]:
                 _check_shapes(i, w, states[i], optimizer.create_state_multi_precision(i, w))
                 states[i] = self.sync_state_context(states[i], w.context)

@@ -126,10 +126,10 @@ def _failed(node: Node, shapes: Sequence[Partial], error: Exception) -> MXNetErr
     return MXNetError(f"Error in operator {node.name} ({node.op.name}): {said(error)} [{seen}]")
 
 
-def check_shapes(nodes: Iterable[Node], given: Mapping[str, Partial]) -> None:
+def check_shapes(nodes: Iterable[Node], given: Mapping[str, Partial]) -> dict[tuple[int, int], Partial]:
     """Ask the operators' shape rules, and only these, whether arrays of the given shapes may go through a graph.
 
-    What comes out of an operator whose rule does not say its shape stays unknown.
+    Returns the shapes by (id of node, output). What comes out of an operator whose rule does not say its shape stays unknown.
 
     Raises
     ------
@@ -153,6 +153,7 @@ def check_shapes(nodes: Iterable[Node], given: Mapping[str, Partial]) -> None:
                 raise _failed(node, before, error) from error
         for i, shape in enumerate(_padded(outs, node.num_outputs())):
             shapes[id(node), i] = shape if known(shape) else None
+    return shapes
 
 
 def open_shape(node: Node) -> bool:

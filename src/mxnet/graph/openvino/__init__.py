@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ... import openmp
 from ...base import MXNetError
 from ...ndarray import dispatch
 from ...ndarray.dispatch import Call
@@ -18,7 +19,6 @@ from .. import division
 from ..backends import Unavailable
 from ..distribution import distribute
 from ..program import Program
-from .threads import rest
 
 _OPTIONS = {"precision", "cache_dir", "num_threads"}
 _PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
@@ -242,7 +242,7 @@ class _Request:
                 request.set_output_tensor(k, self.tensor_of(result.numpy(), shared_memory=True))
                 results.append(result)
         if self.long:
-            rest()
+            openmp.rest()
         start = time.perf_counter()
         request.infer()
         self.long = time.perf_counter() - start > _LONG
