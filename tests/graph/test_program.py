@@ -36,6 +36,7 @@ CASES = {
     "_contrib_MultiBoxPrior": (mx.sym.contrib.MultiBoxPrior(DATA, sizes=(0.5, 0.25), ratios=(1, 2, 0.5)), (2, 3, 4, 5)),
     "_contrib_MultiBoxDetection": (mx.sym.contrib.MultiBoxDetection(DATA, mx.sym.var("boxes", shape=(2, 20)), mx.sym.var("anchors", shape=(1, 5, 4))),
                                     (2, 3, 5)),
+    "LRN": (mx.sym.LRN(DATA, nsize=3), (2, 5, 4, 3)),
     "SoftmaxOutput of many": (mx.sym.SoftmaxOutput(DATA, multi_output=True), (3, 5, 2)),
 }
 for _name in ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput"):
@@ -43,7 +44,7 @@ for _name in ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressi
 # What computes element by element, of one array, of an array and a number, or of two arrays; and reductions.
 for _op in [op for op in OPERATORS.values() if op.complete_rule in (True, "mixed") and op.name not in CASES]:
     _function = getattr(mx.sym, _op.name, None) or getattr(mx.sym._internal, _op.name)
-    _second = {"rhs": DATA} if "rhs" in inspect.signature(_op.raw).parameters else {}
+    _second = {name: DATA for name in ("rhs", "x2") if name in inspect.signature(_op.raw).parameters}
     CASES[_op.name] = _function(DATA, **_second, **({"scalar": 2} if "scalar" in _op.attributes else {})), (3, 5)
     if _op.name.startswith("broadcast_"):
         CASES[f"{_op.name} of another size"] = _function(DATA, mx.sym.var("row", shape=(1, 5))), (3, 5)
@@ -65,7 +66,8 @@ x = mx.sym.var("data")
 for net in (mx.sym.Deconvolution(x, kernel=(2, 2), num_filter=3), mx.sym.clip(x, 0, 1), mx.sym.LeakyReLU(x), mx.sym.LayerNorm(x), mx.sym.softmax(x),
             mx.sym.log_softmax(x), mx.sym.slice(x, begin=(0,), end=(1,)), mx.sym.Reshape(x, shape=(-1, 4)), mx.sym.where(x, x, x), mx.sym.stack(x, x),
             mx.sym.pick(x, mx.sym.argmax(x, axis=-1)), mx.sym.SequenceMask(x), mx.sym.zeros_like(x), mx.sym.add_n(x, x), mx.sym.transpose(x),
-            mx.sym.take(mx.sym.var("w", shape=(3, 4)), x), mx.sym.one_hot(x, depth=3), mx.sym.InstanceNorm(x)):
+            mx.sym.take(mx.sym.var("w", shape=(3, 4)), x), mx.sym.one_hot(x, depth=3), mx.sym.InstanceNorm(x), mx.sym.LRN(x, nsize=3), mx.sym.norm(x),
+            mx.sym.np.add(x.as_np_ndarray(), mx.sym.np.exp(x.as_np_ndarray())), mx.sym.np.sqrt(x.as_np_ndarray() * 2 + 1)):
     net.infer_shape(data=(1, 2, 3, 4))
 layer = mx.gluon.rnn.LSTM(4)
 layer.initialize()

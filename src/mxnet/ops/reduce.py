@@ -147,7 +147,7 @@ def _(out_grads, inputs, outputs, *, axis=None, keepdims=False, exclude=False):
     return (data == extreme) * gradient
 
 
-@op("norm", aliases=("_sparse_norm",), method=True, amp="float32")
+@op("norm", aliases=("_sparse_norm",), complete_rule="shape", method=True, amp="float32")
 def norm(data, *, ord: int = 2, axis: Axes = None, out_dtype: Optional[DType] = None, keepdims: bool = False):
     """The norm over axes: the root of the sum of squares (`ord` 2) or the sum of absolute values (`ord` 1).
 
@@ -188,7 +188,7 @@ def _(in_types, out_types, *, out_dtype, **_):
     return [common], [common]
 
 
-@op("moments", num_outputs=2, output_names=("output0", "output1"), amp="float32")
+@op("moments", num_outputs=2, complete_rule="shape", output_names=("output0", "output1"), amp="float32")
 def moments(data, *, axes: Axes = None, keepdims: bool = False):
     """The mean and the variance over axes, two arrays.
 

@@ -92,7 +92,7 @@ class Operator(Traits):
                        and not self.optional_inputs)
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
         self._parsed = {}
-        self.set_traits(name, traits)
+        self.set_traits(name, {"complete_rule": "shape", **traits} if same_shape else traits)
         if not self.draws and reaches_generator(fn):
             raise TypeError(f"operator {name}: `{fn.__name__}` can reach a random generator; say `draws=True` in @op(...), or under which "
                             "attributes it draws")
@@ -412,7 +412,7 @@ def op(name: str, **options: Any) -> Callable[[Callable], Operator]:
     ``no_gradient``
         True where MXNet registers no gradient: binding or recording for one raises.
     ``same_shape``
-        True if all inputs and outputs have one shape.
+        True if all inputs and outputs have one shape, which is all that there is to say about shapes unless `complete_rule` says otherwise.
 
     All others are `Traits`: ``draws``, ``keeps_layout``, ``amp``, ...
     """

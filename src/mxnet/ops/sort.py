@@ -15,7 +15,7 @@ def _flat(data, axis, operator):
     return (data.reshape(-1), 0) if axis is None else (data, normalize_axis(operator, axis, data.dim()))
 
 
-@op("sort", aliases=("_npi_sort",), output_names=("output0",), method=True)
+@op("sort", aliases=("_npi_sort",), complete_rule="shape", output_names=("output0",), method=True)
 def sort(data, *, axis: Optional[int] = -1, is_ascend: bool = True):
     """Sort along `axis`, or the flattened array if it is None.
 
@@ -36,7 +36,7 @@ def sort(data, *, axis: Optional[int] = -1, is_ascend: bool = True):
     return torch.sort(data, axis, descending=not is_ascend)[0]
 
 
-@op("argsort", aliases=("_npi_argsort",), method=True, amp="float32")
+@op("argsort", aliases=("_npi_argsort",), complete_rule="shape", method=True, amp="float32")
 def argsort(data, *, axis: Optional[int] = -1, is_ascend: bool = True, dtype: DType = torch.float32):
     """The indices that sort along `axis` (the flattened array, if it is None), as `dtype`; equal elements keep their order.
 

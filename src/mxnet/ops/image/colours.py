@@ -161,7 +161,7 @@ def random_hue(data, *, min_factor: float, max_factor: float):
     return _hue(data, uniform(data, *sorted((min_factor, max_factor))))
 
 
-@op("_image_random_color_jitter", aliases=("_npx__image_random_color_jitter",), same_shape=True, draws=True)
+@op("_image_random_color_jitter", aliases=("_npx__image_random_color_jitter",), same_shape=True, complete_rule=False, draws=True)
 def random_color_jitter(data, *, brightness: float, contrast: float, saturation: float, hue: float):
     """Change brightness, contrast, saturation and hue of an image (H, W, C), each by up to that much, in random order.
 

@@ -393,7 +393,7 @@ def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "inst
     return data / (total + eps).sqrt()
 
 
-@op("LRN", same_shape=True, names_input=True, names_output=True, amp=("float32", "inputs"))
+@op("LRN", complete_rule=True, names_input=True, names_output=True, amp=("float32", "inputs"))
 def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, nsize: int):
     """Local response normalization: ``x / (knorm + alpha / nsize * sum(x ** 2)) ** beta`` (Krizhevsky et al. 2012).
 
@@ -409,10 +409,7 @@ def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, ns
     >>> mx.nd.LRN(mx.nd.array([[1, 0, 2, 0]]), alpha=3, beta=1, knorm=1, nsize=3).asnumpy()
     array([[0.5, 0. , 0.4, 0. ]], dtype=float32)
     """
-    if nsize % 2 == 0 or nsize < 1:
-        raise MXNetError(f"LRN: `nsize` must be odd and above 0, received {nsize}")
-    if data.dim() not in (2, 4):
-        raise MXNetError(f"LRN: `data` must be (N, C, H, W) or (N, C), received shape {tuple(data.shape)}")
+    _lrn_shape_rule([tuple(data.shape)], [None], nsize=nsize)
     if data.dim() == 2:
         return lrn.raw(data.view(*data.shape, 1, 1), alpha=alpha, beta=beta, knorm=knorm, nsize=nsize).view(data.shape)
     if data.dtype == torch.float16:
@@ -420,6 +417,16 @@ def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, ns
     reach = min(nsize // 2, max(data.shape[1] - 1, 0))  # beyond there are no channels
     return local_response.normalize(data, reach, alpha / nsize, beta, knorm,
                                     lambda data: _local_response(data, reach, alpha / nsize, beta, knorm))
+
+
+@lrn.shape_rule
+def _lrn_shape_rule(in_shapes, out_shapes, *, nsize, **_):
+    if nsize % 2 == 0 or nsize < 1:
+        raise MXNetError(f"LRN: `nsize` must be odd and above 0, received {nsize}")
+    shape = unify(in_shapes[0], out_shapes[0])
+    if shape is not None and len(shape) not in (2, 4):
+        raise MXNetError(f"LRN: `data` must be (N, C, H, W) or (N, C), received shape {shape}")
+    return [shape], [shape]
 
 
 def _local_response(data, reach, alpha, beta, knorm):

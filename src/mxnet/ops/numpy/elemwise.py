@@ -20,7 +20,7 @@ def _unary(name, of=None, aliases=()):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = (legacy.__doc__ or "").replace("mx.nd.", "mx.np.")
-    return op(f"_npi_{name}", aliases=aliases, same_shape=True)(fn)
+    return op(f"_npi_{name}", aliases=aliases, same_shape=True, complete_rule=True)(fn)
 
 
 for _name in """negative sign rint ceil floor trunc fix square sqrt cbrt reciprocal exp expm1 log log2 log10 log1p sin cos tan arcsin arccos
@@ -183,7 +183,7 @@ def _binary(name, function, doc, sample, integers_mix=False, types_mix=True, inp
             return compute(x1, x2)
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_sample(f"{doc} The arrays broadcast.", f"mx.np.{name}", sample)
-    operator = op(full, **traits)(fn)
+    operator = op(full, complete_rule=True, **traits)(fn)
     operator.shape_rule(broadcast_rule)
     operator.dtype_rule(promoted)
     return operator
@@ -235,7 +235,7 @@ _binary("arctan2", torch.atan2, "The angle of the point (x2, x1) with the first 
 _binary("hypot", get("broadcast_hypot").fn, "sqrt(x1**2 + x2**2).", "[3, 5] and [4, 12] -> [ 5., 13.]", types_mix=False, inputs=("x1", "x2"))
 
 
-@op("_npi_true_divide")
+@op("_npi_true_divide", complete_rule=True)
 def true_divide(lhs, rhs):
     """The quotient; of integers in float32. The arrays broadcast.
 
@@ -277,7 +277,7 @@ def _integer_pair(name, function, doc, result):
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_example(f"{doc} The arrays broadcast.", f"mx.np.{name}(mx.np.array([12, 10], dtype='int32'), "
                               f"mx.np.array([10, 6], dtype='int32')) -> array({result}, dtype=int32)")
-    op(f"_npi_{name}", no_gradient=True)(fn).shape_rule(broadcast_rule)
+    op(f"_npi_{name}", no_gradient=True, complete_rule="shape")(fn).shape_rule(broadcast_rule)
 
 
 def lcm(a, b):
@@ -302,7 +302,7 @@ def _comparison(name, function, doc, result):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_sample(f"{doc} The arrays broadcast.", f"mx.np.{name}", f"[1, 2] and [[1], [2]] -> {result}")
-    operator = op(f"_npi_{name}")(fn)
+    operator = op(f"_npi_{name}", complete_rule="shape")(fn)
     operator.shape_rule(broadcast_rule)
     operator.dtype_rule(result_is(torch.bool))
 

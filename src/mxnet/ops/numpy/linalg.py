@@ -24,7 +24,7 @@ def _single(a):
 
 # -- products ------------------------------------------------------------------------------------------------------------
 
-@op("_np_dot", heavy=True)
+@op("_np_dot", heavy=True, complete_rule="shape")
 def dot(a, b):
     """Matrix product: sums over `a`'s last axis and `b`'s last but one (its only one, for vectors); numbers multiply.
 

@@ -24,7 +24,7 @@ def _as_legacy(name, of, doc, **traits):
 def _register(name, fn, doc, **traits):
     fn.__name__ = fn.__qualname__ = f"{name}_scalar"
     fn.__doc__ = doc
-    operator = op(f"_npi_{name}_scalar", same_shape=True, **traits)(fn)
+    operator = op(f"_npi_{name}_scalar", same_shape=True, complete_rule=True, **traits)(fn)
     operator.dtype_inference = get("_plus_scalar").dtype_inference
     return operator
 

@@ -15,7 +15,7 @@ from ..shapes import known, product, unify
 from ._common import require_one_type
 
 
-@op("_np_reshape")
+@op("_np_reshape", complete_rule="shape")
 def reshape(a, *, newshape: Shape, order: str = "C"):
     """Another shape for the same elements; one size may be -1.
 

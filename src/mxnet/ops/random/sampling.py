@@ -111,7 +111,7 @@ def _require(operator, good, what, **received):
 def _random(name, *aliases):
     """Register a function of attributes as ``_random_<name>``."""
     def register(fn):
-        operator = op(f"_random_{name}", aliases=(f"random_{name}", *aliases), draws=True)(fn)
+        operator = op(f"_random_{name}", aliases=(f"random_{name}", *aliases), draws=True, complete_rule="shape")(fn)
         operator.shape_rule(stated_shape_rule)
         return operator
     return register
@@ -395,7 +395,7 @@ def _sample_types(in_types, out_types, *, dtype, **_):
 def _sample(name):
     """Register a function of arrays of parameters as ``_sample_<name>``."""
     def register(fn):
-        operator = op(f"_sample_{name}", aliases=(f"sample_{name}",), draws=True)(fn)
+        operator = op(f"_sample_{name}", aliases=(f"sample_{name}",), draws=True, complete_rule="shape")(fn)
         operator.shape_rule(_sample_rule)
         operator.dtype_rule(_sample_types)
         return operator

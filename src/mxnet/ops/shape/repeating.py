@@ -56,7 +56,7 @@ def repeat(data, *, repeats: int, axis: Optional[int] = None):
     return data.repeat_interleave(repeats, normalize_axis("repeat", axis, data.dim()))
 
 
-@op("reverse", aliases=("flip",), same_shape=True, method="flip")
+@op("reverse", aliases=("flip",), same_shape=True, complete_rule=False, method="flip")
 def reverse(data, *, axis: Shape):
     """Reverse the order of the elements along `axis`, one or several.
 
@@ -225,7 +225,7 @@ def _(in_types, out_types, **_):
     return [first, in_types[1] or first], [first]
 
 
-@op("diag", method=True)
+@op("diag", complete_rule="shape", method=True)
 def diag(data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
     """The `k`-th diagonal of the planes (`axis1`, `axis2`), as the last axis; for 1-D data the matrix that has it there.
 

@@ -421,7 +421,7 @@ def space_to_depth(data, *, block_size: int):
     return data.reshape(n, c, h // b, b, w // b, b).permute(0, 3, 5, 1, 2, 4).reshape(n, c * b**2, h // b, w // b)
 
 
-@op("shape_array", aliases=("_npx_shape_array",), method=True)
+@op("shape_array", aliases=("_npx_shape_array",), complete_rule="shape", method=True)
 def shape_array(data):
     """The shape of `data` as a 1-D int64 array.
 
@@ -433,7 +433,7 @@ def shape_array(data):
     return torch.tensor(tuple(data.shape), dtype=torch.int64, device=data.device)
 
 
-@op("size_array", method=True)
+@op("size_array", complete_rule="shape", method=True)
 def size_array(data):
     """The number of elements of `data` as an int64 array of shape (1,).
 

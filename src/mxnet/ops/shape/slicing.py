@@ -89,7 +89,7 @@ def _(in_shapes, out_shapes, *, begin, end, step):
     return [lhs, rhs], [lhs]
 
 
-@op("_slice_assign_scalar", aliases=("_crop_assign_scalar", "_npi_slice_assign_scalar"), same_shape=True)
+@op("_slice_assign_scalar", aliases=("_crop_assign_scalar", "_npi_slice_assign_scalar"), same_shape=True, complete_rule=False)
 def slice_assign_scalar(data, *, scalar: float = 0.0, begin: Ends, end: Ends, step: Ends = ()):
     """A copy of `data` whose block ``begin:end:step`` is filled with `scalar`."""
     out = data.clone()
@@ -107,7 +107,7 @@ def _axis_range(axis, begin, end, shape):
     return axis, first, last
 
 
-@op("slice_axis", result_type="data", method=True)
+@op("slice_axis", complete_rule="shape", result_type="data", method=True)
 def slice_axis(data, *, axis: int, begin: int, end: Optional[int]):
     """The block ``begin:end`` of one axis; ``end=None`` means to its end.
 

@@ -104,7 +104,8 @@ def _check_nms(shape, coord_start, score_index, id_index):
         raise MXNetError(f"box_nms: id_index={id_index} must not be score_index={score_index}")
 
 
-@op("_contrib_box_nms", aliases=("_contrib_box_non_maximum_suppression",), output_names=("output0",), same_shape=True, amp="widest")
+@op("_contrib_box_nms", aliases=("_contrib_box_non_maximum_suppression",), output_names=("output0",), same_shape=True,
+    complete_rule=False, amp="widest")
 def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, topk: int = -1, coord_start: int = 2, score_index: int = 1,
             id_index: int = -1, background_id: int = -1, force_suppress: bool = False, in_format: _Format = "corner",
             out_format: _Format = "corner"):

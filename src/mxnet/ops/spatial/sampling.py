@@ -13,7 +13,7 @@ from ..schema import AtLeast1, Shape
 from ..shapes import known, unify
 
 
-@op("BilinearSampler", names_output=True)
+@op("BilinearSampler", complete_rule="shape", names_output=True)
 def bilinear_sampler(data, grid, *, cudnn_off: Optional[bool] = None):
     """Values of `data` (N, C, H, W) at the points of `grid` (N, 2, H', W'), (N, C, H', W'), by bilinear interpolation; zero outside.
 
@@ -99,7 +99,7 @@ def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_sh
     return (data + torch.stack([x, y])) / half - 1
 
 
-@op("SpatialTransformer", names_output=True)
+@op("SpatialTransformer", complete_rule="shape", names_output=True)
 def spatial_transformer(data, loc, *, target_shape: Shape = (0, 0), transform_type: Literal["affine"],
                         sampler_type: Literal["bilinear"], cudnn_off: Optional[bool] = None):
     """`data` (N, C, H, W) seen through the affine matrices `loc` (N, 6), at `target_shape` (H', W') points: (N, C, H', W') (Jaderberg et al. 2015).
