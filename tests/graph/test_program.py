@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import mxnet as mx
+import mxnet.ops.numpy  # noqa: F401  registers the operators of mx.np
 from mxnet.graph.lower import lower
 from mxnet.graph.program import Program, copied, item
 from mxnet.ops.registry import OPERATORS
