@@ -350,7 +350,7 @@ def fill_element_0index(lhs, mhs, rhs):
     return lhs.scatter(1, rhs.long().reshape(-1, 1), mhs.reshape(-1, 1).to(lhs.dtype))
 
 
-@op("_ravel_multi_index", aliases=("ravel_multi_index",))
+@op("_ravel_multi_index", aliases=("ravel_multi_index",), complete_rule="shape")
 def ravel_multi_index(data, *, shape: Shape):
     """Positions in the flattened array for the positions in an array of `shape` that are the columns of `data` (number of axes, N).
 
@@ -383,7 +383,7 @@ def _(in_shapes, out_shapes, *, shape):
     return [data], [out]
 
 
-@op("_unravel_index", aliases=("unravel_index",))
+@op("_unravel_index", aliases=("unravel_index",), complete_rule="shape")
 def unravel_index(data, *, shape: Shape):
     """Positions (columns) in an array of `shape` of the positions `data` in its flattened form; the inverse of ravel_multi_index.
 

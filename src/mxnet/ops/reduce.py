@@ -263,7 +263,7 @@ def argmax_channel(data):
     return torch.argmax(data, 1).to(data.dtype)
 
 
-@op("_np_cumsum", aliases=("cumsum",))
+@op("_np_cumsum", aliases=("cumsum",), complete_rule="shape")
 def cumsum(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
     """Cumulative sums along `axis`, or over the flattened array if it is None; `dtype` is the type to add in, by default that of `a`.
 

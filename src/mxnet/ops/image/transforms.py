@@ -14,7 +14,7 @@ from .geometry import shorter_side
 from .opencv import cv2_resize
 
 
-@op("_image_to_tensor", aliases=("_npx__image_to_tensor",))
+@op("_image_to_tensor", aliases=("_npx__image_to_tensor",), complete_rule="shape")
 def to_tensor(data):
     """Images with values in [0, 255] as float32 in [0, 1]: (H, W, C) to (C, H, W), also in batches.
 
@@ -95,7 +95,7 @@ def resized_size(height, width, size, keep_ratio):
     return shorter_side(height, width, size[0])
 
 
-@op("_image_resize", aliases=("_npx__image_resize",))
+@op("_image_resize", aliases=("_npx__image_resize",), complete_rule="shape")
 def resize(data, *, size: Shape = (), keep_ratio: bool = False, interp: int = 1):
     """Resize images (H, W, C) or (N, H, W, C) to `size`: (width, height), or one number for both.
 

@@ -32,7 +32,7 @@ inline void move(uint8_t* out, const uint8_t* values, int count, bool) { std::co
 template <typename T>
 void shift(const T* in, const float* shifts, T* out, int64_t n, float factor, int threads) {
   const Triples more(shifts);
-  const bool past = n >= kLarge;
+  const bool past = is_large(n);
 #pragma omp parallel num_threads(threads)
   {
 #pragma omp for schedule(static)

@@ -8,6 +8,10 @@
 namespace {
 
 constexpr int64_t kPixels = 256;  // at most so many are taken together, so that all channels of them stay in the cache
+constexpr int64_t kLine = 2048;  // likewise, of the channels that one sees
+constexpr int64_t kTogether = 64;  // what fits in registers
+
+int64_t padded(int64_t pixels) { return (pixels + kTogether - 1) / kTogether * kTogether; }
 
 struct Rule {
   float alpha, beta, knorm;  // alpha is divided by the number of channels already
@@ -55,13 +59,28 @@ void squares(const float* __restrict in, float* __restrict out, int64_t channels
     for (int64_t i = 0; i < pixels; ++i) out[c * pixels + i] = in[c * area + i] * in[c * area + i];
 }
 
-void forward(const float* __restrict in, float* __restrict out, float* block, int64_t channels, int64_t area, int64_t pixels, const Rule& rule) {
-  float base[kPixels], factor[kPixels];
-  squares(in, block, channels, area, pixels);
-  for (int64_t c = 0; c < channels; ++c) {
-    window(base, block, channels, c, pixels, rule);
-    fall(base, factor, pixels, rule.beta);
-    for (int64_t i = 0; i < pixels; ++i) out[c * area + i] = in[c * area + i] * factor[i];
+// The squares of the channels that one sees stand in a ring of lines, so that data come from memory once and in long runs.
+void forward(const float* __restrict in, float* __restrict out, float* ring, int64_t channels, int64_t area, int64_t pixels, const Rule& rule) {
+  const int64_t width = 2 * rule.reach + 1, length = padded(pixels);
+  std::fill(ring, ring + width * length, 0.0f);
+  for (int64_t c = -rule.reach; c < channels; ++c) {
+    float* __restrict entering = ring + (c + rule.reach) % width * length;
+    if (c + rule.reach < channels) {
+      const float* __restrict line = in + (c + rule.reach) * area;
+      for (int64_t i = 0; i < pixels; ++i) entering[i] = line[i] * line[i];
+    } else {
+      std::fill(entering, entering + pixels, 0.0f);
+    }
+    if (c < 0) continue;
+    for (int64_t i = 0; i < pixels; i += kTogether) {
+      float base[kTogether] = {}, factor[kTogether];
+      for (int64_t k = 0; k < width; ++k)
+        for (int64_t j = 0; j < kTogether; ++j) base[j] += ring[k * length + i + j];
+      for (int64_t j = 0; j < kTogether; ++j) base[j] = rule.knorm + rule.alpha * base[j];
+      fall(base, factor, kTogether, rule.beta);
+      const int64_t count = std::min(kTogether, pixels - i);
+      for (int64_t j = 0; j < count; ++j) out[c * area + i + j] = in[c * area + i + j] * factor[j];
+    }
   }
 }
 
@@ -87,17 +106,17 @@ void backward(const float* __restrict in, const float* __restrict dout, float* _
   }
 }
 
-// Calls work(offset, pixels, block) for all portions of all images; a block holds `lines` lines.
+// Calls work(offset, pixels, block) for all portions of all images, of at most `most` pixels; a block holds `lines` lines.
 template <class Work>
-void portions(int64_t images, int64_t channels, int64_t area, int64_t lines, int threads, const Work& work) {
-  const int64_t each = (area + kPixels - 1) / kPixels;
+void portions(int64_t images, int64_t channels, int64_t area, int64_t most, int64_t lines, int threads, const Work& work) {
+  const int64_t each = (area + most - 1) / most;
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> block(lines * std::min(kPixels, area));
+    std::vector<float> block(lines * padded(std::min(most, area)));
 #pragma omp for
     for (int64_t i = 0; i < images * each; ++i) {
-      const int64_t first = i % each * kPixels;
-      work(i / each * channels * area + first, std::min(kPixels, area - first), block.data());
+      const int64_t first = i % each * most;
+      work(i / each * channels * area + first, std::min(most, area - first), block.data());
     }
   }
 }
@@ -109,7 +128,7 @@ extern "C" {
 void respond(const float* in, float* out, int64_t images, int64_t channels, int64_t area, int64_t reach, float alpha, float beta, float knorm,
              int threads) {
   const Rule rule{alpha, beta, knorm, reach};
-  portions(images, channels, area, channels, threads, [&](int64_t at, int64_t pixels, float* block) {
+  portions(images, channels, area, kLine, 2 * reach + 1, threads, [&](int64_t at, int64_t pixels, float* block) {
     forward(in + at, out + at, block, channels, area, pixels, rule);
   });
 }
@@ -117,7 +136,7 @@ void respond(const float* in, float* out, int64_t images, int64_t channels, int6
 void respond_back(const float* in, const float* dout, float* din, int64_t images, int64_t channels, int64_t area, int64_t reach, float alpha,
                   float beta, float knorm, int threads) {
   const Rule rule{alpha, beta, knorm, reach};
-  portions(images, channels, area, 2 * channels, threads, [&](int64_t at, int64_t pixels, float* block) {
+  portions(images, channels, area, kPixels, 2 * channels, threads, [&](int64_t at, int64_t pixels, float* block) {
     backward(in + at, dout + at, din + at, block, channels, area, pixels, rule);
   });
 }

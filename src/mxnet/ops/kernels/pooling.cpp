@@ -6,6 +6,8 @@
 
 #include <omp.h>
 
+#include "vectors.h"
+
 namespace {
 
 struct Window {
@@ -27,50 +29,110 @@ struct Columns {
   }
 };
 
-template <int64_t fixed_stride>
+// How many numbers a line takes in which every window finds its columns, padding included.
+int64_t padded(const Window& w) { return std::max(w.pad_x + w.width, (w.out_width - 1) * w.stride_x + w.kernel_x); }
+
+typedef int32_t places __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+
+inline vec larger(vec a, vec b) { return ((b > a) | (b != b)) ? b : a; }
+
+// A vector of numbers that lie so far apart in memory, none behind the last of which is read.
+template <int64_t stride>
+vec take(const float* p) {
+  if (stride == 1) return load(p);
+  places chosen;
+  for (int i = 0; i < kLanes / 2; ++i) {
+    chosen[i] = 2 * i;
+    chosen[kLanes / 2 + i] = kLanes + 1 + 2 * i;
+  }
+  return __builtin_shuffle(load(p), load(p + kLanes - 1), chosen);
+}
+
+// Calls work(begin) for vectors that cover all of a line, of which the last two may overlap; no line is shorter than a vector. What is left of
+// a line, one by one, is slow: nobody can predict which of two numbers is larger.
+template <class Work>
+void by_vectors(int64_t count, const Work& work) {
+  for (int64_t x = 0; x < count; x += kLanes) work(std::min<int64_t>(x, count - kLanes));
+}
+
+// `row` is as long as `padded` says, and holds minus infinity wherever there is padding. A `stride` of 0 is any.
+template <int64_t stride>
 void pool(const float* __restrict in, float* __restrict out, float* __restrict row, const Window& w) {
-  const int64_t stride = fixed_stride ? fixed_stride : w.stride_x;
+  float* __restrict middle = row + w.pad_x;
   for (int64_t y = 0; y < w.out_height; ++y) {
-    std::fill(row, row + w.width, -std::numeric_limits<float>::infinity());
-    for (int64_t h = w.top(y); h < w.bottom(y); ++h) {
-      const float* __restrict line = in + h * w.width;
-#pragma omp simd
-      for (int64_t x = 0; x < w.width; ++x) row[x] = larger(row[x], line[x]);
+    const int64_t top = w.top(y), bottom = w.bottom(y);
+    if (top < bottom && w.width >= kLanes) {
+      by_vectors(w.width, [&](int64_t x) {
+        vec best = load(in + top * w.width + x);
+        for (int64_t h = top + 1; h < bottom; ++h) best = larger(best, load(in + h * w.width + x));
+        store(middle + x, best);
+      });
+    } else {
+      std::fill(middle, middle + w.width, -std::numeric_limits<float>::infinity());
+      for (int64_t h = top; h < bottom; ++h)
+        for (int64_t x = 0; x < w.width; ++x) middle[x] = larger(middle[x], in[h * w.width + x]);
     }
     float* __restrict result = out + y * w.out_width;
-    std::fill(result, result + w.out_width, -std::numeric_limits<float>::infinity());
-    for (int64_t k = 0; k < w.kernel_x; ++k) {
-      const Columns c(w, k);
-#pragma omp simd
-      for (int64_t x = c.begin; x < c.end; ++x) result[x] = larger(result[x], row[x * stride + c.start]);
+    if (stride && w.out_width >= kLanes) {
+      by_vectors(w.out_width, [&](int64_t x) {
+        vec best = take<stride ? stride : 1>(row + x * stride);
+        for (int64_t k = 1; k < w.kernel_x; ++k) best = larger(best, take<stride ? stride : 1>(row + x * stride + k));
+        store(result + x, best);
+      });
+      continue;
     }
+    for (int64_t x = 0; x < w.out_width; ++x) result[x] = row[x * w.stride_x];
+    for (int64_t k = 1; k < w.kernel_x; ++k)
+#pragma omp simd
+      for (int64_t x = 0; x < w.out_width; ++x) result[x] = larger(result[x], row[x * w.stride_x + k]);
   }
 }
 
-// The same, and for each window which of its elements was the largest: the first of equals, the last of NaNs, as torch chooses.
-template <int64_t fixed_stride>
-void pool_and_mark(const float* __restrict in, float* __restrict out, uint8_t* __restrict where, int32_t* __restrict mark, const Window& w) {
-  const int64_t stride = fixed_stride ? fixed_stride : w.stride_x;
+// Takes another element of a window if it is larger than what was found: the first of equals, the last of NaNs, as torch chooses.
+inline void compare(float value, int32_t place, float& found, int32_t& found_at) {
+  const bool exceeds = (value > found) | (value != value);
+  found = exceeds ? value : found;
+  found_at = exceeds ? place : found_at;
+}
+
+// The same as `pool`, and the place of each window's largest element. `columns` are those of the window, one after another.
+template <int64_t stride>
+void pool_and_mark(const float* __restrict in, float* __restrict out, uint8_t* __restrict where, int32_t* __restrict mark, const Window& w,
+                   const Columns* columns) {
+  const int64_t first = std::min(columns[0].begin, w.out_width), last = std::max(columns[w.kernel_x - 1].end, first);
+  const bool vectors = stride && last - first >= kLanes;  // of windows that lie inside
   for (int64_t y = 0; y < w.out_height; ++y) {
     float* __restrict result = out + y * w.out_width;
-    const int64_t corner = y * w.stride_y - w.pad_y;
+    const int64_t top = w.top(y), bottom = w.bottom(y), corner = y * w.stride_y - w.pad_y;
     std::fill(result, result + w.out_width, -std::numeric_limits<float>::infinity());
-    for (int64_t x = 0; x < w.out_width; ++x)
-      mark[x] = int32_t((w.top(y) - corner) * w.kernel_x + std::max<int64_t>(w.pad_x - x * stride, 0));
-    for (int64_t h = w.top(y); h < w.bottom(y); ++h)
+    for (int64_t x = 0; x < w.out_width; ++x) mark[x] = int32_t((top - corner) * w.kernel_x + std::max<int64_t>(w.pad_x - x * w.stride_x, 0));
+    for (int64_t h = top; h < bottom; ++h)
       for (int64_t k = 0; k < w.kernel_x; ++k) {
-        const Columns c(w, k);
+        const Columns& c = columns[k];
         const float* __restrict line = in + h * w.width + c.start;
         const int32_t here = int32_t((h - corner) * w.kernel_x + k);
+        const int64_t left = vectors ? std::min(first, c.end) : c.end;
 #pragma omp simd
-        for (int64_t x = c.begin; x < c.end; ++x) {
-          const float value = line[x * stride], so_far = result[x];
-          const int32_t chosen = mark[x];
-          const bool exceeds = (value > so_far) | (value != value);
-          result[x] = exceeds ? value : so_far;
-          mark[x] = exceeds ? here : chosen;
-        }
+        for (int64_t x = c.begin; x < left; ++x) compare(line[x * w.stride_x], here, result[x], mark[x]);
+        if (vectors)
+          for (int64_t x = std::max(last, c.begin); x < c.end; ++x) compare(line[x * w.stride_x], here, result[x], mark[x]);
       }
+    if (vectors)
+      by_vectors(last - first, [&](int64_t begin) {
+        const int64_t x = first + begin;
+        const float* window = in + top * w.width + x * stride - w.pad_x;
+        vec found = vec{} - std::numeric_limits<float>::infinity();
+        places place = places{} + int32_t((top - corner) * w.kernel_x), at = place;
+        for (int64_t h = top; h < bottom; ++h, window += w.width)
+          for (int64_t k = 0; k < w.kernel_x; ++k, place += 1) {
+            const vec value = take<stride ? stride : 1>(window + k);
+            const auto exceeds = (value > found) | (value != value);
+            found = exceeds ? value : found;
+            at = exceeds ? place : at;
+          }
+        store(result + x, found);
+        *reinterpret_cast<places*>(mark + x) = at;
+      });
     std::copy(mark, mark + w.out_width, where + y * w.out_width);
   }
 }
@@ -97,7 +159,7 @@ void forward(const float* in, float* out, int64_t planes, int64_t height, int64_
   const Window w{height, width, out_height, out_width, kernel_y, kernel_x, stride_y, stride_x, pad_y, pad_x};
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> row(width);
+    std::vector<float> row(padded(w), -std::numeric_limits<float>::infinity());
     auto run = stride_x == 1 ? pool<1> : stride_x == 2 ? pool<2> : pool<0>;
 #pragma omp for
     for (int64_t p = 0; p < planes; ++p) run(in + p * height * width, out + p * out_height * out_width, row.data(), w);
@@ -112,9 +174,11 @@ void forward_marked(const float* in, float* out, uint8_t* where, int64_t planes,
 #pragma omp parallel num_threads(threads)
   {
     std::vector<int32_t> mark(out_width);
+    std::vector<Columns> columns;
+    for (int64_t k = 0; k < kernel_x; ++k) columns.emplace_back(w, k);
 #pragma omp for
     for (int64_t p = 0; p < planes; ++p)
-      run(in + p * height * width, out + p * out_height * out_width, where + p * out_height * out_width, mark.data(), w);
+      run(in + p * height * width, out + p * out_height * out_width, where + p * out_height * out_width, mark.data(), w, columns.data());
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 // Calls work(row, past) for all rows of a result.
 template <typename Work>
 void each_row(int64_t n, int64_t width, int threads, Work work) {
-  const bool past = n * width >= kLarge;
+  const bool past = is_large(n * width);
 #pragma omp parallel num_threads(threads)
   {
 #pragma omp for schedule(static)
@@ -77,7 +77,7 @@ void replace(const float* old, const int64_t* index, const float* others, float*
 
 // The sums of rows that have one index, zeros where there is none. What `index` names beyond the end is left out.
 void add(const float* rows, const int64_t* index, float* out, int64_t n, int64_t count, int64_t width, int threads) {
-  const bool past = n * width >= kLarge;
+  const bool past = is_large(n * width);
   std::vector<uint8_t> comes(n);
   for (int64_t i = 0; i < count; ++i)
     if (uint64_t(index[i]) < uint64_t(n)) comes[index[i]] = 1;
@@ -109,7 +109,7 @@ void add(const float* rows, const int64_t* index, float* out, int64_t n, int64_t
 
 // One number in each row, zeros beside it. What `index` names beyond the end is left out.
 void place(const float* values, const int64_t* index, float* out, int64_t n, int64_t width, int threads) {
-  const bool past = n * width >= kLarge;
+  const bool past = is_large(n * width);
 #pragma omp parallel num_threads(threads)
   {
     std::vector<float> row(width);

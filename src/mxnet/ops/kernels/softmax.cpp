@@ -75,7 +75,7 @@ void line(const float* in, float* out, int64_t width) {
 extern "C" {
 
 void lines(const float* in, float* out, int64_t n, int64_t width, int threads) {
-  const bool past = n * width >= kLarge;
+  const bool past = is_large(n * width);
 #pragma omp parallel num_threads(threads)
   {
     std::vector<float> found(width + kLanes);

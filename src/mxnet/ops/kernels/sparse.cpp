@@ -41,7 +41,7 @@ void stored(const int64_t* starts, const int64_t* columns, const float* values, 
 // The results' rows from entries in the order of `begins`.
 void combine_all(const float* dense, const std::vector<Entry>& entries, const std::vector<int64_t>& begins, float* out, int64_t rows, int64_t width,
                  int threads) {
-  const bool past = rows * width >= kLarge;
+  const bool past = is_large(rows * width);
 #pragma omp parallel num_threads(threads)
   {
     std::vector<float> sum(width);

@@ -56,7 +56,7 @@ template <class Step>
 void run(const Step& step, float* weight, const float* gradient, float* first, float* second, const int64_t* index, float* copy, int64_t rows,
          int64_t count, int64_t width, int threads) {
   const int64_t blocks = (width + kBlock - 1) / kBlock;
-  const bool past = rows * width >= kLarge;
+  const bool past = is_large(rows * width);
 #pragma omp parallel num_threads(threads)
   {
 #pragma omp for schedule(static)

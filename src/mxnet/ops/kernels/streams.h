@@ -1,8 +1,10 @@
-// Writing past the caches: a large result has to be read into them first, otherwise, and drives out what they hold.
+// Writing past the caches: a result that is larger than they are has to be read into them first, otherwise, and drives out what they hold.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+
+#include <unistd.h>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -10,7 +12,15 @@
 
 namespace {
 
-constexpr int64_t kLarge = 1 << 18;  // numbers of a result that is written so
+// Whether a result of so many numbers is written so: from half of the last cache on, which on some systems is unknown.
+bool is_large(int64_t numbers) {
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  static const int64_t least = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE) / 2 / sizeof(float), 1 << 18);
+#else
+  constexpr int64_t least = 1 << 18;
+#endif
+  return numbers >= least;
+}
 
 int64_t to_alignment(const float* p, int64_t n) {
   return std::min<int64_t>(n, (16 - (reinterpret_cast<uintptr_t>(p) & 15)) % 16 / sizeof(float));

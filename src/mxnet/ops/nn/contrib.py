@@ -84,7 +84,7 @@ def _gradient_multiplier_gradient(out_grads, inputs, outputs, *, scalar=1.0, is_
     return out_grads[0] * scalar
 
 
-@op("_contrib_count_sketch", names_output=True, amp="float32")
+@op("_contrib_count_sketch", complete_rule="shape", names_output=True, amp="float32")
 def count_sketch(data, h, s, *, out_dim: int, processing_batch_size: int = 32):
     """Project the last axis of `data` (N, d) or (N, a, b, d) to `out_dim` sums: element i is added to sum ``h[0, i]`` with the sign ``s[0, i]``.
 

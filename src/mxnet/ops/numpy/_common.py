@@ -3,6 +3,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
+from ..shapes import unify
 
 
 class InvalidValueError(MXNetError, ValueError):
@@ -49,6 +50,19 @@ def axes_of(operator, axis, ndim):
     if len(set(axes)) < len(axes):
         raise MXNetError(f"{operator}: `axis` must not name an axis twice, received {tuple(axis)}")
     return axes
+
+
+def reduced_shape(operator):
+    """A shape rule: the axes in the attribute `axis` are gone, or have size 1 with `keepdims`."""
+    def rule(in_shapes, out_shapes, *, axis, keepdims, **_):
+        shape = in_shapes[0]
+        if shape is None:
+            return in_shapes, out_shapes
+        axes = axes_of(operator, axis, len(shape))
+        axes = range(len(shape)) if axes is None else axes
+        keepdims = keepdims and len(axes) > 0
+        return in_shapes, [unify(out_shapes[0], tuple(1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes))]
+    return rule
 
 
 def require_one_type(operator, *tensors):

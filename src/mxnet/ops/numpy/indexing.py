@@ -3,8 +3,10 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
+from ..elemwise._common import broadcast_rule
 from ..registry import op
 from ..schema import Optional
+from ..shapes import unify
 from ._common import InvalidValueError, require_one_type, result_is
 
 
@@ -107,7 +109,7 @@ def _(in_types, out_types, **_):
     return in_types, [in_types[-1]]
 
 
-@op("_npi_where")
+@op("_npi_where", complete_rule="shape")
 def where(condition, x, y):
     """Elements of `x` where `condition` is not 0, of `y` elsewhere. The arrays broadcast.
 
@@ -126,6 +128,14 @@ def where(condition, x, y):
     return torch.where(condition if condition.dtype is torch.bool else condition != 0, x, y)
 
 
+@where.shape_rule
+def _broadcast_all(in_shapes, out_shapes, **_):
+    found = [in_shapes[0]]
+    for other in in_shapes[1:]:
+        _, found = broadcast_rule([found[0], other], [None])
+    return in_shapes, [unify(out_shapes[0], found[0])]
+
+
 @where.dtype_rule
 def _(in_types, out_types):
     common = in_types[1] or in_types[2] or out_types[0]
@@ -139,7 +149,8 @@ def _where_one(name, first, doc):
     def right(condition, y, *, scalar: float = 0.0):
         return torch.where(condition if condition.dtype is torch.bool else condition != 0, y, y.new_full((), scalar))
 
-    operator = op(name)(left if first else right)
+    operator = op(name, complete_rule="shape")(left if first else right)
+    operator.shape_rule(_broadcast_all)
     operator.__doc__ = doc
 
     @operator.dtype_rule
@@ -151,7 +162,7 @@ _where_one("_npi_where_lscalar", True, "`scalar` where `condition` is not 0, ele
 _where_one("_npi_where_rscalar", False, "Elements of the array where `condition` is not 0, `scalar` elsewhere.")
 
 
-@op("_npi_where_scalar2", no_gradient=True)
+@op("_npi_where_scalar2", same_shape=True, no_gradient=True)
 def where_scalars(condition, *, x: float = 0.0, y: float = 0.0):
     """The number `x` where `condition` is not 0, `y` elsewhere, as float32."""
     options = torch.tensor([x, y], dtype=torch.float32, device=condition.device)

@@ -2,13 +2,15 @@
 import torch
 
 from ...base import MXNetError
+from ..axes import normalize_axis
 from ..docstrings import with_example
 from ..registry import get, op
 from ..schema import Optional, Shape
+from ..shapes import known, product, unify
 from ._common import InvalidValueError, require_one_type
 
 
-@op("_npi_concatenate", key_var_num_args="num_args")
+@op("_npi_concatenate", key_var_num_args="num_args", complete_rule="shape")
 def concatenate(*data, axis: Optional[int] = 0, dim: Optional[int] = None):
     """The arrays one after another along `axis`; flattened ones if it is None.
 
@@ -32,6 +34,25 @@ def concatenate(*data, axis: Optional[int] = 0, dim: Optional[int] = None):
     if not data[0].dim():
         raise MXNetError("_npi_concatenate: arrays without axes cannot be concatenated; use stack, or axis=None")
     return torch.cat(data, axis) if len(data) > 1 else data[0].clone()
+
+
+@concatenate.shape_rule
+def _(in_shapes, out_shapes, *, axis, dim, **_):
+    axis = axis if dim is None else dim
+    if any(shape is None for shape in in_shapes):
+        return in_shapes, out_shapes
+    if axis is None:
+        return in_shapes, [unify(out_shapes[0], (sum(map(product, in_shapes)) if all(map(known, in_shapes)) else -1,))]
+    if not in_shapes[0]:
+        raise MXNetError("_npi_concatenate: arrays without axes cannot be concatenated; use stack, or axis=None")
+    axis = normalize_axis("_npi_concatenate", axis, len(in_shapes[0]))
+    others = (-1,) * len(in_shapes[0])
+    for shape in in_shapes:
+        if len(shape) != len(others):
+            raise MXNetError(f"_npi_concatenate: arrays of {len(others)} axes expected, received shape {shape}")
+        others = unify(others, (*shape[:axis], -1, *shape[axis + 1:]))
+    sizes = [shape[axis] for shape in in_shapes]
+    return in_shapes, [unify(out_shapes[0], (*others[:axis], -1 if min(sizes) < 0 else sum(sizes), *others[axis + 1:]))]
 
 
 def _stacking(name, function, doc, shapes, result):

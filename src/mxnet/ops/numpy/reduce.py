@@ -7,7 +7,7 @@ from ..docstrings import with_sample
 from ..integers import convert
 from ..registry import op
 from ..schema import Axes, DType, Optional
-from ._common import axes_of, from_dtype_or_input, result_is
+from ._common import axes_of, from_dtype_or_input, reduced_shape, result_is
 
 
 def _sum_type(dtype, given):
@@ -39,7 +39,7 @@ def _work_type(a, target):
     return torch.float64 if target is torch.bool else target
 
 
-@op("_np_sum")
+@op("_np_sum", complete_rule="shape")
 def sum(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
     """The sum over axes, plus `initial`; booleans are counted in int64.
 
@@ -59,9 +59,10 @@ def sum(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool =
 
 
 sum.dtype_rule(_sum_type_rule)
+sum.shape_rule(reduced_shape("_np_sum"))
 
 
-@op("_np_prod", aliases=("_np_product",))
+@op("_np_prod", complete_rule="shape", aliases=("_np_product",))
 def prod(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
     """The product over axes, times `initial`; booleans are multiplied in int64.
 
@@ -88,9 +89,10 @@ def prod(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool 
 
 
 prod.dtype_rule(_sum_type_rule)
+prod.shape_rule(reduced_shape("_np_prod"))
 
 
-@op("_npi_mean")
+@op("_npi_mean", complete_rule="shape")
 def mean(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
     """The mean over axes, of integers in float32; asked for as integers, they are added as such and the result is truncated.
 
@@ -111,6 +113,9 @@ def mean(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool 
     else:
         out = torch.mean(a if a.is_floating_point() else a.double(), axes, keepdim=keepdims)
     return convert(out, dtype or (a.dtype if a.is_floating_point() else torch.float32))
+
+
+mean.shape_rule(reduced_shape("_npi_mean"))
 
 
 @mean.dtype_rule
@@ -140,7 +145,9 @@ def _moment(name, doc, sample):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_sample(doc, f"mx.np.{name}", sample)
-    op(f"_npi_{name}")(fn).dtype_rule(from_dtype_or_input)
+    operator = op(f"_npi_{name}", complete_rule="shape")(fn)
+    operator.dtype_rule(from_dtype_or_input)
+    operator.shape_rule(reduced_shape(f"_npi_{name}"))
 
 
 _moment("var", "The variance over axes: the sum of squared distances from the mean, divided by the count less `ddof`.",
@@ -163,7 +170,8 @@ def _extreme(name, function, doc, alias, sample):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_sample(f"{doc} All that are equally extreme get the whole gradient.", f"mx.np.{name}", sample)
-    operator = op(full, aliases=(alias,))(fn)
+    operator = op(full, aliases=(alias,), complete_rule="shape")(fn)
+    operator.shape_rule(reduced_shape(full))
 
     @operator.gradient
     def _(out_grads, inputs, outputs, *, axis=None, keepdims=False, initial=None):
@@ -190,7 +198,9 @@ def _logical(name, function, doc, sample, aliases=()):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_sample(doc, f"mx.np.{name}", sample)
-    op(f"_np_{name}", aliases=aliases, no_gradient=True)(fn).dtype_rule(result_is(torch.bool))
+    operator = op(f"_np_{name}", aliases=aliases, no_gradient=True, complete_rule="shape")(fn)
+    operator.dtype_rule(result_is(torch.bool))
+    operator.shape_rule(reduced_shape(f"_np_{name}"))
 
 
 _logical("all", torch.all, "True where all elements over the axes are other than 0.",
