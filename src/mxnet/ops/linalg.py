@@ -128,13 +128,24 @@ def _require_square(operator, matrix):
         raise MXNetError(f"{operator}: the last two axes must form square matrices, received shape {tuple(matrix.shape)}")
 
 
-def _multiply(operator, a, b, transpose_a, transpose_b, alpha, axis):
-    if a.dim() < 2 or a.dim() != b.dim():
-        raise MXNetError(f"{operator}: A and B with equally many axes, at least 2, expected, "
-                         f"received {tuple(a.shape)} and {tuple(b.shape)}")
-    axis = normalize_axis(operator, axis, a.dim())
-    if axis == a.dim() - 1:
+def _axis_of_rows(operator, a, b, axis):
+    """The axis that holds the rows of the matrices of these shapes.
+
+    Raises
+    ------
+    MXNetError
+        If there are too few axes, not equally many, or the axis is the last.
+    """
+    if len(a) < 2 or len(a) != len(b):
+        raise MXNetError(f"{operator}: A and B with equally many axes, at least 2, expected, received {tuple(a)} and {tuple(b)}")
+    axis = normalize_axis(operator, axis, len(a))
+    if axis == len(a) - 1:
         raise MXNetError(f"{operator}: `axis` names the rows and cannot be the last axis, which holds the columns")
+    return axis
+
+
+def _multiply(operator, a, b, transpose_a, transpose_b, alpha, axis):
+    axis = _axis_of_rows(operator, a.shape, b.shape, axis)
     moved = axis != a.dim() - 2
     if moved:
         a, b = a.movedim(axis, -2), b.movedim(axis, -2)
@@ -146,7 +157,7 @@ def _multiply(operator, a, b, transpose_a, transpose_b, alpha, axis):
     return out.movedim(-2, axis).contiguous() if moved else out
 
 
-@op("_linalg_gemm", aliases=("linalg_gemm",), amp="float32")
+@op("_linalg_gemm", aliases=("linalg_gemm",), complete_rule="shape", amp="float32")
 def gemm(A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, beta: float = 1.0, axis: int = -2):
     """``alpha * op(A) op(B) + beta * C``: (..., n, k), (..., k, m) and (..., n, m) to (..., n, m), where op transposes or not.
 
@@ -166,7 +177,7 @@ def gemm(A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, alpha
     return _multiply("linalg_gemm", A, B, transpose_a, transpose_b, alpha, axis).add(C, alpha=beta)
 
 
-@op("_linalg_gemm2", aliases=("linalg_gemm2",), heavy=True, amp="float32")
+@op("_linalg_gemm2", aliases=("linalg_gemm2",), heavy=True, complete_rule="shape", amp="float32")
 def gemm2(A, B, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, axis: int = -2):
     """``alpha * op(A) op(B)``: (..., n, k) and (..., k, m) to (..., n, m), where op transposes or not.
 
@@ -186,8 +197,12 @@ def gemm2(A, B, *, transpose_a: bool = False, transpose_b: bool = False, alpha: 
     return _multiply("linalg_gemm2", A, B, transpose_a, transpose_b, alpha, axis)
 
 
-def _product_shape(a, b, transpose_a, transpose_b, axis):
-    axis = normalize_axis("linalg_gemm", axis, len(a))
+def _product_shape(operator, a, b, transpose_a, transpose_b, axis):
+    axis = _axis_of_rows(operator, a, b, axis)
+    inner, other = a[axis] if transpose_a else a[-1], b[-1] if transpose_b else b[axis]
+    if inner != other and min(inner, other) >= 0:
+        raise MXNetError(f"{operator}: as many columns of A ({inner}) as rows of B ({other}) expected, received shapes {a} and {b} with "
+                         f"transpose_a={transpose_a}, transpose_b={transpose_b}")
     out = [unify((x,), (y,))[0] if i != axis else -1 for i, (x, y) in enumerate(zip(a[:-1], b[:-1]))]
     out[axis] = a[-1] if transpose_a else a[axis]
     return (*out, b[axis] if transpose_b else b[-1])
@@ -197,8 +212,8 @@ def _product_shape(a, b, transpose_a, transpose_b, axis):
 def _(in_shapes, out_shapes, *, transpose_a, transpose_b, alpha, beta, axis):
     a, b, c = in_shapes
     out = unify(out_shapes[0], c)
-    if a is not None and b is not None and len(a) == len(b) >= 2:
-        out = unify(out, _product_shape(a, b, transpose_a, transpose_b, axis))
+    if a is not None and b is not None:
+        out = unify(out, _product_shape("linalg_gemm", a, b, transpose_a, transpose_b, axis))
     return [a, b, out], [out]
 
 
@@ -206,8 +221,8 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, alpha, beta, axis):
 def _(in_shapes, out_shapes, *, transpose_a, transpose_b, alpha, axis):
     a, b = in_shapes
     out = out_shapes[0]
-    if a is not None and b is not None and len(a) == len(b) >= 2:
-        out = unify(out, _product_shape(a, b, transpose_a, transpose_b, axis))
+    if a is not None and b is not None:
+        out = unify(out, _product_shape("linalg_gemm2", a, b, transpose_a, transpose_b, axis))
     return in_shapes, [out]
 
 
