@@ -144,7 +144,7 @@ def _up_sampling_inputs(attributes):
 
 
 @op("UpSampling", key_var_num_args="num_args", inputs_rule=_up_sampling_inputs, initial={"weight": ["bilinear", {}]}, result_type="data",
-    names_input=True, names_output=True)
+    complete_rule="shape", names_input=True, names_output=True)
 def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Literal["bilinear", "nearest"],
                 multi_input_mode: Literal["concat", "sum"] = "concat", num_args: Optional[AtLeast1] = None, workspace: int = 512):
     """Enlarge feature maps (N, C, H, W) by `scale`.
@@ -177,27 +177,13 @@ def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Litera
     if len(data) != expected:
         raise MXNetError(f"UpSampling expects {expected} inputs with sample_type={sample_type!r} and num_args={num_args}, "
                          f"received {len(data)}")
+    _up_sampling_shape_rule([tuple(one.shape) for one in data], [None], scale=scale, sample_type=sample_type, multi_input_mode=multi_input_mode)
     first = data[0]
-    require_ndim("UpSampling", first, 4)
     if sample_type == "bilinear":
-        pad, size = math.ceil((scale - 1) / 2), 2 * scale - scale % 2
-        if data[1].shape != (first.shape[1], 1, size, size):
-            raise MXNetError(f"UpSampling: for scale={scale} and {first.shape[1]} channels the weight must have the shape "
-                             f"{(first.shape[1], 1, size, size)}, received {tuple(data[1].shape)}")
-        return F.conv_transpose2d(first, data[1], stride=scale, padding=pad, groups=first.shape[1])
-    height, width = first.shape[2] * scale, first.shape[3] * scale
+        return F.conv_transpose2d(first, data[1], stride=scale, padding=math.ceil((scale - 1) / 2), groups=first.shape[1])
     maps = []
-    for i, one in enumerate(data):
-        require_ndim("UpSampling", one, 4, name=f"arg{i}")
-        if height % one.shape[2] or width % one.shape[3]:
-            raise MXNetError(f"UpSampling: input {i} of shape {tuple(one.shape)} does not divide the output of {height} x {width}")
-        times = height // one.shape[2]
-        if times * one.shape[3] != width or one.shape[0] != first.shape[0]:
-            raise MXNetError(f"UpSampling: input {i} must become {first.shape[0]} maps of {height} x {width} when enlarged by one "
-                             f"factor, received shape {tuple(one.shape)}")
-        if multi_input_mode == "sum" and one.shape[1] != first.shape[1]:
-            raise MXNetError(f"UpSampling: the number of channels must be {first.shape[1]} in each input where "
-                             f"multi_input_mode='sum', received {one.shape[1]} in input {i}")
+    for one in data:
+        times = first.shape[2] * scale // one.shape[2]
         maps.append(one.repeat_interleave(times, 2).repeat_interleave(times, 3))
     if len(maps) == 1:
         return maps[0]
@@ -205,24 +191,56 @@ def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Litera
 
 
 @up_sampling.shape_rule
-def _(in_shapes, out_shapes, *, scale, sample_type, multi_input_mode, **_):
+def _up_sampling_shape_rule(in_shapes, out_shapes, *, scale, sample_type, multi_input_mode, **_):
     data, out = in_shapes[0], out_shapes[0]
-    if data is None or len(data) != 4:
+    for i, shape in enumerate(in_shapes):
+        if shape is not None and len(shape) != 4:
+            raise MXNetError(f"UpSampling: arrays (N, C, H, W) expected, received shape {shape} for input {i}")
+    if data is None:
         return in_shapes, out_shapes
-    channels = data[1]
+    channels, spatial = data[1], tuple(s * scale if s >= 0 else -1 for s in data[2:])
     if sample_type == "bilinear":
         kernel = 2 * scale - scale % 2
-        in_shapes = [data, unify(in_shapes[1], (data[1], 1, kernel, kernel))]
-    elif multi_input_mode == "concat":
-        sizes = [-1 if s is None else s[1] for s in in_shapes]
-        channels = -1 if min(sizes) < 0 else sum(sizes)
-    spatial = tuple(s * scale if s >= 0 else -1 for s in data[2:])
+        wanted = data[1], 1, kernel, kernel
+        if known(wanted) and in_shapes[1] is not None and known(in_shapes[1]) and in_shapes[1] != wanted:
+            raise MXNetError(f"UpSampling: for scale={scale} and {data[1]} channels the weight must have the shape {wanted}, "
+                             f"received {in_shapes[1]}")
+        in_shapes = [data, unify(in_shapes[1], wanted)]
+    else:
+        for i, shape in enumerate(in_shapes):
+            if known(data) and shape is not None and known(shape):
+                _check_enlarged(i, shape, data, spatial, multi_input_mode)
+        if multi_input_mode == "concat":
+            sizes = [-1 if s is None else s[1] for s in in_shapes]
+            channels = -1 if min(sizes) < 0 else sum(sizes)
     return in_shapes, [unify(out, (data[0], channels, *spatial))]
+
+
+def _check_enlarged(i, shape, first, spatial, multi_input_mode):
+    """Refuse an input that does not become maps of the size `spatial` when it is enlarged by one factor."""
+    height, width = spatial
+    if not min(shape[2:]) or height % shape[2] or width % shape[3]:
+        raise MXNetError(f"UpSampling: input {i} of shape {shape} does not divide the output of {height} x {width}")
+    if height // shape[2] * shape[3] != width or shape[0] != first[0]:
+        raise MXNetError(f"UpSampling: input {i} must become {first[0]} maps of {height} x {width} when enlarged by one factor, "
+                         f"received shape {shape}")
+    if multi_input_mode == "sum" and shape[1] != first[1]:
+        raise MXNetError(f"UpSampling: the number of channels must be {first[1]} in each input where multi_input_mode='sum', "
+                         f"received {shape[1]} in input {i}")
 
 
 def _resized(data, like, height, width, scale_height, scale_width, mode):
     """(height, width) that BilinearResize2D makes of maps of shape `data`."""
-    sizes = data[2:]
+    for shape in (data, like):
+        if shape is not None and len(shape) != 4:
+            raise MXNetError(f"BilinearResize2D: arrays (N, C, H, W) expected, received shape {tuple(shape)}")
+    size = _new_size(data[2:], like, height, width, scale_height, scale_width, mode)
+    if min(size) <= 0:
+        raise MXNetError(f"BilinearResize2D: the new size must be above 0, received {size}")
+    return size
+
+
+def _new_size(sizes, like, height, width, scale_height, scale_width, mode):
     scales = (scale_height, scale_width)
     if mode == "size":
         # As MXNet (bilinear_resize-inl.h): scale_height decides for both.
@@ -242,7 +260,7 @@ def _resized(data, like, height, width, scale_height, scale_width, mode):
     return tuple(s if s % 2 == parity else s + step for s in sizes)
 
 
-@op("_contrib_BilinearResize2D", inputs_rule=lambda a: ("data", "like") if a["mode"] == "like" else ("data",))
+@op("_contrib_BilinearResize2D", complete_rule="shape", inputs_rule=lambda a: ("data", "like") if a["mode"] == "like" else ("data",))
 def bilinear_resize(data, like=None, *, height: AtLeast1 = 1, width: AtLeast1 = 1, scale_height: Optional[float] = None,
                     scale_width: Optional[float] = None,
                     mode: Literal["like", "odd_scale", "size", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up"] = "size",
@@ -272,12 +290,9 @@ def bilinear_resize(data, like=None, *, height: AtLeast1 = 1, width: AtLeast1 = 
     >>> mx.nd.contrib.BilinearResize2D(x, height=1, width=4, align_corners=False).asnumpy()
     array([[[[0.  , 0.75, 2.25, 3.  ]]]], dtype=float32)
     """
-    require_ndim("BilinearResize2D", data, 4)
     if (mode == "like") != (like is not None):
         raise MXNetError(f"BilinearResize2D: a second input belongs to mode='like', received mode={mode!r}")
     size = _resized(data.shape, None if like is None else like.shape, height, width, scale_height, scale_width, mode)
-    if min(size) <= 0:
-        raise MXNetError(f"BilinearResize2D: the new size must be above 0, received {size}")
     if not align_corners:  # MXNet takes the first pixel, not the middle, where one is left
         data = data[:, :, :1] if size[0] == 1 else data
         data = data[..., :1] if size[1] == 1 else data
@@ -288,7 +303,7 @@ def bilinear_resize(data, like=None, *, height: AtLeast1 = 1, width: AtLeast1 = 
 def _(in_shapes, out_shapes, *, align_corners, **attributes):
     data, out = in_shapes[0], out_shapes[0]
     like = in_shapes[1] if len(in_shapes) > 1 else None
-    if data is not None and min(data) >= 0 and (like is not None or attributes["mode"] != "like"):
+    if data is not None and known(data) and (like is not None and known(like) or attributes["mode"] != "like"):
         out = unify(out, (*data[:2], *_resized(data, like, **attributes)))
     return in_shapes, [out]
 
