@@ -184,7 +184,7 @@ def _variables(heads: Sequence[NDArray]) -> tuple[list[Marked], bool]:
         if info.node is not None:
             if id(info.node) not in seen:
                 seen.add(id(info.node))
-                light = light and getattr(info.node.op, "light", False)
+                light = light and info.node.light
                 stack.extend(info.node.inputs)
         elif info.grad_req != "null":
             found[id(info)] = info

@@ -168,8 +168,8 @@ class Executor:
                 self._session.prepare(arrays, tensors, is_train, differentiate)
             tensors = [t.detach() if t.requires_grad else t for t in tensors]
             leaves = self._dense_leaves(tensors, wanted)
-            heads = results = self._session.run(tensors, self._ctx, is_train, bool(leaves), self._watcher)
-            self._light = self._session.light
+            self._light = bool(leaves) and self._session.is_light(tensors, self._ctx)
+            heads = results = self._session.run(tensors, self._ctx, is_train, bool(leaves), self._watcher, self._light)
         self._leaves, self._heads = (leaves, heads) if leaves else (None, None)
         return results[:len(self._output_names)]
 

@@ -122,3 +122,15 @@ def test_what_follows_a_small_network_may_still_be_shared(watched):
     y.backward()
     assert Identity.seen == [1, 3]
 
+
+def test_a_gradient_goes_by_its_own_call(watched):
+    net = mx.gluon.nn.Dense(64, in_units=512, flatten=False)
+    net.initialize()
+    net.hybridize()
+    with mx.autograd.record():
+        large = net(mx.nd.ones((256, 512)))
+    with mx.autograd.record():
+        small = net(mx.nd.ones((2, 512)))
+    large.backward()
+    small.backward()
+    assert Identity.seen == [3, 1, 3, 1]

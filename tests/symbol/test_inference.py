@@ -78,3 +78,11 @@ def test_types_go_both_ways_and_stop_at_casts():
 def test_whatever_an_operator_raises_names_its_node(make, message):
     with pytest.raises(mx.MXNetError, match=message):
         make(mx.sym.var("x")).infer_shape(x=(1, 4, 6))
+
+
+def test_what_products_of_matrices_refuse_is_refused_before_they_run():
+    a, b = mx.sym.var("a", shape=(2, 3)), mx.sym.var("b", shape=(2, 3))
+    with pytest.raises(mx.MXNetError, match=r"as many columns of A \(3\) as rows of B \(2\) expected"):
+        mx.sym.linalg.gemm2(a, b).infer_shape()
+    with pytest.raises(mx.MXNetError, match=r"arrays of 2 axes expected, received shape \(4,\)"):
+        mx.sym.np.concatenate([a.as_np_ndarray(), mx.sym.var("c", shape=(4,)).as_np_ndarray()]).infer_shape()

@@ -11,7 +11,7 @@ from ..graph import sparse_run
 from ..graph.runner import GraphRunner
 from ..graph.session import Session, Watcher
 from ..ndarray import NDArray
-from ..ndarray.dispatch import Recorded, TapeNode, entry_of, mode
+from ..ndarray.dispatch import LightNode, Recorded, TapeNode, entry_of, mode
 from ..symbol import Symbol
 from ..util import is_np_array
 
@@ -70,8 +70,6 @@ class CachedOp:
         self._hook: Callable | None = None
         self._hook_inputs = False
 
-    light = property(lambda self: self._session.light)
-
     def __reduce__(self) -> Any:
         return _restore, (self.symbol, self.flags, self.thread_safe, self.backend, self.options)
 
@@ -121,14 +119,15 @@ class CachedOp:
         if training or session.always_writes:
             session.prepare(args, tensors, training, recorded)
         observe = None if self._hook is None else Watcher(self._hook, self._hook_inputs)
-        results = session.run(tensors, ctx, training, recorded, observe)
+        light = recorded and session.is_light(tensors, ctx)
+        results = session.run(tensors, ctx, training, recorded, observe, light)
         if self._handed_on:
             for i in self._handed_on:
                 results[i] = results[i].clone()
         kind = _numpy_array() if is_np_array() else NDArray
         outputs = [kind._new(t, ctx) for t in results]
         if recorded and mode.recording:
-            node = TapeNode(self, {}, [entry_of(a) for a in args])
+            node = (LightNode if light else TapeNode)(self, {}, [entry_of(a) for a in args])
             for i, o in enumerate(outputs):
                 o._autograd = Recorded(node, i)
         if out is not None:

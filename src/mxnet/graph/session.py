@@ -24,8 +24,6 @@ class Session:
         Whether it writes in inference, too, as an optimizer's update in a graph does; BatchNorm and its kind write in training only.
     runs_sparse : bool
         Whether the operators can be called one by one, on arrays that stay sparse.
-    light : bool
-        Whether what was recorded last is not worth sharing among threads, so that its gradients are not either; see `light`.
 
     A session holds no values: several threads may use it at once.
     """
@@ -37,7 +35,6 @@ class Session:
         self.written = [i for i, node in enumerate(n for n in nodes if n.op is None) if id(node) in states]
         self.always_writes = any(n.op is not None and n.op.writes(False) for n in nodes)
         self.runs_sparse = sparse_run.suits(nodes)
-        self.light = False
 
     def prepare(self, arrays: Sequence[NDArray], tensors: list[torch.Tensor], training: bool, recorded: bool) -> None:
         """Bring weights into the order that training reads fastest, and announce the writes to come.
@@ -52,9 +49,13 @@ class Session:
             for i in self.written:
                 tensors[i] = arrays[i]._writable()
 
+    def is_light(self, tensors: Sequence[torch.Tensor], ctx: Context) -> bool:
+        """Whether training on tensors of these shapes is not worth sharing among threads; see `light`."""
+        return ctx.device_type == "cpu" and self.runner.is_light(tensors)
+
     def run(self, tensors: Sequence[torch.Tensor], ctx: Context, training: bool, recorded: bool,
-            observe: Observer | None = None) -> list[torch.Tensor]:
-        """The outputs on dense tensors, in the order of the runner's inputs.
+            observe: Observer | None = None, light: bool = False) -> list[torch.Tensor]:
+        """The outputs on dense tensors, in the order of the runner's inputs; with `light`, by this thread alone.
 
         Torch records by default; here it does if `recorded`, and only then.
         """
@@ -64,10 +65,8 @@ class Session:
                 mode.training = training
             if switched:
                 torch._C._set_grad_enabled(recorded)
-            if recorded:
-                light = self.light = ctx.device_type == "cpu" and self.runner.is_light(tensors)
-                if light:
-                    return openmp.alone(self.runner, tensors, training, ctx, observe)
+            if light:
+                return openmp.alone(self.runner, tensors, training, ctx, observe)
             return self.runner(tensors, training, ctx, observe)
         finally:
             if before is not training:

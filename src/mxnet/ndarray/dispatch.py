@@ -79,9 +79,17 @@ class TapeNode:
     """One recorded call. It knows what was called on what, not the values: those are torch's to keep."""
 
     __slots__ = ("op", "attrs", "inputs", "freed")
+    light = False  # whether its gradient is not worth sharing among threads
 
     def __init__(self, op: Any, attrs: dict[str, Any], inputs: list) -> None:
         self.op, self.attrs, self.inputs, self.freed = op, attrs, inputs, False
+
+
+class LightNode(TapeNode):
+    """One of a graph so small that it ran on one thread."""
+
+    __slots__ = ()
+    light = True
 
 
 class Recorded:

@@ -16,7 +16,7 @@ def responses(function, data):
 
 
 @needs_compiler
-@pytest.mark.parametrize("shape", [(2, 7, 5, 9), (1, 3, 1, 1), (2, 16, 17, 31), (2, 1, 17, 19), (0, 3, 2, 2), (2, 3, 0, 2)])
+@pytest.mark.parametrize("shape", [(2, 7, 5, 9), (1, 3, 1, 1), (2, 16, 17, 31), (2, 1, 17, 19), (1, 5, 47, 47), (0, 3, 2, 2), (2, 3, 0, 2)])
 @pytest.mark.parametrize("reach, beta, knorm", [(2, 0.75, 2.0), (1, 0.5, 1.0), (0, 0.75, 1e-3), (4, 0.75, 1e35)])
 def test_the_kernel_is_as_good_as_torch_in_double_precision(shape, reach, beta, knorm, monkeypatch):
     monkeypatch.setattr(local_response, "_WORTHWHILE", 0)

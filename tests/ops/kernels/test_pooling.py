@@ -32,6 +32,26 @@ def test_the_kernel_computes_what_torch_does(kernel, stride, pad, ceil, monkeypa
 
 
 @needs_compiler
+@pytest.mark.parametrize("width", [7, 8, 9, 15, 16, 17, 31, 33, 50])
+@pytest.mark.parametrize("kernel, stride, pad", [(2, 2, 0), (3, 2, 1), (3, 1, 1), (5, 2, 2), (3, 3, 0)])
+def test_rows_of_any_length_hold_whole_vectors_or_less(monkeypatch, width, kernel, stride, pad):
+    monkeypatch.setattr(pooling, "_WORTHWHILE", 0)
+    generator = torch.Generator().manual_seed(width)
+    x = torch.randint(-3, 3, (2, 2, 9, width), generator=generator).float()  # with many equal numbers
+    x[torch.rand(x.shape, generator=generator) < 0.05] = float("nan")
+    x[torch.rand(x.shape, generator=generator) < 0.1] = -float("inf")
+    window = (kernel, kernel), (stride, stride), (pad, pad)
+    found, expected = [], []
+    for results, pool in (found, lambda t: pooling.max_pool2d(t, *window, False)), (expected, lambda t: torch.max_pool2d(t, *window)):
+        leaf = x.clone().requires_grad_()
+        out = pool(leaf)
+        out.backward(torch.arange(out.numel(), dtype=torch.float32).reshape(out.shape))
+        results += [pool(x), out.detach(), leaf.grad]
+    for f, e in zip(found, expected):
+        torch.testing.assert_close(f, e, rtol=0, atol=0, equal_nan=True)
+
+
+@needs_compiler
 def test_the_gradient_can_be_differentiated(monkeypatch):
     monkeypatch.setattr(pooling, "_WORTHWHILE", 0)
     x = torch.linspace(-1, 1, 64).reshape(1, 1, 8, 8).requires_grad_()

@@ -82,3 +82,9 @@ def test_none_of_the_rows(either):
     assert out == [] and gradient == [[0, 0, 0]] * 4
     out, gradient = results(lambda d: rows.select(d, torch.zeros(0, dtype=torch.int64)), DATA)
     assert out == [] and gradient == [[0, 0, 0]] * 4
+
+
+def test_results_that_no_cache_holds():
+    old, index = torch.arange(4097 * 1025, dtype=torch.float32).reshape(4097, 1025), torch.arange(0, 4097, 3)
+    others = -old[:len(index)].clone()
+    assert torch.equal(rows.replace(old, index, others), old.index_copy(0, index, others))
