@@ -95,7 +95,7 @@ def missing(peer, mxnet_python):
     """Why a peer cannot take part; '' if it can."""
     command = rows.command(peer, mxnet_python, "")
     if command is None:
-        return "not installed (no --mxnet-python)"
+        return "not installed (nobody said where: --mxnet-python, --plain-python, --nncf-python)"
     return "" if _version(command[0], peer.needs) else f"not installed ({peer.needs} cannot be imported)"
 
 

@@ -17,6 +17,8 @@ TITLES = {"quantizing": "seconds for quantizing and calibrating with 32 images, 
           "compile": "seconds to the first result in a fresh process (network built and loaded before)",
           "memory": "MiB at the high-water mark of a fresh process"}
 
+PLAIN = rows.PLAIN.name
+
 
 @functools.lru_cache
 def machine(mxnet_python):
@@ -25,7 +27,7 @@ def machine(mxnet_python):
         with open(path) as file:
             return next((line.split(":", 1)[1].strip() for line in file if line.startswith(key)), "")
     commit = subprocess.run(["git", "-C", rows.HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    measured = (rows.REMEX, rows.MXNET, rows.TORCH, rows.RUNTIME, rows.OPENVINO)
+    measured = (rows.REMEX, rows.MXNET, rows.PLAIN, rows.TORCH, rows.RUNTIME, rows.OPENVINO, rows.NNCF)
     linux = os.path.exists("/proc/cpuinfo")
     return {"processor": first("/proc/cpuinfo", "model name") if linux else platform.processor(), "cores": os.cpu_count(), "threads": peers.threads(),
             "memory": first("/proc/meminfo", "MemTotal") if linux else "", "system": platform.platform(), "python": platform.python_version(),
@@ -113,6 +115,41 @@ def summarize(folder):
                             f"{count} of {len(rows.rows([task]))}", below, f"{ratios[0][0]:.3f} ({ratios[0][1]})" if ratios else "-"]))
     lines += ["", "[docs/performance.md](../../docs/performance.md) says where the time goes in rows that miss their goal, and what was tried."]
     with open(os.path.join(folder, "README.md"), "w") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def speedups(folder):
+    """How many times as fast as MXNet 1.5.1 without MKL-DNN, beside what MXNet published of its 1.5 with it."""
+    results = load(folder, "int8")["rows"]
+    lines = ["# Times as fast as MXNet 1.5.1 without MKL-DNN", "",
+             "Its time over Remex's, in float32 and in INT8 (MXNet 1.5's own, with MKL-DNN, as published for a Xeon of 48 cores with VNNI). Made of "
+             "[int8](int8.md) and [rnn](rnn.md).", "", _line(["batch", *published.SPEEDUPS]), _line(["---"] * (len(published.SPEEDUPS) + 1))]
+    found = 0
+    for number, batch in enumerate(published.SPEEDUP_BATCHES):
+        cells = [batch]
+        for network, theirs in published.SPEEDUPS.items():
+            values = medians(results.get(f"{network}, batch {batch}", {"values": {}}))
+            ours = [values[PLAIN] / values[name] for name in ("Remex float32", "Remex") if {PLAIN, name} <= set(values)]
+            found += len(ours)
+            cells.append(" / ".join(f"{x:.2f}" for x in ours or [math.nan]) + " ({:.2f} / {:.2f})".format(*theirs[number]))
+        lines.append(_line(cells))
+    if not found:
+        return
+    lines += ["", "Geometric means of a network's batches, and of what was published for them:", "",
+              _line(["network", "float32", "published", "INT8", "published"]), _line(["---"] * 5)]
+    for network, theirs in published.SPEEDUPS.items():
+        means = []
+        for which, name in enumerate(("Remex float32", "Remex")):
+            both = [(values[PLAIN] / values[name], theirs[number][which]) for number, batch in enumerate(published.SPEEDUP_BATCHES)
+                    for values in [medians(results.get(f"{network}, batch {batch}", {"values": {}}))] if {PLAIN, name} <= set(values)]
+            means += [f"{statistics.geometric_mean(column):.2f}" for column in zip(*both, strict=True)] if both else ["-", "-"]
+        lines.append(_line([network, *means]))
+    results = load(folder, "rnn")["rows"]
+    lines += ["", "Layers of LSTM over 50 steps, float32:", "", _line(["units", "batch", "layers", "Remex", "published"]), _line(["---"] * 5)]
+    for (units, batch, layers), theirs in published.RECURRENT_SPEEDUPS.items():
+        values = medians(results.get(f"lstm{layers}x{units} scoring, batch {batch}", {"values": {}}))
+        lines.append(_line([units, batch, layers, f"{values[PLAIN] / values['Remex']:.2f}" if {PLAIN, "Remex"} <= set(values) else "-", theirs]))
+    with open(os.path.join(folder, "speedups.md"), "w") as file:
         file.write("\n".join(lines) + "\n")
 
 

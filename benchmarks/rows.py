@@ -55,6 +55,7 @@ SINGLE = Peer("Remex float32", "mxnet_worker.py", ("single",), "mxnet")
 MODULE = Peer("Remex Module", "mxnet_worker.py", ("module",), "mxnet")
 MXNET = Peer("MXNet", "mxnet_worker.py", ("allocator",), "mxnet")
 UNSET = Peer("MXNet, own threads", "mxnet_worker.py", ("allocator", "own-threads"), "mxnet")
+PLAIN = Peer("MXNet 1.5.1", "mxnet_worker.py", ("allocator", "plain"), "mxnet")  # without MKL-DNN: what published speed-ups are over
 MKLDNN = Peer("MXNet MKLDNN", "mxnet_worker.py", ("allocator", "mkldnn"), "mxnet")
 TORCH = Peer("PyTorch", "torch_worker.py")
 TUNED = Peer("PyTorch tuned", "torch_worker.py", ("tuned",))
@@ -79,7 +80,7 @@ def peers(row):
     if task == "scoring-bf16":
         return (REMEX, OPENVINO, COMPILED_TUNED, TUNED)
     if task == "int8":
-        return (REMEX, OPENVINO, MXNET, SINGLE)
+        return (REMEX, OPENVINO, MXNET, SINGLE, PLAIN)
     if task == "amp":
         return (REMEX, SINGLE)
     if task == "quantizing":
@@ -97,7 +98,8 @@ def peers(row):
     if task == "memory":
         return (REMEX, TORCH, MXNET) if trains else (REMEX, TORCH, OPENVINO, MXNET, RUNTIME)
     if task == "rnn":
-        return (REMEX, MXNET, TUNED, TORCH) if trains else (REMEX, OPENVINO, MXNET, RUNTIME, TUNED, TORCH)
+        own = (REMEX, MXNET, TUNED, TORCH) if trains else (REMEX, OPENVINO, MXNET, RUNTIME, TUNED, TORCH)
+        return own if trains or not row["network"].startswith("lstm") else (*own, PLAIN)
     if task == "rnn-bf16":
         return (REMEX, TUNED, TORCH) if trains else (REMEX, OPENVINO, TUNED, TORCH)
     return TRAINING if trains else SCORING
@@ -144,8 +146,8 @@ def label(row):
 
 def command(peer, mxnet_python, folder):
     """The command line of a peer's worker, or None where it has no Python."""
-    python = mxnet_python if peer.name.startswith("MXNet") else os.environ.get("NNCF_PYTHON") if peer is NNCF else None
-    python = sys.executable if python is None else python
+    elsewhere = {NNCF: os.environ.get("NNCF_PYTHON", ""), PLAIN: os.environ.get("PLAIN_PYTHON", "")}
+    python = elsewhere.get(peer, mxnet_python if peer.name.startswith("MXNet") else sys.executable)
     return [python, "-W", "ignore", os.path.join(HERE, "workers", peer.worker), folder, *peer.options] if python else None
 
 

@@ -27,6 +27,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--mxnet-python", default=os.environ.get("MXNET_PYTHON", ""), help="the Python that has the real MXNet 1.9.1")
     parser.add_argument("--nncf-python", default=os.environ.get("NNCF_PYTHON", ""), help="the Python that has nncf and OpenVINO, for INT8")
+    parser.add_argument("--plain-python", default=os.environ.get("PLAIN_PYTHON", ""), help="the Python that has MXNet 1.5.1, without MKL-DNN")
     parser.add_argument("--tasks", default=",".join(rows.GOALS), help=f"of {', '.join(rows.GOALS)}")
     parser.add_argument("--networks", default="", help="only these")
     parser.add_argument("--batches", default="", help="only these")
@@ -44,8 +45,7 @@ def arguments():
     parser.add_argument("--results", default=os.path.join(rows.HERE, "results"))
     parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks"), help="where networks lie meanwhile")
     chosen = parser.parse_args()
-    if chosen.nncf_python:
-        os.environ["NNCF_PYTHON"] = chosen.nncf_python
+    os.environ.update(NNCF_PYTHON=chosen.nncf_python, PLAIN_PYTHON=chosen.plain_python)
     if chosen.quick:
         chosen.rounds, chosen.seconds = 3, 0.2
     return chosen
@@ -78,8 +78,8 @@ def with_onnx(row, folder):
 
 
 def with_integers(row, path, python):
-    """Write what NNCF makes of an ONNX file beside it, for OpenVINO; returns the files, none where there is no NNCF."""
-    made = path.removesuffix(".onnx") + ".xml"
+    """Write what NNCF makes of an ONNX file beside it, for OpenVINO, as NETWORK.xml; returns the files, none where there is no NNCF."""
+    made = os.path.join(os.path.dirname(path), row["network"] + ".xml")
     command = [python, "-W", "ignore", os.path.join(rows.HERE, "workers", "nncf_worker.py"), row["network"], str(row["batch"]), path, made]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
@@ -179,6 +179,7 @@ def main():
     if chosen.report:
         todo = []
     pool = Pool(chosen.mxnet_python, chosen.folder)
+    integers, integers_of = [], None
     try:
         for number, row in enumerate(todo, 1):
             stored = report.load(chosen.results, row["task"])
@@ -191,21 +192,29 @@ def main():
             print(f"[{number}/{len(todo)}] {row['task']}: {rows.label(row)} (others use {others or 0:.0%} of the machine) ...", flush=True)
             written(row["network"], chosen.folder, "learners.py" if row["task"] == "steps" else "networks.py")
             workers = {p.worker for p in rows.peers(row)}
-            path = with_onnx(row, chosen.folder) if workers & {"onnx_worker.py", "nncf_worker.py"} else None
-            files = [path] if path else []
-            if path and row["dtype"] == "int8" and "onnx_worker.py" in workers:
-                files += with_integers(row, path, chosen.nncf_python or sys.executable)
+            # Integers are made of the first batch: OpenVINO gives convolutional networks the other sizes itself.
+            scored = row["dtype"] == "int8" and "onnx_worker.py" in workers
+            wanted = (row["network"], 0 if row["task"] == "int8" else row["batch"]) if scored else None
+            made_before = wanted is not None and wanted == integers_of
+            path = with_onnx(row, chosen.folder) if workers & {"onnx_worker.py", "nncf_worker.py"} and not made_before else None
+            if scored and not made_before:
+                for file in integers:
+                    os.remove(file)
+                integers, integers_of = with_integers(row, path, chosen.nncf_python or sys.executable) if path else [], wanted
             result = {**row, **Row(row, pool, chosen).measure(), "others": others, "clock": chosen.clock,
                       "machine": report.machine(chosen.mxnet_python)}
-            for file in files:
-                os.remove(file)
+            if path:
+                os.remove(path)
             stored["rows"][rows.label(row)] = result
             report.save(chosen.results, row["task"], stored)
             print("  " + report.one_line(result), f"({time.monotonic() - begun:.0f} s)", flush=True)
     finally:
         pool.close()
+        for file in integers:
+            os.remove(file)
     for task in tasks:
         report.write(chosen.results, task, chosen.picture)
+    report.speedups(chosen.results)
     report.summarize(chosen.results)
 
 

@@ -1,6 +1,6 @@
 """Remex and MXNet 1.9.1 as peers: the same Gluon and Module program under two Pythons.
 
-usage: mxnet_worker.py FOLDER [mkldnn] [module] [allocator] [own-threads] [single]
+usage: mxnet_worker.py FOLDER [mkldnn] [module] [allocator] [own-threads] [single] [plain]
 """
 import os
 import sys
@@ -48,7 +48,7 @@ def quantized(net, x, batch=None):
 
 
 def scoring(net, x, row):
-    if row["dtype"] == "int8" and "single" not in OPTIONS:
+    if row["dtype"] == "int8" and not OPTIONS & {"single", "plain"}:
         net = quantized(net, x)
     if row["task"] == "rnn-bf16":
         net.cast(LOW)

@@ -20,7 +20,10 @@ def onnxruntime(path, x, row):
 def openvino(path, x, row):
     import openvino
     core = openvino.Core()
-    compiled = core.compile_model(core.read_model(path), "CPU", {
+    model = core.read_model(path)
+    if list(model.input(0).shape) != list(x.shape):
+        model.reshape(x.shape)
+    compiled = core.compile_model(model, "CPU", {
         "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "bf16" if row["dtype"] == "bfloat16" else "f32"})
     request = compiled.create_infer_request()
     request.set_input_tensor(openvino.Tensor(x, shared_memory=True))
@@ -32,7 +35,7 @@ def openvino(path, x, row):
 
 
 def prepare(row):
-    path = os.path.join(FOLDER, f"{row['network']}-{row['batch']}.{'xml' if row['dtype'] == 'int8' else 'onnx'}")
+    path = os.path.join(FOLDER, row["network"] + (".xml" if row["dtype"] == "int8" else f"-{row['batch']}.onnx"))
     x = inputs.example(row["network"], row["batch"])
     make = {"onnxruntime": onnxruntime, "openvino": openvino}[ENGINE]
     if row["task"] == "compile":

@@ -15,6 +15,7 @@ import traceback
 import numpy as np
 
 WARM_UP_CALLS = 3
+ENOUGH = 4.0  # seconds after which a slow peer is as warm as it gets
 WARM_UP_LIMIT = 20.0  # seconds
 SETTLE_LIMIT = 90.0  # where a peer says itself that it still looks for the fastest way
 AHEAD = 8  # batches that loaders make ahead, and more
@@ -110,7 +111,7 @@ class Worker:
                 self.call()
             return {"value": high_water()}
         taken = []
-        while len(taken) < WARM_UP_CALLS or (row.get("settle") and len(taken) < row["settle"] and sum(taken) < WARM_UP_LIMIT):
+        while not taken or (len(taken) < WARM_UP_CALLS and sum(taken) < ENOUGH) or (row.get("settle") and len(taken) < row["settle"] and sum(taken) < WARM_UP_LIMIT):
             taken.append(timed(self.call))
         settled = getattr(self.call, "settled", lambda: True)
         while not settled() and sum(taken) < SETTLE_LIMIT:

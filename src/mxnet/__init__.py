@@ -19,7 +19,6 @@ The packages, in the order in which a computation passes through them:
 ``profiler``, ``tools``
     Looking at what happens, and programs for the command line.
 """
-import importlib as _importlib
 import sys as _sys
 
 from .reachable import finder as _finder
@@ -58,7 +57,7 @@ def __getattr__(name):
     target = _LAZY.get(name, name)
     if target in _SUBMODULES or target in _LAZY.values():
         try:
-            module = _importlib.import_module(f"{__name__}.{target}")
+            module = _finder.load(f"{__name__}.{target}")
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{target}":
                 raise

@@ -1,5 +1,5 @@
 """What MXNet calls experimental: ``mx.contrib``. Each part is imported when it is first asked for."""
-import importlib as _importlib
+from ..reachable.finder import load as _load
 
 _SUBMODULES = ("amp", "autograd", "horovod", "io", "onnx", "quantization", "svrg_optimization", "tensorboard", "text")
 _ELSEWHERE = {"nd": "mxnet.ndarray.contrib", "ndarray": "mxnet.ndarray.contrib", "quant": "mxnet.contrib.quantization",
@@ -11,7 +11,7 @@ def __getattr__(name):
     target = _ELSEWHERE.get(name) or (f"{__name__}.{name}" if name in _SUBMODULES else None)
     if target is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    globals()[name] = _importlib.import_module(target)
+    globals()[name] = _load(target)
     return globals()[name]
 
 

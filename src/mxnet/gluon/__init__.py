@@ -24,6 +24,6 @@ if TYPE_CHECKING:
 else:
     def __getattr__(name):
         if name in ("contrib", "data", "metric", "model_zoo", "probability"):
-            import importlib
-            return importlib.import_module(f"{__name__}.{name}")
+            from ..reachable.finder import load
+            return load(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,8 +11,8 @@ from .operators import constraint_check, nonzero, reshape
 
 def __getattr__(name):
     if name == "image":
-        import importlib
-        module = importlib.import_module(f"{__name__}.image")
+        from ..reachable import finder
+        module = finder.load(f"{__name__}.image")
         globals()[name] = module
         return module
     function = _operators.lookup(name, _ndarray)

@@ -8,13 +8,20 @@ import contextlib
 import functools
 import importlib
 import importlib.util
+import operator
+import os
 import sys
+import threading
 import types
 from importlib.machinery import ModuleSpec, PathFinder
 
 from .table import BRINGS, COMMON, CUSTOM_OPERATORS, NAMES, OFTEN_READ
 
 _MISSING = object()
+_PATIENCE = 5.0  # seconds; an import may wait for another thread that wants to import, too
+_one_at_a_time, _after_fork = threading.RLock(), threading.RLock()
+if hasattr(os, "register_at_fork"):  # in the child nobody is left to release the first
+    os.register_at_fork(after_in_child=functools.partial(operator.setitem, globals(), "_one_at_a_time", _after_fork))
 # Modules that lack something: those of the table, and those that a path of the table lies in.
 _LACKING = {*NAMES, *(path.rpartition(".")[0] for path in NAMES)}
 
@@ -41,9 +48,25 @@ def entry(path):
     return names, elsewhere
 
 
+def load(name):
+    """Import a module for somebody who asks for an attribute: for one thread at a time.
+
+    Of two threads of which one imports a package and the other a module of it, Python takes each to wait for the other, and fails (its issue 83065).
+    """
+    if (module := sys.modules.get(name)) is not None and not getattr(module.__spec__, "_initializing", False):
+        return module
+    lock = _one_at_a_time
+    taken = lock.acquire(timeout=_PATIENCE)
+    try:
+        return importlib.import_module(name)
+    finally:
+        if taken:
+            lock.release()
+
+
 def _follow(target):
     module, _, attribute = target.partition(":")
-    return functools.reduce(getattr, filter(None, attribute.split(".")), importlib.import_module(module))
+    return functools.reduce(getattr, filter(None, attribute.split(".")), load(module))
 
 
 def register_custom_operator(op_type):
@@ -82,9 +105,9 @@ def lookup(path, own, name):
             except ImportError as error:
                 raise AttributeError(f"module '{path}' has no attribute '{name}': it leads to {names[name]} ({error})") from error
         if inner in NAMES:
-            return importlib.import_module(inner)
+            return load(inner)
         for module in elsewhere:
-            found = getattr(importlib.import_module(module), name, _MISSING)
+            found = getattr(load(module), name, _MISSING)
             if found is not _MISSING:
                 return found
     raise missing

@@ -1,6 +1,7 @@
 """Blocks that may still change."""
-import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ...reachable.finder import load as _load
 
 _PARTS = ("cnn", "data", "estimator", "nn", "rnn")
 
@@ -13,5 +14,5 @@ if _TYPE_CHECKING:
 else:
     def __getattr__(name):
         if name in _PARTS:
-            return _importlib.import_module(f"{__name__}.{name}")
+            return _load(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
