@@ -111,7 +111,8 @@ class Worker:
                 self.call()
             return {"value": high_water()}
         taken = []
-        while not taken or (len(taken) < WARM_UP_CALLS and sum(taken) < ENOUGH) or (row.get("settle") and len(taken) < row["settle"] and sum(taken) < WARM_UP_LIMIT):
+        count, limit = (row["settle"], WARM_UP_LIMIT) if row.get("settle") else (WARM_UP_CALLS, ENOUGH)
+        while not taken or (len(taken) < count and sum(taken) < limit):
             taken.append(timed(self.call))
         settled = getattr(self.call, "settled", lambda: True)
         while not settled() and sum(taken) < SETTLE_LIMIT:
