@@ -147,6 +147,30 @@ def test_results_are_the_caller_s_own():
     assert (a.asnumpy() == held).all()
 
 
+def test_large_inputs_are_read_where_they_are_now():
+    net = nn.HybridSequential()
+    net.add(nn.Flatten(), nn.HybridLambda(lambda F, x: x * 2))
+    net.hybridize(backend="openvino")
+    a, b = nd.full((128, 128), 1), nd.full((128, 128), 3)  # large enough not to be copied
+    ramp = nd.arange(128 * 128).reshape((128, 128))
+    for _ in range(2):
+        assert net(a)[0, 0].asscalar() == 2
+        a[:] = 5  # in place: the same memory, another value
+        assert net(a)[127, 127].asscalar() == 10
+        assert net(b)[0, 0].asscalar() == 6
+        turned = nd.NDArray._new(ramp._data.t(), mx.cpu())  # the memory of `ramp`, in another order
+        assert net(ramp)[0, 1].asscalar() == 2 and net(turned)[0, 1].asscalar() == 256 and net(ramp)[0, 1].asscalar() == 2
+        a[:] = 1
+
+
+def test_each_small_result_has_memory_of_its_own():
+    net = network()
+    results = [net(nd.full((3, 5), i)) for i in range(40)]
+    expected = [net(nd.full((3, 5), i)).asnumpy() for i in range(40)]
+    assert all(np.array_equal(r.asnumpy(), e) for r, e in zip(results, expected, strict=True))
+    assert len({r._data.untyped_storage().data_ptr() for r in results}) == 40
+
+
 def test_threads_run_one_compiled_graph_at_once():
     net = network()
     inputs = [nd.random.uniform(shape=(3, 5)) for _ in range(6)]
