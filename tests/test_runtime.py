@@ -13,7 +13,7 @@ GROUPS = {
     "parts": "PROFILER DIST_KVSTORE CXX14",
     "build": "INT64_TENSOR_SIZE SIGNAL_HANDLER DEBUG",
     "compilers": "TVM_OP",
-    "this package's own": "OPENVINO COMPILED_KERNELS INT8_OPENVINO INT8_VNNI INT8_AMX BF16_AVX512 BF16_AMX",
+    "this package's own": "OPENVINO COMPILED_KERNELS INT8_OPENVINO INT8_ONEDNN INT8_VNNI INT8_AMX BF16_AVX512 BF16_AMX",
 }
 NAMES = [name for group in GROUPS.values() for name in group.split()]
 

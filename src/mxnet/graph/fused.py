@@ -7,8 +7,10 @@ import torch
 from ..base import MXNetError
 from ..ops.nn.convolution import convolution
 from ..ops.quantization.arithmetic import EIGHT_BITS, INT8, Quantized, as_arrays, check_types, levels, limit_of, product_range, ranged, store
+from ..ops.registry import Operator
 from ..symbol.fused import Recipe, elemwise_add
 from ..symbol.node import Node
+from . import eight_bits
 from .control_flow import Subgraph
 
 
@@ -47,6 +49,15 @@ class Weights(NamedTuple):
     limit: torch.Tensor
 
 
+def _at_once(following: Sequence[tuple[Operator, dict]]) -> tuple[bool, bool] | None:
+    """(adds, rectifies) where nothing but a sum, and behind it ReLU, follows a product: kernels do both as they store; None where more follows."""
+    adds = bool(following) and following[0][0] is elemwise_add
+    rest = following[adds:]
+    if len(rest) > 1 or rest and not rest[0][0].holds("rectifies", rest[0][1]):
+        return None
+    return adds, bool(rest)
+
+
 class Integers:
     """A quantized fused node.
 
@@ -70,24 +81,53 @@ class Integers:
         self.ends = None if None in ends else ends
         # Sums in int32 have one unit for all channels.
         self.by_channel = parsed.get("channel_wise_quantize") or not op.quantizes_weights and self.dtype is not torch.int32
+        flowing = {name for n in ("data", "sum") for name in (n, *self.ranges.get(n, ()))}
+        self._constant = [n for n in self.names if n not in flowing]
+        self._packed: eight_bits.Packed | None = None
+        # What 1 in the result stands for, where all that follows the product can be done as the result is stored.
+        self._at_once = _at_once(self.recipe.following)
+        self._unit = max(map(abs, ends)) / levels(self.dtype) if self._at_once and self.ends and self.dtype in EIGHT_BITS else 0.0
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> Any:
         given = dict(zip(self.names, inputs))
         data = self.quantized(given, "data")
+        if self.dtype is not torch.int32 and eight_bits.suits(self.recipe.attributes, data.values) and data.number:
+            return self._on_integers(given, data)
         weights = self.weights(given, data.unit)
         channels = (1, -1, *[1] * (data.values.dim() - 2)) if self.recipe.product is convolution else (-1,)
         out = self._product(data.values.to(torch.float32), weights.values.to(torch.float32)) * (data.unit * weights.unit).reshape(channels)
         if weights.bias is not None:
             out = out + weights.bias.reshape(channels)
-        for op, attributes in self.recipe.following:
-            out = op.raw(out, self.quantized(given, "sum").real()) if op is elemwise_add else op.raw(out, **attributes)
-        if self.dtype is torch.float32:
-            return out
-        if self.ends is None:
+        out = self._followed(out, given)
+        if self.dtype is torch.int32:
             low, high = product_range(data, Quantized(weights.values, -weights.limit, weights.limit))
             return store(out.to(torch.float64) / (data.unit * weights.unit), torch.int32), low, high
+        return self._stored(out)
+
+    def _on_integers(self, given: Mapping[str, torch.Tensor], data: Quantized) -> Any:
+        """The same by kernels on integers; what they store is rounded once, here and there to the neighbour."""
+        made_of, attributes, packed = [given[n] for n in self._constant], self.recipe.attributes, self._packed
+        if packed is None or not packed.holds(made_of, data):
+            weights = self.weights(given, data.unit)
+            packed = self._packed = eight_bits.Packed(made_of, attributes, data, weights.values, weights.unit, weights.bias)
+        if self._unit and self._at_once and self.ends:
+            adds, rectifies = self._at_once
+            added = self.quantized(given, "sum") if adds else None
+            if added is None or packed.adds(added, self.dtype):
+                return packed.product(data.values, self._unit, self.dtype, rectifies, added), *as_arrays(*self.ends, data.low)
+        return self._stored(self._followed(packed.product(data.values), given))
+
+    def _stored(self, out: torch.Tensor) -> Any:
+        """Real numbers as what the node returns."""
+        if self.ends is None or self.dtype is torch.float32:
+            return out
         low, high = as_arrays(*self.ends, out)
         return store(out * (levels(self.dtype) / limit_of(low, high)), self.dtype), low, high
+
+    def _followed(self, out: torch.Tensor, given: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        for op, attributes in self.recipe.following:
+            out = op.raw(out, self.quantized(given, "sum").real()) if op is elemwise_add else op.raw(out, **attributes)
+        return out
 
     def quantized(self, given: Mapping[str, torch.Tensor], name: str) -> Quantized:
         """An input with its range."""
@@ -104,9 +144,7 @@ class Integers:
         if "weight" in self.ranges:
             quantized = self.quantized(given, "weight")
             return Weights(weight, quantized.unit, None if bias is None else self.quantized(given, "bias").real(), quantized.limit)
-        # Whatever is neither data nor the end of a range is a weight.
-        flowing = {name for n, ends in self.ranges.items() for name in (n, *ends)}
-        check_types(self.name, (torch.float32,), **{n: given[n] for n in self.names if n not in flowing})
+        check_types(self.name, (torch.float32,), **{n: given[n] for n in self._constant})
         rows = weight.flatten(1)
         if self.recipe.norm is not None:
             factor = torch.rsqrt(given["var"] + self.recipe.norm["eps"])

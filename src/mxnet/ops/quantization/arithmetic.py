@@ -32,6 +32,11 @@ class Quantized(NamedTuple):
         """The real number that the integer 1 stands for, one element."""
         return self.limit / levels(self.values.dtype)
 
+    @property
+    def number(self) -> float:
+        """`unit`, of values on the CPU, as a number."""
+        return max(abs(self.low.item()), abs(self.high.item())) / levels(self.values.dtype)
+
     def real(self) -> torch.Tensor:
         """The real numbers."""
         return self.values * self.unit
