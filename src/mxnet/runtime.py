@@ -49,7 +49,8 @@ def _facts():
         ("DIST_KVSTORE", False), ("CXX14", False), ("INT64_TENSOR_SIZE", True), ("SIGNAL_HANDLER", False), ("DEBUG", False), ("TVM_OP", False),
         ("OPENVINO", _has("openvino")), ("COMPILED_KERNELS", compiled.available()),
         # Calibrated networks of 8-bit integers run on OpenVINO's kernels where it is installed, else on oneDNN's in torch, which need VNNI.
-        ("INT8_OPENVINO", _has("openvino")), ("INT8_ONEDNN", eight_bits.available()), ("INT8_VNNI", bool({"avx512_vnni", "avx_vnni"} & cpu)), ("INT8_AMX", "amx_int8" in cpu),
+        ("INT8_OPENVINO", _has("openvino")), ("INT8_ONEDNN", eight_bits.available()),
+        ("INT8_VNNI", bool({"avx512_vnni", "avx_vnni"} & cpu)), ("INT8_AMX", "amx_int8" in cpu),
         ("BF16_AVX512", "avx512_bf16" in cpu), ("BF16_AMX", "amx_bf16" in cpu),
     ]
 

@@ -47,7 +47,7 @@ from .kernel_functions import FUNCTIONS
 
 # -- handles ---------------------------------------------------------------------------------------------------------
 
-_NAMES = {"batch_norm": sizes.normalized, "colours": sizes.pixels, "convolution": sizes.convolved, "dense": sizes.product,
+_NAMES = {"batch_norm": sizes.normalized, "colours": sizes.pixels, "convolution": sizes.convolved, "deformable": sizes.moved, "dense": sizes.product,
           "divergence": sizes.quantized, "histogram": sizes.counted, "image": sizes.picture, "interleave": sizes.image,
           "jpeg": sizes.file, "local_response": sizes.responding, "nms": sizes.boxes,
           "pointwise": sizes.numbers, "pooling": sizes.window, "random": sizes.numbers, "recurrent": sizes.steps, "regions": sizes.maps,

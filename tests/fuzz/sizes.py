@@ -83,6 +83,12 @@ def responding(rng):
     return {**names, "reach": rng.randrange(min(names["c"], 6))}
 
 
+def moved(rng):
+    names = {name: rng.choice((1, 1, 2, 3)) for name in ("down", "across", "stride_down", "stride_across", "dilate_down", "dilate_across", "groups")}
+    names.update(pad_down=rng.randrange(3), pad_across=rng.randrange(3), fades=rng.randrange(2), c=names["groups"] * rng.choice((1, 7, 16, 35)))
+    return {**names, **{name: rng.choice((1, 2, 5, 9)) for name in "hwpq"}, "n": rng.randrange(3)}
+
+
 def matrices(rng):
     return {"n": rng.choice((0, 1, 3, 17, 40)), "h": rng.choice((1, 3, 16, 35)), "w": rng.choice((1, 7, 16, 70))}
 

@@ -5,6 +5,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import require_ndim
+from ..kernels.deformable import patches as compiled_patches
 from ..nn._common import check_bias
 from ..registry import op
 from ..schema import AtLeast1, Shape
@@ -52,6 +53,13 @@ def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate
     rows, columns = _size((height, width), kernel, stride, dilate, pad)
     taps = kernel[0] * kernel[1]
 
+    read = compiled_patches(data, offset, mask, num_deformable_group, kernel, stride, dilate, pad, outside == "zero")
+    if read is not None:  # (n, rows, columns, taps, channels)
+        by_group = read.reshape(n, rows * columns, taps, num_group, channels // num_group).permute(0, 3, 1, 2, 4).flatten(3)
+        filters = weight.reshape(num_group, num_filter // num_group, channels // num_group, taps).transpose(2, 3).flatten(2)
+        out = torch.matmul(filters, by_group.transpose(2, 3)).reshape(n, num_filter, rows, columns)
+        return out if bias is None else out + bias.reshape(-1, 1, 1)
+
     # Axes: image, deformable group, channel within it, tap of the kernel, row, column.
     def line(values, axis):
         return torch.tensor(values, device=data.device, dtype=data.dtype).reshape([-1 if i == axis else 1 for i in range(6)])
@@ -61,14 +69,14 @@ def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate
          + line([i * stride[0] - pad[0] for i in range(rows)], 4) + moves[:, :, :, :, 0])
     x = (line([j * dilate[1] for _ in range(kernel[0]) for j in range(kernel[1])], 3)
          + line([j * stride[1] - pad[1] for j in range(columns)], 5) + moves[:, :, :, :, 1])
-    base = torch.arange(n * channels, device=data.device).reshape(n, num_deformable_group, -1, 1, 1, 1) * (height * width)
+    base = torch.arange(n * channels, device=data.device).reshape(n, num_deformable_group, channels // num_deformable_group, 1, 1, 1) * (height * width)
     values = bilinear_gather(data.reshape(-1), base, y, x, height, width, outside)
     if outside == "edge":
         values = values * ((y >= 0) & (y < height) & (x >= 0) & (x < width))
     if mask is not None:
         values = values * mask.reshape(n, num_deformable_group, 1, taps, rows, columns)
     patches = values.reshape(n, num_group, channels // num_group * taps, rows * columns)
-    out = torch.matmul(weight.reshape(num_group, -1, patches.shape[2]), patches).reshape(n, -1, rows, columns)
+    out = torch.matmul(weight.reshape(num_group, num_filter // num_group, patches.shape[2]), patches).reshape(n, num_filter, rows, columns)
     return out if bias is None else out + bias.reshape(-1, 1, 1)
 
 
