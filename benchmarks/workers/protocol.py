@@ -103,14 +103,16 @@ class Worker:
         self.call, result = self.prepare(row)
         if row["task"] in ("compile", "quantizing"):
             return {"value": timed(self.call)}
+        start = time.perf_counter()
         outputs = np.asarray(result())  # for training the losses of the first steps, so it comes before all other calls
+        first = time.perf_counter() - start
         if result_path:
             np.save(result_path, outputs)
         if row["task"] == "memory":
             for _ in range(5):
                 self.call()
             return {"value": high_water()}
-        taken = []
+        taken = [first] if first > ENOUGH else []
         count, limit = (row["settle"], WARM_UP_LIMIT) if row.get("settle") else (WARM_UP_CALLS, ENOUGH)
         while not taken or (len(taken) < count and sum(taken) < limit):
             taken.append(timed(self.call))

@@ -17,6 +17,7 @@ from mxnet.ops.kernels import (
     recurrent,
     rows,
     softmax,
+    systems,
     transposition,
 )
 
@@ -24,7 +25,8 @@ from . import sanitizer
 
 sanitizer.prepare()
 # Modules that leave small arrays to torch.
-SMALL = (batch_norm, colours, convolution, deformable, dense, histogram, local_response, pointwise, pooling, recurrent, rows, softmax, transposition)
+SMALL = (batch_norm, colours, convolution, deformable, dense, histogram, local_response, pointwise, pooling,
+         recurrent, rows, softmax, systems, transposition)
 # An operator's call makes MXNetErrors of torch's errors, and takes no None for an array.
 TORCHS = (MXNetError, RuntimeError, ValueError, TypeError, IndexError, AttributeError)
 

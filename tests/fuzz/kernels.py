@@ -51,7 +51,8 @@ _NAMES = {"batch_norm": sizes.normalized, "colours": sizes.pixels, "convolution"
           "divergence": sizes.quantized, "histogram": sizes.counted, "image": sizes.picture, "interleave": sizes.image,
           "jpeg": sizes.file, "local_response": sizes.responding, "nms": sizes.boxes,
           "pointwise": sizes.numbers, "pooling": sizes.window, "random": sizes.numbers, "recurrent": sizes.steps, "regions": sizes.maps,
-          "rows": sizes.rows, "softmax": sizes.matrices, "steps": sizes.updated, "text": sizes.text, "transposition": sizes.matrices,
+          "rows": sizes.rows, "softmax": sizes.matrices, "steps": sizes.updated,
+          "systems": sizes.systems, "text": sizes.text, "transposition": sizes.matrices,
           "winograd": sizes.squares}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
             for module in (*SMALL, divergence, image, jpeg, nms, regions, steps) if module is not recurrent

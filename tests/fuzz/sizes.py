@@ -89,6 +89,10 @@ def moved(rng):
     return {**names, **{name: rng.choice((1, 2, 5, 9)) for name in "hwpq"}, "n": rng.randrange(3)}
 
 
+def systems(rng):
+    return {"count": rng.choice((0, 1, 3)), "n": rng.choice((1, 2, 7, 17, 70)), "columns": rng.choice((0, 1, 9, 65)), "upper": rng.randrange(2)}
+
+
 def matrices(rng):
     return {"n": rng.choice((0, 1, 3, 17, 40)), "h": rng.choice((1, 3, 16, 35)), "w": rng.choice((1, 7, 16, 70))}
 

@@ -10,6 +10,8 @@ from .. import util
 from ..base import MXNetError
 from .axes import normalize_axis
 from .kernels.products import batched, matmul
+from .kernels.systems import inverse as compiled_inverse
+from .kernels.systems import multiply_triangular, solve_triangular
 from .registry import op
 from .shapes import unify
 
@@ -245,6 +247,16 @@ def potrf(A, *, lower: bool = True):
     return torch.linalg.cholesky(A, upper=not lower)
 
 
+@potrf.gradient
+def _(out_grads, inputs, outputs, *, lower=True):
+    # Of P, the lower triangle of Lᵀ dL with half its diagonal, (S + Sᵀ) / 2 with S = L⁻ᵀ P L⁻¹ (Murray, 2016).
+    factor, gradient = (t if lower else t.mT for t in (outputs[0], out_grads[0]))
+    product = torch.tril(torch.matmul(factor.mT, gradient))
+    product = product - torch.diag_embed(product.diagonal(dim1=-2, dim2=-1)) / 2
+    both = solve_triangular(factor, solve_triangular(factor.mT, product, upper=True), upper=False, left=False)
+    return (both + both.mT) / 2
+
+
 @op("_linalg_potri", aliases=("linalg_potri",), amp="float32")
 def potri(A, *, lower: bool = True):
     """The inverse of the matrix whose Cholesky factor is `A`: (A Aᵀ)⁻¹ of lower, (Aᵀ A)⁻¹ of upper triangular A.
@@ -270,8 +282,8 @@ def _(out_grads, inputs, outputs, *, lower=True):
     # A is read as triangular, so nothing flows into its other triangle.
     factor, both = inputs[0].mT, out_grads[0] + out_grads[0].mT
     if lower:
-        return -torch.tril(torch.linalg.solve_triangular(factor, torch.matmul(outputs[0], both), upper=True, left=False))
-    return -torch.triu(torch.linalg.solve_triangular(factor, torch.matmul(both, outputs[0]), upper=False))
+        return -torch.tril(solve_triangular(factor, torch.matmul(outputs[0], both), upper=True, left=False))
+    return -torch.triu(solve_triangular(factor, torch.matmul(both, outputs[0]), upper=False))
 
 
 def _require_triangular_system(operator, a, b, rightside):
@@ -301,9 +313,11 @@ def trmm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool 
            [5.]], dtype=float32)
     """
     _require_triangular_system("linalg_trmm", A, B, rightside)
-    triangle = _triangle(A, lower)
-    triangle = triangle.mT if transpose else triangle
-    out = batched(B, triangle) if rightside else batched(triangle, B)
+    out = multiply_triangular(A.mT if transpose else A, B, upper=lower == transpose, left=not rightside)
+    if out is None:
+        triangle = _triangle(A, lower)
+        triangle = triangle.mT if transpose else triangle
+        out = batched(B, triangle) if rightside else batched(triangle, B)
     return out if alpha == 1 else alpha * out
 
 
@@ -323,7 +337,7 @@ def trsm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool 
            [3.]], dtype=float32)
     """
     _require_triangular_system("linalg_trsm", A, B, rightside)
-    out = torch.linalg.solve_triangular(A.mT if transpose else A, B, upper=lower == transpose, left=not rightside)
+    out = solve_triangular(A.mT if transpose else A, B, upper=lower == transpose, left=not rightside)
     return out if alpha == 1 else alpha * out
 
 
@@ -379,7 +393,7 @@ def _(out_grads, inputs, outputs):
     q, lower = outputs
     m = torch.matmul(lower.mT, dl) - torch.matmul(dq, q.mT)
     symmetric = torch.tril(m) + torch.tril(m, -1).mT
-    return torch.linalg.solve_triangular(lower.mT, dq + torch.matmul(symmetric, q), upper=True)
+    return solve_triangular(lower.mT, dq + torch.matmul(symmetric, q), upper=True)
 
 
 @op("_linalg_syevd", aliases=("linalg_syevd",), num_outputs=2, amp="float32")
@@ -549,7 +563,7 @@ def inverse(A):
            [0.  , 0.25]], dtype=float32)
     """
     _require_square("linalg_inverse", A)
-    return torch.linalg.inv(A)
+    return compiled_inverse(A)
 
 
 @op("_linalg_det", aliases=("linalg_det", "_npi_det"), output_names=("output0",), amp="float32")
@@ -594,5 +608,5 @@ def slogdet(A):
 def _(out_grads, inputs, outputs):
     # Of a singular matrix 0, as in MXNet: its logarithm is -inf.
     singular = (outputs[0] == 0).view(inputs[0].shape[:-2])[..., None, None]
-    inverse = torch.linalg.inv(torch.where(singular, torch.eye(inputs[0].shape[-1], dtype=inputs[0].dtype, device=inputs[0].device), inputs[0]))
+    inverse = compiled_inverse(torch.where(singular, torch.eye(inputs[0].shape[-1], dtype=inputs[0].dtype, device=inputs[0].device), inputs[0]))
     return inverse.mT * out_grads[1].view(inputs[0].shape[:-2])[..., None, None].masked_fill(singular, 0)

@@ -69,7 +69,8 @@ def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate
          + line([i * stride[0] - pad[0] for i in range(rows)], 4) + moves[:, :, :, :, 0])
     x = (line([j * dilate[1] for _ in range(kernel[0]) for j in range(kernel[1])], 3)
          + line([j * stride[1] - pad[1] for j in range(columns)], 5) + moves[:, :, :, :, 1])
-    base = torch.arange(n * channels, device=data.device).reshape(n, num_deformable_group, channels // num_deformable_group, 1, 1, 1) * (height * width)
+    planes = torch.arange(n * channels, device=data.device).reshape(n, num_deformable_group, channels // num_deformable_group, 1, 1, 1)
+    base = planes * (height * width)
     values = bilinear_gather(data.reshape(-1), base, y, x, height, width, outside)
     if outside == "edge":
         values = values * ((y >= 0) & (y < height) & (x >= 0) & (x < width))
