@@ -19,9 +19,22 @@ def available() -> bool:
 
     Without these oneDNN adds two products in 16 bits first, where uint8 times int8 overflows.
     """
-    kernels = torch.ops.onednn
-    return (bool(processor.flags() & {"avx512_vnni", "avx_vnni"}) and torch.backends.mkldnn.is_available()
-            and all(hasattr(kernels, name) for name in ("qconv_prepack", "qconv2d_pointwise", "qlinear_prepack", "qlinear_pointwise")))
+    return bool(processor.flags() & {"avx512_vnni", "avx_vnni"}) and torch.backends.mkldnn.is_available() and _agree()
+
+
+def _agree() -> bool:
+    """Whether this torch's kernels take what they are given here, and return what it should be."""
+    data = Quantized(torch.full((1, 16, 1, 1), 255, dtype=torch.uint8), torch.zeros(1), torch.full((1,), 255.5))
+    weight, one = torch.full((16, 16, 1, 1), 127, dtype=torch.int8), torch.ones(1)
+    window = {"kernel": (1, 1), "stride": (), "pad": (), "dilate": (), "num_group": 1, "layout": None}
+    try:
+        convolved = Packed([weight], window, data, weight, one, None)
+        connected = Packed([weight], {"flatten": True}, data, weight.flatten(1), one, None)
+        total = 16 * 255 * 127
+        return bool((convolved.product(data.values) == total).all() and (connected.product(data.values) == total).all()
+                    and (convolved.product(data.values, total / 100, torch.uint8, True, data) == 100).all())
+    except (AttributeError, RuntimeError, TypeError):  # another torch's
+        return False
 
 
 def suits(attributes: Mapping[str, Any], data: torch.Tensor) -> bool:
