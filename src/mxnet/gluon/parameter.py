@@ -38,6 +38,14 @@ class DeferredInitializationError(MXNetError):
     """
 
 
+_moves = 0
+
+
+def moves() -> int:
+    """How often a parameter, whichever, has got other arrays. As long as that stays, all have those that they had."""
+    return _moves
+
+
 class Parameter:
     """A weight of a block, with a copy and a gradient on each device it is initialized on.
 
@@ -94,6 +102,12 @@ class Parameter:
         self.grad_req = grad_req
         self.lr_mult, self.wd_mult = lr_mult, wd_mult
         self.init = init
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        global _moves
+        object.__setattr__(self, name, value)
+        if name == "_data":
+            _moves += 1
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
