@@ -46,6 +46,15 @@ def moves() -> int:
     return _moves
 
 
+class _Arrays(list):
+    """A parameter's arrays, one for each context; programs put others in, too."""
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        global _moves
+        list.__setitem__(self, index, value)
+        _moves += 1
+
+
 class Parameter:
     """A weight of a block, with a copy and a gradient on each device it is initialized on.
 
@@ -105,9 +114,10 @@ class Parameter:
 
     def __setattr__(self, name: str, value: Any) -> None:
         global _moves
-        object.__setattr__(self, name, value)
-        if name == "_data":
-            _moves += 1
+        if name != "_data":
+            return object.__setattr__(self, name, value)
+        object.__setattr__(self, name, value if value is None else _Arrays(value))
+        _moves += 1
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"

@@ -19,7 +19,8 @@ import torch
 from openvino import opset15 as ops
 from torch import fx
 
-from ..program import Program, attributes_of, operator_of
+from ...ops.registry import Operator
+from ..program import Program, attributes_of, item, operator_of
 
 # A node of OpenVINO's or an output of one: its own annotations know only nodes, where outputs do as well.
 Value: TypeAlias = Any
@@ -41,8 +42,8 @@ class Call:
     """One use of an operator: its attributes, and the shapes and types of what goes in and out."""
 
     def __init__(self, name: str, attributes: Mapping[str, Any], in_values: Sequence[torch.Tensor], out_values: Sequence[torch.Tensor],
-                 constants: Sequence[Any], target: Any = None):
-        self.name, self.target = name, target
+                 constants: Sequence[Any], target: Any = None, reader: Operator | None = None):
+        self.name, self.target, self.reader = name, target, reader
         self.attributes = attributes
         self.constants = constants
         self.in_shapes = [tuple(v.shape) for v in in_values]
@@ -146,7 +147,7 @@ def convert_node(program: Program, node: fx.Node, inputs: Sequence[Value]) -> li
         raise Unsupported(f"{op.name}: its shape depends on values")
     out = program.values[node]
     call = Call(op.name, attributes_of(node), [program.values[a] for a in node.args], (out,) if isinstance(out, torch.Tensor) else out,
-                [program.constants.get(a) for a in node.args], node.target)
+                [program.constants.get(a) for a in node.args], node.target, _reader(node))
     for dtype in (*call.in_types, *call.out_types):
         if dtype not in COMPUTED:
             raise Unsupported(f"{op.name}: computes in {str(dtype).removeprefix('torch.')}")
@@ -164,6 +165,14 @@ def convert_node(program: Program, node: fx.Node, inputs: Sequence[Value]) -> li
         if tuple(output.get_partial_shape().to_shape()) != shape or output.get_element_type() != TYPES[dtype]:
             raise Unsupported(f"{op.name}: OpenVINO computes {output.get_element_type()} {output.get_partial_shape()}, expected {dtype} {shape}")
     return outputs
+
+
+def _reader(node: fx.Node) -> Operator | None:
+    """The operator that alone reads the first output of a node; None if there are several, or none."""
+    parts = [user for user in node.users if user.target is item]
+    first = [part for part in parts if part.args[1] == 0] if parts else [node]
+    readers = [reader for part in first for reader in part.users]
+    return operator_of(readers[0]) if len(readers) == 1 else None
 
 
 def plain(value: Value) -> Value:

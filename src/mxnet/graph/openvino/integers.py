@@ -87,6 +87,13 @@ def quantized(value: Value, dtype: torch.dtype, low: float, high: float) -> Rang
     return Ranged(ops.fake_quantize(value, *bounds, *bounds, 256).output(0), dtype, low, high)
 
 
+def clipped(value: Value, dtype: torch.dtype, low: float, high: float) -> Ranged:
+    """Real numbers clipped as integers of this type and range would be, and not put on their grid."""
+    unit = max(abs(low), abs(high)) / levels(dtype)
+    ends = torch.iinfo(dtype)
+    return Ranged(ops.clamp(value, ends.min * unit, ends.max * unit).output(0), dtype, low, high)
+
+
 def rectified(array: Ranged) -> Ranged:
     """Without what is negative, on the same grid.
 
