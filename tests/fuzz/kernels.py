@@ -76,11 +76,12 @@ def _fitting(name, rng):
     arrays: list = []
     for array in kernel.takes:
         given = {a.name for a, content in zip(kernel.takes, arrays) if content is not None}
+        names |= {a.name: a.name in given for a in kernel.takes if a.name not in names}
         if array.optional and (rng.random() < 0.5 or array.name == "copy" and "index" in given):
             arrays.append(None)  # a step writes to rows or to a copy, not to both
             continue
         low, high = _VALUES.get(array.name, (None, None))
-        shape = [eval(d, {}, names) for d in array.dims]
+        shape = [eval(kernel._where.get(d, d), {}, names) for d in array.dims]
         order = "last" if array.order is torch.channels_last else rng.choice(("plain", "plain", "the end", "parameter"))
         arrays.append(described(names.get(array.dtype, array.dtype), shape, rng, order, low, high))
     numbers = [rng.choice((0.5, 0.9, 1e-3, 0.0)) if letter in "fd" else rng.randrange(2 if letter == "i" else 50) for letter in kernel.numbers]

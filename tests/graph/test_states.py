@@ -61,8 +61,8 @@ def test_a_frozen_graph_is_over_when_a_weight_is_written_to(frozen):
 
 def test_versions_of_tensors_count_once_somebody_else_may_write(frozen):
     state, inputs = frozen
-    assert not state.compares
+    assert not state.weights.compares
     writes.share(inputs[1])
-    assert state.compares and state.holds(inputs)
+    assert state.weights.compares and state.holds(inputs)
     inputs[1].add_(1)
-    assert not state.stale and not state.holds(inputs)
+    assert not state.weights.stale and not state.holds(inputs)

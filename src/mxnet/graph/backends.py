@@ -33,7 +33,7 @@ from torch import fx
 from .. import environment
 from ..base import MXNetError
 from ..symbol import Symbol
-from . import attention, casts, fusion, layout
+from . import attention, casts, fusion, layout, recurrent_layers
 from .layout import channels_last
 from .program import Program
 
@@ -81,7 +81,7 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
         report += fusion.rectify_in_place(module) if fuse else []
     elif fuse:
         report += fusion.apply(module, exact or asks_for_exact()) if ordered else fusion.rectify_in_place(module)
-        report += fusion.separate_parameters(module) + attention.apply(module)
+        report += recurrent_layers.apply(module) + attention.apply(module)
     if report:
         module.recompile()
     if environment.get_bool("MXNET_FUSION_VERBOSE"):

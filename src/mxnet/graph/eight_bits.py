@@ -1,6 +1,5 @@
 """Products of 8-bit integers on oneDNN's kernels, which torch brings along: fused nodes run on them where OpenVINO does not run the graph."""
 import functools
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,8 +8,7 @@ import torch
 from .. import processor
 from ..ndarray import writes
 from ..ops.quantization.arithmetic import Quantized
-
-_version = operator.attrgetter("_version")
+from .weights import Weights
 
 
 @functools.cache
@@ -47,11 +45,6 @@ def suits(attributes: Mapping[str, Any], data: torch.Tensor) -> bool:
 class Packed:
     """The weights of a product in the order that the kernels read, until one of the arrays that they were made of changes.
 
-    Attributes
-    ----------
-    stale, compares : bool
-        As in `states.Frozen`.
-
     Parameters
     ----------
     made_of : list of torch.Tensor
@@ -66,9 +59,7 @@ class Packed:
 
     def __init__(self, made_of: Sequence[torch.Tensor], attributes: Mapping[str, Any], data: Quantized, values: torch.Tensor, unit: torch.Tensor,
                  bias: torch.Tensor | None):
-        self.stale, self.compares = not all(map(writes.may_watch, made_of)), False
-        self._made_of, self._versions = list(made_of), list(map(_version, made_of)) if not self.stale else []
-        writes.watch(self._made_of, self)
+        self._made_of = Weights(made_of) if all(map(writes.may_watch, made_of)) else None
         self._data_unit = data.number
         self._unit = unit.detach().float().contiguous()
         self._bias = None if bias is None else bias.detach().float().contiguous()
@@ -85,8 +76,7 @@ class Packed:
 
     def holds(self, made_of: Sequence[torch.Tensor], data: Quantized) -> bool:
         """Whether these are still the weights, and the data's range is the one that they were made for."""
-        return (not self.stale and len(made_of) == len(self._made_of) and all(map(operator.is_, made_of, self._made_of))
-                and (not self.compares or list(map(_version, made_of)) == self._versions) and data.number == self._data_unit)
+        return self._made_of is not None and self._made_of.holds(made_of) and data.number == self._data_unit
 
     @staticmethod
     def _zero(values: torch.Tensor) -> int:

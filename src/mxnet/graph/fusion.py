@@ -10,8 +10,6 @@ from ..ops.kernels.batch_norm import batch_norm
 from ..ops.kernels.convolution import Layer
 from ..ops.kernels.kept import Kept
 from ..ops.nn import normalization
-from ..ops.nn.rnn import rnn, rnn_of_parts
-from ..ops.shape.joining import rnn_param_concat
 from .layout import convolves
 from .observed import joined
 from .program import FxNode, attributes_of, calls, holds, operator_of
@@ -77,20 +75,6 @@ def algorithms(module: fx.GraphModule) -> list[str]:
         counts = Counter(layer.chosen[way] for layer in layers if way in layer.chosen)
         lines.append(f"convolutions, {way}: {', '.join(f'{count} x {name}' for name, count in sorted(counts.items()))}")
     return lines
-
-
-def separate_parameters(module: fx.GraphModule) -> list[str]:
-    """Let recurrent layers read their parameters where they are, not from a vector that each step puts together and takes apart."""
-    count = 0
-    for node in module.graph.nodes:
-        if not calls(node, rnn):
-            continue
-        vector = node.args[1]
-        if calls(vector, rnn_param_concat) and _only_user(vector) is node:
-            node.target, node.args = rnn_of_parts, (node.args[0], vector.args, *node.args[2:])
-            module.graph.erase_node(vector)
-            count += 1
-    return [f"memory: {count} x recurrent layers without a copy of their parameters"] if count else []
 
 
 def fuse_batch_norms(module: fx.GraphModule) -> list[str]:

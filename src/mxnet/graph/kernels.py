@@ -14,7 +14,7 @@ from ..ops.kernels import convolution as direct
 from ..ops.kernels import winograd
 from ..ops.kernels.kept import Kept
 from ..ops.nn import normalization
-from . import attention, casts, fusion, layout
+from . import attention, casts, fusion, layout, recurrent_layers
 from .backends import Unavailable, asks_for_exact
 from .layout import convolves
 from .observed import joined
@@ -67,7 +67,7 @@ class Kernels:
         counts = _fold(program, exact)
         program.report += [f"kernels: {count} x convolution{kind}" for kind, count in sorted(counts.items())]
         program.report += fusion.fuse_batch_norms(module) + fusion.rectify_in_place(module)
-        program.report += fusion.separate_parameters(module) + attention.apply(module)
+        program.report += recurrent_layers.apply(module) + attention.apply(module)
         program.finish()
         return module.forward
 

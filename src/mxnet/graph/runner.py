@@ -20,7 +20,7 @@ from ..ops.grad_mode import no_grad
 from ..symbol import Symbol, inference
 from ..symbol.fused import CachedGraph, Fused
 from ..symbol.node import Node, auxiliary
-from . import backends, cuda_graph, fusion, layout, light, promotion, recomputation, recurrence
+from . import backends, cuda_graph, fusion, layout, light, promotion, recomputation, recurrence, recurrent_layers
 from .lower import lower
 from .observed import call_of, observed
 from .passes import eliminate_common_expressions
@@ -253,6 +253,7 @@ class GraphRunner:
                 if not before.wins:
                     follows = Stays(native, before.lost)
                 elif before.frozen.holds(inputs):
+                    recurrent_layers.release(native.__self__)  # type: ignore[attr-defined]  # a bound method
                     follows = promotion.challenged(before.frozen, self.lowered(False, device, inputs), inputs, device, self._exact)
             self._states[key] = follows
             return follows

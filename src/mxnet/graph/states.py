@@ -3,23 +3,22 @@
 `GraphRunner._next` leads from one state to another. `cuda_graph.Captured`, the state that only GPUs know, lies beside its mechanism, and
 `rivalry.Rivalry` has a file of its own.
 """
-import operator
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import torch
 
-from ..ndarray import dispatch, writes
+from ..ndarray import dispatch
 from .fusion import algorithms
 from .observed import observed
 from .program import Program
+from .weights import Weights
 
 # What runs a graph: from its inputs to its outputs.
 Function = Callable[..., Sequence[torch.Tensor]]
 
 FASTEST = "which proved the fastest"  # said where there was a contest
-_version = operator.attrgetter("_version")
 
 
 def run(function: Function, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
@@ -151,13 +150,6 @@ class Trial:
 class Frozen:
     """A compiled graph with its weights built in, until one of them changes.
 
-    Attributes
-    ----------
-    stale : bool
-        True once a weight was written to.
-    compares : bool
-        Whether torch's version counters have to be looked at: somebody holds a weight as a torch tensor.
-
     Parameters
     ----------
     function : callable
@@ -172,23 +164,13 @@ class Frozen:
     """
 
     def __init__(self, function: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], program: Program, name: str = ""):
-        self.function, self.program, self.name, self.stale, self.compares = function, program, name, False, False
+        self.function, self.program, self.name = function, program, name
         self.positions = list(weights)
-        self.weights = [inputs[i] for i in self.positions]
-        self.addresses, self.versions = [w.data_ptr() for w in self.weights], list(map(_version, self.weights))
-        writes.watch(self.weights, self)
+        self.weights = Weights([inputs[i] for i in self.positions])
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
         """Whether these inputs hold the weights that it was compiled with, unchanged."""
-        if self.stale:
-            return False
-        # Networks have hundreds of weights, and after a run none of them is in a cache: they are compared without being looked at.
-        found = list(map(inputs.__getitem__, self.positions))
-        if self.compares and list(map(_version, found)) != self.versions:
-            return False
-        return all(map(operator.is_, found, self.weights)) or all(
-            t is w or t.data_ptr() == address and t.shape == w.shape and t.stride() == w.stride() and t.dtype is w.dtype
-            for t, w, address in zip(found, self.weights, self.addresses))
+        return self.weights.holds(list(map(inputs.__getitem__, self.positions)))
 
     def explain(self) -> list[str]:
-        return [*self.program.report, *algorithms(self.program.module), *(["out of date: a weight was written to"] if self.stale else [])]
+        return [*self.program.report, *algorithms(self.program.module), *(["out of date: a weight was written to"] if self.weights.stale else [])]

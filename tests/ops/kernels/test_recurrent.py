@@ -144,11 +144,40 @@ def test_a_gradient_of_a_gradient_of_projected_rows_that_end_early(reverse, thre
         torch.testing.assert_close(f, e, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("mode, case", [(mode, case) for mode in MODES for case in (*SHAPES, *MORE)
+                                        if mode == "lstm" or case in SHAPES or MORE[case][6] is None])
+@pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.bfloat16, marks=BRIEF), pytest.param("wide", marks=BRIEF)], ids=str)
+def test_weights_in_order_give_the_same_numbers(case, mode, dtype, threads, monkeypatch):
+    *sizes, layers, directions, projection, counts = MORE[case] if case in MORE else (*SHAPES[case], None, None)
+    if dtype == "wide":
+        monkeypatch.setattr(recurrent, "_wide", lambda dtype: True)
+        monkeypatch.setattr(recurrent, "_MANY", 8)
+        dtype = torch.bfloat16
+    data, states, cells = in_single(*arrays(*sizes, layers, directions, mode=mode, projection=projection), dtype=dtype)
+    more = (layers, directions)
+    if counts is not None:
+        data, more = torch.cat([rows[:n] for rows, n in zip(data, counts)]), (*more, torch.tensor(counts))
+    ordered, near = recurrent.Ordered(), 1e-5 if dtype is torch.float32 else 0.02
+    with torch.no_grad():
+        expected, expected_last = recurrent.run(mode, data, states, cells, *more)
+        for _ in range(2):  # made, and found again
+            out, last = recurrent.run(mode, data, states, cells, *more, ordered=ordered)
+            for f, e in zip((out, *last), (expected, *expected_last), strict=True):
+                assert f.dtype is dtype
+                torch.testing.assert_close(f.float(), e.float(), rtol=near, atol=near * max(1.0, float(e.abs().max())))
+        for t in (t for cell in cells for t in cell[:2]):
+            t.zero_()
+        for cell in cells[:directions]:
+            assert len(cell) == 4 or cell[4].any()
+        still, _ = recurrent.run(mode, data, states, cells, *more, ordered=ordered)
+    assert torch.equal(still, out)  # from what was made of the weights, not the weights
+
+
 def test_counts_that_contradict_the_rows_stay_inside():
     kernel = recurrent._KERNELS["lstm"][0]
     for counts in ([9, -1, 1 << 40], [2, 5, 5], [-3, -3, -3], [2, 2, 2]):
         out = torch.full((5, 32), 7.0)
-        kernel((torch.zeros(5, 128), torch.zeros(128, 32), None, None, torch.zeros(2, 32), torch.zeros(2, 32), out, torch.tensor(counts)),
+        kernel((torch.zeros(5, 128), torch.zeros(128, 32), None, None, None, torch.zeros(2, 32), torch.zeros(2, 32), out, torch.tensor(counts)),
                (3, 0, 0, 0))
         written = {9: 2, 2: 5 if counts[1:] == [2, 2] or counts[1] == 5 else 2, -3: 0}[counts[0]]
         assert int((out == 0).all(1).sum()) == written and int((out == 7).all(1).sum()) == 5 - written

@@ -5,6 +5,7 @@ import torch
 from mxnet import MXNetError
 from mxnet.ops import get, kernels, random_state
 from mxnet.ops.kernels import recurrent
+from mxnet.ops.nn.rnn import Parts
 from mxnet.ops.nn.rnn_layout import layout_of
 
 RNN = get("RNN")
@@ -162,14 +163,13 @@ def test_the_number_of_inputs():
 
 
 def test_parts_of_recurrent_parameters_need_not_be_cut_where_torch_cuts_them():
-    from mxnet.ops.nn.rnn import rnn_of_parts
     vector, x, state = torch.randn(21), torch.randn(4, 2, 2), torch.randn(1, 2, 3)
     attributes = {"state_size": 3, "num_layers": 1, "mode": "rnn_tanh"}
     whole = get("RNN").fn(x, vector, state, **attributes)
     for parts in (vector.split([6, 9, 3, 3]), vector.split([10, 11])):
-        torch.testing.assert_close(rnn_of_parts(x, parts, state, **attributes), whole)
+        torch.testing.assert_close(RNN.raw(x, Parts(parts), state, **attributes), whole)
     with pytest.raises(MXNetError, match="must have 21 elements"):
-        rnn_of_parts(x, vector.split([6, 15])[:1], state, **attributes)
+        RNN.raw(x, Parts(vector.split([6, 15])[:1]), state, **attributes)
 
 
 @pytest.mark.parametrize("on_kernel", [True, False])

@@ -41,6 +41,13 @@ def _prefers_onednn():
     return processor.maker() not in ("GenuineIntel", "")
 
 
+def keeps(dtype):
+    """Whether oneDNN's own order is the fastest for weights of this type that stay the same."""
+    if dtype is torch.bfloat16:
+        return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return dtype is torch.float32 and _prefers_onednn()
+
+
 def linear(data, weight, bias=None):
     """``data @ weight.T + bias`` over the last axis of `data`."""
     if weight.numel() < _WEIGHT or not _suits(data, weight, bias):

@@ -121,6 +121,27 @@ inline __attribute__((always_inline)) void products(vec (&sum)[R][V], const cell
   }
 }
 
+// As `products`, for so few rows that reading the panel is what takes the time: several sums of each, since one would wait for itself. Processors
+// fetch so even a stream by themselves; on a Zen 4 asking for lines made it slower.
+template <typename W, int R, int V>
+inline __attribute__((always_inline)) void stream(vec (&sum)[R][V], const cell* const (&left)[R], int64_t depth, const float* panel) {
+  constexpr int kSums = R * V >= 6 ? 1 : R * V >= 3 ? 2 : R * V == 2 ? 4 : 8;  // divides `depth`, a multiple of kLanes
+  vec part[kSums][R][V] = {};
+  for (int64_t k = 0; k < depth; k += kSums)
+#pragma GCC unroll 8
+    for (int n = 0; n < kSums; ++n, panel += V * kLanes) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        const vec right = load(panel + v * kLanes);
+#pragma GCC unroll 3
+        for (int i = 0; i < R; ++i) part[n][i][v] = Cells<W>::multiply_add(part[n][i][v], left[i][k + n], right);
+      }
+    }
+  for (int n = 0; n < kSums; ++n)
+    for (int i = 0; i < R; ++i)
+      for (int v = 0; v < V; ++v) sum[i][v] += part[n][i][v];
+}
+
 // Calls f(first, count, tile) for rows in tiles of at most `most`, as equal as can be.
 template <typename Call>
 void tiles(int64_t rows, int64_t most, Call call) {

@@ -25,6 +25,7 @@ struct Forward {
   const Steps& steps;
   T* gates;                     // (n, G H): the projected input; the activated gates, if these are kept
   const T *weights, *project;   // (G H, P); (P, H), or null where P is H and nothing is projected
+  const float* packed;          // the weights and the projection as panels, or null
   const float* bias;            // (H): of GRU's candidate, inside of what is reset
   const T* h0;                  // (N, P)
   const float* c0;              // (N, H): LSTM's
@@ -111,8 +112,12 @@ void many(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) part[i][v] = sum[i][from + v];
     const int64_t fetched = tile * (G / V) + from / V;
-    products<W>(part, h, depth, panel + from * depth * kLanes,
-                next && fetched < G ? next + (fetched / V * depth * V + fetched % V) * kLanes : nullptr);
+    const bool streams = R <= kFew && f.steps.rows <= kFew;
+    if constexpr (R <= kFew)
+      if (streams) stream<W>(part, h, depth, panel + from * depth * kLanes);
+    if (!streams)
+      products<W>(part, h, depth, panel + from * depth * kLanes,
+                  next && fetched < G ? next + (fetched / V * depth * V + fetched % V) * kLanes : nullptr);
 #pragma GCC unroll 12
     for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
@@ -210,17 +215,45 @@ void pack(const T* rows, int64_t apart, int64_t length, float* panel) {
               });
 }
 
+// How many panels there are, and of how many cells: one for each vector of units, and behind them those of the projection.
+template <Mode M, typename W>
+struct Layout {
+  int64_t units, depth, blocks, panel, handed, handed_panel;
+  Layout(int64_t units, int64_t depth, bool projects)
+      : units(units), depth(depth), blocks(units / kLanes), panel(depth / Cells<W>::kEach * kGates<M> * kLanes), handed(projects ? depth / kBlock : 0),
+        handed_panel(units / Cells<W>::kEach * kBlock) {}
+  int64_t size() const { return blocks * panel + handed * handed_panel; }
+  // A thread's part.
+  template <typename T>
+  void pack_share(const T* weights, const T* project, float* out) const {
+    constexpr int V = kAtOnce<M>;
+    const Share own(blocks), hands(handed);
+    for (int64_t b = own.from; b < own.to; ++b)
+      for (int g = 0; g < kGates<M>; g += V)
+        pack<V, W>(weights + (g * units + b * kLanes) * depth, units, depth, out + b * panel + g * (panel / kGates<M>));
+    for (int64_t b = hands.from; b < hands.to; ++b)
+      pack<kWide, W>(project + b * kBlock * units, kLanes, units, out + blocks * panel + b * handed_panel);
+  }
+};
+
+template <Mode M, typename T, typename W>
+void run_pack(const T* weights, const T* project, float* out, int64_t units, int64_t depth, int threads) {
+  const Layout<M, W> layout(units, depth, project);
+#pragma omp parallel num_threads(threads)
+  layout.pack_share(weights, project, out);
+}
+
 template <Mode M, typename T, typename W>
 void run_forward(Forward<T> f, int threads) {
   static constexpr Few<T> few_steps[] = {few<M, T, 1>, few<M, T, 2>, few<M, T, 3>};
-  constexpr int G = kGates<M>;
   constexpr bool widens = sizeof(W) != sizeof(T);
-  const int64_t most = f.steps.rows, blocks = f.units / kLanes, panel = f.depth / Cells<W>::kEach * G * kLanes;
-  const int64_t handed = f.project ? f.depth / kBlock : 0, handed_panel = f.units / Cells<W>::kEach * kBlock;
-  const bool packs = most > kFew || f.project;
-  const Aligned packed(packs ? blocks * panel + handed * handed_panel : 0);
+  const Layout<M, W> layout(f.units, f.depth, f.project);
+  const int64_t most = f.steps.rows, panel = layout.panel;
+  const bool packs = most > kFew || f.project || f.packed;
+  const Aligned own_panels(packs && !f.packed ? layout.size() : 0);
   const Aligned states(packs && widens ? most * (2 * f.depth + (f.project ? f.units : 0)) : 0);
-  float* const projection = packed.data + blocks * panel;
+  const float* const panels = f.packed ? f.packed : own_panels.data;
+  const float* const projection = panels + layout.blocks * panel;
   if (packs && widens) {
     f.wide = states.data;
     f.wide_middle = states.data + 2 * most * f.depth;
@@ -229,20 +262,15 @@ void run_forward(Forward<T> f, int threads) {
   }
 #pragma omp parallel num_threads(threads)
   {
-    const Share own(blocks), hands(handed);
-    if (packs)
-      for (int64_t b = own.from; b < own.to; ++b)
-        for (int g = 0; g < G; g += kAtOnce<M>)
-          pack<kAtOnce<M>, W>(f.weights + (g * f.units + b * kLanes) * f.depth, f.units, f.depth, packed.data + b * panel + g * (panel / G));
-    for (int64_t b = hands.from; b < hands.to; ++b)
-      pack<kWide, W>(f.project + b * kBlock * f.units, kLanes, f.units, projection + b * handed_panel);
+    const Share own(layout.blocks), hands(layout.handed);
+    if (packs && !f.packed) layout.pack_share(f.weights, f.project, own_panels.data);
     for (int64_t s = 0; s < f.steps.steps; ++s) {
       const int64_t rows = f.steps.count(s);
       for (int64_t i = own.from; i < own.to && rows; ++i) {
         const int64_t b = own.at(i, s);
-        const float* weights = packed.data + b * panel;
+        const float* weights = panels + b * panel;
         const int64_t after = i + 1 < own.to ? own.at(i + 1, s) : b;
-        const float* next = after != b ? packed.data + after * panel : nullptr;
+        const float* next = after != b ? panels + after * panel : nullptr;
         if (packs)
           tiles(rows, kForwardRows<M>, [&](int64_t row, int64_t size, int64_t tile) {
             many_of<M, T, W>(size, std::make_integer_sequence<int, kForwardRows<M>>())(f, s, row, b * kLanes, weights, next, tile, after * kLanes);
@@ -254,7 +282,7 @@ void run_forward(Forward<T> f, int threads) {
       if (f.project) {
         for (int64_t b = hands.from; b < hands.to; ++b)
           tiles(rows, kBackwardRows, [&](int64_t row, int64_t size, int64_t) {
-            hand_on_of<T, W>(size, std::make_integer_sequence<int, kBackwardRows>())(f, s, row, b * kBlock, projection + b * handed_panel);
+            hand_on_of<T, W>(size, std::make_integer_sequence<int, kBackwardRows>())(f, s, row, b * kBlock, projection + b * layout.handed_panel);
           });
 #pragma omp barrier
       }
@@ -474,16 +502,19 @@ void run_backward(Backward<T> b, int threads) {
 
 // `gates` holds the projected input with the biases (GRU's candidate without that of the state, which is `bias`); with `keep` it then holds the
 // activated gates, which the backward pass needs, as it does what is `kept`, and the `middle`. The numbers of units and of what is handed on are
-// multiples of 32. `counts` are the rows of each step, or null where all have the same.
+// multiples of 32. Where weights stay the same they come `packed`, too, by `pack_...`. `counts` are the rows of each step, or null where all have the same.
 // `dgates` gets the gradients of what came from the input, `dproduct` (GRU) those of the state's products, `dhanded` those of what a projection
 // made, dh and dc those of the first states. With `wide` bfloat16 is multiplied as floats.
 #define ENTRIES(name, mode, type, T)                                                                                                              \
-  void forward_##name##_##type(T* gates, const T* weights, const float* bias, const T* project, const T* h0, const float* c0, T* out,            \
-                               const int64_t* counts, float* kept, T* middle, const int64_t* sizes, int threads) {                                \
+  void pack_##name##_##type(const T* weights, const T* project, float* out, const int64_t* sizes, int threads) {                                   \
+    (sizes[2] ? run_pack<mode, T, float> : run_pack<mode, T, T>)(weights, mode == kLstm ? project : nullptr, out, sizes[0], sizes[1], threads);    \
+  }                                                                                                                                               \
+  void forward_##name##_##type(T* gates, const T* weights, const float* bias, const T* project, const float* packed, const T* h0, const float* c0, \
+                               T* out, const int64_t* counts, float* kept, T* middle, const int64_t* sizes, int threads) {                        \
     const Steps steps(sizes[0], sizes[1], sizes[2], counts, bool(sizes[5]));                                                                      \
     const T* projects = mode == kLstm ? project : nullptr;                                                                                        \
     (sizes[7] ? run_forward<mode, T, float> : run_forward<mode, T, T>)(                                                                           \
-        {steps, gates, weights, projects, bias, h0, c0, out, middle, kept, sizes[3], sizes[4], bool(sizes[6]), nullptr, nullptr}, threads);       \
+        {steps, gates, weights, projects, packed, bias, h0, c0, out, middle, kept, sizes[3], sizes[4], bool(sizes[6]), nullptr, nullptr}, threads);\
   }                                                                                                                                               \
   void backward_##name##_##type(const T* dout, const float* dh_last, const float* dc_last, const T* weights, const T* project, const T* gates,   \
                                 const float* kept, const float* c0, const T* states, const int64_t* counts, T* dgates, T* dproduct, T* dhanded,   \

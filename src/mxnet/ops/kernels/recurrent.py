@@ -4,6 +4,7 @@ LSTM, which may project its state, GRU and plain layers, over sequences of one l
 processors with instructions for it.
 """
 import functools
+import threading
 from typing import Any, NamedTuple
 
 import torch
@@ -12,13 +13,14 @@ from . import dense, load
 from .gate import Gate, Kernel
 
 _WORTHWHILE = 1 << 20  # multiplications in a layer's steps from which on the kernel is called (and compiled)
+_FEW = 3  # rows up to which reading the weights takes the time, which are half as long in bfloat16; as in `recurrence.h`
 _MANY = 256  # rows from which on bfloat16 is worth widening for a product, where that is ahead
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 _DEMANDS = ("u % 32 == 0", "min(t, n, b, u) >= 1", "counts or n == t * b")
 
 
 def _kernels(mode):
-    """The forward and the backward pass of a mode; what only others need may not come.
+    """The forward and the backward pass of a mode, and what packs weights for the first; what only others need may not come.
 
     There are `n` rows in all, of `t` steps, each of `b` rows or as `counts` says; `u` units hand on what they are, or project to `d` numbers.
     """
@@ -29,19 +31,25 @@ def _kernels(mode):
     project = "T (d, u) optional" if lstm else "T (0, 0) optional"
     demands = (*_DEMANDS, *(("d % 32 == 0", "d >= 1", "project or d == u") if lstm else ()))
     sizes, multiplies = ("t", "b", "n", "u", d, "reverse"), f"n * {count} * {d}"
+    panels = f"({count} * {d}{' + (d * u if project else 0)' if lstm else ''}) // (1 if wide or T == 'float32' else 2)"  # two bfloat16 are a cell
     forward = Kernel("recurrent", f"forward_{mode}_{{T}}",
-                     {"gates": gates, "weights": weights, "bias": "float32 (u)" if gru else without, "project": project, "hidden": f"T {state}",
-                      "cell": carry if lstm else without, "out": rows, "counts": counts},
+                     {"gates": gates, "weights": weights, "bias": "float32 (u)" if gru else without, "project": project,
+                      "packed": "float32 (cells) optional", "hidden": f"T {state}", "cell": carry if lstm else without, "out": rows,
+                      "counts": counts},
                      {"kept": "float32 (kept, u)", "middle": "T (between, u) if project"}, integers=("t", "reverse", "keep", "wide"),
-                     where={"kept": kept, "between": "n if keep else b"}, demands=demands, sizes=(*sizes, "keep", "wide"), packed=True,
-                     multiplies=multiplies)
+                     where={"kept": kept, "between": "n if keep else b", "cells": panels}, demands=demands,
+                     sizes=(*sizes, "keep", "wide"), packed=True, multiplies=multiplies)
     backward = Kernel("recurrent", f"backward_{mode}_{{T}}",
                       {"dout": rows, "dhidden": f"float32 {state} optional", "dcell": f"{carry} optional", "weights": weights,
                        "project": project, "gates": gates, "kept": f"float32 ({'n' if lstm or gru else 'b'}, u)", "cell": carry if lstm else without,
                        "states": rows if gru else "T (0) optional", "counts": counts},
                       {"dgates": gates, "dproduct": f"{gates} if states", "dhanded": f"{rows} if project", "dh": f"float32 {state}", "dc": carry},
                       integers=("t", "b", "reverse", "wide"), demands=demands, sizes=(*sizes, "wide"), packed=True, multiplies=multiplies)
-    return forward, backward
+    pack = Kernel("recurrent", f"pack_{mode}_{{T}}", {"weights": weights, "project": project}, {"packed": "float32 (cells)"},
+                  integers=("u", "wide"), where={"cells": panels},
+                  demands=("u % 32 == 0", "u >= 1", *(("d % 32 == 0", "d >= 1", "project or d == u") if lstm else ())),
+                  sizes=("u", d, "wide"), packed=True)
+    return forward, backward, pack
 
 
 _KERNELS = {mode: _kernels(mode) for mode in _GATES}
@@ -126,11 +134,37 @@ def _starts(counts):
     return counts.cumsum(0) - counts
 
 
-def run(mode, data, states, cells, num_layers, directions, counts=None):
+class Ordered:
+    """The weights of layers that stay the same, in the orders in which inference reads them fastest; each is made when it is first needed."""
+
+    def __init__(self):
+        self._made: dict[tuple, Any] = {}
+        self._lock = threading.Lock()
+
+    def product(self, place, weight, wide):
+        """What multiplies rows with the `weight` of the layer and direction at `place`, of the input; as floats if `wide`."""
+        return self._get((place, "input", wide), lambda: dense.kept(weight.float() if wide else weight))
+
+    def panels(self, place, mode, weight, project, wide):
+        """The panels that the kernel multiplies states with."""
+        units = len(weight) // _GATES[mode]
+        return self._get((place, "state", wide), lambda: _KERNELS[mode][2]((weight.contiguous(), project), (units, wide))[0])
+
+    def _get(self, key, make):
+        found = self._made.get(key)
+        if found is None:
+            with self._lock:
+                found = self._made.get(key)
+                if found is None:
+                    found = self._made[key] = make()
+        return found
+
+
+def run(mode, data, states, cells, num_layers, directions, counts=None, ordered=None):
     """The output (T, N, directions * size) of the layers over `data` (T, N, C), and the last states.
 
     With `counts`, the rows of each step, sequences end early: they are sorted, the longest first, and the rows of all steps lie one after another,
-    (sum, C) and (sum, directions * size). Each has a step.
+    (sum, C) and (sum, directions * size). Each has a step. `ordered` holds what was made of the same `cells` before, if they stay.
     """
     length, batch = (len(counts), states[0].shape[1]) if counts is not None else data.shape[:2]
     rows = data if counts is not None else data.reshape(length * batch, -1)
@@ -140,7 +174,7 @@ def run(mode, data, states, cells, num_layers, directions, counts=None):
         for direction in range(directions):
             i = layer * directions + direction
             *weights, project = (*cells[i], None)[:5]
-            out, *found = _run_layer(mode, rows, *weights, project, states[0][i], states[1][i] if len(states) > 1 else None,
+            out, *found = _run_layer(ordered and (ordered, i), mode, rows, *weights, project, states[0][i], states[1][i] if len(states) > 1 else None,
                                      _Steps(length, counts, bool(direction)))
             outputs.append(out)
             for values, value in zip(last, found):
@@ -149,30 +183,44 @@ def run(mode, data, states, cells, num_layers, directions, counts=None):
     return rows if counts is not None else rows.view(length, batch, -1), tuple(map(torch.stack, last))
 
 
-def _run_layer(*arguments):
-    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in arguments[1:-1]):
-        return _Layer.apply(*arguments)
-    return _forward(*arguments)[0]
+def _run_layer(ordered, *inputs):
+    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs[1:-1]):
+        return _Layer.apply(*inputs)
+    return _forward(ordered, *inputs)[0]
 
 
 def _multiply(product, rows, *others):
     """A product of `dense`; as floats where processors are faster so (`_wide`)."""
-    if len(rows) < _MANY or not _wide(rows.dtype):
+    if not _many_wide(rows):
         return product(rows, *others)
     return product(rows.float(), *(t.float() for t in others)).to(rows.dtype)
 
 
-def _forward(mode, data, w_input, w_state, b_input, b_state, project, hidden, cell, steps, keep=False):
-    """Output, last hidden and cell state; and what the backward pass needs: the gates, the output again, what the kernel kept."""
+def _many_wide(rows):
+    return len(rows) >= _MANY and _wide(rows.dtype)
+
+
+def _forward(ordered, mode, data, w_input, w_state, b_input, b_state, project, hidden, cell, steps, keep=False):
+    """Output, last hidden and cell state; and what the backward pass needs: the gates, the output again, what the kernel kept.
+
+    `ordered` is where to find weights that stay, and under which number, or None.
+    """
     size = w_state.shape[0] // _GATES[mode]
+    wide = _wide(data.dtype) and len(hidden) > _FEW
     inside = None
     if mode == "gru":  # the bias of the candidate's product is reset with it
         inside, b_state = b_state[2 * size:].float(), torch.nn.functional.pad(b_state[:2 * size], (0, size))
-    gates = _multiply(dense.forward, data, w_input, b_input + b_state)
+    project = None if project is None else project.contiguous()
+    if ordered:
+        layers, place = ordered
+        packed = layers.panels(place, mode, w_state, project, wide)
+        gates = _multiply(layers.product(place, w_input, _many_wide(data)), data, b_input + b_state)
+    else:
+        packed, gates = None, _multiply(dense.forward, data, w_input, b_input + b_state)
     out = torch.empty(data.shape[0], hidden.shape[1], dtype=data.dtype)
     carry = None if cell is None else cell.float().contiguous()
-    kept, middle = _KERNELS[mode][0]((gates, w_state.contiguous(), inside, None if project is None else project.contiguous(), hidden.contiguous(),
-                                      carry, out, steps.counts), (steps.length, steps.reverse, keep, _wide(data.dtype)))
+    kept, middle = _KERNELS[mode][0]((gates, w_state.contiguous(), inside, project, packed, hidden.contiguous(), carry, out, steps.counts),
+                                     (steps.length, steps.reverse, keep, wide))
     last = [steps.last(out, len(hidden))]
     if cell is not None:
         last.append((steps.last(kept, len(hidden)) if keep else kept).to(cell.dtype))
@@ -184,7 +232,7 @@ class _Layer(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, mode, data, w_input, w_state, b_input, b_state, project, hidden, cell, steps):
-        results, *kept = _forward(mode, data, w_input, w_state, b_input, b_state, project, hidden, cell, steps, keep=True)
+        results, *kept = _forward(None, mode, data, w_input, w_state, b_input, b_state, project, hidden, cell, steps, keep=True)
         ctx.mode, ctx.steps = mode, steps
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(data, w_input, w_state, b_input, b_state, project, hidden, cell, results[0], *kept)

@@ -16,6 +16,17 @@ from .rnn_layout import layout_of
 _FUSED: dict[str, Any] = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.rnn_tanh, "lstm": torch._VF.lstm, "gru": torch._VF.gru}
 
 
+class Parts(tuple):
+    """For `rnn`, in place of its vector: the arrays that this would be put together from, and what was made of them if they stay, or None."""
+
+    ordered: Optional[recurrent.Ordered]
+
+    def __new__(cls, parts, ordered=None):
+        found = super().__new__(cls, parts)
+        found.ordered = ordered
+        return found
+
+
 def _input_names(attributes):
     names = ["data", "parameters", "state"]
     if attributes["mode"] == "lstm":
@@ -33,13 +44,13 @@ def _unpack(parameters, mode, input_size, state_size, num_layers, directions, pr
     """For each layer and direction what torch expects: two weights, two biases and perhaps the projection, as views."""
     layout = layout_of(mode, input_size, state_size, num_layers, directions, projection_size)
     parts = parameters
-    if type(parts) is tuple and tuple(part.numel() for part in parts) != layout.sizes:
-        parts = torch.cat([part.reshape(-1) for part in parts])
-    if type(parts) is not tuple:
+    if isinstance(parts, tuple) and tuple(part.numel() for part in parts) != layout.sizes:
+        parts = parts[0].reshape(-1) if len(parts) == 1 else torch.cat([part.reshape(-1) for part in parts])
+    if not isinstance(parts, tuple):
         if parts.numel() != layout.total:
             raise MXNetError(f"RNN: `parameters` must have {layout.total} elements for input size {input_size}, received {parts.numel()}")
         parts = parts.split(layout.sizes)
-    views = [part.view(shape) for part, shape in zip(parts, layout.shapes)]
+    views = [part.reshape(shape) for part, shape in zip(parts, layout.shapes)]
     return [[views[i] for i in cell] for cell in layout.cells]
 
 
@@ -51,10 +62,10 @@ def _kept(out, p):
     return (bank.numbers(out.numel()) >= p).to(out.dtype).mul_(1 / (1 - p)).view(out.shape)
 
 
-def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=None):
+def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=None, ordered=None):
     """Layers as a whole, on our own kernel or torch's; returns the output and the tuple of last states."""
     if recurrent.suits(mode, data, states, cells, num_layers, directions, batch_sizes):
-        return recurrent.run(mode, data, states, cells, num_layers, directions, batch_sizes)
+        return recurrent.run(mode, data, states, cells, num_layers, directions, batch_sizes, ordered)
     flat = [t for cell in cells for t in cell]
     hidden = states if mode == "lstm" else states[0]
     if len(cells[0]) > 4:
@@ -232,6 +243,7 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
                         lstm_state_clip_max=lstm_state_clip_max, use_sequence_length=use_sequence_length)
     cells = _unpack(parameters, mode, data.shape[2], state_size, num_layers, directions, projection_size)
     states = (state, state_cell) if mode == "lstm" else (state,)
+    ordered = parameters.ordered if type(parameters) is Parts else None
     clip = None if lstm_state_clip_min is None else (lstm_state_clip_min, lstm_state_clip_max, lstm_state_clip_nan)
 
     def run(data, states, cells, num_layers):
@@ -240,13 +252,13 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
                 return _run_clipped_lengths(data, states, cells, num_layers, directions, clip, sequence_length)
             return _run_clipped(data, states, cells, num_layers, directions, clip)
         if use_sequence_length:
-            return _run_lengths(lambda d, s, sizes: _run_fused(mode, d, s, cells, num_layers, directions, sizes), data, states,
+            return _run_lengths(lambda d, s, sizes: _run_fused(mode, d, s, cells, num_layers, directions, sizes, ordered), data, states,
                                 sequence_length)
-        return _run_fused(mode, data, states, cells, num_layers, directions)
+        return _run_fused(mode, data, states, cells, num_layers, directions, None, ordered)
 
     if p > 0 and training and num_layers > 1:
         # Layer by layer, so that what is dropped comes from MXNet's generator.
-        out, lasts = data, []
+        out, lasts, ordered = data, [], None
         for layer in range(num_layers):
             part = slice(layer * directions, (layer + 1) * directions)
             if layer:
@@ -257,11 +269,6 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
     else:
         out, last = run(data, states, cells, num_layers)
     return (out, *last) if state_outputs else out
-
-
-def rnn_of_parts(data, parts, *states, **attributes):
-    """`RNN` whose parameters come as the arrays that its vector would be put together from."""
-    return rnn.raw(data, tuple(parts), *states, **attributes)
 
 
 @rnn.shape_rule
