@@ -1,4 +1,5 @@
 """The workers as this benchmark's driver sees them: started, asked one at a time, closed."""
+import contextlib
 import functools
 import json
 import os
@@ -44,7 +45,7 @@ class Process:
         if not select.select([self.process.stdout], [], [], ANSWER_LIMIT)[0]:
             raise Failed(f"no answer in {ANSWER_LIMIT} s")
         line = self.process.stdout.readline()
-        if not line:
+        if not line.endswith("\n"):  # it was killed, perhaps while it wrote
             raise Failed(self._death())
         answer = json.loads(line)
         if "error" in answer:
@@ -60,7 +61,8 @@ class Process:
     def close(self):
         self.process.kill()
         self.process.wait()
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # what it was last asked lies there still
+            self.process.stdin.close()
         self.process.stdout.close()
         self.log.close()
 

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -215,3 +217,10 @@ def test_memory_that_others_may_write_to_is_not_built_in():
     np.testing.assert_allclose(net(x).asnumpy(), before + 10, rtol=1e-5)
     other.add_(10)
     np.testing.assert_allclose(net(x).asnumpy(), before + 20, rtol=1e-5)
+
+
+def test_openvino_is_imported_without_what_calls_its_makers():
+    code = ("import sys; from mxnet.graph import openvino; openvino.core(); "
+            "print([m for m in sys.modules if 'telemetry' in m and m.startswith('openvino_')], 'openvino' in sys.modules)")
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[] True"

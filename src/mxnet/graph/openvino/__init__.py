@@ -2,6 +2,8 @@
 
 What OpenVINO can express of a graph runs there, in as few pieces as possible; the rest stays on torch. See `conversion`.
 """
+import importlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -37,11 +39,21 @@ def core() -> Any:
     with _core_lock:
         if _core is None:
             try:
-                import openvino
+                _core = _imported().Core()
             except ImportError as error:
                 raise Unavailable(f"backend 'openvino' needs the package openvino, which cannot be imported: {error}") from error
-            _core = openvino.Core()
     return _core
+
+
+def _imported() -> Any:
+    """The package. It tells its makers over the network that it was imported, unless it finds nothing to tell it with: nobody asked the user here."""
+    before = {"openvino_telemetry": sys.modules["openvino_telemetry"]} if "openvino_telemetry" in sys.modules else {}
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # the way to say that there is no such module
+    try:
+        return importlib.import_module("openvino")
+    finally:
+        del sys.modules["openvino_telemetry"]
+        sys.modules.update(before)
 
 
 class OpenVINO:
