@@ -1,6 +1,7 @@
 // Softmax along lines of memory, in three passes over a line that the first level of the caches holds.
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -33,7 +34,8 @@ inline vec exponential(vec x) {
   return p * reinterpret_cast<vec>((half + 127) << 23) * reinterpret_cast<vec>((whole - half + 127) << 23);
 }
 
-// `out` is as long as whole vectors.
+// With `Log` the logarithm, which is exact where softmax itself would be 0.
+template <bool Log>
 void line(const float* in, float* out, int64_t width) {
   constexpr int kAtOnce = 4;  // vectors, that one need not wait for another
   const float lowest = -std::numeric_limits<float>::infinity();
@@ -57,35 +59,40 @@ void line(const float* in, float* out, int64_t width) {
   const auto add = [&](int j, int64_t at) {
     const vec e = exponential(load(in + at) - largest);
     sum[j] += e;
-    store(out + at, e);
+    if (!Log) store(out + at, e);
   };
   for (int64_t i = 0; i < fast; i += kLanes * kAtOnce)
 #pragma GCC unroll 4
     for (int j = 0; j < kAtOnce; ++j) add(j, i + j * kLanes);
   for (int64_t i = fast; i < whole; i += kLanes) add(0, i);
-  const vec last = whole < width ? exponential(load(tail) - largest) : vec{};
-  const float scale = 1 / total(last + sum[0] + sum[1] + sum[2] + sum[3]);
+  vec last = whole < width ? exponential(load(tail) - largest) : vec{};
+  const float all_of_it = total(last + sum[0] + sum[1] + sum[2] + sum[3]), scale = 1 / all_of_it, less = std::log(all_of_it);
 #pragma GCC unroll 4
-  for (int64_t i = 0; i < whole; i += kLanes) store(out + i, load(out + i) * scale);
-  if (whole < width) store(out + whole, last * scale);
+  for (int64_t i = 0; i < whole; i += kLanes) store(out + i, Log ? load(in + i) - largest - less : load(out + i) * scale);
+  last = Log ? load(tail) - largest - less : last * scale;
+  if (whole < width) std::memcpy(out + whole, &last, size_t(width - whole) * sizeof(float));
+}
+
+template <bool Log>
+void run(const float* in, float* out, int64_t n, int64_t width, int threads) {
+  const bool past = is_large(n * width);
+#pragma omp parallel num_threads(threads)
+  {
+    std::vector<float> found(past ? width : 0);
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < n; ++i) {
+      line<Log>(in + i * width, past ? found.data() : out + i * width, width);
+      if (past) put(out + i * width, found.data(), width, past);
+    }
+    finish(past);
+  }
 }
 
 }  // namespace
 
 extern "C" {
 
-void lines(const float* in, float* out, int64_t n, int64_t width, int threads) {
-  const bool past = is_large(n * width);
-#pragma omp parallel num_threads(threads)
-  {
-    std::vector<float> found(width + kLanes);
-#pragma omp for schedule(static)
-    for (int64_t i = 0; i < n; ++i) {
-      line(in + i * width, found.data(), width);
-      put(out + i * width, found.data(), width, past);
-    }
-    finish(past);
-  }
-}
+void lines(const float* in, float* out, int64_t n, int64_t width, int threads) { run<false>(in, out, n, width, threads); }
+void logarithms(const float* in, float* out, int64_t n, int64_t width, int threads) { run<true>(in, out, n, width, threads); }
 
 }  // extern "C"

@@ -91,7 +91,7 @@ def log_softmax(data, *, axis: int = -1, temperature: Optional[float] = None, dt
     array([[-inf,   0.]], dtype=float32)
     """
     _refuse_length("log_softmax", use_length)
-    return _typed(torch.log_softmax(_scaled(data, temperature, dtype), axis), dtype)
+    return _typed(kernels.log_softmax(_scaled(data, temperature, dtype), axis), dtype)
 
 
 @op("softmin", complete_rule="shape", method=True, names_input=True, names_output=True, amp="float32")

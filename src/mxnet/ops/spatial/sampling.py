@@ -184,10 +184,27 @@ def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Litera
     maps = []
     for one in data:
         times = first.shape[2] * scale // one.shape[2]
-        maps.append(one.repeat_interleave(times, 2).repeat_interleave(times, 3))
+        maps.append(_Enlarged.apply(one, times))
     if len(maps) == 1:
         return maps[0]
     return sum(maps[1:], maps[0]) if multi_input_mode == "sum" else torch.cat(maps, 1)
+
+
+class _Enlarged(torch.autograd.Function):
+    """Each number of maps (N, C, H, W) becomes a square of `times` x `times`."""
+
+    @staticmethod
+    def forward(ctx, data, times):
+        ctx.times = times
+        if data.dtype in (torch.float32, torch.float64, torch.uint8):
+            return F.interpolate(data, scale_factor=times, mode="nearest-exact")
+        return data.repeat_interleave(times, 2).repeat_interleave(times, 3)
+
+    @staticmethod
+    def backward(ctx, dout):
+        n, channels, height, width = dout.shape
+        rows = dout.reshape(n, channels, height // ctx.times, ctx.times, width).sum(3)  # whole lines, before numbers that lie apart
+        return sum((rows[..., i::ctx.times] for i in range(1, ctx.times)), rows[..., ::ctx.times]), None
 
 
 @up_sampling.shape_rule
