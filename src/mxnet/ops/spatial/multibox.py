@@ -45,14 +45,14 @@ def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), cli
     height, width = data.shape[2:4]
     step_y, step_x = steps if min(steps) > 0 else (1 / height, 1 / width)
     shapes = [(s, math.sqrt(ratios[0])) for s in sizes] + [(sizes[0], math.sqrt(r)) for r in ratios[1:]]
-    half = torch.tensor([(s * height / width * r / 2, s / r / 2) for s, r in shapes], device=data.device)
-    y = (torch.arange(height, device=data.device) + offsets[0]) * step_y
-    x = (torch.arange(width, device=data.device) + offsets[1]) * step_x
-    # The first row of anchors, around y = 0; every other one is that row moved down.
-    row = torch.cat([-half, half], 1).repeat(width, 1, 1)
-    row[..., ::2] += x.reshape(-1, 1, 1)
-    down = row.new_tensor((0.0, 1.0)).repeat(row.numel() // 2)
-    anchors = torch.addr(row.reshape(-1), y, down).reshape(1, -1, 4).to(data.dtype)
+    half = np.array([(s * height / width * r / 2, s / r / 2) for s, r in shapes], np.float32)
+    y, x = ((np.arange(size, dtype=np.float32) + np.float32(offset)) * np.float32(step)
+            for size, offset, step in ((height, offsets[0], step_y), (width, offsets[1], step_x)))
+    found = np.empty((height, width, len(half), 4), np.float32)  # by NumPy, whose calls cost less
+    for corner, combine in ((0, np.subtract), (2, np.add)):
+        combine(x[:, None], half[:, 0], out=found[..., corner])
+        combine(y[:, None, None], half[:, 1], out=found[..., corner + 1])
+    anchors = torch.from_numpy(found.reshape(1, -1, 4)).to(data.device, data.dtype)
     return anchors.clamp(0, 1) if clip else anchors
 
 
