@@ -73,11 +73,11 @@ def inception_bn():
 
 
 class EncoderLayer(gluon.HybridBlock):
-    """Self-attention and a feed-forward part, each added to its input and normalized after (as BERT does)."""
+    """Self-attention and a feed-forward part, each added to its input and normalized after: BERT's, with the operators that GluonNLP's BERT calls."""
 
     def __init__(self, width=768, heads=12):
         super().__init__()
-        self.heads, self.scale = heads, (width // heads) ** -0.5
+        self.heads = heads
         with self.name_scope():
             self.qkv = nn.Dense(3 * width, flatten=False, in_units=width)
             self.project = nn.Dense(width, flatten=False, in_units=width)
@@ -87,11 +87,10 @@ class EncoderLayer(gluon.HybridBlock):
             self.norm2 = nn.LayerNorm(in_channels=width)
 
     def hybrid_forward(self, F, x):
-        q, k, v = (F.reshape(F.transpose(F.reshape(part, (0, 0, self.heads, -1)), (0, 2, 1, 3)), (-3, 0, 0))
-                   for part in F.split(self.qkv(x), 3, axis=2))
-        attention = F.softmax(F.batch_dot(q, k, transpose_b=True) * self.scale)
-        mixed = F.reshape(F.batch_dot(attention, v), (-4, -1, self.heads, 0, 0))
-        x = self.norm1(x + self.project(F.reshape(F.transpose(mixed, (0, 2, 1, 3)), (0, 0, -3))))
+        qkv = F.swapaxes(self.qkv(x), 0, 1)
+        attention = F.softmax(F.contrib.interleaved_matmul_selfatt_qk(qkv, heads=self.heads))
+        mixed = F.swapaxes(F.contrib.interleaved_matmul_selfatt_valatt(qkv, attention, heads=self.heads), 0, 1)
+        x = self.norm1(x + self.project(mixed))
         return self.norm2(x + self.shrink(F.LeakyReLU(self.expand(x), act_type="gelu")))
 
 

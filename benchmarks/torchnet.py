@@ -203,6 +203,8 @@ class EncoderLayer(nn.Module):
         self.heads = heads
         pairs = [(torch.from_numpy(w), torch.from_numpy(b)) for w, b in zip(arrays[::2], arrays[1::2], strict=True)]
         for name, (weight, bias) in zip(("qkv", "project", "norm1", "expand", "shrink", "norm2"), pairs, strict=True):
+            if name == "qkv":  # MXNet's operators take queries, keys and values of each head side by side
+                weight, bias = (t.unflatten(0, (heads, 3, -1)).transpose(0, 1).flatten(0, 2) for t in (weight, bias))
             layer = nn.LayerNorm(len(weight)) if name.startswith("norm") else nn.Linear(weight.shape[1], weight.shape[0], device="meta")
             setattr(self, name, _fill(layer, weight, bias))
 
