@@ -59,15 +59,23 @@ def interleave(tasks, rounds, choose=statistics.median):
     return {name: choose(v) if v else None for name, v in samples.items()}
 
 
+def processor():
+    """Its name, and what tells designs apart that makers sell under one name: an `AMD EPYC` of family 25, model 17, is a Zen 4."""
+    if not os.path.exists("/proc/cpuinfo"):
+        return platform.processor()
+    with open("/proc/cpuinfo") as file:
+        known = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in file)}
+    numbers = ", ".join(f"{word} {known[key]}" for key, word in (("cpu family", "family"), ("model", "model")) if key in known)
+    return known.get("model name", platform.processor()) + (f" ({numbers})" if numbers else "")
+
+
 def versions(mxnet_python):
     """One line: machine, versions, commit, date."""
     import torch
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
     theirs = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}  # whose package has the same name
     mxnet = run(mxnet_python, "import mxnet; print(mxnet.__version__)", theirs) if mxnet_python else "not installed"
-    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor()) \
-        if os.path.exists("/proc/cpuinfo") else platform.processor()
-    return (f"{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, torch {torch.__version__}, MXNet {mxnet}; "
+    return (f"{processor()}, {os.cpu_count()} cores; Python {platform.python_version()}, torch {torch.__version__}, MXNet {mxnet}; "
             f"commit {commit}; {datetime.date.today()}")
 
 

@@ -28,8 +28,8 @@ def machine(mxnet_python):
             return next((line.split(":", 1)[1].strip() for line in file if line.startswith(key)), "")
     commit = subprocess.run(["git", "-C", rows.HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     measured = (rows.REMEX, rows.MXNET, rows.PLAIN, rows.TORCH, rows.RUNTIME, rows.OPENVINO, rows.NNCF)
-    linux = os.path.exists("/proc/cpuinfo")
-    return {"processor": first("/proc/cpuinfo", "model name") if linux else platform.processor(), "cores": os.cpu_count(), "threads": peers.threads(),
+    linux = os.path.exists("/proc/meminfo")
+    return {"processor": peers.processor(), "cores": os.cpu_count(), "threads": peers.threads(),
             "memory": first("/proc/meminfo", "MemTotal") if linux else "", "system": platform.platform(), "python": platform.python_version(),
             "versions": {p.name: processes.version(p, mxnet_python) or "not installed" for p in measured},
             "commit": commit or "unknown", "date": str(datetime.date.today())}
