@@ -48,10 +48,12 @@ def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), cli
     half = np.array([(s * height / width * r / 2, s / r / 2) for s, r in shapes], np.float32)
     y, x = ((np.arange(size, dtype=np.float32) + np.float32(offset)) * np.float32(step)
             for size, offset, step in ((height, offsets[0], step_y), (width, offsets[1], step_x)))
-    found = np.empty((height, width, len(half), 4), np.float32)  # by NumPy, whose calls cost less
-    for corner, combine in ((0, np.subtract), (2, np.add)):
-        combine(x[:, None], half[:, 0], out=found[..., corner])
-        combine(y[:, None, None], half[:, 1], out=found[..., corner + 1])
+    # By NumPy, whose calls cost less. The first row of anchors, around y = 0; every other one is that row moved down.
+    row = np.tile(np.concatenate([-half, half], 1), (width, 1, 1))
+    row[..., ::2] += x[:, None, None]
+    found = np.empty((height, row.size // 2, 2), np.float32)
+    found[...] = row.reshape(-1, 2)
+    found[..., 1] += y[:, None]
     anchors = torch.from_numpy(found.reshape(1, -1, 4)).to(data.device, data.dtype)
     return anchors.clamp(0, 1) if clip else anchors
 
