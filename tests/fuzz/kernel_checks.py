@@ -10,6 +10,7 @@ from mxnet.ops.kernels import (
     convolution,
     deformable,
     dense,
+    few_rows,
     histogram,
     local_response,
     pointwise,
@@ -25,7 +26,7 @@ from . import sanitizer
 
 sanitizer.prepare()
 # Modules that leave small arrays to torch.
-SMALL = (batch_norm, colours, convolution, deformable, dense, histogram, local_response, pointwise, pooling,
+SMALL = (batch_norm, colours, convolution, deformable, dense, few_rows, histogram, local_response, pointwise, pooling,
          recurrent, rows, softmax, systems, transposition)
 # An operator's call makes MXNetErrors of torch's errors, and takes no None for an array.
 TORCHS = (MXNetError, RuntimeError, ValueError, TypeError, IndexError, AttributeError)

@@ -48,7 +48,7 @@ from .kernel_functions import FUNCTIONS
 # -- handles ---------------------------------------------------------------------------------------------------------
 
 _NAMES = {"batch_norm": sizes.normalized, "colours": sizes.pixels, "convolution": sizes.convolved, "deformable": sizes.moved, "dense": sizes.product,
-          "divergence": sizes.quantized, "histogram": sizes.counted, "image": sizes.picture, "interleave": sizes.image,
+          "divergence": sizes.quantized, "few_rows": sizes.few_rows, "histogram": sizes.counted, "image": sizes.picture, "interleave": sizes.image,
           "jpeg": sizes.file, "local_response": sizes.responding, "nms": sizes.boxes,
           "pointwise": sizes.numbers, "pooling": sizes.window, "random": sizes.numbers, "recurrent": sizes.steps, "regions": sizes.maps,
           "rows": sizes.rows, "softmax": sizes.matrices, "steps": sizes.updated,

@@ -36,6 +36,11 @@ def product(rng):
     return {"n": rng.choice((1, 2, 5, 12, 13, 24, 25, 50)), "c": 16 * rng.randint(1, 5), "k": 16 * rng.randint(1, 5)}
 
 
+def few_rows(rng):
+    return {"T": rng.choice(("float32", "bfloat16")), "n": rng.choice((1, 2, 3, 4, 11, 12, 13, 25)), "c": rng.choice((1, 3, 4, 17, 32)),
+            "k": rng.choice((1, 5, 31, 32, 33, 64, 70))}
+
+
 def steps(rng):
     names = {"T": rng.choice(("float32", "bfloat16")), "t": rng.randint(1, 4), "b": rng.choice((1, 2, 3, 4, 5, 6, 7, 13)),
              "u": rng.choice((32, 32, 64, 96)), "reverse": rng.randrange(2), "keep": rng.randrange(2), "wide": rng.randrange(2)}

@@ -72,6 +72,47 @@ def test_what_follows_convolutions_becomes_part_of_them():
     assert "convolutions, forward: 1 x Winograd F(4x4), 2 x direct, 1 x torch" in lines
 
 
+@pytest.mark.parametrize("weights", ["float32", "bfloat16"])
+def test_fully_connected_layers_keep_their_weights(weights):
+    mx.random.seed(2)
+    net = nn.HybridSequential()
+    net.add(nn.Dense(40, activation="relu", flatten=False), nn.Dense(30, flatten=False, use_bias=False), nn.Dense(3))
+    net.initialize(mx.init.Normal(0.3))
+    x = nd.random.normal(shape=(2, 4, 5))
+    expected = net(x).asnumpy()
+    if weights == "bfloat16":
+        for p in net.collect_params(".*weight").values():
+            p.set_data(p.data().astype("bfloat16").astype("float32"))
+        rounded = net(x).asnumpy()
+        assert 0 < np.abs(rounded - expected).max() < 0.02 * np.abs(expected).max()
+        expected = rounded
+    net.hybridize(backend="kernels", weights=weights)
+    np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-5, atol=1e-6)
+    told = ", weights in bfloat16" if weights == "bfloat16" else ""
+    assert f"kernels: 3 x fully connected layer{told}\n" in net.explain() + "\n"
+    net[2].weight.set_data(nd.zeros((3, 120)))
+    np.testing.assert_allclose(net(x).asnumpy(), 0, atol=1e-7)
+
+
+def test_weights_in_bfloat16_are_rounded_and_nothing_else(monkeypatch):
+    net = nn.Dense(64, in_units=512, use_bias=False)
+    net.initialize(mx.init.Uniform(1))
+    x = nd.random.uniform(0.5, 1, shape=(1, 512))
+    exact = x.asnumpy().astype("float64") @ net.weight.data().asnumpy().astype("float64").T
+    terms = np.abs(x.asnumpy()) @ np.abs(net.weight.data().asnumpy()).T
+    net.hybridize(backend="kernels", weights="bfloat16")
+    error = np.abs(net(x).asnumpy() - exact) / terms
+    assert 1e-6 < error.max() < 2 ** -9  # of each product
+
+
+def test_unknown_weights_are_refused():
+    net = nn.Dense(2, in_units=2)
+    net.initialize()
+    net.hybridize(backend="kernels", weights="float16")
+    with pytest.raises(mx.MXNetError, match="`weights` must be 'float32' or 'bfloat16', received 'float16'"):
+        net(nd.ones((1, 2)))
+
+
 def test_exact_is_an_option_and_a_variable(monkeypatch):
     net, x = network(), image()
     net.hybridize(backend="kernels", exact=True)

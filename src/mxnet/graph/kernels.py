@@ -1,7 +1,8 @@
 """The `kernels` backend: inference on CPUs by kernels of our own, with the weights built in.
 
 Batch norms become part of the convolutions before them, sums and ReLU of those behind them, and the weights of 3x3 convolutions are transformed once
-for the kernels that multiply less (`ops.kernels.winograd`), where these prove to be faster.
+for the kernels that multiply less (`ops.kernels.winograd`), where these prove to be faster. Few rows read the weights of fully connected layers in
+order (`ops.kernels.few_rows`).
 """
 import math
 from collections.abc import Callable
@@ -11,9 +12,10 @@ import torch
 
 from ..base import MXNetError
 from ..ops.kernels import convolution as direct
-from ..ops.kernels import winograd
+from ..ops.kernels import few_rows, winograd
 from ..ops.kernels.kept import Kept
 from ..ops.nn import normalization
+from ..ops.nn.dense import fully_connected
 from . import attention, casts, fusion, layout, recurrent_layers
 from .backends import Unavailable, asks_for_exact
 from .layout import convolves
@@ -33,6 +35,9 @@ class Kernels:
     -------
     exact : bool
         Whether convolutions never run on the kernels that multiply less and round more.
+    weights : {'float32', 'bfloat16'}
+        What the weights of fully connected layers are held in. Few images take as long as reading these does, so that bfloat16 halves it; each is
+        rounded to 8 binary digits, by up to 2^-9 of its size. All is computed in float32.
     """
 
     name = "kernels"
@@ -48,7 +53,7 @@ class Kernels:
         """Whether the kernel of convolutions is there."""
         return direct.forward.available(T="float32")
 
-    def compile(self, program: Program, exact: bool = False) -> Callable:
+    def compile(self, program: Program, exact: bool = False, weights: str = "float32") -> Callable:
         """A function from the program's inputs to the tuple of its outputs.
 
         Raises
@@ -58,6 +63,8 @@ class Kernels:
         """
         if not isinstance(exact, bool):
             raise MXNetError(f"backend 'kernels': `exact` must be True or False, received {exact!r}")
+        if weights not in ("float32", "bfloat16"):
+            raise MXNetError(f"backend 'kernels': `weights` must be 'float32' or 'bfloat16', received {weights!r}")
         exact = exact or program.exact or asks_for_exact()
         if self._demanding and (exact or not promises(program)):
             raise Unavailable("it would not multiply much less than others")
@@ -66,6 +73,7 @@ class Kernels:
         program.infer()
         counts = _fold(program, exact)
         program.report += [f"kernels: {count} x convolution{kind}" for kind, count in sorted(counts.items())]
+        program.report += _keep_dense(program, weights == "bfloat16")
         program.report += fusion.fuse_batch_norms(module) + fusion.rectify_in_place(module)
         program.report += recurrent_layers.apply(module) + attention.apply(module)
         program.finish()
@@ -131,6 +139,30 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
             graph.erase_node(part)
         counts[kind] = counts.get(kind, 0) + 1
     return counts
+
+
+def _keep_dense(program: Program, brief: bool) -> list[str]:
+    """Replace fully connected layers with fixed weights, and the ReLU behind; returns a line of the report."""
+    graph, count = program.graph, 0
+    for node in list(graph.nodes):
+        if not calls(node, fully_connected) or any(n not in program.constants for n in node.args[1:]) or not math.prod(program.shape(node) or (0,)):
+            continue
+        if any(program.values[n].dtype is not torch.float32 for n in node.args) or program.values[node.args[0]].dim() < 2 or not few_rows.available():
+            continue
+        weight, bias = (program.constants[n] for n in node.args[1:]) if len(node.args) == 3 else (program.constants[node.args[1]], None)
+        relu = _only_user(node)
+        relu = relu if holds(relu, "rectifies") else None
+        layer = few_rows.Dense(weight.detach(), bias, attributes_of(node)["flatten"], relu is not None, brief)
+        last = relu or node
+        with graph.inserting_before(last):
+            new = graph.call_function(layer, (node.args[0],))
+        joined(new, *([node] if relu is None else [node, relu]))
+        program.values[new] = program.values[last]
+        last.replace_all_uses_with(new)
+        for part in (last, node) if relu is not None else (node,):
+            graph.erase_node(part)
+        count += 1
+    return [f"kernels: {count} x fully connected layer{', weights in bfloat16' if brief else ''}"] if count else []
 
 
 def _fixed(program: Program, node: FxNode) -> bool:

@@ -17,6 +17,7 @@ from torch import fx
 from .. import memory
 from ..ndarray import dispatch
 from ..ops.grad_mode import no_grad
+from ..ops.kernels.few_rows import Dense
 from ..ops.kernels.kept import Kept
 from .states import Frozen, run
 
@@ -146,7 +147,7 @@ class Rivalry:
         _log.info("graph: %s: %s", self.name, why)
         if self._rival is not None and self._rival is not winner:
             for node in self._rival.program.graph.nodes:
-                if isinstance(node.target, Kept):
+                if isinstance(node.target, (Kept, Dense)):
                     node.target.release()  # graphs are cycles, which go when the collector comes
         self._rival, self._pieces, self._expected, self.winner = None, None, [], winner
 

@@ -1,0 +1,131 @@
+// Products of few rows with a matrix that stays. They take as long as reading the matrix does, so that it lies in the order in which each thread reads it,
+// as floats or as bfloat16, half as long, which become floats in registers: panels of 32 columns of the result, and of these a row after another.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include <omp.h>
+
+#include "vectors.h"
+
+namespace {
+
+typedef uint32_t words __attribute__((vector_size(kLanes * 4)));
+struct bits {  // of a bfloat16
+  uint16_t value;
+};
+
+constexpr int64_t kColumns = 32;
+constexpr int kVectors = kColumns / kLanes;
+#if defined(__AVX512F__)
+constexpr int kMost = 12;  // rows at a time, as many as there are registers for
+#else
+constexpr int kMost = 3;
+#endif
+
+inline void columns(const float* panel, vec (&found)[kVectors]) {
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) found[v] = load(panel + v * kLanes);
+}
+// Words of two columns, 16 apart: the bits of a bfloat16 are the upper ones of a float.
+inline void columns(const bits* panel, vec (&found)[kVectors]) {
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors / 2; ++v) {
+    words both;
+    std::memcpy(&both, panel + v * 2 * kLanes, sizeof both);
+    found[v] = (vec)(both << 16);
+    found[v + kVectors / 2] = (vec)(both & 0xffff0000u);
+  }
+}
+
+template <typename W, int R>
+void few(const float* rows, int64_t depth, const W* panel, const float* bias, float* out, int64_t width, int64_t count) {
+  constexpr int kSums = R * kVectors >= 8 ? 1 : R * kVectors >= 4 ? 2 : 4;  // of each, since one would wait for itself
+  vec sum[kSums][R][kVectors] = {};
+  constexpr int64_t kAhead = 2048 / sizeof(W);
+  int64_t k = 0;
+  const auto add = [&](int n) __attribute__((always_inline)) {
+    vec right[kVectors];
+    columns(panel, right);
+    __builtin_prefetch(panel + kAhead);
+#pragma GCC unroll 12
+    for (int i = 0; i < R; ++i) {
+      const float left = rows[i * depth + k];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sum[n][i][v] += left * right[v];
+    }
+    ++k;
+    panel += kColumns;
+  };
+  while (k + kSums <= depth)
+#pragma GCC unroll 4
+    for (int n = 0; n < kSums; ++n) add(n);
+  while (k < depth) add(0);
+  float offset[kColumns] = {}, found[kColumns];
+  if (bias) std::memcpy(offset, bias, size_t(count) * sizeof(float));
+  for (int i = 0; i < R; ++i) {
+    for (int v = 0; v < kVectors; ++v) {
+      vec total = load(offset + v * kLanes);
+      for (int n = 0; n < kSums; ++n) total += sum[n][i][v];
+      store(found + v * kLanes, total);
+    }
+    std::memcpy(out + i * width, found, size_t(count) * sizeof(float));
+  }
+}
+
+template <typename W>
+using Few = void (*)(const float*, int64_t, const W*, const float*, float*, int64_t, int64_t);
+
+template <typename W, int... I>
+Few<W> few_of(int64_t rows, std::integer_sequence<int, I...>) {
+  static constexpr Few<W> found[] = {few<W, I + 1>...};
+  return found[rows - 1];
+}
+
+template <typename W>
+void multiply(const float* rows, const W* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, int threads) {
+  const int64_t blocks = (width + kColumns - 1) / kColumns;
+#pragma omp parallel num_threads(threads)
+  {
+    const int64_t thread = omp_get_thread_num(), all = omp_get_num_threads();
+    for (int64_t b = blocks * thread / all; b < blocks * (thread + 1) / all; ++b)
+      for (int64_t row = 0; row < n; row += kMost)
+        few_of<W>(std::min<int64_t>(kMost, n - row), std::make_integer_sequence<int, kMost>())(
+            rows + row * depth, depth, panels + b * depth * kColumns, bias ? bias + b * kColumns : nullptr, out + row * width + b * kColumns, width,
+            std::min(kColumns, width - b * kColumns));
+  }
+}
+
+// Where column j of a panel stands: bfloat16 by turns of its first and its second half.
+template <typename W>
+int64_t place(int64_t j) {
+  return sizeof(W) == 4 ? j : j % 16 * 2 + j / 16;
+}
+
+template <typename W>
+void pack(const W* weight, W* panels, int64_t depth, int64_t width, int threads) {
+#pragma omp parallel for num_threads(threads)
+  for (int64_t b = 0; b < (width + kColumns - 1) / kColumns; ++b) {
+    W* panel = panels + b * depth * kColumns;
+    const int64_t count = std::min(kColumns, width - b * kColumns);
+    if (count < kColumns) std::memset(panel, 0, size_t(depth * kColumns) * sizeof(W));
+    for (int64_t k = 0; k < depth; ++k)
+      for (int64_t j = 0; j < count; ++j) panel[k * kColumns + place<W>(j)] = weight[(b * kColumns + j) * depth + k];
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+void multiply_float32(const float* rows, const float* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, int threads) {
+  multiply(rows, panels, bias, out, n, depth, width, threads);
+}
+void multiply_bfloat16(const float* rows, const bits* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, int threads) {
+  multiply(rows, panels, bias, out, n, depth, width, threads);
+}
+void pack_float32(const float* weight, float* panels, int64_t depth, int64_t width, int threads) { pack(weight, panels, depth, width, threads); }
+void pack_bfloat16(const bits* weight, bits* panels, int64_t depth, int64_t width, int threads) { pack(weight, panels, depth, width, threads); }
+
+}  // extern "C"

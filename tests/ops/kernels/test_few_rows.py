@@ -1,0 +1,68 @@
+"""Fully connected layers that keep their weights in the order in which few rows read them."""
+import pytest
+import torch
+
+from mxnet import MXNetError
+from mxnet.ops import kernels
+from mxnet.ops.kernels import few_rows
+
+needs_compiler = pytest.mark.skipif(kernels.load("few_rows") is None, reason="no C++ compiler")
+
+
+def layer(k, c, **options):
+    generator = torch.Generator().manual_seed(k * c)
+    weight, bias = torch.randn(k, c, generator=generator), torch.randn(k, generator=generator)
+    return few_rows.Dense(weight, bias, True, **options), weight, bias
+
+
+@needs_compiler
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("brief", [False, True], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("k, c", [(1, 1), (5, 3), (31, 64), (32, 7), (33, 130), (100, 17), (64, 256)])
+def test_it_multiplies_as_exactly_as_single_precision_does(k, c, brief, threads, monkeypatch):
+    monkeypatch.setattr(few_rows, "_WORTHWHILE", 0)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    dense, weight, bias = layer(k, c, brief=brief)
+    if brief:
+        weight = weight.bfloat16()
+    for n in (1, 2, 3, 4, 5, 8, 12, 13):
+        data = torch.linspace(-1, 1, n * c).view(n, c)
+        exact = data.double() @ weight.double().t() + bias.double()
+        torch.testing.assert_close(dense(data).double(), exact, rtol=1e-5, atol=3e-5)
+
+
+@needs_compiler
+def test_shapes_relu_and_no_bias(monkeypatch):
+    monkeypatch.setattr(few_rows, "_WORTHWHILE", 0)
+    weight = torch.tensor([[1.0, 2, 3, 4], [-1, -1, -1, -1]])
+    data = torch.arange(8.0).view(2, 2, 2)
+    assert few_rows.Dense(weight, None, True, True)(data).tolist() == [[20, 0], [60, 0]]
+    assert few_rows.Dense(weight[:, :2], torch.ones(2), False)(data).tolist() == [[[3, 0], [9, -4]], [[15, -8], [21, -12]]]
+    assert few_rows.Dense(weight, None, True)(data.transpose(1, 2)).shape == (2, 2)
+
+
+@needs_compiler
+def test_numbers_that_are_none_stay_in_their_row(monkeypatch):
+    monkeypatch.setattr(few_rows, "_WORTHWHILE", 0)
+    dense, weight, _ = layer(40, 8, brief=True)
+    data = torch.ones(3, 8)
+    data[1, 3] = float("nan")
+    found = dense(data)
+    assert found[1].isnan().all() and not found[[0, 2]].isnan().any()
+    weight[5, 2] = float("inf")
+    found = few_rows.Dense(weight, None, True, brief=True)(torch.ones(1, 8))[0]
+    assert found[5] == float("inf") and found.isfinite().sum() == 39
+
+
+def test_small_weights_and_many_rows_are_left_to_others(monkeypatch):
+    monkeypatch.setattr(few_rows._pack, "plan", None)
+    dense, weight, bias = layer(4, 6)
+    torch.testing.assert_close(dense(torch.ones(2, 6)), weight.sum(1).expand(2, 4) + bias)
+    monkeypatch.setattr(few_rows, "_WORTHWHILE", 0)
+    torch.testing.assert_close(dense(torch.ones(13, 6)), weight.sum(1).expand(13, 4) + bias)
+
+
+@needs_compiler
+def test_panels_of_another_size_are_refused():
+    with pytest.raises(MXNetError, match=r"`panels` must be T \(cells\) for .*cells=256, k=33, received float32 \(128,\)"):
+        few_rows._multiply((torch.ones(1, 4), torch.ones(32 * 4), torch.ones(33)))
