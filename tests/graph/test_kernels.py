@@ -100,7 +100,7 @@ def test_weights_in_bfloat16_are_rounded_and_nothing_else(monkeypatch):
     x = nd.random.uniform(0.5, 1, shape=(1, 512))
     exact = x.asnumpy().astype("float64") @ net.weight.data().asnumpy().astype("float64").T
     terms = np.abs(x.asnumpy()) @ np.abs(net.weight.data().asnumpy()).T
-    net.hybridize(backend="kernels", weights="bfloat16")
+    net.hybridize(backend="kernels", weights="bf16")
     error = np.abs(net(x).asnumpy() - exact) / terms
     assert 1e-6 < error.max() < 2 ** -9  # of each product
 

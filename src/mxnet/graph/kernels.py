@@ -23,6 +23,7 @@ from .observed import joined
 from .program import FxNode, Program, attributes_of, calls, holds
 
 _PROMISING = 0.3  # of the multiplications of all convolutions: those that may become fewer
+_BRIEF = ("bfloat16", "bf16")
 _LARGE = 1 << 28  # so many of them at least: compiling for a smaller graph takes longer than would be gained
 
 
@@ -35,7 +36,7 @@ class Kernels:
     -------
     exact : bool
         Whether convolutions never run on the kernels that multiply less and round more.
-    weights : {'float32', 'bfloat16'}
+    weights : {'float32', 'bfloat16', 'bf16'}
         What the weights of fully connected layers are held in. Few images take as long as reading these does, so that bfloat16 halves it; each is
         rounded to 8 binary digits, by up to 2^-9 of its size. All is computed in float32.
     """
@@ -63,7 +64,7 @@ class Kernels:
         """
         if not isinstance(exact, bool):
             raise MXNetError(f"backend 'kernels': `exact` must be True or False, received {exact!r}")
-        if weights not in ("float32", "bfloat16"):
+        if weights not in ("float32", *_BRIEF):
             raise MXNetError(f"backend 'kernels': `weights` must be 'float32' or 'bfloat16', received {weights!r}")
         exact = exact or program.exact or asks_for_exact()
         if self._demanding and (exact or not promises(program)):
@@ -73,7 +74,7 @@ class Kernels:
         program.infer()
         counts = _fold(program, exact)
         program.report += [f"kernels: {count} x convolution{kind}" for kind, count in sorted(counts.items())]
-        program.report += _keep_dense(program, weights == "bfloat16")
+        program.report += _keep_dense(program, weights in _BRIEF)
         program.report += fusion.fuse_batch_norms(module) + fusion.rectify_in_place(module)
         program.report += recurrent_layers.apply(module) + attention.apply(module)
         program.finish()
