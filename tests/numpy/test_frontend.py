@@ -1,4 +1,8 @@
+import pytest
+
 import mxnet as mx
+from mxnet import np
+from mxnet.ndarray import dispatch
 from mxnet.numpy.frontend import TABLE, bind
 
 SPACES = {"": mx.np, "linalg": mx.np.linalg, "random": mx.np.random, "npx.random": mx.npx.random}
@@ -25,3 +29,41 @@ def test_the_example_of_an_operator_of_the_same_name_but_another_function_is_not
 
     assert bind(power, None, "power", "mxnet.numpy.random").__doc__ == "Numbers with a density."
     assert "mx.np.power(" in bind(power, None, "power", "mxnet.numpy").__doc__
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "std", "var", "max", "min", "all", "any", "argmax", "argmin"])
+def test_reductions_are_the_same_on_the_short_way_and_the_general_one(name):
+    function = getattr(np, name)
+    for dtype in ("float32", "float64", "int32", "bool"):
+        if dtype == "bool" and name in ("std", "var", "argmax", "argmin"):
+            continue
+        x = np.array([[3, 1, 2], [0, 5, 5]], dtype=dtype)
+        calls = [((), {}), ((1,), {}), ((-1,), {}), ((), {"axis": 0}), ((None,), {}), ((), {"axis": None})]
+        for args, kwargs in calls:
+            axis = args[0] if args else kwargs.get("axis")
+            general = function(x, axis=axis, **({} if name.startswith("arg") else {"keepdims": False}))
+            ways = [function(x, *args, **kwargs), getattr(x, name)(*args, **kwargs)]
+            for found in ways:
+                assert type(found) is np.ndarray and found.dtype == general.dtype and found.shape == general.shape
+                assert found.asnumpy().tolist() == general.asnumpy().tolist()
+    for axis in (2, -3):
+        for call in (lambda axis=axis: function(x, axis), lambda axis=axis: function(x, axis=axis), lambda axis=axis: getattr(x, name)(axis)):
+            with pytest.raises(mx.MXNetError, match=rf"`axis` must be in \[-2, 1\] for 2-D data, received {axis}"):
+                call()
+
+
+def test_reductions_are_recorded_and_observed():
+    x = np.array([[3.0, 1.0], [2.0, 3.0]])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = np.sum(x) + x.max() + np.mean(x, 1).sum()
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [[2.5, 1.5], [1.5, 2.5]]
+    seen = []
+    before, dispatch.observer = dispatch.observer, lambda *event: seen.append(event[0])
+    try:
+        np.sum(x.detach())
+        x.detach().max()
+    finally:
+        dispatch.observer = before
+    assert [name for name in seen if name.startswith("_np_")] == ["_np_sum", "_np_max"]

@@ -6,7 +6,7 @@ from typing import Any
 from ..ndarray.fast_calls import TORCH, in_place, number, operand
 from ..ndarray.fast_calls import unary as fast_unary
 from ..ops.registry import get
-from .frontend import TABLE, arrays
+from .frontend import TABLE, arrays, reduction
 from .functions.elementwise import BINARY, UNARY, binary, unary
 from .multiarray import ndarray
 
@@ -83,8 +83,11 @@ def _method(name):
 def _reduction(name, *parameters):
     """A method with the parameters in the order of NumPy's methods, which is not that of MXNet's functions."""
     fn = TABLE[""][name]
+    fast = reduction(fn)
 
     def method(self, *args, **kwargs):
+        if not kwargs and len(args) < 2:  # all begin with the axis
+            return fast(self, *args)
         kwargs.update(zip(parameters, args))
         if len(args) > len(parameters) or set(kwargs) - set(parameters):
             raise TypeError(f"{name}() takes the arguments {', '.join(parameters)}")

@@ -9,7 +9,8 @@ from typing import Any
 from ..base import numeric_types
 from ..context import current_context
 from ..ndarray import NDArray
-from ..ndarray.dispatch import invoke
+from ..ndarray.dispatch import invoke, wrap
+from ..ndarray.fast_calls import eligibility
 from ..ops import numpy as _register  # noqa: F401  (registers them)
 from ..ops.registry import OPERATORS, get
 from .multiarray import ndarray
@@ -28,11 +29,43 @@ def function(namespace="", *names):
     return register
 
 
+def reduces(operator):
+    """Mark a function as one that hands `a` and `axis` on to this operator, and has no more to do where nothing else comes."""
+    def mark(fn):
+        fn.reduces = operator
+        return fn
+    return mark
+
+
+def reduction(fn):
+    """A function that `reduces`, on arrays: straight on their tensors, where there is nothing to do but compute."""
+    function, eligible = get(fn.reduces).raw, eligibility(ndarray)
+
+    def bound(a, *args, **kwargs):
+        if not kwargs and eligible(a):
+            axis = args[0] if len(args) == 1 else None
+            if type(axis) is int or axis is None and len(args) < 2:
+                try:
+                    return wrap(ndarray, function(a._data) if axis is None else function(a._data, axis=axis), a._ctx)
+                except Exception:  # the general way explains what is wrong
+                    pass
+        elif type(axis := kwargs.get("axis")) is int and not args and len(kwargs) == 1 and eligible(a):
+            try:
+                return wrap(ndarray, function(a._data, axis=axis), a._ctx)
+            except Exception:
+                pass
+        return fn(arrays, a, *args, **kwargs)
+
+    return bound
+
+
 def bind(fn, frontend, name, module):
     """What users call: the function without its first parameter."""
     def bound(*args, **kwargs):
         return fn(frontend, *args, **kwargs)
 
+    if frontend is arrays and hasattr(fn, "reduces"):
+        bound = reduction(fn)
     signature = inspect.signature(fn)
     bound.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
     bound.__name__ = bound.__qualname__ = name

@@ -1,70 +1,81 @@
 """Functions that reduce axes, and those of statistics."""
 from typing import Any
 
-from ..frontend import NUMBERS, Array, function
+from ..frontend import NUMBERS, Array, function, reduces
 
 
 @function()
+@reduces("_np_sum")
 def sum(F, a, axis=None, dtype=None, keepdims=False, initial=None, out=None):
     """The sum over axes, plus `initial`; booleans are counted in int64."""
     return F.call("_np_sum", a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
 
 
 @function("", "prod", "product")
+@reduces("_np_prod")
 def prod(F, a, axis=None, dtype=None, out=None, keepdims=False, initial=None):
     """The product over axes, times `initial`."""
     return F.call("_np_prod", a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
 
 
 @function()
+@reduces("_npi_mean")
 def mean(F, a, axis=None, dtype=None, out=None, keepdims=False):
     """The mean over axes, of integers in float32."""
     return F.call("_npi_mean", a, axis=axis, dtype=dtype, keepdims=keepdims, out=out)
 
 
 @function()
+@reduces("_npi_std")
 def std(F, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
     """The standard deviation over axes."""
     return F.call("_npi_std", a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, out=out)
 
 
 @function()
+@reduces("_npi_var")
 def var(F, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
     """The variance over axes: the sum of squared distances from the mean, divided by the count less `ddof`."""
     return F.call("_npi_var", a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, out=out)
 
 
 @function("", "max", "amax")
+@reduces("_np_max")
 def max(F, a, axis=None, keepdims=False, out=None):
     """The largest value over axes."""
     return F.call("_np_max", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function("", "min", "amin")
+@reduces("_np_min")
 def min(F, a, axis=None, keepdims=False, out=None):
     """The smallest value over axes."""
     return F.call("_np_min", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function()
+@reduces("_np_all")
 def all(F, a, axis=None, keepdims=False, out=None):
     """True where all elements over the axes are other than 0."""
     return F.call("_np_all", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function("", "any", "sometrue")
+@reduces("_np_any")
 def any(F, a, axis=None, keepdims=False, out=None):
     """True where an element over the axes is other than 0."""
     return F.call("_np_any", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function()
+@reduces("_npi_argmax")
 def argmax(F, a, axis=None, out=None):
     """The index of the largest value along `axis`, or in the flattened array, as int64."""
     return F.call("_npi_argmax", a, axis=axis, keepdims=False, out=out)
 
 
 @function()
+@reduces("_npi_argmin")
 def argmin(F, a, axis=None, out=None):
     """The index of the smallest value along `axis`, or in the flattened array, as int64."""
     return F.call("_npi_argmin", a, axis=axis, keepdims=False, out=out)

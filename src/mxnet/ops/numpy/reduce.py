@@ -19,6 +19,7 @@ def _sum_type_rule(in_types, out_types, *, dtype=None, **_):
     return [given], [_sum_type(dtype, given) if given is not None or dtype else out_types[0]]
 
 
+_REAL = (torch.float32, torch.float64)
 _HALVES = (torch.float16, torch.bfloat16)
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
@@ -48,6 +49,8 @@ def sum(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool =
     >>> mx.np.sum(mx.np.array([[1, 2], [3, 4]]), axis=1, initial=10)
     array([13., 17.])
     """
+    if axis is None and dtype is None and initial is None and not keepdims and a.dtype in _REAL:
+        return torch.sum(a)
     axes = axes_of("_np_sum", axis, a.dim())
     target = _sum_type(dtype, a.dtype)
     if axes == [] or not a.dim():
@@ -71,6 +74,8 @@ def prod(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool 
     >>> mx.np.prod(mx.np.array([[1, 2], [3, 4]]), axis=1)
     array([ 2., 12.])
     """
+    if axis is None and dtype is None and initial is None and not keepdims and a.dtype in _REAL:
+        return torch.prod(a)
     axes = axes_of("_np_prod", axis, a.dim())
     target = _sum_type(dtype, a.dtype)
     work = _work_type(a, target)
@@ -138,9 +143,10 @@ def _moment(name, doc, sample):
             values, axes, keepdims = values.unsqueeze(-1), [-1], False
         if dtype is not None and dtype.is_floating_point and dtype.itemsize > values.dtype.itemsize:
             values = values.to(dtype)
-        out = torch.var(values, axes, correction=ddof, keepdim=keepdims)
-        if name == "std":
-            out = _root(out) if out.requires_grad else torch.sqrt(out)
+        recorded = values.requires_grad and torch.is_grad_enabled()
+        out = (torch.std if name == "std" and not recorded else torch.var)(values, axes, correction=ddof, keepdim=keepdims)
+        if name == "std" and recorded:
+            out = _root(out)
         return convert(out, dtype or a.dtype)
 
     fn.__name__ = fn.__qualname__ = name
@@ -155,10 +161,12 @@ _moment("var", "The variance over axes: the sum of squared distances from the me
 _moment("std", "The standard deviation over axes: the root of the variance.", "[[1, 3], [2, 6]]; axis=1 -> [1., 2.]")
 
 
-def _extreme(name, function, doc, alias, sample):
+def _extreme(name, function, of_all, doc, alias, sample):
     full = f"_np_{name}"
 
     def fn(a, *, axis: Axes = None, keepdims: bool = False, initial: Optional[float] = None):
+        if axis is None and initial is None and not keepdims and a.numel():
+            return of_all(a)
         _refuse_initial(full, initial)
         axes = axes_of(full, axis, a.dim())
         if axes == []:
@@ -184,8 +192,8 @@ def _extreme(name, function, doc, alias, sample):
         return (data == extreme) * gradient
 
 
-_extreme("max", torch.amax, "The largest value over axes.", "_np_amax", "[[1, 9], [3, 4]]; axis=1 -> [9., 4.]")
-_extreme("min", torch.amin, "The smallest value over axes.", "_np_amin", "[[1, 9], [3, 4]]; axis=0 -> [1., 4.]")
+_extreme("max", torch.amax, torch.max, "The largest value over axes.", "_np_amax", "[[1, 9], [3, 4]]; axis=1 -> [9., 4.]")
+_extreme("min", torch.amin, torch.min, "The smallest value over axes.", "_np_amin", "[[1, 9], [3, 4]]; axis=0 -> [1., 4.]")
 
 
 def _logical(name, function, doc, sample, aliases=()):
@@ -211,7 +219,7 @@ _logical("any", torch.any, "True where an element over the axes is other than 0.
 def _position(name, function, doc, sample):
     def fn(data, *, axis: Optional[int] = None, keepdims: bool = False):
         if axis is None:
-            out = function(data.reshape(-1), 0)
+            out = function(data)
             return out.reshape((1,) * data.dim()) if keepdims else out
         return function(data, normalize_axis(f"_npi_{name}", axis, max(data.dim(), 1)), keepdims)
 
