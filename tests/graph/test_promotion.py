@@ -246,7 +246,7 @@ def test_what_was_compiled_is_tried_in_the_programs_own_calls(challenger, monkey
 
 
 def test_long_runs_are_measured_once(monkeypatch):
-    assert promotion.measured([0.2]) and not promotion.measured([0.04, 0.04]) and promotion.measured([0.04, 0.04, 0.04])
+    assert promotion.measured([0.4]) and not promotion.measured([0.1, 0.1]) and promotion.measured([0.04, 0.04, 0.04])
     assert not promotion.measured([1e-4] * 20) and promotion.measured([1e-4] * 50)
 
 

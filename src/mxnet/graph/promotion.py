@@ -22,7 +22,7 @@ from ..ndarray import writes
 from ..ops import differentiation
 from ..ops.grad_mode import no_grad
 from ..ops.nn.convolution import convolution
-from . import backends
+from . import backends, recurrent_layers
 from .kernels import Kernels, promises
 from .program import Program, calls, changes, draws
 from .quantization import is_quantized
@@ -35,7 +35,7 @@ _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
 _RACE = 0.1  # seconds that a convolution takes to find its fastest kernel
 # A comparison times each so often, or on until it took so many seconds (but at most so often): short runs vary more, and long ones hardly.
 _CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
-_CONTEST_ENOUGH = 0.1  # seconds of which one measurement tells enough
+_CONTEST_ENOUGH = 0.3  # seconds of which one measurement tells enough
 _COARSE = 0.1  # how far results on integers may be apart, as a part of their size: each layer rounds to a 255th of its range
 _forked = False
 
@@ -185,6 +185,8 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
             continue
         with no_grad():
             expected = native(*inputs)
+            if recurrent_layers.keeps(native):
+                native(*inputs)  # weights that come again are brought into order, which takes longer than the call
             try:
                 on_torch, compiled, found = _race(native, frozen.function, inputs)
             except Exception as error:

@@ -10,6 +10,7 @@ from ..ops.nn.rnn import Parts, rnn
 from ..ops.shape.joining import rnn_param_concat
 from ..ops.shape.reshaping import reshape
 from .program import FxNode, calls
+from .states import Function
 from .weights import Weights
 
 
@@ -73,8 +74,17 @@ def _source(part: FxNode) -> FxNode:
     return part.args[0] if calls(part, reshape) else part
 
 
-def release(module: fx.GraphModule) -> None:
+def keeps(function: Function) -> bool:
+    """Whether what runs a graph has layers that will be faster when their weights come again."""
+    return bool(_layers(function))
+
+
+def release(function: Function) -> None:
     """Let all layers give up what they keep."""
-    for node in module.graph.nodes:
-        if isinstance(node.target, RecurrentLayers):
-            node.target.release()
+    for layer in _layers(function):
+        layer.release()
+
+
+def _layers(function: Function) -> list[RecurrentLayers]:
+    module = getattr(function, "__self__", None)  # of which it is the method `forward`
+    return [n.target for n in module.graph.nodes if isinstance(n.target, RecurrentLayers)] if isinstance(module, fx.GraphModule) else []

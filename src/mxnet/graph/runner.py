@@ -253,7 +253,7 @@ class GraphRunner:
                 if not before.wins:
                     follows = Stays(native, before.lost)
                 elif before.frozen.holds(inputs):
-                    recurrent_layers.release(native.__self__)  # type: ignore[attr-defined]  # a bound method
+                    recurrent_layers.release(native)
                     follows = promotion.challenged(before.frozen, self.lowered(False, device, inputs), inputs, device, self._exact)
             self._states[key] = follows
             return follows
