@@ -16,15 +16,17 @@ enum Mode { kLstm, kGru, kTanh, kRelu };
 
 template <Mode M>
 constexpr int kGates = M == kLstm ? 4 : M == kGru ? 3 : 1;
-// Gates whose products a tile makes at once: all that meet, but LSTM's four in two passes, since fewer rows would fetch the weights more often.
-template <Mode M>
-constexpr int kAtOnce = M == kLstm ? 2 : kGates<M>;
-// Rows of a tile: as many as there are registers for, beside a vector of each of those gates.
+// Gates whose products a tile makes at once, and rows of a tile: as many as there are registers for, beside a vector of each of those gates. With half
+// as many registers LSTM's four gates take two passes, since fewer rows would fetch the weights too often.
 #if defined(__AVX512F__)
 template <Mode M>
-constexpr int kForwardRows = M == kGru ? 8 : 12;
+constexpr int kAtOnce = kGates<M>;
+template <Mode M>
+constexpr int kForwardRows = M == kLstm ? 6 : M == kGru ? 8 : 12;
 constexpr int kBackwardRows = 12;
 #else
+template <Mode M>
+constexpr int kAtOnce = M == kLstm ? 2 : kGates<M>;
 template <Mode M>
 constexpr int kForwardRows = M == kLstm ? 5 : M == kGru ? 3 : 8;
 constexpr int kBackwardRows = 5;
