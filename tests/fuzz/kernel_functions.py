@@ -91,12 +91,14 @@ def _convolution(arrays, attributes, threads, compares):
 
 
 def _describe_winograd(rng):
-    names = sizes.squares(rng)
+    name = rng.choice(sorted(winograd.FORMS))
+    taps = winograd.FORMS[name].taps
+    names = sizes.squares(rng, taps)
     turned = bool(names["turned"])
     return {"data": described("float32", [names[k] for k in "nchw"], rng, "last"),
-            "weight": described("float32", [names[k] for k in ("ck" if turned else "kc")] + [3, 3], rng, "last"),
+            "weight": described("float32", [names[k] for k in ("ck" if turned else "kc")] + [*taps], rng, "last"),
             "bias": described("float32", [names["k"]], rng)}, \
-        {"name": rng.choice(sorted(winograd.NAMES.values())), "pad": [names["pad_h"], names["pad_w"]], "turned": turned}
+        {"name": name, "pad": [names["pad_h"], names["pad_w"]], "turned": turned}
 
 
 @_function(_describe_winograd)

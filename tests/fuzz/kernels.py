@@ -53,7 +53,8 @@ _NAMES = {"batch_norm": sizes.normalized, "colours": sizes.pixels, "convolution"
           "pointwise": sizes.numbers, "pooling": sizes.window, "random": sizes.numbers, "recurrent": sizes.steps, "regions": sizes.maps,
           "rows": sizes.rows, "softmax": sizes.matrices, "steps": sizes.updated,
           "systems": sizes.systems, "text": sizes.text, "transposition": sizes.matrices,
-          "winograd": sizes.squares}
+          **{f"winograd.{kernel.entry}": functools.partial(sizes.squares, taps=winograd.FORMS[form].taps)
+             for kinds in (winograd.weights, winograd.forward) for form, kernel in kinds.items()}}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
             for module in (*SMALL, divergence, image, jpeg, nms, regions, steps) if module is not recurrent
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
@@ -70,7 +71,7 @@ _VALUES = {"images": (-1, 3), "top": (-2, 11), "bottom": (-2, 11), "left": (-2, 
 def _fitting(name, rng):
     """A right case for a kernel's handle: descriptions of arrays, integers, numbers."""
     kernel = _HANDLES[name]
-    names = (sizes.groups if "sensitive" in name else _NAMES[name.split(".")[0]])(rng)
+    names = (sizes.groups if "sensitive" in name else _NAMES.get(name) or _NAMES[name.split(".")[0]])(rng)
     if "widened" in name:
         names["T"] = "bfloat16"  # the one type that can be
     arrays: list = []

@@ -1,6 +1,6 @@
 """The `kernels` backend: inference on CPUs by kernels of our own, with the weights built in.
 
-Batch norms become part of the convolutions before them, sums and ReLU of those behind them, and the weights of 3x3 convolutions are transformed once
+Batch norms become part of the convolutions before them, sums and ReLU of those behind them, and the weights of convolutions with step 1 are transformed once
 for the kernels that multiply less (`ops.kernels.winograd`), where these prove to be faster. Few rows read the weights of fully connected layers in
 order (`ops.kernels.few_rows`).
 """
@@ -89,7 +89,7 @@ def promises(program: Program) -> int:
             weight, steps = program.constants[node.args[1]], _steps(attributes_of(node))
             work = math.prod(program.shape(node) or ()) * math.prod(weight.shape[1:])
             total += work
-            if attributes_of(node)["num_group"] == 1 and winograd.suits(weight, steps) and not weight.shape[0] % 16 and not weight.shape[1] % 16:
+            if attributes_of(node)["num_group"] == 1 and winograd.names(weight, steps) and not weight.shape[0] % 16 and not weight.shape[1] % 16:
                 fewer += work
                 count += 1
     return count if fewer >= max(_LARGE, _PROMISING * total) else 0

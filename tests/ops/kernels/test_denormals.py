@@ -85,8 +85,8 @@ CONVOLUTIONS = {
     "forward": lambda n: convolution.forward((images(n, 1e-30), WEIGHT, None, None), (*STEPS, False)),
     "gradient of data": lambda n: convolution.backward_data((images(n, 1e-30), WEIGHT), (28, 28, *STEPS)),
     "gradient of weights": lambda n: convolution.backward_weight((images(n, 1e-36), images(n, 1e-6)), (3, 3, 0, *STEPS))[:1],
-    "Winograd F(2x2)": lambda n: [winograd.run(winograd.NAMES[2], images(n, 1e-34), WEIGHT, None, (1, 1))],
-    "Winograd F(4x4)": lambda n: [winograd.run(winograd.NAMES[4], images(n, 1e-34), WEIGHT, None, (1, 1))],
+    "Winograd F(2x2)": lambda n: [winograd.run("Winograd F(2x2)", images(n, 1e-34), WEIGHT, None, (1, 1))],
+    "Winograd F(4x4)": lambda n: [winograd.run("Winograd F(4x4)", images(n, 1e-34), WEIGHT, None, (1, 1))],
 }
 
 

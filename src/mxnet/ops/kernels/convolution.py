@@ -1,7 +1,7 @@
 """Two-dimensional convolution for training on a CPU, with its gradients.
 
 Torch gives every one of the three to oneDNN, which reorders the weights each time: in a step of ResNet-50 with one image, a quarter of the time.
-Those of 3x3 with step 1 may run on `winograd`, where it proves to be faster, and those of bfloat16 by float32's arithmetic: not every processor
+Those with step 1 may run on `winograd`, where it proves to be faster, and those of bfloat16 by float32's arithmetic: not every processor
 that multiplies pairs of bfloat16 does so in less time.
 """
 import functools
@@ -79,8 +79,8 @@ class Layer:
     def algorithm(self, data, weight, steps, direct, turned=False):
         """The name of the one that computes the result, or its gradient for the data, in single precision."""
         found = winograd.DIRECT
-        if not self.exact and winograd.suits(weight, steps):
-            pad = (2 - steps[2], 2 - steps[3]) if turned else steps[2:4]
+        if not self.exact and winograd.names(weight, steps):
+            pad = winograd.backwards(weight, steps[2:4]) if turned else steps[2:4]
             found = winograd.fastest(data, weight, pad, direct, turned)
         self.chosen["gradient of data" if turned else "forward"] = found
         return found
@@ -194,7 +194,7 @@ class _Convolution(torch.autograd.Function):
             if name == winograd.DIRECT:
                 dx, = backward_data((dout, weight), sizes)
             else:
-                dx = winograd.run(name, dout, weight, None, (2 - ctx.steps[2], 2 - ctx.steps[3]), turned=True)
+                dx = winograd.run(name, dout, weight, None, winograd.backwards(weight, ctx.steps[2:4]), turned=True)
         if wanted[1] or wanted[2]:
             dw, db = backward_weight((dout, data), (*weight.shape[2:], wanted[2], *ctx.steps))
         return dx, dw, db, None, None, None
@@ -203,18 +203,15 @@ class _Convolution(torch.autograd.Function):
 def _forward_runs(weight, bias, steps):
     """What computes the convolution of bfloat16, by name."""
     runs = {name: lambda part, kernel=kernels[0]: kernel((part, weight, bias, None), (*steps, False))[0] for name, kernels in _KERNELS.items()}
-    if winograd.suits(weight, steps):
-        runs |= {name: functools.partial(winograd.run, name, weight=weight, bias=bias, pad=steps[2:4]) for name in winograd.NAMES.values()}
-    return runs
+    return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=bias, pad=steps[2:4]) for name in winograd.names(weight, steps)}
 
 
 def _data_runs(shape, weight, steps):
     """What computes the gradient for data of this shape, by name."""
-    sizes, pad = (*shape[2:], *steps), (2 - steps[2], 2 - steps[3])
+    sizes, pad = (*shape[2:], *steps), winograd.backwards(weight, steps[2:4])
     runs = {name: lambda part, kernel=kernels[1]: kernel((part, weight), sizes)[0] for name, kernels in _KERNELS.items()}
-    if winograd.suits(weight, steps) and min(pad) >= 0:
-        runs |= {name: functools.partial(winograd.run, name, weight=weight, bias=None, pad=pad, turned=True) for name in winograd.NAMES.values()}
-    return runs
+    fewer = winograd.names(weight, steps) if min(pad) >= 0 else ()
+    return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=None, pad=pad, turned=True) for name in fewer}
 
 
 def _weight_runs(data, shape, biased, steps):

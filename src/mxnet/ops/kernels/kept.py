@@ -81,11 +81,11 @@ class Kept:
         name = self.chosen.get("forward")
         if name is None:
             name = winograd.DIRECT if direct is not None else "torch"
-            if direct is not None and not self._exact and winograd.suits(self._weight, steps):
+            if direct is not None and not self._exact and winograd.names(self._weight, steps):
                 name = winograd.fastest(data, self._weight, self._pad,
                                         lambda part: convolution.forward((part, self._weight, self._bias, None), steps), kept=self._transform)
             self._transformed = {name: self._transformed[name]} if name in self._transformed else {}
-            if name in winograd.NAMES.values():
+            if name in winograd.FORMS:
                 self._transform(name)
                 self._weight = self._weight[:0].clone()  # no second copy stays
             self.chosen["forward"] = name

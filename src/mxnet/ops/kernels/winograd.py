@@ -1,63 +1,98 @@
-"""Convolutions of 3x3 with step 1 by fewer multiplications: 4 or 2.25 for an output and pair of channels, instead of 9.
+"""Convolutions with step 1 by fewer multiplications: of 3x3 4 or 2.25 for an output and pair of channels instead of 9, of 5x5 9 instead of 25, and
+along one axis 1.5 instead of 3 or 4 instead of 7.
 
 They compute in single precision, of bfloat16 as well, which they read and write.
 Their rounding errors beside those of the direct kernel are in docs/performance.md. Weights are transformed first, at each call or once.
 """
 import functools
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 
 from .gate import Kernel, Plan
 from .races import Races
 
+
+class Form(NamedTuple):
+    """How many outputs along each axis are computed together, of how many taps."""
+
+    outputs: tuple[int, int]
+    taps: tuple[int, int]
+
+    @property
+    def points(self) -> int:
+        """Products for each pair of channels."""
+        return (self.outputs[0] + self.taps[0] - 1) * (self.outputs[1] + self.taps[1] - 1)
+
+    @property
+    def entry(self) -> str:
+        """What the kernels' names end with."""
+        return "{}x{}_{}x{}".format(*self.outputs, *self.taps)
+
+
 DIRECT = "direct"
-_POINTS = {2: 16, 4: 36}  # by the size of a square of outputs: products for it
-NAMES = {size: f"Winograd F({size}x{size})" for size in _POINTS}
-_SIZES = {name: size for size, name in NAMES.items()}
+FORMS = {"Winograd F(2x2)": Form((2, 2), (3, 3)), "Winograd F(4x4)": Form((4, 4), (3, 3)), "Winograd F(2x2, 5x5)": Form((2, 2), (5, 5)),
+         "Winograd F(1x4, 1x3)": Form((1, 4), (1, 3)), "Winograd F(4x1, 3x1)": Form((4, 1), (3, 1)),
+         "Winograd F(1x2, 1x7)": Form((1, 2), (1, 7)), "Winograd F(2x1, 7x1)": Form((2, 1), (7, 1))}
+_BY_TAPS = {form.taps: tuple(n for n, f in FORMS.items() if f.taps == form.taps) for form in FORMS.values()}
 _WORTHWHILE = 1 << 24  # multiplications (of the direct kernel) from which on there is a race
-_SQUARES = 512  # of 4x4 outputs for each thread: as many as a race needs
+_OUTPUTS = 1 << 13  # for each thread: as many as a race needs
 _MOST = 1 << 10  # programs whose shapes never repeat must not fill the memory
 _DEMANDS = ("c % 16 == 0", "k % 16 == 0", "min(n, c, h, w, k, p, q) >= 1", "min(pad_h, pad_w) >= 0")
 
-weights = {size: Kernel("winograd", f"weights_{size}", {"weight": "float32 (k, c, 3, 3) last"},
-                        {"out": f"float32 ({points}, channels, filters)"}, integers=("turned",),
-                        where={"channels": "k if turned else c", "filters": "c if turned else k"},
-                        demands=("c % 16 == 0", "k % 16 == 0", "min(c, k) >= 1"), sizes=("channels", "filters", "turned"))
-           for size, points in _POINTS.items()}
-forward = {size: Kernel("winograd", f"forward_{size}_{{T}}",
-                        {"data": "T (n, c, h, w) last", "weights": f"float32 ({points}, c, k)", "bias": "float32 (k) optional",
-                         "residual": "T (n, k, p, q) last optional"}, {"out": "T (n, k, p, q) last"}, integers=("pad_h", "pad_w", "relu"),
-                        where={"p": "h + 2 * pad_h - 2", "q": "w + 2 * pad_w - 2"}, demands=_DEMANDS,
-                        sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "relu"), packed=True,
-                        multiplies="n * c * k * p * q * 9")  # of the direct kernel, which takes the same numbers for zero
-           for size, points in _POINTS.items()}
+
+def _weights(form: Form) -> Kernel:
+    return Kernel("winograd", f"weights_{form.entry}", {"weight": "float32 (k, c, {}, {}) last".format(*form.taps)},
+                  {"out": f"float32 ({form.points}, channels, filters)"}, integers=("turned",),
+                  where={"channels": "k if turned else c", "filters": "c if turned else k"},
+                  demands=("c % 16 == 0", "k % 16 == 0", "min(c, k) >= 1"), sizes=("channels", "filters", "turned"))
+
+
+def _forward(form: Form) -> Kernel:
+    height, width = form.taps
+    return Kernel("winograd", f"forward_{form.entry}_{{T}}",
+                  {"data": "T (n, c, h, w) last", "weights": f"float32 ({form.points}, c, k)", "bias": "float32 (k) optional",
+                   "residual": "T (n, k, p, q) last optional"}, {"out": "T (n, k, p, q) last"}, integers=("pad_h", "pad_w", "relu"),
+                  where={"p": f"h + 2 * pad_h - {height - 1}", "q": f"w + 2 * pad_w - {width - 1}"}, demands=_DEMANDS,
+                  sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "relu"), packed=True,
+                  multiplies=f"n * c * k * p * q * {height * width}")  # of the direct kernel, which takes the same numbers for zero
+
+
+weights = {name: _weights(form) for name, form in FORMS.items()}
+forward = {name: _forward(form) for name, form in FORMS.items()}
 races = Races("convolutions", "convolution", "winograd")
 _found: dict[tuple, str] = {}
 
 
-def suits(weight: torch.Tensor, steps: tuple[int, ...]) -> bool:
-    """Whether a convolution with these weights may be computed so; `steps` are its stride, padding and dilation, two each, and what may follow."""
-    return weight.dtype is torch.float32 and weight.shape[2:] == (3, 3) and steps[:2] == steps[4:6] == (1, 1)
+def names(weight: torch.Tensor, steps: tuple[int, ...]) -> tuple[str, ...]:
+    """The forms that may compute a convolution with these weights; `steps` are its stride, padding and dilation, two each, and what may follow."""
+    if weight.dtype is not torch.float32 or steps[:2] != (1, 1) or steps[4:6] != (1, 1):
+        return ()
+    return _BY_TAPS.get(tuple(weight.shape[2:]), ())
+
+
+def backwards(weight: torch.Tensor, pad: tuple[int, ...]) -> tuple[int, int]:
+    """The padding of the convolution that brings a gradient back through one with this padding; below 0 there is none."""
+    return weight.shape[2] - 1 - pad[0], weight.shape[3] - 1 - pad[1]
 
 
 def transformed(name: str, weight: torch.Tensor, turned: bool = False) -> torch.Tensor:
     """The weights (channels last) as the algorithm of that name multiplies them."""
-    found, = weights[_SIZES[name]]((weight,), (turned,))
+    found, = weights[name]((weight,), (turned,))
     return found
 
 
 def plan(name: str, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], residual: Optional[torch.Tensor], pad: tuple[int, ...],
          relu: bool) -> Optional[Plan]:
     """How to run on arguments like these, of which the weights are transformed."""
-    return forward[_SIZES[name]].plan((data, weight, bias, residual), (*pad, relu))
+    return forward[name].plan((data, weight, bias, residual), (*pad, relu))
 
 
 def run(name: str, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], pad: tuple[int, ...],
         turned: bool = False) -> torch.Tensor:
     """The convolution of `data` by the algorithm of that name; with `turned`, of a gradient back to the data, `pad` being that of this direction."""
-    out, = forward[_SIZES[name]]((data, transformed(name, weight, turned), bias, None), (*pad, False))
+    out, = forward[name]((data, transformed(name, weight, turned), bias, None), (*pad, False))
     return out
 
 
@@ -70,7 +105,7 @@ def fastest(data: torch.Tensor, weight: torch.Tensor, pad: tuple[int, ...], dire
     data : torch.Tensor
         (N, C, H, W), float32, channels last, as the direct kernel takes them.
     weight : torch.Tensor
-        (K, C, 3, 3), or (C, K, 3, 3) where it is `turned`.
+        (K, C, R, S), or (C, K, R, S) where it is `turned`; R and S are those of one of the `FORMS`.
     pad : tuple of int
     direct : callable
         ``direct(data)`` is the direct kernel.
@@ -86,19 +121,20 @@ def fastest(data: torch.Tensor, weight: torch.Tensor, pad: tuple[int, ...], dire
     except KeyError:
         pass
     n, c, h, w = data.shape
-    filters, p, q = weight.shape[int(turned)], h + 2 * pad[0] - 2, w + 2 * pad[1] - 2
-    found = DIRECT
-    if min(p, q, *pad) >= 0 and n * c * filters * p * q * 9 >= _WORTHWHILE and forward[4].available(T="float32"):
-        images = min(n, -(-_SQUARES * threads // (-(-p // 4) * -(-q // 4))))
+    filters, taps = weight.shape[int(turned)], tuple(weight.shape[2:])
+    p, q = h + 2 * pad[0] - taps[0] + 1, w + 2 * pad[1] - taps[1] + 1
+    rivals, found = _BY_TAPS[taps], DIRECT
+    if min(p, q, *pad) >= 0 and n * c * filters * p * q * taps[0] * taps[1] >= _WORTHWHILE and forward[rivals[0]].available(T="float32"):
+        images = min(n, -(-_OUTPUTS * threads // (p * q)))
         part = data[:images]
         runs = {DIRECT: functools.partial(direct, part)}
-        for size, name in NAMES.items():
+        for name in rivals:
             if kept is None:
                 runs[name] = functools.partial(run, name, part, weight, None, pad, turned)
             else:
-                runs[name] = functools.partial(forward[size], (part, kept(name), None, None), (*pad, False))
+                runs[name] = functools.partial(forward[name], (part, kept(name), None, None), (*pad, False))
         way = "weights kept" if kept is not None else "gradient of data" if turned else "forward"
-        found = races.winner(f"{way}, {images}x{c}x{h}x{w} to {filters}, padding {pad[0]}x{pad[1]}, {threads} threads", runs)
+        found = races.winner(f"{way}, {images}x{c}x{h}x{w} to {filters} by {taps[0]}x{taps[1]}, padding {pad[0]}x{pad[1]}, {threads} threads", runs)
     if len(_found) >= _MOST:
         _found.clear()
     _found[key] = found
