@@ -54,13 +54,14 @@ _NAMES = {"batch_norm": sizes.normalized, "colours": sizes.pixels, "convolution"
           "rows": sizes.rows, "softmax": sizes.matrices, "steps": sizes.updated,
           "systems": sizes.systems, "text": sizes.text, "transposition": sizes.matrices,
           **{f"winograd.{kernel.entry}": functools.partial(sizes.squares, taps=winograd.FORMS[form].taps)
-             for kinds in (winograd.weights, winograd.forward) for form, kernel in kinds.items()}}
+             for kinds in (winograd.weights, winograd.forward, winograd.backward) for form, kernel in kinds.items()}}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
             for module in (*SMALL, divergence, image, jpeg, nms, regions, steps) if module is not recurrent
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
 _HANDLES.update({kernel.name: kernel for pair in recurrent._KERNELS.values() for kernel in pair})
-_HANDLES.update({f"winograd.{kernel.entry}": kernel for kernel in (*winograd.weights.values(), *winograd.forward.values())})
+_HANDLES.update({f"winograd.{kernel.entry}": kernel for kernel in (*winograd.weights.values(), *winograd.forward.values(),
+                                                             *winograd.backward.values())})
 _HANDLES.update({f"text.{kernel.entry}": kernel for kernel in (*text._CSV.values(), text._libsvm)})
 _HANDLES.update({f"random.{kernel.entry}": kernel for value in vars(random).values()
                  for kernel in (value.values() if isinstance(value, dict) else (value,)) if isinstance(kernel, gate.Kernel)})
@@ -77,12 +78,11 @@ def _fitting(name, rng):
     arrays: list = []
     for array in kernel.takes:
         given = {a.name for a, content in zip(kernel.takes, arrays) if content is not None}
-        names |= {a.name: a.name in given for a in kernel.takes if a.name not in names}
         if array.optional and (rng.random() < 0.5 or array.name == "copy" and "index" in given):
             arrays.append(None)  # a step writes to rows or to a copy, not to both
             continue
         low, high = _VALUES.get(array.name, (None, None))
-        shape = [eval(kernel._where.get(d, d), {}, names) for d in array.dims]
+        shape = [eval(kernel._where.get(d, d), {}, {**{a.name: a.name in given for a in kernel.takes}, **names}) for d in array.dims]
         order = "last" if array.order is torch.channels_last else rng.choice(("plain", "plain", "the end", "parameter"))
         arrays.append(described(names.get(array.dtype, array.dtype), shape, rng, order, low, high))
     numbers = [rng.choice((0.5, 0.9, 1e-3, 0.0)) if letter in "fd" else rng.randrange(2 if letter == "i" else 50) for letter in kernel.numbers]

@@ -26,7 +26,8 @@ def squares(rng, taps):
     while True:
         names = {"T": rng.choice(("float32", "float32", "bfloat16")), "n": rng.randint(1, 3), "c": 16 * rng.randint(1, 4),
                  "k": 16 * rng.randint(1, 9), "h": rng.randint(1, 20), "w": rng.randint(1, 20),
-                 "pad_h": rng.choice((0, 1, 1, 2, 4)), "pad_w": rng.choice((0, 1, 1, 2, 4)), "turned": rng.randrange(2), "relu": rng.randrange(2)}
+                 "pad_h": rng.choice((0, 1, 1, 2, 4)), "pad_w": rng.choice((0, 1, 1, 2, 4)), "turned": rng.randrange(2), "relu": rng.randrange(2),
+                 "biased": rng.randrange(2)}
         names["p"], names["q"] = names["h"] + 2 * names["pad_h"] - taps[0] + 1, names["w"] + 2 * names["pad_w"] - taps[1] + 1
         if min(names["p"], names["q"]) >= 1:
             return names

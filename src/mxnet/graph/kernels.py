@@ -1,8 +1,8 @@
 """The `kernels` backend: inference on CPUs by kernels of our own, with the weights built in.
 
-Batch norms become part of the convolutions before them, sums and ReLU of those behind them, and the weights of convolutions with step 1 are transformed once
-for the kernels that multiply less (`ops.kernels.winograd`), where these prove to be faster. Few rows read the weights of fully connected layers in
-order (`ops.kernels.few_rows`).
+Batch norms become part of the convolutions before them, sums and ReLU of those behind them, and the weights of convolutions with step 1 are
+transformed once for the kernels that multiply less (`ops.kernels.winograd`), where these prove to be faster. Few rows read the weights of fully
+connected layers in order (`ops.kernels.few_rows`).
 """
 import math
 from collections.abc import Callable

@@ -35,9 +35,9 @@ def case(shape, taps=(3, 3)):
     return numbers(*size, seed=0), numbers(filters, size[1], *taps, seed=1), numbers(filters, seed=2), pad
 
 
-def close(found, expected):
+def close(found, expected, rounding=4e-6):
     assert found.is_contiguous(memory_format=LAST)
-    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=4e-6 * max(1.0, float(expected.abs().max())))
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=rounding * max(1.0, float(expected.abs().max())))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -81,16 +81,49 @@ def test_rounding_errors_beside_those_of_the_direct_kernel(name, channels, posit
     assert errors[0] <= {"Winograd F(2x2)": 1.0}.get(name, 4.0) * errors[1]
 
 
+@pytest.mark.parametrize("name", winograd.backward)
+def test_rounding_errors_of_the_gradient_of_weights(name):
+    taps = winograd.FORMS[name].taps
+    data, dout = numbers(4, 64, 20, 20, seed=0), numbers(4, 48, 21 - taps[0], 21 - taps[1], seed=1)
+    exact = torch.nn.grad.conv2d_weight(data.double(), (48, 64, *taps), dout.double())
+    direct, _ = convolution.backward_weight((dout, data), (*taps, False, 1, 1, 0, 0, 1, 1))
+    errors = [(t.double() - exact).pow(2).mean().sqrt().item() for t in (winograd.backward_weight(name, dout, data, False, (0, 0))[0], direct)]
+    assert errors[0] <= 4 * errors[1]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", winograd.backward)
+def test_gradients_of_weights_of_random_shapes(name, threads, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    rng = np.random.RandomState(5)
+    r, s = winograd.FORMS[name].taps
+    for _ in range(25):
+        n, c, k, h, w = rng.randint(1, 6), 16 * rng.randint(1, 7), 16 * rng.randint(1, 9), rng.randint(1, 30), rng.randint(1, 30)
+        pad = rng.randint(0, 4), rng.randint(0, 4)
+        p, q = h + 2 * pad[0] - r + 1, w + 2 * pad[1] - s + 1
+        if min(p, q) < 1:
+            continue
+        data, dout = numbers(n, c, h, w, seed=0), numbers(n, k, p, q, seed=1)
+        dweight, dbias = winograd.backward_weight(name, dout, data, True, pad)
+        close(dweight, torch.nn.grad.conv2d_weight(data.double(), (k, c, r, s), dout.double(), 1, pad), 2e-5)
+        torch.testing.assert_close(dbias.double(), dout.double().sum((0, 2, 3)), rtol=1e-4, atol=1e-3)
+        assert winograd.backward_weight(name, dout, data, False, pad)[1] is None
+
+
 @pytest.fixture
 def chooses(monkeypatch):
     """Lets every race, of whatever size, be won by one."""
     def choose(name):
         monkeypatch.setattr(winograd, "_WORTHWHILE", 0)
+        monkeypatch.setattr(convolution, "_RACED", 0)
+        monkeypatch.setattr(convolution.races, "winner", lambda key, runs: [run() for run in runs.values()] and name)
+        convolution._found.clear()
         monkeypatch.setattr(convolution, "_WORTHWHILE", 0)
         monkeypatch.setattr(winograd.races, "winner", lambda key, runs: [run() for run in runs.values()] and name)
         winograd._found.clear()
     yield choose
     winograd._found.clear()
+    convolution._found.clear()
 
 
 @pytest.mark.parametrize("name", ["direct", *winograd.FORMS])
@@ -111,9 +144,10 @@ def test_a_layer_and_its_gradients(shape, biased, name, chooses):
         out.backward(numbers(*out.shape, seed=3).to(dtype))
         results.append([out.detach(), *[t.grad for t in (x, w, b) if t is not None]])
     for found, expected in zip(*results, strict=True):
-        torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=4e-6 * max(1.0, float(expected.abs().max())))
+        torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=2e-5 * max(1.0, float(expected.abs().max())))
     # More padding than the kernel reaches has no convolution that goes back.
-    assert layer.chosen == {"forward": name, "gradient of data": name if min(winograd.backwards(weight, pad)) >= 0 else "direct"}
+    assert layer.chosen == {"forward": name, "gradient of data": name if min(winograd.backwards(weight, pad)) >= 0 else "direct",
+                            "gradient of weights": name if name in winograd.backward else "direct"}
 
 
 @pytest.mark.parametrize("change", ["step", "dilation", "4x4", "exact", "small"])

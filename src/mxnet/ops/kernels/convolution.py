@@ -48,10 +48,10 @@ widened_forward, widened_backward_data, widened_backward_weight = _declared("wid
 WIDENED = "float32 arithmetic"
 _KERNELS = {winograd.DIRECT: (forward, backward_data, backward_weight),
             WIDENED: (widened_forward, widened_backward_data, widened_backward_weight)}
-_RACED = 1 << 24  # multiplications from which on ways to convolve bfloat16 race
+_RACED = 1 << 24  # multiplications from which on ways to compute the same race
 _ROWS = 1 << 13  # of data for each thread: as many as a race needs
 _MOST = 1 << 10  # programs whose shapes never repeat must not fill the memory
-races = Races("convolutions-bfloat16", "convolution", "winograd")
+races = Races("convolutions-ways", "convolution", "winograd")
 _found: dict[tuple, str] = {}
 
 
@@ -63,8 +63,7 @@ class Layer:
     exact : bool
         Whether only the direct kernel may compute it.
     chosen : dict of str to str
-        What computed it last: the algorithm's name for ``"forward"`` and for ``"gradient of data"``, with bfloat16 also for
-        ``"gradient of weights"``.
+        What computed it last: the algorithm's name for ``"forward"``, ``"gradient of data"`` and ``"gradient of weights"``.
     """
 
     __name__ = "convolution"  # what generated code and profiles call it
@@ -86,15 +85,15 @@ class Layer:
         return found
 
     def run(self, way, data, weight, steps, runs: Mapping[str, Callable]):
-        """The result for bfloat16, by whichever of `runs` is the fastest."""
-        found = self.chosen[way] = winograd.DIRECT if self.exact else _fastest(way, data, weight, steps, runs)
+        """The result by whichever of `runs` is the fastest."""
+        found = self.chosen[way] = winograd.DIRECT if self.exact or len(runs) == 1 else _fastest(way, data, weight, steps, runs)
         return runs[found](data)
 
 
 def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[int, ...], runs: Mapping[str, Callable[[torch.Tensor], Any]]) -> str:
-    """The name of the fastest of the `runs` for bfloat16 of this shape: found by a race of all on a part of `data`, once for each machine."""
+    """The name of the fastest of the `runs` for data of this shape: found by a race of all on a part of `data`, once for each machine."""
     threads = torch.get_num_threads()
-    key = way, data.shape, weight.shape, steps, threads
+    key = way, data.dtype, data.shape, weight.shape, steps, threads
     try:
         return _found[key]
     except KeyError:
@@ -103,7 +102,7 @@ def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[in
     found = winograd.DIRECT
     if n * h * w * weight.numel() >= _RACED:
         part = data[:min(n, -(-_ROWS * threads // (h * w)))]
-        name = (f"{way}, {'x'.join(map(str, part.shape))}, weights {'x'.join(map(str, weight.shape))}, stride, padding, dilation "
+        name = (f"{way}, {str(data.dtype).removeprefix('torch.')}, {'x'.join(map(str, part.shape))}, weights {'x'.join(map(str, weight.shape))}, stride, padding, dilation "
                 f"{' '.join(map(str, steps))}, {threads} threads")
         found = races.winner(name, {name: functools.partial(run, part) for name, run in runs.items()})
     if len(_found) >= _MOST:
@@ -185,10 +184,7 @@ class _Convolution(torch.autograd.Function):
         if dout.dtype is torch.bfloat16:
             if wanted[0]:
                 dx = ctx.layer.run("gradient of data", dout, weight, ctx.steps, _data_runs(data.shape, weight, ctx.steps))
-            if wanted[1] or wanted[2]:
-                dw, db = ctx.layer.run("gradient of weights", dout, weight, ctx.steps, _weight_runs(data, weight.shape, wanted[2], ctx.steps))
-            return dx, dw, db, None, None, None
-        if wanted[0]:
+        elif wanted[0]:
             sizes = (*data.shape[2:], *ctx.steps)
             name = ctx.layer.algorithm(dout, weight, ctx.steps, lambda part: backward_data((part, weight), sizes), turned=True)
             if name == winograd.DIRECT:
@@ -196,7 +192,7 @@ class _Convolution(torch.autograd.Function):
             else:
                 dx = winograd.run(name, dout, weight, None, winograd.backwards(weight, ctx.steps[2:4]), turned=True)
         if wanted[1] or wanted[2]:
-            dw, db = backward_weight((dout, data), (*weight.shape[2:], wanted[2], *ctx.steps))
+            dw, db = ctx.layer.run("gradient of weights", dout, weight, ctx.steps, _weight_runs(data, weight, wanted[2], ctx.steps))
         return dx, dw, db, None, None, None
 
 
@@ -214,10 +210,13 @@ def _data_runs(shape, weight, steps):
     return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=None, pad=pad, turned=True) for name in fewer}
 
 
-def _weight_runs(data, shape, biased, steps):
-    """What computes the gradients for weights of this shape and for the bias, by name."""
-    sizes = (*shape[2:], biased, *steps)
-    return {name: lambda part, kernel=kernels[2]: kernel((part, data[:len(part)]), sizes) for name, kernels in _KERNELS.items()}
+def _weight_runs(data, weight, biased, steps):
+    """What computes the gradients for weights like these and for the bias, by name."""
+    sizes = (*weight.shape[2:], biased, *steps)
+    kernels = _KERNELS if data.dtype is torch.bfloat16 else {winograd.DIRECT: _KERNELS[winograd.DIRECT]}
+    runs = {name: lambda part, kernel=found[2]: kernel((part, data[:len(part)]), sizes) for name, found in kernels.items()}
+    return runs | {name: lambda part, name=name: winograd.backward_weight(name, part, data[:len(part)], biased, steps[2:4])
+                   for name in winograd.names(weight, steps) if name in winograd.backward}
 
 
 _EXACT = Layer(exact=True)

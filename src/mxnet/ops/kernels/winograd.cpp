@@ -5,6 +5,7 @@
 // product that direct convolutions are made of, too, and transformed back, before the next block; what lies between stays in the L2 cache.
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include <omp.h>
 
@@ -187,6 +188,130 @@ class Convolution {
   int64_t product_row_, block_;
 };
 
+// out[i][j] (+)= sum over depth t of left[t][i] * right[t][j], for MR columns of the left and NV vectors of the right, which lies packed.
+template <int MR, int NV>
+void outer(const float* left, int64_t left_row, const float* right, int64_t depth, float* out, int64_t out_row, bool add) {
+  vec sum[MR][NV];
+#pragma GCC unroll 12
+  for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < NV; ++j) sum[i][j] = add ? load(out + i * out_row + j * kLanes) : vec{};
+  for (int64_t t = 0; t < depth; ++t, left += left_row, right += NV * kLanes) {
+    vec b[NV];
+#pragma GCC unroll 4
+    for (int j = 0; j < NV; ++j) b[j] = load(right + j * kLanes);
+#pragma GCC unroll 12
+    for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 4
+      for (int j = 0; j < NV; ++j) sum[i][j] += left[i] * b[j];
+  }
+#pragma GCC unroll 12
+  for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < NV; ++j) store(out + i * out_row + j * kLanes, sum[i][j]);
+}
+
+using Outer = void (*)(const float*, int64_t, const float*, int64_t, float*, int64_t, bool);
+
+// By the width in vectors and half the number of columns of the left.
+constexpr Outer kOuters[][kMostRows / 2 + 1] = {
+    {},
+#if defined(__AVX512F__)
+    {nullptr, outer<2, 1>, outer<4, 1>, outer<6, 1>, outer<8, 1>, outer<10, 1>, outer<12, 1>},
+    {nullptr, outer<2, 2>, outer<4, 2>, outer<6, 2>, outer<8, 2>, outer<10, 2>, outer<12, 2>},
+    {nullptr, outer<2, 3>, outer<4, 3>, outer<6, 3>, outer<8, 3>},
+    {nullptr, outer<2, 4>, outer<4, 4>, outer<6, 4>},
+#else
+    {nullptr, outer<2, 1>, outer<4, 1>, outer<6, 1>, outer<8, 1>},
+    {nullptr, outer<2, 2>, outer<4, 2>, outer<6, 2>},
+#endif
+};
+
+struct BackwardSizes {
+  int64_t n, h, w, c, k, p, q, pad_h, pad_w, block;
+};
+
+// The gradient of the weights: sums over all squares of products of the data under a square with the gradient of its outputs, which are what taps are
+// in the other direction. V and H are the forms of that sum. The memory between comes from the caller: `sums` (points, K, C), and, for the squares of a
+// block, `left` (points, block of (K + 16) and 16) and `right` (points, block of C and 16).
+template <typename V, typename H, typename T>
+void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, float* sums, float* left, float* right, const BackwardSizes& z, int threads) {
+  constexpr int kAll = V::kPoints * H::kPoints;
+  const int64_t down = (z.p + V::kTaps - 1) / V::kTaps, across = (z.q + H::kTaps - 1) / H::kTaps, all = z.n * down * across;
+  const int64_t left_row = z.k + 16, left_plane = z.block * left_row + 16, right_plane = z.block * z.c + 16;
+  const Panels panels(z.c);
+  std::vector<std::vector<float>> bias(threads);
+#pragma omp parallel num_threads(threads)
+  {
+    const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
+    bias[thread].resize(z.k);
+    float* own_bias = bias[thread].data();
+    for (int64_t from = 0; from < all; from += z.block) {
+      const int64_t count = std::min(z.block, all - from);
+      for (int64_t square = count * thread / team; square < count * (thread + 1) / team; ++square) {
+        const int64_t j = (from + square) % across, i = (from + square) / across % down, n = (from + square) / across / down;
+        const int64_t rows = std::min<int64_t>(V::kTaps, z.p - i * V::kTaps), columns = std::min<int64_t>(H::kTaps, z.q - j * H::kTaps);
+        const T* outputs_at = dy + ((n * z.p + i * V::kTaps) * z.q + j * H::kTaps) * z.k;
+        for (int64_t k = 0; k < z.k; k += kLanes) {
+          vec u[V::kPoints][H::kPoints], sum{};
+          weights<V, H>(
+              [&](int r, int s) __attribute__((always_inline)) {
+                const vec v = r < rows && s < columns ? load(outputs_at + (r * z.q + s) * z.k + k) : vec{};
+                sum += v;
+                return v;
+              },
+              u);
+          store(own_bias + k, load(own_bias + k) + sum);
+#pragma GCC unroll 8
+          for (int r = 0; r < V::kPoints; ++r)
+#pragma GCC unroll 8
+            for (int s = 0; s < H::kPoints; ++s) store(left + (r * H::kPoints + s) * left_plane + square * left_row + k, u[r][s]);
+        }
+        const int64_t top = i * V::kTaps - z.pad_h, side = j * H::kTaps - z.pad_w;
+        const T* corner = x + ((n * z.h + top) * z.w + side) * z.c;
+        for (int64_t panel = 0; panel < panels.count; ++panel) {
+          const int64_t column = panels.column(panel), width = panels.width(panel) * kLanes;
+          for (int64_t c = 0; c < width; c += kLanes) {
+            float* to = right + column * z.block + square * width + c;
+            inputs<V, H>(
+                [&](int r, int s) __attribute__((always_inline)) {
+                  const bool inside = uint64_t(top + r) < uint64_t(z.h) && uint64_t(side + s) < uint64_t(z.w);
+                  return inside ? load(corner + (r * z.w + s) * z.c + column + c) : vec{};
+                },
+                [&](int r, int s, vec v) __attribute__((always_inline)) { store(to + (r * H::kPoints + s) * right_plane, v); });
+          }
+        }
+      }
+#pragma omp barrier
+      const int64_t pieces = kAll * panels.count;
+      for (int64_t piece = pieces * thread / team; piece < pieces * (thread + 1) / team; ++piece) {
+        const int64_t point = piece / panels.count, column = panels.column(piece % panels.count);
+        const int nv = panels.width(piece % panels.count);
+        for (int64_t k = 0; k < z.k; k += kRows[nv]) {
+          const int mr = int(std::min<int64_t>(kRows[nv], z.k - k));
+          kOuters[nv][mr / 2](left + point * left_plane + k, left_row, right + point * right_plane + column * z.block, count,
+                              sums + (point * z.k + k) * z.c + column, z.c, from > 0);
+        }
+      }
+#pragma omp barrier
+    }
+    for (int64_t k = z.k * thread / team; k < z.k * (thread + 1) / team; ++k)
+      for (int64_t c = 0; c < z.c; c += kLanes) {
+        vec y[V::kOutputs][H::kOutputs];
+        outputs<V, H>([&](int r, int s) __attribute__((always_inline)) { return load(sums + ((r * H::kPoints + s) * z.k + k) * z.c + c); }, y);
+        for (int r = 0; r < V::kOutputs; ++r)
+          for (int s = 0; s < H::kOutputs; ++s) store(dweight + ((k * V::kOutputs + r) * H::kOutputs + s) * z.c + c, y[r][s]);
+      }
+    for (int64_t k = z.k * thread / team; dbias && k < z.k * (thread + 1) / team; ++k) {
+      dbias[k] = 0;
+      for (int t = 0; t < team; ++t) dbias[k] += bias[t][k];
+    }
+  }
+}
+
+template <typename L>
+using Across = Line<L::kTaps, L::kOutputs>;
+
 }  // namespace
 
 extern "C" {
@@ -199,15 +324,23 @@ extern "C" {
   void forward_##name##_##suffix(const T* x, const float* weights, const float* bias, const T* sum, T* y, const Sizes* sizes, int threads) {    \
     Convolution<V, H, T>(x, weights, bias, sum, y, *sizes).run(threads);                                                                        \
   }
+#define REMEX_BACKWARD(name, V, H, suffix, T)                                                                                                   \
+  void backward_weight_##name##_##suffix(const T* dy, const T* x, float* dweight, float* dbias, float* sums, float* left, float* right,         \
+                                         const BackwardSizes* sizes, int threads) {                                                             \
+    backward_weight<Across<V>, Across<H>, T>(dy, x, dweight, dbias, sums, left, right, *sizes, threads);                                        \
+  }
 #if defined(__AVX512BF16__)
-#define REMEX_WINOGRAD(name, V, H)                    \
-  REMEX_WEIGHTS(name, V, H)                           \
-  REMEX_FORWARD(name, V, H, float32, float)           \
-  REMEX_FORWARD(name, V, H, bfloat16, bfloat16)  // stored so; what is between is float32
+#define REMEX_WINOGRAD(name, V, H)              \
+  REMEX_WEIGHTS(name, V, H)                     \
+  REMEX_FORWARD(name, V, H, float32, float)     \
+  REMEX_BACKWARD(name, V, H, float32, float)    \
+  REMEX_FORWARD(name, V, H, bfloat16, bfloat16) \
+  REMEX_BACKWARD(name, V, H, bfloat16, bfloat16)  // stored so; what is between is float32
 #else
-#define REMEX_WINOGRAD(name, V, H) \
-  REMEX_WEIGHTS(name, V, H)        \
-  REMEX_FORWARD(name, V, H, float32, float)
+#define REMEX_WINOGRAD(name, V, H)          \
+  REMEX_WEIGHTS(name, V, H)                 \
+  REMEX_FORWARD(name, V, H, float32, float) \
+  REMEX_BACKWARD(name, V, H, float32, float)
 #endif
 
 REMEX_FORMS(REMEX_WINOGRAD)
