@@ -29,6 +29,7 @@ from mxnet.ops.kernels import (
     image,
     interleave,
     jpeg,
+    kept,
     nms,
     own_heap,
     random,
@@ -49,14 +50,14 @@ from .kernel_functions import FUNCTIONS
 
 _NAMES = {"batch_norm": sizes.normalized, "colours": sizes.pixels, "convolution": sizes.convolved, "deformable": sizes.moved, "dense": sizes.product,
           "divergence": sizes.quantized, "few_rows": sizes.few_rows, "histogram": sizes.counted, "image": sizes.picture, "interleave": sizes.image,
-          "jpeg": sizes.file, "local_response": sizes.responding, "nms": sizes.boxes,
+          "jpeg": sizes.file, "kept": sizes.kept, "local_response": sizes.responding, "nms": sizes.boxes,
           "pointwise": sizes.numbers, "pooling": sizes.window, "random": sizes.numbers, "recurrent": sizes.steps, "regions": sizes.maps,
           "rows": sizes.rows, "softmax": sizes.matrices, "steps": sizes.updated,
           "systems": sizes.systems, "text": sizes.text, "transposition": sizes.matrices,
           **{f"winograd.{kernel.entry}": functools.partial(sizes.squares, taps=winograd.FORMS[form].taps)
              for kinds in (winograd.weights, winograd.forward, winograd.backward) for form, kernel in kinds.items()}}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
-            for module in (*SMALL, divergence, image, jpeg, nms, regions, steps) if module is not recurrent
+            for module in (*SMALL, divergence, image, jpeg, kept, nms, regions, steps) if module is not recurrent
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
 _HANDLES.update({kernel.name: kernel for pair in recurrent._KERNELS.values() for kernel in pair})

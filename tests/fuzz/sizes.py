@@ -22,12 +22,21 @@ def convolved(rng):
             return names
 
 
+def kept(rng):
+    names = {**convolved(rng), "c": rng.choice((1, 3, 5, 16, 24)), "k": rng.choice((1, 8, 16, 24, 33, 64, 70))}
+    names.update(first=rng.choice((0, 0, 3, 16)), lines=int(names["dilate_w"] == 1 and rng.random() < 0.5))
+    return {**names, "total": names["first"] + names["k"] + rng.choice((0, 0, 5)), "columns": -(-names["k"] // 16) * 16,
+            "height": names["h"] + 2 * names["pad_h"], "width": names["w"] + 2 * names["pad_w"],
+            "size": -(-names["k"] // 16) * 16 * names["c"] * names["r"] * names["s"]}
+
+
 def squares(rng, taps):
     while True:
         names = {"T": rng.choice(("float32", "float32", "bfloat16")), "n": rng.randint(1, 3), "c": 16 * rng.randint(1, 4),
                  "k": 16 * rng.randint(1, 9), "h": rng.randint(1, 20), "w": rng.randint(1, 20),
                  "pad_h": rng.choice((0, 1, 1, 2, 4)), "pad_w": rng.choice((0, 1, 1, 2, 4)), "turned": rng.randrange(2), "relu": rng.randrange(2),
-                 "biased": rng.randrange(2)}
+                 "biased": rng.randrange(2), "first": rng.choice((0, 0, 3, 16))}
+        names["total"] = names["first"] + names["k"] + rng.choice((0, 0, 5))
         names["p"], names["q"] = names["h"] + 2 * names["pad_h"] - taps[0] + 1, names["w"] + 2 * names["pad_w"] - taps[1] + 1
         if min(names["p"], names["q"]) >= 1:
             return names

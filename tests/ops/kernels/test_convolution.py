@@ -64,24 +64,11 @@ def test_it_computes_what_torch_computes_in_double_precision(shape, biased, thre
     size, filters, window, stride, pad, dilate = SHAPES[shape]
     arrays = numbers(*size, seed=0), numbers(filters, size[1], *window, seed=1), numbers(filters, seed=2) if biased else None
     attributes = {"kernel": window, "stride": stride, "pad": pad, "dilate": dilate, "num_filter": filters, "no_bias": not biased}
-    assert kernel.forward.plan([last(a) for a in arrays[:2]] + [None, None], (*stride, *pad, *dilate, 0)) is not None
+    assert kernel.forward.plan([last(a) for a in arrays[:2]] + [None], (*stride, *pad, *dilate)) is not None
     found = run(lambda *a: kernel.convolution(*a, **attributes), arrays, torch.float32)
     expected = run(lambda *a: torch.conv2d(*a, stride, pad, dilate), arrays, torch.float64)
     assert found[0].is_contiguous(memory_format=torch.channels_last)
     compare(found, expected)
-
-
-@pytest.mark.parametrize("added", [False, True])
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_residual_and_relu_come_with_the_last_product(shape, threads, added, monkeypatch):
-    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    size, filters, window, stride, pad, dilate = SHAPES[shape]
-    data, weight, bias = last(numbers(*size, seed=0)), last(numbers(filters, size[1], *window, seed=1)), numbers(filters, seed=2)
-    expected = torch.conv2d(data.double(), weight.double(), bias.double(), stride, pad, dilate)
-    residual = last(numbers(*expected.shape, seed=3)) if added else None
-    found, = kernel.forward((data, weight, bias, residual), (*stride, *pad, *dilate, True))
-    compare([found.double()], [(expected + residual if added else expected).relu()])
 
 
 @pytest.mark.skipif(kernels.load("convolution") is not None and not kernel.forward.available(T="bfloat16"),
@@ -159,7 +146,7 @@ def test_convolutions_of_half_precision_race_once_for_a_shape_unless_they_are_sm
 def test_the_kernel_that_widens_refuses_what_is_wide(dtype):
     data, weight = last(numbers(1, 16, 4, 4, seed=0)).to(dtype), last(numbers(16, 16, 1, 1, seed=1))
     with pytest.raises(mx.MXNetError, match="kernel convolution.forward_widened_.T.: "):
-        kernel.widened_forward((data, weight, None, None), (1, 1, 0, 0, 1, 1, False))
+        kernel.widened_forward((data, weight, None), (1, 1, 0, 0, 1, 1))
 
 
 def test_processors_without_wide_vectors_compute_the_same(monkeypatch, tmp_path):

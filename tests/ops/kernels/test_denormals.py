@@ -82,7 +82,7 @@ def images(n, value):
 STEPS = (1, 1, 1, 1, 1, 1)
 WEIGHT = torch.full((64, 64, 3, 3), 1e-9).contiguous(memory_format=torch.channels_last)  # 1e-30 times it is 1e-39, too small to be added up
 CONVOLUTIONS = {
-    "forward": lambda n: convolution.forward((images(n, 1e-30), WEIGHT, None, None), (*STEPS, False)),
+    "forward": lambda n: convolution.forward((images(n, 1e-30), WEIGHT, None), STEPS),
     "gradient of data": lambda n: convolution.backward_data((images(n, 1e-30), WEIGHT), (28, 28, *STEPS)),
     "gradient of weights": lambda n: convolution.backward_weight((images(n, 1e-36), images(n, 1e-6)), (3, 3, 0, *STEPS))[:1],
     "Winograd F(2x2)": lambda n: [winograd.run("Winograd F(2x2)", images(n, 1e-34), WEIGHT, None, (1, 1))],
@@ -106,9 +106,9 @@ def test_convolutions_of_our_own(name, monkeypatch):
 @pytest.mark.skipif(kernels.load("convolution") is None, reason="no C++ compiler")
 def test_products_by_the_kernel_of_convolutions():
     rows, weight = TINY.contiguous(), SMALL.contiguous()
-    found, = dense._forward((rows, weight, None, None))
+    found, = dense._forward((rows, weight, None))
     assert not found.any() and keeps()
-    found, = dense._forward((rows[:16].contiguous(), weight, None, None))
+    found, = dense._forward((rows[:16].contiguous(), weight, None))
     assert found.all()
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mxnet.ops import kernels
-from mxnet.ops.kernels import convolution, winograd
+from mxnet.ops.kernels import convolution, kept, winograd
 from mxnet.ops.kernels.kept import Kept
 
 LAST = torch.channels_last
@@ -19,7 +19,7 @@ def numbers(*shape, seed):
 @pytest.fixture
 def chooses(monkeypatch):
     """Lets kernels compute small arrays, too, and every race be won by one."""
-    if kernels.load("convolution") is None or kernels.load("winograd") is None:
+    if kernels.load("kept") is None or kernels.load("winograd") is None:
         pytest.skip("no C++ compiler")
 
     def choose(name):
@@ -54,7 +54,8 @@ def test_three_by_three(name, biased, added, relu, chooses):
 
 
 @pytest.mark.parametrize("channels, filters, window, stride, pad, dilate, groups, name", [
-    (3, 16, 3, (1, 1), (1, 1), (1, 1), 1, "torch"), (16, 16, 3, (1, 1), (1, 1), (1, 1), 16, "torch"),
+    (3, 16, 3, (1, 1), (1, 1), (1, 1), 1, "direct"), (3, 24, 3, (1, 1), (1, 1), (2, 2), 1, "direct"), (1, 5, 4, (2, 1), (0, 3), (1, 1), 1, "direct"),
+    (24, 40, 2, (1, 1), (0, 1), (1, 1), 1, "direct"), (160, 1000, 1, (1, 1), (0, 0), (1, 1), 1, "direct"), (7, 17, 7, (2, 2), (3, 3), (1, 1), 1, "direct"), (16, 16, 3, (1, 1), (1, 1), (1, 1), 16, "torch"),
     (16, 32, 1, (2, 1), (0, 0), (1, 1), 1, "direct"), (16, 32, 3, (1, 2), (2, 1), (1, 1), 1, "direct"),
     (16, 16, 3, (1, 1), (2, 2), (2, 2), 1, "direct")])
 def test_others(channels, filters, window, stride, pad, dilate, groups, name, chooses):
@@ -69,12 +70,59 @@ def test_others(channels, filters, window, stride, pad, dilate, groups, name, ch
     assert layer.chosen == {"forward": name}
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("name", ["direct", "Winograd F(4x4)"])
+def test_random_shapes_into_a_part_of_an_array(name, threads, chooses, monkeypatch):
+    chooses(name)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    rng = np.random.RandomState(11)
+    for _ in range(40):
+        n, h, w, window, pad = rng.randint(1, 4), rng.randint(3, 40), rng.randint(3, 40), rng.randint(1, 4), rng.randint(0, 3)
+        channels, filters, stride = rng.choice([1, 3, 4, 16, 20, 48, 80]), rng.choice([3, 16, 24, 48, 64, 72, 200]), (rng.randint(1, 3), rng.randint(1, 3))
+        if name != "direct":
+            channels, filters, window, stride = 16 * rng.randint(1, 5), 16 * rng.randint(1, 9), 3, (1, 1)
+        data, weight, bias = numbers(n, channels, h, w, seed=0), numbers(filters, channels, window, window, seed=1), numbers(filters, seed=2)
+        layer = Kept(weight, bias, stride, (pad, pad), (1, 1), 1, True)
+        want = expected(data, weight, bias, stride, (pad, pad), (1, 1), 1, None, False)
+        residual = numbers(*want.shape, seed=3) if rng.randint(2) else None
+        want = expected(data, weight, bias, stride, (pad, pad), (1, 1), 1, residual, True)
+        before, behind = rng.randint(0, 30, 2)
+        into = torch.full((n, before + filters + behind, *want.shape[2:]), 7.0).contiguous(memory_format=LAST)
+        assert layer(data, residual, into, before) is into and layer.chosen == {"forward": name}
+        torch.testing.assert_close(into[:, before:before + filters].double(), want, rtol=1e-4, atol=1e-4 * channels ** 0.5)
+        assert (into[:, :before] == 7).all() and (into[:, before + filters:] == 7).all()
+        torch.testing.assert_close(layer(data, residual).double(), want, rtol=1e-4, atol=1e-4 * channels ** 0.5)
+
+
+@pytest.mark.parametrize("change", ["a part behind the end", "a part before the beginning", "other filters", "other weights", "dilated lines", "channels first"])
+def test_what_does_not_fit_is_refused(change):
+    if kernels.load("kept") is None:
+        pytest.skip("no C++ compiler")
+    data, into, first, filters, dilate, lines = numbers(1, 3, 8, 8, seed=0).contiguous(memory_format=LAST), torch.empty(1, 40, 6, 6), 8, 32, 1, 1
+    into = into.contiguous(memory_format=LAST)
+    packed, = kept.pack((numbers(32, 3, 3, 3, seed=1).contiguous(memory_format=LAST),), (1,))
+    if change == "a part behind the end":
+        first = 9
+    elif change == "a part before the beginning":
+        first = -1
+    elif change == "other filters":
+        filters = 33
+    elif change == "other weights":
+        packed = packed[:-1].clone()
+    elif change == "dilated lines":
+        dilate, into = 2, torch.empty(1, 40, 6, 4).contiguous(memory_format=LAST)
+    else:
+        data = data.contiguous()
+    with pytest.raises(kernels.gate.MXNetError, match="kernel kept.forward_float32: "):
+        kept.forward((data, packed, None, None, into), (filters, 3, 3, 1, 1, 0, 0, 1, dilate, 0, first, lines))
+
+
 def test_exact_ones_are_never_raced(chooses, monkeypatch):
     chooses("Winograd F(4x4)")
     monkeypatch.setattr(winograd.races, "winner", lambda key, runs: pytest.fail("a race"))
     data, weight = numbers(1, 16, 8, 8, seed=0), numbers(16, 16, 3, 3, seed=1)
     layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, False, exact=True)
-    direct, = convolution.forward((data.contiguous(memory_format=LAST), weight.contiguous(memory_format=LAST), None, None), (1, 1, 1, 1, 1, 1, False))
+    direct, = convolution.forward((data.contiguous(memory_format=LAST), weight.contiguous(memory_format=LAST), None), (1, 1, 1, 1, 1, 1))
     assert torch.equal(layer(data), direct)
 
 

@@ -49,9 +49,9 @@ def test_it_computes_what_torch_computes_in_double_precision(shape, name, thread
     expected = torch.conv2d(data.double(), weight.double(), bias.double(), 1, pad)
     residual = numbers(*expected.shape, seed=3)
     transformed, = winograd.weights[name]((weight,), (False,))
-    plain, = winograd.forward[name]((data, transformed, None, None), (*pad, False))
+    plain = winograd.convolve(name, data, transformed, pad=pad)
     close(plain, torch.conv2d(data.double(), weight.double(), None, 1, pad))
-    all_of_it, = winograd.forward[name]((data, transformed, bias, residual), (*pad, True))
+    all_of_it = winograd.convolve(name, data, transformed, bias, residual, pad, True)
     close(all_of_it, (expected + residual.double()).relu())
 
 
@@ -76,7 +76,7 @@ def test_rounding_errors_beside_those_of_the_direct_kernel(name, channels, posit
     data, weight = numbers(1, channels, 20, 20, seed=0), numbers(64, channels, *taps, seed=1)
     data = data.relu() if positive else data
     exact = torch.conv2d(data.double(), weight.double())
-    direct, = convolution.forward((data, weight, None, None), (1, 1, 0, 0, 1, 1, False))
+    direct, = convolution.forward((data, weight, None), (1, 1, 0, 0, 1, 1))
     errors = [(t.double() - exact).pow(2).mean().sqrt().item() for t in (winograd.run(name, data, weight, None, (0, 0)), direct)]
     assert errors[0] <= {"Winograd F(2x2)": 1.0}.get(name, 4.0) * errors[1]
 
@@ -201,7 +201,7 @@ def test_what_does_not_fit_is_refused(change):
     else:
         residual = residual[:, :, :6]
     with pytest.raises(kernels.gate.MXNetError, match="kernel winograd.forward_4x4_3x3_.T.: "):
-        winograd.forward["Winograd F(4x4)"]((data, transformed, bias, residual), (*pad, False))
+        winograd.convolve("Winograd F(4x4)", data, transformed, bias, residual, pad)
 
 
 def test_processors_without_wide_vectors_compute_the_same(monkeypatch, tmp_path):

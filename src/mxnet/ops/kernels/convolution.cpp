@@ -1,10 +1,7 @@
 // Two-dimensional convolutions for training, over channels-last arrays: x (N, H, W, C), weights (K, R, S, C), y (N, P, Q, K).
 //
-// All three directions are sums of products of one small matrix product, `tile`, which keeps its results in registers while it walks along
-// the depth. Its left operand is read in place, row by row through pointers, so that neither padding nor strides need a copy ("indirect
-// convolution", Dukhan 2019); its right operand is packed into panels that stay in the L2 cache. The weights come and go in the
-// order the optimizer keeps them in, and in single precision: nothing has to be reordered, or cast, between steps. With few filters `tile` is bound
-// by the inputs it fetches; kernels three taps wide then take `run_of_three` and `backward_few_weights`, which use each input three times.
+// All three directions are sums of products (`gather.h`). The weights come and go in the order the optimizer keeps them in, and in single precision:
+// nothing has to be reordered, or cast, between steps. The gradient of few weights takes `backward_few_weights`, which uses each input three times.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -12,258 +9,18 @@
 
 #include <omp.h>
 
-#include "tiles.h"
+#include "gather.h"
 
 namespace {
 
-constexpr int64_t kPanel = 128 << 10;     // bytes of the packed part of a panel
-constexpr int64_t kPanels = 512 << 10;    // of those of several panels, which stay in the L2 cache
-constexpr int64_t kRowBlock = 256 << 10;  // of a block of rows, which stays there too
-constexpr int64_t kManyRows = 256;        // for each thread: enough to make up for packing all weights first
-constexpr int64_t kLongest = 512;         // rows that the gradient of the weights sums up at a time
-constexpr int64_t kMostFilters = 512;     // whose gradients are summed up together
-constexpr int64_t kEnoughRows = 256;      // for each thread: so many are worth a pass over the weights of their own
-constexpr int64_t kMostPanels = 64, kMostTaps = 128;
-
-struct Image {
-  int64_t n, h, w, c;
-};
-
-// Along one axis: outputs which lie `apart` from each other, from `first` on, and read the same taps of the kernel, none in the padding.
-struct Stretch {
-  struct Tap {
-    int64_t index, source;  // which of the kernel's, and what it reads for the first output
-  };
-  int64_t first, apart, count, step;
-  std::vector<Tap> taps;
-  // Whether each output reads three neighbours, and its neighbour the same but for one.
-  bool in_threes() const {
-    if (step != 1 || taps.size() != 3) return false;
-    const int64_t side = taps[1].source - taps[0].source;
-    return (side == 1 || side == -1) && taps[2].source - taps[1].source == side;
-  }
-};
-
-// All outputs of one axis. tap(i, r) is what output i reads through tap r, anything below 0 if nothing.
-template <typename Source>
-void stretches(std::vector<Stretch>& found, int64_t first, int64_t apart, int64_t count, int64_t step, int64_t kernel, int64_t size, Source tap) {
-  for (int64_t i = 0; i < count; ++i) {
-    std::vector<Stretch::Tap> taps;
-    for (int64_t r = 0; r < kernel; ++r) {
-      const int64_t at = tap(i, r);
-      if (at >= 0 && at < size) taps.push_back({r, at});
-    }
-    bool same = i > 0 && found.back().taps.size() == taps.size();
-    for (size_t t = 0; same && t < taps.size(); ++t) same = found.back().taps[t].index == taps[t].index;
-    if (same)
-      ++found.back().count;
-    else
-      found.push_back({first + i * apart, apart, 1, step, taps});
-  }
-}
-
-// A convolution: each output is a bias and a sum over the taps it reads of source x weights, to which a residual may be added, and which may be
-// rectified. The source is an image of cells.
-template <typename T, typename Out>
-class Gather {
- public:
-  Gather(const float* source, Image in, Out* destination, Image out, const std::vector<Stretch>& vertical, const std::vector<Stretch>& horizontal,
-         int64_t kernel_h, int64_t kernel_w, const float* bias, const Out* residual = nullptr, bool relu = false)
-      : source_(source), destination_(destination), bias_(bias), residual_(residual), relu_(relu), in_(in), out_(out), taps_(kernel_h * kernel_w), panels_(out.c), zeros_(in.c, 0.f),
-        most_(sizeof(Out) == 4 ? kPanel / (kWidest * kLanes * 4) : std::max(in.c, taps_ * in.c)) {
-    for (const Stretch& v : vertical)
-      for (const Stretch& h : horizontal) {
-        Part part{in.n * v.count * h.count, v, h, {}};
-        for (const auto& down : v.taps)
-          for (const auto& right : h.taps) part.taps.push_back({down.index * kernel_w + right.index, (down.source * in.w + right.source) * in.c});
-        rows_ += part.rows;
-        parts_.push_back(part);
-      }
-  }
-
-  // pack(to, tap, c, depth, column, width) writes a part of a panel of the weights.
-  template <typename Pack>
-  void run(Pack pack, int threads) {
-    const int64_t filter = taps_ * in_.c;
-    const bool many = rows_ >= threads * kManyRows;
-    Aligned shared(many ? filter * out_.c : 0);
-#pragma omp parallel num_threads(threads)
-    {
-      const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
-      if (many) {
-        // Each thread packs a part of the weights, and then takes a range of the rows through all of them, block by block.
-        const int64_t pieces = panels_.count * taps_;
-        for (int64_t piece = pieces * thread / team; piece < pieces * (thread + 1) / team; ++piece) {
-          const int64_t t = piece % taps_, column = panels_.column(piece / taps_), width = panels_.width(piece / taps_) * kLanes;
-          pack(shared.data + column * filter + t * in_.c * width, t, 0, in_.c, column, width);
-        }
-#pragma omp barrier
-        const int64_t block = std::max<int64_t>(kRowBlock / (in_.c * 4) / 24, 2) * 24;  // a multiple of every tile's height
-        const int64_t together = std::max<int64_t>(1, kPanels / (std::min(most_, filter) * kWidest * kLanes * 4));
-        const int64_t begin = row_at(double(thread) / team), end = row_at(double(thread + 1) / team);
-        for (int64_t from = begin; from < end; from += block)
-          for (int64_t panel = 0, last; panel < panels_.count; panel = last) {
-            last = std::min({panel + together, panel + kMostPanels, panels_.alike(panel)});
-            multiply(panel, last, from, std::min(end, from + block), [&](int64_t i, int64_t t, int64_t, int64_t c, int64_t) {
-              return shared.data + panels_.column(i) * filter + (t * in_.c + c) * panels_.width(i) * kLanes;
-            });
-          }
-      } else {
-        // Few rows: each thread takes its own panels, and packs them for itself.
-        Aligned own(most_ * kWidest * kLanes);
-        const double begin = double(panels_.count) * thread / team, end = double(panels_.count) * (thread + 1) / team;
-        for (int64_t panel = int64_t(begin); panel < end; ++panel) {
-          const int64_t column = panels_.column(panel), width = panels_.width(panel) * kLanes;
-          multiply(panel, panel + 1, row_at(std::max(begin - panel, 0.0)), row_at(std::min(end - panel, 1.0)),
-                   [&](int64_t, int64_t t, int64_t count, int64_t c, int64_t deep) {
-                     for (int64_t i = 0; i < count; ++i) pack(own.data + i * deep * width, t + i, c, deep, column, width);
-                     return own.data;
-                   });
-        }
-      }
-    }
-  }
-
- private:
-  struct Tap {
-    int64_t index, offset;  // its place among the weights; what it adds to the first input of an output
-  };
-  struct Part {
-    int64_t rows;
-    Stretch vertical, horizontal;
-    std::vector<Tap> taps;
-    double work() const { return double(rows) * (taps.size() + 0.2); }
-  };
-
-  // The row up to which a share of the work lies: outputs differ in how many taps they read.
-  int64_t row_at(double share) const {
-    double work = 0;
-    for (const Part& part : parts_) work += part.work();
-    work *= share;
-    int64_t row = 0;
-    for (const Part& part : parts_) {
-      if (work < part.work()) return row + int64_t(work / part.work() * part.rows + 0.5);
-      work -= part.work(), row += part.rows;
-    }
-    return rows_;
-  }
-
-  // Some rows of some panels of one width. packed(panel, tap, taps, c, depth) is where a part of the weights is.
-  template <typename Packed>
-  void multiply(int64_t panel, int64_t last, int64_t from, int64_t to, Packed packed) const {
-    const int64_t together = std::max<int64_t>(most_ / in_.c, 1), cuts = (in_.c + most_ - 1) / most_;
-    for (int64_t t = 0; t < taps_; t += together)
-      for (int64_t i = 0; i < cuts; ++i) {
-        const int64_t c = in_.c / kLanes * i / cuts * kLanes, end = i + 1 < cuts ? in_.c / kLanes * (i + 1) / cuts * kLanes : in_.c;
-        const int64_t deep = end - c, count = std::min(together, taps_ - t);
-        const float* weights[kMostPanels];
-        for (int64_t p = panel; p < last; ++p) weights[p - panel] = packed(p, t, count, c, deep);
-        const bool finishes = (residual_ || relu_) && t + count == taps_ && i + 1 == cuts;
-        int64_t before = 0;
-        for (const Part& part : parts_) {
-          const int64_t begin = std::max(from - before, int64_t(0)), end = std::min(to - before, part.rows);
-          before += part.rows;
-          if (begin < end) multiply(part, panel, last, begin, end, t, count, c, deep, weights, finishes);
-        }
-      }
-  }
-
-  void multiply(const Part& part, int64_t panel, int64_t last, int64_t from, int64_t to, int64_t t, int64_t count, int64_t c, int64_t deep,
-                const float* const* weights, bool finishes) const {
-    const int nv = panels_.width(panel);
-    const int64_t width = nv * kLanes, column = panels_.column(panel);
-    const Stretch &v = part.vertical, &h = part.horizontal;
-    int64_t offsets[kMostTaps], places[kMostTaps], taps = 0;
-    bool add = c > 0;
-    for (const Tap& tap : part.taps) {
-      if (tap.index < t) add = true;
-      if (tap.index < t || tap.index >= t + count) continue;
-      offsets[taps] = tap.offset + c;
-      places[taps++] = (tap.index - t) * deep * width;
-    }
-    if (taps == 0 && (add || t > 0) && !finishes) return;  // only an output that reads nothing gets nothing, once
-    const float *pointers[kMostTaps * kMostRows], *right[kMostTaps];
-    Out nowhere[kMostPanels * kWidest * kLanes];
-    Out* results[kMostRows];
-    int64_t j = from % h.count, i = from / h.count % v.count, n = from / h.count / v.count;
-    auto next = [&](int64_t columns) {
-      if ((j += columns) < h.count) return;
-      j = 0;
-      if (++i == v.count) i = 0, ++n;
-    };
-    const bool runs = nv <= kWidestRun && taps == int64_t(part.taps.size()) && h.in_threes();
-    for (int64_t row = from; row < to;) {
-      if (const int64_t beside = std::min(h.count - j, to - row); runs && beside > 1) {
-        const int64_t pieces = (beside + kLongestRun[nv] - 1) / kLongestRun[nv];
-        const int mr = int(std::min((beside + 2 * pieces - 1) / (2 * pieces), beside / 2) * 2);
-        const float* base = source_ + ((n * in_.h + i * v.step) * in_.w + j) * in_.c;
-        const bool turned = h.taps[2].source < h.taps[0].source;
-        for (int64_t l = 0; l < taps / 3; ++l) pointers[l] = base + offsets[3 * l + (turned ? 2 : 0)];
-        Out* out = destination_ + ((n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first) * out_.c + column;
-        for (int64_t p = panel; p < last; ++p, out += width) {
-          for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[turned ? k / 3 * 3 + 2 - k % 3 : k];
-          kRuns<T, Out>[nv][mr / 2](pointers, in_.c, right, taps / 3, deep, out, h.apart * out_.c, bias_ ? bias_ + panels_.column(p) : nullptr, add);
-          for (int r = 0; finishes && r < mr; ++r) finish(out + r * h.apart * out_.c, nv);
-        }
-        row += mr;
-        next(mr);
-        continue;
-      }
-      const int mr = int(std::min<int64_t>(kRows[nv], (to - row + 1) / 2 * 2));
-      for (int r = 0; r < mr; ++r) {
-        if (row + r >= to) {
-          for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = zeros_.data();
-          results[r] = nowhere;
-          continue;
-        }
-        const float* base = source_ + ((n * in_.h + i * v.step) * in_.w + j * h.step) * in_.c;
-        for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = base + offsets[k];
-        // Rows that come two tiles later.
-        for (int64_t l = 0; taps && l < deep; l += 16) __builtin_prefetch(base + offsets[0] + 2 * mr * h.step * in_.c + l);
-        results[r] = destination_ + ((n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first) * out_.c + column;
-        next(1);
-      }
-      for (int64_t p = panel; p < last; ++p) {
-        for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[k];
-        kTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias_ ? bias_ + panels_.column(p) : nullptr, add);
-        for (int r = 0; finishes && r < mr && row + r < to; ++r) finish(results[r], nv);
-        for (int r = 0; r < mr; ++r) results[r] += width;
-      }
-      row += kRows[nv];
-    }
-  }
-
-  void finish(Out* out, int nv) const {
-    for (int j = 0; j < nv; ++j) {
-      vec v = load(out + j * kLanes);
-      if (residual_) v += load(residual_ + (out - destination_) + j * kLanes);
-      if (relu_) v = v > 0 ? v : vec{};
-      store(out + j * kLanes, v);
-    }
-  }
-
-  const float* source_;
-  Out* destination_;
-  const float* bias_;
-  const Out* residual_;
-  const bool relu_;
-  const Image in_, out_;
-  const int64_t taps_;
-  const Panels panels_;
-  const std::vector<float> zeros_;
-  const int64_t most_;  // depth of a panel; sums in half precision are not interrupted
-  std::vector<Part> parts_;
-  int64_t rows_ = 0;
-};
+constexpr int64_t kLongest = 512;      // rows that the gradient of the weights sums up at a time
+constexpr int64_t kMostFilters = 512;  // whose gradients are summed up together
+constexpr int64_t kEnoughRows = 256;   // for each thread: so many are worth a pass over the weights of their own
 
 // What a call is about, in the order the caller gives it.
 struct Sizes {
   int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w;
   int64_t filter() const { return r * s * c; }
-};
-
-struct Finished : Sizes {
-  int64_t relu;
 };
 
 // Numbers as an array of cells: in place, where they are of the cells' type, else made wider.
@@ -285,13 +42,13 @@ struct AsCells {
 
 // T is what cells are made of, and Data what is stored.
 template <typename T, typename Data>
-void forward(const Data* x, const float* weight, const float* bias, const Data* residual, Data* y, const Sizes& z, bool relu, int threads) {
+void forward(const Data* x, const float* weight, const float* bias, Data* y, const Sizes& z, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
   const AsCells<T, Data> source(x, z.n * z.h * z.w * z.c, threads);
   std::vector<Stretch> vertical, horizontal;
   stretches(vertical, 0, 1, z.p, z.stride_h, z.r, z.h, [=](int64_t i, int64_t tap) { return i * z.stride_h + tap * z.dilate_h - z.pad_h; });
   stretches(horizontal, 0, 1, z.q, z.stride_w, z.s, z.w, [=](int64_t i, int64_t tap) { return i * z.stride_w + tap * z.dilate_w - z.pad_w; });
-  Gather<T, Data>(source.data, {z.n, z.h, z.w, z.c / each}, y, {z.n, z.p, z.q, z.k}, vertical, horizontal, z.r, z.s, bias, residual, relu)
+  Gather<T, Data>(source.data, {z.n, z.h, z.w, z.c / each}, z.c / each, y, {z.n, z.p, z.q, z.k}, vertical, horizontal, z.r, z.s, bias, {z.k, z.k})
       .run([=](float* to, int64_t tap, int64_t c, int64_t depth, int64_t column, int64_t width) {
         const float* from = weight + column * z.filter() + tap * z.c + c * each;
         transpose(
@@ -318,8 +75,9 @@ void backward_data(const Data* dy, const float* weight, Data* dx, const Sizes& z
       });
     return found;
   };
-  Gather<T, Data>(source.data, {z.n, z.p, z.q, z.k / each}, dx, {z.n, z.h, z.w, z.c},
-            along(z.h, z.p, z.r, z.stride_h, z.pad_h, z.dilate_h), along(z.w, z.q, z.s, z.stride_w, z.pad_w, z.dilate_w), z.r, z.s, nullptr)
+  Gather<T, Data>(source.data, {z.n, z.p, z.q, z.k / each}, z.k / each, dx, {z.n, z.h, z.w, z.c},
+                  along(z.h, z.p, z.r, z.stride_h, z.pad_h, z.dilate_h), along(z.w, z.q, z.s, z.stride_w, z.pad_w, z.dilate_w), z.r, z.s, nullptr,
+                  {z.c, z.c})
       .run([=](float* to, int64_t tap, int64_t k, int64_t depth, int64_t column, int64_t width) {
         for (int64_t i = 0; i < depth; ++i) {
           const float* from = weight + (k + i) * each * z.filter() + tap * z.c + column;
@@ -544,9 +302,8 @@ void backward_weight(const Data* dy, const Data* x, float* dweight, float* dbias
 extern "C" {
 
 #define REMEX_CONVOLUTION(suffix, T, Data)                                                                                                    \
-  void forward_##suffix(const Data* x, const float* weight, const float* bias, const Data* residual, Data* y, const Finished* sizes,          \
-                        int threads) {                                                                                                        \
-    forward<T>(x, weight, bias, residual, y, *sizes, sizes->relu, threads);                                                                   \
+  void forward_##suffix(const Data* x, const float* weight, const float* bias, Data* y, const Sizes* sizes, int threads) {                    \
+    forward<T>(x, weight, bias, y, *sizes, threads);                                                                                          \
   }                                                                                                                                           \
   void backward_data_##suffix(const Data* dy, const float* weight, Data* dx, const Sizes* sizes, int threads) {                               \
     backward_data<T>(dy, weight, dx, *sizes, threads);                                                                                        \

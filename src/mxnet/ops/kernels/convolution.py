@@ -33,9 +33,8 @@ _SIZES: dict[str, Any] = {"sizes": ("n", "h", "w", "c", "k", "r", "s", "p", "q",
 def _declared(arithmetic: str) -> tuple[Kernel, Kernel, Kernel]:
     """The convolution, and its gradients for the data and for the weights."""
     return (Kernel("convolution", f"forward_{arithmetic}{{T}}",
-                   {"data": _DATA, "weight": _WEIGHT, "bias": f"{_BIAS} optional", "residual": f"{_RESULT} optional"}, {"out": _RESULT},
-                   integers=(*_STEPS, "relu"), where={"p": _HEIGHT, "q": _WIDTH}, demands=_DEMANDS, work=_WORK,
-                   sizes=(*_SIZES["sizes"], "relu"), packed=True, multiplies=_WORK),
+                   {"data": _DATA, "weight": _WEIGHT, "bias": f"{_BIAS} optional"}, {"out": _RESULT},
+                   integers=_STEPS, where={"p": _HEIGHT, "q": _WIDTH}, demands=_DEMANDS, work=_WORK, **_SIZES),
             Kernel("convolution", f"backward_data_{arithmetic}{{T}}", {"dout": _RESULT, "weight": _WEIGHT}, {"dx": _DATA},
                    integers=("h", "w", *_STEPS), demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES),
             Kernel("convolution", f"backward_weight_{arithmetic}{{T}}", {"dout": _RESULT, "data": _DATA},
@@ -119,7 +118,7 @@ def convolution(data, weight, bias=None, layer: Optional[Layer] = None, **attrib
     """
     steps = (*(attributes.get("stride") or (1, 1)), *(attributes.get("pad") or (0, 0)), *(attributes.get("dilate") or (1, 1)))
     single, offset = _single(weight, data), _single(bias, data)
-    plan = forward.plan((data, single, offset, None), (*steps, False), _WORTHWHILE)
+    plan = forward.plan((data, single, offset), steps, _WORTHWHILE)
     if plan is not None:
         return _Convolution.apply(data, single, offset, steps, plan, layer or _EXACT)
     return get("Convolution").fn(data, _cast(weight, data), _cast(bias, data), **attributes)
@@ -164,9 +163,9 @@ class _Convolution(torch.autograd.Function):
         ctx.save_for_backward(data, weight)
         if data.dtype is torch.bfloat16:
             return layer.run("forward", data, weight, steps, _forward_runs(weight, bias, steps))
-        name = layer.algorithm(data, weight, steps, lambda part: forward((part, weight, bias, None), (*steps, False)))
+        name = layer.algorithm(data, weight, steps, lambda part: forward((part, weight, bias), steps))
         if name == winograd.DIRECT:
-            out, = plan((data, weight, bias, None))
+            out, = plan((data, weight, bias))
             return out
         return winograd.run(name, data, weight, bias, steps[2:4])
 
@@ -198,7 +197,7 @@ class _Convolution(torch.autograd.Function):
 
 def _forward_runs(weight, bias, steps):
     """What computes the convolution of bfloat16, by name."""
-    runs = {name: lambda part, kernel=kernels[0]: kernel((part, weight, bias, None), (*steps, False))[0] for name, kernels in _KERNELS.items()}
+    runs = {name: lambda part, kernel=kernels[0]: kernel((part, weight, bias), steps)[0] for name, kernels in _KERNELS.items()}
     return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=bias, pad=steps[2:4]) for name in winograd.names(weight, steps)}
 
 
@@ -239,6 +238,6 @@ class _Deconvolution(torch.autograd.Function):
                                                         ctx.steps[4:], True, ctx.adj, 1, wanted)
             return *found, None, None, None
         dout = _channels_last(dout)
-        dx = forward((dout, weight, None, None), (*ctx.steps, False))[0] if wanted[0] else None
+        dx = forward((dout, weight, None), ctx.steps)[0] if wanted[0] else None
         dw = backward_weight((data, dout), (*weight.shape[2:], 0, *ctx.steps))[0] if wanted[1] else None
         return dx, dw, dout.sum((0, 2, 3)) if wanted[2] else None, None, None, None

@@ -16,10 +16,10 @@ _WORTHWHILE = 1 << 20  # multiplications from which on the kernel is called (and
 _ROWS, _WEIGHT, _RESULT = "float32 (n, c)", "float32 (k, c)", "float32 (n, k)"
 _REST: dict[str, Any] = {"demands": ("c % 16 == 0", "k % 16 == 0", "min(n, c, k) >= 1"), "work": "n * c * k", "packed": True,
                          "multiplies": "n * c * k",
-                         "sizes": ("1", "1", "n", "c", "k", "1", "1", "1", "n", "1", "1", "0", "0", "1", "1", "0")}
+                         "sizes": ("1", "1", "n", "c", "k", "1", "1", "1", "n", "1", "1", "0", "0", "1", "1")}
 
 _forward = Kernel("convolution", "forward_float32",
-                  {"rows": _ROWS, "weight": _WEIGHT, "bias": "float32 (k) optional", "residual": f"{_RESULT} optional"}, {"out": _RESULT}, **_REST)
+                  {"rows": _ROWS, "weight": _WEIGHT, "bias": "float32 (k) optional"}, {"out": _RESULT}, **_REST)
 _backward_data = Kernel("convolution", "backward_data_float32", {"dout": _RESULT, "weight": _WEIGHT}, {"out": _ROWS}, **_REST)
 _backward_weight = Kernel("convolution", "backward_weight_float32", {"dout": _RESULT, "rows": _ROWS},
                           {"out": _WEIGHT, "dbias": "float32 (k) if biased"}, where={"biased": "0"}, **_REST)
@@ -27,7 +27,7 @@ _backward_weight = Kernel("convolution", "backward_weight_float32", {"dout": _RE
 
 def forward(rows, weight, bias):
     """``rows @ weight.T + bias`` for `rows` (N, C) and `weight` (K, C)."""
-    found = _run(_forward, rows, weight, bias, None)
+    found = _run(_forward, rows, weight, bias)
     return products.linear(rows, weight, bias) if found is None else found
 
 

@@ -1,13 +1,31 @@
 """Two-dimensional convolutions whose weights do not change, for scoring on a CPU in single precision."""
+import math
 import threading
+from collections.abc import Sequence
 from typing import Optional
 
 import torch
 
 from . import convolution, winograd
-from .gate import Plan
+from .gate import Kernel, Plan
 
 _LAST = torch.channels_last
+_FEW = 8  # channels, up to which lines of the kernel are what is summed up over
+_STEPS = ("stride_h", "stride_w", "pad_h", "pad_w", "dilate_h", "dilate_w")
+_COLUMNS = {"columns": "(k + 15) // 16 * 16", "size": "columns * c * r * s"}  # weights are packed for whole vectors
+pack = Kernel("kept", "pack_float32", {"weight": "float32 (k, c, r, s) last"}, {"packed": "float32 (size)"}, integers=("lines",),
+              where={**_COLUMNS, "taps": "r if lines else r * s", "depth": "s * c if lines else c"}, demands=("min(k, c, r, s) >= 1",),
+              sizes=("k", "taps", "depth"))
+forward = Kernel("kept", "forward_float32",
+                 {"data": "float32 (n, c, h, w) last", "packed": "float32 (size)", "bias": "float32 (columns) optional",
+                  "residual": "float32 (n, k, p, q) last optional", "into": "float32 (n, total, p, q) last"},
+                 {"frame": "float32 (n, height, width, c) if lines"}, integers=("k", "r", "s", *_STEPS, "relu", "first", "lines"),
+                 where={**_COLUMNS, "height": "h + 2 * pad_h", "width": "w + 2 * pad_w",
+                        "p": "(height - dilate_h * (r - 1) - 1) // stride_h + 1", "q": "(width - dilate_w * (s - 1) - 1) // stride_w + 1"},
+                 demands=("min(n, c, h, w, k, r, s, p, q) >= 1", "r * s <= 128", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1",
+                          "min(pad_h, pad_w) >= 0", "first >= 0", "first + k <= total", "dilate_w == 1 or not lines"),
+                 work="k * c * r * s * n * p * q", multiplies="k * c * r * s * n * p * q", packed=True,
+                 sizes=("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS, "relu", "total", "first", "lines"))
 
 
 class Kept:
@@ -42,59 +60,102 @@ class Kept:
 
     def __init__(self, weight: torch.Tensor, bias: Optional[torch.Tensor], stride: tuple[int, ...], pad: tuple[int, ...], dilate: tuple[int, ...],
                  groups: int, relu: bool, exact: bool = False):
-        self._weight, self._bias = weight.contiguous(memory_format=_LAST), None if bias is None else bias.contiguous()
-        self._stride, self._pad, self._dilate, self._groups = tuple(stride), tuple(pad), tuple(dilate), groups
+        self._weight = weight.contiguous(memory_format=_LAST)
+        self._bias = None if bias is None else torch.nn.functional.pad(bias, (0, -len(bias) % 16))
+        self._filters, self._kernel, self._groups = weight.shape[0], tuple(weight.shape[2:]), groups
+        self._stride, self._pad, self._dilate = tuple(stride), tuple(pad), tuple(dilate)
         self._relu, self._exact = relu, exact
-        self._transformed: dict[str, torch.Tensor] = {}
+        self._lines = weight.shape[1] < _FEW and dilate[1] == 1 and weight.shape[3] > 1
+        self._made: dict[str, torch.Tensor] = {}  # of the weights, by the algorithm that reads it
         self._plans: dict[tuple, Optional[Plan]] = {}
         self.chosen: dict[str, str] = {}
         self._lock = threading.Lock()
 
-    def __call__(self, data: torch.Tensor, residual: Optional[torch.Tensor] = None) -> torch.Tensor:
-        """The convolution of `data` (N, C, H, W), plus `residual` (N, K, P, Q), rectified if it is to be."""
+    def __call__(self, data: torch.Tensor, residual: Optional[torch.Tensor] = None, into: Optional[torch.Tensor] = None,
+                 first: int = 0) -> torch.Tensor:
+        """The convolution of `data` (N, C, H, W), plus `residual` (N, K, P, Q), rectified if it is to be.
+
+        It goes to K channels of `into` (N, any, P, Q; channels last), from the one of number `first` on; without, to an array of its own.
+        """
         data = data.contiguous(memory_format=_LAST)
         if residual is not None:
             residual = residual.contiguous(memory_format=_LAST)
-        key = data.shape, torch.get_num_threads(), residual is None
+        key = data.shape, torch.get_num_threads(), residual is None, None if into is None else (into.shape, first)
+        out = into if into is not None else torch.empty(self.sizes(data.shape), memory_format=_LAST)
         try:
             plan = self._plans[key]
         except KeyError:
             with self._lock:
-                plan = self._plans[key] = self._plan(data, residual)
-        if plan is None:
-            out = torch.conv2d(data, self._weight, self._bias, self._stride, self._pad, self._dilate, self._groups)
-            if residual is not None:
-                out += residual
-            return out.relu_() if self._relu else out
-        transformed = self._transformed.get(self.chosen["forward"])
-        out, = plan((data, self._weight if transformed is None else transformed, self._bias, residual))
-        return out
+                plan = self._plans[key] = self._plan(data, residual, out, first)
+        if plan is not None:
+            plan((data, self._made[self.chosen["forward"]], self._bias, residual, out))
+            return out
+        bias = None if self._bias is None else self._bias[:self._filters]
+        found = torch.conv2d(data, self._weight, bias, self._stride, self._pad, self._dilate, self._groups)
+        if residual is not None:
+            found += residual
+        if self._relu:
+            found.relu_()
+        if into is None:
+            return found
+        into[:, first:first + self._filters] = found
+        return into
+
+    def sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The result's, for data of this shape."""
+        along = [(n + 2 * p - d * (k - 1) - 1) // s + 1
+                 for n, k, s, p, d in zip(shape[2:], self._kernel, self._stride, self._pad, self._dilate)]
+        return (shape[0], self._filters, *(max(n, 0) for n in along))
 
     def release(self) -> None:
         """Give up the weights: it will not be called any more."""
-        self._plans, self._transformed, self._weight = {}, {}, self._weight[:0].clone()
+        self._plans, self._made, self._weight = {}, {}, self._weight[:0].clone()
 
-    def _plan(self, data: torch.Tensor, residual: Optional[torch.Tensor]) -> Optional[Plan]:
+    def _plan(self, data: torch.Tensor, residual: Optional[torch.Tensor], into: torch.Tensor, first: int) -> Optional[Plan]:
         """How data of this shape is convolved, by a kernel if one is able to; it stays the same algorithm for all shapes."""
-        steps = (*self._stride, *self._pad, *self._dilate, self._relu)
-        direct = self._groups == 1 and convolution.forward.plan((data, self._weight, self._bias, residual), steps, convolution._WORTHWHILE) or None
         name = self.chosen.get("forward")
         if name is None:
-            name = winograd.DIRECT if direct is not None else "torch"
-            if direct is not None and not self._exact and winograd.names(self._weight, steps):
-                name = winograd.fastest(data, self._weight, self._pad,
-                                        lambda part: convolution.forward((part, self._weight, self._bias, None), steps), kept=self._transform)
-            self._transformed = {name: self._transformed[name]} if name in self._transformed else {}
-            if name in winograd.FORMS:
-                self._transform(name)
+            name = self.chosen["forward"] = self._choose(data)
+            if name != "torch":
+                self._made = {name: self._make(name)}
                 self._weight = self._weight[:0].clone()  # no second copy stays
-            self.chosen["forward"] = name
-        if name in self._transformed:
-            return winograd.plan(name, data, self._transformed[name], self._bias, residual, self._pad, self._relu)
-        return direct if name == winograd.DIRECT else None
+        if name == "torch":
+            return None
+        made = self._made[name]
+        if name == winograd.DIRECT:
+            return forward.plan((data, made, self._bias, residual, into), (*self._numbers(self._relu), first, self._lines))
+        return winograd.plan(name, data, made, self._bias, residual, into, self._pad, self._relu, first)
 
-    def _transform(self, name: str) -> torch.Tensor:
-        found = self._transformed.get(name)
+    def _choose(self, data: torch.Tensor) -> str:
+        """The name of the algorithm; for kernels, what it reads is made."""
+        steps = (*self._stride, *self._pad, *self._dilate)
+        work = data.shape[0] * self._weight[0].numel() * math.prod(self.sizes(data.shape)[1:])
+        if self._groups > 1 or work < convolution._WORTHWHILE or not forward.available() or pack.plan((self._weight,), (self._lines,)) is None:
+            return "torch"
+        self._make(winograd.DIRECT)
+        if self._plain(data) is None:
+            self._made = {}
+            return "torch"
+        whole = not (self._weight.shape[0] % 16 or self._weight.shape[1] % 16)
+        if self._exact or not whole or not winograd.names(self._weight, steps):
+            return winograd.DIRECT
+        return winograd.fastest(data, self._weight, self._pad, self._plain, kept=self._make)
+
+    def _numbers(self, relu: bool) -> tuple[int, ...]:
+        return (self._filters, *self._kernel, *self._stride, *self._pad, *self._dilate, relu)
+
+    def _plain(self, data: torch.Tensor) -> Optional[torch.Tensor]:
+        """The convolution alone, by the direct kernel; None if it can't."""
+        arrays = data, self._made[winograd.DIRECT], None, None, torch.empty(self.sizes(data.shape), memory_format=_LAST)
+        plan = forward.plan(arrays, (*self._numbers(False), 0, self._lines))
+        if plan is None:
+            return None
+        plan(arrays)
+        return arrays[-1]
+
+    def _make(self, name: str) -> torch.Tensor:
+        """The weights as an algorithm reads them."""
+        found = self._made.get(name)
         if found is None:
-            found = self._transformed[name] = winograd.transformed(name, self._weight)
+            found = self._made[name] = pack((self._weight,), (self._lines,))[0] if name == winograd.DIRECT else winograd.transformed(name, self._weight)
         return found

@@ -98,8 +98,10 @@ struct Cells<bfloat16> {
 #endif
 
 // out[i][j] (+)= sum over taps t and depth k (in cells) of rows[t * MR + i][k] * weights[t][k, j], for MR rows and NV vectors.
-template <typename T, typename Out, int MR, int NV>
-void tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias, bool add) {
+// end(i, j, sum) gets each.
+template <typename T, typename Out, int MR, int NV, typename End>
+inline __attribute__((always_inline)) void tile_to(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth,
+                                                   Out* const* out, const float* bias, bool add, End end) {
   vec sum[MR][NV];
 #pragma GCC unroll 12
   for (int i = 0; i < MR; ++i)
@@ -125,7 +127,13 @@ void tile(const float* const* rows, const float* const* weights, int64_t taps, i
 #pragma GCC unroll 12
   for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 4
-    for (int j = 0; j < NV; ++j) store(out[i] + j * kLanes, sum[i][j]);
+    for (int j = 0; j < NV; ++j) end(i, j, sum[i][j]);
+}
+
+template <typename T, typename Out, int MR, int NV>
+void tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias, bool add) {
+  tile_to<T, Out, MR, NV>(rows, weights, taps, depth, out, bias, add,
+                          [=](int i, int j, vec v) __attribute__((always_inline)) { store(out[i] + j * kLanes, v); });
 }
 
 template <typename Out>

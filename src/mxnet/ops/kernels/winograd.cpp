@@ -19,7 +19,7 @@ constexpr int64_t kGroup = 256;      // filters whose products are kept before t
 constexpr int64_t kLeastSquares = 48, kMostSquares = 192;  // in a block: weights are read once for each
 
 struct Sizes {
-  int64_t n, h, w, c, k, p, q, pad_h, pad_w, relu;
+  int64_t n, h, w, c, k, p, q, pad_h, pad_w, relu, total, first;  // y are K of `total` channels, from `first` on
 };
 
 // Weights (K, R, S, C) as (point, panel of filters, channel, filter of the panel). `turned` are those that bring gradients back: a convolution
@@ -59,7 +59,7 @@ class Convolution {
 
  public:
   Convolution(const T* x, const float* weights, const float* bias, const T* sum, T* y, const Sizes& z)
-      : x_(x), weights_(weights), bias_(bias), sum_(sum), y_(y), z_(z), down_((z.p + V::kOutputs - 1) / V::kOutputs),
+      : x_(x), weights_(weights), bias_(bias), sum_(sum), y_(y + z.first), z_(z), down_((z.p + V::kOutputs - 1) / V::kOutputs),
         right_((z.q + H::kOutputs - 1) / H::kOutputs),
         all_(z.n * down_ * right_), panels_(z.k), group_(std::max<int64_t>(kGroup / kLanes / kWidest, 1)), row_(z.c + 16) {
     const int64_t widest = std::min(z.k, group_ * kWidest * kLanes);
@@ -150,7 +150,7 @@ class Convolution {
   void leave(const float* products, int64_t product, int64_t from, int64_t to, int64_t column, int64_t end) const {
     for (int64_t square = from; square < to; ++square) {
       const int64_t j = square % right_, i = square / right_ % down_, n = square / right_ / down_;
-      const int64_t offset = ((n * z_.p + i * V::kOutputs) * z_.q + j * H::kOutputs) * z_.k;
+      const int64_t offset = (n * z_.p + i * V::kOutputs) * z_.q + j * H::kOutputs;
       const int64_t rows = std::min<int64_t>(V::kOutputs, z_.p - i * V::kOutputs), columns = std::min<int64_t>(H::kOutputs, z_.q - j * H::kOutputs);
       for (int64_t k = column; k < end; k += kLanes) {
         const float* at = products + (square - from) * product_row_ + k - column;
@@ -158,11 +158,11 @@ class Convolution {
         outputs<V, H>([&](int r, int s) __attribute__((always_inline)) { return load(at + (r * H::kPoints + s) * product); }, y);
         const vec bias = bias_ ? load(bias_ + k) : vec{};
         auto put = [&](int64_t r, int64_t s) __attribute__((always_inline)) {
-          const int64_t place = offset + (r * z_.q + s) * z_.k + k;
+          const int64_t place = offset + r * z_.q + s;
           vec v = y[r][s] + bias;
-          if (sum_) v += load(sum_ + place);
+          if (sum_) v += load(sum_ + place * z_.k + k);
           if (z_.relu) v = v > 0 ? v : vec{};
-          store(y_ + place, v);
+          store(y_ + place * z_.total + k, v);
         };
         if (rows == V::kOutputs && columns == H::kOutputs) {
 #pragma GCC unroll 4

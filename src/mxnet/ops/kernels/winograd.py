@@ -54,9 +54,9 @@ def _forward(form: Form) -> Kernel:
     height, width = form.taps
     return Kernel("winograd", f"forward_{form.entry}_{{T}}",
                   {"data": "T (n, c, h, w) last", "weights": f"float32 ({form.points}, c, k)", "bias": "float32 (k) optional",
-                   "residual": "T (n, k, p, q) last optional"}, {"out": "T (n, k, p, q) last"}, integers=("pad_h", "pad_w", "relu"),
-                  where={"p": f"h + 2 * pad_h - {height - 1}", "q": f"w + 2 * pad_w - {width - 1}"}, demands=_DEMANDS,
-                  sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "relu"), packed=True,
+                   "residual": "T (n, k, p, q) last optional", "into": "T (n, total, p, q) last"}, integers=("pad_h", "pad_w", "relu", "first"),
+                  where={"p": f"h + 2 * pad_h - {height - 1}", "q": f"w + 2 * pad_w - {width - 1}"}, demands=(*_DEMANDS, "first >= 0", "first + k <= total"),
+                  sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "relu", "total", "first"), packed=True,
                   multiplies=f"n * c * k * p * q * {height * width}")  # of the direct kernel, which takes the same numbers for zero
 
 
@@ -77,7 +77,7 @@ weights = {name: _weights(form) for name, form in FORMS.items()}
 forward = {name: _forward(form) for name, form in FORMS.items()}
 # Along seven taps errors are up to four times those of the direct kernel.
 backward = {name: _backward_weight(form) for name, form in FORMS.items() if max(form.taps) < 7}
-races = Races("convolutions", "convolution", "winograd")
+races = Races("convolutions", "convolution", "kept", "winograd")
 _found: dict[tuple, str] = {}
 
 
@@ -99,17 +99,26 @@ def transformed(name: str, weight: torch.Tensor, turned: bool = False) -> torch.
     return found
 
 
-def plan(name: str, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], residual: Optional[torch.Tensor], pad: tuple[int, ...],
-         relu: bool) -> Optional[Plan]:
-    """How to run on arguments like these, of which the weights are transformed."""
-    return forward[name].plan((data, weight, bias, residual), (*pad, relu))
+def plan(name: str, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], residual: Optional[torch.Tensor], into: torch.Tensor,
+         pad: tuple[int, ...], relu: bool, first: int) -> Optional[Plan]:
+    """How to run on arguments like these, of which the weights are transformed; the result are the channels of `into` from `first` on."""
+    return forward[name].plan((data, weight, bias, residual, into), (*pad, relu, first))
+
+
+def convolve(name: str, data: torch.Tensor, transformed: torch.Tensor, bias: Optional[torch.Tensor] = None, residual: Optional[torch.Tensor] = None,
+             pad: tuple[int, ...] = (0, 0), relu: bool = False) -> torch.Tensor:
+    """The convolution of `data` (N, C, H, W) with transformed weights, plus the `residual` (N, K, P, Q), rectified with `relu`."""
+    (height, width), (n, _, h, w) = FORMS[name].taps, data.shape
+    sizes = n, transformed.shape[-1], max(h + 2 * pad[0] - height + 1, 0), max(w + 2 * pad[1] - width + 1, 0)
+    out = torch.empty(sizes, dtype=data.dtype, memory_format=torch.channels_last)
+    forward[name]((data, transformed, bias, residual, out), (*pad, relu, 0))
+    return out
 
 
 def run(name: str, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], pad: tuple[int, ...],
         turned: bool = False) -> torch.Tensor:
     """The convolution of `data` by the algorithm of that name; with `turned`, of a gradient back to the data, `pad` being that of this direction."""
-    out, = forward[name]((data, transformed(name, weight, turned), bias, None), (*pad, False))
-    return out
+    return convolve(name, data, transformed(name, weight, turned), bias, pad=pad)
 
 
 def backward_weight(name: str, dout: torch.Tensor, data: torch.Tensor, biased: bool,
@@ -155,7 +164,7 @@ def fastest(data: torch.Tensor, weight: torch.Tensor, pad: tuple[int, ...], dire
             if kept is None:
                 runs[name] = functools.partial(run, name, part, weight, None, pad, turned)
             else:
-                runs[name] = functools.partial(forward[name], (part, kept(name), None, None), (*pad, False))
+                runs[name] = functools.partial(convolve, name, part, kept(name), pad=pad)
         way = "weights kept" if kept is not None else "gradient of data" if turned else "forward"
         found = races.winner(f"{way}, {images}x{c}x{h}x{w} to {filters} by {taps[0]}x{taps[1]}, padding {pad[0]}x{pad[1]}, {threads} threads", runs)
     if len(_found) >= _MOST:

@@ -1,0 +1,347 @@
+// Convolutions as sums of products of one small matrix product, `tile`, which keeps its results in registers while it walks along the depth. Its left
+// operand is read in place, row by row through pointers, so that neither padding nor strides need a copy ("indirect convolution", Dukhan 2019); its
+// right operand is packed into panels that stay in the L2 cache. With few filters `tile` is bound by the inputs it fetches; kernels three taps wide then
+// take `run_of_three`, which uses each input three times.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include <omp.h>
+
+#include "tiles.h"
+
+namespace {
+
+constexpr int64_t kPanel = 128 << 10;     // bytes of the packed part of a panel
+constexpr int64_t kPanels = 512 << 10;    // of those of several panels, which stay in the L2 cache
+constexpr int64_t kRowBlock = 256 << 10;  // of a block of rows, which stays there too
+constexpr int64_t kManyRows = 256;        // for each thread: enough to make up for packing all weights first
+constexpr int64_t kFewRows = 48;  // for each thread: fewer share no rows
+constexpr int64_t kMostPanels = 64, kMostTaps = 128;
+
+struct Image {
+  int64_t n, h, w, c;
+};
+
+// Along one axis: outputs which lie `apart` from each other, from `first` on, and read the same taps of the kernel, none in the padding.
+struct Stretch {
+  struct Tap {
+    int64_t index, source;  // which of the kernel's, and what it reads for the first output
+  };
+  int64_t first, apart, count, step;
+  std::vector<Tap> taps;
+  // Whether each output reads three neighbours, and its neighbour the same but for one.
+  bool in_threes() const {
+    if (step != 1 || taps.size() != 3) return false;
+    const int64_t side = taps[1].source - taps[0].source;
+    return (side == 1 || side == -1) && taps[2].source - taps[1].source == side;
+  }
+};
+
+// All outputs of one axis. tap(i, r) is what output i reads through tap r, anything below 0 if nothing.
+template <typename Source>
+void stretches(std::vector<Stretch>& found, int64_t first, int64_t apart, int64_t count, int64_t step, int64_t kernel, int64_t size, Source tap) {
+  for (int64_t i = 0; i < count; ++i) {
+    std::vector<Stretch::Tap> taps;
+    for (int64_t r = 0; r < kernel; ++r) {
+      const int64_t at = tap(i, r);
+      if (at >= 0 && at < size) taps.push_back({r, at});
+    }
+    bool same = i > 0 && found.back().taps.size() == taps.size();
+    for (size_t t = 0; same && t < taps.size(); ++t) same = found.back().taps[t].index == taps[t].index;
+    if (same)
+      ++found.back().count;
+    else
+      found.push_back({first + i * apart, apart, 1, step, taps});
+  }
+}
+
+// What happens to outputs at the end, and where they lie: `pitch` numbers apart, of which a layer writes its filters.
+template <typename Out>
+struct Ending {
+  int64_t filters, pitch;
+  const Out* residual = nullptr;  // as many numbers for each output as there are filters
+  bool relu = false;
+  bool any() const { return residual || relu; }
+};
+
+#if defined(__AVX512F__)
+#define REMEX_TILES(tile) \
+  {{}, {nullptr, tile(2, 1), tile(4, 1), tile(6, 1), tile(8, 1), tile(10, 1), tile(12, 1)}, \
+   {nullptr, tile(2, 2), tile(4, 2), tile(6, 2), tile(8, 2), tile(10, 2), tile(12, 2)}, \
+   {nullptr, tile(2, 3), tile(4, 3), tile(6, 3), tile(8, 3)}, {nullptr, tile(2, 4), tile(4, 4), tile(6, 4)}}
+#else
+#define REMEX_TILES(tile) {{}, {nullptr, tile(2, 1), tile(4, 1), tile(6, 1), tile(8, 1)}, {nullptr, tile(2, 2), tile(4, 2), tile(6, 2)}}
+#endif
+
+// As `tile`, the last of a sum: adds the residual, and rectifies.
+template <typename T, typename Out, int MR, int NV>
+void last_tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias, bool add,
+               const Out* const* residual, bool relu) {
+  tile_to<T, Out, MR, NV>(rows, weights, taps, depth, out, bias, add, [=](int i, int j, vec v) __attribute__((always_inline)) {
+    if (residual) v += load(residual[i] + j * kLanes);
+    if (relu) v = v > 0 ? v : vec{};
+    store(out[i] + j * kLanes, v);
+  });
+}
+
+template <typename Out>
+using LastTile = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool, const Out* const*, bool);
+#define REMEX_LAST(MR, NV) last_tile<T, Out, MR, NV>
+template <typename T, typename Out>
+constexpr LastTile<Out> kLastTiles[][kMostRows / 2 + 1] = REMEX_TILES(REMEX_LAST);
+#undef REMEX_LAST
+
+// A convolution: each output is a bias and a sum over the taps it reads of source x weights, to which a residual may be added, and which may be
+// rectified. The source is an image of cells, of which each tap reads `depth`; there are weights, and numbers of the bias, for whole vectors of filters.
+template <typename T, typename Out>
+class Gather {
+ public:
+  Gather(const float* source, Image in, int64_t depth, Out* destination, Image out, const std::vector<Stretch>& vertical,
+         const std::vector<Stretch>& horizontal, int64_t kernel_h, int64_t kernel_w, const float* bias, Ending<Out> ending)
+      : source_(source), destination_(destination), bias_(bias), ending_(ending), in_(in), out_(out), depth_(depth), taps_(kernel_h * kernel_w),
+        panels_(out.c), zeros_(depth, 0.f), most_(sizeof(Out) == 4 ? kPanel / (kWidest * kLanes * 4) : std::max(depth, taps_ * depth)) {
+    for (const Stretch& v : vertical)
+      for (const Stretch& h : horizontal) {
+        Part part{in.n * v.count * h.count, v, h, {}};
+        for (const auto& down : v.taps)
+          for (const auto& right : h.taps) part.taps.push_back({down.index * kernel_w + right.index, (down.source * in.w + right.source) * in.c});
+        rows_ += part.rows;
+        parts_.push_back(part);
+      }
+  }
+
+  // pack(to, tap, c, depth, column, width) writes a part of a panel of the weights.
+  template <typename Pack>
+  void run(Pack pack, int threads) {
+    const int64_t filter = taps_ * depth_;
+    const bool many = rows_ >= threads * kManyRows;
+    Aligned shared(many ? filter * out_.c : 0);
+#pragma omp parallel num_threads(threads)
+    {
+      const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
+      if (many) {
+        // Each thread packs a part of the weights, and then takes a range of the rows through all of them, block by block.
+        const int64_t pieces = panels_.count * taps_;
+        for (int64_t piece = pieces * thread / team; piece < pieces * (thread + 1) / team; ++piece) {
+          const int64_t t = piece % taps_, column = panels_.column(piece / taps_), width = panels_.width(piece / taps_) * kLanes;
+          pack(shared.data + column * filter + t * depth_ * width, t, 0, depth_, column, width);
+        }
+#pragma omp barrier
+        by_rows(shared.data, thread, team);
+      } else {
+        // Few rows: each thread takes its own panels, and packs them for itself.
+        Aligned own(most_ * kWidest * kLanes);
+        const double begin = double(panels_.count) * thread / team, end = double(panels_.count) * (thread + 1) / team;
+        for (int64_t panel = int64_t(begin); panel < end; ++panel) {
+          const int64_t column = panels_.column(panel), width = panels_.width(panel) * kLanes;
+          multiply(panel, panel + 1, row_at(std::max(begin - panel, 0.0)), row_at(std::min(end - panel, 1.0)),
+                   [&](int64_t, int64_t t, int64_t count, int64_t c, int64_t deep) {
+                     for (int64_t i = 0; i < count; ++i) pack(own.data + i * deep * width, t + i, c, deep, column, width);
+                     return own.data;
+                   });
+        }
+      }
+    }
+  }
+
+  // With weights that are packed already, as by `many` above. Threads share the rows, or, if these are few, the panels.
+  void run(const float* packed, int threads) {
+    const bool rows = rows_ >= threads * kFewRows;
+#pragma omp parallel num_threads(threads)
+    {
+      const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
+      if (rows) {
+        by_rows(packed, thread, team);
+      } else {
+        const double begin = double(panels_.count) * thread / team, end = double(panels_.count) * (thread + 1) / team;
+        for (int64_t panel = int64_t(begin); panel < end; ++panel)
+          multiply(panel, panel + 1, row_at(std::max(begin - panel, 0.0)), row_at(std::min(end - panel, 1.0)), at(packed));
+      }
+    }
+  }
+
+ private:
+  struct Tap {
+    int64_t index, offset;  // its place among the weights; what it adds to the first input of an output
+  };
+  struct Part {
+    int64_t rows;
+    Stretch vertical, horizontal;
+    std::vector<Tap> taps;
+    double work() const { return double(rows) * (taps.size() + 0.2); }
+  };
+
+  auto at(const float* packed) const {
+    return [=](int64_t i, int64_t t, int64_t, int64_t c, int64_t) {
+      return packed + panels_.column(i) * taps_ * depth_ + (t * depth_ + c) * panels_.width(i) * kLanes;
+    };
+  }
+
+  // A thread's range of the rows, block by block through all panels.
+  void by_rows(const float* packed, int64_t thread, int64_t team) const {
+    const int64_t block = std::max<int64_t>(kRowBlock / (depth_ * 4) / 24, 2) * 24;  // a multiple of every tile's height
+    const int64_t together = std::max<int64_t>(1, kPanels / (std::min(most_, taps_ * depth_) * kWidest * kLanes * 4));
+    const int64_t begin = row_at(double(thread) / team), end = row_at(double(thread + 1) / team);
+    for (int64_t from = begin; from < end; from += block)
+      for (int64_t panel = 0, last; panel < panels_.count; panel = last) {
+        last = std::min({panel + together, panel + kMostPanels, panels_.alike(panel)});
+        multiply(panel, last, from, std::min(end, from + block), at(packed));
+      }
+  }
+
+  // The row up to which a share of the work lies: outputs differ in how many taps they read.
+  int64_t row_at(double share) const {
+    double work = 0;
+    for (const Part& part : parts_) work += part.work();
+    work *= share;
+    int64_t row = 0;
+    for (const Part& part : parts_) {
+      if (work < part.work()) return row + int64_t(work / part.work() * part.rows + 0.5);
+      work -= part.work(), row += part.rows;
+    }
+    return rows_;
+  }
+
+  // Some rows of some panels of one width. packed(panel, tap, taps, c, depth) is where a part of the weights is.
+  template <typename Packed>
+  void multiply(int64_t panel, int64_t last, int64_t from, int64_t to, Packed packed) const {
+    const int64_t together = std::max<int64_t>(most_ / depth_, 1), cuts = (depth_ + most_ - 1) / most_;
+    for (int64_t t = 0; t < taps_; t += together)
+      for (int64_t i = 0; i < cuts; ++i) {
+        const int64_t c = depth_ / kLanes * i / cuts * kLanes, end = i + 1 < cuts ? depth_ / kLanes * (i + 1) / cuts * kLanes : depth_;
+        const int64_t deep = end - c, count = std::min(together, taps_ - t);
+        const float* weights[kMostPanels];
+        for (int64_t p = panel; p < last; ++p) weights[p - panel] = packed(p, t, count, c, deep);
+        const bool finishes = ending_.any() && t + count == taps_ && i + 1 == cuts;
+        int64_t before = 0;
+        for (const Part& part : parts_) {
+          const int64_t begin = std::max(from - before, int64_t(0)), end = std::min(to - before, part.rows);
+          before += part.rows;
+          if (begin < end) multiply(part, panel, last, begin, end, t, count, c, deep, weights, finishes);
+        }
+      }
+  }
+
+  void multiply(const Part& part, int64_t panel, int64_t last, int64_t from, int64_t to, int64_t t, int64_t count, int64_t c, int64_t deep,
+                const float* const* weights, bool finishes) const {
+    const int nv = panels_.width(panel);
+    const int64_t width = nv * kLanes, column = panels_.column(panel);
+    const Stretch &v = part.vertical, &h = part.horizontal;
+    int64_t offsets[kMostTaps], places[kMostTaps], taps = 0;
+    bool add = c > 0;
+    for (const Tap& tap : part.taps) {
+      if (tap.index < t) add = true;
+      if (tap.index < t || tap.index >= t + count) continue;
+      offsets[taps] = tap.offset + c;
+      places[taps++] = (tap.index - t) * deep * width;
+    }
+    if (taps == 0 && (add || t > 0) && !finishes) return;  // only an output that reads nothing gets nothing, once
+    const float *pointers[kMostTaps * kMostRows], *right[kMostTaps];
+    Out nowhere[kMostPanels * kWidest * kLanes];
+    Out* results[kMostRows];
+    const Out* residuals[kMostRows] = {};
+    alignas(64) Out partial[kMostRows * kWidest * kLanes];
+    int64_t j = from % h.count, i = from / h.count % v.count, n = from / h.count / v.count;
+    auto next = [&](int64_t columns) {
+      if ((j += columns) < h.count) return;
+      j = 0;
+      if (++i == v.count) i = 0, ++n;
+    };
+    const bool runs = nv <= kWidestRun && taps == int64_t(part.taps.size()) && h.in_threes() && ending_.filters == out_.c;
+    for (int64_t row = from; row < to;) {
+      if (const int64_t beside = std::min(h.count - j, to - row); runs && beside > 1) {
+        const int64_t pieces = (beside + kLongestRun[nv] - 1) / kLongestRun[nv];
+        const int mr = int(std::min((beside + 2 * pieces - 1) / (2 * pieces), beside / 2) * 2);
+        const float* base = source_ + ((n * in_.h + i * v.step) * in_.w + j) * in_.c;
+        const bool turned = h.taps[2].source < h.taps[0].source;
+        for (int64_t l = 0; l < taps / 3; ++l) pointers[l] = base + offsets[3 * l + (turned ? 2 : 0)];
+        const int64_t place = (n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first;
+        Out* out = destination_ + place * ending_.pitch + column;
+        for (int64_t p = panel; p < last; ++p, out += width) {
+          for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[turned ? k / 3 * 3 + 2 - k % 3 : k];
+          kRuns<T, Out>[nv][mr / 2](pointers, in_.c, right, taps / 3, deep, out, h.apart * ending_.pitch, bias_ ? bias_ + panels_.column(p) : nullptr, add);
+          for (int r = 0; finishes && r < mr; ++r)
+            finish(out + r * h.apart * ending_.pitch, (place + r * h.apart) * ending_.filters + panels_.column(p), width);
+        }
+        row += mr;
+        next(mr);
+        continue;
+      }
+      const int mr = int(std::min<int64_t>(kRows[nv], (to - row + 1) / 2 * 2));
+      for (int r = 0; r < mr; ++r) {
+        if (row + r >= to) {
+          for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = zeros_.data();
+          results[r] = nowhere;
+          residuals[r] = ending_.residual ? ending_.residual + column : nullptr;  // whatever: it goes nowhere
+          continue;
+        }
+        const float* base = source_ + ((n * in_.h + i * v.step) * in_.w + j * h.step) * in_.c;
+        for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = base + offsets[k];
+        // Rows that come two tiles later.
+        for (int64_t l = 0; taps && l < deep; l += 16) __builtin_prefetch(base + offsets[0] + 2 * mr * h.step * in_.c + l);
+        const int64_t place = (n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first;
+        results[r] = destination_ + place * ending_.pitch + column;
+        if (ending_.residual) residuals[r] = ending_.residual + place * ending_.filters + column;
+        next(1);
+      }
+      for (int64_t p = panel; p < last; ++p) {
+        for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[k];
+        const float* bias = bias_ ? bias_ + panels_.column(p) : nullptr;
+        if (const int64_t rest = ending_.filters - panels_.column(p); rest < width) {
+          part_of_panel(pointers, right, taps, deep, results, partial, bias, add, finishes, residuals, nv, mr, rest);
+        } else if (finishes) {
+          kLastTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias, add, ending_.residual ? residuals : nullptr, ending_.relu);
+        } else {
+          kTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias, add);
+        }
+        for (int r = 0; r < mr; ++r) results[r] += width, residuals[r] += ending_.residual ? width : 0;
+      }
+      row += kRows[nv];
+    }
+  }
+
+  // Where there are fewer filters than a panel has columns: `rest`.
+  void part_of_panel(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* results, Out* partial,
+                     const float* bias, bool add, bool finishes, const Out* const* residuals, int nv, int mr, int64_t rest) const {
+    Out* to[kMostRows];
+    for (int r = 0; r < mr; ++r) {
+      to[r] = partial + r * nv * kLanes;
+      for (int64_t l = 0; add && l < rest; ++l) to[r][l] = results[r][l];
+    }
+    kTiles<T, Out>[nv][mr / 2](rows, weights, taps, depth, to, bias, add);
+    for (int r = 0; r < mr; ++r)
+      for (int64_t l = 0; l < rest; ++l) {
+        if constexpr (std::is_same<Out, float>::value) {
+          float v = to[r][l];
+          if (finishes && residuals[r]) v += residuals[r][l];
+          results[r][l] = finishes && ending_.relu && !(v > 0) ? 0 : v;
+        }
+      }
+  }
+
+  void finish(Out* out, int64_t residual, int64_t width) const {
+    for (int64_t j = 0; j < width; j += kLanes) {
+      vec v = load(out + j);
+      if (ending_.residual) v += load(ending_.residual + residual + j);
+      if (ending_.relu) v = v > 0 ? v : vec{};
+      store(out + j, v);
+    }
+  }
+
+  const float* source_;
+  Out* destination_;
+  const float* bias_;
+  const Ending<Out> ending_;
+  const Image in_, out_;  // of `out_`, c counts whole vectors
+  const int64_t depth_, taps_;
+  const Panels panels_;
+  const std::vector<float> zeros_;
+  const int64_t most_;  // depth of a panel; sums in half precision are not interrupted
+  std::vector<Part> parts_;
+  int64_t rows_ = 0;
+};
+
+}  // namespace
