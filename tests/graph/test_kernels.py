@@ -75,7 +75,8 @@ def test_what_follows_convolutions_becomes_part_of_them():
 class Branches(nn.HybridBlock):
     def __init__(self):
         super().__init__()
-        self.first, self.second, self.third = (nn.Conv2D(n, 3, padding=1, in_channels=16, activation=a) for n, a in ((16, "relu"), (24, None), (8, None)))
+        self.first = nn.Conv2D(16, 3, padding=1, in_channels=16, activation="relu")
+        self.second, self.third = (nn.Conv2D(n, 3, padding=1, in_channels=16) for n in (24, 8))
 
     def hybrid_forward(self, F, x):
         first, second, third = self.first(x), self.second(x), self.third(x)

@@ -168,14 +168,15 @@ def _whole(room: torch.Tensor, *parts: torch.Tensor) -> torch.Tensor:
 
 def _join(program: Program) -> list[str]:
     """Let convolutions that only a concatenation reads write to their part of it; returns a line of the report."""
-    graph, count, place = program.graph, 0, {}
+    graph, count = program.graph, 0
+    place: dict[FxNode, int] = {}
     for node in list(graph.nodes):
         place[node] = len(place)
         shape = program.shape(node) if calls(node, concat) else None
         if shape is None or len(shape) != 4 or attributes_of(node)["dim"] != 1 or not holds(node, "keeps_layout"):
             continue
-        values = [program.values.get(part) for part in node.args]
-        if not all(isinstance(v, torch.Tensor) and v.dtype is torch.float32 and v.dim() == 4 for v in values):
+        values = [v for v in map(program.values.get, node.args) if isinstance(v, torch.Tensor) and v.dtype is torch.float32 and v.dim() == 4]
+        if len(values) < len(node.args):
             continue
         direct = [part for part in node.args if isinstance(part.target, Kept) and len(part.users) == 1 and node.args.count(part) == 1]
         if not direct:

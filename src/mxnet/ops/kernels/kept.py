@@ -157,5 +157,6 @@ class Kept:
         """The weights as an algorithm reads them."""
         found = self._made.get(name)
         if found is None:
-            found = self._made[name] = pack((self._weight,), (self._lines,))[0] if name == winograd.DIRECT else winograd.transformed(name, self._weight)
+            direct = name == winograd.DIRECT
+            found = self._made[name] = pack((self._weight,), (self._lines,))[0] if direct else winograd.transformed(name, self._weight)
         return found

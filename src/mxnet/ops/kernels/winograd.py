@@ -55,7 +55,8 @@ def _forward(form: Form) -> Kernel:
     return Kernel("winograd", f"forward_{form.entry}_{{T}}",
                   {"data": "T (n, c, h, w) last", "weights": f"float32 ({form.points}, c, k)", "bias": "float32 (k) optional",
                    "residual": "T (n, k, p, q) last optional", "into": "T (n, total, p, q) last"}, integers=("pad_h", "pad_w", "relu", "first"),
-                  where={"p": f"h + 2 * pad_h - {height - 1}", "q": f"w + 2 * pad_w - {width - 1}"}, demands=(*_DEMANDS, "first >= 0", "first + k <= total"),
+                  where={"p": f"h + 2 * pad_h - {height - 1}", "q": f"w + 2 * pad_w - {width - 1}"},
+                  demands=(*_DEMANDS, "first >= 0", "first + k <= total"),
                   sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "relu", "total", "first"), packed=True,
                   multiplies=f"n * c * k * p * q * {height * width}")  # of the direct kernel, which takes the same numbers for zero
 
@@ -70,7 +71,8 @@ def _backward_weight(form: Form) -> Kernel:
                          "block": f"min(squares, max({_LEAST}, {_ROOM} // (4 * {form.points} * (k + c))))",
                          "left_plane": "block * (k + 16) + 16", "right_plane": "block * c + 16"},
                   demands=(*_DEMANDS, f"p == h + 2 * pad_h - {height - 1}", f"q == w + 2 * pad_w - {width - 1}"),
-                  sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "block"), packed=True, multiplies=f"n * c * k * p * q * {height * width}")
+                  sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "block"), packed=True,
+                  multiplies=f"n * c * k * p * q * {height * width}")
 
 
 weights = {name: _weights(form) for name, form in FORMS.items()}
