@@ -7,6 +7,7 @@ Example
 frozenset()
 """
 import functools
+import os
 import pathlib
 
 _SOURCE = pathlib.Path("/proc/cpuinfo")
@@ -24,6 +25,12 @@ def _lines() -> list[str]:
 def flags() -> frozenset[str]:
     """Instruction sets by Linux's names, such as ``avx512_bf16``; empty where they are not known."""
     return next((frozenset(line.partition(":")[2].split()) for line in _lines() if line.startswith(("flags", "Features"))), frozenset())
+
+
+def held() -> str:
+    """``x86-64-v3`` or ``x86-64-v2`` where the user holds programs to AVX2, or to less, by oneDNN's variable; else empty."""
+    most = os.environ.get("ONEDNN_MAX_CPU_ISA", os.environ.get("DNNL_MAX_CPU_ISA", "")).upper()
+    return "x86-64-v3" if most.startswith("AVX2") else "x86-64-v2" if most in ("SSE41", "AVX") else ""
 
 
 def identity() -> str:

@@ -211,3 +211,18 @@ def test_without_a_home_nothing_is_made_in_the_working_folder(tmp_path):
     code = "import os; os.path.expanduser = lambda path: path\nfrom mxnet.base import data_dir\nprint(data_dir())"
     words, _ = run(tmp_path, code, MXNET_HOME=None)
     assert not words[0].startswith("~") and words[0].endswith(f"mxnet-{os.getuid()}")
+
+
+@pytest.mark.parametrize("most, level, allowed", [
+    ("AVX2", "x86-64-v3", ["x86-64-v3"]), ("avx2_vnni", "x86-64-v3", ["x86-64-v3"]), ("SSE41", "x86-64-v2", []),
+    ("DEFAULT", "native", ["x86-64-v4-bf16", "x86-64-v4", "x86-64-v3"])])
+def test_programs_may_be_held_to_fewer_instructions(most, level, allowed, monkeypatch):
+    script = "from mxnet.ops.kernels import compiled; print(*compiled.FLAGS)"
+    found = subprocess.run([sys.executable, "-c", script], env={**os.environ, "ONEDNN_MAX_CPU_ISA": most}, capture_output=True, text=True, check=True)
+    assert found.stdout.split()[0] == f"-march={level}"
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", most)
+    monkeypatch.setattr(compiled.processor, "flags", lambda: frozenset().union(*(each.needs for each in building.LEVELS)))
+    monkeypatch.setattr(compiled.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(building, "packaged", lambda source, each, torch: pathlib.Path(__file__))
+    monkeypatch.setattr(building, "is_whole", lambda content: True)
+    assert [name for _, name in compiled._packaged("nms")] == allowed

@@ -1,6 +1,7 @@
 """Compiled kernels on disk: those that the wheel brought, and those made on the machine that runs them, kept where nobody else may write.
 
-The wheel's best for this processor is taken; measured, ``-march=native`` is not ahead of it. Else the source is compiled. Such a library's name
+The wheel's best for this processor is taken, or for as much of it as ``ONEDNN_MAX_CPU_ISA`` allows; measured, ``-march=native`` is not ahead of it.
+Else the source is compiled. Such a library's name
 tells what it was made of (sources, flags, processor, torch). The last 32 bytes of each library are the digest of the others, so that a copy which
 a full disk or a crash has cut off is made again instead of ending the process.
 """
@@ -26,7 +27,7 @@ from ...base import MXNetError, data_dir
 from ...files import atomic_write
 from . import building
 
-FLAGS = (building.NATIVE, *building.FLAGS)
+FLAGS = (f"-march={processor.held()}" if processor.held() else building.NATIVE, *building.FLAGS)
 origins: dict[str, str] = {}  # of the kernels that were asked for: where each came from, or why it is off
 _HERE = pathlib.Path(__file__).parent
 _TORCH = pathlib.Path(torch.__file__).parent
@@ -76,8 +77,9 @@ def symbol(library: Optional[ctypes.CDLL], entry: str, needed: bool) -> Any:
 
 def _packaged(name: str) -> Iterator[tuple[pathlib.Path, str]]:
     """The libraries of the wheel that this processor can run, the best first, with what they were made for."""
+    held = processor.held()
     for level in building.LEVELS:
-        if level.machine == platform.machine() and level.needs <= processor.flags():
+        if level.machine == platform.machine() and level.needs <= processor.flags() and held in ("", level.name):
             try:
                 path = building.packaged(_HERE / f"{name}.cpp", level, _TORCH)
                 whole = building.is_whole(path.read_bytes())

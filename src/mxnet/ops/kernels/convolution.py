@@ -102,8 +102,8 @@ def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[in
     if n * h * w * weight.numel() >= _RACED:
         part = data[:min(n, -(-_ROWS * threads // (h * w)))]
         sizes, filters = ("x".join(map(str, t.shape)) for t in (part, weight))
-        name = (f"{way}, {str(data.dtype).removeprefix('torch.')}, {sizes}, weights {filters}, stride, padding, dilation {' '.join(map(str, steps))}, "
-                f"{threads} threads")
+        name = (f"{way}, {str(data.dtype).removeprefix('torch.')}, {sizes}, weights {filters}, stride, padding, dilation "
+                f"{' '.join(map(str, steps))}, {threads} threads")
         found = races.winner(name, {name: functools.partial(run, part) for name, run in runs.items()})
     if len(_found) >= _MOST:
         _found.clear()
