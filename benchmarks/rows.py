@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 NETWORKS = ("alexnet", "vgg16", "inception-bn", "inception-v3", "resnet18", "resnet50", "resnet101", "resnet152", "mobilenet", "mobilenetv2",
             "squeezenet")
-TRAINED = ("resnet18", "resnet50", "inception-v3", "alexnet")
+TRAINED = ("resnet18", "resnet50", "inception-v3", "alexnet", "mobilenet", "vgg16")
 RECURRENT = tuple(f"{kind}{layers}x{units}" for kind in ("lstm", "gru") for units in (512, 1024) for layers in (4, 8))
 BATCHES = (1, 2, 4, 8, 16, 32)
 QUANTIZED = ("resnet18", "resnet50", "resnet101", "resnet152v2", "mobilenet", "mobilenetv2", "squeezenet", "inception-v3")
@@ -16,15 +16,15 @@ LEARNERS = {"mlp2x128": 32, "lenet": 32, "resnet18-thin": 16, "lm2x64": 16, "enc
 
 # Task: (its goal in words, and the number that the geometric mean of the best peer's time over Remex's should reach).
 GOALS = {
-    "scoring": ("the best of all peers, row by row: >= 1.00 in the geometric mean, no row under 0.95", 1.0),
+    "scoring": ("the best of all peers, row by row: >= 1.25 in the geometric mean, no row under 1.00", 1.25),
     "scoring-bf16": ("OpenVINO bf16: >= 0.98", 0.98),
     "int8": ("the better of MXNet's INT8 and OpenVINO's of NNCF: >= 1.02 in the geometric mean, no row under 0.95", 1.02),
     "module": ("Module.predict and hybridized Gluon within 3 % of each other", 0.97),
-    "training": ("the best of all peers: >= 1.10 in the geometric mean", 1.1),
-    "training-bf16": ("PyTorch bf16 autocast, tuned: >= 1.10", 1.1),
+    "training": ("the best of all peers: >= 1.35 in the geometric mean, no row under 1.05", 1.35),
+    "training-bf16": ("PyTorch bf16 autocast, tuned: >= 1.30", 1.3),
     "amp": ("Remex's float32, on a processor with BF16 instructions: >= 1.7", 1.7),
     "quantizing": ("OpenVINO and NNCF: >= 1.00", 1.0),
-    "rnn": ("the best of all peers: >= 1.10 in the geometric mean, no row under 0.97", 1.1),
+    "rnn": ("the best of all peers: >= 1.15 in the geometric mean, no row under 1.00", 1.15),
     "rnn-bf16": ("the best of all peers: >= 1.10 in the geometric mean, no row under 0.97", 1.1),
     "mlp": ("PyTorch eager: >= 1.5", 1.5),
     "transformer": ("the best of all peers: >= 1.00", 1.0),
@@ -37,7 +37,7 @@ GOALS = {
 
 COLD = ("compile", "memory", "quantizing")  # measured once in each of several fresh processes
 
-LIMITS = {"scoring": 0.95, "int8": 0.95, "steps": 1.0, "rnn": 0.97, "rnn-bf16": 0.97}  # what no single row should fall below
+LIMITS = {"scoring": 1.0, "training": 1.05, "int8": 0.95, "steps": 1.0, "rnn": 1.0, "rnn-bf16": 0.97}  # what no single row should fall below
 
 
 @dataclass(frozen=True)
