@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _TURN = 4  # calls, of which the first does not count: OpenVINO ends torch's threads, and the caches hold the other one's weights
 _LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less
 _PAIRS = 3  # turns of each; the rival has lost before, if it is behind after one
-_CLEARLY = 0.93  # of the holder's time: with another program on one of the cores kernels lose, and who is only just ahead may be so by chance
+_CLEARLY = 0.96  # of the holder's time: with another program on one of the cores kernels lose, and who is only just ahead may be so by chance
 
 
 class Rivalry:
