@@ -104,7 +104,7 @@ def test_layers_run_beside_calls_which_take_twice_as_long(clock):
 
 @pytest.mark.parametrize("takes, calls, winner, said", [
     (9.0, 12, "rival", "rival: 9e+03 ms a call, holder 1e+04 (medians of 3)"),
-    (9.5, 12, "holder", "rival: 9.5e+03 ms a call, holder 1e+04 (medians of 3), not clearly ahead"),
+    (9.7, 12, "holder", "rival: 9.7e+03 ms a call, holder 1e+04 (medians of 3), not clearly ahead"),
     (10.5, 4, "holder", "rival: 1.05e+04 ms a call, holder 1e+04 (medians of 1)"),
 ])
 def test_who_wins(takes, calls, winner, said, clock):

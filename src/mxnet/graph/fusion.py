@@ -10,6 +10,7 @@ from ..ops.kernels.batch_norm import batch_norm
 from ..ops.kernels.convolution import Layer
 from ..ops.kernels.kept import Kept
 from ..ops.nn import normalization
+from .by_images import targets
 from .layout import convolves
 from .observed import joined
 from .program import FxNode, attributes_of, calls, holds, operator_of
@@ -69,7 +70,7 @@ def direct_convolutions(module: fx.GraphModule, exact: bool = False) -> list[str
 
 def algorithms(module: fx.GraphModule) -> list[str]:
     """What computed the convolutions of a graph when it last ran, as lines of a report."""
-    layers = [n.target for n in module.graph.nodes if isinstance(n.target, (Layer, Kept))]
+    layers = [t for t in targets(module.graph) if isinstance(t, (Layer, Kept))]
     lines = []
     for way in dict.fromkeys(way for layer in layers for way in layer.chosen):
         counts = Counter(layer.chosen[way] for layer in layers if way in layer.chosen)

@@ -16,8 +16,7 @@ from ..ops.kernels import few_rows, winograd
 from ..ops.kernels.kept import Kept
 from ..ops.nn import normalization
 from ..ops.nn.dense import fully_connected
-from ..ops.shape.joining import concat
-from . import attention, casts, fusion, layout, recurrent_layers
+from . import attention, by_images, casts, fusion, joining, layout, recurrent_layers
 from .backends import Unavailable, asks_for_exact
 from .layout import convolves
 from .observed import joined
@@ -75,9 +74,10 @@ class Kernels:
         program.infer()
         counts = _fold(program, exact)
         program.report += [f"kernels: {count} x convolution{kind}" for kind, count in sorted(counts.items())]
-        program.report += _join(program) + _keep_dense(program, weights in _BRIEF)
+        program.report += joining.apply(program) + _keep_dense(program, weights in _BRIEF)
         program.report += fusion.fuse_batch_norms(module) + fusion.rectify_in_place(module)
         program.report += recurrent_layers.apply(module) + attention.apply(module)
+        program.report += by_images.apply(program)
         program.finish()
         return module.forward
 
@@ -141,65 +141,6 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
             graph.erase_node(part)
         counts[kind] = counts.get(kind, 0) + 1
     return counts
-
-
-class _Room:
-    """Makes the array of a concatenation, which its parts are written to: (N, C, H, W), channels last."""
-
-    __name__ = "room"
-
-    def __init__(self, shape: tuple[int, ...]):
-        self._shape = shape
-
-    def __call__(self) -> torch.Tensor:
-        return torch.empty(self._shape, memory_format=torch.channels_last)
-
-
-def _placed(room: torch.Tensor, part: torch.Tensor, first: int) -> torch.Tensor:
-    """A part of a concatenation that nobody has written to its place yet."""
-    room[:, first:first + part.shape[1]] = part
-    return room
-
-
-def _whole(room: torch.Tensor, *parts: torch.Tensor) -> torch.Tensor:
-    """The concatenation, once its parts are there."""
-    return room
-
-
-def _join(program: Program) -> list[str]:
-    """Let convolutions that only a concatenation reads write to their part of it; returns a line of the report."""
-    graph, count = program.graph, 0
-    place: dict[FxNode, int] = {}
-    for node in list(graph.nodes):
-        place[node] = len(place)
-        shape = program.shape(node) if calls(node, concat) else None
-        if shape is None or len(shape) != 4 or attributes_of(node)["dim"] != 1 or not holds(node, "keeps_layout"):
-            continue
-        values = [v for v in map(program.values.get, node.args) if isinstance(v, torch.Tensor) and v.dtype is torch.float32 and v.dim() == 4]
-        if len(values) < len(node.args):
-            continue
-        direct = [part for part in node.args if isinstance(part.target, Kept) and len(part.users) == 1 and node.args.count(part) == 1]
-        if not direct:
-            continue
-        with graph.inserting_before(min(direct, key=place.__getitem__)):
-            room = graph.call_function(_Room(shape), ())
-        parts, first = [], 0
-        for part, value in zip(node.args, values):
-            if part in direct:
-                part.kwargs = {"into": room, "first": first}
-            else:
-                with graph.inserting_before(node):
-                    part = graph.call_function(_placed, (room, part, first))
-            parts.append(part)
-            first += value.shape[1]
-        with graph.inserting_before(node):
-            new = graph.call_function(_whole, (room, *parts))
-        joined(new, node)
-        program.values[new] = program.values[node]
-        node.replace_all_uses_with(new)
-        graph.erase_node(node)
-        count += len(direct)
-    return [f"kernels: {count} x convolution into a concatenation"] if count else []
 
 
 def _keep_dense(program: Program, brief: bool) -> list[str]:

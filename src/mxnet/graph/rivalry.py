@@ -19,6 +19,7 @@ from ..ndarray import dispatch
 from ..ops.grad_mode import no_grad
 from ..ops.kernels.few_rows import Dense
 from ..ops.kernels.kept import Kept
+from .by_images import targets
 from .states import Frozen, run
 
 _log = logging.getLogger(__name__)
@@ -146,9 +147,9 @@ class Rivalry:
         winner.program.note(f"{self.name}: {why}")
         _log.info("graph: %s: %s", self.name, why)
         if self._rival is not None and self._rival is not winner:
-            for node in self._rival.program.graph.nodes:
-                if isinstance(node.target, (Kept, Dense)):
-                    node.target.release()  # graphs are cycles, which go when the collector comes
+            for target in targets(self._rival.program.graph):
+                if isinstance(target, (Kept, Dense)):
+                    target.release()  # graphs are cycles, which go when the collector comes
         self._rival, self._pieces, self._expected, self.winner = None, None, [], winner
 
     def release(self) -> None:

@@ -62,7 +62,7 @@ class Kept:
                  groups: int, relu: bool, exact: bool = False):
         self._weight = weight.contiguous(memory_format=_LAST)
         self._bias = None if bias is None else torch.nn.functional.pad(bias, (0, -len(bias) % 16))
-        self._filters, self._kernel, self._groups = weight.shape[0], tuple(weight.shape[2:]), groups
+        self._filters, self._kernel, self._groups, self._each = weight.shape[0], tuple(weight.shape[2:]), groups, weight[0].numel()
         self._stride, self._pad, self._dilate = tuple(stride), tuple(pad), tuple(dilate)
         self._relu, self._exact = relu, exact
         self._lines = weight.shape[1] < _FEW and dilate[1] == 1 and weight.shape[3] > 1
@@ -107,6 +107,10 @@ class Kept:
                  for n, k, s, p, d in zip(shape[2:], self._kernel, self._stride, self._pad, self._dilate)]
         return (shape[0], self._filters, *(max(n, 0) for n in along))
 
+    def work(self, shape: Sequence[int]) -> int:
+        """How many multiplications there are, if none is saved, for data of this shape."""
+        return math.prod(self.sizes(shape)) * self._each
+
     def release(self) -> None:
         """Give up the weights: it will not be called any more."""
         self._plans, self._made, self._weight = {}, {}, self._weight[:0].clone()
@@ -129,8 +133,9 @@ class Kept:
     def _choose(self, data: torch.Tensor) -> str:
         """The name of the algorithm; for kernels, what it reads is made."""
         steps = (*self._stride, *self._pad, *self._dilate)
-        work = data.shape[0] * self._weight[0].numel() * math.prod(self.sizes(data.shape)[1:])
-        if self._groups > 1 or work < convolution._WORTHWHILE or not forward.available() or pack.plan((self._weight,), (self._lines,)) is None:
+        if self._groups > 1 or self.work(data.shape) < convolution._WORTHWHILE or not forward.available():
+            return "torch"
+        if pack.plan((self._weight,), (self._lines,)) is None:
             return "torch"
         self._make(winograd.DIRECT)
         if self._plain(data) is None:
