@@ -9,6 +9,7 @@ frozenset()
 import functools
 import os
 import pathlib
+import platform
 
 _SOURCE = pathlib.Path("/proc/cpuinfo")
 _TELLING = ("model name", "flags", "Features", "CPU part")
@@ -29,6 +30,8 @@ def flags() -> frozenset[str]:
 
 def held() -> str:
     """``x86-64-v3`` or ``x86-64-v2`` where the user holds programs to AVX2, or to less, by oneDNN's variable; else empty."""
+    if platform.machine() != "x86_64":
+        return ""
     most = os.environ.get("ONEDNN_MAX_CPU_ISA", os.environ.get("DNNL_MAX_CPU_ISA", "")).upper()
     return "x86-64-v3" if most.startswith("AVX2") else "x86-64-v2" if most in ("SSE41", "AVX") else ""
 

@@ -67,15 +67,6 @@ struct Ending {
   bool any() const { return residual || relu; }
 };
 
-#if defined(__AVX512F__)
-#define REMEX_TILES(tile) \
-  {{}, {nullptr, tile(2, 1), tile(4, 1), tile(6, 1), tile(8, 1), tile(10, 1), tile(12, 1)}, \
-   {nullptr, tile(2, 2), tile(4, 2), tile(6, 2), tile(8, 2), tile(10, 2), tile(12, 2)}, \
-   {nullptr, tile(2, 3), tile(4, 3), tile(6, 3), tile(8, 3)}, {nullptr, tile(2, 4), tile(4, 4), tile(6, 4)}}
-#else
-#define REMEX_TILES(tile) {{}, {nullptr, tile(2, 1), tile(4, 1), tile(6, 1), tile(8, 1)}, {nullptr, tile(2, 2), tile(4, 2), tile(6, 2)}}
-#endif
-
 // As `tile`, the last of a sum: adds the residual, and rectifies.
 template <typename T, typename Out, int MR, int NV>
 void last_tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias, bool add,

@@ -81,13 +81,13 @@ class Kept:
         if residual is not None:
             residual = residual.contiguous(memory_format=_LAST)
         key = data.shape, torch.get_num_threads(), residual is None, None if into is None else (into.shape, first)
-        out = into if into is not None else torch.empty(self.sizes(data.shape), memory_format=_LAST)
         try:
             plan = self._plans[key]
         except KeyError:
             with self._lock:
-                plan = self._plans[key] = self._plan(data, residual, out, first)
+                plan = self._plans[key] = self._plan(data, residual, self._result(data) if into is None else into, first)
         if plan is not None:
+            out = self._result(data) if into is None else into
             plan((data, self._made[self.chosen["forward"]], self._bias, residual, out))
             return out
         bias = None if self._bias is None else self._bias[:self._filters]
@@ -100,6 +100,9 @@ class Kept:
             return found
         into[:, first:first + self._filters] = found
         return into
+
+    def _result(self, data: torch.Tensor) -> torch.Tensor:
+        return torch.empty(self.sizes(data.shape), memory_format=_LAST)
 
     def sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The result's, for data of this shape."""
@@ -151,7 +154,7 @@ class Kept:
 
     def _plain(self, data: torch.Tensor) -> Optional[torch.Tensor]:
         """The convolution alone, by the direct kernel; None if it can't."""
-        arrays = data, self._made[winograd.DIRECT], None, None, torch.empty(self.sizes(data.shape), memory_format=_LAST)
+        arrays = data, self._made[winograd.DIRECT], None, None, self._result(data)
         plan = forward.plan(arrays, (*self._numbers(False), 0, self._lines))
         if plan is None:
             return None

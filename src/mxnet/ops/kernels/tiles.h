@@ -139,20 +139,20 @@ void tile(const float* const* rows, const float* const* weights, int64_t taps, i
 template <typename Out>
 using Tile = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool);
 
-// By the width in vectors and half the number of rows.
-template <typename T, typename Out>
-constexpr Tile<Out> kTiles[][kMostRows / 2 + 1] = {
-    {},
+// What there is of each small product: by the width in vectors and half the number of rows.
 #if defined(__AVX512F__)
-    {nullptr, tile<T, Out, 2, 1>, tile<T, Out, 4, 1>, tile<T, Out, 6, 1>, tile<T, Out, 8, 1>, tile<T, Out, 10, 1>, tile<T, Out, 12, 1>},
-    {nullptr, tile<T, Out, 2, 2>, tile<T, Out, 4, 2>, tile<T, Out, 6, 2>, tile<T, Out, 8, 2>, tile<T, Out, 10, 2>, tile<T, Out, 12, 2>},
-    {nullptr, tile<T, Out, 2, 3>, tile<T, Out, 4, 3>, tile<T, Out, 6, 3>, tile<T, Out, 8, 3>},
-    {nullptr, tile<T, Out, 2, 4>, tile<T, Out, 4, 4>, tile<T, Out, 6, 4>},
+#define REMEX_TILES(tile) \
+  {{}, {nullptr, tile(2, 1), tile(4, 1), tile(6, 1), tile(8, 1), tile(10, 1), tile(12, 1)}, \
+   {nullptr, tile(2, 2), tile(4, 2), tile(6, 2), tile(8, 2), tile(10, 2), tile(12, 2)}, \
+   {nullptr, tile(2, 3), tile(4, 3), tile(6, 3), tile(8, 3)}, {nullptr, tile(2, 4), tile(4, 4), tile(6, 4)}}
 #else
-    {nullptr, tile<T, Out, 2, 1>, tile<T, Out, 4, 1>, tile<T, Out, 6, 1>, tile<T, Out, 8, 1>},
-    {nullptr, tile<T, Out, 2, 2>, tile<T, Out, 4, 2>, tile<T, Out, 6, 2>},
+#define REMEX_TILES(tile) {{}, {nullptr, tile(2, 1), tile(4, 1), tile(6, 1), tile(8, 1)}, {nullptr, tile(2, 2), tile(4, 2), tile(6, 2)}}
 #endif
-};
+
+#define REMEX_TILE(MR, NV) tile<T, Out, MR, NV>
+template <typename T, typename Out>
+constexpr Tile<Out> kTiles[][kMostRows / 2 + 1] = REMEX_TILES(REMEX_TILE);
+#undef REMEX_TILE
 
 // As `tile`, for MR outputs side by side that read three inputs side by side each: an input is fetched once for the three. What few filters need most
 // are inputs, which `tile` fetches for each tap. left[l] is the first input of line l, with `apart` cells to the next; weights: three for each line.

@@ -213,19 +213,9 @@ void outer(const float* left, int64_t left_row, const float* right, int64_t dept
 
 using Outer = void (*)(const float*, int64_t, const float*, int64_t, float*, int64_t, bool);
 
-// By the width in vectors and half the number of columns of the left.
-constexpr Outer kOuters[][kMostRows / 2 + 1] = {
-    {},
-#if defined(__AVX512F__)
-    {nullptr, outer<2, 1>, outer<4, 1>, outer<6, 1>, outer<8, 1>, outer<10, 1>, outer<12, 1>},
-    {nullptr, outer<2, 2>, outer<4, 2>, outer<6, 2>, outer<8, 2>, outer<10, 2>, outer<12, 2>},
-    {nullptr, outer<2, 3>, outer<4, 3>, outer<6, 3>, outer<8, 3>},
-    {nullptr, outer<2, 4>, outer<4, 4>, outer<6, 4>},
-#else
-    {nullptr, outer<2, 1>, outer<4, 1>, outer<6, 1>, outer<8, 1>},
-    {nullptr, outer<2, 2>, outer<4, 2>, outer<6, 2>},
-#endif
-};
+#define REMEX_OUTER(MR, NV) outer<MR, NV>
+constexpr Outer kOuters[][kMostRows / 2 + 1] = REMEX_TILES(REMEX_OUTER);
+#undef REMEX_OUTER
 
 struct BackwardSizes {
   int64_t n, h, w, c, k, p, q, pad_h, pad_w, block;

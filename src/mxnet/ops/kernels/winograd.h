@@ -7,7 +7,7 @@
 
 namespace {
 
-// Points other than 0 and infinity come in pairs, +p and -p. Errors were the smallest with these of some dozens, the usual 1 and 2 among them.
+// Points other than 0 and infinity come in pairs, +p and -p. Of many sets these are among those with the smallest errors; the usual 1 and 2 are not.
 template <int pairs>
 constexpr double kPositive[] = {1};
 template <>
