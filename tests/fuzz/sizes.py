@@ -14,7 +14,7 @@ def convolved(rng):
                  "r": rng.choice((1, 1, 2, 3, 3, 5)), "s": rng.choice((1, 1, 2, 3, 3, 7)),
                  "stride_h": rng.randint(1, 3), "stride_w": rng.randint(1, 3), "pad_h": rng.choice((0, 0, 1, 2, 4)),
                  "pad_w": rng.choice((0, 0, 1, 2, 4)), "dilate_h": rng.choice((1, 1, 2)), "dilate_w": rng.choice((1, 1, 3)),
-                 "biased": rng.randrange(2), "relu": rng.randrange(2)}
+                 "biased": rng.randrange(2)}
         if rng.random() < 0.03:
             names.update(r=rng.choice((8, 11)), s=rng.choice((11, 16)), c=16, k=16)
         names["p"], names["q"] = (eval(text, {}, names) for text in (convolution._HEIGHT, convolution._WIDTH))
@@ -34,7 +34,7 @@ def squares(rng, taps):
     while True:
         names = {"T": rng.choice(("float32", "float32", "bfloat16")), "n": rng.randint(1, 3), "c": 16 * rng.randint(1, 4),
                  "k": 16 * rng.randint(1, 9), "h": rng.randint(1, 20), "w": rng.randint(1, 20),
-                 "pad_h": rng.choice((0, 1, 1, 2, 4)), "pad_w": rng.choice((0, 1, 1, 2, 4)), "turned": rng.randrange(2), "relu": rng.randrange(2),
+                 "pad_h": rng.choice((0, 1, 1, 2, 4)), "pad_w": rng.choice((0, 1, 1, 2, 4)), "turned": rng.randrange(2),
                  "biased": rng.randrange(2), "first": rng.choice((0, 0, 3, 16))}
         names["total"] = names["first"] + names["k"] + rng.choice((0, 0, 5))
         names["p"], names["q"] = names["h"] + 2 * names["pad_h"] - taps[0] + 1, names["w"] + 2 * names["pad_w"] - taps[1] + 1

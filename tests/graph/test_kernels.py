@@ -72,6 +72,31 @@ def test_what_follows_convolutions_becomes_part_of_them():
     assert "convolutions, forward: 1 x Winograd F(4x4), 3 x direct" in lines
 
 
+class Bounded(nn.HybridBlock):
+    """Bounds that are part of a convolution, and one that is not: it begins above 0."""
+
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.first = nn.Conv2D(16, 3, padding=1, in_channels=3)
+            self.second = nn.Conv2D(16, 3, padding=1, in_channels=16)
+            self.third = nn.Conv2D(20, 1, in_channels=16)
+
+    def hybrid_forward(self, F, x):
+        return F.clip(self.third(F.clip(self.second(F.clip(self.first(x), 0, 0.25)), 0, 0.5)), 0.25, 0.5)
+
+
+def test_bounds_become_part_of_convolutions():
+    net, x = Bounded(), image()
+    net.initialize(mx.init.Uniform(0.5))
+    expected = net(x).asnumpy()
+    assert expected.min() == 0.25 and expected.max() == 0.5
+    net.hybridize(backend="kernels")
+    np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-4, atol=1e-5)
+    lines = [line.strip() for line in net.explain().splitlines()]
+    assert "kernels: 2 x convolution + clip" in lines and "kernels: 1 x convolution" in lines
+
+
 class Branches(nn.HybridBlock):
     def __init__(self):
         super().__init__()

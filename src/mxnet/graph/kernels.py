@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ..base import MXNetError
+from ..ops.elemwise.unary import clip
 from ..ops.kernels import convolution as direct
 from ..ops.kernels import few_rows, winograd
 from ..ops.kernels.kept import Kept
@@ -123,15 +124,14 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
             kind += " + add"
             last = total
             parts.append(total)
-        relu = _only_user(last)
-        if relu is not None and holds(relu, "rectifies"):
-            kind += " + relu"
+        ceiling, relu = winograd.ANY, _only_user(last)
+        if relu is not None and _ceiling(relu) >= 0:
+            ceiling = _ceiling(relu)
+            kind += " + relu" if ceiling == math.inf else " + clip"
             last = relu
             parts.append(relu)
-        else:
-            relu = None
         steps = _steps(attributes)
-        layer = Kept(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], relu is not None, exact)
+        layer = Kept(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], ceiling, exact)
         with graph.inserting_before(last):
             new = graph.call_function(layer, (node.args[0],) if residual is None else (node.args[0], residual))
         joined(new, *parts)
@@ -141,6 +141,15 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
             graph.erase_node(part)
         counts[kind] = counts.get(kind, 0) + 1
     return counts
+
+
+def _ceiling(node: FxNode) -> float:
+    """What the node's results are at most, where it makes them that and no less than 0; else `winograd.ANY`."""
+    if holds(node, "rectifies"):
+        return math.inf
+    if calls(node, clip) and attributes_of(node)["a_min"] == 0 and attributes_of(node)["a_max"] > 0:
+        return float(attributes_of(node)["a_max"])
+    return winograd.ANY
 
 
 def _keep_dense(program: Program, brief: bool) -> list[str]:

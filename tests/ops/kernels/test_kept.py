@@ -1,4 +1,5 @@
 """Convolutions with fixed weights: whoever computes them, the results are torch's."""
+import math
 import threading
 
 import numpy as np
@@ -43,7 +44,7 @@ def test_three_by_three(name, biased, added, relu, chooses):
     chooses(name)
     data, weight, bias = numbers(2, 32, 9, 7, seed=0), numbers(48, 32, 3, 3, seed=1), numbers(48, seed=2) if biased else None
     residual = numbers(2, 48, 9, 7, seed=3) if added else None
-    layer = Kept(weight, bias, (1, 1), (1, 1), (1, 1), 1, relu)
+    layer = Kept(weight, bias, (1, 1), (1, 1), (1, 1), 1, math.inf if relu else winograd.ANY)
     for _ in range(2):
         found = layer(data, residual)
         want = expected(data, weight, bias, (1, 1), (1, 1), (1, 1), 1, residual, relu)
@@ -63,7 +64,7 @@ def test_three_by_three(name, biased, added, relu, chooses):
 def test_others(channels, filters, window, stride, pad, dilate, groups, name, chooses):
     chooses("Winograd F(4x4)")
     data, weight, bias = numbers(2, channels, 8, 9, seed=0), numbers(filters, channels // groups, window, window, seed=1), numbers(filters, seed=2)
-    layer = Kept(weight, bias, stride, pad, dilate, groups, True)
+    layer = Kept(weight, bias, stride, pad, dilate, groups, math.inf)
     plain = expected(data, weight, bias, stride, pad, dilate, groups, None, True)
     torch.testing.assert_close(layer(data).double(), plain, rtol=1e-4, atol=1e-4)
     residual = numbers(*plain.shape, seed=3)
@@ -85,7 +86,7 @@ def test_random_shapes_into_a_part_of_an_array(name, threads, chooses, monkeypat
         if name != "direct":
             channels, filters, window, stride = 16 * rng.randint(1, 5), 16 * rng.randint(1, 9), 3, (1, 1)
         data, weight, bias = numbers(n, channels, h, w, seed=0), numbers(filters, channels, window, window, seed=1), numbers(filters, seed=2)
-        layer = Kept(weight, bias, stride, (pad, pad), (1, 1), 1, True)
+        layer = Kept(weight, bias, stride, (pad, pad), (1, 1), 1, math.inf)
         want = expected(data, weight, bias, stride, (pad, pad), (1, 1), 1, None, False)
         residual = numbers(*want.shape, seed=3) if rng.randint(2) else None
         want = expected(data, weight, bias, stride, (pad, pad), (1, 1), 1, residual, True)
@@ -118,14 +119,28 @@ def test_what_does_not_fit_is_refused(change):
     else:
         data = data.contiguous()
     with pytest.raises(kernels.gate.MXNetError, match="kernel kept.forward_float32: "):
-        kept.forward((data, packed, None, None, into), (filters, 3, 3, 1, 1, 0, 0, 1, dilate, 0, first, lines))
+        kept.forward((data, packed, None, None, into), (filters, 3, 3, 1, 1, 0, 0, 1, dilate, first, lines), (winograd.ANY,))
+
+
+@pytest.mark.parametrize("ceiling", [math.inf, 0.5])
+@pytest.mark.parametrize("name", ["direct", "Winograd F(4x4)", "torch"])
+def test_rectified_results_end_at_the_ceiling_and_keep_what_is_not_a_number(name, ceiling, chooses):
+    chooses(name)
+    groups = 2 if name == "torch" else 1
+    data, weight = numbers(1, 16, 9, 9, seed=0), numbers(16, 16 // groups, 3, 3, seed=1)
+    layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), groups, ceiling)
+    torch.testing.assert_close(layer(data).double(), expected(data, weight, None, (1, 1), (1, 1), (1, 1), groups, None, False).clamp(0, ceiling),
+                               rtol=1e-4, atol=1e-4)
+    data[0, 3, 4, 4] = math.nan
+    assert bool(layer(data)[0, 0, 3:6, 3:6].isnan().all())
+    assert layer.chosen == {"forward": name}
 
 
 def test_exact_ones_are_never_raced(chooses, monkeypatch):
     chooses("Winograd F(4x4)")
     monkeypatch.setattr(winograd.races, "winner", lambda key, runs: pytest.fail("a race"))
     data, weight = numbers(1, 16, 8, 8, seed=0), numbers(16, 16, 3, 3, seed=1)
-    layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, False, exact=True)
+    layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, exact=True)
     direct, = convolution.forward((data.contiguous(memory_format=LAST), weight.contiguous(memory_format=LAST), None), (1, 1, 1, 1, 1, 1))
     assert torch.equal(layer(data), direct)
 
@@ -133,7 +148,7 @@ def test_exact_ones_are_never_raced(chooses, monkeypatch):
 def test_threads_share_a_layer(chooses):
     chooses("Winograd F(4x4)")
     data, weight = numbers(1, 16, 12, 12, seed=0), numbers(16, 16, 3, 3, seed=1)
-    layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, False)
+    layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1)
     found = []
     threads = [threading.Thread(target=lambda: found.append(layer(data))) for _ in range(4)]
     for thread in threads:
@@ -149,7 +164,7 @@ def test_threads_share_a_layer(chooses):
 def test_without_a_compiler_torch_computes(without_kernels):
     data, weight, residual = numbers(1, 16, 8, 8, seed=0), numbers(16, 16, 3, 3, seed=1), numbers(1, 16, 8, 8, seed=2)
     with without_kernels():
-        layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, True)
+        layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, math.inf)
         found = layer(data, residual)
     torch.testing.assert_close(found, (torch.conv2d(data, weight, None, 1, 1) + residual).relu())
     assert layer.chosen == {"forward": "torch"}

@@ -45,10 +45,9 @@ template <typename T, typename Data>
 void forward(const Data* x, const float* weight, const float* bias, Data* y, const Sizes& z, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
   const AsCells<T, Data> source(x, z.n * z.h * z.w * z.c, threads);
-  std::vector<Stretch> vertical, horizontal;
-  stretches(vertical, 0, 1, z.p, z.stride_h, z.r, z.h, [=](int64_t i, int64_t tap) { return i * z.stride_h + tap * z.dilate_h - z.pad_h; });
-  stretches(horizontal, 0, 1, z.q, z.stride_w, z.s, z.w, [=](int64_t i, int64_t tap) { return i * z.stride_w + tap * z.dilate_w - z.pad_w; });
-  Gather<T, Data>(source.data, {z.n, z.h, z.w, z.c / each}, z.c / each, y, {z.n, z.p, z.q, z.k}, vertical, horizontal, z.r, z.s, bias, {z.k, z.k})
+  Gather<T, Data>(source.data, {z.n, z.h, z.w, z.c / each}, z.c / each, y, {z.n, z.p, z.q, z.k},
+                  forward_axis(z.p, z.stride_h, z.r, z.h, z.pad_h, z.dilate_h), forward_axis(z.q, z.stride_w, z.s, z.w, z.pad_w, z.dilate_w), z.r, z.s,
+                  bias, {z.k, z.k})
       .run([=](float* to, int64_t tap, int64_t c, int64_t depth, int64_t column, int64_t width) {
         const float* from = weight + column * z.filter() + tap * z.c + c * each;
         transpose(
@@ -65,19 +64,9 @@ template <typename T, typename Data>
 void backward_data(const Data* dy, const float* weight, Data* dx, const Sizes& z, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
   const AsCells<T, Data> source(dy, z.n * z.p * z.q * z.k, threads);
-  // With a stride, the positions of dx that are the same modulo the stride meet the same taps.
-  auto along = [](int64_t size, int64_t outputs, int64_t kernel, int64_t stride, int64_t pad, int64_t dilate) {
-    std::vector<Stretch> found;
-    for (int64_t first = 0; first < std::min(stride, size); ++first)
-      stretches(found, first, stride, (size - first + stride - 1) / stride, 1, kernel, outputs, [=](int64_t i, int64_t tap) {
-        const int64_t at = first + i * stride + pad - tap * dilate;
-        return at >= 0 && at % stride == 0 ? at / stride : -1;
-      });
-    return found;
-  };
   Gather<T, Data>(source.data, {z.n, z.p, z.q, z.k / each}, z.k / each, dx, {z.n, z.h, z.w, z.c},
-                  along(z.h, z.p, z.r, z.stride_h, z.pad_h, z.dilate_h), along(z.w, z.q, z.s, z.stride_w, z.pad_w, z.dilate_w), z.r, z.s, nullptr,
-                  {z.c, z.c})
+                  backward_axis(z.h, z.p, z.r, z.stride_h, z.pad_h, z.dilate_h), backward_axis(z.w, z.q, z.s, z.stride_w, z.pad_w, z.dilate_w), z.r,
+                  z.s, nullptr, {z.c, z.c})
       .run([=](float* to, int64_t tap, int64_t k, int64_t depth, int64_t column, int64_t width) {
         for (int64_t i = 0; i < depth; ++i) {
           const float* from = weight + (k + i) * each * z.filter() + tap * z.c + column;

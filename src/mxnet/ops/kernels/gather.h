@@ -58,28 +58,46 @@ void stretches(std::vector<Stretch>& found, int64_t first, int64_t apart, int64_
   }
 }
 
+// One axis of a convolution: what its outputs read.
+inline std::vector<Stretch> forward_axis(int64_t outputs, int64_t stride, int64_t kernel, int64_t size, int64_t pad, int64_t dilate) {
+  std::vector<Stretch> found;
+  stretches(found, 0, 1, outputs, stride, kernel, size, [=](int64_t i, int64_t tap) { return i * stride + tap * dilate - pad; });
+  return found;
+}
+
+// And of the way back: which gradients of outputs the gradient of the data, of that size, is made of. With a stride, the positions that are the same
+// modulo the stride meet the same taps.
+inline std::vector<Stretch> backward_axis(int64_t size, int64_t outputs, int64_t kernel, int64_t stride, int64_t pad, int64_t dilate) {
+  std::vector<Stretch> found;
+  for (int64_t first = 0; first < std::min(stride, size); ++first)
+    stretches(found, first, stride, (size - first + stride - 1) / stride, 1, kernel, outputs, [=](int64_t i, int64_t tap) {
+      const int64_t at = first + i * stride + pad - tap * dilate;
+      return at >= 0 && at % stride == 0 ? at / stride : -1;
+    });
+  return found;
+}
+
 // What happens to outputs at the end, and where they lie: `pitch` numbers apart, of which a layer writes its filters.
 template <typename Out>
 struct Ending {
   int64_t filters, pitch;
   const Out* residual = nullptr;  // as many numbers for each output as there are filters
-  bool relu = false;
-  bool any() const { return residual || relu; }
+  float ceiling = kNone;
+  bool any() const { return residual || ceiling >= 0; }
 };
 
 // As `tile`, the last of a sum: adds the residual, and rectifies.
 template <typename T, typename Out, int MR, int NV>
 void last_tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias, bool add,
-               const Out* const* residual, bool relu) {
+               const Out* const* residual, float ceiling) {
   tile_to<T, Out, MR, NV>(rows, weights, taps, depth, out, bias, add, [=](int i, int j, vec v) __attribute__((always_inline)) {
     if (residual) v += load(residual[i] + j * kLanes);
-    if (relu) v = v > 0 ? v : vec{};
-    store(out[i] + j * kLanes, v);
+    store(out[i] + j * kLanes, rectified(v, ceiling));
   });
 }
 
 template <typename Out>
-using LastTile = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool, const Out* const*, bool);
+using LastTile = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool, const Out* const*, float);
 #define REMEX_LAST(MR, NV) last_tile<T, Out, MR, NV>
 template <typename T, typename Out>
 constexpr LastTile<Out> kLastTiles[][kMostRows / 2 + 1] = REMEX_TILES(REMEX_LAST);
@@ -284,7 +302,7 @@ class Gather {
         if (const int64_t rest = ending_.filters - panels_.column(p); rest < width) {
           part_of_panel(pointers, right, taps, deep, results, partial, bias, add, finishes, residuals, nv, mr, rest);
         } else if (finishes) {
-          kLastTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias, add, ending_.residual ? residuals : nullptr, ending_.relu);
+          kLastTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias, add, ending_.residual ? residuals : nullptr, ending_.ceiling);
         } else {
           kTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias, add);
         }
@@ -308,7 +326,7 @@ class Gather {
         if constexpr (std::is_same<Out, float>::value) {
           float v = to[r][l];
           if (finishes && residuals[r]) v += residuals[r][l];
-          results[r][l] = finishes && ending_.relu && !(v > 0) ? 0 : v;
+          results[r][l] = finishes ? rectified(v, ending_.ceiling) : v;
         }
       }
   }
@@ -317,8 +335,7 @@ class Gather {
     for (int64_t j = 0; j < width; j += kLanes) {
       vec v = load(out + j);
       if (ending_.residual) v += load(ending_.residual + residual + j);
-      if (ending_.relu) v = v > 0 ? v : vec{};
-      store(out + j, v);
+      store(out + j, rectified(v, ending_.ceiling));
     }
   }
 

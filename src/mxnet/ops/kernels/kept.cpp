@@ -11,16 +11,10 @@
 namespace {
 
 struct Sizes {
-  int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, relu, total, first, lines;
+  int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first, lines;
 };
 
 constexpr int64_t kWhole = 16;  // filters that weights are packed for are a multiple of it, whatever the processor
-
-std::vector<Stretch> axis(int64_t outputs, int64_t step, int64_t kernel, int64_t size, int64_t pad, int64_t dilate) {
-  std::vector<Stretch> found;
-  stretches(found, 0, 1, outputs, step, kernel, size, [=](int64_t i, int64_t tap) { return i * step + tap * dilate - pad; });
-  return found;
-}
 
 }  // namespace
 
@@ -40,13 +34,13 @@ void pack_float32(const float* weight, float* packed, int64_t filters, int64_t t
 
 // y are K of the `total` channels of an array, from `first` on. With `lines` there is a frame for the padded images.
 void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, float* frame, const Sizes* sizes,
-                     int threads) {
+                     float ceiling, int threads) {
   const Sizes& z = *sizes;
   const Image out{z.n, z.p, z.q, (z.k + kWhole - 1) / kWhole * kWhole};
-  const Ending<float> ending{z.k, z.total, residual, z.relu != 0};
+  const Ending<float> ending{z.k, z.total, residual, ceiling};
   if (!z.lines) {
-    Gather<float, float>(x, {z.n, z.h, z.w, z.c}, z.c, y + z.first, out, axis(z.p, z.stride_h, z.r, z.h, z.pad_h, z.dilate_h),
-                         axis(z.q, z.stride_w, z.s, z.w, z.pad_w, z.dilate_w), z.r, z.s, bias, ending)
+    Gather<float, float>(x, {z.n, z.h, z.w, z.c}, z.c, y + z.first, out, forward_axis(z.p, z.stride_h, z.r, z.h, z.pad_h, z.dilate_h),
+                         forward_axis(z.q, z.stride_w, z.s, z.w, z.pad_w, z.dilate_w), z.r, z.s, bias, ending)
         .run(packed, threads);
     return;
   }
@@ -63,7 +57,7 @@ void forward_float32(const float* x, const float* packed, const float* bias, con
     std::memcpy(to + z.pad_w * z.c, x + (i / height * z.h + row) * z.w * z.c, size_t(z.w * z.c) * 4);
     std::fill_n(to + (z.pad_w + z.w) * z.c, z.pad_w * z.c, 0.f);
   }
-  Gather<float, float>(frame, {z.n, height, width, z.c}, z.s * z.c, y + z.first, out, axis(z.p, z.stride_h, z.r, height, 0, z.dilate_h),
+  Gather<float, float>(frame, {z.n, height, width, z.c}, z.s * z.c, y + z.first, out, forward_axis(z.p, z.stride_h, z.r, height, 0, z.dilate_h),
                        {{0, 1, z.q, z.stride_w, {{0, 0}}}}, z.r, 1, bias, ending)
       .run(packed, threads);
 }

@@ -19,13 +19,15 @@ pack = Kernel("kept", "pack_float32", {"weight": "float32 (k, c, r, s) last"}, {
 forward = Kernel("kept", "forward_float32",
                  {"data": "float32 (n, c, h, w) last", "packed": "float32 (size)", "bias": "float32 (columns) optional",
                   "residual": "float32 (n, k, p, q) last optional", "into": "float32 (n, total, p, q) last"},
-                 {"frame": "float32 (n, height, width, c) if lines"}, integers=("k", "r", "s", *_STEPS, "relu", "first", "lines"),
+                 {"frame": "float32 (n, height, width, c) if lines"}, integers=("k", "r", "s", *_STEPS, "first", "lines"), numbers="f",
                  where={**_COLUMNS, "height": "h + 2 * pad_h", "width": "w + 2 * pad_w",
                         "p": "(height - dilate_h * (r - 1) - 1) // stride_h + 1", "q": "(width - dilate_w * (s - 1) - 1) // stride_w + 1"},
                  demands=("min(n, c, h, w, k, r, s, p, q) >= 1", "r * s <= 128", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1",
                           "min(pad_h, pad_w) >= 0", "first >= 0", "first + k <= total", "dilate_w == 1 or not lines"),
                  work="k * c * r * s * n * p * q", multiplies="k * c * r * s * n * p * q", packed=True,
-                 sizes=("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS, "relu", "total", "first", "lines"))
+                 sizes=("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS, "total", "first", "lines"))
+
+
 
 
 class Kept:
@@ -44,14 +46,15 @@ class Kept:
         (K,).
     stride, pad, dilate : tuple of two int
     groups : int
-    relu : bool
-        Whether the result is rectified.
+    ceiling : float
+        Where results are rectified, the largest that they may be: infinite for ReLU, 6 for ReLU6. `winograd.ANY` where they are not.
     exact : bool
         Whether algorithms that multiply less and round more are left out.
 
     Example
     -------
-    >>> layer = Kept(torch.ones(1, 1, 2, 2), torch.tensor([-3.0]), (1, 1), (0, 0), (1, 1), 1, True)
+    >>> import math
+    >>> layer = Kept(torch.ones(1, 1, 2, 2), torch.tensor([-3.0]), (1, 1), (0, 0), (1, 1), 1, math.inf)
     >>> layer(torch.tensor([[[[1.0, 0, 1], [1, 2, 1]]]]))
     tensor([[[[1., 1.]]]])
     """
@@ -59,12 +62,12 @@ class Kept:
     __name__ = "convolution"  # what generated code and profiles call it
 
     def __init__(self, weight: torch.Tensor, bias: Optional[torch.Tensor], stride: tuple[int, ...], pad: tuple[int, ...], dilate: tuple[int, ...],
-                 groups: int, relu: bool, exact: bool = False):
+                 groups: int, ceiling: float = winograd.ANY, exact: bool = False):
         self._weight = weight.contiguous(memory_format=_LAST)
         self._bias = None if bias is None else torch.nn.functional.pad(bias, (0, -len(bias) % 16))
         self._filters, self._kernel, self._groups, self._each = weight.shape[0], tuple(weight.shape[2:]), groups, weight[0].numel()
         self._stride, self._pad, self._dilate = tuple(stride), tuple(pad), tuple(dilate)
-        self._relu, self._exact = relu, exact
+        self._ceiling, self._exact = ceiling, exact
         self._lines = weight.shape[1] < _FEW and dilate[1] == 1 and weight.shape[3] > 1
         self._made: dict[str, torch.Tensor] = {}  # of the weights, by the algorithm that reads it
         self._plans: dict[tuple, Optional[Plan]] = {}
@@ -88,14 +91,14 @@ class Kept:
                 plan = self._plans[key] = self._plan(data, residual, self._result(data) if into is None else into, first)
         if plan is not None:
             out = self._result(data) if into is None else into
-            plan((data, self._made[self.chosen["forward"]], self._bias, residual, out))
+            plan((data, self._made[self.chosen["forward"]], self._bias, residual, out), (self._ceiling,))
             return out
         bias = None if self._bias is None else self._bias[:self._filters]
         found = torch.conv2d(data, self._weight, bias, self._stride, self._pad, self._dilate, self._groups)
         if residual is not None:
             found += residual
-        if self._relu:
-            found.relu_()
+        if self._ceiling >= 0:
+            found.clamp_(0, self._ceiling)
         if into is None:
             return found
         into[:, first:first + self._filters] = found
@@ -130,12 +133,11 @@ class Kept:
             return None
         made = self._made[name]
         if name == winograd.DIRECT:
-            return forward.plan((data, made, self._bias, residual, into), (*self._numbers(self._relu), first, self._lines))
-        return winograd.plan(name, data, made, self._bias, residual, into, self._pad, self._relu, first)
+            return forward.plan((data, made, self._bias, residual, into), (*self._numbers(), first, self._lines))
+        return winograd.plan(name, data, made, self._bias, residual, into, self._pad, first)
 
     def _choose(self, data: torch.Tensor) -> str:
         """The name of the algorithm; for kernels, what it reads is made."""
-        steps = (*self._stride, *self._pad, *self._dilate)
         if self._groups > 1 or self.work(data.shape) < convolution._WORTHWHILE or not forward.available():
             return "torch"
         if pack.plan((self._weight,), (self._lines,)) is None:
@@ -145,20 +147,23 @@ class Kept:
             self._made = {}
             return "torch"
         whole = not (self._weight.shape[0] % 16 or self._weight.shape[1] % 16)
-        if self._exact or not whole or not winograd.names(self._weight, steps):
+        if self._exact or not whole or not winograd.names(self._weight, self._steps()):
             return winograd.DIRECT
         return winograd.fastest(data, self._weight, self._pad, self._plain, kept=self._make)
 
-    def _numbers(self, relu: bool) -> tuple[int, ...]:
-        return (self._filters, *self._kernel, *self._stride, *self._pad, *self._dilate, relu)
+    def _steps(self) -> tuple[int, ...]:
+        return (*self._stride, *self._pad, *self._dilate)
+
+    def _numbers(self) -> tuple[int, ...]:
+        return (self._filters, *self._kernel, *self._steps())
 
     def _plain(self, data: torch.Tensor) -> Optional[torch.Tensor]:
         """The convolution alone, by the direct kernel; None if it can't."""
         arrays = data, self._made[winograd.DIRECT], None, None, self._result(data)
-        plan = forward.plan(arrays, (*self._numbers(False), 0, self._lines))
+        plan = forward.plan(arrays, (*self._numbers(), 0, self._lines))
         if plan is None:
             return None
-        plan(arrays)
+        plan(arrays, (winograd.ANY,))
         return arrays[-1]
 
     def _make(self, name: str) -> torch.Tensor:

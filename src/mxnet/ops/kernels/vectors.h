@@ -16,6 +16,16 @@ typedef float vec __attribute__((vector_size(kLanes * 4), aligned(2), may_alias)
 inline vec load(const float* p) { return *reinterpret_cast<const vec*>(p); }
 inline void store(float* p, vec v) { *reinterpret_cast<vec*>(p) = v; }
 
+// Numbers between 0 and the ceiling, NaN as it is; all numbers where the ceiling is below 0.
+constexpr float kNone = -1;
+inline vec rectified(vec v, float ceiling) {
+  if (ceiling < 0) return v;
+  const vec most = vec{} + ceiling;
+  v = v < 0 ? vec{} : v;
+  return v > most ? most : v;
+}
+inline float rectified(float v, float ceiling) { return ceiling < 0 ? v : v < 0 ? 0 : v > ceiling ? ceiling : v; }
+
 // The sum of a vector's numbers.
 inline float total(vec v) {
   typedef int lanes __attribute__((vector_size(kLanes * 4)));

@@ -19,7 +19,7 @@ constexpr int64_t kGroup = 256;      // filters whose products are kept before t
 constexpr int64_t kLeastSquares = 48, kMostSquares = 192;  // in a block: weights are read once for each
 
 struct Sizes {
-  int64_t n, h, w, c, k, p, q, pad_h, pad_w, relu, total, first;  // y are K of `total` channels, from `first` on
+  int64_t n, h, w, c, k, p, q, pad_h, pad_w, total, first;  // y are K of `total` channels, from `first` on
 };
 
 // Weights (K, R, S, C) as (point, panel of filters, channel, filter of the panel). `turned` are those that bring gradients back: a convolution
@@ -58,10 +58,9 @@ class Convolution {
   static constexpr int kAll = V::kPoints * H::kPoints;
 
  public:
-  Convolution(const T* x, const float* weights, const float* bias, const T* sum, T* y, const Sizes& z)
-      : x_(x), weights_(weights), bias_(bias), sum_(sum), y_(y + z.first), z_(z), down_((z.p + V::kOutputs - 1) / V::kOutputs),
-        right_((z.q + H::kOutputs - 1) / H::kOutputs),
-        all_(z.n * down_ * right_), panels_(z.k), group_(std::max<int64_t>(kGroup / kLanes / kWidest, 1)), row_(z.c + 16) {
+  Convolution(const T* x, const float* weights, const float* bias, const T* sum, T* y, const Sizes& z, float ceiling)
+      : x_(x), weights_(weights), bias_(bias), sum_(sum), y_(y + z.first), z_(z), ceiling_(ceiling),
+        down_((z.p + V::kOutputs - 1) / V::kOutputs), right_((z.q + H::kOutputs - 1) / H::kOutputs), all_(z.n * down_ * right_), panels_(z.k), group_(std::max<int64_t>(kGroup / kLanes / kWidest, 1)), row_(z.c + 16) {
     const int64_t widest = std::min(z.k, group_ * kWidest * kLanes);
     product_row_ = widest + 16;
     block_ = std::min(std::max(kBlock / (kAll * 4 * (row_ + product_row_)) / 12 * 12, kLeastSquares), kMostSquares);
@@ -161,8 +160,7 @@ class Convolution {
           const int64_t place = offset + r * z_.q + s;
           vec v = y[r][s] + bias;
           if (sum_) v += load(sum_ + place * z_.k + k);
-          if (z_.relu) v = v > 0 ? v : vec{};
-          store(y_ + place * z_.total + k, v);
+          store(y_ + place * z_.total + k, rectified(v, ceiling_));
         };
         if (rows == V::kOutputs && columns == H::kOutputs) {
 #pragma GCC unroll 4
@@ -182,6 +180,7 @@ class Convolution {
   const T* sum_;
   T* y_;
   const Sizes z_;
+  const float ceiling_;
   const int64_t down_, right_, all_;  // squares along each axis of an image, and in all of them
   const Panels panels_;
   const int64_t group_, row_;
@@ -311,8 +310,9 @@ extern "C" {
     transform_weights<V, H>(weight, out, channels, filters, turned, threads);                                                                   \
   }
 #define REMEX_FORWARD(name, V, H, suffix, T)                                                                                                    \
-  void forward_##name##_##suffix(const T* x, const float* weights, const float* bias, const T* sum, T* y, const Sizes* sizes, int threads) {    \
-    Convolution<V, H, T>(x, weights, bias, sum, y, *sizes).run(threads);                                                                        \
+  void forward_##name##_##suffix(const T* x, const float* weights, const float* bias, const T* sum, T* y, const Sizes* sizes, float ceiling,    \
+                                 int threads) {                                                                                                 \
+    Convolution<V, H, T>(x, weights, bias, sum, y, *sizes, ceiling).run(threads);                                                               \
   }
 #define REMEX_BACKWARD(name, V, H, suffix, T)                                                                                                   \
   void backward_weight_##name##_##suffix(const T* dy, const T* x, float* dweight, float* dbias, float* sums, float* left, float* right,         \

@@ -31,6 +31,7 @@ class Form(NamedTuple):
         return "{}x{}_{}x{}".format(*self.outputs, *self.taps)
 
 
+ANY = -1.0  # the ceiling of results that are not rectified
 DIRECT = "direct"
 FORMS = {"Winograd F(2x2)": Form((2, 2), (3, 3)), "Winograd F(4x4)": Form((4, 4), (3, 3)), "Winograd F(2x2, 5x5)": Form((2, 2), (5, 5)),
          "Winograd F(1x4, 1x3)": Form((1, 4), (1, 3)), "Winograd F(4x1, 3x1)": Form((4, 1), (3, 1)),
@@ -54,10 +55,10 @@ def _forward(form: Form) -> Kernel:
     height, width = form.taps
     return Kernel("winograd", f"forward_{form.entry}_{{T}}",
                   {"data": "T (n, c, h, w) last", "weights": f"float32 ({form.points}, c, k)", "bias": "float32 (k) optional",
-                   "residual": "T (n, k, p, q) last optional", "into": "T (n, total, p, q) last"}, integers=("pad_h", "pad_w", "relu", "first"),
+                   "residual": "T (n, k, p, q) last optional", "into": "T (n, total, p, q) last"}, integers=("pad_h", "pad_w", "first"), numbers="f",
                   where={"p": f"h + 2 * pad_h - {height - 1}", "q": f"w + 2 * pad_w - {width - 1}"},
                   demands=(*_DEMANDS, "first >= 0", "first + k <= total"),
-                  sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "relu", "total", "first"), packed=True,
+                  sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "total", "first"), packed=True,
                   multiplies=f"n * c * k * p * q * {height * width}")  # of the direct kernel, which takes the same numbers for zero
 
 
@@ -102,18 +103,21 @@ def transformed(name: str, weight: torch.Tensor, turned: bool = False) -> torch.
 
 
 def plan(name: str, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], residual: Optional[torch.Tensor], into: torch.Tensor,
-         pad: tuple[int, ...], relu: bool, first: int) -> Optional[Plan]:
-    """How to run on arguments like these, of which the weights are transformed; the result are the channels of `into` from `first` on."""
-    return forward[name].plan((data, weight, bias, residual, into), (*pad, relu, first))
+         pad: tuple[int, ...], first: int) -> Optional[Plan]:
+    """How to run on arguments like these, of which the weights are transformed; the result are the channels of `into` from `first` on.
+
+    The plan's number is the ceiling of the rectified results, `ANY` where they stay as they are.
+    """
+    return forward[name].plan((data, weight, bias, residual, into), (*pad, first))
 
 
 def convolve(name: str, data: torch.Tensor, transformed: torch.Tensor, bias: Optional[torch.Tensor] = None, residual: Optional[torch.Tensor] = None,
-             pad: tuple[int, ...] = (0, 0), relu: bool = False) -> torch.Tensor:
-    """The convolution of `data` (N, C, H, W) with transformed weights, plus the `residual` (N, K, P, Q), rectified with `relu`."""
+             pad: tuple[int, ...] = (0, 0), ceiling: float = ANY) -> torch.Tensor:
+    """The convolution of `data` (N, C, H, W) with transformed weights, plus the `residual` (N, K, P, Q); with a `ceiling` between 0 and that."""
     (height, width), (n, _, h, w) = FORMS[name].taps, data.shape
     sizes = n, transformed.shape[-1], max(h + 2 * pad[0] - height + 1, 0), max(w + 2 * pad[1] - width + 1, 0)
     out = torch.empty(sizes, dtype=data.dtype, memory_format=torch.channels_last)
-    forward[name]((data, transformed, bias, residual, out), (*pad, relu, 0))
+    forward[name]((data, transformed, bias, residual, out), (*pad, 0), (ceiling,))
     return out
 
 
