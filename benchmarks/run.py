@@ -114,6 +114,7 @@ class Row:
     def __init__(self, row, pool, chosen):
         self.row, self.pool, self.chosen = row, pool, chosen
         self.values, self.failures, self.reference = {}, {}, None
+        self.ended = set()  # peers far behind: their processes are gone
         self.cold = row["task"] in rows.COLD
 
     def measure(self):
@@ -125,7 +126,7 @@ class Row:
         peers = [p for p in peers if self._try(self._prepare, p)]
         for number in range(self.chosen.rounds - (1 if self.cold else 0)):
             for peer in peers if number % 2 else peers[::-1]:  # both orders, so that no peer always follows the same one
-                if not self.failures[peer.name] and not (number >= 2 and self._far_behind(peer)):
+                if not self.failures[peer.name] and not (number >= 2 and self._is_far_behind(peer)):
                     self._try(self._prepare if self.cold else self._round, peer)
         return {"values": self.values, "failures": {k: v for k, v in self.failures.items() if v}}
 
@@ -162,13 +163,14 @@ class Row:
     def _round(self, peer):
         self.values.setdefault(peer.name, []).append(self.pool.get(peer, self.row).ask(do="round")[self.chosen.clock])
 
-    def _far_behind(self, peer):
+    def _is_far_behind(self, peer):
+        """Whether the peer takes no more turns: medians that change later do not bring it back."""
         medians = {name: statistics.median(values) for name, values in self.values.items()}
-        behind = medians[peer.name] > self.chosen.drop * min(medians.values()) and not peer.name.startswith("Remex") \
-            and peer.name not in rows.RIVALS.get(self.row["task"], ())
-        if behind:
+        if medians[peer.name] > self.chosen.drop * min(medians.values()) and not peer.name.startswith("Remex") \
+                and peer.name not in rows.RIVALS.get(self.row["task"], ()):
             self.pool.close(peer)
-        return behind
+            self.ended.add(peer)
+        return peer in self.ended
 
 
 def main():

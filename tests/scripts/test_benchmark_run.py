@@ -1,0 +1,42 @@
+"""How benchmarks/run.py takes turns, with peers that only say how long they took."""
+import argparse
+import pathlib
+import sys
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
+import rows  # noqa: E402
+import run  # noqa: E402
+
+
+class Peers:
+    """A pool of processes whose turns take so many seconds each; a process that was closed knows nothing of the row."""
+
+    def __init__(self, **seconds):
+        self.seconds = {name.replace("_", " "): iter(values) for name, values in seconds.items()}
+        self.ready: set[str] = set()
+
+    def get(self, peer, row):
+        def ask(do, result_path="", **request):
+            if do == "prepare":
+                np.save(result_path, np.ones(1))
+                self.ready.add(peer.name)
+                return {"ready": 1.0}
+            assert peer.name in self.ready
+            return {"wall": next(self.seconds[peer.name])}
+        return argparse.Namespace(ask=ask)
+
+    def close(self, peer):
+        self.ready.discard(peer.name)
+
+
+def test_a_peer_that_was_far_behind_stays_out_when_the_others_become_slower(monkeypatch):
+    monkeypatch.setattr(run, "missing", lambda peer, python: "")
+    row = next(r for r in rows.rows(["scoring"]) if r["batch"] == 1)
+    chosen = argparse.Namespace(peers="MXNet,OpenVINO", mxnet_python="", rounds=5, seconds=0.1, drop=2.0, clock="wall")
+    pool = Peers(Remex=[1.0, 1.0, 3.0, 3.0, 3.0], OpenVINO=[1.1, 1.1, 3.0, 3.0, 3.0], MXNet=[2.5, 2.5, 9.0, 9.0, 9.0])
+    found = run.Row(row, pool, chosen).measure()
+    assert found["failures"] == {}
+    assert found["values"] == {"Remex": [1.0, 1.0, 3.0, 3.0, 3.0], "OpenVINO": [1.1, 1.1, 3.0, 3.0, 3.0], "MXNet": [2.5, 2.5]}
+    assert pool.ready == {"Remex", "OpenVINO"}
