@@ -77,7 +77,7 @@ def table(results, epochs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--one", type=int, help="train with this seed, in this process")
     parser.add_argument("--results", default=os.path.join(peers.ROOT, "benchmarks", "results"))

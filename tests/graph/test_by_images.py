@@ -6,20 +6,12 @@ import mxnet as mx
 from mxnet import nd
 from mxnet.gluon import nn
 from mxnet.graph import by_images
-from mxnet.ops import kernels
-from mxnet.ops.kernels import convolution, winograd
 from mxnet.ops.kernels.kept import Kept
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """Small arrays count as large, and kernels compute them."""
-    if kernels.load("kept") is None or kernels.load("winograd") is None:
-        pytest.skip("no C++ compiler")
-    for module in (winograd, convolution):
-        monkeypatch.setattr(module, "_WORTHWHILE", 0)
-    monkeypatch.setattr(winograd, "_found", {})
-    monkeypatch.setattr(winograd.races, "winner", lambda key, runs: "Winograd F(4x4)")
+def small(monkeypatch, kernels_compute_all):
+    """Small arrays count as large."""
     monkeypatch.setattr(by_images, "_LARGE", 20_000)
     monkeypatch.setattr(by_images, "_PART", 40_000)
     monkeypatch.setattr(by_images, "_HIDING", 1000)
