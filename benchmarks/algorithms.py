@@ -90,7 +90,7 @@ def main():
         for way in WAYS:
             results[way].append(one(seed, way, chosen.epochs))
             print(seed, way, json.dumps(results[way][-1]), flush=True)
-    lines = ["# ResNet-18 with direct convolutions and with Winograd's", "", "`python benchmarks/algorithms.py`", "",
+    lines = ["# ResNet-18 with direct convolutions and with Winograd's", "", f"`python benchmarks/algorithms.py --seeds {chosen.seeds}`", "",
              f"{TRAINED} images of hand-written digits, {chosen.epochs} epochs, batch {BATCH}, {chosen.seeds} seeds; "
              f"{max(r['layers'] for r in results['Winograd where it is faster'])} lines of explain() name Winograd.", "",
              *table(results, chosen.epochs), "", peers.versions(""), ""]

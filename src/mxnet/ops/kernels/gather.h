@@ -82,7 +82,7 @@ template <typename Out>
 struct Ending {
   int64_t filters, pitch;
   const Out* residual = nullptr;  // as many numbers for each output as there are filters
-  float ceiling = kNone;
+  float ceiling = kAny;
   bool any() const { return residual || ceiling >= 0; }
 };
 

@@ -28,8 +28,6 @@ forward = Kernel("kept", "forward_float32",
                  sizes=("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS, "total", "first", "lines"))
 
 
-
-
 class Kept:
     """A convolution with its weights brought into the order, or transformed to what, is read fastest; a sum and ReLU may follow.
 

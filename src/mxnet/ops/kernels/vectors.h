@@ -17,7 +17,7 @@ inline vec load(const float* p) { return *reinterpret_cast<const vec*>(p); }
 inline void store(float* p, vec v) { *reinterpret_cast<vec*>(p) = v; }
 
 // Numbers between 0 and the ceiling, NaN as it is; all numbers where the ceiling is below 0.
-constexpr float kNone = -1;
+constexpr float kAny = -1;
 inline vec rectified(vec v, float ceiling) {
   if (ceiling < 0) return v;
   const vec most = vec{} + ceiling;
