@@ -8,6 +8,10 @@ from . import interrupts, memory
 from .base import ClassPropertyType, MXNetError, classproperty
 
 
+class _Current(threading.local):
+    value = None  # cpu(0), once that is made: looking for what is missing takes ten times as long
+
+
 class Context(interrupts.Scope, metaclass=ClassPropertyType):
     """A device, by type and number.
 
@@ -30,7 +34,7 @@ class Context(interrupts.Scope, metaclass=ClassPropertyType):
     devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
     devstr2type = {name: number for number, name in devtype2str.items()}
     _blocks = interrupts.Blocks()
-    _default_ctx = threading.local()  # its `value` is the current context of a thread; programs read and set it
+    _default_ctx = _Current()  # its `value` is the current context of a thread; programs read and set it
 
     def __init__(self, device_type, device_id=0):
         if isinstance(device_type, Context):
@@ -158,7 +162,8 @@ def gpu_memory_info(device_id=0):
 
 def current_context():
     """The context that arrays are created on when none is given: that of the innermost ``with ctx:``, else ``cpu(0)``."""
-    return getattr(_scope, "value", None) or _default
+    return _scope.value or _default
 
 
 _default, _scope = _interned(1, 0), Context._default_ctx
+_Current.value = _default

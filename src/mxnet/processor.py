@@ -12,6 +12,7 @@ import pathlib
 import platform
 
 _SOURCE = pathlib.Path("/proc/cpuinfo")
+_TASKS = pathlib.Path("/proc/self/task")  # the threads of this process
 _TELLING = ("model name", "flags", "Features", "CPU part")
 
 
@@ -66,3 +67,17 @@ def cores() -> int | None:
         elif key.strip() == "core id":
             found.add((socket, value.strip()))
     return len(found) or None
+
+
+def waited() -> float:
+    """For how many seconds, so far, threads of this process were ready to run while others had the processors.
+
+    The sum over the threads that there are; 0 where the system does not say.
+    """
+    found = 0
+    for path in _TASKS.glob("*/schedstat"):
+        try:
+            found += int(path.read_text().split()[1])
+        except (OSError, ValueError, IndexError):  # the thread has ended
+            continue
+    return found * 1e-9

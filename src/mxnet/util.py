@@ -127,25 +127,29 @@ def np_shape(active=True):
 
 # -- NumPy arrays --------------------------------------------------------------------------------------------------------
 
+class _Current(threading.local):
+    value = None  # `_LEGACY`, once that is made: looking for what is missing takes ten times as long
+
+
 class _NumpyArrayScope(interrupts.Scope):
     """What `np_array` returns. ``_current.value`` is the scope in force in this thread."""
 
-    _current, _blocks = threading.local(), interrupts.Blocks()
+    _current, _blocks = _Current(), interrupts.Blocks()
 
     def __init__(self, is_np_array):
         self._is_np_array = is_np_array
 
     def _changes(self):
         scopes = _NumpyArrayScope._current
-        return [functools.partial(setattr, scopes, "value", scope) for scope in (self, getattr(scopes, "value", _LEGACY))]
+        return [functools.partial(setattr, scopes, "value", scope) for scope in (self, scopes.value)]
 
 
-_LEGACY = _NumpyArrayScope(False)
+_LEGACY = _Current.value = _NumpyArrayScope(False)
 
 
 def is_np_array():
     """Whether NumPy array semantics is on: Gluon makes and returns ``mx.np.ndarray`` instead of ``mx.nd.NDArray``."""
-    return getattr(_NumpyArrayScope._current, "value", _LEGACY)._is_np_array
+    return _NumpyArrayScope._current.value._is_np_array
 
 
 def np_array(active=True):

@@ -15,6 +15,7 @@ from ..util import is_np_array
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
 from .parameter import DeferredInitializationError, Parameter, moves
+from .shortcut import Shortcut
 from .utils import UsageError
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class HybridBlock(Block):
         self._active = False
         self._flags: list[tuple[str, Any]] = []
         self._gathered: _Gathered | None = None
+        self._shortcut: Shortcut | None = None
         self._backend: str | None = None
         self._backend_opts: dict[str, Any] = {}
         self._callback: Callable[..., Any] | None = None
@@ -139,7 +141,7 @@ class HybridBlock(Block):
         super().cast(dtype)
 
     def _clear_cached_op(self) -> None:
-        self._cached_op = self._gathered = None
+        self._cached_op = self._gathered = self._shortcut = None
         self._cached_graph = ()
         self._cached_op_args = []
 
@@ -291,6 +293,9 @@ class HybridBlock(Block):
         return out
 
     def _call_cached_op(self, *args: Any):
+        shortcut = self._shortcut
+        if shortcut is not None and self._callback is None and (found := shortcut(args)) is not None:
+            return found
         op, inputs = self._cached_op, self._cached_op_args
         if op is None:
             with _tracing:
@@ -306,7 +311,11 @@ class HybridBlock(Block):
         gathered = self._gathered
         if gathered is None or gathered.inputs is not inputs:
             gathered = self._gathered = _Gathered(inputs)
-        out = op(*gathered.with_data(flat))
+        moved = moves()
+        arrays = gathered.with_data(flat)
+        out = op(*arrays)
+        plain = self._callback is None and not self._out_none and gathered.plain
+        self._shortcut = Shortcut.after(op, arrays, gathered.places, fmt, self._out_format, moved) if plain else None
         if isinstance(out, NDArray):
             out = [out]
         for i in self._out_none:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import symbol
 from ..base import MXNetError, mx_real_t
+from ..context import current_context
 from ..ndarray import NDArray
 from ..symbol import Symbol
 from .block import _flatten, _regroup
@@ -119,6 +120,8 @@ class SymbolBlock(HybridBlock):
             If the inputs are something else, or not those the block was made for.
         """
         if isinstance(x, NDArray):
+            if x._ctx is current_context():
+                return self._call_cached_op(x, *args)
             with x._ctx:
                 return self._call_cached_op(x, *args)
         if not isinstance(x, Symbol):

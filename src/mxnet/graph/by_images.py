@@ -11,6 +11,7 @@ import torch
 from torch import fx
 
 from ..ops.kernels.kept import Kept
+from ..ops.kernels.parts import IntoPart
 from . import layout
 from .joining import Room, placed, whole
 from .observed import joined
@@ -38,12 +39,12 @@ class ByImages:
     __name__ = "by_images"  # what generated code and profiles call it
 
     def __init__(self, module: fx.GraphModule, images: int, shape: tuple[int, ...], writes: bool):
-        self.module, self.images, self._shape, self._writes = module, images, shape, writes
+        self.module, self.images, self.shape, self.writes = module, images, shape, writes
 
     def __call__(self, data: torch.Tensor) -> torch.Tensor:
-        out = torch.empty(self._shape, memory_format=torch.channels_last)
+        out = torch.empty(self.shape, memory_format=torch.channels_last)
         for part, to in zip(data.split(self.images), out.split(self.images)):
-            if self._writes:
+            if self.writes:
                 self.module(part, to)
             else:
                 to.copy_(self.module(part))
@@ -102,7 +103,7 @@ def _beginning(program: Program, data: FxNode) -> list[FxNode]:
 
 def _alone(program: Program, node: FxNode, data: FxNode) -> bool:
     """Whether a node treats each image on its own."""
-    if isinstance(node.target, (Kept, Room)) or node.target in (placed, whole):
+    if isinstance(node.target, (IntoPart, Room)) or node.target in (placed, whole):
         return True
     value, shape = program.values.get(node), program.shape(data) or ()
     if not isinstance(value, torch.Tensor) or value.dim() != 4 or value.shape[0] != shape[0] or value.dtype is not torch.float32:
@@ -142,12 +143,14 @@ def _part(program: Program, nodes: list[FxNode], data: FxNode, images: int) -> B
     """These nodes as a graph of their own."""
     graph, last = fx.Graph(), nodes[-1]
     env = {data: graph.placeholder("data")}
-    writes = isinstance(last.target, Kept)
+    writes = isinstance(last.target, IntoPart)
     to = graph.placeholder("to") if writes else None
     for node in nodes:
         new = env[node] = graph.node_copy(node, lambda n: env[n])
         if isinstance(node.target, Room):
             new.target = Room((images, *node.target.shape[1:]))
+        elif isinstance(program.values.get(node), torch.Tensor):
+            new.meta["shape"] = (images, *program.values[node].shape[1:])
     if writes:
         env[last].kwargs = {**last.kwargs, "into": to, "first": 0}
     graph.output(env[last])

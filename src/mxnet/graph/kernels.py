@@ -4,8 +4,9 @@ Batch norms become part of the convolutions before them, sums and ReLU of those 
 transformed once for the kernels that multiply less (`ops.kernels.winograd`), where these prove to be faster. Few rows read the weights of fully
 connected layers in order (`ops.kernels.few_rows`).
 """
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -15,23 +16,27 @@ from ..ops.elemwise.unary import clip
 from ..ops.kernels import convolution as direct
 from ..ops.kernels import few_rows, winograd
 from ..ops.kernels.kept import Kept
+from ..ops.kernels.parts import IntoPart
+from ..ops.kernels.pooling_last import Pooling
 from ..ops.nn import normalization
 from ..ops.nn.dense import fully_connected
-from . import attention, by_images, casts, fusion, joining, layout, recurrent_layers
+from ..ops.nn.dropout import dropout
+from ..ops.nn.pooling import pooling
+from . import attention, by_images, casts, dense_chains, fusion, joining, layout, recurrent_layers
 from .backends import Unavailable, asks_for_exact
 from .layout import convolves
 from .observed import joined
-from .program import FxNode, Program, attributes_of, calls, holds
+from .planned import Planned
+from .program import FxNode, Program, attributes_of, calls, draws, holds
 
-_PROMISING = 0.3  # of the multiplications of all convolutions: those that may become fewer
 _BRIEF = ("bfloat16", "bf16")
-_LARGE = 1 << 28  # so many of them at least: compiling for a smaller graph takes longer than would be gained
+_LARGE = 1 << 28  # multiplications of all convolutions, at least: compiling for a smaller graph takes longer than would be gained
 
 
 class Kernels:
     """Runs a graph for one set of shapes, with the weights built in.
 
-    With `demanding` it refuses graphs in which it would not multiply much less than others.
+    With `demanding` it refuses graphs in which it could hardly be ahead of others: small ones, and those whose results are to be exact.
 
     Options
     -------
@@ -69,32 +74,41 @@ class Kernels:
             raise MXNetError(f"backend 'kernels': `weights` must be 'float32' or 'bfloat16', received {weights!r}")
         exact = exact or program.exact or asks_for_exact()
         if self._demanding and (exact or not promises(program)):
-            raise Unavailable("it would not multiply much less than others")
+            raise Unavailable("it would not be ahead of others")
         module = program.module
         program.report += casts.apply(module) + layout.apply(module)
         program.infer()
+        _drop_idle(program)
         counts = _fold(program, exact)
         program.report += [f"kernels: {count} x convolution{kind}" for kind, count in sorted(counts.items())]
-        program.report += joining.apply(program) + _keep_dense(program, weights in _BRIEF)
+        program.report += _pool(program)
+        program.report += joining.apply(program) + ([] if weights in _BRIEF else dense_chains.apply(program))
+        program.report += _keep_dense(program, weights in _BRIEF)
         program.report += fusion.fuse_batch_norms(module) + fusion.rectify_in_place(module)
         program.report += recurrent_layers.apply(module) + attention.apply(module)
         program.report += by_images.apply(program)
         program.finish()
-        return module.forward
+        planned = any(isinstance(target, IntoPart) for target in by_images.targets(program.graph))  # else there is nothing to plan
+        return Planned(program) if planned else module.forward
 
 
-def promises(program: Program) -> int:
-    """How many convolutions may multiply less, if they are a large part of what the graph multiplies; else 0."""
-    count = fewer = total = 0
+def promises(program: Program) -> bool:
+    """Whether convolutions multiply enough for compiling the graph to be worth it."""
+    return sum(work for _, work in _convolutions(program)) >= _LARGE
+
+
+def racing(program: Program) -> int:
+    """How many convolutions may multiply less, so that algorithms race for them."""
+    return sum(attributes_of(node)["num_group"] == 1 and bool(winograd.names(weight, _steps(attributes_of(node))))
+               and not weight.shape[0] % 16 and not weight.shape[1] % 16
+               for node, _ in _convolutions(program) for weight in [program.constants[node.args[1]]])
+
+
+def _convolutions(program: Program) -> Iterator[tuple[FxNode, int]]:
+    """The convolutions whose weights are known, and how often each multiplies."""
     for node in program.graph.nodes:
         if convolves(node) and node.args[1] in program.constants and program.shape(node) is not None:
-            weight, steps = program.constants[node.args[1]], _steps(attributes_of(node))
-            work = math.prod(program.shape(node) or ()) * math.prod(weight.shape[1:])
-            total += work
-            if attributes_of(node)["num_group"] == 1 and winograd.names(weight, steps) and not weight.shape[0] % 16 and not weight.shape[1] % 16:
-                fewer += work
-                count += 1
-    return count if fewer >= max(_LARGE, _PROMISING * total) else 0
+            yield node, math.prod(program.shape(node) or ()) * math.prod(program.constants[node.args[1]].shape[1:])
 
 
 def _steps(attributes: dict[str, Any]) -> tuple[int, ...]:
@@ -111,10 +125,10 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
         attributes = attributes_of(node)
         weight, bias = (program.constants[n] for n in node.args[1:]) if len(node.args) == 3 else (program.constants[node.args[1]], None)
         last, parts, residual = node, [node], None
-        kind, norm = "", _only_user(last)
+        kind, scale, norm = "", None, _only_user(last)
         if norm is not None and _normalizes(program, norm, last):
             kind += " + batch norm"
-            weight, bias = _normalized(weight, bias, [program.constants[n] for n in norm.args[1:]], attributes_of(norm))
+            scale, bias = _normalized(bias, [program.constants[n] for n in norm.args[1:]], attributes_of(norm))
             last = norm
             parts.append(norm)
         total = _only_user(last)
@@ -131,16 +145,63 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
             last = relu
             parts.append(relu)
         steps = _steps(attributes)
-        layer = Kept(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], ceiling, exact)
+        data = node.args[0]
+        planes = data.target is layout.channels_last and attributes["num_group"] == 1 and Kept.few_channels(weight, steps[4:])
+        layer = Kept(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], ceiling, exact, scale, planes)
+        data = data.args[0] if planes else data
         with graph.inserting_before(last):
-            new = graph.call_function(layer, (node.args[0],) if residual is None else (node.args[0], residual))
+            new = graph.call_function(layer, (data,) if residual is None else (data, residual))
         joined(new, *parts)
         program.values[new] = program.values[last]
         last.replace_all_uses_with(new)
-        for part in reversed(parts):
-            graph.erase_node(part)
+        for part in (*reversed(parts), *([node.args[0]] if planes else [])):
+            if not part.users:
+                graph.erase_node(part)
         counts[kind] = counts.get(kind, 0) + 1
     return counts
+
+
+def _drop_idle(program: Program) -> None:
+    """Take out dropout where nothing is dropped, which would copy its data."""
+    for node in list(program.graph.nodes):
+        if calls(node, dropout) and not draws(node) and node.args[0].op != "placeholder":
+            node.replace_all_uses_with(node.args[0])
+            program.graph.erase_node(node)
+
+
+def _pool(program: Program) -> list[str]:
+    """Replace pooling of images whose channels are last; returns a line of the report."""
+    graph, last, count = program.graph, set(), 0
+    for node in list(graph.nodes):
+        if isinstance(node.target, IntoPart) or node.target is layout.channels_last:
+            last.add(node)
+        elif holds(node, "keeps_layout") and any(n in last for n in node.all_input_nodes):
+            last.add(node)
+            layer = _pooling(program, node) if calls(node, pooling) else None
+            if layer is not None:
+                with graph.inserting_before(node):
+                    new = graph.call_function(layer, node.args)
+                joined(new, node)
+                last.add(new)
+                program.values[new] = program.values[node]
+                node.replace_all_uses_with(new)
+                graph.erase_node(node)
+                count += 1
+    return [f"kernels: {count} x pooling"] if count else []
+
+
+def _pooling(program: Program, node: FxNode) -> Pooling | None:
+    """What pools as the node does, if the kernel knows its kind."""
+    attributes, data, out = attributes_of(node), program.shape(node.args[0]), program.shape(node)
+    if data is None or out is None or len(data) != 4 or attributes["pool_type"] not in ("max", "avg"):
+        return None
+    if program.values[node.args[0]].dtype is not torch.float32:
+        return None
+    whole = attributes["global_pool"]
+    kernel = data[2:] if whole else attributes["kernel"]
+    stride, pad = (() if whole else attributes[name] for name in ("stride", "pad"))
+    return Pooling(functools.partial(pooling.fn, **node.kwargs), (out[2], out[3]), kernel, stride or (1, 1), pad or (0, 0),
+                   attributes["pool_type"] == "avg", attributes["count_include_pad"] is not False)
 
 
 def _ceiling(node: FxNode) -> float:
@@ -196,16 +257,14 @@ def _normalizes(program: Program, node: FxNode, data: FxNode) -> bool:
             and program.shape(node) is not None)
 
 
-def _normalized(weight: torch.Tensor, bias: Any, numbers: list[torch.Tensor], attributes: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weights and bias with the batch norm in them."""
+def _normalized(bias: Any, numbers: list[torch.Tensor], attributes: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """By what the filters are multiplied, and their bias, with the batch norm in them."""
     gamma, beta, mean, var = (t.double() for t in numbers)
     scale = (var + attributes["eps"]).rsqrt()
     if not attributes["fix_gamma"]:
         scale = scale * gamma
     shift = beta - mean * scale if bias is None else beta + (bias.double() - mean) * scale
-    # Into the order that `Kept` wants; in double precision as well it took five times as long, which a running program waits for.
-    scaled = torch.empty_like(weight, memory_format=torch.channels_last)
-    return torch.mul(weight, scale.float().view(-1, 1, 1, 1), out=scaled), shift.float()
+    return scale.float(), shift.float()
 
 
 def _adds(program: Program, node: FxNode) -> bool:

@@ -4,6 +4,8 @@ A graph that nobody names a backend for starts on `native`, which needs no compi
 compiling would take (so that nobody ever waits more than twice as long as with the better choice), it is compiled. One call then runs it both
 ways, to see whether the results agree; the next ones run what was compiled, and by their times it stays with the faster one. So no call runs
 the graph more than twice. Changed weights start this anew. What draws random numbers, or calls the user's own code, is never run twice.
+
+Who won is kept on disk (`winners`): where it is known, only the winner is compiled, and compared once.
 """
 import functools
 import logging
@@ -17,17 +19,19 @@ from typing import Any
 import torch
 from torch import fx
 
-from .. import environment
+from .. import environment, processor
 from ..ndarray import writes
 from ..ops import differentiation
 from ..ops.grad_mode import no_grad
+from ..ops.kernels import races
 from ..ops.nn.convolution import convolution
-from . import backends, recurrent_layers
-from .kernels import Kernels, promises
+from . import backends, dense_chains, recurrent_layers
+from .kernels import Kernels, promises, racing
 from .program import Program, calls, changes, draws
 from .quantization import is_quantized
 from .rivalry import Rivalry
-from .states import FASTEST, Frozen, Function, Trial
+from .states import FASTEST, Frozen, Function, Stays, Trial
+from .winners import NATIVE, Known, Record
 
 _log = logging.getLogger(__name__)
 # What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
@@ -82,14 +86,49 @@ def rivals(module: fx.GraphModule, device: torch.device, exact: bool) -> list:
     return [own]
 
 
-def challenged(frozen: Frozen, module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device, exact: bool) -> Frozen | Rivalry:
+def of_dense_layers(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> list:
+    """Our own kernels, where a graph is nothing but small fully connected layers: of 20 microseconds OpenVINO spends 10 on being called."""
+    if device.type != "cpu" or not dense_chains.may_suit(module) or quantized(module):
+        return []
+    with no_grad():
+        program = Program(module, inputs, [i for i in weights if writes.may_watch(inputs[i])])
+    return [Kernels()] if dense_chains.suits(program) else []
+
+
+def remembered(record: Record, module: fx.GraphModule, native: Callable[[], Function], inputs: Sequence[torch.Tensor], weights: Iterable[int],
+               device: torch.device, exact: bool, promised: bool) -> Known | Frozen | Stays | None:
+    """The graph as it is known to run fastest; None where that is not known, or it fails.
+
+    `native` makes what compares. With `promised` shapes OpenVINO is `trusted`, as where nothing is known.
+    """
+    name = record.winner
+    if name == NATIVE:
+        return Stays(native(), f"{FASTEST} before, {record.place}")
+    backend = Kernels() if name == Kernels.name else next((b for b in challengers(device) if b.name == name), None)
+    if backend is None or not backends.can_run(backend, device):
+        return None
+    try:
+        frozen = freeze(backend, module, inputs, weights, {}, exact)
+    except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+        _log.info("graph: %s cannot compile it: %s", name, error)
+        record.forget()
+        return None
+    frozen.program.note(f"{name} won before: {record.place}")
+    if promised and name != Kernels.name and _trusts(module):
+        return frozen
+    return Known(frozen, native(), functools.partial(_gives, quantized(module)), record)
+
+
+def challenged(frozen: Frozen, module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device, exact: bool,
+               record: Record | None = None) -> Frozen | Rivalry:
     """A compiled graph, with a rival where there may be a faster one."""
-    if exact or backends.asks_for_exact() or quantized(module) or any(draws(n) or changes(n) for n in module.graph.nodes):
+    if not races.allowed() or exact or backends.asks_for_exact() or quantized(module) or any(draws(n) or changes(n) for n in module.graph.nodes):
         return frozen
     # What was compiled may have been divided: its convolutions are gone from its own program.
-    layers = promises(Program(module, inputs, frozen.positions)) if any(calls(n, convolution) for n in module.graph.nodes) else 0
-    if not layers:
+    program = Program(module, inputs, frozen.positions) if any(calls(n, convolution) for n in module.graph.nodes) else None
+    if program is None or not promises(program):
         return frozen
+    layers = racing(program)
     positions = frozen.positions  # and not the graph itself, which goes if it loses
 
     def compile(inputs: Sequence[torch.Tensor]) -> Frozen:
@@ -97,16 +136,19 @@ def challenged(frozen: Frozen, module: fx.GraphModule, inputs: Sequence[torch.Te
         if not backends.can_run(backend, device):  # asked late: it compiles kernels where none came with the package
             raise backends.Unavailable("there are no kernels for this machine")
         return freeze(backend, module, inputs, positions, {}, exact)
-    return Rivalry(frozen, Kernels.name, budget(len(module.graph.nodes)) + _RACE * layers, compile, _agree)
+    return Rivalry(frozen, Kernels.name, budget(len(module.graph.nodes)) + _RACE * layers, compile, _agree,
+                   record.keep if record is not None else None)
+
+
+def _trusts(module: fx.GraphModule) -> bool:
+    """Whether OpenVINO is taken at its word: with convolutions it is right, and a comparison takes the memory of a run on torch."""
+    return any(calls(n, convolution) for n in module.graph.nodes) or quantized(module)
 
 
 def trusted(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> Frozen | None:
-    """The graph compiled without a comparison, where it is known who wins: OpenVINO with convolutions. None where it isn't, or if it fails.
-
-    A comparison would take the memory of a run on torch.
-    """
+    """The graph compiled without a comparison, where torch never wins: OpenVINO with convolutions. None where it isn't so, or if it fails."""
     backend = next(iter(challengers(device)), None)
-    if backend is None or not any(calls(n, convolution) for n in module.graph.nodes) and not quantized(module):
+    if backend is None or not _trusts(module):
         return None
     try:
         return freeze(backend, module, inputs, weights, {})
@@ -123,7 +165,7 @@ def trial(module: fx.GraphModule, native: Function, native_seconds: float, input
     """
     if any(draws(n) for n in module.graph.nodes):
         return None
-    for backend in challengers(device):
+    for backend in [*of_dense_layers(module, inputs, weights, device), *challengers(device)]:
         try:
             frozen = freeze(backend, module, inputs, weights, {})
         except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
@@ -147,16 +189,26 @@ def quantized(module: fx.GraphModule) -> bool:
 
 def _compared(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
     """Whether a compiled function gives the results that `native` gave for these inputs; says so if not."""
-    try:
-        with no_grad():
-            found = function(*inputs)
-    except Exception as error:  # as when it does not compile
-        _log.info("graph: %s cannot run it: %s", name, error)
-        return False
-    if not _agree(found, expected, coarse):
+    found = _run(name, function, inputs)
+    if found is not None and not _agree(found, expected, coarse):
         _disagrees(name)
         return False
-    return True
+    return found is not None
+
+
+def _gives(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
+    """The same, and nothing is said: somebody else will run the graph."""
+    found = _run(name, function, inputs)
+    return found is not None and _agree(found, expected, coarse)
+
+
+def _run(name: str, function: Function, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
+    try:
+        with no_grad():
+            return function(*inputs)
+    except Exception as error:  # as when it does not compile
+        _log.info("graph: %s cannot run it: %s", name, error)
+        return None
 
 
 def _disagrees(name: str) -> None:
@@ -164,8 +216,8 @@ def _disagrees(name: str) -> None:
 
 
 def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
-            everyone: bool = False, exact: bool = False) -> tuple[Frozen | None, str]:
-    """Compile with each backend that could run the graph, and keep the fastest.
+            everyone: bool = False, exact: bool = False, record: Record | None = None) -> tuple[Frozen | None, str]:
+    """Compile with each backend that could run the graph, and keep the fastest; the record, if there is one, keeps who that was.
 
     Returns
     -------
@@ -177,7 +229,9 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
     best: Frozen | None = None
     lost = ""
     best_time = None
-    for backend in [*challengers(device, everyone), *(rivals(module, device, exact) if everyone else ())]:
+    start, waited = time.perf_counter(), processor.waited()
+    own = [*of_dense_layers(module, inputs, weights, device), *(rivals(module, device, exact) if everyone else ())]
+    for backend in [*challengers(device, everyone), *own]:
         try:
             frozen = freeze(backend, module, inputs, weights, {}, exact)
         except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
@@ -200,6 +254,8 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
         _log.info("graph: native %.3f ms, %s %.3f ms", on_torch * 1e3, backend.name, compiled * 1e3)
         if compiled < (best_time if best_time is not None else on_torch):
             best, best_time = frozen, compiled
+    if record is not None and lost == FASTEST:
+        record.keep(NATIVE if best is None else best.name, time.perf_counter() - start, max(processor.waited() - waited, 0.0))
     return best, lost
 
 

@@ -14,19 +14,20 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import fx
 
-from .. import memory
+from .. import memory, processor
 from ..ndarray import dispatch
 from ..ops.grad_mode import no_grad
 from ..ops.kernels.few_rows import Dense
 from ..ops.kernels.kept import Kept
 from .by_images import targets
 from .states import Frozen, run
+from .winners import quiet
 
 _log = logging.getLogger(__name__)
 _TURN = 4  # calls, of which the first does not count: OpenVINO ends torch's threads, and the caches hold the other one's weights
 _LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less
 _PAIRS = 3  # turns of each; the rival has lost before, if it is behind after one
-_CLEARLY = 0.96  # of the holder's time: with another program on one of the cores kernels lose, and who is only just ahead may be so by chance
+_CLEARLY = 0.96  # of the holder's time, where other programs ran: who is only just ahead may be so by chance. Else the rival need not be slower
 
 
 class Rivalry:
@@ -48,21 +49,24 @@ class Rivalry:
         ``compile(inputs)`` is the rival, a `Frozen`.
     agree : callable
         ``agree(found, expected)`` tells whether these are the same results.
+    keep : callable, optional
+        ``keep(name, seconds, waited)`` keeps who won for other processes, and says what became of it; see `winners.Record.keep`.
 
     Several threads may run it: one of them at a time races, the others run the holder.
     """
 
     tells = True  # `function` tells the observer itself
 
-    def __init__(self, holder: Frozen, name: str, budget: float, compile: Callable, agree: Callable):
+    def __init__(self, holder: Frozen, name: str, budget: float, compile: Callable, agree: Callable, keep: Callable | None = None):
         self.holder, self.name, self.budget, self.spent = holder, name, budget, 0.0
         self.winner: Frozen | None = None
-        self._compile, self._agree = compile, agree
+        self._compile, self._agree, self._keep = compile, agree, keep
         self._rival: Frozen | None = None
         self._pieces: Iterator | None = None  # the rival's first run, on copies of the data of one call
         self._expected: list[torch.Tensor] = []  # what the holder made of these
         self._turn, self._calls = _TURN, 0  # calls of a turn, and in turns so far
         self._seconds: tuple[list[float], list[float]] = [], []  # of the holder and the rival, in the calls that count
+        self._waited = 0.0  # of these, threads for a processor
         self._lock = threading.Lock()
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
@@ -115,7 +119,7 @@ class Rivalry:
         turn, number = divmod(self._calls, self._turn)
         self._calls += 1
         seconds = self._seconds[turn % 2]
-        start = time.perf_counter()
+        waited, start = processor.waited(), time.perf_counter()
         if turn % 2:
             try:
                 found = rival.function(*inputs)
@@ -126,6 +130,7 @@ class Rivalry:
             found = self.holder.function(*inputs)
         if number:
             seconds.append(time.perf_counter() - start)
+            self._waited += max(processor.waited() - waited, 0.0)  # some threads, and what they have waited, may be gone
         if self._calls % (2 * self._turn) == 0 and all(self._seconds):
             self._judge(rival)
         return found
@@ -135,9 +140,14 @@ class Rivalry:
         held, challenged = map(statistics.median, self._seconds)
         if challenged < held and self._calls < 2 * self._turn * _PAIRS:
             return
-        ahead = challenged < _CLEARLY * held
-        self._decide(rival if ahead else self.holder, f"{challenged * 1e3:.3g} ms a call, {self.holder.name} {held * 1e3:.3g} "
+        measured = sum(map(sum, self._seconds))
+        # Level, the rival is the better choice: it holds a copy of the weights less, and the next process does not import the holder.
+        ahead = challenged < (1 if quiet(measured, self._waited) else _CLEARLY) * held
+        winner = rival if ahead else self.holder
+        self._decide(winner, f"{challenged * 1e3:.3g} ms a call, {self.holder.name} {held * 1e3:.3g} "
                      f"(medians of {len(self._seconds[0])}){'' if ahead or challenged >= held else ', not clearly ahead'}")
+        if self._keep is not None:
+            winner.program.note(f"{winner.name}: {self._keep(winner.name, measured, self._waited)}")
 
     def _fails(self, error: Exception) -> None:
         _log.info("graph: %s fails: %s", self.name, error)

@@ -1,4 +1,5 @@
 """Running a Symbol: lowered once for each mode and device, compiled once for whatever its backend tells apart."""
+import functools
 import math
 import operator
 import os
@@ -28,6 +29,7 @@ from .program import Program, copied, holds
 from .rivalry import Rivalry
 from .sixteen_bits import warn_if_slow
 from .states import Candidate, Frozen, Function, State, Stays, Trial
+from .winners import NATIVE, Known, Record
 
 _FOR_A_MONITOR = "node by node, for a monitor"  # which is told of every output
 _MOST_SHAPES = 1024  # of data that are remembered to be right
@@ -93,6 +95,7 @@ class GraphRunner:
         self._data = [i for i in range(len(self.input_names)) if i not in held]
         # The positions whose shapes tell one state from another: where sizes are left open, native's graph depends on all of them.
         self._telling = list(range(len(self.input_names))) if self._open else self._data
+        self._freezes = self.backend is None or getattr(self.backend, "freezes", False)  # whether inference goes by states
         self._compares = (backend or os.environ.get("MXNET_SUBGRAPH_BACKEND")) == backends.AUTO
         self._patient = not fixed_shape and not self._compares
         self._exact = exact
@@ -198,9 +201,8 @@ class GraphRunner:
         """Who runs the graph now."""
         backend = self.backend
         recorded = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
-        freezes = backend is None or getattr(backend, "freezes", False)
-        if freezes and not is_train and not recorded and not self.node_devices and not promotion.forked():
-            key = (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._telling])
+        if self._freezes and not is_train and not recorded and not self.node_devices and not promotion.forked():
+            key = self._state_key(inputs, device)
             state = self._states.get(key)
             if type(state) is not Frozen and (state is None or not self._same_weights(inputs)):
                 self._check(inputs)
@@ -209,7 +211,7 @@ class GraphRunner:
             self._check(inputs)
         if self._compares and recorded and not self.node_devices:
             return self._fastest_training(inputs, is_train, device)
-        if freezes or recorded and not backend.trains:
+        if self._freezes or recorded and not backend.trains:
             return self._native(inputs, is_train, device)
         key = (is_train, device, self._open_key(inputs))
         if backend.specializes:
@@ -224,6 +226,20 @@ class GraphRunner:
                     found = self._compiled[key] = backend.compile(Program(module, inputs, exact=self._exact), **self.options)
         return found
 
+    def _state_key(self, inputs: Sequence[torch.Tensor], device: torch.device) -> tuple:
+        return (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._telling])
+
+    def decided(self, inputs: Sequence[torch.Tensor], device: torch.device) -> State | None:
+        """The state of inference on inputs like these, which run well, where nothing but a changed weight leads on from it."""
+        state = self._states.get(self._state_key(inputs, device)) if self._freezes and not self.node_devices else None
+        return state if type(state) is Frozen or type(state) is Stays and not self._open else None
+
+    def run_decided(self, state: State, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
+        """The outputs by a state that was `decided` on for inputs like these; None if it does not hold any more."""
+        if promotion.forked() or not state.holds(inputs) or type(state) is not Frozen and not self._same_weights(inputs):
+            return None
+        return state.function(*inputs)
+
     def _next(self, key: tuple, inputs: Sequence[torch.Tensor], device: torch.device) -> State:
         """The state of inference that follows where there was none, or where one does not hold any more. All transitions are here.
 
@@ -234,14 +250,16 @@ class GraphRunner:
         a `Candidate` took its time   `Trial` of what a backend compiled; `Stays` if none could, or what is drawn at random must not be drawn twice.
         a `Trial` is over             `Frozen` if it won; else `Stays`.
         a `Rivalry` is decided        `Frozen` by who won.
+        a `Known` was compared        `Frozen`; else as if nothing had been known.
         ============================  ==========================================================================================
 
-        What OpenVINO has compiled becomes a `Rivalry` instead of `Frozen` where `kernels` may be faster.
+        What OpenVINO has compiled becomes a `Rivalry` instead of `Frozen` where `kernels` may be faster. Where it is kept who won before, `Known`
+        of the winner (or `Stays`) takes the place of `Trial` and `Rivalry`.
         """
         named, compilable = self.backend is not None, promotion.may_compile(device)
         patient, before = not named and compilable and self._patient, self._states.get(key)
         follows: State
-        if type(before) is Rivalry and before.winner is not None and before.winner.holds(inputs):
+        if isinstance(before, (Rivalry, Known)) and before.winner is not None and before.winner.holds(inputs):
             follows = self._states[key] = before.winner
             before.release()
             return follows
@@ -250,11 +268,15 @@ class GraphRunner:
             native = self._native(inputs, False, device)
             follows = Candidate(native, promotion.budget(sum(n.op is not None for n in self.symbol._nodes())))
             if type(before) is Trial and before.over:
+                module = self.lowered(False, device, inputs)
+                record = Record(module, inputs, self.weights, self._exact)
                 if not before.wins:
                     follows = Stays(native, before.lost)
                 elif before.frozen.holds(inputs):
                     recurrent_layers.release(native)
-                    follows = promotion.challenged(before.frozen, self.lowered(False, device, inputs), inputs, device, self._exact)
+                    follows = promotion.challenged(before.frozen, module, inputs, device, self._exact, record)
+                if before.agrees and type(follows) in (Stays, Frozen):
+                    record.keep(before.frozen.name if before.wins else NATIVE, before.seconds, before.waited)
             self._states[key] = follows
             return follows
         with self._lock:
@@ -264,24 +286,36 @@ class GraphRunner:
             if named:
                 backends.check_device(self.backend, device)
                 state = promotion.freeze(self.backend, self.lowered(False, device, inputs), inputs, self.weights, self.options, self._exact)
-            else:
+            elif compilable:
+                state = self._compiled_by_the_best(inputs, device, before)
+            elif device.type == "cuda" and self._captures and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
                 native, module = self._native(inputs, False, device), self.lowered(False, device, inputs)
-                if patient:
-                    fastest = before.fastest if type(before) is Candidate else math.inf
-                    state = promotion.trial(module, native, fastest, inputs, self.weights, device) or Stays(native)
-                elif compilable:
-                    state = None if self._compares else promotion.trusted(module, inputs, self.weights, device)
-                    if state is not None:
-                        state = promotion.challenged(state, module, inputs, device, self._exact)
-                    else:
-                        state, lost = promotion.contest(module, native, inputs, self.weights, device, self._compares, self._exact)
-                        state = state or Stays(native, lost)
-                elif device.type == "cuda" and self._captures and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
-                    state = cuda_graph.Captured(native, module, inputs, self.weights, device)
-                else:
-                    state = Stays(native)
+                state = cuda_graph.Captured(native, module, inputs, self.weights, device)
+            else:
+                state = Stays(self._native(inputs, False, device))
             self._states[key] = state
             return state
+
+    def _compiled_by_the_best(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
+        """The state that follows on a CPU when it is time to compile, and no backend was named."""
+        module = self.lowered(False, device, inputs)
+        # Asked to compare all, nobody is asked who won before.
+        record = None if self._compares else Record(module, inputs, self.weights, self._exact)
+        if record is not None:
+            make_native = functools.partial(self._native, inputs, False, device)
+            state = promotion.remembered(record, module, make_native, inputs, self.weights, device, self._exact, not self._patient)
+            if state is not None:
+                return state
+        if self._patient:
+            fastest = before.fastest if type(before) is Candidate else math.inf
+            native = self._native(inputs, False, device)
+            return promotion.trial(module, native, fastest, inputs, self.weights, device) or Stays(native)
+        trusted = None if record is None else promotion.trusted(module, inputs, self.weights, device)
+        if trusted is not None:
+            return promotion.challenged(trusted, module, inputs, device, self._exact, record)
+        native = self._native(inputs, False, device)
+        best, lost = promotion.contest(module, native, inputs, self.weights, device, self._compares, self._exact, record)
+        return best or Stays(native, lost)
 
     def _native(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
         """The graph on torch, after the passes that help there."""
@@ -312,7 +346,7 @@ class GraphRunner:
     @property
     def settled(self) -> bool:
         """Whether it is decided who runs the graph, for each set of shapes that came so far: what follows takes as long as it will take."""
-        return not any(isinstance(state, (Candidate, Trial, Rivalry)) for state in self._states.values())
+        return not any(isinstance(state, (Candidate, Trial, Rivalry, Known)) for state in self._states.values())
 
     def explain(self) -> str:
         """What was done to the graph so far and who runs it, for each mode and set of shapes, as text."""

@@ -10,6 +10,7 @@ from ..ndarray.dispatch import mode
 from ..symbol.node import Node, auxiliary, monitored_inputs
 from . import sparse_run
 from .runner import GraphRunner, Observer
+from .states import State
 
 
 class Session:
@@ -73,6 +74,23 @@ class Session:
                 mode.training = before
             if switched:
                 torch._C._set_grad_enabled(not recorded)
+
+    def decided(self, tensors: Sequence[torch.Tensor], ctx: Context) -> State | None:
+        """Who runs the graph in inference on tensors like these from now on; None if that is not decided, or it has more to do than to run."""
+        return None if self.always_writes else self.runner.decided(tensors, ctx.torch_device)
+
+    def run_decided(self, state: State, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
+        """The outputs in inference by whom `decided` has named for tensors like these; None if he does not run it any more, or fails."""
+        switched = torch.is_grad_enabled()
+        try:  # as in `run`
+            if switched:
+                torch._C._set_grad_enabled(False)
+            return self.runner.run_decided(state, tensors)
+        except Exception:  # `run` says what is wrong
+            return None
+        finally:
+            if switched:
+                torch._C._set_grad_enabled(True)
 
     def run_sparse(self, arrays: Sequence[NDArray], ctx: Context, training: bool, recorded: bool,
                    observe: Observer | None = None) -> list[NDArray]:

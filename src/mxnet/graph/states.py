@@ -9,6 +9,7 @@ from typing import Protocol
 
 import torch
 
+from .. import processor
 from ..ndarray import dispatch
 from .fusion import algorithms
 from .observed import observed
@@ -90,8 +91,12 @@ class Trial:
     ----------
     over : bool
         Whether it has been judged. If it does not hold although it is not over, a weight has changed.
+    agrees : bool or None
+        Whether it gave the results of `native`, once that is known.
     wins : bool
-        Whether it gave the results of `native`, and was faster.
+        Whether it gave these results, and was faster.
+    waited : float
+        For how many of the `seconds` that the calls took which count threads waited for a processor.
 
     Parameters
     ----------
@@ -112,33 +117,40 @@ class Trial:
     def __init__(self, frozen: "Frozen", name: str, native: Function, native_seconds: float, compare: Callable, measured: Callable):
         self.frozen, self._name, self._native, self._native_seconds = frozen, name, native, native_seconds
         self._compare, self._measured = compare, measured
-        self._agrees: bool | None = None
+        self.agrees: bool | None = None
+        self.waited = 0.0
         self._seconds: list[float] = []
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
-        start = time.perf_counter()
-        if self._agrees:
+        if self.agrees:
+            waited, start = processor.waited(), time.perf_counter()
             found = run(self.frozen.function, inputs)
             self._seconds.append(time.perf_counter() - start)
+            self.waited += max(processor.waited() - waited, 0.0)
             return found
+        start = time.perf_counter()
         found = run(self._native, inputs)
         self._native_seconds = min(self._native_seconds, time.perf_counter() - start)
-        if self._agrees is None:
-            self._agrees = self._compare(self._name, self.frozen.function, inputs, found)
+        if self.agrees is None:
+            self.agrees = self._compare(self._name, self.frozen.function, inputs, found)
         return found
 
     @property
+    def seconds(self) -> float:
+        return sum(self._seconds)
+
+    @property
     def over(self) -> bool:
-        return self._agrees is False or bool(self._agrees) and self._measured(self._seconds)
+        return self.agrees is False or bool(self.agrees) and self._measured(self._seconds)
 
     @property
     def lost(self) -> str:
         """Why `native` stays, where it does."""
-        return FASTEST if self._agrees else f"since {self._name} gives other results"
+        return FASTEST if self.agrees else f"since {self._name} gives other results"
 
     @property
     def wins(self) -> bool:
-        return bool(self._agrees) and min(self._seconds) < self._native_seconds
+        return bool(self.agrees) and min(self._seconds) < self._native_seconds
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
         return not self.over and self.frozen.holds(inputs)

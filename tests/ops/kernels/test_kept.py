@@ -58,7 +58,9 @@ def test_three_by_three(name, biased, added, relu, chooses):
     (3, 16, 3, (1, 1), (1, 1), (1, 1), 1, "direct"), (3, 24, 3, (1, 1), (1, 1), (2, 2), 1, "direct"), (1, 5, 4, (2, 1), (0, 3), (1, 1), 1, "direct"),
     (24, 40, 2, (1, 1), (0, 1), (1, 1), 1, "direct"), (160, 1000, 1, (1, 1), (0, 0), (1, 1), 1, "direct"),
     (7, 17, 7, (2, 2), (3, 3), (1, 1), 1, "direct"),
-    (16, 16, 3, (1, 1), (1, 1), (1, 1), 16, "torch"),
+    (16, 16, 3, (1, 1), (1, 1), (1, 1), 16, "depthwise"), (16, 16, 3, (1, 1), (1, 1), (1, 1), 4, "torch"),
+    (8, 8, 3, (1, 1), (1, 1), (1, 1), 8, "torch"),
+    (16, 32, 3, (1, 1), (1, 1), (1, 1), 16, "torch"),
     (16, 32, 1, (2, 1), (0, 0), (1, 1), 1, "direct"), (16, 32, 3, (1, 2), (2, 1), (1, 1), 1, "direct"),
     (16, 16, 3, (1, 1), (2, 2), (2, 2), 1, "direct")])
 def test_others(channels, filters, window, stride, pad, dilate, groups, name, chooses):
@@ -96,6 +98,68 @@ def test_random_shapes_into_a_part_of_an_array(name, threads, chooses, monkeypat
         torch.testing.assert_close(into[:, before:before + filters].double(), want, rtol=1e-4, atol=1e-4 * channels ** 0.5)
         assert (into[:, :before] == 7).all() and (into[:, before + filters:] == 7).all()
         torch.testing.assert_close(layer(data, residual).double(), want, rtol=1e-4, atol=1e-4 * channels ** 0.5)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_each_channel_by_itself(threads, chooses, monkeypatch):
+    chooses("direct")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    rng = np.random.RandomState(12)
+    for number in range(60):
+        n, h, w, pad = rng.randint(1, 4), rng.randint(3, 40), rng.randint(3, 40), tuple(rng.randint(0, 4, 2))
+        # Nine weights stay in registers, where the step across is 1 or 2; other kernels go tap by tap.
+        window, dilate = ((3, 3), (rng.randint(1, 3), 1)) if number % 3 else (tuple(rng.randint(1, 6, 2)), tuple(rng.randint(1, 3, 2)))
+        if any(size + 2 * p < d * (k - 1) + 1 for size, p, d, k in zip((h, w), pad, dilate, window)):
+            continue
+        channels, stride = rng.choice([16, 17, 24, 32, 40, 96]), tuple(rng.randint(1, 4, 2))
+        data, weight, bias = numbers(n, channels, h, w, seed=0), numbers(channels, 1, *window, seed=1), numbers(channels, seed=2)
+        bias = bias if rng.randint(2) else None
+        layer = Kept(weight, bias, stride, pad, dilate, channels, math.inf)
+        want = expected(data, weight, bias, stride, pad, dilate, channels, None, False)
+        residual = numbers(*want.shape, seed=3) if rng.randint(2) else None
+        want = expected(data, weight, bias, stride, pad, dilate, channels, residual, True)
+        before, behind = rng.randint(0, 30, 2)
+        into = torch.full((n, before + channels + behind, *want.shape[2:]), 7.0).contiguous(memory_format=LAST)
+        assert layer(data, residual, into, before) is into and layer.chosen == {"forward": "depthwise"}
+        torch.testing.assert_close(into[:, before:before + channels].double(), want, rtol=1e-4, atol=1e-5)
+        assert (into[:, :before] == 7).all() and (into[:, before + channels:] == 7).all()
+        torch.testing.assert_close(layer(data, residual).double(), want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("change, text", [
+    ("a part behind the end", r"first \+ c <= total does not hold"), ("a part before the beginning", "first >= 0 does not hold"),
+    ("few channels", "c >= 16 does not hold"), ("other weights", r"`weight` must be float32 \(r \* s, c\)"), ("no step", "p = ")])
+def test_each_channel_by_itself_refuses(change, text):
+    if kernels.load("depthwise") is None:
+        pytest.skip("no C++ compiler")
+    channels, first, stride, taps = 16, 4, 1, 9
+    if change == "a part behind the end":
+        first = 5
+    elif change == "a part before the beginning":
+        first = -1
+    elif change == "few channels":
+        channels = 15
+    elif change == "other weights":
+        taps = 8
+    else:
+        stride = 0
+    data, into = (torch.zeros(1, c, 8, 8).contiguous(memory_format=LAST) for c in (channels, 20))
+    with pytest.raises(kernels.gate.MXNetError, match=f"kernel depthwise.forward_float32: {text}"):
+        kept.depthwise((data, torch.zeros(taps, channels), None, None, into), (3, 3, stride, stride, 1, 1, 1, 1, first), (winograd.ANY,))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_images_with_the_channels_first(threads, chooses, monkeypatch):
+    chooses("direct")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    for channels, filters, window, stride, pad in [(3, 32, 3, 2, 1), (3, 64, 7, 2, 3), (1, 16, 5, 1, 0), (4, 20, 3, 1, 2), (7, 16, 2, 1, 1)]:
+        data, weight, bias = numbers(2, channels, 13, 18, seed=0), numbers(filters, channels, window, window, seed=1), numbers(filters, seed=2)
+        layer = Kept(weight, bias, (stride, stride), (pad, pad), (1, 1), 1, math.inf, planes=True)
+        want = expected(data, weight, bias, stride, pad, 1, 1, None, True)
+        for given in (data, data.contiguous(memory_format=LAST)):
+            found = layer(given)
+            torch.testing.assert_close(found.double(), want, rtol=1e-4, atol=1e-4)
+            assert found.is_contiguous(memory_format=LAST) and layer.chosen == {"forward": "direct"}
 
 
 @pytest.mark.parametrize("change", ["a part behind the end", "a part before the beginning", "other filters", "other weights", "dilated lines",

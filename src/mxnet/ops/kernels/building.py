@@ -35,8 +35,8 @@ LEVELS = (  # the best first
     Level("x86-64-v4-bf16", "x86_64", ("-march=x86-64-v4", "-mavx512bf16"), _V4 | {"avx512_bf16"},
           ("batch_norm", "convolution", "recurrent", "winograd")),
     Level("x86-64-v4", "x86_64", ("-march=x86-64-v4",), _V4,
-          ("batch_norm", "colours", "convolution", "deformable", "few_rows", "kept", "local_response", "nms", "pointwise", "random", "recurrent",
-           "regions", "softmax", "steps", "systems", "transposition", "winograd")),
+          ("batch_norm", "colours", "convolution", "deformable", "depthwise", "few_rows", "kept", "local_response", "nms", "pointwise",
+           "pooling_last", "random", "recurrent", "regions", "softmax", "steps", "systems", "transposition", "winograd")),
     Level("x86-64-v3", "x86_64", ("-march=x86-64-v3",), _V3),
     Level("armv8-a", "aarch64", ("-march=armv8-a",), frozenset({"asimd"})),
 )

@@ -40,7 +40,7 @@ inline void columns(const bits* panel, vec (&found)[kVectors]) {
 }
 
 template <typename W, int R>
-void few(const float* rows, int64_t depth, const W* panel, const float* bias, float* out, int64_t width, int64_t count) {
+void few(const float* rows, int64_t depth, const W* panel, const float* bias, float* out, int64_t width, int64_t count, float ceiling) {
   constexpr int kSums = R * kVectors >= 8 ? 1 : R * kVectors >= 4 ? 2 : 4;  // of each, since one would wait for itself
   vec sum[kSums][R][kVectors] = {};
   constexpr int64_t kAhead = 2048 / sizeof(W);
@@ -68,14 +68,14 @@ void few(const float* rows, int64_t depth, const W* panel, const float* bias, fl
     for (int v = 0; v < kVectors; ++v) {
       vec total = load(offset + v * kLanes);
       for (int n = 0; n < kSums; ++n) total += sum[n][i][v];
-      store(found + v * kLanes, total);
+      store(found + v * kLanes, rectified(total, ceiling));
     }
     std::memcpy(out + i * width, found, size_t(count) * sizeof(float));
   }
 }
 
 template <typename W>
-using Few = void (*)(const float*, int64_t, const W*, const float*, float*, int64_t, int64_t);
+using Few = void (*)(const float*, int64_t, const W*, const float*, float*, int64_t, int64_t, float);
 
 template <typename W, int... I>
 Few<W> few_of(int64_t rows, std::integer_sequence<int, I...>) {
@@ -83,17 +83,48 @@ Few<W> few_of(int64_t rows, std::integer_sequence<int, I...>) {
   return found[rows - 1];
 }
 
+// Some of the panels.
 template <typename W>
-void multiply(const float* rows, const W* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, int threads) {
+void multiply(int64_t begin, int64_t end, const float* rows, const W* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width,
+              float ceiling) {
+  for (int64_t b = begin; b < end; ++b)
+    for (int64_t row = 0; row < n; row += kMost)
+      few_of<W>(std::min<int64_t>(kMost, n - row), std::make_integer_sequence<int, kMost>())(
+          rows + row * depth, depth, panels + b * depth * kColumns, bias ? bias + b * kColumns : nullptr, out + row * width + b * kColumns, width,
+          std::min(kColumns, width - b * kColumns), ceiling);
+}
+
+template <typename W>
+void multiply(const float* rows, const W* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, float ceiling, int threads) {
   const int64_t blocks = (width + kColumns - 1) / kColumns;
 #pragma omp parallel num_threads(threads)
   {
     const int64_t thread = omp_get_thread_num(), all = omp_get_num_threads();
-    for (int64_t b = blocks * thread / all; b < blocks * (thread + 1) / all; ++b)
-      for (int64_t row = 0; row < n; row += kMost)
-        few_of<W>(std::min<int64_t>(kMost, n - row), std::make_integer_sequence<int, kMost>())(
-            rows + row * depth, depth, panels + b * depth * kColumns, bias ? bias + b * kColumns : nullptr, out + row * width + b * kColumns, width,
-            std::min(kColumns, width - b * kColumns));
+    multiply(blocks * thread / all, blocks * (thread + 1) / all, rows, panels, bias, out, n, depth, width, ceiling);
+  }
+}
+
+constexpr int64_t kLayers = 8;         // of a chain, at most
+constexpr int64_t kNumbers = 1 << 14;  // between two layers of a chain, at most
+constexpr int64_t kShared = 1 << 18;   // multiplications for each thread, from which on a layer is shared: to begin and to end that takes 2 us
+
+// One layer after another. `sizes` has the numbers of rows and of inputs, those of each layer's outputs, 0 behind the last, and bits that say which are
+// rectified.
+void chain(const float* rows, const float* panels, const float* bias, float* out, const int64_t* sizes, int threads) {
+  alignas(64) float between[2][kNumbers];
+  const int64_t n = sizes[0], *width = sizes + 1, rectifies = sizes[2 + kLayers];
+  for (int64_t i = 0; i < kLayers && width[i + 1]; ++i) {
+    const int64_t depth = width[i], columns = width[i + 1], blocks = (columns + kColumns - 1) / kColumns;
+    float* to = i + 1 < kLayers && width[i + 2] ? between[i % 2] : out;
+    const float ceiling = rectifies >> i & 1 ? __builtin_inff() : kAny;
+    const int64_t share = std::min<int64_t>({threads, blocks, n * depth * columns / kShared});
+    if (share > 1)
+      multiply(rows, panels, bias, to, n, depth, columns, ceiling, int(share));
+    else
+      multiply(0, blocks, rows, panels, bias, to, n, depth, columns, ceiling);
+    panels += blocks * kColumns * depth;
+    bias += blocks * kColumns;
+    rows = to;
   }
 }
 
@@ -120,10 +151,13 @@ void pack(const W* weight, W* panels, int64_t depth, int64_t width, int threads)
 extern "C" {
 
 void multiply_float32(const float* rows, const float* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, int threads) {
-  multiply(rows, panels, bias, out, n, depth, width, threads);
+  multiply(rows, panels, bias, out, n, depth, width, kAny, threads);
 }
 void multiply_bfloat16(const float* rows, const bits* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, int threads) {
-  multiply(rows, panels, bias, out, n, depth, width, threads);
+  multiply(rows, panels, bias, out, n, depth, width, kAny, threads);
+}
+void chain_float32(const float* rows, const float* panels, const float* bias, float* out, const int64_t* sizes, int threads) {
+  chain(rows, panels, bias, out, sizes, threads);
 }
 void pack_float32(const float* weight, float* panels, int64_t depth, int64_t width, int threads) { pack(weight, panels, depth, width, threads); }
 void pack_bfloat16(const bits* weight, bits* panels, int64_t depth, int64_t width, int threads) { pack(weight, panels, depth, width, threads); }

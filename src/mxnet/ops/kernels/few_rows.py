@@ -22,6 +22,11 @@ def available() -> bool:
     return _multiply.available(T="float32")
 
 
+def packed(weight: torch.Tensor) -> torch.Tensor:
+    """A weight (K, C) in the order in which the kernels read it."""
+    return _pack((weight.contiguous(),))[0]
+
+
 class Dense:
     """A fully connected layer with its weights in the order in which they are read fastest; ReLU may follow.
 

@@ -242,10 +242,9 @@ class Kernel(Gate):
             return None
         if self.makes and not any(math.prod(_sizes(array, names)) for array in self.makes):
             function = _idle  # else counts without limit would be gone through for no result
-        elif eval(self._multiplies, _NOTHING, names) >= HEAVY:
-            function = functools.partial(_zeroing, function)
+        work = eval(self._multiplies, _NOTHING, names)
         sizes = [eval(size, _NOTHING, names) for size in self.sizes]
-        return Plan(self, function, sizes, names)
+        return Plan(self, function, sizes, names, work >= HEAVY)
 
 
 class Plan:
@@ -255,41 +254,56 @@ class Plan:
     ----------
     names : dict
         What the names in the kernel's declaration stand for.
+    makers : list of callable or None
+        Each makes an array for one of the results; None where there is none.
+    heavy : bool
+        Whether it multiplies so much that denormal numbers count as zero meanwhile.
     """
 
-    __slots__ = ("names", "_kernel", "_function", "_makers", "_numbers", "_sizes", "_threads")
+    __slots__ = ("names", "makers", "heavy", "_kernel", "_function", "_numbers", "_sizes", "_threads")
 
-    def __init__(self, kernel: Kernel, function: Callable, sizes: Sequence[int], names: dict[str, Any]):
+    def __init__(self, kernel: Kernel, function: Callable, sizes: Sequence[int], names: dict[str, Any], heavy: bool):
         self._kernel, self._function, self.names, self._numbers, self._threads = kernel, function, names, len(kernel.numbers), kernel.threads
-        self._makers = [_maker(array, names) for array in kernel.makes]
+        self.makers, self.heavy = [_maker(array, names) for array in kernel.makes], heavy
         self._sizes = ((ctypes.c_int64 * len(sizes))(*sizes),) if kernel.packed else tuple(sizes)
 
     def __call__(self, arrays: Sequence[Optional[torch.Tensor]], numbers: Sequence[float] = ()) -> list:
         if len(numbers) != self._numbers:
             raise MXNetError(f"kernel {self._kernel.name} takes {self._numbers} numbers, received {len(numbers)}")
-        made = [None if make is None else make() for make in self._makers]
+        made = [None if make is None else make() for make in self.makers]
         try:
             pointers = [None if a is None else a.data_ptr() for a in (*arrays, *made)]
         except RuntimeError as error:  # a sparse tensor, which looks like a dense one that was approved
             raise MXNetError(f"kernel {self._kernel.name}: {error}") from None
         try:
-            if self._threads:
-                self._function(*pointers, *self._sizes, *numbers, torch.get_num_threads())
+            arguments = (*pointers, *self._sizes, *numbers, torch.get_num_threads()) if self._threads else (*pointers, *self._sizes, *numbers)
+            if self.heavy:
+                with zeroed(HEAVY):
+                    self._function(*arguments)
             else:
-                self._function(*pointers, *self._sizes, *numbers)
+                self._function(*arguments)
         except (ctypes.ArgumentError, OverflowError) as error:
             raise MXNetError(f"kernel {self._kernel.name}: {error}") from None
         return made
 
+    def bound(self, pointers: Sequence[ctypes.c_void_p | int | None], numbers: Sequence[float], threads: int) -> tuple[Callable, tuple]:
+        """The kernel's function and its arguments, for who calls it many times on memory of his own.
+
+        Parameters
+        ----------
+        pointers : list of ctypes.c_void_p, int or None
+            To the arrays and the results, which are like those that the plan is for. Where a c_void_p leads the caller may change between calls.
+        numbers : list of float
+        threads : int
+        """
+        if len(numbers) != self._numbers or len(pointers) != len(self._kernel.takes) + len(self.makers):
+            raise MXNetError(f"kernel {self._kernel.name} takes {len(self._kernel.takes) + len(self.makers)} pointers and {self._numbers} numbers, "
+                             f"received {len(pointers)} and {len(numbers)}")
+        return self._function, (*pointers, *self._sizes, *numbers, *([threads] if self._threads else []))
+
 
 _NOTHING: dict[str, Any] = {"__builtins__": {"min": min, "max": max}}
 _gates: list[Gate] = []
-
-
-def _zeroing(function: Callable, *arguments: Any) -> None:
-    """Call a kernel that takes denormal numbers for zero."""
-    with zeroed(HEAVY):
-        function(*arguments)
 
 
 def _idle(*arguments: Any) -> None:

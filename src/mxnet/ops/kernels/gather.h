@@ -87,20 +87,24 @@ struct Ending {
 };
 
 // As `tile`, the last of a sum: adds the residual, and rectifies.
-template <typename T, typename Out, int MR, int NV>
+template <typename T, typename Out, int MR, int NV, bool Fetches>
 void last_tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias, bool add,
-               const Out* const* residual, float ceiling) {
-  tile_to<T, Out, MR, NV>(rows, weights, taps, depth, out, bias, add, [=](int i, int j, vec v) __attribute__((always_inline)) {
+               const Out* const* residual, float ceiling, Next next) {
+  tile_to<T, Out, MR, NV, Fetches>(rows, weights, taps, depth, out, bias, add, next, [=](int i, int j, vec v) __attribute__((always_inline)) {
     if (residual) v += load(residual[i] + j * kLanes);
     store(out[i] + j * kLanes, rectified(v, ceiling));
   });
 }
 
 template <typename Out>
-using LastTile = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool, const Out* const*, float);
-#define REMEX_LAST(MR, NV) last_tile<T, Out, MR, NV>
+using LastTile = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool, const Out* const*, float, Next);
+#define REMEX_LAST(MR, NV) last_tile<T, Out, MR, NV, false>
 template <typename T, typename Out>
 constexpr LastTile<Out> kLastTiles[][kMostRows / 2 + 1] = REMEX_TILES(REMEX_LAST);
+#undef REMEX_LAST
+#define REMEX_LAST(MR, NV) last_tile<T, Out, MR, NV, true>
+template <typename T, typename Out>
+constexpr LastTile<Out> kFetchingLastTiles[2][kMostRows / 2 + 1] = REMEX_FETCHING_TILES(REMEX_LAST);
 #undef REMEX_LAST
 
 // A convolution: each output is a bias and a sum over the taps it reads of source x weights, to which a residual may be added, and which may be
@@ -150,7 +154,7 @@ class Gather {
                    [&](int64_t, int64_t t, int64_t count, int64_t c, int64_t deep) {
                      for (int64_t i = 0; i < count; ++i) pack(own.data + i * deep * width, t + i, c, deep, column, width);
                      return own.data;
-                   });
+                   }, false);
         }
       }
     }
@@ -167,7 +171,7 @@ class Gather {
       } else {
         const double begin = double(panels_.count) * thread / team, end = double(panels_.count) * (thread + 1) / team;
         for (int64_t panel = int64_t(begin); panel < end; ++panel)
-          multiply(panel, panel + 1, row_at(std::max(begin - panel, 0.0)), row_at(std::min(end - panel, 1.0)), at(packed));
+          multiply(panel, panel + 1, row_at(std::max(begin - panel, 0.0)), row_at(std::min(end - panel, 1.0)), at(packed), true);
       }
     }
   }
@@ -191,13 +195,15 @@ class Gather {
 
   // A thread's range of the rows, block by block through all panels.
   void by_rows(const float* packed, int64_t thread, int64_t team) const {
-    const int64_t block = std::max<int64_t>(kRowBlock / (depth_ * 4) / 24, 2) * 24;  // a multiple of every tile's height
     const int64_t together = std::max<int64_t>(1, kPanels / (std::min(most_, taps_ * depth_) * kWidest * kLanes * 4));
     const int64_t begin = row_at(double(thread) / team), end = row_at(double(thread + 1) / team);
+    // Blocks of about the same size, since a last one of few rows would read all weights as well; a multiple of every tile's height.
+    const int64_t size = std::max<int64_t>(kRowBlock / (depth_ * 4), 48), blocks = std::max<int64_t>(1, (end - begin + size / 2) / size);
+    const int64_t block = ((end - begin + blocks - 1) / blocks + 23) / 24 * 24;
     for (int64_t from = begin; from < end; from += block)
       for (int64_t panel = 0, last; panel < panels_.count; panel = last) {
         last = std::min({panel + together, panel + kMostPanels, panels_.alike(panel)});
-        multiply(panel, last, from, std::min(end, from + block), at(packed));
+        multiply(panel, last, from, std::min(end, from + block), at(packed), true);
       }
   }
 
@@ -214,28 +220,39 @@ class Gather {
     return rows_;
   }
 
-  // Some rows of some panels of one width. packed(panel, tap, taps, c, depth) is where a part of the weights is.
+  // Some rows of some panels of one width. packed(panel, tap, taps, c, depth) is where a part of the weights is; with `stays` all are there already.
   template <typename Packed>
-  void multiply(int64_t panel, int64_t last, int64_t from, int64_t to, Packed packed) const {
+  void multiply(int64_t panel, int64_t last, int64_t from, int64_t to, Packed packed, bool stays) const {
+    const int height = kRows[panels_.width(panel)];
+    stays = stays && panels_.width(panel) >= kFetching && (to - from + height - 1) / height <= kFewTiles;
     const int64_t together = std::max<int64_t>(most_ / depth_, 1), cuts = (depth_ + most_ - 1) / most_;
     for (int64_t t = 0; t < taps_; t += together)
       for (int64_t i = 0; i < cuts; ++i) {
         const int64_t c = depth_ / kLanes * i / cuts * kLanes, end = i + 1 < cuts ? depth_ / kLanes * (i + 1) / cuts * kLanes : depth_;
         const int64_t deep = end - c, count = std::min(together, taps_ - t);
-        const float* weights[kMostPanels];
-        for (int64_t p = panel; p < last; ++p) weights[p - panel] = packed(p, t, count, c, deep);
+        const float *weights[kMostPanels], *next[kMostPanels] = {};
+        for (int64_t p = panel; p < last; ++p) {
+          weights[p - panel] = packed(p, t, count, c, deep);
+          const int64_t other = p + last - panel;
+          if (stays && i + 1 < cuts)
+            next[p - panel] = packed(p, t, count, end, deep);
+          else if (stays && t + together < taps_)
+            next[p - panel] = packed(p, t + together, count, 0, deep);
+          else if (stays && other < panels_.count)
+            next[p - panel] = packed(other, 0, count, 0, deep);
+        }
         const bool finishes = ending_.any() && t + count == taps_ && i + 1 == cuts;
         int64_t before = 0;
         for (const Part& part : parts_) {
           const int64_t begin = std::max(from - before, int64_t(0)), end = std::min(to - before, part.rows);
           before += part.rows;
-          if (begin < end) multiply(part, panel, last, begin, end, t, count, c, deep, weights, finishes);
+          if (begin < end) multiply(part, panel, last, begin, end, t, count, c, deep, weights, next, finishes);
         }
       }
   }
 
   void multiply(const Part& part, int64_t panel, int64_t last, int64_t from, int64_t to, int64_t t, int64_t count, int64_t c, int64_t deep,
-                const float* const* weights, bool finishes) const {
+                const float* const* weights, const float* const* following, bool finishes) const {
     const int nv = panels_.width(panel);
     const int64_t width = nv * kLanes, column = panels_.column(panel);
     const Stretch &v = part.vertical, &h = part.horizontal;
@@ -259,6 +276,7 @@ class Gather {
       j = 0;
       if (++i == v.count) i = 0, ++n;
     };
+    const int64_t tiles = (to - from + kRows[nv] - 1) / kRows[nv];
     const bool runs = nv <= kWidestRun && taps == int64_t(part.taps.size()) && h.in_threes() && ending_.filters == out_.c;
     for (int64_t row = from; row < to;) {
       if (const int64_t beside = std::min(h.count - j, to - row); runs && beside > 1) {
@@ -301,8 +319,15 @@ class Gather {
         const float* bias = bias_ ? bias_ + panels_.column(p) : nullptr;
         if (const int64_t rest = ending_.filters - panels_.column(p); rest < width) {
           part_of_panel(pointers, right, taps, deep, results, partial, bias, add, finishes, residuals, nv, mr, rest);
+        } else if (following[p - panel]) {
+          const Next next = share_of(following[p - panel], (row - from) / kRows[nv], tiles, nv, taps * deep);
+          if (finishes)
+            kFetchingLastTiles<T, Out>[nv - kFetching][mr / 2](pointers, right, taps, deep, results, bias, add, ending_.residual ? residuals : nullptr,
+                                                               ending_.ceiling, next);
+          else
+            kFetchingTiles<T, Out>[nv - kFetching][mr / 2](pointers, right, taps, deep, results, bias, add, next);
         } else if (finishes) {
-          kLastTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias, add, ending_.residual ? residuals : nullptr, ending_.ceiling);
+          kLastTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias, add, ending_.residual ? residuals : nullptr, ending_.ceiling, {});
         } else {
           kTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias, add);
         }

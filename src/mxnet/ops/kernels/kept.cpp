@@ -1,7 +1,8 @@
 // Two-dimensional convolutions whose weights stay, over channels-last arrays: x (N, H, W, C), y (N, P, Q, K). The weights are packed once.
 //
 // Images of few channels are sums over lines instead of taps: what a line of the kernel reads lies side by side, if there is nothing but numbers to
-// its left and right, so that images with padding are copied into a frame of zeros first.
+// its left and right, so that images with padding are copied into a frame of zeros first. Such an image may also come with its channels first
+// (N, C, H, W), as the first layer of a network gets it.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -11,10 +12,17 @@
 namespace {
 
 struct Sizes {
-  int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first, lines;
+  int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first, lines, planes;
 };
 
 constexpr int64_t kWhole = 16;  // filters that weights are packed for are a multiple of it, whatever the processor
+
+// A line of an image: `width` pixels, whose channels lie `apart` from each other, become neighbours.
+template <int C>
+void join(const float* from, int64_t apart, int64_t width, float* to) {
+  for (int64_t i = 0; i < width; ++i)
+    for (int c = 0; c < C; ++c) to[i * C + c] = from[c * apart + i];
+}
 
 }  // namespace
 
@@ -32,7 +40,7 @@ void pack_float32(const float* weight, float* packed, int64_t filters, int64_t t
   }
 }
 
-// y are K of the `total` channels of an array, from `first` on. With `lines` there is a frame for the padded images.
+// y are K of the `total` channels of an array, from `first` on. With `lines` there is a frame for the padded images, which come as `planes` or not.
 void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, float* frame, const Sizes* sizes,
                      float ceiling, int threads) {
   const Sizes& z = *sizes;
@@ -54,7 +62,16 @@ void forward_float32(const float* x, const float* packed, const float* bias, con
       continue;
     }
     std::fill_n(to, z.pad_w * z.c, 0.f);
-    std::memcpy(to + z.pad_w * z.c, x + (i / height * z.h + row) * z.w * z.c, size_t(z.w * z.c) * 4);
+    if (z.planes) {
+      const float* from = x + (i / height * z.c * z.h + row) * z.w;
+      if (z.c == 3)
+        join<3>(from, z.h * z.w, z.w, to + z.pad_w * z.c);
+      else
+        for (int64_t c = 0; c < z.c; ++c)
+          for (int64_t j = 0; j < z.w; ++j) to[(z.pad_w + j) * z.c + c] = from[c * z.h * z.w + j];
+    } else {
+      std::memcpy(to + z.pad_w * z.c, x + (i / height * z.h + row) * z.w * z.c, size_t(z.w * z.c) * 4);
+    }
     std::fill_n(to + (z.pad_w + z.w) * z.c, z.pad_w * z.c, 0.f);
   }
   Gather<float, float>(frame, {z.n, height, width, z.c}, z.s * z.c, y + z.first, out, forward_axis(z.p, z.stride_h, z.r, height, 0, z.dilate_h),

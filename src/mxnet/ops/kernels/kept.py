@@ -6,29 +6,46 @@ from typing import Optional
 
 import torch
 
-from . import convolution, winograd
+from . import winograd
 from .gate import Kernel, Plan
+from .parts import Bound, IntoPart
 
 _LAST = torch.channels_last
 _FEW = 8  # channels, up to which lines of the kernel are what is summed up over
+DEPTHWISE = "depthwise"
 _STEPS = ("stride_h", "stride_w", "pad_h", "pad_w", "dilate_h", "dilate_w")
+_HEIGHT, _WIDTH = "(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "(w + 2 * pad_w - dilate_w * (s - 1) - 1) // stride_w + 1"
 _COLUMNS = {"columns": "(k + 15) // 16 * 16", "size": "columns * c * r * s"}  # weights are packed for whole vectors
 pack = Kernel("kept", "pack_float32", {"weight": "float32 (k, c, r, s) last"}, {"packed": "float32 (size)"}, integers=("lines",),
               where={**_COLUMNS, "taps": "r if lines else r * s", "depth": "s * c if lines else c"}, demands=("min(k, c, r, s) >= 1",),
               sizes=("k", "taps", "depth"))
-forward = Kernel("kept", "forward_float32",
-                 {"data": "float32 (n, c, h, w) last", "packed": "float32 (size)", "bias": "float32 (columns) optional",
-                  "residual": "float32 (n, k, p, q) last optional", "into": "float32 (n, total, p, q) last"},
-                 {"frame": "float32 (n, height, width, c) if lines"}, integers=("k", "r", "s", *_STEPS, "first", "lines"), numbers="f",
-                 where={**_COLUMNS, "height": "h + 2 * pad_h", "width": "w + 2 * pad_w",
-                        "p": "(height - dilate_h * (r - 1) - 1) // stride_h + 1", "q": "(width - dilate_w * (s - 1) - 1) // stride_w + 1"},
-                 demands=("min(n, c, h, w, k, r, s, p, q) >= 1", "r * s <= 128", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1",
-                          "min(pad_h, pad_w) >= 0", "first >= 0", "first + k <= total", "dilate_w == 1 or not lines"),
-                 work="k * c * r * s * n * p * q", multiplies="k * c * r * s * n * p * q", packed=True,
-                 sizes=("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS, "total", "first", "lines"))
 
 
-class Kept:
+def _forward(order: str, planes: int) -> Kernel:
+    """The convolution of data in that order in memory."""
+    return Kernel("kept", "forward_float32",
+                  {"data": f"float32 (n, c, h, w){order}", "packed": "float32 (size)", "bias": "float32 (columns) optional",
+                   "residual": "float32 (n, k, p, q) last optional", "into": "float32 (n, total, p, q) last"},
+                  {"frame": "float32 (n, height, width, c) if lines"}, integers=("k", "r", "s", *_STEPS, "first", "lines"), numbers="f",
+                  where={**_COLUMNS, "height": "h + 2 * pad_h", "width": "w + 2 * pad_w", "p": _HEIGHT, "q": _WIDTH, "planes": str(planes)},
+                  demands=("min(n, c, h, w, k, r, s, p, q) >= 1", "r * s <= 128", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1",
+                           "min(pad_h, pad_w) >= 0", "first >= 0", "first + k <= total", "dilate_w == 1 or not lines", "lines or not planes"),
+                  work="k * c * r * s * n * p * q", multiplies="k * c * r * s * n * p * q", packed=True,
+                  sizes=("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS, "total", "first", "lines", "planes"))
+
+
+forward, forward_planes = _forward(" last", 0), _forward("", 1)
+# Of each channel by itself: there is at least a vector of them.
+depthwise = Kernel("depthwise", "forward_float32",
+                   {"data": "float32 (n, c, h, w) last", "weight": "float32 (r * s, c)", "bias": "float32 (c) optional",
+                    "residual": "float32 (n, c, p, q) last optional", "into": "float32 (n, total, p, q) last"},
+                   integers=("r", "s", *_STEPS, "first"), numbers="f", where={"p": _HEIGHT, "q": _WIDTH},
+                   demands=("c >= 16", "min(n, h, w, r, s, p, q) >= 1", "r * s <= 128", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1",
+                            "min(pad_h, pad_w) >= 0", "first >= 0", "first + c <= total"),
+                   multiplies="n * c * p * q * r * s", packed=True, sizes=("n", "h", "w", "c", "r", "s", "p", "q", *_STEPS, "total", "first"))
+
+
+class Kept(IntoPart):
     """A convolution with its weights brought into the order, or transformed to what, is read fastest; a sum and ReLU may follow.
 
     Attributes
@@ -48,6 +65,12 @@ class Kept:
         Where results are rectified, the largest that they may be: infinite for ReLU, 6 for ReLU6. `winograd.ANY` where they are not.
     exact : bool
         Whether algorithms that multiply less and round more are left out.
+    scale : torch.Tensor, optional
+        (K,), by which the filters are multiplied.
+    planes : bool
+        Whether it takes data with the channels first in memory; of layers that have `few_channels`.
+
+    The weights are read at the first call, so that besides what is made of them there is a copy of one layer's at a time, and not of all layers'.
 
     Example
     -------
@@ -60,13 +83,17 @@ class Kept:
     __name__ = "convolution"  # what generated code and profiles call it
 
     def __init__(self, weight: torch.Tensor, bias: Optional[torch.Tensor], stride: tuple[int, ...], pad: tuple[int, ...], dilate: tuple[int, ...],
-                 groups: int, ceiling: float = winograd.ANY, exact: bool = False):
-        self._weight = weight.contiguous(memory_format=_LAST)
-        self._bias = None if bias is None else torch.nn.functional.pad(bias, (0, -len(bias) % 16))
+                 groups: int, ceiling: float = winograd.ANY, exact: bool = False, scale: Optional[torch.Tensor] = None,
+                 planes: bool = False):
+        self._given = weight, scale
+        self._weight = weight[:0]  # in order and multiplied, while it is chosen what reads it, and for torch from then on
+        # Kernels that sum up over channels read the bias by whole vectors.
+        self._bias = bias if bias is None or groups > 1 else torch.nn.functional.pad(bias, (0, -len(bias) % 16))
         self._filters, self._kernel, self._groups, self._each = weight.shape[0], tuple(weight.shape[2:]), groups, weight[0].numel()
         self._stride, self._pad, self._dilate = tuple(stride), tuple(pad), tuple(dilate)
         self._ceiling, self._exact = ceiling, exact
-        self._lines = weight.shape[1] < _FEW and dilate[1] == 1 and weight.shape[3] > 1
+        self._lines = self.few_channels(weight, dilate)
+        self.order, self._direct = (torch.contiguous_format, forward_planes) if planes else (_LAST, forward)
         self._made: dict[str, torch.Tensor] = {}  # of the weights, by the algorithm that reads it
         self._plans: dict[tuple, Optional[Plan]] = {}
         self.chosen: dict[str, str] = {}
@@ -74,11 +101,7 @@ class Kept:
 
     def __call__(self, data: torch.Tensor, residual: Optional[torch.Tensor] = None, into: Optional[torch.Tensor] = None,
                  first: int = 0) -> torch.Tensor:
-        """The convolution of `data` (N, C, H, W), plus `residual` (N, K, P, Q), rectified if it is to be.
-
-        It goes to K channels of `into` (N, any, P, Q; channels last), from the one of number `first` on; without, to an array of its own.
-        """
-        data = data.contiguous(memory_format=_LAST)
+        data = data.contiguous(memory_format=self.order)
         if residual is not None:
             residual = residual.contiguous(memory_format=_LAST)
         key = data.shape, torch.get_num_threads(), residual is None, None if into is None else (into.shape, first)
@@ -105,8 +128,16 @@ class Kept:
     def _result(self, data: torch.Tensor) -> torch.Tensor:
         return torch.empty(self.sizes(data.shape), memory_format=_LAST)
 
+    @staticmethod
+    def few_channels(weight: torch.Tensor, dilate: tuple[int, ...]) -> bool:
+        """Whether a convolution with these weights is a sum over lines of the kernel: then it may take the channels first as well."""
+        return weight.shape[1] < _FEW and dilate[1] == 1 and weight.shape[3] > 1
+
+    def bound(self, data: torch.Tensor, residual: Optional[torch.Tensor], into: torch.Tensor, first: int) -> Optional[Bound]:
+        plan = self._plan(data, residual, into, first) if self.chosen else None
+        return None if plan is None else Bound(plan, (data, self._made[self.chosen["forward"]], self._bias, residual, into), (self._ceiling,))
+
     def sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The result's, for data of this shape."""
         along = [(n + 2 * p - d * (k - 1) - 1) // s + 1
                  for n, k, s, p, d in zip(shape[2:], self._kernel, self._stride, self._pad, self._dilate)]
         return (shape[0], self._filters, *(max(n, 0) for n in along))
@@ -117,32 +148,45 @@ class Kept:
 
     def release(self) -> None:
         """Give up the weights: it will not be called any more."""
-        self._plans, self._made, self._weight = {}, {}, self._weight[:0].clone()
+        self._plans, self._made = {}, {}
+        self._weight, self._given = torch.empty(0), (torch.empty(0), None)
+
+    def _ordered(self) -> torch.Tensor:
+        """The weights with their channels last, multiplied by `scale`."""
+        weight, scale = self._given
+        if scale is None:
+            return weight.contiguous(memory_format=_LAST)
+        # Into that order at once; in double precision as well it took five times as long, which a running program waits for.
+        return torch.mul(weight, scale.view(-1, 1, 1, 1), out=torch.empty_like(weight, memory_format=_LAST))
 
     def _plan(self, data: torch.Tensor, residual: Optional[torch.Tensor], into: torch.Tensor, first: int) -> Optional[Plan]:
         """How data of this shape is convolved, by a kernel if one is able to; it stays the same algorithm for all shapes."""
         name = self.chosen.get("forward")
         if name is None:
+            self._weight = self._ordered()
             name = self.chosen["forward"] = self._choose(data)
             if name != "torch":
                 self._made = {name: self._make(name)}
-                self._weight = self._weight[:0].clone()  # no second copy stays
+                self._weight = torch.empty(0)  # no second copy stays
         if name == "torch":
             return None
         made = self._made[name]
+        if name == DEPTHWISE:
+            return depthwise.plan((data, made, self._bias, residual, into), (*self._kernel, *self._steps(), first))
         if name == winograd.DIRECT:
-            return forward.plan((data, made, self._bias, residual, into), (*self._numbers(), first, self._lines))
+            return self._direct.plan((data, made, self._bias, residual, into), (*self._numbers(), first, self._lines))
         return winograd.plan(name, data, made, self._bias, residual, into, self._pad, first)
 
     def _choose(self, data: torch.Tensor) -> str:
-        """The name of the algorithm; for kernels, what it reads is made."""
-        if self._groups > 1 or self.work(data.shape) < convolution._WORTHWHILE or not forward.available():
+        """The name of the algorithm."""
+        if self._groups == self._filters == data.shape[1] and depthwise.available():
+            arrays = data, self._make(DEPTHWISE), self._bias, None, self._result(data)
+            return "torch" if depthwise.plan(arrays, (*self._kernel, *self._steps(), 0)) is None else DEPTHWISE
+        if self._groups > 1 or not forward.available():
             return "torch"
-        if pack.plan((self._weight,), (self._lines,)) is None:
-            return "torch"
-        self._make(winograd.DIRECT)
-        if self._plain(data) is None:
-            self._made = {}
+        packed = self._weight.new_empty(-(-self._filters // 16) * 16 * self._each)  # not packed yet: that waits until it is chosen, or races
+        arrays = data, packed, None, None, self._result(data)
+        if pack.plan((self._weight,), (self._lines,)) is None or self._direct.plan(arrays, (*self._numbers(), 0, self._lines)) is None:
             return "torch"
         whole = not (self._weight.shape[0] % 16 or self._weight.shape[1] % 16)
         if self._exact or not whole or not winograd.names(self._weight, self._steps()):
@@ -155,19 +199,21 @@ class Kept:
     def _numbers(self) -> tuple[int, ...]:
         return (self._filters, *self._kernel, *self._steps())
 
-    def _plain(self, data: torch.Tensor) -> Optional[torch.Tensor]:
-        """The convolution alone, by the direct kernel; None if it can't."""
-        arrays = data, self._made[winograd.DIRECT], None, None, self._result(data)
-        plan = forward.plan(arrays, (*self._numbers(), 0, self._lines))
-        if plan is None:
-            return None
-        plan(arrays, (winograd.ANY,))
+    def _plain(self, data: torch.Tensor) -> torch.Tensor:
+        """The convolution alone, by the direct kernel."""
+        arrays = data, self._make(winograd.DIRECT), None, None, self._result(data)
+        self._direct(arrays, (*self._numbers(), 0, self._lines), (winograd.ANY,))
         return arrays[-1]
 
     def _make(self, name: str) -> torch.Tensor:
         """The weights as an algorithm reads them."""
         found = self._made.get(name)
         if found is None:
-            direct = name == winograd.DIRECT
-            found = self._made[name] = pack((self._weight,), (self._lines,))[0] if direct else winograd.transformed(name, self._weight)
+            if name == DEPTHWISE:
+                found = self._weight.flatten(1).t().contiguous()
+            elif name == winograd.DIRECT:
+                found, = pack((self._weight,), (self._lines,))
+            else:
+                found = winograd.transformed(name, self._weight)
+            self._made[name] = found
         return found

@@ -14,7 +14,7 @@ from .denormals import HEAVY, zeroed
 _WEIGHT = 1 << 14  # elements of the second matrix, and
 _OUTPUTS, _ROWS = 1 << 16, 16  # from which on writing the bias to all rows first, as torch does for MKL, costs more than oneDNN is behind
 _BLOCK = 1 << 20  # outputs that are computed before they are copied to where they are to stay
-_WORK_IN_BATCH = 1 << 23  # multiplications of each product of a batch, one after another: from which on that pays
+_WORK_IN_BATCH = 1 << 23  # multiplications of each product of a batch, at least: the results are put together
 
 
 def _computes_in_halves():
@@ -69,12 +69,17 @@ def matmul(a, b, memory=None):
         return _onednn_into(a, b.t(), memory) if _prefers_onednn() else torch.mm(a, b, out=memory)
 
 
+def _least_work_in_batch():
+    """The multiplications of each product of a batch from which on calling oneDNN for one after another pays."""
+    return max(_WORK_IN_BATCH, _least_work())
+
+
 def batched(a, b):
     """The products of two batches of matrices, (..., n, k) and (..., k, m); their leading axes are the same."""
     if a.dim() < 3 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2] or not a.numel() or not b.numel():
         return torch.matmul(a, b)
     each, work = _work_in_batch(a, b)
-    if work < HEAVY and (each < _WORK_IN_BATCH or not _prefers_onednn()) or not _plain(_first(a), _first(b), None):
+    if work < HEAVY and (each < _least_work_in_batch() or not _prefers_onednn()) or not _plain(_first(a), _first(b), None):
         return torch.matmul(a, b)
     if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad):
         return _Batched.apply(a, b)
@@ -93,7 +98,7 @@ def _first(batch):
 def _batched(a, b):
     each, work = _work_in_batch(a, b)
     with zeroed(work):
-        if each < _WORK_IN_BATCH or not _prefers_onednn():
+        if each < _least_work_in_batch() or not _prefers_onednn():
             return torch.matmul(a, b)
         out = [_onednn(left, right.t(), None) for left, right in zip(a.flatten(0, -3).unbind(), b.flatten(0, -3).unbind())]
         return torch.stack(out).view(*a.shape[:-1], b.shape[-1])

@@ -1,65 +1,104 @@
-"""Which of several kernels that compute the same is the fastest for arguments of a kind: they race once on this machine, and the winner is kept.
+"""Which of several ways to compute the same is the fastest: they race once on this machine, and the winner is kept.
 
-Winners are kept with the compiled kernels (`compiled.folder`), in a file for each processor and each version of the sources.
+Winners are kept with the compiled kernels (`compiled.folder`), in a file for each processor and each version of the kernels' sources.
 """
+import functools
 import json
+import pathlib
 import threading
 import time
 from collections.abc import Callable, Mapping
+from typing import Optional
 
+from ... import environment
 from ...base import MXNetError
 from ...files import atomic_write
 from . import compiled
 
 _ROUNDS, _ENOUGH = 3, 0.1  # each runs so often, or until all have taken so many seconds
 _CLEARLY = 0.93  # of the first one's time: who is only just ahead may be so by chance
+_LARGEST = 1 << 22  # bytes of a file of winners: a larger one is not ours, or of programs whose shapes never repeat, and begins anew
 
 
-class Races:
-    """The races of one kind.
+def allowed() -> bool:
+    """Whether ways to compute the same may race."""
+    return environment.get_int("MXNET_CUDNN_AUTOTUNE_DEFAULT") > 0
+
+
+class Winners:
+    """The winners of one kind, each under a text that says what was computed.
 
     Parameters
     ----------
     name : str
+        How the file's name begins.
     *libraries : str
-        The kernels that take part: after one of their sources has changed, all races start anew.
+        The kernels that take part: after one of their sources has changed, nothing is known any more.
     """
 
     def __init__(self, name: str, *libraries: str):
         self.name, self._libraries = name, libraries
-        self._lock = threading.Lock()
-        self._winners: dict[str, dict[str, str]] = {}  # by file
+        self._known: dict[pathlib.Path, dict[str, str]] = {}  # by file
+        self._writing = threading.Lock()
+
+    @functools.cached_property
+    def _file(self) -> str:
+        return f"{self.name}-{compiled.fingerprint(*self._libraries)}.json"
+
+    @property
+    def path(self) -> pathlib.Path:
+        """Where they are kept."""
+        return compiled.folder() / self._file
+
+    def get(self, key: str) -> Optional[str]:
+        """Who won, as a file says that anybody could have written; None where that is not known."""
+        path = self.path
+        known = self._known.get(path)
+        if known is None:
+            known = self._known[path] = _read(path)
+        return known.get(key)
+
+    def keep(self, key: str, winner: Optional[str]) -> None:
+        """Keep who won, or with None forget it."""
+        path = self.path
+        with self._writing:
+            known = {**self._known.get(path, {}), **_read(path)}  # with what other processes have found meanwhile
+            known.pop(key, None)
+            self._known[path] = known = known if winner is None else {**known, key: winner}
+            try:
+                with atomic_write(path) as f:
+                    f.write(json.dumps(known, indent=0, sort_keys=True).encode())
+            except MXNetError:  # read-only, or full: the next process races again
+                pass
+
+    def forget(self) -> None:
+        """Read the files again."""
+        self._known.clear()
+
+
+class Races(Winners):
+    """The races of kernels of one kind."""
+
+    def __init__(self, name: str, *libraries: str):
+        super().__init__(name, *libraries)
+        self._racing = threading.Lock()
 
     def winner(self, key: str, runs: Mapping[str, Callable[[], object]]) -> str:
         """The name of the fastest, as found now or before.
 
-        The first of them where no other is clearly faster, or a race goes on in another thread.
+        The first of them where no other is clearly faster, a race goes on in another thread, or none is `allowed`.
         """
-        first = next(iter(runs))
-        path = compiled.folder() / f"{self.name}-{compiled.fingerprint(*self._libraries)}.json"
-        known = self._winners.get(str(path))
-        if known is None:
-            known = self._winners[str(path)] = _read(path)
-        if known.get(key) in runs:
-            return known[key]
-        if not self._lock.acquire(blocking=False):
+        first, known = next(iter(runs)), self.get(key)
+        if known is not None and known in runs:
+            return known
+        if not allowed() or not self._racing.acquire(blocking=False):
             return first
         try:
             found = _fastest(runs, first)
-            merged = {**_read(path), key: found}  # with what other processes have found meanwhile
-            self._winners[str(path)] = {**known, **merged}
-            try:
-                with atomic_write(path) as f:
-                    f.write(json.dumps(merged, indent=0, sort_keys=True).encode())
-            except MXNetError:  # read-only, or full: the next process races again
-                pass
+            self.keep(key, found)
         finally:
-            self._lock.release()
+            self._racing.release()
         return found
-
-    def forget(self) -> None:
-        """Read the files again."""
-        self._winners.clear()
 
 
 def _fastest(runs: Mapping[str, Callable[[], object]], first: str) -> str:
@@ -78,8 +117,10 @@ def _fastest(runs: Mapping[str, Callable[[], object]], first: str) -> str:
     return found if best[found] < _CLEARLY * best[first] else first
 
 
-def _read(path) -> dict[str, str]:
+def _read(path: pathlib.Path) -> dict[str, str]:
     try:
+        if path.stat().st_size > _LARGEST:
+            return {}
         found = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):  # there is none yet, or a disk was full
         return {}

@@ -97,11 +97,17 @@ struct Cells<bfloat16> {
 };
 #endif
 
+// Weights that are read next, of which a tile fetches a part into the L2 cache: a line of the caches for each k, `step` numbers apart.
+struct Next {
+  const float* first;
+  int64_t step;
+};
+
 // out[i][j] (+)= sum over taps t and depth k (in cells) of rows[t * MR + i][k] * weights[t][k, j], for MR rows and NV vectors.
 // end(i, j, sum) gets each.
-template <typename T, typename Out, int MR, int NV, typename End>
+template <typename T, typename Out, int MR, int NV, bool Fetches, typename End>
 inline __attribute__((always_inline)) void tile_to(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth,
-                                                   Out* const* out, const float* bias, bool add, End end) {
+                                                   Out* const* out, const float* bias, bool add, Next next, End end) {
   vec sum[MR][NV];
 #pragma GCC unroll 12
   for (int i = 0; i < MR; ++i)
@@ -116,6 +122,10 @@ inline __attribute__((always_inline)) void tile_to(const float* const* rows, con
       vec right[NV];
 #pragma GCC unroll 4
       for (int j = 0; j < NV; ++j) right[j] = load(b + j * kLanes);
+      if constexpr (Fetches) {
+        __builtin_prefetch(next.first, 0, 2);
+        next.first += next.step;
+      }
 #pragma GCC unroll 12
       for (int i = 0; i < MR; ++i) {
         const float left = a[i][k];
@@ -132,8 +142,15 @@ inline __attribute__((always_inline)) void tile_to(const float* const* rows, con
 
 template <typename T, typename Out, int MR, int NV>
 void tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias, bool add) {
-  tile_to<T, Out, MR, NV>(rows, weights, taps, depth, out, bias, add,
-                          [=](int i, int j, vec v) __attribute__((always_inline)) { store(out[i] + j * kLanes, v); });
+  tile_to<T, Out, MR, NV, false>(rows, weights, taps, depth, out, bias, add, {},
+                                 [=](int i, int j, vec v) __attribute__((always_inline)) { store(out[i] + j * kLanes, v); });
+}
+
+template <typename T, typename Out, int MR, int NV>
+void fetching_tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias, bool add,
+                   Next next) {
+  tile_to<T, Out, MR, NV, true>(rows, weights, taps, depth, out, bias, add, next,
+                                [=](int i, int j, vec v) __attribute__((always_inline)) { store(out[i] + j * kLanes, v); });
 }
 
 template <typename Out>
@@ -149,9 +166,33 @@ using Tile = void (*)(const float* const*, const float* const*, int64_t, int64_t
 #define REMEX_TILES(tile) {{}, {nullptr, tile(2, 1), tile(4, 1), tile(6, 1), tile(8, 1)}, {nullptr, tile(2, 2), tile(4, 2), tile(6, 2)}}
 #endif
 
+// Those that fetch: lower ones have no register left for the address.
+#if defined(__AVX512F__)
+#define REMEX_FETCHING_TILES(tile) {{nullptr, tile(2, 3), tile(4, 3), tile(6, 3), tile(8, 3)}, {nullptr, tile(2, 4), tile(4, 4), tile(6, 4)}}
+constexpr int kFetching = 3;  // vectors, at least
+#else
+#define REMEX_FETCHING_TILES(tile) {}
+constexpr int kFetching = kWidest + 1;
+#endif
+constexpr int64_t kFewTiles = 16;  // that go through the same weights: with more, reading them the first time takes little of the time
+
+// Where the tile of that number fetches, of `tiles` that go through weights of `depth` cells: at the speed at which tiles read them the first time neither
+// the L3 cache nor the memory brings them, so that all tiles before take their share.
+inline Next share_of(const float* next, int64_t number, int64_t tiles, int nv, int64_t depth) {
+  const int64_t step = std::min<int64_t>(kLanes, (kLanes * nv + tiles - 1) / tiles);
+  return {next + std::min<int64_t>(number * step, (nv - 1) * kLanes) * depth, step};
+}
+
 #define REMEX_TILE(MR, NV) tile<T, Out, MR, NV>
 template <typename T, typename Out>
 constexpr Tile<Out> kTiles[][kMostRows / 2 + 1] = REMEX_TILES(REMEX_TILE);
+#undef REMEX_TILE
+
+template <typename Out>
+using FetchingTile = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool, Next);
+#define REMEX_TILE(MR, NV) fetching_tile<T, Out, MR, NV>
+template <typename T, typename Out>
+constexpr FetchingTile<Out> kFetchingTiles[2][kMostRows / 2 + 1] = REMEX_FETCHING_TILES(REMEX_TILE);
 #undef REMEX_TILE
 
 // As `tile`, for MR outputs side by side that read three inputs side by side each: an input is fetched once for the three. What few filters need most

@@ -121,6 +121,11 @@ def convolve(name: str, data: torch.Tensor, transformed: torch.Tensor, bias: Opt
     return out
 
 
+def _convolve_with(kept: Callable[[str], torch.Tensor], name: str, data: torch.Tensor, pad: tuple[int, ...]) -> torch.Tensor:
+    """The convolution with weights that are transformed when they are asked for: those of who wins, where that is known, and no others."""
+    return convolve(name, data, kept(name), pad=pad)
+
+
 def run(name: str, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], pad: tuple[int, ...],
         turned: bool = False) -> torch.Tensor:
     """The convolution of `data` by the algorithm of that name; with `turned`, of a gradient back to the data, `pad` being that of this direction."""
@@ -150,7 +155,7 @@ def fastest(data: torch.Tensor, weight: torch.Tensor, pad: tuple[int, ...], dire
     turned : bool
         Whether gradients go back through the weights.
     kept : callable, optional
-        ``kept(name)`` has the weights transformed before; without it each call transforms them.
+        ``kept(name)`` are the weights, transformed once; without it each call transforms them.
     """
     threads = torch.get_num_threads()
     key = data.shape, weight.shape, pad, threads, turned, kept is None
@@ -170,7 +175,7 @@ def fastest(data: torch.Tensor, weight: torch.Tensor, pad: tuple[int, ...], dire
             if kept is None:
                 runs[name] = functools.partial(run, name, part, weight, None, pad, turned)
             else:
-                runs[name] = functools.partial(convolve, name, part, kept(name), pad=pad)
+                runs[name] = functools.partial(_convolve_with, kept, name, part, pad)
         way = "weights kept" if kept is not None else "gradient of data" if turned else "forward"
         found = races.winner(f"{way}, {images}x{c}x{h}x{w} to {filters} by {taps[0]}x{taps[1]}, padding {pad[0]}x{pad[1]}, {threads} threads", runs)
     if len(_found) >= _MOST:

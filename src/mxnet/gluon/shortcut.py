@@ -1,0 +1,104 @@
+"""The short way of a traced block's calls: in inference most calls are like the one before, which has found out all there is to find out."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..ndarray import NDArray, dispatch
+from ..ndarray.dispatch import mode, wrap
+from ..util import is_np_array
+from .parameter import moves
+
+if TYPE_CHECKING:
+    from ..graph.states import State
+    from .cached_op import CachedOp
+
+_data = operator.attrgetter("_data")
+
+
+class Shortcut:
+    """Who runs a block's graph on arguments of these shapes, and with which parameters.
+
+    It is asked before each call, and answers None where anything differs from the call that it was made after: then the call goes the long way,
+    which makes another. So does a call that fails, since the long way says what is wrong.
+
+    Parameters
+    ----------
+    op : CachedOp
+    state : State
+        Who runs the graph.
+    parameters : list of NDArray
+        Its inputs, in order, without the arguments.
+    arguments : list of (int, int, NDArray)
+        For each input that is one, in order: its position, the argument's number, and the argument.
+    count : int
+        How many arguments there are; some may have no influence.
+    single : bool
+        Whether the graph's one output is the result, and not a list.
+    moved : int
+        What `moves` said before anybody looked at the parameters.
+
+    Copied or pickled with its block, it becomes None.
+    """
+
+    __slots__ = ("_op", "_session", "_state", "_parameters", "_moves", "_likes", "_ctx", "_kind", "_count", "_single")
+
+    def __init__(self, op: CachedOp, state: State, parameters: list[NDArray], arguments: list[tuple[int, int, NDArray]], count: int,
+                 single: bool, moved: int) -> None:
+        self._op, self._session, self._state, self._parameters, self._moves = op, op._session, state, parameters, moved
+        self._count, self._single = count, single
+        self._kind, self._ctx = type(arguments[0][2]), arguments[0][2]._ctx
+        self._likes = [(k, i, array._data.shape, array._data.dtype) for k, i, array in arguments]
+
+    def __reduce__(self) -> Any:
+        return type(None), ()
+
+    @classmethod
+    def after(cls, op: CachedOp, inputs: Sequence[NDArray], places: Sequence[tuple[int, int]], in_format: Any, out_format: Any,
+              moved: int) -> Shortcut | None:
+        """What serves calls like one that is over; None if they have more to do than to run the graph in inference.
+
+        Parameters
+        ----------
+        op : CachedOp
+        inputs : list of NDArray
+            Of the graph.
+        places : list of (int, int)
+            For each of them that is an argument: its position, and the argument's number.
+        in_format, out_format
+            The structure of the arguments and of the result, as `_flatten` tells it.
+        moved : int
+            What `moves` said before the inputs were gathered.
+        """
+        if mode.recording or mode.training or op._hook is not None or op._handed_on or not places:
+            return None
+        state = op._session.decided(list(map(_data, inputs)), inputs[places[0][0]]._ctx)
+        single, kind = out_format == 0, dispatch.numpy_array if is_np_array() else NDArray
+        if state is None or any(f != 0 for f in in_format) or isinstance(out_format, list) and any(f != 0 for f in out_format):
+            return None
+        if any(type(inputs[k]) is not kind for k, _ in places):
+            return None
+        taken = {k for k, _ in places}
+        return cls(op, state, [a for k, a in enumerate(inputs) if k not in taken], [(k, i, inputs[k]) for k, i in places],
+                   len(in_format), single, moved)
+
+    def __call__(self, arguments: Sequence[Any]) -> Any:
+        """The result for these arguments, or None."""
+        kind, ctx = self._kind, self._ctx
+        if (mode.recording or mode.training or mode.tracing is not None or dispatch.graph_observer is not None or self._op._hook is not None
+                or self._moves != moves() or (kind is NDArray) is is_np_array() or len(arguments) != self._count):
+            return None
+        tensors = list(map(_data, self._parameters))
+        for place, number, shape, dtype in self._likes:
+            array = arguments[number]
+            if type(array) is not kind or array._ctx is not ctx:
+                return None
+            tensor = array._data
+            if tensor.shape != shape or tensor.dtype is not dtype:
+                return None
+            tensors.insert(place, tensor)
+        found = self._session.run_decided(self._state, tensors)
+        if found is None:
+            return None
+        return wrap(kind, found[0], ctx) if self._single else [wrap(kind, t, ctx) for t in found]

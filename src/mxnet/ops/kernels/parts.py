@@ -1,0 +1,38 @@
+"""Layers over images with their channels last that may write to a part of the channels of an array, as of a concatenation."""
+import abc
+from collections.abc import Sequence
+from typing import NamedTuple, Optional
+
+import torch
+
+from .gate import Plan
+
+
+class Bound(NamedTuple):
+    """The call of a kernel: its plan, the arrays that it takes, in order, and the numbers."""
+
+    plan: Plan
+    arrays: tuple[Optional[torch.Tensor], ...]
+    numbers: tuple[float, ...]
+
+
+class IntoPart(abc.ABC):
+    """A layer that may write to a part of an array."""
+
+    order = torch.channels_last  # in which its data lie in memory
+
+    @abc.abstractmethod
+    def __call__(self, data: torch.Tensor, residual: Optional[torch.Tensor] = None, into: Optional[torch.Tensor] = None,
+                 first: int = 0) -> torch.Tensor:
+        """The layer of `data` (N, C, H, W), plus `residual` (N, K, P, Q) where a layer adds one.
+
+        It goes to K channels of `into` (N, any, P, Q; channels last), from the one of number `first` on; without, to an array of its own.
+        """
+
+    @abc.abstractmethod
+    def sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The result's, for data of this shape."""
+
+    @abc.abstractmethod
+    def bound(self, data: torch.Tensor, residual: Optional[torch.Tensor], into: torch.Tensor, first: int) -> Optional[Bound]:
+        """The call of the kernel that computes it for arrays like these; None where none does, or it is not known yet which."""
