@@ -238,7 +238,7 @@ def _describe_rows(rng):
     data, others = [names["n"] or 1, names["w"] or 1], [names["k"], names["w"] or 1]
     return {"data": described("float32", data, rng), "index": described("int64", others[:1], rng, low=0, high=data[0] - 1),
             "others": described("float32", others, rng), "chosen": described("bool", data[:1], rng, low=0, high=1),
-            "column": described("int64", [data[0], 1], rng, low=0, high=data[1] - 1),
+            "column": described(rng.choice(("float32", "int32", "int64")), data[:1], rng, low=-2, high=data[1] + 1),
             "lengths": described("int64", data[1:], rng, low=-1, high=data[0] + 1)}, {}
 
 
@@ -252,16 +252,16 @@ def _rows(arrays, attributes, threads, compares):
             steps = torch.arange(len(data)).unsqueeze(1)
             masked = torch.where((steps < lengths).unsqueeze(-1), data.unsqueeze(-1), 0.5)
         return [rows.select(data, index), rows.chosen(data, chosen), rows.replace(data, unique, others[:len(unique)]), rows.picked(data, column),
-                masked]
+                rows.nearest(data, column), rows.scattered(others[:len(unique)], unique, len(data)), rows.summed(data, 0), masked]
 
     if any(t is None for t in arrays.values()):
         return
     wanted = ("data", "others")
     with kernels_for_all(threads):
-        found = _with_gradients(run, arrays, wanted, 5)
+        found = _with_gradients(run, arrays, wanted, 8)
     if compares:
         with on_torch():
-            compare(found, _with_gradients(run, arrays, wanted, 5), "rows", 1e-6)
+            compare(found, _with_gradients(run, arrays, wanted, 8), "rows", 1e-6)
 
 
 def _describe_overlaps(rng):

@@ -24,6 +24,7 @@ import torch
 import mxnet as mx
 from mxnet.gluon.cached_op import CachedOp
 from mxnet.ops.kernels import (
+    chain,
     divergence,
     gate,
     image,
@@ -32,6 +33,7 @@ from mxnet.ops.kernels import (
     kept,
     nms,
     own_heap,
+    pooling_last,
     random,
     recurrent,
     regions,
@@ -50,14 +52,16 @@ from .kernel_functions import FUNCTIONS
 
 _NAMES = {"batch_norm": sizes.normalized, "colours": sizes.pixels, "convolution": sizes.convolved, "deformable": sizes.moved, "dense": sizes.product,
           "divergence": sizes.quantized, "few_rows": sizes.few_rows, "histogram": sizes.counted, "image": sizes.picture, "interleave": sizes.image,
-          "jpeg": sizes.file, "kept": sizes.kept, "local_response": sizes.responding, "nms": sizes.boxes,
+          "jpeg": sizes.file, "kept": sizes.kept, "kept.depthwise": sizes.depthwise, "kept.forward_planes": sizes.planes,
+          "pooling_last": sizes.pooled_last, "chain": sizes.chained, "local_response": sizes.responding, "nms": sizes.boxes,
           "pointwise": sizes.numbers, "pooling": sizes.window, "random": sizes.numbers, "recurrent": sizes.steps, "regions": sizes.maps,
-          "rows": sizes.rows, "softmax": sizes.matrices, "steps": sizes.updated,
+          "rows": sizes.rows, **{f"rows.{name}": sizes.filled_rows for name in ("_gather", "_mark", "_pick", "_place")},
+          "softmax": sizes.matrices, "steps": sizes.updated,
           "systems": sizes.systems, "text": sizes.text, "transposition": sizes.matrices,
           **{f"winograd.{kernel.entry}": functools.partial(sizes.squares, taps=winograd.FORMS[form].taps)
              for kinds in (winograd.weights, winograd.forward, winograd.backward) for form, kernel in kinds.items()}}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
-            for module in (*SMALL, divergence, image, jpeg, kept, nms, regions, steps) if module is not recurrent
+            for module in (*SMALL, chain, divergence, image, jpeg, kept, nms, pooling_last, regions, steps) if module is not recurrent
             for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
 _HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
 _HANDLES.update({kernel.name: kernel for pair in recurrent._KERNELS.values() for kernel in pair})

@@ -1,5 +1,5 @@
 """Sizes that fit together, for each kernel's declaration: what `kernels` makes right cases of."""
-from mxnet.ops.kernels import convolution, pooling
+from mxnet.ops.kernels import chain, convolution, pooling
 
 
 def normalized(rng):
@@ -28,6 +28,41 @@ def kept(rng):
     return {**names, "total": names["first"] + names["k"] + rng.choice((0, 0, 5)), "columns": -(-names["k"] // 16) * 16,
             "height": names["h"] + 2 * names["pad_h"], "width": names["w"] + 2 * names["pad_w"],
             "size": -(-names["k"] // 16) * 16 * names["c"] * names["r"] * names["s"]}
+
+
+def planes(rng):
+    while True:
+        names = kept(rng)
+        if names["lines"]:
+            return names
+
+
+def depthwise(rng):
+    names = {**kept(rng), "c": rng.choice((16, 17, 24, 32, 40))}
+    return {**names, "total": names["first"] + names["c"] + rng.choice((0, 0, 5))}
+
+
+def pooled_last(rng):
+    while True:
+        names = {"n": rng.randint(1, 3), "c": rng.choice((16, 17, 24, 48)), "h": rng.randint(1, 20), "w": rng.randint(1, 20),
+                 "first": rng.choice((0, 0, 3)), "average": rng.randrange(2), "padded": rng.randrange(2)}
+        for axis, size in (("h", "p"), ("w", "q")):
+            kernel, stride = rng.choice((1, 2, 3, 3, 7)), rng.randint(1, 3)
+            pad = rng.randrange(kernel)
+            names.update({f"kernel_{axis}": kernel, f"stride_{axis}": stride, f"pad_{axis}": pad,
+                          size: (names[axis] + 2 * pad - kernel) // stride + 1 + rng.randrange(2)})
+        names["total"] = names["first"] + names["c"] + rng.choice((0, 5))
+        if all(names[size] >= 1 and (names[size] - 1) * names[f"stride_{axis}"] - names[f"pad_{axis}"] < names[axis] for axis, size in ("hp", "wq")):
+            return names
+
+
+def chained(rng):
+    widths = [rng.choice((1, 5, 31, 32, 33, 70)) for _ in range(rng.randint(1, chain.MOST))]
+    names = {"n": rng.choice((1, 2, 3, 11, 12, 13, 40)), "c": rng.choice((1, 3, 17, 32)), "last": widths[-1]}
+    panels = [-(-width // 32) * 32 for width in widths]
+    names.update(rectifies=rng.randrange(1 << chain.MOST), columns=sum(panels))
+    names["cells"] = sum(wide * deep for wide, deep in zip(panels, [names["c"], *widths]))
+    return {**names, **{f"k{i + 1}": width for i, width in enumerate([*widths, *[0] * (chain.MOST - len(widths))])}}
 
 
 def squares(rng, taps):
@@ -141,7 +176,8 @@ def groups(rng):
 
 def numbers(rng):
     names = {"n": rng.choice((0, 1, 7, 63, 64, 65, 1000, 5000)), "m": 1, "state": rng.choice((0, 1, 15, 16, 17, 600, 1023)),
-             "P": rng.choice(("float32", "float64"))}
+             "P": rng.choice(("float32", "float64")), "T": rng.choice(("float32", "bool", "int32")),
+             "rows": rng.choice((0, 1, 5)), "classes": rng.choice((1, 2, 9, 70)), "draws": rng.choice((0, 1, 33))}
     if rng.random() < 0.5 and names["n"]:
         names["m"] = rng.choice([m for m in (1, 5, 7, 9, 64, names["n"]) if names["n"] % m == 0])
     names["count"] = rng.randint(0, names["n"])
@@ -150,9 +186,15 @@ def numbers(rng):
 
 def rows(rng):
     names = {"a": rng.choice((0, 1, 5, 17)), "b": rng.choice((1, 3, 7)), "w": rng.choice((0, 1, 7, 16, 33)), "first": rng.randrange(2),
-             "n": rng.choice((0, 1, 9, 30)), "k": rng.choice((0, 1, 8, 40))}
+             "n": rng.choice((0, 1, 9, 30)), "k": rng.choice((0, 1, 8, 40)), "T": rng.choice(("float32", "int32", "int64")),
+             "length": rng.choice((0, 1, 6)), "backwards": rng.randrange(2)}
     names["s"] = names["a"] if names["first"] else names["b"]
     return names
+
+
+def filled_rows(rng):
+    names = rows(rng)
+    return {**names, "n": names["n"] or 1, "w": names["w"] or 1}
 
 
 def pixels(rng):

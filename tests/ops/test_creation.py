@@ -84,6 +84,13 @@ def test_arange_like():
         like(x, axis=2)
 
 
+@pytest.mark.parametrize("start, step, length", [(-5, 3, 100), (1 << 24, -7, 1000), ((1 << 24) - 40, 1, 100), (1 << 40, 3, 70), (3, 1 << 38, 3)])
+def test_arange_of_whole_numbers_rounds_once(start, step, length):
+    whole = start + step * np.arange(length)
+    for dtype in ("float32", "float64", "int64"):
+        assert np.array_equal(mx.nd.arange(start, start + step * length, step, dtype=dtype).asnumpy(), whole.astype(dtype))
+
+
 def test_arange_of_integers_counts_in_integer_steps():
     assert mx.nd.arange(0.5, 6, 1.5, repeat=2, dtype="int32").asnumpy().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert mx.nd.arange(0.5, 6, 1.5).asnumpy().tolist() == [0.5, 2, 3.5, 5]

@@ -11,6 +11,8 @@ from .registry import op
 from .schema import Device, DType, Optional, Shape
 from .shapes import unify
 
+_EXACT = 1 << 24  # up to which single precision holds all whole numbers
+
 
 def stated_shape(shape):
     """The shape an operator without inputs states, as a partial one: a size of 0 is unknown unless shapes are NumPy's.
@@ -131,12 +133,18 @@ def _ramp(start, step, repeat, length, dtype, device):
 
     Integers are counted in integer steps: MXNet converts `start` and `step` to the type first (range_fwd in init_op.h).
     """
+    whole = not dtype.is_floating_point or start == int(start) and step == int(step)
+    if whole and repeat == 1 and int(step):
+        first, end = int(start), int(start) + int(step) * length
+        # In the type itself where that is exact: eight bytes for each number, written and read again, take most of the time.
+        exact = dtype in (torch.float32, torch.float64) and max(abs(first), abs(end)) <= _EXACT
+        return torch.arange(first, end, int(step), dtype=dtype if exact else torch.int64, device=device).to(dtype)
     count = torch.arange(length, device=device)
     if repeat > 1:
         count = torch.div(count, repeat, rounding_mode="floor")
-    if not dtype.is_floating_point or start == int(start) and step == int(step):
+    if whole:
         return (count * int(step) + int(start)).to(dtype)
-    return (count.double() * step + start).to(dtype)
+    return count.double().mul_(step).add_(start).to(dtype)
 
 
 @op("_arange", leaves_size_open=lambda a: a["infer_range"] and a["stop"] is None)

@@ -10,7 +10,7 @@ from .kernels import histogram as kernels
 from .kernels import rows
 from .registry import op
 from .schema import Axes, DType, Floats, Shape
-from .shapes import known, unify
+from .shapes import known, product, unify
 
 _MANY = 1 << 10  # rows from which on a position for each is worth computing
 
@@ -55,6 +55,10 @@ def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = 
     [4.0, 6.0]
     """
     axis = normalize_axis("take", axis, a.dim())
+    if axis == 0 and mode == "clip":
+        if indices.dim() == 1:
+            return rows.nearest(a, indices)
+        return rows.nearest(a, indices.reshape(-1)).reshape(*indices.shape, *a.shape[1:])
     index = _bounded(indices, a.shape[axis], mode, "take")
     if axis == 0:
         found = rows.select(a, index.reshape(-1))
@@ -93,8 +97,7 @@ def batch_take(a, indices):
     """
     if a.dim() < 2:
         raise MXNetError(f"batch_take: `a` must be 2-D, received shape {tuple(a.shape)}")
-    rows = a.reshape(-1, a.shape[-1])
-    return rows.gather(1, indices.reshape(-1, 1).long().clamp(0, a.shape[-1] - 1)).reshape(indices.shape)
+    return rows.picked(a.reshape(-1, a.shape[-1]), indices.reshape(-1)).reshape(indices.shape)
 
 
 @batch_take.shape_rule
@@ -138,9 +141,15 @@ def pick(data, index, *, axis: Optional[int] = -1, keepdims: bool = False, mode:
     if tuple(index.shape) not in (reduced, kept) and not (data.dim() == 1 and index.numel() == 1):
         raise MXNetError(f"pick: `index` must have shape {reduced or (1,)} or {kept} for data of shape {tuple(data.shape)} and "
                          f"axis={axis}, received {tuple(index.shape)}")
-    index = _bounded(index.reshape(kept), data.shape[axis], mode, "pick")
-    out = rows.picked(data, index) if axis == data.dim() - 1 else data.gather(axis, index)
-    return out if keepdims else out.reshape(reduced or (1,))
+    if axis == data.dim() - 1:
+        index = index.reshape(-1)
+        flat = data if data.dim() == 2 else data.reshape(product(reduced), data.shape[-1])
+        out = rows.picked(flat, index if mode == "clip" else _bounded(index, data.shape[-1], mode, "pick"))
+        if data.dim() == 2 and not keepdims:
+            return out
+    else:
+        out = data.gather(axis, _bounded(index.reshape(kept), data.shape[axis], mode, "pick"))
+    return out.reshape(kept if keepdims else reduced or (1,))
 
 
 @pick.shape_rule
@@ -251,6 +260,8 @@ def scatter_nd(data, indices, *, shape: Shape):
     """
     index = _check_scatter("scatter_nd", data, indices, shape)
     try:
+        if len(index) == 1 and data.dim() == 2:
+            return rows.scattered(data, index[0], shape[0])
         return data.new_zeros(shape).index_put(index, data)
     except IndexError as error:
         raise IndexOutOfBoundsError(f"scatter_nd: {error}") from None
@@ -307,6 +318,10 @@ def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.
         raise MXNetError(f"one_hot: `depth` must not be negative, received {depth}")
     if not dtype.is_floating_point and dtype is not torch.bool:
         on_value, off_value = wrap_integer(on_value, dtype), wrap_integer(off_value, dtype)
+    if dtype is torch.float32 and depth:
+        found = rows.marked(indices.reshape(-1), depth, on_value, off_value)
+        if found is not None:
+            return found.view(*indices.shape, depth)
     out = torch.full((*indices.shape, depth), off_value, dtype=dtype, device=indices.device)
     if depth == 0:
         return out
@@ -433,7 +448,7 @@ def boolean_mask(data, index, *, axis: int = 0):
     if index.dim() != 1 or index.shape[0] != data.shape[0]:
         raise MXNetError(f"boolean_mask: `index` must have shape ({data.shape[0]},) for data of shape {tuple(data.shape)}, "
                          f"received {tuple(index.shape)}")
-    return rows.chosen(data, index != 0)
+    return rows.chosen(data, index.bool())
 
 
 @boolean_mask.shape_rule

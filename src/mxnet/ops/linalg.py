@@ -176,7 +176,10 @@ def gemm(A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, alpha
     >>> mx.nd.linalg.gemm(a, b, c, alpha=2, beta=0.5).asnumpy()
     array([[72.]], dtype=float32)
     """
-    return _multiply("linalg_gemm", A, B, transpose_a, transpose_b, alpha, axis).add(C, alpha=beta)
+    product = _multiply("linalg_gemm", A, B, transpose_a, transpose_b, alpha, axis)
+    if product.shape == C.shape and product.dtype == C.dtype:
+        return product.add_(C, alpha=beta)  # which nobody else has seen
+    return product.add(C, alpha=beta)
 
 
 @op("_linalg_gemm2", aliases=("linalg_gemm2",), heavy=True, complete_rule="shape", amp="float32")

@@ -6,6 +6,7 @@ from ..base import MXNetError
 from .axes import normalize_axis
 from .docstrings import with_sample
 from .integers import convert
+from .kernels import rows
 from .registry import op
 from .schema import Axes, DType, Optional
 from .shapes import product, unify
@@ -285,7 +286,8 @@ def cumsum(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
     dtype = dtype or (torch.int64 if a.dtype is torch.bool else a.dtype)
     if dtype is torch.float16 and type(a) is torch.Tensor and a.device.type == "cpu":  # neither a tracer's tensor nor recorded integers
         return _HalfSums.apply(a.to(dtype), axis)
-    return (a if a.dtype is dtype else convert(a, dtype)).cumsum(axis, dtype=dtype)
+    a = a if a.dtype is dtype else convert(a, dtype)
+    return rows.summed(a, axis) if dtype is torch.float32 else a.cumsum(axis, dtype=dtype)
 
 
 class _HalfSums(torch.autograd.Function):

@@ -33,6 +33,15 @@ def test_the_kernel_gives_what_torch_does(change, dtype, shape, monkeypatch):
     torch.testing.assert_close(found, expected, rtol=2e-6 if change == "contrast" else 0, atol=0)
 
 
+@pytest.mark.parametrize("shifts", [(0.0, 2.5, -2.5), (300.0, -300.0, 255.0), (-256.0, 255.99, -0.0), (1 - 2 ** -24, -1 + 2 ** -24, 1e-30),
+                                    (float("nan"), 1.0, 2.0), (float("inf"), float("-inf"), 0.5)])
+def test_bytes_of_every_value_are_shifted(shifts, monkeypatch):
+    monkeypatch.setattr(colours, "_WORTHWHILE", 0)
+    data, more = torch.arange(256, dtype=torch.uint8).repeat_interleave(3).repeat(2)[:1533].view(7, 73, 3), torch.tensor(shifts)
+    expected = (data.float() + more).nan_to_num(0, 1e9, -1e9).clamp(0, 255).to(torch.uint8)
+    assert torch.equal(colours.shift(data, 1.0, more), expected)
+
+
 def test_kernels_run_where_they_can(monkeypatch):
     monkeypatch.setattr(colours, "_WORTHWHILE", 0)
     data = image((4, 5, 3), torch.uint8)

@@ -7,7 +7,10 @@ import torch
 
 import mxnet as mx
 from mxnet import MXNetError
+from mxnet.ops.kernels import random as compiled
+from mxnet.ops.random import choices
 
+needs_compiler = pytest.mark.skipif(not compiled.available(), reason="no C++ compiler")
 internal = mx.nd._internal
 N = 20000
 
@@ -48,6 +51,29 @@ class TestMultinomial:
     def test_no_chance(self):
         with pytest.raises(MXNetError, match="_sample_multinomial"):
             mx.nd.sample_multinomial(mx.nd.array([-1, 2]))
+
+
+@needs_compiler
+@pytest.mark.parametrize("rows, classes, draws", [(1, 2000, 33), (40, 97, 5), (3, 1024, 1), (5, 700, 0), (2000, 1, 3)])
+def test_classes_are_those_of_torch(rows, classes, draws):
+    chances = torch.rand(rows, classes) * (torch.rand(rows, classes) > 0.3)
+    chances[::2] /= chances[::2].sum(1, keepdim=True) + 1e-30
+    chances[:, -1] += 1e-3
+    numbers = torch.rand(rows, draws)
+    found, right = compiled.classes(chances.t().contiguous().t(), numbers)
+    assert right and torch.equal(found, choices._classes_on_torch(chances, numbers)[0])
+
+
+@needs_compiler
+@pytest.mark.parametrize("wrong", [-1e-3, float("nan")])
+def test_many_chances_of_which_one_is_none(wrong):
+    chances = torch.ones(30, 50)
+    chances[29, 49] = wrong
+    assert compiled.classes(chances, torch.rand(30, 2))[1] is False
+    with pytest.raises(MXNetError, match="must hold chances, none below 0 and not all 0"):
+        mx.nd.sample_multinomial(mx.nd.array(chances.numpy()))
+    chances[29] = 0
+    assert compiled.classes(chances, torch.rand(30, 2))[1] is False
 
 
 def test_shuffle_moves_rows():

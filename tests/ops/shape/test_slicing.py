@@ -1,8 +1,10 @@
 """Errors, copies and partial shapes of the slicing family; values are compared in test_arrays_against_oracle.py."""
+import numpy as np
 import pytest
 
 import mxnet as mx
 from mxnet.base import MXNetError
+from mxnet.ops.shape import slicing
 
 
 def arange(*shape):
@@ -68,3 +70,33 @@ def test_number_of_outputs():
 def test_slice_assign_does_not_broadcast():
     with pytest.raises(MXNetError, match="the block has shape \\(2, 3\\), `rhs` must have the same, received \\(3,\\)"):
         mx.nd._internal._slice_assign(mx.nd.zeros((4, 3)), mx.nd.ones((3,)), begin=(0, 0), end=(2, 3))
+
+
+@pytest.mark.parametrize("cut, block", [
+    (lambda x: mx.nd.slice(x, begin=(1, None, -2), end=(None, 2, None)), (slice(1, None), slice(0, 2), slice(2, 4))),
+    (lambda x: mx.nd.slice(x, begin=(2,), end=(3,), step=(1,)), (slice(2, 3),)),
+    (lambda x: mx.nd.slice(x, begin=(None, 0), end=(None, 3), step=(1, 2)), (slice(None), slice(0, 3, 2))),
+    (lambda x: mx.nd.slice_axis(x, axis=-1, begin=1, end=3), (slice(None), slice(None), slice(1, 3))),
+    (lambda x: mx.nd.slice_like(x, mx.nd.zeros((2, 1, 3))), (slice(0, 2), slice(0, 1), slice(0, 3))),
+    (lambda x: mx.nd.slice_like(x, mx.nd.zeros((2, 9)), axes=(0,)), (slice(0, 2),)),
+    (lambda x: mx.nd.Crop(x.expand_dims(0), h_w=(2, 2), offset=(1, 1))[0], (slice(None), slice(1, 3), slice(1, 3))),
+])
+@pytest.mark.parametrize("many", [0, 1 << 62])
+def test_gradients_lie_where_the_block_was(cut, block, many, monkeypatch):
+    monkeypatch.setattr(slicing, "_MANY", many)
+    x = mx.nd.arange(36).reshape((3, 3, 4))
+    x.attach_grad()
+    with mx.autograd.record():
+        piece = cut(x)
+        loss = (piece ** 3).sum()
+        first = mx.autograd.grad(loss, [x], create_graph=True)[0]
+    values = x.asnumpy()
+    inside = np.zeros_like(values)
+    inside[block] = 1
+    assert piece.asnumpy().tolist() == values[block].tolist() and first.asnumpy().tolist() == (3 * values ** 2 * inside).tolist()
+    first.backward()
+    assert x.grad.asnumpy().tolist() == (6 * values * inside).tolist()
+    with mx.autograd.record():
+        loss = (cut(x) * 2).sum()
+    loss.backward()
+    assert x.grad.asnumpy().tolist() == (2 * inside).tolist()

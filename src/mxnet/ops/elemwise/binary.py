@@ -5,6 +5,7 @@ import torch
 
 from ...base import MXNetError
 from ..docstrings import with_sample
+from ..kernels import pointwise
 from ..quantization.arithmetic import INT8, Quantized, calibrated, levels, limit_of, product_range, store
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import get, op
@@ -55,12 +56,15 @@ def _sum_to(gradient, like):
 
 def _divide(lhs, rhs):
     if lhs.is_floating_point():
-        return torch.div(lhs, rhs)
+        return pointwise.divide(lhs, rhs)
     return divide_integers(lhs, rhs)
 
 
 def _modulo(lhs, rhs):
     # The sign is the divisor's, as in Python; the remainder of a division by 0 is 0.
+    found = pointwise.rest_of(lhs, rhs)
+    if found is not None:
+        return found
     zero = rhs == 0
     return torch.remainder(lhs, rhs.masked_fill(zero, 1)).masked_fill(zero, 0)
 
@@ -105,22 +109,29 @@ _minimum = elementwise_pair(torch.minimum, "The smaller of two values. The gradi
                             "[[1, 5]] and [[2], [9]] -> [[1., 2.], [1., 5.]]", amp="widest")
 
 
-def _selection_gradient(out_grads, inputs, first):
-    gradient, zero = out_grads[0], torch.zeros((), dtype=out_grads[0].dtype, device=out_grads[0].device)
-    return (_sum_to(torch.where(first, gradient, zero), inputs[0]), _sum_to(torch.where(first, zero, gradient), inputs[1]))
+def _selection_gradient(kernel, first, second):
+    """The gradient of a choice between two numbers: `first` and `second` say for which of them it is; `kernel` knows both."""
+    def gradient(out_grads, inputs, outputs):
+        found = kernel(*inputs, out_grads[0])
+        if found is None:
+            zero = torch.zeros((), dtype=out_grads[0].dtype, device=out_grads[0].device)
+            found = [torch.where(mine(*inputs), out_grads[0], zero) for mine in (first, second)]
+        return tuple(_sum_to(d, i) for d, i in zip(found, inputs))
+    return gradient
 
 
 def _modulo_gradient(out_grads, inputs, outputs):
     gradient, (lhs, rhs) = out_grads[0], inputs
-    return _sum_to(gradient, lhs), _sum_to(-gradient * torch.floor(lhs / rhs), rhs)
+    found = pointwise.rest_of_back(lhs, rhs, gradient)
+    return _sum_to(gradient, lhs), _sum_to(-gradient * torch.floor(lhs / rhs) if found is None else found, rhs)
 
 
 for _operator in _modulos:
     _operator.gradient(_modulo_gradient)
 for _operator in _maximum:
-    _operator.gradient(lambda out_grads, inputs, outputs: _selection_gradient(out_grads, inputs, inputs[0] >= inputs[1]))
+    _operator.gradient(_selection_gradient(pointwise.larger_back, torch.ge, torch.lt))
 for _operator in _minimum:
-    _operator.gradient(lambda out_grads, inputs, outputs: _selection_gradient(out_grads, inputs, inputs[0] <= inputs[1]))
+    _operator.gradient(_selection_gradient(pointwise.smaller_back, torch.le, torch.gt))
 
 
 @op("_grad_add", complete_rule="shape", same_shape=True, arithmetic="add", no_gradient=True, keeps_layout=True, result_type="inputs")
@@ -165,8 +176,10 @@ def add_n(*args):
             refuse_shapes("add_n", first, other)
     if len(args) == 1:
         return first.clone()
-    total = torch.add(first, args[1])
-    for other in args[2:]:
+    total, rest = pointwise.add_three(*args[:3]) if len(args) > 2 else None, args[3:]
+    if total is None or rest:
+        total, rest = (torch.add(first, args[1]), args[2:]) if total is None else (torch.add(total, rest[0]), rest[1:])
+    for other in rest:
         total.add_(other)
     return total
 
@@ -193,14 +206,12 @@ def where(condition, x, y):
         refuse_types("where", x, y)
     if x.shape != y.shape:
         refuse_shapes("where", x, y)
-    if condition.dtype is not torch.bool:
-        condition = condition != 0
     if condition.shape != x.shape:
         if condition.dim() != 1 or x.dim() == 0 or condition.shape[0] != x.shape[0]:
             raise MXNetError(f"where: `condition` must have the shape of `x`, {tuple(x.shape)}, or be a vector as long as its first axis; "
                              f"received shape {tuple(condition.shape)}")
-        condition = condition.view(-1, *[1] * (x.dim() - 1))
-    return torch.where(condition, x, y)
+        condition = condition.reshape(-1, *[1] * (x.dim() - 1))
+    return pointwise.choose(condition, x, y)
 
 
 @where.shape_rule

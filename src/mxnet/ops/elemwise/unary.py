@@ -1,4 +1,5 @@
 """Operators on one array: mathematical functions, rounding, casts, identities."""
+import functools
 import math
 
 import torch
@@ -35,14 +36,20 @@ def _round(data):
     # 0.5 keeps 0.49999997 from becoming 1.
     if not data.is_floating_point():
         return data
+    found = pointwise.round_away(data)
+    if found is not None:
+        return found
     below_half = 0.5 - torch.finfo(data.dtype).eps / 4
     return torch.trunc(data + torch.copysign(data.new_full((), below_half), data))
 
 
 def _rint(data):
     # Halves go down (MXNet's own rule, mshadow_op.h), not to even numbers.
-    floor = torch.floor(data)
-    return floor + (data - floor > torch.ceil(data) - data)
+    found = pointwise.round_down(data)
+    if found is not None:
+        return found
+    floor, ceil = torch.floor(data), torch.ceil(data)
+    return torch.where(data - floor <= ceil - data, floor, ceil)
 
 
 def _gamma(data):
@@ -74,7 +81,7 @@ def _cbrt(data):
 _math("abs", torch.abs, "The absolute value.", "[-1.5, 2] -> [1.5, 2. ]", method=True, amp=("inputs", "inputs"))
 _math("negative", torch.neg, "The value with the other sign.", "[-1.5, 2] -> [ 1.5, -2. ]")
 _math("sign", torch.sign, "-1, 0 or 1.", "[-1.5, 0, 2] -> [-1., 0., 1.]", method=True)
-_math("square", torch.square, "x squared.", "[-3, 0.5] -> [9. , 0.25]", method=True, amp=("float32", "inputs"))
+_math("square", pointwise.square, "x squared.", "[-3, 0.5] -> [9. , 0.25]", method=True, amp=("float32", "inputs"))
 _math("sqrt", torch.sqrt, "The square root; nan below 0.", "[4, 9] -> [2., 3.]", method=True, amp=("inputs", "inputs"))
 _math("rsqrt", torch.rsqrt, "1 / sqrt(x).", "[4, 16] -> [0.5 , 0.25]", method=True, amp="float32")
 _math("reciprocal", torch.reciprocal, "1 / x.", "[2, -4] -> [ 0.5 , -0.25]", (), method=True, amp="float32")
@@ -103,8 +110,10 @@ _math("arctanh", torch.atanh, "The inverse of tanh; nan outside of [-1, 1].", "[
 _math("degrees", torch.rad2deg, "Radians to degrees.", "[0, 1] -> [ 0. , 57.29...]", method=True)
 _math("radians", torch.deg2rad, "Degrees to radians.", "[0, 180] -> [0. , 3.141...]", method=True)
 
-_math("round", _round, "The nearest integer; halves go away from zero.", "[-1.5, 0.5, 2.4] -> [-2., 1., 2.]", method=True)
-_math("rint", _rint, "The nearest integer; halves go down.", "[-1.5, 0.5, 2.4] -> [-2., 0., 2.]", method=True)
+_math("round", functools.partial(pointwise.flat, _round),
+      "The nearest integer; halves go away from zero.", "[-1.5, 0.5, 2.4] -> [-2., 1., 2.]", method=True)
+_math("rint", functools.partial(pointwise.flat, _rint),
+      "The nearest integer; halves go down.", "[-1.5, 0.5, 2.4] -> [-2., 0., 2.]", method=True)
 _math("floor", torch.floor, "The largest integer that is not above x.", "[-1.5, 1.5] -> [-2., 1.]", method=True)
 _math("ceil", torch.ceil, "The smallest integer that is not below x.", "[-1.5, 1.5] -> [-1., 2.]", method=True)
 _math("trunc", torch.trunc, "x without its fraction.", "[-1.5, 1.5] -> [-1., 1.]", method=True)
@@ -342,6 +351,12 @@ def clip(data, *, a_min: float, a_max: float):
     if a_min > a_max:  # MXNet asks for the upper border first, torch for the lower one
         return torch.where(data > a_max, a_max, torch.where(data < a_min, a_min, data)).to(data.dtype)
     return torch.clamp(data, a_min, a_max)
+
+
+@clip.gradient
+def _(out_grads, inputs, outputs, *, a_min, a_max):
+    found = pointwise.clip_back(inputs[0], out_grads[0], a_min, a_max)
+    return out_grads[0].masked_fill((inputs[0] > a_max) | (inputs[0] < a_min), 0) if found is None else found  # what is no number passes
 
 
 @op("smooth_l1", complete_rule="shape", aliases=("_npx_smooth_l1",), same_shape=True, amp="float32")

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "streams.h"
 
@@ -28,9 +29,43 @@ struct Triples {
 inline void move(float* out, const float* values, int count, bool past) { put(out, values, count, past); }
 inline void move(uint8_t* out, const uint8_t* values, int count, bool) { std::copy(values, values + count, out); }
 
+// For bytes a shift is mostly one by a whole number, which takes vectors of bytes: these numbers, or false where the sum of some byte and a shift is
+// rounded up to the next one.
+bool whole(const float* shifts, int* numbers) {
+  for (int c = 0; c < 3; ++c) {
+    if (!(std::fabs(shifts[c]) < 256)) return false;
+    numbers[c] = int(std::floor(shifts[c]));
+    for (int v = 0; v < 256; ++v) {
+      uint8_t found;
+      put(&found, float(v) + shifts[c]);
+      if (found != std::min(std::max(v + numbers[c], 0), 255)) return false;
+    }
+  }
+  return true;
+}
+
+void shift_bytes(const uint8_t* in, const int* numbers, uint8_t* out, int64_t n, int threads) {
+  uint8_t up[kBlock * 3], down[kBlock * 3];
+  for (int i = 0; i < kBlock * 3; ++i) {
+    up[i] = uint8_t(std::min(std::max(numbers[i % 3], 0), 255));
+    down[i] = uint8_t(std::min(std::max(-numbers[i % 3], 0), 255));
+  }
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t begin = 0; begin < n; begin += kBlock * 3) {
+    const int count = int(std::min<int64_t>(kBlock * 3, n - begin));
+#pragma omp simd
+    for (int i = 0; i < count; ++i) {
+      const uint8_t value = in[begin + i], more = uint8_t(value + std::min(up[i], uint8_t(255 - value)));
+      out[begin + i] = uint8_t(more - std::min(more, down[i]));
+    }
+  }
+}
+
 // factor * value + shift of its channel.
 template <typename T>
 void shift(const T* in, const float* shifts, T* out, int64_t n, float factor, int threads) {
+  if constexpr (std::is_same<T, uint8_t>::value)
+    if (int numbers[3]; factor == 1 && whole(shifts, numbers)) return shift_bytes(in, numbers, out, n, threads);
   const Triples more(shifts);
   const bool past = is_large(n);
 #pragma omp parallel num_threads(threads)

@@ -73,20 +73,49 @@ inline float remainder_by(float a, float b) {
   return b == 0 ? 0 : r;
 }
 
-void remainder_block(float scalar, const float* in, float* out, int count) {
-  const float size = std::fabs(scalar);
+// Of numbers(i) divided by in[i].
+template <typename Numbers>
+void remainder_block(Numbers numbers, const float* in, float* out, int count) {
   int32_t hard = 0;
 #pragma omp simd reduction(| : hard)
   for (int i = 0; i < count; ++i) {
-    const float b = in[i], magnitude = std::fabs(b), quotient = std::floor(size / magnitude);
+    const float a = numbers(i), size = std::fabs(a), b = in[i], magnitude = std::fabs(b), quotient = std::floor(size / magnitude);
     // The quotient is rounded, so that it may be 1 too large; what is left is exact in either case.
     const float left = std::fma(-quotient, magnitude, size), least = left < 0 ? left + magnitude : left;
-    const float rest = std::copysign(quotient == 0 ? size : least, scalar);
+    const float rest = std::copysign(quotient == 0 ? size : least, a);
     out[i] = (rest != 0) & ((b < 0) != (rest < 0)) ? rest + b : rest;
     hard |= !((quotient < 8388608.0f) & (magnitude <= std::numeric_limits<float>::max()));
   }
   if (hard)
-    for (int i = 0; i < count; ++i) out[i] = remainder_by(scalar, in[i]);
+    for (int i = 0; i < count; ++i) out[i] = remainder_by(numbers(i), in[i]);
+}
+
+// Calls work(i) for each number; what it does to one must not depend on another.
+template <typename Work>
+void each(int64_t n, int threads, Work work) {
+  in_blocks(n, threads, [=](int64_t begin, int count) {
+#pragma omp simd
+    for (int i = 0; i < count; ++i) work(begin + i);
+  });
+}
+
+// Numbers of x where the condition is not 0, of y elsewhere.
+template <typename T>
+void choose(const T* condition, const float* x, const float* y, float* out, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float one = x[i], other = y[i];
+    out[i] = condition[i] != 0 ? one : other;
+  });
+}
+
+template <typename T>
+void choose_back(const T* condition, const float* dout, float* dx, float* dy, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float d = dout[i];
+    const bool first = condition[i] != 0;
+    dx[i] = first ? d : 0;
+    dy[i] = first ? 0 : d;
+  });
 }
 
 }  // namespace
@@ -116,7 +145,7 @@ void softsign_back(const float* in, const float* dout, float* din, int64_t n, in
 
 // The remainder of a number divided by each.
 void rest_by(const float* in, float* out, int64_t n, float scalar, int threads) {
-  in_blocks(n, threads, [=](int64_t begin, int count) { remainder_block(scalar, in + begin, out + begin, count); });
+  in_blocks(n, threads, [=](int64_t begin, int count) { remainder_block([=](int) { return scalar; }, in + begin, out + begin, count); });
 }
 
 void rest_by_back(const float* in, const float* dout, float* din, int64_t n, float scalar, int threads) {
@@ -125,5 +154,113 @@ void rest_by_back(const float* in, const float* dout, float* din, int64_t n, flo
     for (int i = 0; i < count; ++i) din[begin + i] = -std::floor(scalar / in[begin + i]) * dout[begin + i];
   });
 }
+
+// The remainder of each number of a divided by that of b, and its gradient on the way to b.
+void rest_of(const float* a, const float* b, float* out, int64_t n, int threads) {
+  in_blocks(n, threads, [=](int64_t begin, int count) {
+    remainder_block([from = a + begin](int i) { return from[i]; }, b + begin, out + begin, count);
+  });
+}
+
+void rest_of_back(const float* a, const float* b, const float* dout, float* db, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) { db[i] = -dout[i] * std::floor(a[i] / b[i]); });
+}
+
+void add_three(const float* a, const float* b, const float* c, float* out, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) { out[i] = a[i] + b[i] + c[i]; });
+}
+
+void square_back(const float* in, const float* dout, float* din, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) { din[i] = dout[i] * (in[i] * 2); });
+}
+
+void quadratic(const float* in, float* out, int64_t n, float a, float b, float c, int threads) {
+  each(n, threads, [=](int64_t i) { out[i] = (in[i] * a + b) * in[i] + c; });
+}
+
+void quadratic_back(const float* in, const float* dout, float* din, int64_t n, float twice, float b, int threads) {
+  each(n, threads, [=](int64_t i) { din[i] = (in[i] * twice + b) * dout[i]; });
+}
+
+// To the nearest whole number: halves go down, or away from zero.
+void round_down(const float* in, float* out, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float x = in[i], below = std::floor(x), above = std::ceil(x);
+    out[i] = x - below <= above - x ? below : above;
+  });
+}
+
+void round_away(const float* in, float* out, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) { out[i] = std::trunc(in[i] + std::copysign(0x1.fffffep-2f, in[i])); });
+}
+
+void hard_sigmoid(const float* in, float* out, int64_t n, float alpha, float beta, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float x = in[i] * alpha + beta, most = x > 1 ? 1 : x;
+    out[i] = most < 0 ? 0 : most;
+  });
+}
+
+void hard_sigmoid_back(const float* out, const float* dout, float* din, int64_t n, float alpha, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float d = dout[i] * alpha;
+    din[i] = (out[i] > 0) & (out[i] < 1) ? d : 0;
+  });
+}
+
+// Gradients stay between the borders and on them, and where there is no number.
+void clip_back(const float* in, const float* dout, float* din, int64_t n, float low, float high, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float d = dout[i];
+    din[i] = (in[i] > high) | (in[i] < low) ? 0 : d;
+  });
+}
+
+// A tie belongs to a, and what is no number to neither.
+void larger_back(const float* a, const float* b, const float* dout, float* da, float* db, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float d = dout[i], one = a[i], other = b[i];
+    da[i] = one >= other ? d : 0;
+    db[i] = one < other ? d : 0;
+  });
+}
+
+void smaller_back(const float* a, const float* b, const float* dout, float* da, float* db, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float d = dout[i], one = a[i], other = b[i];
+    da[i] = one <= other ? d : 0;
+    db[i] = one > other ? d : 0;
+  });
+}
+
+void quotient_back(const float* a, const float* b, const float* dout, float* da, float* db, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float d = dout[i], below = b[i];
+    da[i] = d / below;
+    db[i] = -d * (a[i] / below / below);
+  });
+}
+
+// Learning rates by the norms of weights and gradients, whose squares come.
+void adapted_rates(const float* rates, const float* weights, const float* gradients, const float* wds, float* out, int64_t n, float eta, float rescale,
+                   float epsilon, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float weight = std::sqrt(weights[i]), gradient = std::sqrt(gradients[i]), rate = rates[i];
+    const float adapted = rate * eta * weight / (gradient * rescale + wds[i] * weight + epsilon);
+    out[i] = (weight > 0) & (gradients[i] > 0) ? adapted : rate;
+  });
+}
+
+#define REMEX_CHOICES(name, type)                                                                                                   \
+  void choose_##name(const type* condition, const float* x, const float* y, float* out, int64_t n, int threads) {                  \
+    choose(condition, x, y, out, n, threads);                                                                                       \
+  }                                                                                                                                 \
+  void choose_back_##name(const type* condition, const float* dout, float* dx, float* dy, int64_t n, int threads) {                \
+    choose_back(condition, dout, dx, dy, n, threads);                                                                               \
+  }
+
+REMEX_CHOICES(float32, float)
+REMEX_CHOICES(bool, uint8_t)
+REMEX_CHOICES(int32, int32_t)
 
 }  // extern "C"

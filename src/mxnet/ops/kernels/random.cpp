@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <cstdint>
+#include <vector>
 
 #ifdef __AVX512F__
 #include <immintrin.h>
@@ -401,6 +402,17 @@ template <typename T> void kept(Bank* bank, T* out, int64_t n, int wide, float c
   });
 }
 
+// Where a row of ascending sums reaches `at`: the first place, or the last one if none does.
+int64_t reached(const float* sums, int64_t count, float at) {
+  int64_t first = 0;
+  while (count > 1) {  // without a branch that a processor could guess wrong
+    const int64_t half = count / 2;
+    first += sums[first + half - 1] >= at ? 0 : half;
+    count -= half;
+  }
+  return first;
+}
+
 }  // namespace
 
 extern "C" {
@@ -437,6 +449,29 @@ void logarithms(float* numbers, int64_t n) {
 }
 void powers(float* numbers, int64_t n, float exponent) {
   for (int64_t i = 0; i < n; ++i) numbers[i] = std::pow(numbers[i], exponent);
+}
+
+// For each row of chances as many classes as there are uniform numbers for it. Chances that do not add up to 1 are weights; `done` says of which rows
+// they are neither.
+void choose(const float* chances, const float* numbers, int64_t* out, uint8_t* done, int64_t rows, int64_t classes, int64_t draws, int threads) {
+#pragma omp parallel num_threads(threads)
+  {
+    std::vector<float> sums(classes);
+#pragma omp for schedule(static)
+    for (int64_t row = 0; row < rows; ++row) {
+      double total = 0;
+      bool right = true;
+      for (int64_t i = 0; i < classes; ++i) {
+        const float chance = chances[row * classes + i];
+        right &= chance >= 0;
+        total += chance;
+        sums[i] = float(total);
+      }
+      done[row] = right && total > 0;
+      const float scale = std::fabs(total - 1) < 1e-3 ? 1 : float(total);
+      for (int64_t i = row * draws; i < (row + 1) * draws; ++i) out[i] = reached(sums.data(), classes, numbers[i] * scale);
+    }
+  }
 }
 
 // A random order of `n` indices; `backwards` says at which end the exchanges begin.

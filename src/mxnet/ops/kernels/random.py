@@ -3,6 +3,8 @@
 MXNet has two kinds of generators there, all Mersenne Twisters. Of 1024 *states* each makes a run of neighbours in a result, so that threads may
 share the work and yet the numbers do not depend on how many there are; the *single* one makes one number after the other.
 """
+from typing import Optional
+
 import numpy as np
 import torch
 
@@ -13,6 +15,7 @@ STATES, ROW, _WORDS = 1024, 640, 624  # a row: so many words, the position in th
 _SINGLE, _SEED, _SEEDED = STATES * ROW, (STATES + 1) * ROW, (STATES + 1) * ROW + 1
 _DISTRIBUTIONS = {name: i for i, name in enumerate(("uniform", "normal", "exponential", "gamma", "poisson", "negative_binomial",
                                                     "generalized_negative_binomial"))}
+_WORTHWHILE = 1 << 10  # chances; fewer are done before a kernel would have been called
 _BANK = f"uint32 ({(STATES + 2) * ROW})"
 
 
@@ -34,9 +37,25 @@ _next_words = _draws("next_words", "uint32")
 _next = {t: _draws(f"next_{t}", t, numbers="i") for t in ("float32", "float64")}  # whether they are normal ones
 _order = _draws("order", "int64", numbers="i")  # whether backwards
 _reservoir = _draws("reservoir", "int64", integers=("count",), demands=("0 <= count", "count <= n"))
+_choose = Kernel("random", "choose", {"chances": "float32 (rows, classes)", "numbers": "float32 (rows, draws)"},
+                 {"chosen": "int64 (rows, draws)", "done": "uint8 (rows)"}, demands=("classes >= 1",), sizes=("rows", "classes", "draws"),
+                 work="rows * classes")
 _logarithms = Kernel("random", "logarithms", {"numbers": "float32 (n)"}, sizes=("n",), threads=False)
 _powers = Kernel("random", "powers", {"numbers": "float32 (n)"}, sizes=("n",), numbers="f", threads=False)
 _NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int32: "int32", torch.int64: "int64", torch.uint8: "uint8"}
+
+
+def classes(chances: torch.Tensor, numbers: torch.Tensor) -> Optional[tuple[torch.Tensor, bool]]:
+    """The classes that uniform `numbers` (rows, draws) stand for by `chances` (rows, classes), and whether all rows are chances, or weights.
+
+    None where no kernel does that: for others than float32, and where there are few.
+    """
+    arrays = (chances.contiguous(), numbers)
+    plan = None if torch.compiler.is_compiling() else _choose.plan(arrays, (), _WORTHWHILE)
+    if plan is None:
+        return None
+    chosen, done = plan(arrays)
+    return chosen, bool(done.all())
 
 
 def available() -> bool:

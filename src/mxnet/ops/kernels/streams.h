@@ -12,25 +12,43 @@
 
 namespace {
 
-// Whether a result of so many numbers is written so: from half of the last cache on, which on some systems is unknown.
+// What is written past the caches at a time: on Zen 4 three times as fast in 32 bytes as in 16.
+#if defined(__AVX__)
+typedef __m256 Piece;
+inline void stream(float* out, Piece piece) { _mm256_stream_ps(out, piece); }
+inline Piece piece(const float* in) { return _mm256_loadu_ps(in); }
+inline Piece pieces_of(float value) { return _mm256_set1_ps(value); }
+#elif defined(__SSE2__)
+typedef __m128 Piece;
+inline void stream(float* out, Piece piece) { _mm_stream_ps(out, piece); }
+inline Piece piece(const float* in) { return _mm_loadu_ps(in); }
+inline Piece pieces_of(float value) { return _mm_set1_ps(value); }
+#endif
+
+// Whether a result of so many numbers is written so: from half of the last cache on, which on some systems is unknown. Of a cache that many processors
+// share, one gets less than half: where it has 480 MB a copy past it took as long at 50 MB, and half as long at 64.
 bool is_large(int64_t numbers) {
 #if defined(_SC_LEVEL3_CACHE_SIZE)
-  static const int64_t least = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE) / 2 / sizeof(float), 1 << 18);
+  static const int64_t least = std::clamp<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE) / 2 / sizeof(float), 1 << 18, 1 << 24);
 #else
   constexpr int64_t least = 1 << 18;
 #endif
   return numbers >= least;
 }
 
+#if defined(__SSE2__)
+constexpr int64_t kPiece = sizeof(Piece) / sizeof(float);
+
 int64_t to_alignment(const float* p, int64_t n) {
-  return std::min<int64_t>(n, (16 - (reinterpret_cast<uintptr_t>(p) & 15)) % 16 / sizeof(float));
+  return std::min<int64_t>(n, (sizeof(Piece) - reinterpret_cast<uintptr_t>(p) % sizeof(Piece)) % sizeof(Piece) / sizeof(float));
 }
+#endif
 
 void fill(float* out, float value, int64_t n, bool past) {
 #if defined(__SSE2__)
   if (past) {
     for (const float* aligned = out + to_alignment(out, n); out < aligned; --n) *out++ = value;
-    for (const __m128 values = _mm_set1_ps(value); n >= 4; n -= 4, out += 4) _mm_stream_ps(out, values);
+    for (const Piece values = pieces_of(value); n >= kPiece; n -= kPiece, out += kPiece) stream(out, values);
   }
 #endif
   std::fill(out, out + n, value);
@@ -40,7 +58,7 @@ void put(float* out, const float* row, int64_t n, bool past) {
 #if defined(__SSE2__)
   if (past) {
     for (const float* aligned = out + to_alignment(out, n); out < aligned; --n) *out++ = *row++;
-    for (; n >= 4; n -= 4, out += 4, row += 4) _mm_stream_ps(out, _mm_loadu_ps(row));
+    for (; n >= kPiece; n -= kPiece, out += kPiece, row += kPiece) stream(out, piece(row));
   }
 #endif
   std::memcpy(out, row, size_t(n) * sizeof(float));

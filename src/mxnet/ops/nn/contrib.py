@@ -2,6 +2,7 @@
 import torch
 
 from ...base import MXNetError
+from ..kernels import pointwise
 from ..registry import op
 from ._common import assign
 
@@ -15,7 +16,16 @@ def quadratic(data, *, a: float = 0.0, b: float = 0.0, c: float = 0.0):
     >>> mx.nd.contrib.quadratic(mx.nd.array([0, 1, 2]), a=1, b=10, c=100).asnumpy()
     array([100., 111., 124.], dtype=float32)
     """
-    return ((data * a + b) * data + c).to(data.dtype)
+    found = pointwise.quadratic(data, a, b, c)
+    if found is not None:
+        return found
+    return (data * a).add_(b).mul(data).add_(c) if data.is_floating_point() else ((data * a + b) * data + c).to(data.dtype)
+
+
+@quadratic.gradient
+def _(out_grads, inputs, outputs, *, a=0.0, b=0.0, c=0.0):
+    found = pointwise.quadratic_back(inputs[0], out_grads[0], a, b)
+    return (inputs[0] * (2 * a)).add_(b) * out_grads[0] if found is None else found
 
 
 def _pass_gradient(out_grads, inputs, outputs, **_):

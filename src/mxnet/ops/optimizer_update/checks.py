@@ -2,6 +2,7 @@
 import torch
 
 from ...base import MXNetError
+from ..kernels import pointwise
 from ..registry import op
 from ..shapes import unify
 
@@ -50,6 +51,9 @@ def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: float, eps: float
     shapes = [tuple(t.shape) for t in (lrs, weights_sum_sq, grads_sum_sq, wds)]
     if len(set(shapes)) > 1:
         raise MXNetError(f"multi_lars: all inputs must have one shape, a number for each weight; received {', '.join(map(str, shapes))}")
+    found = pointwise.adapted_rates(lrs, weights_sum_sq, grads_sum_sq, wds, eta, rescale_grad, eps)
+    if found is not None:
+        return found
     weight_norms = weights_sum_sq.sqrt()
     adapted = lrs * eta * weight_norms / (grads_sum_sq.sqrt() * rescale_grad + wds * weight_norms + eps)
     return torch.where((weight_norms > 0) & (grads_sum_sq > 0), adapted, lrs)

@@ -6,6 +6,7 @@ from typing import Annotated
 import torch
 
 from ...base import MXNetError
+from ..kernels.random import classes as compiled_classes
 from ..random_state import generator, source
 from ..registry import op
 from ..schema import Between, Device, DType, Optional, Shape
@@ -51,14 +52,20 @@ def _classes(rows, count):
         # Torch's sampler works in the type of the chances.
         chances = rows if rows.dtype in (torch.float32, torch.float64) else rows.float()
         return torch.multinomial(chances, count, replacement=True, generator=generator(rows.device))
+    numbers = bank.numbers(len(rows) * count).view(len(rows), count)
+    chosen, right = compiled_classes(rows, numbers) or _classes_on_torch(rows, numbers)
+    if not right:
+        raise MXNetError("_sample_multinomial: the rows of `data` must hold chances, none below 0 and not all 0")
+    return chosen
+
+
+def _classes_on_torch(rows, numbers):
     sums = rows.double().cumsum(1)
     totals = sums[:, -1:]
-    if rows.numel() and not (rows.amin() >= 0 and totals.amin() > 0):  # of what is no number neither holds
-        raise MXNetError("_sample_multinomial: the rows of `data` must hold chances, none below 0 and not all 0")
-    chosen = bank.numbers(len(rows) * count).view(len(rows), count)
+    right = not rows.numel() or bool(rows.amin() >= 0 and totals.amin() > 0)  # of what is no number neither holds
     # Rows that do not add up to 1 are taken for weights; those that almost do are left as they are.
-    chosen = torch.where((totals - 1).abs() < 1e-3, chosen, chosen * totals.float())
-    return torch.searchsorted(sums.float(), chosen).clamp_(max=rows.shape[1] - 1)
+    scaled = torch.where((totals - 1).abs() < 1e-3, numbers, numbers * totals.float())
+    return torch.searchsorted(sums.float(), scaled).clamp_(max=rows.shape[1] - 1), right
 
 
 @sample_multinomial.shape_rule

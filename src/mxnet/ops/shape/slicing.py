@@ -17,6 +17,42 @@ _split_copy: Callable = torch.split_copy
 _split_with_sizes_copy: Callable = torch.split_with_sizes_copy
 
 
+_MANY = 1 << 15  # numbers from which on it matters that a gradient is written once
+
+
+def _block(data, starts, sizes):
+    """A copy of the block that begins at `starts`."""
+    if data.numel() >= _MANY and data.requires_grad and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        return _Block.apply(data, starts, sizes)
+    return _narrowed(data, starts, sizes).clone(memory_format=torch.contiguous_format)
+
+
+def _narrowed(data, starts, sizes):
+    return data[tuple(slice(start, start + size) for start, size in zip(starts, sizes))]
+
+
+class _Block(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, data, starts, sizes):
+        ctx.shape, ctx.starts, ctx.sizes = data.shape, starts, sizes
+        return _narrowed(data, starts, sizes).clone(memory_format=torch.contiguous_format)
+
+    @staticmethod
+    def backward(ctx, dout):
+        ends = [n - start - size for n, start, size in zip(ctx.shape, ctx.starts, ctx.sizes)]
+        if torch.is_grad_enabled():  # which can be differentiated again
+            borders = [border for pair in zip(ctx.starts, ends) for border in reversed(pair)]
+            return torch.nn.functional.pad(dout, borders[::-1]), None, None
+        out = inner = dout.new_empty(ctx.shape)
+        for axis, (start, size, rest) in enumerate(zip(ctx.starts, ctx.sizes, ends)):
+            for first, count in ((0, start), (start + size, rest)):
+                if count:
+                    inner.narrow(axis, first, count).zero_()
+            inner = inner.narrow(axis, start, size)
+        inner.copy_(dout)
+        return out, None, None
+
+
 def _ranges(operator, begin, end, step, ndim):
     """(begin, end, step) of each leading axis that is sliced."""
     if len(begin) != len(end):
@@ -53,6 +89,10 @@ def slice_(data, *, begin: Ends, end: Ends, step: Optional[Ends] = ()):
     >>> mx.nd.slice(mx.nd.arange(12).reshape((3, 4)), begin=(0, None), end=(2, None), step=(1, -2)).asnumpy().tolist()
     [[3.0, 1.0], [7.0, 5.0]]
     """
+    if data.requires_grad and not any(s not in (1, None) for s in step or ()):
+        ranges = [range(*slice(b, e).indices(n)) for (b, e, _), n in zip(_ranges("slice", begin, end, step, data.dim()), data.shape)]
+        whole = data.shape[len(ranges):]
+        return _block(data, [*[r.start for r in ranges], *[0] * len(whole)], [*map(len, ranges), *whole])
     view, flips = _view("slice", data, begin, end, step)
     return view.flip(flips) if flips else view.clone(memory_format=torch.contiguous_format)
 
@@ -123,6 +163,10 @@ def slice_axis(data, *, axis: int, begin: int, end: Optional[int]):
            [5., 6.]], dtype=float32)
     """
     axis, first, last = _axis_range(axis, begin, end, data.shape)
+    if data.requires_grad:
+        starts, sizes = [0] * data.dim(), list(data.shape)
+        starts[axis], sizes[axis] = first, last - first
+        return _block(data, starts, sizes)
     return torch.slice_copy(data, axis, first, last)
 
 
@@ -171,7 +215,7 @@ def slice_like(data, shape_like, *, axes: Shape = ()):
            [4., 5.]], dtype=float32)
     """
     sizes = _like_sizes(tuple(data.shape), tuple(shape_like.shape), axes)
-    return data[tuple(slice(0, s) for s in sizes)].clone(memory_format=torch.contiguous_format)
+    return _block(data, [0] * len(sizes), sizes)
 
 
 @slice_like.shape_rule
@@ -325,4 +369,4 @@ def crop(*data, num_args: int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0), 
         if length < 1 or r < 0 or not 0 <= s <= r:
             raise MXNetError(f"Crop: a window of {name} {length} at offset {s} does not fit images of shape {tuple(images.shape)}")
     y, x = start
-    return images[:, :, y:y + size[0], x:x + size[1]].clone(memory_format=torch.contiguous_format)
+    return _block(images, (0, 0, y, x), (*images.shape[:2], *size))
