@@ -45,3 +45,33 @@ def test_what_arm_says(told):
 def test_what_is_not_said(told):
     told(None)
     assert processor.flags() == frozenset() and processor.identity() == "" and processor.name() == "" and processor.cores() is None
+
+
+TASKS = {"1": "1000000000 250000000 7", "2": "5 750000000 1", "3": "", "4": "not numbers", "5": "12"}
+
+
+@pytest.fixture
+def tasks(tmp_path, monkeypatch):
+    """A function that makes the system say something else of this process's threads."""
+    def tell(found):
+        for name, text in found.items():
+            (tmp_path / name).mkdir()
+            if text is not None:
+                (tmp_path / name / "schedstat").write_text(text)
+        monkeypatch.setattr(processor, "_TASKS", tmp_path)
+    return tell
+
+
+def test_what_threads_have_waited_is_the_sum(tasks):
+    tasks(TASKS)
+    assert processor.waited() == 1.0
+
+
+def test_threads_that_end_meanwhile_and_systems_that_do_not_say_count_nothing(tasks, tmp_path, monkeypatch):
+    tasks({"1": "1 2000000000 3", "2": None})
+    assert processor.waited() == 2.0
+    tasks({})
+    (tmp_path / "1" / "schedstat").unlink()
+    assert processor.waited() == 0
+    monkeypatch.setattr(processor, "_TASKS", tmp_path / "nothing")
+    assert processor.waited() == 0

@@ -113,7 +113,7 @@ _TABLE = [
     ("MXNET_FC_TRUE_FP16", "0", True, "1: cuBLAS may sum float16 products in float16"),
     ("MXNET_CUDA_ALLOW_TENSOR_CORE", "1", True, "0: cuDNN and cuBLAS multiply float32 in full precision only (no TF32)"),
     ("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION", "0", True, "1: cuBLAS may use tensor cores (TF32) for float32 matrices"),
-    ("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1", True, "0: cuDNN doesn't try which convolution algorithm is fastest"),
+    ("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1", True, "0: cuDNN doesn't try which convolution algorithm is fastest, nor do kernels race on a CPU"),
     ("MXNET_CUDA_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
     ("MXNET_CUDNN_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
     ("MXNET_CONVOLUTION_ALGORITHM", "fastest", True,

@@ -265,6 +265,18 @@ def test_the_structure_of_the_result(wraps):
     assert [numbers(block(x)) for _ in range(3)] == [plain] * 3
 
 
+def test_an_input_that_is_handed_on_is_copied():
+    class Both(nn.HybridBlock):
+        def hybrid_forward(self, F, x):
+            return x, x * 2
+    block, x = Both(), nd.ones((2,))
+    block.hybridize(backend="kernels")
+    for _ in range(3):
+        same, double = block(x)
+        same[:] = 7
+        assert x.asnumpy().tolist() == [1, 1] and double.asnumpy().tolist() == [2, 2]
+
+
 def numbers(found):
     return [numbers(f) for f in found] if isinstance(found, (list, tuple)) else None if found is None else found.asnumpy().tolist()
 
@@ -289,6 +301,30 @@ def test_arrays_of_np(long_calls):
             assert type(net(data().as_np_ndarray())) is mx.np.ndarray and len(long_calls) == 1
     for _ in range(2):
         assert type(net(data())) is nd.NDArray and len(long_calls) == 2
+    plain = data()
+    with mx.util.np_shape(True), mx.util.np_array(True):
+        assert type(net(plain)) is mx.np.ndarray and len(long_calls) == 3
+
+
+def test_inside_of_a_block_that_is_traced_no_graph_of_its_own_runs():
+    mx.npx.set_np()
+    inner = mx.gluon.SymbolBlock(mx.sym.np.exp(mx.sym.var("data").as_np_ndarray()), mx.sym.var("data").as_np_ndarray())
+    settled(inner, mx.np.ones((2,)), static_alloc=True, static_shape=True)
+    assert inner._shortcut is not None
+
+    class Outer(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            return self.inner(x) * 2
+    outer = Outer()
+    outer.hybridize()
+    with pytest.warns(UserWarning, match="runs step by step all the same: .* is a SymbolBlock, whose graph can't become a part of the traced one"):
+        outer(mx.np.ones((2,)))
+    for number in (1.0, 2.0):  # and not what it was while it was traced
+        np.testing.assert_allclose(outer(mx.np.full((2,), number)).asnumpy(), [2 * np.exp(number)] * 2, rtol=1e-5)
 
 
 def test_a_child_process_runs_no_threads_of_its_parent(net, monkeypatch, long_calls):

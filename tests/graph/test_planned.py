@@ -204,3 +204,19 @@ def test_what_has_no_kernels_is_not_planned():
     net(x)
     state, = net._cached_op._runner._states.values()
     assert not isinstance(state.function, planned.Planned)
+
+
+def test_another_default_type():
+    net, x = Mixed(3), image()
+    run = compiled(net, x)
+    want = [a.asnumpy() for a in net(x)]
+    torch.set_default_dtype(torch.float16)
+    try:
+        run._idle.clear(), run._steps.clear()
+        found = [[a.clone() for a in run(*given(net, x))] for _ in range(3)]
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for arrays in found:
+        for f, w in zip(arrays, want, strict=True):
+            assert f.dtype is torch.float32
+            np.testing.assert_allclose(f.numpy(), w, rtol=1e-4, atol=1e-5)

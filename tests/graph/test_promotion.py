@@ -9,7 +9,7 @@ import torch
 import mxnet as mx
 from mxnet import nd
 from mxnet.gluon import nn
-from mxnet.graph import backends, promotion, register_backend, states
+from mxnet.graph import backends, promotion, register_backend, states, winners
 
 
 @pytest.fixture(autouse=True)
@@ -188,12 +188,13 @@ def test_explain_says_who_runs_what(challenger, monkeypatch):
         net.explain()
     monkeypatch.setattr(states, "time", Clock())
     monkeypatch.setattr(promotion, "_COMPILE", 0.5)
+    monkeypatch.setattr(winners.Record, "keep", lambda self, name, seconds, waited: f"kept for {name}")
     net(nd.ones((1, 3)))
     assert net.explain() == ("1 operators\ninference on cpu: native\ninference on cpu for data float32(1, 3):\n"
                              "  native, until it has taken 0.50 s (0.01 s so far)")
     net.hybridize(static_alloc=True, static_shape=True)
     net(nd.ones((1, 3)))
-    assert net.explain().splitlines()[2:] == ["inference on cpu for data float32(1, 3):"]
+    assert net.explain().splitlines()[2:] == ["inference on cpu for data float32(1, 3):", "  test_counting: kept for test_counting"]
     backend.seconds = 3
     net(nd.ones((2, 3)))
     assert net.explain().splitlines()[-1] == "  native, which proved the fastest"

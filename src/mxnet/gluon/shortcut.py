@@ -86,7 +86,7 @@ class Shortcut:
     def __call__(self, arguments: Sequence[Any]) -> Any:
         """The result for these arguments, or None."""
         kind, ctx = self._kind, self._ctx
-        if (mode.recording or mode.training or mode.tracing is not None or dispatch.graph_observer is not None or self._op._hook is not None
+        if (mode.recording or mode.training or dispatch.graph_observer is not None or self._op._hook is not None
                 or self._moves != moves() or (kind is NDArray) is is_np_array() or len(arguments) != self._count):
             return None
         tensors = list(map(_data, self._parameters))

@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from ..ops.kernels.kept import Kept
-from ..ops.kernels.parts import IntoPart
+from ..ops.kernels.parts import IntoPart, new_images
 from . import layout
 from .joining import Room, placed, whole
 from .observed import joined
@@ -42,7 +42,7 @@ class ByImages:
         self.module, self.images, self.shape, self.writes = module, images, shape, writes
 
     def __call__(self, data: torch.Tensor) -> torch.Tensor:
-        out = torch.empty(self.shape, memory_format=torch.channels_last)
+        out = new_images(self.shape)
         for part, to in zip(data.split(self.images), out.split(self.images)):
             if self.writes:
                 self.module(part, to)

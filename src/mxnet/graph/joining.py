@@ -1,7 +1,7 @@
 """The pass of the `kernels` backend that lets convolutions write straight to their part of a concatenation."""
 import torch
 
-from ..ops.kernels.parts import IntoPart
+from ..ops.kernels.parts import IntoPart, new_images
 from ..ops.shape.joining import concat
 from .observed import joined
 from .program import FxNode, Program, attributes_of, calls, holds
@@ -16,7 +16,7 @@ class Room:
         self.shape = shape
 
     def __call__(self) -> torch.Tensor:
-        return torch.empty(self.shape, memory_format=torch.channels_last)
+        return new_images(self.shape)
 
 
 def placed(room: torch.Tensor, part: torch.Tensor, first: int) -> torch.Tensor:

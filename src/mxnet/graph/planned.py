@@ -16,7 +16,7 @@ import torch
 from torch import fx
 
 from ..ops.kernels.denormals import HEAVY, zeroed
-from ..ops.kernels.parts import Bound, IntoPart
+from ..ops.kernels.parts import Bound, IntoPart, new_images
 from .by_images import ByImages
 from .joining import Room, whole
 from .observed import observed
@@ -250,7 +250,7 @@ class _Run:
         self._base = -1
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-        memory = torch.empty(self._size, dtype=torch.uint8)  # of this call alone: between calls others may have it
+        memory = torch.empty(self._size, dtype=torch.uint8, device="cpu")  # of this call alone: between calls others may have it
         base = memory.data_ptr()
         if base != self._base:
             self._base = -1  # an interrupt may come while pointers move
@@ -284,7 +284,7 @@ class _Run:
         """Add that a tensor is made for each array."""
         for array in arrays:
             moved = _moved(self._pointers, array)
-            self._items.append(lambda env, array=array, moved=moved: moved(env, torch.empty(array.shape, memory_format=_LAST)))
+            self._items.append(lambda env, array=array, moved=moved: moved(env, new_images(array.shape)))
 
     def _point(self, arrays: Iterable[_Array]) -> None:
         """Add that kernels find these arrays, which others have made."""
@@ -303,7 +303,7 @@ class _Run:
 
 
 def _like(ref: _Ref, order: torch.memory_format) -> torch.Tensor:
-    return torch.empty(ref.shape or (), memory_format=order)
+    return torch.empty(ref.shape or (), dtype=torch.float32, device="cpu", memory_format=order)
 
 
 def _method(name: str) -> Callable:

@@ -255,7 +255,9 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
         if compiled < (best_time if best_time is not None else on_torch):
             best, best_time = frozen, compiled
     if record is not None and lost == FASTEST:
-        record.keep(NATIVE if best is None else best.name, time.perf_counter() - start, max(processor.waited() - waited, 0.0))
+        said = record.keep(NATIVE if best is None else best.name, time.perf_counter() - start, max(processor.waited() - waited, 0.0))
+        if best is not None:
+            best.program.note(f"{best.name}: {said}")
     return best, lost
 
 

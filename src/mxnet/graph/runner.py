@@ -276,7 +276,9 @@ class GraphRunner:
                     recurrent_layers.release(native)
                     follows = promotion.challenged(before.frozen, module, inputs, device, self._exact, record)
                 if before.agrees and type(follows) in (Stays, Frozen):
-                    record.keep(before.frozen.name if before.wins else NATIVE, before.seconds, before.waited)
+                    said = record.keep(before.frozen.name if before.wins else NATIVE, before.seconds, before.waited)
+                    if before.wins:
+                        before.frozen.program.note(f"{before.frozen.name}: {said}")
             self._states[key] = follows
             return follows
         with self._lock:

@@ -20,7 +20,7 @@ from ..ops import registry
 from ..ops.kernels import races
 from . import recurrent_layers
 from .backends import asks_for_exact
-from .program import FxNode, by_values, changes, draws, operator_of
+from .program import FxNode, changes, draws, operator_of
 from .states import Frozen, Function, run
 
 NATIVE = "native"
@@ -176,7 +176,7 @@ def _called(node: FxNode) -> str:
     if node.op == "output":
         return "output"
     op = operator_of(node)
-    if node.op != "call_function" or draws(node) or by_values(node) or changes(node):
+    if node.op != "call_function" or draws(node) or changes(node):
         raise _Unknown
     if op is not None and node.target is op.fn:
         name: str = op.name

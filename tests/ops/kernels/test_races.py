@@ -5,7 +5,8 @@ import threading
 import pytest
 
 from mxnet.ops.kernels import compiled
-from mxnet.ops.kernels.races import Races
+from mxnet.ops.kernels import races as module
+from mxnet.ops.kernels.races import Races, Winners
 
 
 @pytest.fixture
@@ -84,3 +85,116 @@ def test_a_race_of_another_thread_is_not_waited_for(clock, races):
     races.winner("a", {"only": run})
     assert found[0] == "slow"
     assert races.winner("b", {"slow": clock(2.0), "fast": clock(1.0)}) == "fast"
+
+
+def test_where_no_race_is_allowed_the_first_runs_unless_another_is_known(clock, races, monkeypatch):
+    monkeypatch.setenv("MXNET_CUDNN_AUTOTUNE_DEFAULT", "0")
+    slow, fast = clock(2.0), clock(1.0)
+    assert races.winner("a", {"slow": slow, "fast": fast}) == "slow" and not slow.ran and not fast.ran
+    assert not list(compiled.folder().glob("tested-*"))
+    races.keep("a", "fast")
+    assert races.winner("a", {"slow": slow, "fast": fast}) == "fast" and not fast.ran
+    monkeypatch.setenv("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1")
+    assert races.winner("b", {"slow": slow, "fast": fast}) == "fast" and fast.ran
+
+
+def test_a_race_that_fails_lets_others_race(clock, races):
+    with pytest.raises(ZeroDivisionError):
+        races.winner("a", {"slow": clock(2.0), "fails": lambda: 1 / 0})
+    assert races.get("a") is None and races.winner("a", {"slow": clock(2.0), "fast": clock(1.0)}) == "fast"
+
+
+# -- what is kept, of whatever kind --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def winners(monkeypatch, tmp_path):
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    return Winners("tested", "winograd")
+
+
+def test_what_is_kept_is_known_here_and_to_the_next_process(winners):
+    assert winners.get("a") is None and not winners.path.exists()
+    winners.keep("a", "one")
+    winners.keep("b", "other")
+    assert winners.path == kept() and (winners.get("a"), winners.get("b"), winners.get("c")) == ("one", "other", None)
+    winners.keep("a", "other")
+    again = Winners("tested", "winograd")
+    assert (again.get("a"), again.get("b")) == ("other", "other")
+
+
+def test_what_is_forgotten_is_gone_and_others_stay(winners):
+    winners.keep("a", "one")
+    winners.keep("b", "other")
+    winners.keep("a", None)
+    winners.keep("c", None)  # it was never there
+    assert winners.get("a") is None and winners.get("b") == "other" and json.loads(kept().read_text()) == {"b": "other"}
+
+
+def test_what_another_process_keeps_is_seen_with_the_next_that_is_kept_here_or_when_all_is_read_again(winners):
+    assert winners.get("a") is None
+    Winners("tested", "winograd").keep("a", "one")
+    assert winners.get("a") is None  # a file is read once
+    winners.keep("b", "other")
+    assert winners.get("a") == "one"
+    Winners("tested", "winograd").keep("a", "two")
+    winners.forget()
+    assert winners.get("a") == "two"
+
+
+def test_each_kind_has_a_file_and_so_has_each_version_of_the_kernels(winners, monkeypatch):
+    others = [Winners("other", "winograd"), Winners("tested", "winograd", "kept"), Winners("tested", "kept")]
+    names = {other.path.name for other in [winners, *others]}
+    monkeypatch.setattr(compiled, "FLAGS", ("-O7",))
+    names.add(Winners("tested", "winograd").path.name)
+    assert len(names) == 5 and sum(name.startswith("tested-") for name in names) == 4
+
+
+def test_another_folder_is_another_machine(winners, monkeypatch, tmp_path):
+    winners.keep("a", "one")
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path / "other"))
+    assert winners.get("a") is None
+    winners.keep("a", "two")
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    assert winners.get("a") == "one"
+
+
+def test_a_disk_that_takes_nothing_costs_only_the_next_process(winners):
+    winners.path.mkdir(parents=True)
+    assert winners.get("a") is None
+    winners.keep("a", "one")
+    assert winners.get("a") == "one" and Winners("tested", "winograd").get("a") is None
+    winners.keep("a", None)
+    assert winners.get("a") is None
+
+
+def test_a_file_that_is_too_large_is_none_of_ours_and_begins_anew(winners, monkeypatch):
+    winners.keep("a", "one")
+    size = kept().stat().st_size
+    monkeypatch.setattr(module, "_LARGEST", size)
+    assert Winners("tested", "winograd").get("a") == "one"
+    monkeypatch.setattr(module, "_LARGEST", size - 1)
+    again = Winners("tested", "winograd")
+    assert again.get("a") is None
+    again.keep("b", "other")
+    assert json.loads(kept().read_text()) == {"b": "other"}
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "null", '{"a": 7, "b": null, "c": ["one"]}', "\udcff", "[" * 100_000,
+                                     '{"a": ' + "9" * 5000 + "}"], ids=range(8))
+def test_what_is_damaged_says_nothing(winners, content):
+    winners.keep("a", "one")
+    kept().write_bytes(content.encode("utf-8", "surrogateescape"))
+    again = Winners("tested", "winograd")
+    assert [again.get(key) for key in "abc"] == [None] * 3
+    again.keep("b", "other")
+    assert json.loads(kept().read_text()) == {"b": "other"}
+
+
+def test_threads_that_keep_at_once_lose_nothing(winners):
+    threads = [threading.Thread(target=winners.keep, args=(str(i), "one")) for i in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(json.loads(kept().read_text()), key=int) == [str(i) for i in range(20)]

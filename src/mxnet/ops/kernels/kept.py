@@ -8,7 +8,7 @@ import torch
 
 from . import winograd
 from .gate import Kernel, Plan
-from .parts import Bound, IntoPart
+from .parts import Bound, IntoPart, new_images
 
 _LAST = torch.channels_last
 _FEW = 8  # channels, up to which lines of the kernel are what is summed up over
@@ -126,7 +126,7 @@ class Kept(IntoPart):
         return into
 
     def _result(self, data: torch.Tensor) -> torch.Tensor:
-        return torch.empty(self.sizes(data.shape), memory_format=_LAST)
+        return new_images(self.sizes(data.shape))
 
     @staticmethod
     def few_channels(weight: torch.Tensor, dilate: tuple[int, ...]) -> bool:

@@ -8,6 +8,11 @@ import torch
 from .gate import Plan
 
 
+def new_images(shape: Sequence[int]) -> torch.Tensor:
+    """A new array (N, C, H, W) as these layers write it, whatever type and device torch takes by default."""
+    return torch.empty(shape, dtype=torch.float32, device="cpu", memory_format=torch.channels_last)
+
+
 class Bound(NamedTuple):
     """The call of a kernel: its plan, the arrays that it takes, in order, and the numbers."""
 

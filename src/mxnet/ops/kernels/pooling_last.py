@@ -9,7 +9,7 @@ import torch
 
 from ...base import MXNetError
 from .gate import Kernel
-from .parts import Bound, IntoPart
+from .parts import Bound, IntoPart, new_images
 
 _LAST = torch.channels_last
 _WINDOW = ("kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w")
@@ -56,7 +56,7 @@ class Pooling(IntoPart):
         if residual is not None:
             raise MXNetError("pooling adds no residual")
         data = data.contiguous(memory_format=_LAST)
-        out = torch.empty(self.sizes(data.shape), memory_format=_LAST) if into is None else into
+        out = new_images(self.sizes(data.shape)) if into is None else into
         arrays = data, out
         plan = _forward.plan(arrays, (*self._window, first, self._average, self._padded))
         if plan is not None:
