@@ -73,8 +73,10 @@ class Shortcut:
         """
         if mode.recording or mode.training or op._hook is not None or op._handed_on or not places:
             return None
-        state = op._session.decided(list(map(_data, inputs)), inputs[places[0][0]]._ctx)
         single, kind = out_format == 0, dispatch.numpy_array if is_np_array() else NDArray
+        if any(a._is_sparse for a in inputs):  # or hold an error, which is not to be raised yet
+            return None
+        state = op._session.decided(list(map(_data, inputs)), inputs[places[0][0]]._ctx)
         if state is None or any(f != 0 for f in in_format) or isinstance(out_format, list) and any(f != 0 for f in out_format):
             return None
         if any(type(inputs[k]) is not kind for k, _ in places):
