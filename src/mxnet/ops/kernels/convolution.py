@@ -1,8 +1,8 @@
 """Two-dimensional convolution for training on a CPU, with its gradients.
 
 Torch gives every one of the three to oneDNN, which reorders the weights each time: in a step of ResNet-50 with one image, a quarter of the time.
-Those with step 1 may run on `winograd`, where it proves to be faster, and those of bfloat16 by float32's arithmetic: not every processor
-that multiplies pairs of bfloat16 does so in less time.
+Those with step 1 may run on `winograd`, where it proves to be faster, and those of bfloat16 by float32's arithmetic, as not every processor
+that multiplies pairs of bfloat16 does so in less time, or on oneDNN, which knows processors that multiply tiles of them.
 """
 import functools
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from typing import Any, Optional
 import torch
 
 from ..registry import get
-from . import winograd
+from . import products, winograd
 from .gate import Kernel
 from .races import Races
 from .transposition import permute_copy
@@ -44,13 +44,13 @@ def _declared(arithmetic: str) -> tuple[Kernel, Kernel, Kernel]:
 
 forward, backward_data, backward_weight = _declared("")
 widened_forward, widened_backward_data, widened_backward_weight = _declared("widened_")  # of bfloat16 alone
-WIDENED = "float32 arithmetic"
+WIDENED, ONEDNN = "float32 arithmetic", "oneDNN"
 _KERNELS = {winograd.DIRECT: (forward, backward_data, backward_weight),
             WIDENED: (widened_forward, widened_backward_data, widened_backward_weight)}
 _RACED = 1 << 24  # multiplications from which on ways to compute the same race
 _ROWS = 1 << 13  # of data for each thread: as many as a race needs
 _MOST = 1 << 10  # programs whose shapes never repeat must not fill the memory
-races = Races("convolutions-ways", "convolution", "winograd")
+races = Races("convolution-ways", "convolution", "winograd")
 _found: dict[tuple, str] = {}
 
 
@@ -198,14 +198,18 @@ class _Convolution(torch.autograd.Function):
 
 def _forward_runs(weight, bias, steps):
     """What computes the convolution of bfloat16, by name."""
-    runs = {name: lambda part, kernel=kernels[0]: kernel((part, weight, bias), steps)[0] for name, kernels in _KERNELS.items()}
+    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[0]: kernel((part, weight, bias), steps)[0] for name, kernels in _KERNELS.items()}
+    if products.keeps(torch.bfloat16):
+        runs[ONEDNN] = lambda part: torch.conv2d(part, weight.to(part.dtype), None if bias is None else bias.to(part.dtype), *_in_pairs(steps))
     return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=bias, pad=steps[2:4]) for name in winograd.names(weight, steps)}
 
 
 def _data_runs(shape, weight, steps):
     """What computes the gradient for data of this shape, by name."""
     sizes, pad = (*shape[2:], *steps), winograd.backwards(weight, steps[2:4])
-    runs = {name: lambda part, kernel=kernels[1]: kernel((part, weight), sizes)[0] for name, kernels in _KERNELS.items()}
+    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[1]: kernel((part, weight), sizes)[0] for name, kernels in _KERNELS.items()}
+    if products.keeps(torch.bfloat16):
+        runs[ONEDNN] = lambda part: _gradients(part, part.new_empty(len(part), *shape[1:]).contiguous(memory_format=_LAST), weight, steps, 0)[0]
     fewer = winograd.names(weight, steps) if min(pad) >= 0 else ()
     return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=None, pad=pad, turned=True) for name in fewer}
 
@@ -214,9 +218,25 @@ def _weight_runs(data, weight, biased, steps):
     """What computes the gradients for weights like these and for the bias, by name."""
     sizes = (*weight.shape[2:], biased, *steps)
     kernels = _KERNELS if data.dtype is torch.bfloat16 else {winograd.DIRECT: _KERNELS[winograd.DIRECT]}
-    runs = {name: lambda part, kernel=found[2]: kernel((part, data[:len(part)]), sizes) for name, found in kernels.items()}
+    runs: dict[str, Callable] = {name: lambda part, kernel=found[2]: kernel((part, data[:len(part)]), sizes) for name, found in kernels.items()}
+    if data.dtype is torch.bfloat16 and products.keeps(torch.bfloat16):
+        def by_onednn(part):
+            found = _gradients(part, data[:len(part)], weight, steps, 1)[1].float()
+            return found, part.sum((0, 2, 3), dtype=torch.float32) if biased else None
+        runs[ONEDNN] = by_onednn
     return runs | {name: lambda part, name=name: winograd.backward_weight(name, part, data[:len(part)], biased, steps[2:4])
                    for name in winograd.names(weight, steps) if name in winograd.backward}
+
+
+def _gradients(dout, data, weight, steps, which):
+    """Torch's gradients of a convolution, of which the one of that number is computed."""
+    return torch.ops.aten.convolution_backward(dout, data, weight.to(dout.dtype), None, *_in_pairs(steps), False, [0, 0], 1,
+                                               [number == which for number in range(3)])
+
+
+def _in_pairs(steps):
+    """Stride, padding and dilation."""
+    return steps[:2], steps[2:4], steps[4:]
 
 
 _EXACT = Layer(exact=True)
