@@ -75,3 +75,15 @@ def test_threads_that_end_meanwhile_and_systems_that_do_not_say_count_nothing(ta
     assert processor.waited() == 0
     monkeypatch.setattr(processor, "_TASKS", tmp_path / "nothing")
     assert processor.waited() == 0
+
+
+def test_the_last_cache(monkeypatch):
+    assert processor.last_cache() >= 0
+    for found, size in ((32 << 20, 32 << 20), (-1, 0)):
+        monkeypatch.setattr(processor.os, "sysconf", lambda name, found=found: found)
+        assert processor.last_cache() == size
+
+    def unknown(name):
+        raise ValueError("unrecognized configuration name")
+    monkeypatch.setattr(processor.os, "sysconf", unknown)
+    assert processor.last_cache() == 0

@@ -69,6 +69,14 @@ def cores() -> int | None:
     return len(found) or None
 
 
+def last_cache() -> int:
+    """The size of the third cache in bytes, as the system says, which may count what other machines have a share in; 0 where it does not say."""
+    try:
+        return max(os.sysconf("SC_LEVEL3_CACHE_SIZE"), 0)
+    except (OSError, ValueError):
+        return 0
+
+
 def waited() -> float:
     """For how many seconds, so far, threads of this process were ready to run while others had the processors.
 
