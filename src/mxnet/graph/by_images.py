@@ -19,8 +19,8 @@ from .observed import joined
 from .program import FxNode, GraphModule, Program, holds
 
 _LARGE = 24 << 20  # bytes that a layer reads and writes: no cache keeps the half of it for the next
-# Bytes of the largest array of a few images: such arrays stay in the last cache, and more images read weights less often. With a share of 480 MB 16 MB
-# were faster than 4 by a tenth.
+# Bytes of the largest array of a few images: such arrays stay in the last cache, and more images read weights less often. Of 480 MB 16 were faster
+# than 4 by a tenth.
 _PART = min(max(processor.last_cache() // 8, 4 << 20), 16 << 20)
 _HIDING = 32  # multiplications for each byte that layers read and write: where there are more, nobody waits for the memory
 
