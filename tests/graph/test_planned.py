@@ -77,17 +77,15 @@ def test_each_call_gives_the_results_of_the_graph(outputs):
 def test_images_in_any_order_in_memory():
     net = Mixed()
     run = compiled(net, image())
-    x, weights = image(1)._data, [t for t in net._cached_op._runner._states.values()][0].program
-    names = [n.name for n in weights.graph.nodes if n.op == "placeholder"]
-    inputs = [x if i == 0 else torch.empty(0) for i in range(len(names))]  # weights are built in
-    want = run(*inputs)[0]
+    inputs = given(net, image(1))
+    x, want = inputs[0], run(*inputs)[0]
     for other in (x.contiguous(memory_format=torch.channels_last), x.repeat_interleave(2, 3)[..., ::2]):
-        assert torch.equal(run(*[other if t is x else t for t in inputs])[0], want)
+        assert torch.equal(run(other, *inputs[1:])[0], want)
 
 
 def test_threads_at_once():
     net = Mixed()
-    run = compiled(net, image())
+    compiled(net, image())
     wanted = {seed: expected(net, image(seed))[0] for seed in range(4)}
     net(image())
     run, = [s.function for s in net._cached_op._runner._states.values()]
@@ -121,7 +119,7 @@ def test_another_number_of_threads(monkeypatch):
 def given(net, x):
     state, = net._cached_op._runner._states.values()
     count = sum(n.op == "placeholder" for n in state.program.graph.nodes)
-    return [x._data, *[torch.empty(0)] * (count - 1)]
+    return [x._data, *[torch.empty(0)] * (count - 1)]  # weights are built in
 
 
 def test_a_call_that_fails_leaves_the_next_one_right():

@@ -114,7 +114,7 @@ class Planned:
         steps = self._steps.get(threads)
         if steps is None:
             found = self._module.forward(*inputs)
-            self._idle[threads] = []
+            self._idle.setdefault(threads, [])  # another thread may have been faster
             self._steps[threads] = _Steps(self._program)
             return found
         idle = self._idle[threads]

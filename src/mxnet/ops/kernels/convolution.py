@@ -175,9 +175,8 @@ class _Convolution(torch.autograd.Function):
         data, weight = ctx.saved_tensors
         wanted = ctx.needs_input_grad[:3]
         if torch.is_grad_enabled():  # to be differentiated again: torch's own gradient can be
-            stride, pad, dilate = ctx.steps[:2], ctx.steps[2:4], ctx.steps[4:]
-            found = torch.ops.aten.convolution_backward(dout, data, weight.to(data.dtype), [weight.shape[0]] if ctx.biased else None, stride, pad,
-                                                        dilate, False, [0, 0], 1, wanted)
+            found = torch.ops.aten.convolution_backward(dout, data, weight.to(data.dtype), [weight.shape[0]] if ctx.biased else None,
+                                                        *_in_pairs(ctx.steps), False, [0, 0], 1, wanted)
             return found[0], *[None if t is None else t.float() for t in found[1:]], None, None, None
         dout = dout.contiguous(memory_format=_LAST)
         dx = dw = db = None
@@ -209,7 +208,10 @@ def _data_runs(shape, weight, steps):
     sizes, pad = (*shape[2:], *steps), winograd.backwards(weight, steps[2:4])
     runs: dict[str, Callable] = {name: lambda part, kernel=kernels[1]: kernel((part, weight), sizes)[0] for name, kernels in _KERNELS.items()}
     if products.keeps(torch.bfloat16):
-        runs[ONEDNN] = lambda part: _gradients(part, part.new_empty(len(part), *shape[1:]).contiguous(memory_format=_LAST), weight, steps, 0)[0]
+        def by_onednn(part):
+            like = torch.empty((len(part), *shape[1:]), dtype=part.dtype, device=part.device, memory_format=_LAST)  # of which only this is read
+            return _gradients(part, like, weight, steps, 0)[0]
+        runs[ONEDNN] = by_onednn
     fewer = winograd.names(weight, steps) if min(pad) >= 0 else ()
     return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=None, pad=pad, turned=True) for name in fewer}
 
@@ -255,8 +257,8 @@ class _Deconvolution(torch.autograd.Function):
         data, weight = ctx.saved_tensors
         wanted = ctx.needs_input_grad[:3]
         if torch.is_grad_enabled():
-            found = torch.ops.aten.convolution_backward(dout, data, weight, [weight.shape[1]] if ctx.biased else None, ctx.steps[:2], ctx.steps[2:4],
-                                                        ctx.steps[4:], True, ctx.adj, 1, wanted)
+            found = torch.ops.aten.convolution_backward(dout, data, weight, [weight.shape[1]] if ctx.biased else None, *_in_pairs(ctx.steps), True,
+                                                        ctx.adj, 1, wanted)
             return *found, None, None, None
         dout = _channels_last(dout)
         dx = forward((dout, weight, None), ctx.steps)[0] if wanted[0] else None
