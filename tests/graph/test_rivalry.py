@@ -106,6 +106,7 @@ def test_layers_run_beside_calls_which_take_twice_as_long(clock):
     (9.0, 0.1, 12, "rival", "rival: 9e+03 ms a call, holder 1e+04 (medians of 3)"),
     (9.7, 0.0, 12, "rival", "rival: 9.7e+03 ms a call, holder 1e+04 (medians of 3)"),
     (9.7, 0.1, 12, "holder", "rival: 9.7e+03 ms a call, holder 1e+04 (medians of 3), not clearly ahead"),  # by which other programs may explain
+    (10.2, 0.0, 12, "holder", "rival: 1.02e+04 ms a call, holder 1e+04 (medians of 3)"),  # after one turn it could have been by chance
     (10.5, 0.0, 4, "holder", "rival: 1.05e+04 ms a call, holder 1e+04 (medians of 1)"),
 ])
 def test_who_wins(takes, waits, calls, winner, said, clock, monkeypatch):

@@ -26,8 +26,8 @@ from .winners import quiet
 _log = logging.getLogger(__name__)
 _TURN = 4  # calls, of which the first does not count: OpenVINO ends torch's threads, and the caches hold the other one's weights
 _LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less
-_PAIRS = 3  # turns of each; the rival has lost before, if it is behind after one
-_CLEARLY = 0.96  # of the holder's time, where other programs ran: who is only just ahead may be so by chance. Else the rival need not be slower
+_PAIRS = 3  # turns of each; the rival has lost before, if it is clearly behind after one
+_CLEARLY = 0.96  # of the other's time: who is less ahead may be so by chance, after one turn, or where other programs ran
 
 
 class Rivalry:
@@ -138,7 +138,7 @@ class Rivalry:
     def _judge(self, rival: Frozen) -> None:
         """Decide after a turn of each, if that is possible by now."""
         held, challenged = map(statistics.median, self._seconds)
-        if challenged < held and self._calls < 2 * self._turn * _PAIRS:
+        if _CLEARLY * challenged < held and self._calls < 2 * self._turn * _PAIRS:
             return
         measured = sum(map(sum, self._seconds))
         # Level, the rival is the better choice: it holds a copy of the weights less, and the next process does not import the holder.
