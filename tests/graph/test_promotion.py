@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from backend_checks import Counting
 from mxnet import nd
 from mxnet.gluon import nn
 from mxnet.graph import backends, promotion, register_backend, states, winners
@@ -16,24 +17,6 @@ from mxnet.graph import backends, promotion, register_backend, states, winners
 def no_kernels_of_our_own(monkeypatch):
     """Networks of a fully connected layer serve here because they are small: these are about other challengers."""
     monkeypatch.setattr(promotion, "of_dense_layers", lambda *args: [])
-
-
-class Counting:
-    """A backend that says how often it compiled, and computes what it is told."""
-
-    name, specializes, trains, freezes, devices = "test_counting", True, False, True, ("cpu",)
-
-    def __init__(self, scale=1.0, seconds=0.0):
-        self.scale, self.seconds, self.compiled, self.function = scale, seconds, 0, None
-
-    def compile(self, program):
-        self.compiled += 1
-        weights = {i: program.inputs[i].clone() for i in program.weights}
-
-        def run(*inputs):
-            return tuple(self.scale * r for r in program.module.forward(*[weights.get(i, t) for i, t in enumerate(inputs)]))
-        self.function = run
-        return run
 
 
 @pytest.fixture

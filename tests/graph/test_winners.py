@@ -13,6 +13,7 @@ import torch
 from torch import fx
 
 import mxnet as mx
+from backend_checks import Counting
 from mxnet import nd
 from mxnet.gluon import nn
 from mxnet.graph import GraphRunner, backends, promotion, register_backend, rivalry, states, winners
@@ -53,30 +54,10 @@ def store(tmp_path, monkeypatch):
     return found
 
 
-class Counting:
-    """A backend that says how often it compiled, and multiplies its results by `scale`."""
-
-    name, specializes, trains, freezes, devices = "test_counting", True, False, True, ("cpu",)
-
-    def __init__(self):
-        self.scale, self.seconds, self.compiled, self.fails, self.function = 1.0, 0.5, 0, False, None
-
-    def compile(self, program):
-        self.compiled += 1
-        if self.fails:
-            raise ValueError("out of luck")
-        weights = {i: program.inputs[i].clone() for i in program.weights}
-
-        def run(*inputs):
-            return tuple(self.scale * r for r in program.module.forward(*[weights.get(i, t) for i, t in enumerate(inputs)]))
-        self.function = run
-        return run
-
-
 @pytest.fixture
 def backend(monkeypatch, store):
     """The one challenger. It takes half of the time of `native`; `timed` tells how often anybody looked."""
-    backend = register_backend(Counting())
+    backend = register_backend(Counting(seconds=0.5))
     backend.timed = 0
 
     def timed(function, inputs):
