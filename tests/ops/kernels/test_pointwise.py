@@ -39,6 +39,16 @@ def test_gamma_at_the_ends():
          [INF, -INF, 1, NAN, INF, 0.0, -0.0, 0.0, INF, NAN, NAN, INF, INF, NAN])
 
 
+def test_cube_roots_are_right_to_the_last_bit():
+    values = torch.cat([torch.logspace(-45, 38, 9973), torch.linspace(0.5, 9, 9973), torch.tensor([2.0 ** i for i in range(-149, 128)])])
+    values = torch.cat([values, -values])
+    expected = torch.copysign(values.double().abs().pow(1 / 3), values)
+    torch.testing.assert_close(pointwise.cube_root(values).double(), expected, rtol=6e-8, atol=0)
+    whole = torch.arange(-250.0, 250)
+    same(pointwise.cube_root(whole ** 3), whole.tolist())
+    same(pointwise.cube_root(torch.tensor([0, -0.0, INF, -INF, NAN])), [0, -0.0, INF, -INF, NAN])
+
+
 @pytest.mark.parametrize("scalar", [3.5, -3.5, 1.0, 7e-3, 1e30, INF, NAN, 0.0])
 def test_remainders_are_those_of_the_c_library(scalar):
     values = torch.cat([torch.linspace(-9, 9, 999), torch.logspace(-44, 37, 500), -torch.logspace(-44, 37, 500), torch.arange(-40.0, 40) / 8,
@@ -85,6 +95,7 @@ OPERATORS = {
                                 [[0] * 9 + [2]]),
     "hard_sigmoid": (lambda x: mx.nd.hard_sigmoid(x, alpha=0.25, beta=0.5), [[0, -2, 2, 1, -1, 3, -3, INF, -INF]],
                      [0.5, 0, 1, 0.75, 0.25, 1, 0, 1, 0], [[0.5, 0, 0, 0.5, 0.5, 0, 0, 0, 0]]),
+    "cbrt": (mx.nd.cbrt, [[8, -0.125, 0, -0.0, INF, NAN]], [2, -0.5, 0, -0.0, INF, NAN], [[1 / 6, 8 / 3, INF, INF, 0, NAN]]),
     "quadratic": (lambda x: mx.nd.contrib.quadratic(x, a=1.5, b=-2, c=0.25), [[0, 1, -2, 0.5, INF, NAN]], [0.25, -0.25, 10.25, -0.375, INF, NAN],
                   [[-4, 2, -16, -1, INF, NAN]]),
     "maximum": (mx.nd._internal._maximum, [LEFT, RIGHT], [2, 2, 3, NAN, NAN, NAN, INF, INF, 0],
@@ -122,7 +133,7 @@ def test_operators_and_their_gradients(name, shape, either):
         same(torch.from_numpy(found.asnumpy().reshape(-1)), torch.tensor(wanted).float().tolist())
 
 
-@pytest.mark.parametrize("name", ["clip", "hard_sigmoid", "quadratic", "square", "elemwise_div", "where", "maximum"])
+@pytest.mark.parametrize("name", ["cbrt", "clip", "hard_sigmoid", "quadratic", "square", "elemwise_div", "where", "maximum"])
 def test_gradients_of_gradients(name, either):
     function, inputs, *_ = OPERATORS[name]
     arrays = [mx.nd.array([0.5, -0.25, 0.125]) * (i + 1) for i in range(len(inputs))]
@@ -134,7 +145,8 @@ def test_gradients_of_gradients(name, either):
     total.backward()
     tensors = [torch.from_numpy(a.asnumpy()).requires_grad_() for a in arrays]
     last = tensors[-1]
-    found = {"clip": lambda: last * 1, "hard_sigmoid": lambda: last * 0.25 + 0.5, "quadratic": lambda: 1.5 * last * last - 2 * last,
+    found = {"cbrt": lambda: last.sign() * last.abs() ** (1 / 3), "clip": lambda: last * 1,
+             "hard_sigmoid": lambda: last * 0.25 + 0.5, "quadratic": lambda: 1.5 * last * last - 2 * last,
              "square": lambda: last * last, "elemwise_div": lambda: tensors[0] / last, "where": lambda: last * 0,
              "maximum": lambda: torch.stack([last[0], last[1] * 0, last[2]])}[name]()
     first, = torch.autograd.grad(found.sum(), last, create_graph=True)

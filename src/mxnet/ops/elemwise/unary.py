@@ -75,6 +75,9 @@ def _softsign(data):
 
 
 def _cbrt(data):
+    found = pointwise.cube_root(data)
+    if found is not None:
+        return found
     return torch.copysign(data.abs().double().pow(1 / 3), data)
 
 
@@ -134,7 +137,8 @@ _math("logical_not", _logical_not, "1 where x is 0, 0 elsewhere, in the type of 
 
 @_cbrt_op.gradient
 def _(out_grads, inputs, outputs):
-    return out_grads[0] / (3 * outputs[0] * outputs[0])
+    found = pointwise.cube_root_back(outputs[0], out_grads[0])
+    return out_grads[0] / (3 * outputs[0] * outputs[0]) if found is None else found
 
 
 @_rcbrt_op.gradient

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 // Results are those of operators one after another, each rounded.
@@ -88,6 +89,26 @@ void remainder_block(Numbers numbers, const float* in, float* out, int count) {
   }
   if (hard)
     for (int i = 0; i < count; ++i) out[i] = remainder_by(numbers(i), in[i]);
+}
+
+// The cube root, in double precision from a guess at 1 / root by a third of the exponent, 3.5 % off at most. With the error e of its third power a step
+// multiplies it by 1 + e / 3 + 2 e^2 / 9, which leaves 14 e^3 / 81: 2e-4 of the root, then 3e-11.
+inline float cube_root(float x) {
+  const float size = std::fabs(x), normal = size < std::numeric_limits<float>::min() ? size * 0x1p24f : size;
+  int32_t bits;
+  std::memcpy(&bits, &normal, 4);
+  const int32_t guess = 0x54a23200 - int32_t(float(bits) * (1 / 3.0f));
+  float first;
+  std::memcpy(&first, &guess, 4);
+  const double a = normal;
+  double r = first;
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const double e = 1 - a * r * r * r;
+    r *= 1 + e * (1 / 3.0 + e * (2 / 9.0));
+  }
+  const double root = a * r * r * (size == normal ? 1 : 0x1p-8);
+  return size > 0 && size <= std::numeric_limits<float>::max() ? std::copysign(float(root), x) : x;
 }
 
 // Calls work(i) for each number; what it does to one must not depend on another.
@@ -192,6 +213,14 @@ void round_down(const float* in, float* out, int64_t n, int threads) {
 
 void round_away(const float* in, float* out, int64_t n, int threads) {
   each(n, threads, [=](int64_t i) { out[i] = std::trunc(in[i] + std::copysign(0x1.fffffep-2f, in[i])); });
+}
+
+void cube_roots(const float* in, float* out, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) { out[i] = cube_root(in[i]); });
+}
+
+void cube_roots_back(const float* out, const float* dout, float* din, int64_t n, int threads) {
+  each(n, threads, [=](int64_t i) { din[i] = dout[i] / (3 * out[i] * out[i]); });
 }
 
 void hard_sigmoid(const float* in, float* out, int64_t n, float alpha, float beta, int threads) {

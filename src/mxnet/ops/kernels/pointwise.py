@@ -25,6 +25,8 @@ _square_back = _kernel("square_back", {**_IN, **_DOUT})
 _quadratic = _kernel("quadratic", _IN, numbers="fff")
 _quadratic_back = _kernel("quadratic_back", {**_IN, **_DOUT}, numbers="ff")
 _round_down, _round_away = _kernel("round_down", _IN), _kernel("round_away", _IN)
+_cube_roots = _kernel("cube_roots", _IN)
+_cube_roots_back = _kernel("cube_roots_back", {"roots": "float32 (n)", **_DOUT})
 _hard_sigmoid = _kernel("hard_sigmoid", _IN, numbers="ff")
 _hard_sigmoid_back = _kernel("hard_sigmoid_back", {**_IN, **_DOUT}, numbers="f")
 _clip_back = _kernel("clip_back", {**_IN, **_DOUT}, numbers="ff")
@@ -108,6 +110,16 @@ def round_down(data):
 def round_away(data):
     """The nearest whole numbers, halves away from zero; None without a kernel."""
     return _one(_round_away, (data,))
+
+
+def cube_root(data):
+    """The cube root; None without a kernel."""
+    return _one(_cube_roots, (data,))
+
+
+def cube_root_back(roots, dout):
+    """The gradient, ``dout / (3 * roots ** 2)``; None without a kernel."""
+    return _one(_cube_roots_back, (roots, dout))
 
 
 def flat(function, data):
