@@ -102,6 +102,12 @@ OPERATORS = {
                 [[0, 2, 2, 0, 0, 0, 2, 0, 2], [2, 0, 0, 0, 0, 0, 0, 2, 0]]),
     "minimum": (mx.nd._internal._minimum, [LEFT, RIGHT], [1, 1, 3, NAN, NAN, NAN, INF, -INF, 0],
                 [[2, 0, 2, 0, 0, 0, 2, 2, 2], [0, 2, 0, 0, 0, 0, 0, 0, 0]]),
+    "_maximum_scalar": (lambda x: mx.nd._internal._maximum_scalar(x, scalar=0.5), [[0.5, 1, 0, -3, INF, -INF, NAN]],
+                        [0.5, 1, 0.5, 0.5, INF, 0.5, NAN], [[2, 2, 0, 0, 2, 0, 0]]),
+    "_minimum_scalar": (lambda x: mx.nd._internal._minimum_scalar(x, scalar=0.5), [[0.5, 1, 0, -3, INF, -INF, NAN]],
+                        [0.5, 0.5, 0, -3, 0.5, -INF, NAN], [[2, 0, 2, 2, 0, 2, 0]]),
+    "_rdiv_scalar": (lambda x: mx.nd._internal._rdiv_scalar(x, scalar=1.5), [[0.5, -2, 0, -0.0, INF, NAN]],
+                     [3, -0.75, INF, -INF, 0, NAN], [[-12, -0.75, -INF, -INF, -0.0, NAN]]),
     "where": (mx.nd.where, [[1, 0, -1, NAN, 0, 0.5], [1, 2, 3, 4, 5, 6], [-1, -2, -3, -4, -5, -6]], [1, -2, 3, 4, -5, 6],
               [[0] * 6, [2, 0, 2, 2, 0, 2], [0, 2, 0, 0, 2, 0]]),
     "mod": (mx.nd._internal._mod, [[7, -7, 7, -7, 5.5, 3, 0, 1], [3, 3, -3, -3, 0.5, 0, 2, NAN]], [1, 2, -2, -1, 0, 0, 0, NAN],
@@ -133,7 +139,8 @@ def test_operators_and_their_gradients(name, shape, either):
         same(torch.from_numpy(found.asnumpy().reshape(-1)), torch.tensor(wanted).float().tolist())
 
 
-@pytest.mark.parametrize("name", ["cbrt", "clip", "hard_sigmoid", "quadratic", "square", "elemwise_div", "where", "maximum"])
+@pytest.mark.parametrize("name", ["cbrt", "clip", "hard_sigmoid", "quadratic", "square", "elemwise_div", "where", "maximum", "_maximum_scalar",
+                                  "_rdiv_scalar"])
 def test_gradients_of_gradients(name, either):
     function, inputs, *_ = OPERATORS[name]
     arrays = [mx.nd.array([0.5, -0.25, 0.125]) * (i + 1) for i in range(len(inputs))]
@@ -148,6 +155,7 @@ def test_gradients_of_gradients(name, either):
     found = {"cbrt": lambda: last.sign() * last.abs() ** (1 / 3), "clip": lambda: last * 1,
              "hard_sigmoid": lambda: last * 0.25 + 0.5, "quadratic": lambda: 1.5 * last * last - 2 * last,
              "square": lambda: last * last, "elemwise_div": lambda: tensors[0] / last, "where": lambda: last * 0,
+             "_maximum_scalar": lambda: last.clamp(min=0.5), "_rdiv_scalar": lambda: 1.5 / last,
              "maximum": lambda: torch.stack([last[0], last[1] * 0, last[2]])}[name]()
     first, = torch.autograd.grad(found.sum(), last, create_graph=True)
     (first * first * last).sum().backward()

@@ -47,7 +47,7 @@ def _divide(data, scalar):
 
 
 def _divided_by(data, scalar):
-    return torch.div(_like(data, scalar), data) if data.is_floating_point() else divide_integers(_like(data, scalar), data)
+    return pointwise.divided_by(scalar, data) if data.is_floating_point() else divide_integers(_like(data, scalar), data)
 
 
 def _modulo(data, scalar):
@@ -102,8 +102,8 @@ _scalar(_modulo, "The remainder of x / scalar, with the sign of the scalar; 0 fo
 _rest_by_op = _scalar(_rest_by, "The remainder of scalar / x, with the sign of x; 0 where x is 0.", "_rmod_scalar", "_RModScalar")
 _scalar(_power, "x to the power of scalar.", "_power_scalar", "_PowerScalar", amp="float32")
 _scalar(_power_of, "scalar to the power of x.", "_rpower_scalar", "_RPowerScalar", amp="float32")
-_scalar(torch.clamp_min, "max(x, scalar). The gradient of a tie goes to x.", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")
-_scalar(torch.clamp_max, "min(x, scalar). The gradient of a tie goes to x.", "_minimum_scalar", "_MinimumScalar", "_npi_minimum_scalar")
+_scalar(pointwise.not_below, "max(x, scalar). The gradient of a tie goes to x.", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")
+_scalar(pointwise.not_above, "min(x, scalar). The gradient of a tie goes to x.", "_minimum_scalar", "_MinimumScalar", "_npi_minimum_scalar")
 _scalar(_hypot, "sqrt(x**2 + scalar**2).", "_hypot_scalar", "_HypotScalar", "_npi_hypot_scalar", amp="float32")
 _scalar(torch.add, "x + scalar; where x is sparse only in the rows that it stores.", "_scatter_plus_scalar")
 _scalar(torch.sub, "x - scalar; where x is sparse only in the rows that it stores.", "_scatter_minus_scalar")

@@ -245,6 +245,25 @@ void clip_back(const float* in, const float* dout, float* din, int64_t n, float 
   });
 }
 
+// Of the larger, or smaller, of a number and a border: a tie belongs to the number, what is no number gets nothing.
+void not_below_back(const float* in, const float* dout, float* din, int64_t n, float border, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float d = dout[i];
+    din[i] = in[i] >= border ? d : 0;
+  });
+}
+
+void not_above_back(const float* in, const float* dout, float* din, int64_t n, float border, int threads) {
+  each(n, threads, [=](int64_t i) {
+    const float d = dout[i];
+    din[i] = in[i] <= border ? d : 0;
+  });
+}
+
+void inverse_back(const float* in, const float* dout, float* din, int64_t n, float scalar, int threads) {
+  each(n, threads, [=](int64_t i) { din[i] = dout[i] * (-scalar / (in[i] * in[i])); });
+}
+
 // A tie belongs to a, and what is no number to neither.
 void larger_back(const float* a, const float* b, const float* dout, float* da, float* db, int64_t n, int threads) {
   each(n, threads, [=](int64_t i) {

@@ -30,6 +30,9 @@ _cube_roots_back = _kernel("cube_roots_back", {"roots": "float32 (n)", **_DOUT})
 _hard_sigmoid = _kernel("hard_sigmoid", _IN, numbers="ff")
 _hard_sigmoid_back = _kernel("hard_sigmoid_back", {**_IN, **_DOUT}, numbers="f")
 _clip_back = _kernel("clip_back", {**_IN, **_DOUT}, numbers="ff")
+_not_below_back = _kernel("not_below_back", {**_IN, **_DOUT}, numbers="f")
+_not_above_back = _kernel("not_above_back", {**_IN, **_DOUT}, numbers="f")
+_inverse_back = _kernel("inverse_back", {**_IN, **_DOUT}, numbers="f")
 _larger_back = _kernel("larger_back", {**_PAIR, **_DOUT}, _BOTH)
 _smaller_back = _kernel("smaller_back", {**_PAIR, **_DOUT}, _BOTH)
 _quotient_back = _kernel("quotient_back", {**_PAIR, **_DOUT}, _BOTH)
@@ -198,6 +201,49 @@ class _Squared(torch.autograd.Function):
         data, = ctx.saved_tensors
         found = _one(_square_back, (data, dout))
         return dout * (data * 2) if found is None else found
+
+
+def not_below(data, border):
+    """The larger of `data` and a number. The gradient of a tie goes to `data`."""
+    return _Bounded.apply(data, border, torch.clamp_min, torch.ge, _not_below_back) if _gains(data) else torch.clamp_min(data, border)
+
+
+def not_above(data, border):
+    """The smaller of `data` and a number. The gradient of a tie goes to `data`."""
+    return _Bounded.apply(data, border, torch.clamp_max, torch.le, _not_above_back) if _gains(data) else torch.clamp_max(data, border)
+
+
+class _Bounded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, data, border, clamp, passes, kernel):
+        ctx.save_for_backward(data)
+        ctx.border, ctx.passes, ctx.kernel = border, passes, kernel
+        return clamp(data, border)
+
+    @staticmethod
+    def backward(ctx, dout):
+        data = ctx.saved_tensors[0].detach()
+        found = _one(ctx.kernel, (data, dout), ctx.border)
+        return dout.masked_fill(~ctx.passes(data, ctx.border), 0) if found is None else found, None, None, None, None
+
+
+def divided_by(scalar, data):
+    """``scalar / data``."""
+    return _Inverse.apply(scalar, data) if _gains(data) else torch.div(data.new_full((), scalar), data)
+
+
+class _Inverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scalar, data):
+        ctx.save_for_backward(data)
+        ctx.scalar = scalar
+        return torch.div(data.new_full((), scalar), data)
+
+    @staticmethod
+    def backward(ctx, dout):
+        data, = ctx.saved_tensors
+        found = _one(_inverse_back, (data, dout), ctx.scalar)
+        return None, dout * (-ctx.scalar / (data * data)) if found is None else found
 
 
 def divide(lhs, rhs):
