@@ -49,6 +49,15 @@ def test_cube_roots_are_right_to_the_last_bit():
     same(pointwise.cube_root(torch.tensor([0, -0.0, INF, -INF, NAN])), [0, -0.0, INF, -INF, NAN])
 
 
+@pytest.mark.parametrize("function, expected, low, high", [
+    (pointwise.arcsinh, torch.asinh, 1e-37, 3e38), (pointwise.arccosh, torch.acosh, 1.0, 3e38)])
+def test_inverse_hyperbolic_functions_are_right_to_the_last_bit(function, expected, low, high):
+    values = torch.cat([torch.logspace(math.log10(low), math.log10(high), 9973, dtype=torch.float64).float().clamp(low, high),
+                        1 + torch.arange(999) * 2.0 ** -23 if low == 1 else torch.linspace(0.0005, 0.0015, 999)])
+    values = values if low == 1 else torch.cat([values, -values])
+    torch.testing.assert_close(function(values).double(), expected(values.double()), rtol=6.1e-8, atol=0)
+
+
 @pytest.mark.parametrize("scalar", [3.5, -3.5, 1.0, 7e-3, 1e30, INF, NAN, 0.0])
 def test_remainders_are_those_of_the_c_library(scalar):
     values = torch.cat([torch.linspace(-9, 9, 999), torch.logspace(-44, 37, 500), -torch.logspace(-44, 37, 500), torch.arange(-40.0, 40) / 8,
@@ -95,6 +104,9 @@ OPERATORS = {
                                 [[0] * 9 + [2]]),
     "hard_sigmoid": (lambda x: mx.nd.hard_sigmoid(x, alpha=0.25, beta=0.5), [[0, -2, 2, 1, -1, 3, -3, INF, -INF]],
                      [0.5, 0, 1, 0.75, 0.25, 1, 0, 1, 0], [[0.5, 0, 0, 0.5, 0.5, 0, 0, 0, 0]]),
+    "arcsinh": (mx.nd.arcsinh, [[0.75, -0.75, 0, -0.0, INF, -INF, NAN, 1e-5]], [math.log(2), -math.log(2), 0, -0.0, INF, -INF, NAN, 1e-5],
+                [[1.6, 1.6, 2, 2, 0, 0, NAN, 2]]),
+    "arccosh": (mx.nd.arccosh, [[1.25, 1, 0.5, -3, INF, NAN]], [math.log(2), 0, NAN, NAN, INF, NAN], [[8 / 3, INF, NAN, 0.5 ** 0.5, 0, NAN]]),
     "cbrt": (mx.nd.cbrt, [[8, -0.125, 0, -0.0, INF, NAN]], [2, -0.5, 0, -0.0, INF, NAN], [[1 / 6, 8 / 3, INF, INF, 0, NAN]]),
     "quadratic": (lambda x: mx.nd.contrib.quadratic(x, a=1.5, b=-2, c=0.25), [[0, 1, -2, 0.5, INF, NAN]], [0.25, -0.25, 10.25, -0.375, INF, NAN],
                   [[-4, 2, -16, -1, INF, NAN]]),
@@ -139,8 +151,8 @@ def test_operators_and_their_gradients(name, shape, either):
         same(torch.from_numpy(found.asnumpy().reshape(-1)), torch.tensor(wanted).float().tolist())
 
 
-@pytest.mark.parametrize("name", ["cbrt", "clip", "hard_sigmoid", "quadratic", "square", "elemwise_div", "where", "maximum", "_maximum_scalar",
-                                  "_rdiv_scalar"])
+@pytest.mark.parametrize("name", ["arcsinh", "cbrt", "clip", "hard_sigmoid", "quadratic", "square", "elemwise_div", "where", "maximum",
+                                  "_maximum_scalar", "_rdiv_scalar"])
 def test_gradients_of_gradients(name, either):
     function, inputs, *_ = OPERATORS[name]
     arrays = [mx.nd.array([0.5, -0.25, 0.125]) * (i + 1) for i in range(len(inputs))]
@@ -152,7 +164,7 @@ def test_gradients_of_gradients(name, either):
     total.backward()
     tensors = [torch.from_numpy(a.asnumpy()).requires_grad_() for a in arrays]
     last = tensors[-1]
-    found = {"cbrt": lambda: last.sign() * last.abs() ** (1 / 3), "clip": lambda: last * 1,
+    found = {"arcsinh": lambda: last.asinh(), "cbrt": lambda: last.sign() * last.abs() ** (1 / 3), "clip": lambda: last * 1,
              "hard_sigmoid": lambda: last * 0.25 + 0.5, "quadratic": lambda: 1.5 * last * last - 2 * last,
              "square": lambda: last * last, "elemwise_div": lambda: tensors[0] / last, "where": lambda: last * 0,
              "_maximum_scalar": lambda: last.clamp(min=0.5), "_rdiv_scalar": lambda: 1.5 / last,

@@ -47,7 +47,7 @@ def _divide(data, scalar):
 
 
 def _divided_by(data, scalar):
-    return pointwise.divided_by(scalar, data) if data.is_floating_point() else divide_integers(_like(data, scalar), data)
+    return pointwise.inverse(data, scalar) if data.is_floating_point() else divide_integers(_like(data, scalar), data)
 
 
 def _modulo(data, scalar):

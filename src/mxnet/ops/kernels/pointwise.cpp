@@ -91,8 +91,8 @@ void remainder_block(Numbers numbers, const float* in, float* out, int count) {
     for (int i = 0; i < count; ++i) out[i] = remainder_by(numbers(i), in[i]);
 }
 
-// The cube root, in double precision from a guess at 1 / root by a third of the exponent, 3.5 % off at most. With the error e of its third power a step
-// multiplies it by 1 + e / 3 + 2 e^2 / 9, which leaves 14 e^3 / 81: 2e-4 of the root, then 3e-11.
+// The cube root, in double precision from a guess at 1 / root by a third of the exponent, 3.5 % off at most. With the error e of its third power
+// a step multiplies it by 1 + e / 3 + 2 e^2 / 9, which leaves 14 e^3 / 81: 2e-4 of the root, then 3e-11.
 inline float cube_root(float x) {
   const float size = std::fabs(x), normal = size < std::numeric_limits<float>::min() ? size * 0x1p24f : size;
   int32_t bits;
@@ -109,6 +109,33 @@ inline float cube_root(float x) {
   }
   const double root = a * r * r * (size == normal ? 1 : 0x1p-8);
   return size > 0 && size <= std::numeric_limits<float>::max() ? std::copysign(float(root), x) : x;
+}
+
+// The natural logarithm of what is positive and normal: the exponent, and 2 atanh((m - 1) / (m + 1)) of a mantissa between the roots of 1/2 and 2.
+inline double logarithm(double x) {
+  int64_t bits;
+  std::memcpy(&bits, &x, 8);
+  const int64_t above = bits - 0x3fe6a09e667f3bcd;  // the root of 1/2
+  const int64_t mantissa = bits - (above & ~int64_t(0xfffffffffffff)), shifted = (above >> 52) + 0x4338000000000000;
+  double m, exponent;  // a small whole number behind 1.5 * 2^52 is that much more
+  std::memcpy(&m, &mantissa, 8);
+  std::memcpy(&exponent, &shifted, 8);
+  const double s = (m - 1) / (m + 1), q = s * s;
+  double sum = 1 / 17.0;
+#pragma GCC unroll 8
+  for (int i = 15; i >= 1; i -= 2) sum = sum * q + 1.0 / i;
+  return (exponent - 0x1.8p52) * 0.6931471805599453 + 2 * s * sum;
+}
+
+inline float arcsinh(float x) {
+  const double size = std::fabs(x), square = size * size, root = size < 1e-3 ? size - size * square / 6 : logarithm(size + std::sqrt(square + 1));
+  return size <= std::numeric_limits<float>::max() ? std::copysign(float(root), x) : x;
+}
+
+inline float arccosh(float x) {
+  const double above = std::max(x, 1.f);
+  const float root = float(logarithm(above + std::sqrt((above - 1) * (above + 1))));
+  return x >= 1 ? x <= std::numeric_limits<float>::max() ? root : x : std::numeric_limits<float>::quiet_NaN();
 }
 
 // Calls work(i) for each number; what it does to one must not depend on another.
@@ -223,6 +250,20 @@ void cube_roots_back(const float* out, const float* dout, float* din, int64_t n,
   each(n, threads, [=](int64_t i) { din[i] = dout[i] / (3 * out[i] * out[i]); });
 }
 
+#define REMEX_INVERSE(name, slope)                                                              \
+  void name##_of(const float* in, float* out, int64_t n, int threads) {                         \
+    each(n, threads, [=](int64_t i) { out[i] = name(in[i]); });                                 \
+  }                                                                                             \
+  void name##_back(const float* in, const float* dout, float* din, int64_t n, int threads) {    \
+    each(n, threads, [=](int64_t i) {                                                           \
+      const double x = in[i];                                                                   \
+      din[i] = float(dout[i] / (slope));                                                        \
+    });                                                                                         \
+  }
+
+REMEX_INVERSE(arcsinh, std::sqrt(x* x + 1))
+REMEX_INVERSE(arccosh, std::sqrt(x* x - 1))
+
 void hard_sigmoid(const float* in, float* out, int64_t n, float alpha, float beta, int threads) {
   each(n, threads, [=](int64_t i) {
     const float x = in[i] * alpha + beta, most = x > 1 ? 1 : x;
@@ -290,8 +331,8 @@ void quotient_back(const float* a, const float* b, const float* dout, float* da,
 }
 
 // Learning rates by the norms of weights and gradients, whose squares come.
-void adapted_rates(const float* rates, const float* weights, const float* gradients, const float* wds, float* out, int64_t n, float eta, float rescale,
-                   float epsilon, int threads) {
+void adapted_rates(const float* rates, const float* weights, const float* gradients, const float* wds, float* out, int64_t n, float eta,
+                   float rescale, float epsilon, int threads) {
   each(n, threads, [=](int64_t i) {
     const float weight = std::sqrt(weights[i]), gradient = std::sqrt(gradients[i]), rate = rates[i];
     const float adapted = rate * eta * weight / (gradient * rescale + wds[i] * weight + epsilon);

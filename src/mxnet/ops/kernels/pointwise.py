@@ -1,4 +1,7 @@
 """Functions of single numbers in one pass over memory. Torch's operators take several, or a function of libm for each number."""
+from collections.abc import Callable
+from typing import NamedTuple
+
 import torch
 
 from .gate import Kernel
@@ -27,6 +30,8 @@ _quadratic_back = _kernel("quadratic_back", {**_IN, **_DOUT}, numbers="ff")
 _round_down, _round_away = _kernel("round_down", _IN), _kernel("round_away", _IN)
 _cube_roots = _kernel("cube_roots", _IN)
 _cube_roots_back = _kernel("cube_roots_back", {"roots": "float32 (n)", **_DOUT})
+_arcsinh, _arccosh = _kernel("arcsinh_of", _IN), _kernel("arccosh_of", _IN)
+_arcsinh_back, _arccosh_back = _kernel("arcsinh_back", {**_IN, **_DOUT}), _kernel("arccosh_back", {**_IN, **_DOUT})
 _hard_sigmoid = _kernel("hard_sigmoid", _IN, numbers="ff")
 _hard_sigmoid_back = _kernel("hard_sigmoid_back", {**_IN, **_DOUT}, numbers="f")
 _clip_back = _kernel("clip_back", {**_IN, **_DOUT}, numbers="ff")
@@ -185,65 +190,47 @@ def adapted_rates(rates, weights, gradients, wds, eta, rescale, epsilon):
     return _one(_adapted_rates, (rates, weights, gradients, wds), eta, rescale, epsilon)
 
 
-def square(data):
-    """``data ** 2``."""
-    return _Squared.apply(data) if _gains(data) else torch.square(data)
+class _Way(NamedTuple):
+    """A function of an array, and numbers, with the kernel of its gradient."""
+
+    function: Callable[..., torch.Tensor]
+    kernel: Kernel
+    gradient: Callable[..., torch.Tensor]  # of the array, the result's gradient, and the numbers; where there is no kernel
+
+    def __call__(self, data, *numbers):
+        return _Recorded.apply(self, data, *numbers) if _gains(data) else self.function(data, *numbers)
 
 
-class _Squared(torch.autograd.Function):
+class _Recorded(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, data):
+    def forward(ctx, way, data, *numbers):
         ctx.save_for_backward(data)
-        return torch.square(data)
+        ctx.way, ctx.numbers = way, numbers
+        return way.function(data, *numbers)
 
     @staticmethod
     def backward(ctx, dout):
         data, = ctx.saved_tensors
-        found = _one(_square_back, (data, dout))
-        return dout * (data * 2) if found is None else found
+        found = _one(ctx.way.kernel, (data, dout), *ctx.numbers)
+        return None, ctx.way.gradient(data, dout, *ctx.numbers) if found is None else found, *[None for _ in ctx.numbers]
 
 
-def not_below(data, border):
-    """The larger of `data` and a number. The gradient of a tie goes to `data`."""
-    return _Bounded.apply(data, border, torch.clamp_min, torch.ge, _not_below_back) if _gains(data) else torch.clamp_min(data, border)
+def _either(kernel, function):
+    """By the kernel, or without one by the function."""
+    def run(data):
+        found = _one(kernel, (data,))
+        return function(data) if found is None else found
+    return run
 
 
-def not_above(data, border):
-    """The smaller of `data` and a number. The gradient of a tie goes to `data`."""
-    return _Bounded.apply(data, border, torch.clamp_max, torch.le, _not_above_back) if _gains(data) else torch.clamp_max(data, border)
-
-
-class _Bounded(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, data, border, clamp, passes, kernel):
-        ctx.save_for_backward(data)
-        ctx.border, ctx.passes, ctx.kernel = border, passes, kernel
-        return clamp(data, border)
-
-    @staticmethod
-    def backward(ctx, dout):
-        data = ctx.saved_tensors[0].detach()
-        found = _one(ctx.kernel, (data, dout), ctx.border)
-        return dout.masked_fill(~ctx.passes(data, ctx.border), 0) if found is None else found, None, None, None, None
-
-
-def divided_by(scalar, data):
-    """``scalar / data``."""
-    return _Inverse.apply(scalar, data) if _gains(data) else torch.div(data.new_full((), scalar), data)
-
-
-class _Inverse(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, scalar, data):
-        ctx.save_for_backward(data)
-        ctx.scalar = scalar
-        return torch.div(data.new_full((), scalar), data)
-
-    @staticmethod
-    def backward(ctx, dout):
-        data, = ctx.saved_tensors
-        found = _one(_inverse_back, (data, dout), ctx.scalar)
-        return None, dout * (-ctx.scalar / (data * data)) if found is None else found
+square = _Way(torch.square, _square_back, lambda data, dout: dout * (data * 2))
+# The larger, or smaller, of an array and a number: the gradient of a tie goes to the array.
+not_below = _Way(torch.clamp_min, _not_below_back, lambda data, dout, border: dout.masked_fill(~(data >= border), 0))
+not_above = _Way(torch.clamp_max, _not_above_back, lambda data, dout, border: dout.masked_fill(~(data <= border), 0))
+inverse = _Way(lambda data, number: torch.div(data.new_full((), number), data), _inverse_back,
+               lambda data, dout, number: dout * (-number / (data * data)))
+arcsinh = _Way(_either(_arcsinh, torch.asinh), _arcsinh_back, lambda data, dout: dout * (data * data + 1).rsqrt())
+arccosh = _Way(_either(_arccosh, torch.acosh), _arccosh_back, lambda data, dout: dout * (data * data - 1).rsqrt())
 
 
 def divide(lhs, rhs):
