@@ -16,10 +16,27 @@ CALLS = {
     "relu(x) (2x2)": ("nd.relu(x)", "torch.relu(x)"),
     "x.reshape((4,))": ("x.reshape((4,))", "x.reshape((4,))"),
     "x[0]": ("x[0]", "x[0]"),
+    "np.sum(x, axis=1) (2x2)": ("mx.np.sum(p, axis=1)", "torch.sum(x, dim=1)"),
+    "np.mean(x, axis=1) (2x2)": ("mx.np.mean(p, axis=1)", "torch.mean(x, dim=1)"),
+    "np.max(x, axis=1) (2x2)": ("mx.np.max(p, axis=1)", "torch.amax(x, dim=1)"),
+    "np.argmax(x, axis=1) (2x2)": ("mx.np.argmax(p, axis=1)", "torch.argmax(x, dim=1)"),
+    "relu(w * y) recorded, and its gradient (2x2)": ("step()", "step()"),
 }
 _REPEAT = "import timeit\nn = {n}\nt = timeit.Timer(lambda: {call})\nt.timeit(n // 10)\nprint(min(t.repeat(3, n)) / n * 1e6)"
-_MX = "import mxnet as mx\nfrom mxnet import nd\nx, y = nd.ones((2, 2)), nd.ones((2, 2))\n"
-_TORCH = "import torch\nx, y = torch.ones(2, 2), torch.ones(2, 2)\n"
+_MX = """import mxnet as mx
+from mxnet import autograd, nd
+x, y, w, p = nd.ones((2, 2)), nd.ones((2, 2)), nd.ones((2, 2)), mx.np.ones((2, 2))
+w.attach_grad()
+def step():
+    with autograd.record():
+        z = nd.relu(w * y)
+    z.backward()
+"""
+_TORCH = """import torch
+x, y, w = torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2, requires_grad=True)
+def step():
+    torch.relu(w * y).backward(x)
+"""
 
 
 def program(call):

@@ -66,7 +66,8 @@ def processor():
     with open("/proc/cpuinfo") as file:
         known = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in file)}
     numbers = ", ".join(f"{word} {known[key]}" for key, word in (("cpu family", "family"), ("model", "model")) if key in known)
-    return known.get("model name", platform.processor()) + (f" ({numbers})" if numbers else "")
+    held = f", held to {os.environ['ONEDNN_MAX_CPU_ISA']}" if "ONEDNN_MAX_CPU_ISA" in os.environ else ""
+    return known.get("model name", platform.processor()) + (f" ({numbers})" if numbers else "") + held
 
 
 def versions(mxnet_python):

@@ -107,13 +107,16 @@ def summarize(folder):
              _line(["task", "against", "goal", "measured", "rows", "below the goal's limit for a row", "lowest"]), _line(["---"] * 7)]
     for task, (goal, number) in rows.GOALS.items():
         results = list(load(folder, task)["rows"].values())
+        if not results:
+            continue
         average, count = mean(results)
         ratios = sorted((r, rows.label(result)) for result in results for r, _ in [ratio(result)] if not math.isnan(r))
         limit = rows.LIMITS.get(task)
         below = "" if limit is None else f"{sum(r < limit for r, _ in ratios)} under {limit}"
         lines.append(_line([f"[{task}]({task}.md)", goal.split(":")[0], f"{number:.2f}", f"{average:.3f}" if ratios else "-",
                             f"{count} of {len(rows.rows([task]))}", below, f"{ratios[0][0]:.3f} ({ratios[0][1]})" if ratios else "-"]))
-    lines += ["", "[docs/performance.md](../../docs/performance.md) says where the time goes in rows that miss their goal, and what was tried."]
+    notes = os.path.relpath(os.path.join(os.path.dirname(rows.HERE), "docs", "performance.md"), folder)
+    lines += ["", f"[docs/performance.md]({notes}) says where the time goes in rows that miss their goal, and what was tried."]
     with open(os.path.join(folder, "README.md"), "w") as file:
         file.write("\n".join(lines) + "\n")
 

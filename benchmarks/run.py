@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 
+import held
 import numpy as np
 import report
 import rows
@@ -39,13 +40,17 @@ def arguments():
     parser.add_argument("--drop", type=float, default=2.0, help="a peer that takes so many times the best's time ends after its second turn")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no row after that time")
     parser.add_argument("--quick", action="store_true", help="3 short rounds: to see that all works")
+    parser.add_argument("--alone", action="store_true", help="a process for each turn, where the peers of a row do not fit into the memory together")
     parser.add_argument("--again", action="store_true", help="measure rows anew that are in the results")
     parser.add_argument("--report", action="store_true", help="only write the tables anew")
     parser.add_argument("--picture", action="store_true", help="draw results/TASK.png too (matplotlib)")
+    parser.add_argument("--avx2", action="store_true", help="hide from every peer what the processor has beyond AVX2 (Linux, Intel; wants `cc`)")
     parser.add_argument("--results", default=os.path.join(rows.HERE, "results"))
     parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks"), help="where networks lie meanwhile")
     chosen = parser.parse_args()
     os.environ.update(NNCF_PYTHON=chosen.nncf_python, PLAIN_PYTHON=chosen.plain_python)
+    if chosen.avx2:
+        held.to_avx2()
     if chosen.quick:
         chosen.rounds, chosen.seconds = 3, 0.2
     return chosen
@@ -123,7 +128,8 @@ class Row:
         for peer in peers:
             self.failures[peer.name] = missing(peer, self.chosen.mxnet_python)
         peers = [p for p in peers if not self.failures[p.name]]
-        peers = [p for p in peers if self._try(self._prepare, p)]
+        if not self.chosen.alone:
+            peers = [p for p in peers if self._try(self._prepare, p)]
         for number in range(self.chosen.rounds - (1 if self.cold else 0)):
             for peer in peers if number % 2 else peers[::-1]:  # both orders, so that no peer always follows the same one
                 if not self.failures[peer.name] and not (number >= 2 and self._is_far_behind(peer)):
@@ -161,7 +167,11 @@ class Row:
             raise Failed(f"its result differs by {difference:.2g}")
 
     def _round(self, peer):
+        if self.chosen.alone:
+            self._prepare(peer)
         self.values.setdefault(peer.name, []).append(self.pool.get(peer, self.row).ask(do="round")[self.chosen.clock])
+        if self.chosen.alone:
+            self.pool.close(peer)
 
     def _is_far_behind(self, peer):
         """Whether the peer takes no more turns: medians that change later do not bring it back."""

@@ -107,8 +107,8 @@ def _column_sums(dout: torch.Tensor) -> torch.Tensor:
 def _of_weight(ctx: Any, dout: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     memory = ctx.memory.pop() if ctx.memory and not torch.is_grad_enabled() else None
     if ctx.used is None:
-        return products.matmul(dout.t(), rows, None if memory is None else memory.detach())
-    part = products.matmul(dout.t(), rows)
+        return products.of_weight(dout, rows, None if memory is None else memory.detach())
+    part = products.of_weight(dout, rows)
     if memory is None:
         return part.new_zeros(ctx.shape).index_copy(1, ctx.used, part) if torch.is_grad_enabled() else \
             part.new_zeros(ctx.shape).index_copy_(1, ctx.used, part)

@@ -93,6 +93,25 @@ def test_half_precision_is_rounded_once(shape, threads, single, monkeypatch):
         torch.testing.assert_close(f.float(), e, rtol=2 ** -8, atol=1e-5 * max(1.0, float(e.abs().max())))
 
 
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_onednn_computes_in_single_precision_where_it_wins_but_for_dilations(shape, biased, monkeypatch):
+    for name, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
+        monkeypatch.setattr(kernel, name, value)
+    monkeypatch.setattr(kernel.races, "winner", lambda key, runs: [run() for run in runs.values()] and ("oneDNN" if "oneDNN" in runs else "direct"))
+    size, filters, window, stride, pad, dilate = SHAPES[shape]
+    arrays = numbers(*size, seed=0), numbers(filters, size[1], *window, seed=1), numbers(filters, seed=2) if biased else None
+    layer = kernel.Layer()
+    found = run(lambda *a: layer(*a, kernel=window, stride=stride, pad=pad, dilate=dilate, num_filter=filters, no_bias=not biased), arrays,
+                torch.float32)
+    expected = run(lambda *a: torch.conv2d(*a, stride, pad, dilate), arrays, torch.float64)
+    assert found[0].is_contiguous(memory_format=torch.channels_last)
+    compare(found, expected)
+    who = "oneDNN" if dilate == (1, 1) else "direct"
+    assert layer.chosen == {"forward": who, "gradient of data": who, "gradient of weights": who}
+
+
 bfloat16 = pytest.mark.skipif(kernels.load("convolution") is not None and not kernel.forward.available(T="bfloat16"),
                               reason="the processor has no products of bfloat16")
 
@@ -110,6 +129,8 @@ def test_whoever_wins_the_race_for_half_precision_rounds_once(shape, name, threa
     if name == "oneDNN" and not kernel.products.keeps(torch.bfloat16):
         pytest.skip("torch has no oneDNN that knows bfloat16 here")
     size, filters, window, stride, pad, dilate = SHAPES[shape]
+    if name == "oneDNN" and dilate != (1, 1):
+        name = "direct"
     x, w, b = (a.bfloat16() for a in (last(numbers(*size, seed=0)), last(numbers(filters, size[1], *window, seed=1)), numbers(filters, seed=2)))
     expected = run(lambda *a: torch.conv2d(*a, stride, pad, dilate), (x, w, b), torch.float64, torch.bfloat16)
     arrays = [a.detach().requires_grad_() for a in (x, w.float(), b.float())]

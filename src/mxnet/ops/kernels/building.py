@@ -36,7 +36,7 @@ LEVELS = (  # the best first
           ("batch_norm", "convolution", "recurrent", "winograd")),
     Level("x86-64-v4", "x86_64", ("-march=x86-64-v4",), _V4,
           ("batch_norm", "colours", "convolution", "deformable", "depthwise", "few_rows", "kept", "local_response", "nms", "pointwise",
-           "pooling_last", "random", "recurrent", "regions", "softmax", "steps", "systems", "transposition", "winograd")),
+           "pooling_last", "random", "recurrent", "regions", "softmax", "steps", "systems", "thin", "transposition", "winograd")),
     Level("x86-64-v3", "x86_64", ("-march=x86-64-v3",), _V3),
     Level("armv8-a", "aarch64", ("-march=armv8-a",), frozenset({"asimd"})),
 )

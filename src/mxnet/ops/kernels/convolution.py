@@ -1,8 +1,8 @@
 """Two-dimensional convolution for training on a CPU, with its gradients.
 
 Torch gives every one of the three to oneDNN, which reorders the weights each time: in a step of ResNet-50 with one image, a quarter of the time.
-Those with step 1 may run on `winograd`, where it proves to be faster, and those of bfloat16 by float32's arithmetic, as not every processor
-that multiplies pairs of bfloat16 does so in less time, or on oneDNN, which knows processors that multiply tiles of them.
+So a kernel of our own takes them in the order they have. Where it proves to be faster, `winograd` computes those with step 1, oneDNN large ones, and
+float32's arithmetic those of bfloat16, as not every processor that multiplies pairs of bfloat16 does so in less time.
 """
 import functools
 from collections.abc import Callable, Mapping
@@ -12,6 +12,7 @@ import torch
 
 from ..registry import get
 from . import products, winograd
+from .denormals import zeroed
 from .gate import Kernel
 from .races import Races
 from .transposition import permute_copy
@@ -74,15 +75,6 @@ class Layer:
     def __call__(self, data, weight, bias=None, **attributes):
         return convolution(data, weight, bias, self, **attributes)
 
-    def algorithm(self, data, weight, steps, direct, turned=False):
-        """The name of the one that computes the result, or its gradient for the data, in single precision."""
-        found = winograd.DIRECT
-        if not self.exact and winograd.names(weight, steps):
-            pad = winograd.backwards(weight, steps[2:4]) if turned else steps[2:4]
-            found = winograd.fastest(data, weight, pad, direct, turned)
-        self.chosen["gradient of data" if turned else "forward"] = found
-        return found
-
     def run(self, way, data, weight, steps, runs: Mapping[str, Callable]):
         """The result by whichever of `runs` is the fastest."""
         found = self.chosen[way] = winograd.DIRECT if self.exact or len(runs) == 1 else _fastest(way, data, weight, steps, runs)
@@ -119,9 +111,8 @@ def convolution(data, weight, bias=None, layer: Optional[Layer] = None, **attrib
     """
     steps = (*(attributes.get("stride") or (1, 1)), *(attributes.get("pad") or (0, 0)), *(attributes.get("dilate") or (1, 1)))
     single, offset = _single(weight, data), _single(bias, data)
-    plan = forward.plan((data, single, offset), steps, _WORTHWHILE)
-    if plan is not None:
-        return _Convolution.apply(data, single, offset, steps, plan, layer or _EXACT)
+    if forward.plan((data, single, offset), steps, _WORTHWHILE) is not None:
+        return _Convolution.apply(data, single, offset, steps, layer or _EXACT)
     return get("Convolution").fn(data, _cast(weight, data), _cast(bias, data), **attributes)
 
 
@@ -159,16 +150,10 @@ def _cast(parameter, data):
 
 class _Convolution(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, data, weight, bias, steps, plan, layer):
+    def forward(ctx, data, weight, bias, steps, layer):
         ctx.steps, ctx.biased, ctx.layer = steps, bias is not None, layer
         ctx.save_for_backward(data, weight)
-        if data.dtype is torch.bfloat16:
-            return layer.run("forward", data, weight, steps, _forward_runs(weight, bias, steps))
-        name = layer.algorithm(data, weight, steps, lambda part: forward((part, weight, bias), steps))
-        if name == winograd.DIRECT:
-            out, = plan((data, weight, bias))
-            return out
-        return winograd.run(name, data, weight, bias, steps[2:4])
+        return layer.run("forward", data, weight, steps, _forward_runs(data.dtype, weight, bias, steps))
 
     @staticmethod
     def backward(ctx, dout):
@@ -177,39 +162,47 @@ class _Convolution(torch.autograd.Function):
         if torch.is_grad_enabled():  # to be differentiated again: torch's own gradient can be
             found = torch.ops.aten.convolution_backward(dout, data, weight.to(data.dtype), [weight.shape[0]] if ctx.biased else None,
                                                         *_in_pairs(ctx.steps), False, [0, 0], 1, wanted)
-            return found[0], *[None if t is None else t.float() for t in found[1:]], None, None, None
+            return found[0], *[None if t is None else t.float() for t in found[1:]], None, None
         dout = dout.contiguous(memory_format=_LAST)
         dx = dw = db = None
-        if dout.dtype is torch.bfloat16:
-            if wanted[0]:
-                dx = ctx.layer.run("gradient of data", dout, weight, ctx.steps, _data_runs(data.shape, weight, ctx.steps))
-        elif wanted[0]:
-            sizes = (*data.shape[2:], *ctx.steps)
-            name = ctx.layer.algorithm(dout, weight, ctx.steps, lambda part: backward_data((part, weight), sizes), turned=True)
-            if name == winograd.DIRECT:
-                dx, = backward_data((dout, weight), sizes)
-            else:
-                dx = winograd.run(name, dout, weight, None, winograd.backwards(weight, ctx.steps[2:4]), turned=True)
+        if wanted[0]:
+            dx = ctx.layer.run("gradient of data", dout, weight, ctx.steps, _data_runs(data.shape, dout.dtype, weight, ctx.steps))
         if wanted[1] or wanted[2]:
             dw, db = ctx.layer.run("gradient of weights", dout, weight, ctx.steps, _weight_runs(data, weight, wanted[2], ctx.steps))
-        return dx, dw, db, None, None, None
+        return dx, dw, db, None, None
 
 
-def _forward_runs(weight, bias, steps):
-    """What computes the convolution of bfloat16, by name."""
-    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[0]: kernel((part, weight, bias), steps)[0] for name, kernels in _KERNELS.items()}
-    if products.keeps(torch.bfloat16):
-        runs[ONEDNN] = lambda part: torch.conv2d(part, weight.to(part.dtype), None if bias is None else bias.to(part.dtype), *_in_pairs(steps))
+def _own(dtype):
+    """The direct kernels for this type, by name."""
+    return _KERNELS if dtype is torch.bfloat16 else {winograd.DIRECT: _KERNELS[winograd.DIRECT]}
+
+
+def _onednn_takes(dtype, steps):
+    """Whether oneDNN takes part. Torch ended the process for a convolution of few pixels with a dilation."""
+    if steps[4:] != (1, 1):
+        return False
+    return torch.backends.mkldnn.is_available() if dtype is torch.float32 else products.keeps(dtype)
+
+
+def _forward_runs(dtype, weight, bias, steps):
+    """What computes the convolution of data of this type, by name."""
+    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[0]: kernel((part, weight, bias), steps)[0]
+                                 for name, kernels in _own(dtype).items()}
+    if _onednn_takes(dtype, steps):
+        def by_onednn(part):
+            with zeroed(part.numel() * len(weight)):
+                return torch.conv2d(part, weight.to(dtype), None if bias is None else bias.to(dtype), *_in_pairs(steps))
+        runs[ONEDNN] = by_onednn
     return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=bias, pad=steps[2:4]) for name in winograd.names(weight, steps)}
 
 
-def _data_runs(shape, weight, steps):
-    """What computes the gradient for data of this shape, by name."""
+def _data_runs(shape, dtype, weight, steps):
+    """What computes the gradient for data of this shape and type, by name."""
     sizes, pad = (*shape[2:], *steps), winograd.backwards(weight, steps[2:4])
-    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[1]: kernel((part, weight), sizes)[0] for name, kernels in _KERNELS.items()}
-    if products.keeps(torch.bfloat16):
+    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[1]: kernel((part, weight), sizes)[0] for name, kernels in _own(dtype).items()}
+    if _onednn_takes(dtype, steps):
         def by_onednn(part):
-            like = torch.empty((len(part), *shape[1:]), dtype=part.dtype, device=part.device, memory_format=_LAST)  # of which only this is read
+            like = torch.empty((len(part), *shape[1:]), dtype=dtype, device=part.device, memory_format=_LAST)  # of which only this is read
             return _gradients(part, like, weight, steps, 0)[0]
         runs[ONEDNN] = by_onednn
     fewer = winograd.names(weight, steps) if min(pad) >= 0 else ()
@@ -219,9 +212,9 @@ def _data_runs(shape, weight, steps):
 def _weight_runs(data, weight, biased, steps):
     """What computes the gradients for weights like these and for the bias, by name."""
     sizes = (*weight.shape[2:], biased, *steps)
-    kernels = _KERNELS if data.dtype is torch.bfloat16 else {winograd.DIRECT: _KERNELS[winograd.DIRECT]}
-    runs: dict[str, Callable] = {name: lambda part, kernel=found[2]: kernel((part, data[:len(part)]), sizes) for name, found in kernels.items()}
-    if data.dtype is torch.bfloat16 and products.keeps(torch.bfloat16):
+    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[2]: kernel((part, data[:len(part)]), sizes)
+                                 for name, kernels in _own(data.dtype).items()}
+    if _onednn_takes(data.dtype, steps):
         def by_onednn(part):
             found = _gradients(part, data[:len(part)], weight, steps, 1)[1].float()
             return found, part.sum((0, 2, 3), dtype=torch.float32) if biased else None
@@ -232,8 +225,9 @@ def _weight_runs(data, weight, biased, steps):
 
 def _gradients(dout, data, weight, steps, which):
     """Torch's gradients of a convolution, of which the one of that number is computed."""
-    return torch.ops.aten.convolution_backward(dout, data, weight.to(dout.dtype), None, *_in_pairs(steps), False, [0, 0], 1,
-                                               [number == which for number in range(3)])
+    with zeroed(dout.numel() * weight[0].numel()):
+        return torch.ops.aten.convolution_backward(dout, data, weight.to(dout.dtype), None, *_in_pairs(steps), False, [0, 0], 1,
+                                                   [number == which for number in range(3)])
 
 
 def _in_pairs(steps):

@@ -52,7 +52,7 @@ def backward_data(dout, weight):
 def backward_weight(dout, rows):
     """``dout.T @ rows`` for `dout` (N, K) and `rows` (N, C)."""
     found = _run(_backward_weight, dout, rows)
-    return products.matmul(dout.t(), rows) if found is None else found
+    return products.of_weight(dout, rows) if found is None else found
 
 
 def _run(kernel, *arrays):

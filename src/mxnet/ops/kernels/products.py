@@ -9,6 +9,7 @@ import functools
 import torch
 
 from ... import processor
+from . import thin
 from .denormals import HEAVY, zeroed
 
 _WEIGHT = 1 << 14  # elements of the second matrix, and
@@ -69,6 +70,14 @@ def matmul(a, b, memory=None):
         return _onednn_into(a, b.t(), memory) if _prefers_onednn() else torch.mm(a, b, out=memory)
 
 
+def of_weight(dout, rows, memory=None):
+    """``dout.T @ rows``, in `memory` as for `matmul`: the gradient of a weight (K, C) whose product with `rows` (N, C) has the gradient `dout`."""
+    a = dout.t()
+    if thin.suits(a, rows) and _plain(a, rows, None) and a.shape[1] == len(rows) and not torch.is_grad_enabled():
+        return thin.product(a, rows, None, memory, lambda: matmul(a, rows, memory))
+    return matmul(a, rows, memory)
+
+
 def _least_work_in_batch():
     """The multiplications of each product of a batch from which on calling oneDNN for one after another pays."""
     return max(_WORK_IN_BATCH, _least_work())
@@ -125,6 +134,12 @@ def _linear(rows, weight, bias):
 
 
 def _product(rows, weight, bias):
+    if thin.suits(rows, weight.t()):
+        return thin.product(rows, weight.t(), bias, None, lambda: _library_linear(rows, weight, bias))
+    return _library_linear(rows, weight, bias)
+
+
+def _library_linear(rows, weight, bias):
     with zeroed(rows.shape[0] * weight.numel()):
         adds_bias = bias is not None and len(weight) >= _OUTPUTS and len(rows) >= _ROWS and torch.backends.mkldnn.is_available()
         return _onednn(rows, weight, bias) if adds_bias or _prefers_onednn() else torch._C._nn.linear(rows, weight, bias)
@@ -177,5 +192,5 @@ class _Linear(torch.autograd.Function):
     def backward(ctx, dout):
         rows, weight = ctx.saved_tensors
         return (matmul(dout, weight) if ctx.needs_input_grad[0] else None,
-                matmul(dout.t(), rows) if ctx.needs_input_grad[1] else None,
+                of_weight(dout, rows) if ctx.needs_input_grad[1] else None,
                 dout.sum(0) if ctx.needs_input_grad[2] else None)

@@ -139,45 +139,38 @@ def backward_weight(name: str, dout: torch.Tensor, data: torch.Tensor, biased: b
     return dweight, dbias
 
 
-def fastest(data: torch.Tensor, weight: torch.Tensor, pad: tuple[int, ...], direct: Callable[[torch.Tensor], Any], turned: bool = False,
-            kept: Optional[Callable[[str], torch.Tensor]] = None) -> str:
-    """The name of the fastest way to convolve data of this shape with weights of this one: found by a race of all, once for each machine.
+def fastest(data: torch.Tensor, weight: torch.Tensor, pad: tuple[int, ...], direct: Callable[[torch.Tensor], Any],
+            kept: Callable[[str], torch.Tensor]) -> str:
+    """The name of the fastest way to convolve data of this shape with weights that stay: found by a race of all, once for each machine.
 
     Parameters
     ----------
     data : torch.Tensor
         (N, C, H, W), float32, channels last, as the direct kernel takes them.
     weight : torch.Tensor
-        (K, C, R, S), or (C, K, R, S) where it is `turned`; R and S are those of one of the `FORMS`.
+        (K, C, R, S); R and S are those of one of the `FORMS`.
     pad : tuple of int
     direct : callable
         ``direct(data)`` is the direct kernel.
-    turned : bool
-        Whether gradients go back through the weights.
-    kept : callable, optional
-        ``kept(name)`` are the weights, transformed once; without it each call transforms them.
+    kept : callable
+        ``kept(name)`` are the weights, transformed once.
     """
     threads = torch.get_num_threads()
-    key = data.shape, weight.shape, pad, threads, turned, kept is None
+    key = data.shape, weight.shape, pad, threads
     try:
         return _found[key]
     except KeyError:
         pass
     n, c, h, w = data.shape
-    filters, taps = weight.shape[int(turned)], tuple(weight.shape[2:])
+    filters, taps = len(weight), tuple(weight.shape[2:])
     p, q = h + 2 * pad[0] - taps[0] + 1, w + 2 * pad[1] - taps[1] + 1
     rivals, found = _BY_TAPS[taps], DIRECT
     if min(p, q, *pad) >= 0 and n * c * filters * p * q * taps[0] * taps[1] >= _WORTHWHILE and forward[rivals[0]].available(T="float32"):
         images = min(n, -(-_OUTPUTS * threads // (p * q)))
         part = data[:images]
-        runs = {DIRECT: functools.partial(direct, part)}
-        for name in rivals:
-            if kept is None:
-                runs[name] = functools.partial(run, name, part, weight, None, pad, turned)
-            else:
-                runs[name] = functools.partial(_convolve_with, kept, name, part, pad)
-        way = "weights kept" if kept is not None else "gradient of data" if turned else "forward"
-        found = races.winner(f"{way}, {images}x{c}x{h}x{w} to {filters} by {taps[0]}x{taps[1]}, padding {pad[0]}x{pad[1]}, {threads} threads", runs)
+        runs = {DIRECT: functools.partial(direct, part)} | {name: functools.partial(_convolve_with, kept, name, part, pad) for name in rivals}
+        found = races.winner(f"weights kept, {images}x{c}x{h}x{w} to {filters} by {taps[0]}x{taps[1]}, padding {pad[0]}x{pad[1]}, {threads} threads",
+                             runs)
     if len(_found) >= _MOST:
         _found.clear()
     _found[key] = found

@@ -1,0 +1,23 @@
+"""All peers on a processor with AVX2 and nothing beyond, by what it tells them: `run.py --avx2`."""
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "held.c")
+
+
+def to_avx2():
+    """Hold every process that this one starts from now on; ends the program with the reason where that cannot be."""
+    folder = tempfile.mkdtemp(prefix="remex-held-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    library = os.path.join(folder, "held.so")
+    environment = {"LD_PRELOAD": library, "ONEDNN_MAX_CPU_ISA": "AVX2"}  # the variable is what Remex's own kernels go by
+    for command, more in ((["cc", "-O2", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], {}), ([sys.executable, "-c", ""], environment)):
+        try:
+            subprocess.run(command, env={**os.environ, **more}, check=True, capture_output=True, text=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise SystemExit(f"--avx2 does not work here: {getattr(error, 'stderr', '') or error}") from None
+    os.environ.update(environment)
