@@ -24,10 +24,10 @@ def chooses(monkeypatch):
         pytest.skip("no C++ compiler")
 
     def choose(name):
-        monkeypatch.setattr(winograd, "_WORTHWHILE", 0)
+        monkeypatch.setattr(kept, "_WORTHWHILE", 0)
         monkeypatch.setattr(convolution, "_WORTHWHILE", 0)
-        monkeypatch.setattr(winograd, "_found", {})
-        monkeypatch.setattr(winograd.races, "winner", lambda key, runs: [run() for run in runs.values()] and name)
+        monkeypatch.setattr(kept, "_found", {})
+        monkeypatch.setattr(kept.races, "winner", lambda key, runs: [run() for run in runs.values()] and (name if name in runs else "direct"))
     return choose
 
 
@@ -202,11 +202,26 @@ def test_rectified_results_end_at_the_ceiling_and_keep_what_is_not_a_number(name
 
 def test_exact_ones_are_never_raced(chooses, monkeypatch):
     chooses("Winograd F(4x4)")
-    monkeypatch.setattr(winograd.races, "winner", lambda key, runs: pytest.fail("a race"))
+    monkeypatch.setattr(kept.races, "winner", lambda key, runs: pytest.fail("a race"))
     data, weight = numbers(1, 16, 8, 8, seed=0), numbers(16, 16, 3, 3, seed=1)
     layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, exact=True)
     direct, = convolution.forward((data.contiguous(memory_format=LAST), weight.contiguous(memory_format=LAST), None), (1, 1, 1, 1, 1, 1))
     assert torch.equal(layer(data), direct)
+
+
+def test_a_race_is_of_a_part_of_a_large_batch_and_held_once(chooses, monkeypatch):
+    chooses("direct")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(kept.amx, "suits", lambda weight: False)
+    held = []
+    monkeypatch.setattr(kept.races, "winner", lambda key, runs: held.append((key, list(runs))) or "Winograd F(4x4)")
+    weight = numbers(16, 16, 3, 3, seed=1)
+    for images in (100, 100, 120):
+        layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1)
+        layer(numbers(images, 16, 16, 16, seed=0))
+        assert layer.chosen == {"forward": "Winograd F(4x4)"}
+    key = "weights kept, 64x16x16x16 to 16 by 3x3, stride 1x1, padding 1x1, dilation 1x1, 2 threads"
+    assert held == [(key, ["direct", "Winograd F(2x2)", "Winograd F(4x4)"])] * 2
 
 
 def test_threads_share_a_layer(chooses):

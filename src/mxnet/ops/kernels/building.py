@@ -32,6 +32,8 @@ class Level(NamedTuple):
 _V3 = frozenset("avx2 fma f16c bmi1 bmi2 abm movbe".split())
 _V4 = _V3 | frozenset("avx512f avx512bw avx512cd avx512dq avx512vl".split())
 LEVELS = (  # the best first
+    Level("x86-64-v4-amx", "x86_64", ("-march=x86-64-v4", "-mavx512bf16", "-mamx-tile", "-mamx-bf16"), _V4 | {"avx512_bf16", "amx_tile", "amx_bf16"},
+          ("amx",)),
     Level("x86-64-v4-bf16", "x86_64", ("-march=x86-64-v4", "-mavx512bf16"), _V4 | {"avx512_bf16"},
           ("batch_norm", "convolution", "recurrent", "winograd")),
     Level("x86-64-v4", "x86_64", ("-march=x86-64-v4",), _V4,

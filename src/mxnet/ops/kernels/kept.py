@@ -1,4 +1,5 @@
 """Two-dimensional convolutions whose weights do not change, for scoring on a CPU in single precision."""
+import functools
 import math
 import threading
 from collections.abc import Sequence
@@ -6,13 +7,19 @@ from typing import Optional
 
 import torch
 
-from . import winograd
+from . import amx, winograd
 from .gate import Kernel, Plan
 from .parts import Bound, IntoPart, new_images
+from .races import Races
 
 _LAST = torch.channels_last
 _FEW = 8  # channels, up to which lines of the kernel are what is summed up over
 DEPTHWISE = "depthwise"
+_WORTHWHILE = 1 << 22  # multiplications (of the direct kernel) from which on there is a race
+_OUTPUTS = 1 << 13  # for each thread: as many as a race needs
+_MOST = 1 << 10  # programs whose shapes never repeat must not fill the memory
+races = Races("convolutions", "amx", "kept", "winograd")
+_found: dict[tuple, str] = {}
 _STEPS = ("stride_h", "stride_w", "pad_h", "pad_w", "dilate_h", "dilate_w")
 _HEIGHT, _WIDTH = "(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "(w + 2 * pad_w - dilate_w * (s - 1) - 1) // stride_w + 1"
 _COLUMNS = {"columns": "(k + 15) // 16 * 16", "size": "columns * c * r * s"}  # weights are packed for whole vectors
@@ -170,12 +177,19 @@ class Kept(IntoPart):
                 self._weight = torch.empty(0)  # no second copy stays
         if name == "torch":
             return None
-        made = self._made[name]
+        return self._planned(name, self._made[name], data, self._bias, residual, into, first)
+
+    def _planned(self, name: str, made: torch.Tensor, data: torch.Tensor, bias: Optional[torch.Tensor], residual: Optional[torch.Tensor],
+                 into: torch.Tensor, first: int) -> Optional[Plan]:
+        """How an algorithm convolves it, with what was made of the weights for it."""
+        arrays = data, made, bias, residual, into
         if name == DEPTHWISE:
-            return depthwise.plan((data, made, self._bias, residual, into), (*self._kernel, *self._steps(), first))
+            return depthwise.plan(arrays, (*self._kernel, *self._steps(), first))
         if name == winograd.DIRECT:
-            return self._direct.plan((data, made, self._bias, residual, into), (*self._numbers(), first, self._lines))
-        return winograd.plan(name, data, made, self._bias, residual, into, self._pad, first)
+            return self._direct.plan(arrays, (*self._numbers(), first, self._lines))
+        if name == amx.NAME:
+            return amx.plan(*arrays, self._numbers(), first)
+        return winograd.plan(name, *arrays, self._pad, first)
 
     def _choose(self, data: torch.Tensor) -> str:
         """The name of the algorithm."""
@@ -188,10 +202,31 @@ class Kept(IntoPart):
         arrays = data, packed, None, None, self._result(data)
         if pack.plan((self._weight,), (self._lines,)) is None or self._direct.plan(arrays, (*self._numbers(), 0, self._lines)) is None:
             return "torch"
-        whole = not (self._weight.shape[0] % 16 or self._weight.shape[1] % 16)
-        if self._exact or not whole or not winograd.names(self._weight, self._steps()):
+        if self._exact:
             return winograd.DIRECT
-        return winograd.fastest(data, self._weight, self._pad, self._plain, kept=self._make)
+        whole = not (self._weight.shape[0] % 16 or self._weight.shape[1] % 16)
+        rivals = winograd.names(self._weight, self._steps()) if whole else ()
+        return self._fastest(data, (*rivals, *([amx.NAME] if amx.suits(self._weight) else [])))
+
+    def _fastest(self, data: torch.Tensor, rivals: Sequence[str]) -> str:
+        """The name of the fastest way for data of this shape, the direct one or a rival: found by a race of all, once for each machine."""
+        threads = torch.get_num_threads()
+        key = data.shape, self._numbers(), threads
+        found = _found.get(key)
+        if found is not None:
+            return found
+        found = winograd.DIRECT
+        n, c, h, w = data.shape
+        if rivals and self.work(data.shape) >= _WORTHWHILE:
+            part = data[:min(n, -(-_OUTPUTS * threads // math.prod(self.sizes(data.shape)[2:])))]
+            taps, *steps = ("x".join(map(str, pair)) for pair in (self._kernel, self._stride, self._pad, self._dilate))
+            name = (f"weights kept, {len(part)}x{c}x{h}x{w} to {self._filters} by {taps}, stride {steps[0]}, padding {steps[1]}, "
+                    f"dilation {steps[2]}, {threads} threads")
+            found = races.winner(name, {rival: functools.partial(self._alone, rival, part) for rival in (winograd.DIRECT, *rivals)})
+        if len(_found) >= _MOST:
+            _found.clear()
+        _found[key] = found
+        return found
 
     def _steps(self) -> tuple[int, ...]:
         return (*self._stride, *self._pad, *self._dilate)
@@ -199,11 +234,13 @@ class Kept(IntoPart):
     def _numbers(self) -> tuple[int, ...]:
         return (self._filters, *self._kernel, *self._steps())
 
-    def _plain(self, data: torch.Tensor) -> torch.Tensor:
-        """The convolution alone, by the direct kernel."""
-        arrays = data, self._make(winograd.DIRECT), None, None, self._result(data)
-        self._direct(arrays, (*self._numbers(), 0, self._lines), (winograd.ANY,))
-        return arrays[-1]
+    def _alone(self, name: str, data: torch.Tensor) -> torch.Tensor:
+        """The convolution and nothing else, by an algorithm."""
+        into = self._result(data)
+        plan = self._planned(name, self._make(name), data, None, None, into, 0)
+        if plan is not None:
+            plan((data, self._make(name), None, None, into), (winograd.ANY,))
+        return into
 
     def _make(self, name: str) -> torch.Tensor:
         """The weights as an algorithm reads them."""
@@ -213,6 +250,8 @@ class Kept(IntoPart):
                 found = self._weight.flatten(1).t().contiguous()
             elif name == winograd.DIRECT:
                 found, = pack((self._weight,), (self._lines,))
+            elif name == amx.NAME:
+                found = amx.packed(self._weight)
             else:
                 found = winograd.transformed(name, self._weight)
             self._made[name] = found

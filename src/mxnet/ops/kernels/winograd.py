@@ -4,14 +4,11 @@ along one axis 1.5 instead of 3 or 4 instead of 7.
 They compute in single precision, of bfloat16 as well, which they read and write.
 Their rounding errors beside those of the direct kernel are in docs/performance.md. Weights are transformed first, at each call or once.
 """
-import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 import torch
 
 from .gate import Kernel, Plan
-from .races import Races
 
 
 class Form(NamedTuple):
@@ -37,9 +34,6 @@ FORMS = {"Winograd F(2x2)": Form((2, 2), (3, 3)), "Winograd F(4x4)": Form((4, 4)
          "Winograd F(1x4, 1x3)": Form((1, 4), (1, 3)), "Winograd F(4x1, 3x1)": Form((4, 1), (3, 1)),
          "Winograd F(1x2, 1x7)": Form((1, 2), (1, 7)), "Winograd F(2x1, 7x1)": Form((2, 1), (7, 1))}
 _BY_TAPS: dict[tuple[int, ...], tuple[str, ...]] = {form.taps: tuple(n for n, f in FORMS.items() if f.taps == form.taps) for form in FORMS.values()}
-_WORTHWHILE = 1 << 24  # multiplications (of the direct kernel) from which on there is a race
-_OUTPUTS = 1 << 13  # for each thread: as many as a race needs
-_MOST = 1 << 10  # programs whose shapes never repeat must not fill the memory
 _ROOM, _LEAST = 12 << 20, 32  # bytes of the squares whose products are summed up together for the gradient of the weights; so many squares at least
 _DEMANDS = ("c % 16 == 0", "k % 16 == 0", "min(n, c, h, w, k, p, q) >= 1", "min(pad_h, pad_w) >= 0")
 
@@ -80,8 +74,6 @@ weights = {name: _weights(form) for name, form in FORMS.items()}
 forward = {name: _forward(form) for name, form in FORMS.items()}
 # Of five or seven taps errors are three to four times those of the direct kernel, and with two threads more.
 backward = {name: _backward_weight(form) for name, form in FORMS.items() if max(form.taps) < 5}
-races = Races("convolutions", "convolution", "kept", "winograd")
-_found: dict[tuple, str] = {}
 
 
 def names(weight: torch.Tensor, steps: tuple[int, ...]) -> tuple[str, ...]:
@@ -121,11 +113,6 @@ def convolve(name: str, data: torch.Tensor, transformed: torch.Tensor, bias: Opt
     return out
 
 
-def _convolve_with(kept: Callable[[str], torch.Tensor], name: str, data: torch.Tensor, pad: tuple[int, ...]) -> torch.Tensor:
-    """The convolution with weights that are transformed when they are asked for: those of who wins, where that is known, and no others."""
-    return convolve(name, data, kept(name), pad=pad)
-
-
 def run(name: str, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], pad: tuple[int, ...],
         turned: bool = False) -> torch.Tensor:
     """The convolution of `data` by the algorithm of that name; with `turned`, of a gradient back to the data, `pad` being that of this direction."""
@@ -137,41 +124,3 @@ def backward_weight(name: str, dout: torch.Tensor, data: torch.Tensor, biased: b
     """The gradients of the weights (K, C, R, S), by the algorithm of that name, and of the bias, if it is `biased`; float32."""
     dweight, dbias, *_ = backward[name]((dout, data), (biased, *pad))
     return dweight, dbias
-
-
-def fastest(data: torch.Tensor, weight: torch.Tensor, pad: tuple[int, ...], direct: Callable[[torch.Tensor], Any],
-            kept: Callable[[str], torch.Tensor]) -> str:
-    """The name of the fastest way to convolve data of this shape with weights that stay: found by a race of all, once for each machine.
-
-    Parameters
-    ----------
-    data : torch.Tensor
-        (N, C, H, W), float32, channels last, as the direct kernel takes them.
-    weight : torch.Tensor
-        (K, C, R, S); R and S are those of one of the `FORMS`.
-    pad : tuple of int
-    direct : callable
-        ``direct(data)`` is the direct kernel.
-    kept : callable
-        ``kept(name)`` are the weights, transformed once.
-    """
-    threads = torch.get_num_threads()
-    key = data.shape, weight.shape, pad, threads
-    try:
-        return _found[key]
-    except KeyError:
-        pass
-    n, c, h, w = data.shape
-    filters, taps = len(weight), tuple(weight.shape[2:])
-    p, q = h + 2 * pad[0] - taps[0] + 1, w + 2 * pad[1] - taps[1] + 1
-    rivals, found = _BY_TAPS[taps], DIRECT
-    if min(p, q, *pad) >= 0 and n * c * filters * p * q * taps[0] * taps[1] >= _WORTHWHILE and forward[rivals[0]].available(T="float32"):
-        images = min(n, -(-_OUTPUTS * threads // (p * q)))
-        part = data[:images]
-        runs = {DIRECT: functools.partial(direct, part)} | {name: functools.partial(_convolve_with, kept, name, part, pad) for name in rivals}
-        found = races.winner(f"weights kept, {images}x{c}x{h}x{w} to {filters} by {taps[0]}x{taps[1]}, padding {pad[0]}x{pad[1]}, {threads} threads",
-                             runs)
-    if len(_found) >= _MOST:
-        _found.clear()
-    _found[key] = found
-    return found

@@ -1,0 +1,275 @@
+// Convolutions of single precision on the tiles of bfloat16 that some processors multiply (AMX), sixteen times as many as floats in the same time.
+//
+// A float is the sum of three numbers of bfloat16: its first eight bits, the next eight and the last eight, without a rounding. Of the nine products of
+// two such sums the six largest are added, in single precision; what is left out is below 2^-23 of the product, as the rounding of each sum is. Results
+// are closer to those of double precision than those of the direct kernel, since a tile adds up in shorter chains. Infinite
+// numbers give NaN; below 2^-110 the last parts are not normal, and count as zero.
+//
+// A convolution is a product of matrices: rows are outputs, whose inputs are split while they are copied into tiles, tap by tap; the weights lie in tiles
+// already. Arrays: x (N, H, W, C), weights (K, R, S, C), y (N, P, Q, K), channels last in memory.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include <omp.h>
+
+#if defined(__AMX_BF16__) && defined(__AVX512BW__)
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "vectors.h"
+
+namespace {
+
+typedef uint16_t half;  // the bits of a bfloat16
+
+struct Sizes {
+  int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first;
+};
+
+constexpr int64_t kSide = 32;               // rows, columns and depth of a product in registers: two tiles each
+constexpr int64_t kTile = 512;              // numbers of a tile: 16 lines of 32
+constexpr int64_t kStep = 6 * kTile;        // of 32 lines of 32 numbers: three parts, two tiles each
+constexpr int64_t kBlock = kSide * kSide;   // results
+constexpr int64_t kCut = 4;                 // steps along the depth whose inputs the L1 cache holds
+constexpr int64_t kRoom = 768 << 10;        // bytes of results that the L2 cache holds until their sums are complete
+constexpr int64_t kMostBlocks = 16;         // of rows that go through the weights together
+constexpr int64_t kFewFetch = 8;            // blocks that fetch the weights of the next panel: more of them hide that they come late
+constexpr int64_t kFewBlocks = 4;           // for each thread: fewer rows are not shared, but the columns
+
+struct alignas(64) Shape {
+  uint8_t palette = 1, start = 0, reserved[14] = {};
+  uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t lines[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+// The tiles of this thread, as long as it is in a block.
+struct Tiles {
+  Tiles() {
+    const Shape shape;
+    _tile_loadconfig(&shape);
+  }
+  ~Tiles() { _tile_release(); }
+};
+
+// The next eight bits of 16 numbers, which go.
+inline __m512i part(__m512& x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  x = _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32(int(0xffff0000)))));
+  return bits;
+}
+
+// The three parts of 32 numbers, of which only those are read that are there; the others are zeros.
+inline void split(const float* from, uint32_t there, __m512i (&parts)[3]) {
+  alignas(64) static const half upper[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+                                             33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+  __m512 low = _mm512_maskz_loadu_ps(__mmask16(there), from), high = _mm512_maskz_loadu_ps(__mmask16(there >> 16), from + 16);
+#pragma GCC unroll 3
+  for (int p = 0; p < 3; ++p) {
+    const __m512i first = part(low), second = part(high);
+    parts[p] = _mm512_permutex2var_epi16(first, _mm512_load_si512(upper), second);
+  }
+}
+
+constexpr int64_t pieces(int64_t count) { return (count + kSide - 1) / kSide; }
+// Of 32 numbers from `first` on, those below `count`, as bits.
+constexpr uint32_t those(int64_t first, int64_t count) { return count - first >= kSide ? ~0u : (1u << (count - first)) - 1; }
+
+// What the outputs read.
+class Inputs {
+ public:
+  Inputs(const float* x, const Sizes& z) : x_(x), z_(z), across_(pieces(z.c)) {}
+
+  // Splits what `rows` outputs from `row` on read in the steps from `begin` to `end`, into tiles of 16 outputs each; outputs that are not
+  // there read zeros.
+  void tiles(int64_t row, int64_t rows, int64_t begin, int64_t end, half* to) const {
+    int64_t j = row % z_.q, i = row / z_.q % z_.p, image = row / z_.q / z_.p;
+    for (int64_t r = 0; r < (rows > 16 ? kSide : 16); ++r) {
+      half* line = to + r / 16 * kTile + r % 16 * kSide;
+      for (int64_t step = begin; step < end;) {
+        const int64_t tap = step / across_, last = std::min(end, (tap + 1) * across_);
+        const int64_t h = i * z_.stride_h - z_.pad_h + tap / z_.s * z_.dilate_h, w = j * z_.stride_w - z_.pad_w + tap % z_.s * z_.dilate_w;
+        const bool inside = r < rows && h >= 0 && h < z_.h && w >= 0 && w < z_.w;
+        const float* from = x_ + ((image * z_.h + h) * z_.w + w) * z_.c;
+        for (int64_t c = step % across_ * kSide; step < last; ++step, c += kSide) {
+          half* place = line + (step - begin) * kStep;
+          __m512i parts[3] = {};
+          if (inside) split(from + c, those(c, z_.c), parts);
+#pragma GCC unroll 3
+          for (int p = 0; p < 3; ++p) _mm512_store_si512(place + p * 2 * kTile, parts[p]);
+        }
+      }
+      if (++j == z_.q) {
+        j = 0;
+        if (++i == z_.p) i = 0, ++image;
+      }
+    }
+  }
+
+ private:
+  const float* x_;
+  const Sizes& z_;
+  int64_t across_;  // steps of a tap
+};
+
+// sums (+)= a times b over some steps, the smallest products first. Where there are only 16 rows, or columns, the other tiles are left alone.
+// Meanwhile `lines` lines of the caches are fetched from `next` on for each step.
+template <bool kRows, bool kColumns>
+void multiply(const half* a, const half* b, int64_t steps, float* sums, bool add, const half* next, int64_t lines) {
+  constexpr int64_t line = kSide * 4;
+// The compiler has tiles as assembly only, and takes their numbers from the text.
+#define REMEX_SUMS(move)                                                      \
+  {                                                                           \
+    move(0, sums, line);                                                      \
+    if constexpr (kColumns) move(1, sums + 16, line);                         \
+    if constexpr (kRows) move(2, sums + 16 * kSide, line);                    \
+    if constexpr (kRows && kColumns) move(3, sums + 16 * kSide + 16, line);   \
+  }
+#define REMEX_LEFT(part)                                              \
+  {                                                                   \
+    _tile_loadd(4, a + part * 2 * kTile, 64);                         \
+    if constexpr (kRows) _tile_loadd(5, a + (part * 2 + 1) * kTile, 64); \
+  }
+#define REMEX_RIGHT(part)                                                \
+  {                                                                      \
+    _tile_loadd(6, b + part * 2 * kTile, 64);                            \
+    if constexpr (kColumns) _tile_loadd(7, b + (part * 2 + 1) * kTile, 64); \
+  }
+#define REMEX_PRODUCTS()                                      \
+  {                                                           \
+    _tile_dpbf16ps(0, 4, 6);                                  \
+    if constexpr (kColumns) _tile_dpbf16ps(1, 4, 7);          \
+    if constexpr (kRows) _tile_dpbf16ps(2, 5, 6);             \
+    if constexpr (kRows && kColumns) _tile_dpbf16ps(3, 5, 7); \
+  }
+  if (add) {
+    REMEX_SUMS(_tile_loadd)
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  for (int64_t step = 0; step < steps; ++step, a += kStep, b += kStep) {
+    for (int64_t i = 0; i < lines; ++i, next += kSide) __builtin_prefetch(next, 0, 2);
+    REMEX_LEFT(2) REMEX_RIGHT(0) REMEX_PRODUCTS()
+    REMEX_LEFT(1) REMEX_PRODUCTS()
+    REMEX_RIGHT(1) REMEX_PRODUCTS()
+    REMEX_LEFT(0) REMEX_PRODUCTS()
+    REMEX_RIGHT(2) REMEX_PRODUCTS()
+    REMEX_RIGHT(0) REMEX_PRODUCTS()
+  }
+  REMEX_SUMS(_tile_stored)
+#undef REMEX_SUMS
+#undef REMEX_LEFT
+#undef REMEX_RIGHT
+#undef REMEX_PRODUCTS
+}
+
+using Multiply = void (*)(const half*, const half*, int64_t, float*, bool, const half*, int64_t);
+constexpr Multiply kMultiply[2][2] = {{multiply<false, false>, multiply<false, true>}, {multiply<true, false>, multiply<true, true>}};
+
+struct Ending {
+  const float *bias, *residual;
+  float* y;
+  float ceiling;
+};
+
+// What the sums become: `rows` outputs from `row` on, the filters from `column` on.
+void finish(const float* sums, int64_t row, int64_t rows, int64_t column, const Sizes& z, const Ending& ending) {
+  const int64_t filters = std::min(kSide, z.k - column);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t f = 0; f < filters; f += kLanes) {
+      const __mmask16 there = __mmask16(those(f, filters));
+      vec v = load(sums + r * kSide + f);
+      if (ending.bias) v += load(ending.bias + column + f);
+      if (ending.residual) v += (vec)_mm512_maskz_loadu_ps(there, ending.residual + (row + r) * z.k + column + f);
+      _mm512_mask_storeu_ps(ending.y + (row + r) * z.total + z.first + column + f, there, (__m512)rectified(v, ending.ceiling));
+    }
+}
+
+// A thread's rows, in blocks of 32, through its columns, in panels of 32.
+void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end, int64_t first, int64_t last, const Sizes& z, const Ending& ending) {
+  if (begin >= end || first >= last) return;
+  const int64_t rows = z.n * z.p * z.q, steps = z.r * z.s * pieces(z.c), panels = last - first;
+  const int64_t together = std::clamp<int64_t>(kRoom / (panels * kBlock * 4), 1, std::min(kMostBlocks, end - begin));
+  const bool whole = steps <= kCut;  // sums are complete at once
+  const Tiles tiles;
+  Aligned left(together * kCut * kStep / 2), sums(whole ? kBlock : panels * together * kBlock);
+  half* a = reinterpret_cast<half*>(left.data);
+  for (int64_t from = begin; from < end; from += together) {
+    const int64_t blocks = std::min(together, end - from);
+    const bool fetches = blocks <= kFewFetch;
+    for (int64_t step = 0; step < steps; step += kCut) {
+      const int64_t deep = std::min(kCut, steps - step);
+      for (int64_t b = 0; b < blocks; ++b)
+        inputs.tiles((from + b) * kSide, std::min(kSide, rows - (from + b) * kSide), step, step + deep, a + b * kCut * kStep);
+      for (int64_t panel = first; panel < last; ++panel)
+        for (int64_t b = 0; b < blocks; ++b) {
+          float* to = sums.data + (whole ? 0 : ((panel - first) * together + b) * kBlock);
+          const int64_t row = (from + b) * kSide, high = std::min(kSide, rows - row);
+          const half* next = panel + 1 < last ? packed + ((panel + 1) * steps + step) * kStep : packed + (first * steps + step + deep) * kStep;
+          const int64_t lines = fetches && (panel + 1 < last || step + deep < steps) ? kStep / kSide / blocks : 0;
+          kMultiply[high > 16][z.k - panel * kSide > 16](a + b * kCut * kStep, packed + (panel * steps + step) * kStep, deep, to, step > 0,
+                                                         next + b * deep * lines * kSide, lines);
+          if (step + deep == steps) finish(to, row, high, panel * kSide, z, ending);
+        }
+    }
+  }
+}
+
+// The tiles of one step and panel, of the filters and inputs that are there. Filters lie `apart` numbers from each other.
+void pack(const float* weight, int64_t apart, int64_t filters, uint32_t there, half* to) {
+  for (int side = 0; side < 2; ++side) {
+    vec lines[3][kLanes];
+    for (int f = 0; f < kLanes; ++f) {
+      __m512i parts[3] = {};
+      if (side * kLanes + f < filters) split(weight + (side * kLanes + f) * apart, there, parts);
+      for (int p = 0; p < 3; ++p) lines[p][f] = (vec)_mm512_castsi512_ps(parts[p]);
+    }
+    for (int p = 0; p < 3; ++p) {  // pairs along the depth of 16 filters
+      turn(lines[p]);
+      for (int i = 0; i < kLanes; ++i) store(reinterpret_cast<float*>(to + (p * 2 + side) * kTile + i * kSide), lines[p][i]);
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+// Whether the system lets this process use tiles; it has to be asked once.
+int64_t allow() { return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* XFEATURE_XTILEDATA */) == 0; }
+
+// Weights (K, taps, C) in tiles; filters and channels that are not there are zeros.
+void pack_float32(const float* weight, float* packed, int64_t filters, int64_t taps, int64_t channels, int threads) {
+  const int64_t across = pieces(channels), steps = taps * across;
+  half* to = reinterpret_cast<half*>(packed);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t i = 0; i < pieces(filters) * steps; ++i) {
+    const int64_t column = i / steps * kSide, tap = i % steps / across, c = i % across * kSide;
+    pack(weight + (column * taps + tap) * channels + c, taps * channels, std::min(kSide, filters - column), those(c, channels), to + i * kStep);
+  }
+}
+
+// y are K of the `total` channels of an array, from `first` on.
+void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, const Sizes* sizes, float ceiling,
+                     int threads) {
+  const Sizes& z = *sizes;
+  const Inputs inputs(x, z);
+  const Ending ending{bias, residual, y, ceiling};
+  const half* weights = reinterpret_cast<const half*>(packed);
+  const int64_t blocks = pieces(z.n * z.p * z.q), panels = pieces(z.k);
+#pragma omp parallel num_threads(threads)
+  {
+    const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
+    if (blocks >= kFewBlocks * team)
+      share(inputs, weights, blocks * thread / team, blocks * (thread + 1) / team, 0, panels, z, ending);
+    else
+      share(inputs, weights, 0, blocks, panels * thread / team, panels * (thread + 1) / team, z, ending);
+  }
+}
+
+}  // extern "C"
+#endif

@@ -1,0 +1,109 @@
+"""Convolutions of float32 on tiles of bfloat16."""
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from mxnet import MXNetError
+from mxnet.ops.kernels import amx, convolution, kept, winograd
+from mxnet.ops.kernels.kept import Kept
+
+LAST = torch.channels_last
+needs_tiles = pytest.mark.skipif(not amx.available(), reason="the processor has no tiles of bfloat16, or nothing was compiled for them")
+
+
+def numbers(*shape, seed):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def last(array):
+    return array.contiguous(memory_format=LAST)
+
+
+def layer(monkeypatch, weight, bias, *steps, ceiling=winograd.ANY):
+    """A layer that runs on tiles, whatever its size."""
+    for name, value in (("_WORTHWHILE", 0), ("_found", {})):
+        monkeypatch.setattr(kept, name, value)
+    monkeypatch.setattr(amx, "_FEWEST", 1)
+    monkeypatch.setattr(kept.races, "winner", lambda key, runs: [run() for run in runs.values()] and amx.NAME)
+    return Kept(weight, bias, *steps, 1, ceiling)
+
+
+@needs_tiles
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_random_shapes_as_in_double_precision(threads, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    rng = np.random.RandomState(threads)
+    tried = 0
+    while tried < 60:
+        n, c, k, h, w = (rng.randint(1, most) for most in (5, 180, 140, 24, 24))
+        taps, stride, pad, dilate = ([int(i) for i in rng.randint(low, high, 2)] for low, high in ((1, 5), (1, 4), (0, 4), (1, 3)))
+        sizes = [(size + 2 * p - d * (t - 1) - 1) // s + 1 for size, p, d, t, s in zip((h, w), pad, dilate, taps, stride)]
+        if min(sizes) < 1:
+            continue
+        tried += 1
+        x, weight, bias, residual = (numbers(*shape, seed=i) for i, shape in enumerate(((n, c, h, w), (k, c, *taps), (k,), (n, k, *sizes))))
+        run = layer(monkeypatch, weight, bias, stride, pad, dilate)
+        expected = torch.conv2d(x.double(), weight.double(), bias.double(), stride, pad, dilate)
+        for extra in (None, residual):
+            want = expected if extra is None else expected + extra
+            torch.testing.assert_close(run(last(x), extra).double(), want, rtol=1e-5, atol=1e-5 * max(1.0, float(want.abs().max())))
+        assert run.chosen == {"forward": amx.NAME}
+
+
+@needs_tiles
+@pytest.mark.parametrize("c, k, taps", [(32, 64, 1), (256, 256, 1), (1024, 64, 1), (64, 64, 3), (512, 128, 3)])
+@pytest.mark.parametrize("positive", [False, True])
+def test_results_are_closer_to_those_of_double_precision_than_the_direct_kernels(c, k, taps, positive, monkeypatch):
+    x, weight = (last(t.abs() if positive else t) for t in (numbers(2, c, 14, 14, seed=0), numbers(k, c, taps, taps, seed=1)))
+    steps = (1, 1), (taps // 2, taps // 2), (1, 1)
+    expected = torch.conv2d(x.double(), weight.double(), None, *steps)
+    direct, = convolution.forward((x, weight, None), sum(steps, ()))
+    found = layer(monkeypatch, weight, None, *steps)(x)
+    errors = [float((t - expected).pow(2).mean().sqrt() / expected.pow(2).mean().sqrt()) for t in (found, direct)]
+    assert errors[0] < errors[1]
+
+
+@needs_tiles
+def test_numbers_of_all_sizes(monkeypatch):
+    x, weight = last(numbers(1, 32, 1, 8, seed=0)), last(torch.eye(32).view(32, 32, 1, 1))
+    for scale in (1e-25, 1e-10, 1e10, 1e38):
+        found = layer(monkeypatch, weight, None, (1, 1), (0, 0), (1, 1))(x.clamp(-3, 3) * scale)
+        torch.testing.assert_close(found, x.clamp(-3, 3) * scale, rtol=0, atol=0)
+    x[0, 3, 0, 2] = math.inf
+    x[0, 5, 0, 4] = math.nan
+    found = layer(monkeypatch, weight, None, (1, 1), (0, 0), (1, 1))(x)
+    assert found.isnan().all(1).view(-1).tolist() == [False, False, True, False, True, False, False, False]
+
+
+@needs_tiles
+@pytest.mark.parametrize("ceiling", [math.inf, 0.5])
+def test_part_of_a_concatenation_rectified(ceiling, monkeypatch):
+    x, weight = last(numbers(2, 64, 5, 5, seed=0)), numbers(48, 64, 1, 1, seed=1)
+    into = last(torch.full((2, 100, 5, 5), 7.0))
+    layer(monkeypatch, weight, None, (1, 1), (0, 0), (1, 1), ceiling=ceiling)(x, into=into, first=20)
+    torch.testing.assert_close(into[:, 20:68].double(), torch.conv2d(x.double(), weight.double()).clamp(0, ceiling), rtol=1e-5, atol=1e-4)
+    assert into[:, :20].eq(7).all() and into[:, 68:].eq(7).all()
+
+
+@needs_tiles
+@pytest.mark.parametrize("change, message", [("channels first", "must be T"), ("other weights", "`packed` must be"),
+                                             ("a short bias", "`bias` must be"), ("no room", "first + k <= total does not hold")])
+def test_what_does_not_fit_is_refused(change, message):
+    x, packed, into = last(numbers(1, 64, 4, 4, seed=0)), amx.packed(last(numbers(32, 64, 1, 1, seed=1))), last(torch.empty(1, 32, 4, 4))
+    bias = torch.empty(31) if change == "a short bias" else None
+    if change == "channels first":
+        x = x.contiguous()
+    elif change == "other weights":
+        packed = packed[:-1]
+    with pytest.raises(MXNetError, match=message.replace("+", r"\+")):
+        amx.forward((x, packed, bias, None, into), (32, 1, 1, 1, 1, 0, 0, 1, 1, int(change == "no room")), (winograd.ANY,))
+
+
+def test_half_tiles_of_single_precision_suit_where_there_are_tiles(monkeypatch):
+    monkeypatch.setattr(amx, "available", lambda: True)
+    assert amx.suits(torch.empty(16, 24, 3, 3))
+    assert not amx.suits(torch.empty(16, 15, 3, 3)) and not amx.suits(torch.empty(8, 32, 3, 3)) and not amx.suits(torch.empty(16, 32, 1, 1).double())
+    monkeypatch.setattr(amx, "available", lambda: False)
+    assert not amx.suits(torch.empty(16, 32, 3, 3))
