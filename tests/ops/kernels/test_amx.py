@@ -107,3 +107,34 @@ def test_half_tiles_of_single_precision_suit_where_there_are_tiles(monkeypatch):
     assert not amx.suits(torch.empty(16, 15, 3, 3)) and not amx.suits(torch.empty(8, 32, 3, 3)) and not amx.suits(torch.empty(16, 32, 1, 1).double())
     monkeypatch.setattr(amx, "available", lambda: False)
     assert not amx.suits(torch.empty(16, 32, 3, 3))
+
+
+@needs_tiles
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_random_layers_in_training_as_in_double_precision(threads, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    for name, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
+        monkeypatch.setattr(convolution, name, value)
+    monkeypatch.setattr(convolution.races, "winner", lambda key, runs: amx.NAME if amx.NAME in runs else "direct")
+    rng = np.random.RandomState(threads)
+    tried = 0
+    while tried < 60:
+        n, h, w = (rng.randint(1, most) for most in (6, 30, 30))
+        c, k = 16 * rng.randint(1, 12), 16 * rng.randint(1, 12)
+        taps, stride, pad, dilate = (tuple(int(i) for i in rng.randint(low, high, 2)) for low, high in ((1, 5), (1, 3), (0, 4), (1, 3)))
+        sizes = [(size + 2 * p - d * (t - 1) - 1) // s + 1 for size, p, d, t, s in zip((h, w), pad, dilate, taps, stride)]
+        if min(sizes) < 1:
+            continue
+        tried += 1
+        arrays, dout = [numbers(*shape, seed=i) for i, shape in enumerate(((n, c, h, w), (k, c, *taps), (k,)))], numbers(n, k, *sizes, seed=3)
+        single, double = ([(last(a) if a.dim() == 4 else a).to(dtype, copy=True).requires_grad_() for a in arrays]
+                          for dtype in (torch.float32, torch.float64))
+        run = convolution.Layer()
+        out = run(*single, kernel=taps, stride=stride, pad=pad, dilate=dilate, num_filter=k)
+        want = torch.conv2d(*double, stride, pad, dilate)
+        out.backward(last(dout))
+        want.backward(dout.double())
+        for found, expected in zip((out, *[a.grad for a in single]), (want, *[a.grad for a in double])):
+            torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=2e-5 * max(1.0, float(expected.detach().abs().max())))
+        back = stride == (1, 1) and all(d * (t - 1) >= p for t, p, d in zip(taps, pad, dilate))
+        assert run.chosen == {"forward": amx.NAME, "gradient of data": amx.NAME if back else "direct", "gradient of weights": amx.NAME}

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include <omp.h>
 
@@ -34,6 +35,7 @@ constexpr int64_t kStep = 6 * kTile;        // of 32 lines of 32 numbers: three 
 constexpr int64_t kBlock = kSide * kSide;   // results
 constexpr int64_t kCut = 4;                 // steps along the depth whose inputs the L1 cache holds
 constexpr int64_t kRoom = 768 << 10;        // bytes of results that the L2 cache holds until their sums are complete
+constexpr int64_t kGradients = 512 << 10;   // of gradients of outputs, turned, that it holds for the gradient of the weights
 constexpr int64_t kMostBlocks = 16;         // of rows that go through the weights together
 constexpr int64_t kFewFetch = 8;            // blocks that fetch the weights of the next panel: more of them hide that they come late
 constexpr int64_t kFewBlocks = 4;           // for each thread: fewer rows are not shared, but the columns
@@ -113,18 +115,19 @@ class Inputs {
   int64_t across_;  // steps of a tap
 };
 
-// sums (+)= a times b over some steps, the smallest products first. Where there are only 16 rows, or columns, the other tiles are left alone.
+// sums (+)= a times b over some steps, the smallest products first. Lines of sums are `pitch` numbers apart; where there are only 16 of them, or of
+// columns, the other tiles are left alone.
 // Meanwhile `lines` lines of the caches are fetched from `next` on for each step.
 template <bool kRows, bool kColumns>
-void multiply(const half* a, const half* b, int64_t steps, float* sums, bool add, const half* next, int64_t lines) {
-  constexpr int64_t line = kSide * 4;
+void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t pitch, bool add, const half* next, int64_t lines) {
+  const int64_t line = pitch * 4;
 // The compiler has tiles as assembly only, and takes their numbers from the text.
 #define REMEX_SUMS(move)                                                      \
   {                                                                           \
     move(0, sums, line);                                                      \
     if constexpr (kColumns) move(1, sums + 16, line);                         \
-    if constexpr (kRows) move(2, sums + 16 * kSide, line);                    \
-    if constexpr (kRows && kColumns) move(3, sums + 16 * kSide + 16, line);   \
+    if constexpr (kRows) move(2, sums + 16 * pitch, line);                    \
+    if constexpr (kRows && kColumns) move(3, sums + 16 * pitch + 16, line);   \
   }
 #define REMEX_LEFT(part)                                              \
   {                                                                   \
@@ -167,7 +170,7 @@ void multiply(const half* a, const half* b, int64_t steps, float* sums, bool add
 #undef REMEX_PRODUCTS
 }
 
-using Multiply = void (*)(const half*, const half*, int64_t, float*, bool, const half*, int64_t);
+using Multiply = void (*)(const half*, const half*, int64_t, float*, int64_t, bool, const half*, int64_t);
 constexpr Multiply kMultiply[2][2] = {{multiply<false, false>, multiply<false, true>}, {multiply<true, false>, multiply<true, true>}};
 
 struct Ending {
@@ -211,8 +214,8 @@ void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end,
           const int64_t row = (from + b) * kSide, high = std::min(kSide, rows - row);
           const half* next = panel + 1 < last ? packed + ((panel + 1) * steps + step) * kStep : packed + (first * steps + step + deep) * kStep;
           const int64_t lines = fetches && (panel + 1 < last || step + deep < steps) ? kStep / kSide / blocks : 0;
-          kMultiply[high > 16][z.k - panel * kSide > 16](a + b * kCut * kStep, packed + (panel * steps + step) * kStep, deep, to, step > 0,
-                                                         next + b * deep * lines * kSide, lines);
+          kMultiply[high > 16][z.k - panel * kSide > 16](a + b * kCut * kStep, packed + (panel * steps + step) * kStep, deep, to, kSide,
+                                                         step > 0, next + b * deep * lines * kSide, lines);
           if (step + deep == steps) finish(to, row, high, panel * kSide, z, ending);
         }
     }
@@ -235,6 +238,88 @@ void pack(const float* weight, int64_t apart, int64_t filters, uint32_t there, h
   }
 }
 
+// The bits of two numbers of bfloat16 that are neighbours along the depth, 16 times.
+inline __m512i pair(__m512i first, __m512i second) {
+  return _mm512_or_si512(_mm512_srli_epi32(first, 16), _mm512_and_si512(second, _mm512_set1_epi32(int(0xffff0000))));
+}
+
+// Two rows of up to 32 numbers, null for zeros, as a line of the right operand's tiles; or before they are turned, of the left one's.
+template <typename Store>
+inline void pairs(const float* first, const float* second, uint32_t there, Store to) {
+  for (int side = 0; side < 2; ++side) {
+    const __mmask16 mask = __mmask16(there >> 16 * side);
+    __m512 x = first ? _mm512_maskz_loadu_ps(mask, first + 16 * side) : _mm512_setzero_ps();
+    __m512 y = second ? _mm512_maskz_loadu_ps(mask, second + 16 * side) : _mm512_setzero_ps();
+    for (int p = 0; p < 3; ++p) {
+      const __m512i low = part(x), high = part(y);
+      to(p * 2 + side, pair(low, high));
+    }
+  }
+}
+
+// The tiles of one step and panel of weights that gradients go back through: depth and columns have changed places. Rows lie `apart` numbers.
+void pack_turned(const float* weight, int64_t apart, int64_t rows, uint32_t there, half* to) {
+  for (int i = 0; i < 16; ++i) {
+    auto row = [=](int64_t r) { return r < rows ? weight + r * apart : nullptr; };
+    pairs(row(2 * i), row(2 * i + 1), there, [=](int tile, __m512i line) { _mm512_storeu_si512(to + tile * kTile + i * kSide, line); });
+  }
+}
+
+// The gradient of the weights is a product over all outputs: of their gradients, turned, with what they read. Each thread takes filters of its own, or
+// channels where these are too few, and adds up in the result.
+void backward_weight(const float* dy, const float* x, float* dweight, const Sizes& z, int64_t thread, int64_t team) {
+  const int64_t outputs = z.n * z.p * z.q, taps = z.r * z.s, left_panels = pieces(z.k), right_panels = pieces(z.c);
+  const bool by_filters = left_panels >= team;
+  auto begin = [=](int64_t panels, int64_t t) { return panels * t / team; };
+  const int64_t k_first = by_filters ? begin(left_panels, thread) : 0, k_last = by_filters ? begin(left_panels, thread + 1) : left_panels;
+  const int64_t c_first = by_filters ? 0 : begin(right_panels, thread), c_last = by_filters ? right_panels : begin(right_panels, thread + 1);
+  if (k_first >= k_last || c_first >= c_last) return;
+  const int64_t cut = std::clamp<int64_t>(kGradients / ((k_last - k_first) * kStep * 2), kCut, 4 * kCut);
+  const Tiles tiles;
+  Aligned left_memory((k_last - k_first) * cut * kStep / 2), right_memory(cut * kStep / 2);
+  half *left = reinterpret_cast<half*>(left_memory.data), *right = reinterpret_cast<half*>(right_memory.data);
+  std::vector<const float*> from(cut * kSide);
+  for (int64_t m = 0; m < outputs; m += cut * kSide) {
+    const int64_t count = std::min(cut * kSide, outputs - m), deep = pieces(count);
+    for (int64_t k = k_first; k < k_last; ++k)
+      for (int64_t step = 0; step < deep; ++step) {
+        vec lines[6][kLanes];
+        for (int64_t i = 0; i < 16; ++i) {
+          auto row = [=](int64_t r) { return r < count ? dy + (m + r) * z.k + k * kSide : nullptr; };
+          pairs(row(step * kSide + 2 * i), row(step * kSide + 2 * i + 1), those(k * kSide, z.k),
+                [&](int tile, __m512i line) { lines[tile][i] = (vec)_mm512_castsi512_ps(line); });
+        }
+        half* to = left + ((k - k_first) * cut + step) * kStep;
+        for (int tile = 0; tile < 6; ++tile) {
+          turn(lines[tile]);
+          for (int i = 0; i < kLanes; ++i) store(reinterpret_cast<float*>(to + tile * kTile + i * kSide), lines[tile][i]);
+        }
+      }
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      int64_t j = m % z.q, i = m / z.q % z.p, image = m / z.q / z.p;
+      for (int64_t r = 0; r < deep * kSide; ++r) {
+        const int64_t h = i * z.stride_h - z.pad_h + tap / z.s * z.dilate_h, w = j * z.stride_w - z.pad_w + tap % z.s * z.dilate_w;
+        const bool inside = r < count && h >= 0 && h < z.h && w >= 0 && w < z.w;
+        from[r] = inside ? x + ((image * z.h + h) * z.w + w) * z.c : nullptr;
+        if (++j == z.q) {
+          j = 0;
+          if (++i == z.p) i = 0, ++image;
+        }
+      }
+      for (int64_t c = c_first; c < c_last; ++c) {
+        for (int64_t r = 0; r < deep * kSide; r += 2) {
+          auto row = [&](int64_t at) { return from[at] ? from[at] + c * kSide : nullptr; };
+          half* to = right + r / kSide * kStep + r % kSide / 2 * kSide;
+          pairs(row(r), row(r + 1), those(c * kSide, z.c), [=](int tile, __m512i line) { _mm512_store_si512(to + tile * kTile, line); });
+        }
+        for (int64_t k = k_first; k < k_last; ++k)
+          kMultiply[z.k - k * kSide > 16][z.c - c * kSide > 16](left + (k - k_first) * cut * kStep, right, deep,
+                                                                dweight + (k * kSide * taps + tap) * z.c + c * kSide, taps * z.c, m > 0, nullptr, 0);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -250,6 +335,17 @@ void pack_float32(const float* weight, float* packed, int64_t filters, int64_t t
   for (int64_t i = 0; i < pieces(filters) * steps; ++i) {
     const int64_t column = i / steps * kSide, tap = i % steps / across, c = i % across * kSide;
     pack(weight + (column * taps + tap) * channels + c, taps * channels, std::min(kSide, filters - column), those(c, channels), to + i * kStep);
+  }
+}
+
+// The same weights for the convolution back to their C channels, with the taps in the opposite order.
+void pack_turned_float32(const float* weight, float* packed, int64_t filters, int64_t taps, int64_t channels, int threads) {
+  const int64_t across = pieces(filters), steps = taps * across;
+  half* to = reinterpret_cast<half*>(packed);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t i = 0; i < pieces(channels) * steps; ++i) {
+    const int64_t c = i / steps * kSide, tap = taps - 1 - i % steps / across, k = i % across * kSide;
+    pack_turned(weight + (k * taps + tap) * channels + c, taps * channels, filters - k, those(c, channels), to + i * kStep);
   }
 }
 
@@ -269,6 +365,12 @@ void forward_float32(const float* x, const float* packed, const float* bias, con
     else
       share(inputs, weights, 0, blocks, panels * thread / team, panels * (thread + 1) / team, z, ending);
   }
+}
+
+// C and K are multiples of 16.
+void backward_weight_float32(const float* dy, const float* x, float* dweight, const Sizes* sizes, int threads) {
+#pragma omp parallel num_threads(threads)
+  backward_weight(dy, x, dweight, *sizes, omp_get_thread_num(), omp_get_num_threads());
 }
 
 }  // extern "C"

@@ -14,19 +14,26 @@ from .gate import Kernel, Plan
 NAME = "bfloat16 in three parts (AMX)"
 _FEWEST = 16  # filters and channels
 _STEPS = ("stride_h", "stride_w", "pad_h", "pad_w", "dilate_h", "dilate_w")
+_HEIGHT, _WIDTH = "(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "(w + 2 * pad_w - dilate_w * (s - 1) - 1) // stride_w + 1"
 _SIZE = {"size": "(k + 31) // 32 * r * s * ((c + 31) // 32) * 1536"}  # in floats: six bytes for each weight, of whole tiles
 _DEMANDS = ("min(k, c, r, s) >= 1", "k * c * r * s < 1 << 31")
+_POSITIVE = ("min(n, h, w, p, q) >= 1", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1", "min(pad_h, pad_w) >= 0")
+_SIZES = ("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS)
+_WORK = "k * c * r * s * n * p * q"
 pack = Kernel("amx", "pack_{T}", {"weight": "T (k, c, r, s) last"}, {"packed": "T (size)"}, where=_SIZE,
               demands=_DEMANDS, sizes=("k", "r * s", "c"))
 forward = Kernel("amx", "forward_{T}",
                  {"data": "T (n, c, h, w) last", "packed": "T (size)", "bias": "T (lanes) optional", "residual": "T (n, k, p, q) last optional",
                   "into": "T (n, total, p, q) last"}, integers=("k", "r", "s", *_STEPS, "first"), numbers="f",
-                 where={**_SIZE, "lanes": "(k + 15) // 16 * 16", "p": "(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1",
-                        "q": "(w + 2 * pad_w - dilate_w * (s - 1) - 1) // stride_w + 1"},
-                 demands=(*_DEMANDS, "min(n, h, w, p, q) >= 1",
-                          "min(stride_h, stride_w, dilate_h, dilate_w) >= 1", "min(pad_h, pad_w) >= 0", "first >= 0", "first + k <= total"),
-                 multiplies="k * c * r * s * n * p * q", packed=True,
-                 sizes=("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS, "total", "first"))
+                 where={**_SIZE, "lanes": "(k + 15) // 16 * 16", "p": _HEIGHT, "q": _WIDTH},
+                 demands=(*_DEMANDS, *_POSITIVE, "first >= 0", "first + k <= total"), multiplies=_WORK, packed=True,
+                 sizes=(*_SIZES, "total", "first"))
+pack_turned = Kernel("amx", "pack_turned_{T}", {"weight": "T (k, c, r, s) last"}, {"packed": "T (size)"},
+                     where={"size": "(c + 31) // 32 * r * s * ((k + 31) // 32) * 1536"}, demands=_DEMANDS, sizes=("k", "r * s", "c"))
+backward_weight = Kernel("amx", "backward_weight_{T}", {"dout": "T (n, k, p, q) last", "data": "T (n, c, h, w) last"},
+                         {"dweight": "T (k, c, r, s) last"}, integers=("r", "s", *_STEPS),
+                         demands=(*_DEMANDS, *_POSITIVE, "c % 16 == 0", "k % 16 == 0", f"p == {_HEIGHT}", f"q == {_WIDTH}"),
+                         multiplies=_WORK, packed=True, sizes=(*_SIZES, "k", "0"))
 
 
 @functools.cache
@@ -53,3 +60,16 @@ def plan(data: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | None, re
     `numbers` are the filters, the kernel's two sizes, stride, padding and dilation. The plan's number is the ceiling of the rectified results, or -1.
     """
     return forward.plan((data, packed, bias, residual, into), (*numbers, first))
+
+
+def convolve(data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, steps: tuple[int, ...], turned: bool = False) -> torch.Tensor:
+    """The convolution of `data` with `weight` (K, C, R, S), both channels last; `steps` are stride, padding and dilation.
+
+    With `turned` the convolution that brings gradients (N, K, P, Q) back to the C channels, of which stride and padding are those of its own.
+    """
+    tiles, = (pack_turned if turned else pack)((weight,))
+    filters, kernel = weight.shape[int(turned)], tuple(weight.shape[2:])
+    along = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(data.shape[2:], kernel, steps[:2], steps[2:4], steps[4:])]
+    out = torch.empty((len(data), filters, *along), dtype=data.dtype, memory_format=torch.channels_last)
+    forward((data, tiles, bias, None, out), (filters, *kernel, *steps, 0), (-1.0,))
+    return out

@@ -11,7 +11,7 @@ from typing import Any, Optional
 import torch
 
 from ..registry import get
-from . import products, winograd
+from . import amx, products, winograd
 from .denormals import zeroed
 from .gate import Kernel
 from .races import Races
@@ -51,7 +51,7 @@ _KERNELS = {winograd.DIRECT: (forward, backward_data, backward_weight),
 _RACED = 1 << 24  # multiplications from which on ways to compute the same race
 _ROWS = 1 << 13  # of data for each thread: as many as a race needs
 _MOST = 1 << 10  # programs whose shapes never repeat must not fill the memory
-races = Races("convolution-ways", "convolution", "winograd")
+races = Races("convolution-ways", "amx", "convolution", "winograd")
 _found: dict[tuple, str] = {}
 
 
@@ -193,6 +193,8 @@ def _forward_runs(dtype, weight, bias, steps):
             with zeroed(part.numel() * len(weight)):
                 return torch.conv2d(part, weight.to(dtype), None if bias is None else bias.to(dtype), *_in_pairs(steps))
         runs[ONEDNN] = by_onednn
+    if dtype is torch.float32 and amx.suits(weight):
+        runs[amx.NAME] = lambda part: amx.convolve(part, weight, bias, steps)
     return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=bias, pad=steps[2:4]) for name in winograd.names(weight, steps)}
 
 
@@ -205,6 +207,9 @@ def _data_runs(shape, dtype, weight, steps):
             like = torch.empty((len(part), *shape[1:]), dtype=dtype, device=part.device, memory_format=_LAST)  # of which only this is read
             return _gradients(part, like, weight, steps, 0)[0]
         runs[ONEDNN] = by_onednn
+    back = *(d * (k - 1) - p for d, k, p in zip(steps[4:], weight.shape[2:], steps[2:4])),  # the padding of the way back
+    if dtype is torch.float32 and steps[:2] == (1, 1) and min(back) >= 0 and amx.suits(weight):
+        runs[amx.NAME] = lambda part: amx.convolve(part, weight, None, (1, 1, *back, *steps[4:]), turned=True)
     fewer = winograd.names(weight, steps) if min(pad) >= 0 else ()
     return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=None, pad=pad, turned=True) for name in fewer}
 
@@ -219,6 +224,11 @@ def _weight_runs(data, weight, biased, steps):
             found = _gradients(part, data[:len(part)], weight, steps, 1)[1].float()
             return found, part.sum((0, 2, 3), dtype=torch.float32) if biased else None
         runs[ONEDNN] = by_onednn
+    if data.dtype is torch.float32 and amx.suits(weight):
+        def by_tiles(part):
+            dweight, = amx.backward_weight((part, data[:len(part)]), (*weight.shape[2:], *steps))
+            return dweight, part.sum((0, 2, 3)) if biased else None
+        runs[amx.NAME] = by_tiles
     return runs | {name: lambda part, name=name: winograd.backward_weight(name, part, data[:len(part)], biased, steps[2:4])
                    for name in winograd.names(weight, steps) if name in winograd.backward}
 
