@@ -61,7 +61,8 @@ static void fault(int number, siginfo_t *info, void *context) {
     } else {
         struct sigaction plain;
         memset(&plain, 0, sizeof plain);
-        set_action(SIGSEGV, &plain, 0); /* the instruction faults again, and the process ends as it would have */
+        set_action(SIGSEGV, &plain, 0);
+        if (info->si_code <= 0) raise(number); /* somebody sent it; else the instruction faults again, and the process ends as it would have */
     }
 }
 

@@ -34,9 +34,20 @@ class Peers:
 def test_a_peer_that_was_far_behind_stays_out_when_the_others_become_slower(monkeypatch):
     monkeypatch.setattr(run, "missing", lambda peer, python: "")
     row = next(r for r in rows.rows(["scoring"]) if r["batch"] == 1)
-    chosen = argparse.Namespace(peers="MXNet,OpenVINO", mxnet_python="", rounds=5, seconds=0.1, drop=2.0, clock="wall")
+    chosen = argparse.Namespace(peers="MXNet,OpenVINO", mxnet_python="", rounds=5, seconds=0.1, drop=2.0, clock="wall", alone=False)
     pool = Peers(Remex=[1.0, 1.0, 3.0, 3.0, 3.0], OpenVINO=[1.1, 1.1, 3.0, 3.0, 3.0], MXNet=[2.5, 2.5, 9.0, 9.0, 9.0])
     found = run.Row(row, pool, chosen).measure()
     assert found["failures"] == {}
     assert found["values"] == {"Remex": [1.0, 1.0, 3.0, 3.0, 3.0], "OpenVINO": [1.1, 1.1, 3.0, 3.0, 3.0], "MXNet": [2.5, 2.5]}
     assert pool.ready == {"Remex", "OpenVINO"}
+
+
+def test_peers_that_are_measured_alone_leave_before_the_next_one_comes(monkeypatch):
+    monkeypatch.setattr(run, "missing", lambda peer, python: "")
+    row = next(r for r in rows.rows(["scoring"]) if r["batch"] == 1)
+    chosen = argparse.Namespace(peers="OpenVINO", mxnet_python="", rounds=2, seconds=0.1, drop=2.0, clock="wall", alone=True)
+    pool, together = Peers(Remex=[1.0, 2.0], OpenVINO=[1.1, 1.2]), []
+    close = pool.close
+    monkeypatch.setattr(pool, "close", lambda peer: together.append(set(pool.ready)) or close(peer))
+    assert run.Row(row, pool, chosen).measure()["values"] == {"Remex": [1.0, 2.0], "OpenVINO": [1.1, 1.2]}
+    assert together == [{"OpenVINO"}, {"Remex"}, {"Remex"}, {"OpenVINO"}]
