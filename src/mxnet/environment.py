@@ -117,7 +117,7 @@ _TABLE = [
     ("MXNET_CUDA_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
     ("MXNET_CUDNN_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
     ("MXNET_CONVOLUTION_ALGORITHM", "fastest", True,
-     "exact: graphs never convolve by fewer multiplications, which round more (MXNet has no such variable)"),
+     "exact: graphs never convolve by fewer multiplications, which round more, nor by numbers in parts (MXNet has no such variable)"),
     ("MXNET_MKLDNN_ENABLED", "1", True, "0: torch doesn't call oneDNN"),
     ("MXNET_MKLDNN_CACHE_NUM", "-1", False, "torch sizes oneDNN's cache of primitives; see LRU_CACHE_CAPACITY"),
     ("MXNET_MKLDNN_FORCE_FC_AB_FORMAT", "0", False, "weights keep their layout"),

@@ -164,7 +164,8 @@ class HybridBlock(Block):
         inline_limit, forward_bulk_size, backward_bulk_size : int, optional
             MXNet's hints about splitting graphs; accepted and passed on to the backend.
         exact : bool
-            Whether convolutions never run on kernels that multiply less and round more, as ``MXNET_CONVOLUTION_ALGORITHM=exact`` says of all graphs.
+            Whether convolutions run on the direct kernel alone: not on those that multiply less and round more, nor on those that split numbers. So
+            says ``MXNET_CONVOLUTION_ALGORITHM=exact`` of all graphs.
             MXNet has no such option. What computes them is in `explain`.
         **kwargs
             The backend's options.

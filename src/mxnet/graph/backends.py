@@ -66,7 +66,8 @@ class Native:
 def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exact: bool = False) -> list[str]:
     """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`.
 
-    With `exact` convolutions never run on the kernels that multiply less and round more; ``MXNET_CONVOLUTION_ALGORITHM=exact`` says so of all graphs.
+    With `exact` convolutions run on the direct kernel alone, not on those that multiply less and round more, nor on those that split numbers;
+    ``MXNET_CONVOLUTION_ALGORITHM=exact`` says so of all graphs.
     """
     if device.type not in ("cpu", "cuda") or not environment.get_bool("MXNET_USE_FUSION"):
         return []

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 #include <omp.h>
 
@@ -35,8 +34,10 @@ constexpr int64_t kStep = 6 * kTile;        // of 32 lines of 32 numbers: three 
 constexpr int64_t kBlock = kSide * kSide;   // results
 constexpr int64_t kCut = 4;                 // steps along the depth whose inputs the L1 cache holds
 constexpr int64_t kRoom = 768 << 10;        // bytes of results that the L2 cache holds until their sums are complete
-constexpr int64_t kGradients = 512 << 10;   // of gradients of outputs, turned, that it holds for the gradient of the weights
-constexpr int64_t kMostBlocks = 16;         // of rows that go through the weights together
+constexpr int64_t kLong = 16;               // steps along the outputs whose products are added to the gradient of the weights together
+constexpr int64_t kGradients = 1 << 20;     // bytes of gradients of outputs, turned, that the L2 cache holds meanwhile
+constexpr int64_t kTogether = 8;            // blocks of rows that go through the weights together, at least, if there are so many; and at most
+constexpr int64_t kMostBlocks = 16;
 constexpr int64_t kFewFetch = 8;            // blocks that fetch the weights of the next panel: more of them hide that they come late
 constexpr int64_t kFewBlocks = 4;           // for each thread: fewer rows are not shared, but the columns
 
@@ -177,24 +178,27 @@ struct Ending {
   const float *bias, *residual;
   float* y;
   float ceiling;
+  int64_t* odd;  // set where a result is no number; may be null
 };
 
 // What the sums become: `rows` outputs from `row` on, the filters from `column` on.
 void finish(const float* sums, int64_t row, int64_t rows, int64_t column, const Sizes& z, const Ending& ending) {
   const int64_t filters = std::min(kSide, z.k - column);
+  __mmask16 odd = 0;
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t f = 0; f < filters; f += kLanes) {
       const __mmask16 there = __mmask16(those(f, filters));
       vec v = load(sums + r * kSide + f);
-      if (ending.bias) v += load(ending.bias + column + f);
+      if (ending.bias) v += (vec)_mm512_maskz_loadu_ps(there, ending.bias + column + f);
       if (ending.residual) v += (vec)_mm512_maskz_loadu_ps(there, ending.residual + (row + r) * z.k + column + f);
+      odd |= _mm512_mask_cmp_ps_mask(there, (__m512)v, (__m512)v, _CMP_UNORD_Q);
       _mm512_mask_storeu_ps(ending.y + (row + r) * z.total + z.first + column + f, there, (__m512)rectified(v, ending.ceiling));
     }
+  if (odd && ending.odd) __atomic_store_n(ending.odd, 1, __ATOMIC_RELAXED);
 }
 
-// A thread's rows, in blocks of 32, through its columns, in panels of 32.
+// Some rows, in blocks of 32, through some columns, in panels of 32: as many blocks together as leave their sums room.
 void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end, int64_t first, int64_t last, const Sizes& z, const Ending& ending) {
-  if (begin >= end || first >= last) return;
   const int64_t rows = z.n * z.p * z.q, steps = z.r * z.s * pieces(z.c), panels = last - first;
   const int64_t together = std::clamp<int64_t>(kRoom / (panels * kBlock * 4), 1, std::min(kMostBlocks, end - begin));
   const bool whole = steps <= kCut;  // sums are complete at once
@@ -220,6 +224,15 @@ void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end,
         }
     }
   }
+}
+
+// A thread's rows and columns: so many columns at a time that several blocks of rows read the weights together, once for all of them.
+void part_of(const Inputs& inputs, const half* packed, int64_t begin, int64_t end, int64_t first, int64_t last, const Sizes& z, const Ending& ending) {
+  if (begin >= end || first >= last) return;
+  const int64_t most = std::max<int64_t>(kRoom / (std::min(kTogether, end - begin) * kBlock * 4), 1);
+  const int64_t groups = (last - first + most - 1) / most;
+  for (int64_t g = 0; g < groups; ++g)
+    share(inputs, packed, begin, end, first + (last - first) * g / groups, first + (last - first) * (g + 1) / groups, z, ending);
 }
 
 // The tiles of one step and panel, of the filters and inputs that are there. Filters lie `apart` numbers from each other.
@@ -265,22 +278,16 @@ void pack_turned(const float* weight, int64_t apart, int64_t rows, uint32_t ther
   }
 }
 
-// The gradient of the weights is a product over all outputs: of their gradients, turned, with what they read. Each thread takes filters of its own, or
-// channels where these are too few, and adds up in the result.
-void backward_weight(const float* dy, const float* x, float* dweight, const Sizes& z, int64_t thread, int64_t team) {
-  const int64_t outputs = z.n * z.p * z.q, taps = z.r * z.s, left_panels = pieces(z.k), right_panels = pieces(z.c);
-  const bool by_filters = left_panels >= team;
-  auto begin = [=](int64_t panels, int64_t t) { return panels * t / team; };
-  const int64_t k_first = by_filters ? begin(left_panels, thread) : 0, k_last = by_filters ? begin(left_panels, thread + 1) : left_panels;
-  const int64_t c_first = by_filters ? 0 : begin(right_panels, thread), c_last = by_filters ? right_panels : begin(right_panels, thread + 1);
-  if (k_first >= k_last || c_first >= c_last) return;
-  const int64_t cut = std::clamp<int64_t>(kGradients / ((k_last - k_first) * kStep * 2), kCut, 4 * kCut);
+// The gradient of the weights is a product over all outputs: of their gradients, turned, with what they read. Some filters and channels, in panels of 32,
+// whose sums are in the result.
+void gradients(const float* dy, const float* x, float* dweight, const Sizes& z, int64_t k_first, int64_t k_last, int64_t c_first, int64_t c_last) {
+  const int64_t outputs = z.n * z.p * z.q, taps = z.r * z.s;
   const Tiles tiles;
-  Aligned left_memory((k_last - k_first) * cut * kStep / 2), right_memory(cut * kStep / 2);
+  Aligned left_memory((k_last - k_first) * kLong * kStep / 2), right_memory(kLong * kStep / 2);
   half *left = reinterpret_cast<half*>(left_memory.data), *right = reinterpret_cast<half*>(right_memory.data);
-  std::vector<const float*> from(cut * kSide);
-  for (int64_t m = 0; m < outputs; m += cut * kSide) {
-    const int64_t count = std::min(cut * kSide, outputs - m), deep = pieces(count);
+  const float* from[kLong * kSide];
+  for (int64_t m = 0; m < outputs; m += kLong * kSide) {
+    const int64_t count = std::min(kLong * kSide, outputs - m), deep = pieces(count);
     for (int64_t k = k_first; k < k_last; ++k)
       for (int64_t step = 0; step < deep; ++step) {
         vec lines[6][kLanes];
@@ -289,7 +296,7 @@ void backward_weight(const float* dy, const float* x, float* dweight, const Size
           pairs(row(step * kSide + 2 * i), row(step * kSide + 2 * i + 1), those(k * kSide, z.k),
                 [&](int tile, __m512i line) { lines[tile][i] = (vec)_mm512_castsi512_ps(line); });
         }
-        half* to = left + ((k - k_first) * cut + step) * kStep;
+        half* to = left + ((k - k_first) * kLong + step) * kStep;
         for (int tile = 0; tile < 6; ++tile) {
           turn(lines[tile]);
           for (int i = 0; i < kLanes; ++i) store(reinterpret_cast<float*>(to + tile * kTile + i * kSide), lines[tile][i]);
@@ -313,12 +320,43 @@ void backward_weight(const float* dy, const float* x, float* dweight, const Size
           pairs(row(r), row(r + 1), those(c * kSide, z.c), [=](int tile, __m512i line) { _mm512_store_si512(to + tile * kTile, line); });
         }
         for (int64_t k = k_first; k < k_last; ++k)
-          kMultiply[z.k - k * kSide > 16][z.c - c * kSide > 16](left + (k - k_first) * cut * kStep, right, deep,
+          kMultiply[z.k - k * kSide > 16][z.c - c * kSide > 16](left + (k - k_first) * kLong * kStep, right, deep,
                                                                 dweight + (k * kSide * taps + tap) * z.c + c * kSide, taps * z.c, m > 0, nullptr, 0);
       }
     }
   }
 }
+
+// A thread's filters, or channels where filters are too few: so many filters at a time as leave their gradients room.
+void backward_weight(const float* dy, const float* x, float* dweight, const Sizes& z, int64_t thread, int64_t team) {
+  const int64_t filters = pieces(z.k), channels = pieces(z.c);
+  const bool by_filters = filters >= team;
+  auto begin = [=](int64_t panels, int64_t t) { return panels * t / team; };
+  const int64_t k_first = by_filters ? begin(filters, thread) : 0, k_last = by_filters ? begin(filters, thread + 1) : filters;
+  const int64_t c_first = by_filters ? 0 : begin(channels, thread), c_last = by_filters ? channels : begin(channels, thread + 1);
+  if (c_first >= c_last) return;
+  constexpr int64_t most = kGradients / (kLong * kStep * 2);
+  const int64_t groups = (k_last - k_first + most - 1) / most;
+  for (int64_t g = 0; g < groups; ++g)
+    gradients(dy, x, dweight, z, k_first + (k_last - k_first) * g / groups, k_first + (k_last - k_first) * (g + 1) / groups, c_first, c_last);
+}
+
+void forward(const float* x, const float* packed, const Ending& ending, const Sizes& z, int threads) {
+  const Inputs inputs(x, z);
+  const half* weights = reinterpret_cast<const half*>(packed);
+  const int64_t blocks = pieces(z.n * z.p * z.q), panels = pieces(z.k);
+#pragma omp parallel num_threads(threads)
+  {
+    const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
+    if (blocks >= kFewBlocks * team)
+      part_of(inputs, weights, blocks * thread / team, blocks * (thread + 1) / team, 0, panels, z, ending);
+    else
+      part_of(inputs, weights, 0, blocks, panels * thread / team, panels * (thread + 1) / team, z, ending);
+  }
+}
+
+// A matrix product as a convolution: each row is a pixel of one line.
+Sizes as_pixels(int64_t n, int64_t c, int64_t k) { return {1, 1, n, c, k, 1, 1, 1, n, 1, 1, 0, 0, 1, 1, k, 0}; }
 
 }  // namespace
 
@@ -352,25 +390,34 @@ void pack_turned_float32(const float* weight, float* packed, int64_t filters, in
 // y are K of the `total` channels of an array, from `first` on.
 void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, const Sizes* sizes, float ceiling,
                      int threads) {
-  const Sizes& z = *sizes;
-  const Inputs inputs(x, z);
-  const Ending ending{bias, residual, y, ceiling};
-  const half* weights = reinterpret_cast<const half*>(packed);
-  const int64_t blocks = pieces(z.n * z.p * z.q), panels = pieces(z.k);
-#pragma omp parallel num_threads(threads)
-  {
-    const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
-    if (blocks >= kFewBlocks * team)
-      share(inputs, weights, blocks * thread / team, blocks * (thread + 1) / team, 0, panels, z, ending);
-    else
-      share(inputs, weights, 0, blocks, panels * thread / team, panels * (thread + 1) / team, z, ending);
-  }
+  forward(x, packed, {bias, residual, y, ceiling, nullptr}, *sizes, threads);
 }
 
 // C and K are multiples of 16.
 void backward_weight_float32(const float* dy, const float* x, float* dweight, const Sizes* sizes, int threads) {
 #pragma omp parallel num_threads(threads)
   backward_weight(dy, x, dweight, *sizes, omp_get_thread_num(), omp_get_num_threads());
+}
+
+// out (N, K) = rows (N, C) times the weight (K, C), turned where it is (C, K). `odd` is set where a result is no number: so it is for infinite ones.
+void product_float32(const float* rows, const float* weight, const float* bias, float* out, float* packed, int64_t* odd, int64_t n, int64_t c,
+                     int64_t k, int64_t turned, int threads) {
+  turned ? pack_turned_float32(weight, packed, c, 1, k, threads) : pack_float32(weight, packed, k, 1, c, threads);
+  forward(rows, packed, {bias, nullptr, out, kAny, odd}, as_pixels(n, c, k), threads);
+}
+
+// dweight (K, C) = dout (N, K), turned, times rows (N, C); C and K are multiples of 16.
+void outer_float32(const float* dout, const float* rows, float* dweight, int64_t* odd, int64_t n, int64_t c, int64_t k, int threads) {
+  const Sizes sizes = as_pixels(n, c, k);
+  int64_t found = 0;
+#pragma omp parallel num_threads(threads) reduction(| : found)
+  {
+    backward_weight(dout, rows, dweight, sizes, omp_get_thread_num(), omp_get_num_threads());
+#pragma omp barrier
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < k * c; i += kLanes) found |= _mm512_cmp_ps_mask(_mm512_loadu_ps(dweight + i), _mm512_loadu_ps(dweight + i), _CMP_UNORD_Q);
+  }
+  *odd = found != 0;
 }
 
 }  // extern "C"

@@ -5,6 +5,8 @@ double precision than the direct kernel's (0.4 to 0.7 of its error, root mean sq
 Intelligence Datatype For Higher-Precision Computations" (Henry, Tang and Heinecke 2019) has the arithmetic. Infinite numbers give NaN.
 """
 import functools
+from collections.abc import Sequence
+from typing import Optional
 
 import torch
 
@@ -34,6 +36,16 @@ backward_weight = Kernel("amx", "backward_weight_{T}", {"dout": "T (n, k, p, q) 
                          {"dweight": "T (k, c, r, s) last"}, integers=("r", "s", *_STEPS),
                          demands=(*_DEMANDS, *_POSITIVE, "c % 16 == 0", "k % 16 == 0", f"p == {_HEIGHT}", f"q == {_WIDTH}"),
                          multiplies=_WORK, packed=True, sizes=(*_SIZES, "k", "0"))
+_PRODUCT = {"packed": "T (size)", "odd": "int64 (1) filled 0"}
+_products = {
+    "forward": Kernel("amx", "product_{T}", {"rows": "T (n, c)", "weight": "T (k, c)", "bias": "T (k) optional", "out": "T (n, k)"}, _PRODUCT,
+                      where={"size": "(k + 31) // 32 * ((c + 31) // 32) * 1536"}, demands=("min(n, c, k) >= 1", "k * c < 1 << 31"),
+                      sizes=("n", "c", "k", "0"), multiplies="n * c * k"),
+    "gradient of data": Kernel("amx", "product_{T}", {"dout": "T (n, k)", "weight": "T (k, c)", "bias": "T (c) optional", "out": "T (n, c)"},
+                               _PRODUCT, where={"size": "(c + 31) // 32 * ((k + 31) // 32) * 1536"}, demands=("min(n, c, k) >= 1", "k * c < 1 << 31"),
+                               sizes=("n", "k", "c", "1"), multiplies="n * c * k"),
+    "gradient of weights": Kernel("amx", "outer_{T}", {"dout": "T (n, k)", "rows": "T (n, c)", "out": "T (k, c)"}, {"odd": "int64 (1) filled 0"},
+                                  demands=("min(n, c, k) >= 1", "c % 16 == 0", "k % 16 == 0"), sizes=("n", "c", "k"), multiplies="n * c * k")}
 
 
 @functools.cache
@@ -53,8 +65,8 @@ def packed(weight: torch.Tensor) -> torch.Tensor:
     return pack((weight,))[0]
 
 
-def plan(data: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | None, residual: torch.Tensor | None, into: torch.Tensor,
-         numbers: tuple[int, ...], first: int) -> Plan | None:
+def plan(data: torch.Tensor, packed: torch.Tensor, bias: Optional[torch.Tensor], residual: Optional[torch.Tensor], into: torch.Tensor,
+         numbers: tuple[int, ...], first: int) -> Optional[Plan]:
     """How to convolve `data` (N, C, H, W) with the packed weights; the result are the channels of `into` from `first` on.
 
     `numbers` are the filters, the kernel's two sizes, stride, padding and dilation. The plan's number is the ceiling of the rectified results, or -1.
@@ -62,7 +74,7 @@ def plan(data: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | None, re
     return forward.plan((data, packed, bias, residual, into), (*numbers, first))
 
 
-def convolve(data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, steps: tuple[int, ...], turned: bool = False) -> torch.Tensor:
+def convolve(data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], steps: tuple[int, ...], turned: bool = False) -> torch.Tensor:
     """The convolution of `data` with `weight` (K, C, R, S), both channels last; `steps` are stride, padding and dilation.
 
     With `turned` the convolution that brings gradients (N, K, P, Q) back to the C channels, of which stride and padding are those of its own.
@@ -73,3 +85,21 @@ def convolve(data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
     out = torch.empty((len(data), filters, *along), dtype=data.dtype, memory_format=torch.channels_last)
     forward((data, tiles, bias, None, out), (filters, *kernel, *steps, 0), (-1.0,))
     return out
+
+
+def fits(way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> bool:
+    """Whether `multiply` takes arrays like these."""
+    return _products[way].plan(_whole(way, arrays, out)) is not None
+
+
+def multiply(way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> bool:
+    """Write a product of matrices to `out`; False where it has numbers that are none, as it does for infinite ones.
+
+    Of rows (N, C), a weight (K, C) and a bias (K,) or None, which is what is called ``"forward"``; of gradients (N, K) and a weight (K, C) as the
+    ``"gradient of data"``; of gradients (N, K) and rows (N, C) as the ``"gradient of weights"``.
+    """
+    return not _products[way](_whole(way, arrays, out))[-1].item()
+
+
+def _whole(way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:
+    return (*arrays, *([None] if way == "gradient of data" else []), out)

@@ -9,7 +9,7 @@ import functools
 import torch
 
 from ... import processor
-from . import thin
+from . import matrices
 from .denormals import HEAVY, zeroed
 
 _WEIGHT = 1 << 14  # elements of the second matrix, and
@@ -62,8 +62,20 @@ def matmul(a, b, memory=None):
     """The product of two matrices, in `memory` of its shape if that can be, and nothing is recorded."""
     if b.numel() < _WEIGHT or a.shape[1] != b.shape[0] or not _suits(a, b, None):
         return torch.mm(a, b) if memory is None else torch.mm(a, b, out=memory)
-    if memory is None and (a.is_contiguous() or b.shape[1] >= _least_columns() or torch.is_grad_enabled()):
+    if memory is None and torch.is_grad_enabled():
         return _linear(a, b.t(), None)
+    return _unrecorded(a, b, memory)
+
+
+def _unrecorded(a, b, memory):
+    if matrices.suits(a, b):
+        return matrices.product(a, b, None, memory, lambda: _by_library(a, b, memory))
+    return _by_library(a, b, memory)
+
+
+def _by_library(a, b, memory):
+    if memory is None and (a.is_contiguous() or b.shape[1] >= _least_columns()):
+        return _library_linear(a, b.t(), None)
     with zeroed(a.shape[0] * b.numel()):
         if memory is None:
             return torch.mm(a, b)
@@ -73,8 +85,8 @@ def matmul(a, b, memory=None):
 def of_weight(dout, rows, memory=None):
     """``dout.T @ rows``, in `memory` as for `matmul`: the gradient of a weight (K, C) whose product with `rows` (N, C) has the gradient `dout`."""
     a = dout.t()
-    if thin.suits(a, rows) and _plain(a, rows, None) and a.shape[1] == len(rows) and not torch.is_grad_enabled():
-        return thin.product(a, rows, None, memory, lambda: matmul(a, rows, memory))
+    if len(rows) <= matrices.ROWS and not torch.is_grad_enabled() and _plain(a, rows, None) and a.shape[1] == len(rows):
+        return _unrecorded(a, rows, memory)
     return matmul(a, rows, memory)
 
 
@@ -134,8 +146,8 @@ def _linear(rows, weight, bias):
 
 
 def _product(rows, weight, bias):
-    if thin.suits(rows, weight.t()):
-        return thin.product(rows, weight.t(), bias, None, lambda: _library_linear(rows, weight, bias))
+    if matrices.suits(rows, weight.t()):
+        return matrices.product(rows, weight.t(), bias, None, lambda: _library_linear(rows, weight, bias))
     return _library_linear(rows, weight, bias)
 
 
