@@ -87,3 +87,13 @@ def test_the_last_cache(monkeypatch):
         raise ValueError("unrecognized configuration name")
     monkeypatch.setattr(processor.os, "sysconf", unknown)
     assert processor.last_cache() == 0
+
+
+@pytest.mark.parametrize("most, tiles", [("", True), ("DEFAULT", True), ("AVX512_CORE_AMX", True), ("avx10_1_512_amx", True),
+                                         ("AVX512_CORE_BF16", False), ("AVX2", False)])
+def test_tiles_are_left_alone_where_onednns_variable_says_so(most, tiles, monkeypatch):
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", most)
+    monkeypatch.setattr(processor, "flags", lambda: frozenset({"amx_tile", "amx_bf16"}))
+    assert processor.tiles() is tiles
+    monkeypatch.setattr(processor, "flags", lambda: frozenset({"amx_tile"}))
+    assert not processor.tiles()

@@ -33,8 +33,16 @@ def held() -> str:
     """``x86-64-v3`` or ``x86-64-v2`` where the user holds programs to AVX2, or to less, by oneDNN's variable; else empty."""
     if platform.machine() != "x86_64":
         return ""
-    most = os.environ.get("ONEDNN_MAX_CPU_ISA", os.environ.get("DNNL_MAX_CPU_ISA", "")).upper()
-    return "x86-64-v3" if most.startswith("AVX2") else "x86-64-v2" if most in ("SSE41", "AVX") else ""
+    return "x86-64-v3" if _most().startswith("AVX2") else "x86-64-v2" if _most() in ("SSE41", "AVX") else ""
+
+
+def tiles() -> bool:
+    """Whether it multiplies tiles of bfloat16 (AMX), and the user does not hold programs to less by oneDNN's variable."""
+    return {"amx_tile", "amx_bf16"} <= flags() and (_most() in ("", "ALL", "DEFAULT") or "AMX" in _most())
+
+
+def _most() -> str:
+    return os.environ.get("ONEDNN_MAX_CPU_ISA", os.environ.get("DNNL_MAX_CPU_ISA", "")).upper()
 
 
 def identity() -> str:

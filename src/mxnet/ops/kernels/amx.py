@@ -10,6 +10,7 @@ from typing import Optional
 
 import torch
 
+from ... import processor
 from . import compiled, load
 from .gate import Kernel, Plan
 
@@ -51,6 +52,8 @@ _products = {
 @functools.cache
 def available() -> bool:
     """Whether the processor has such tiles, the kernels are compiled for them, and the system lets this process use them."""
+    if not processor.tiles():
+        return False
     allow = compiled.symbol(load("amx"), "allow", False)
     return allow is not None and pack.available(T="float32") and forward.available(T="float32") and bool(allow())
 
