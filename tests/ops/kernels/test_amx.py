@@ -138,3 +138,27 @@ def test_random_layers_in_training_as_in_double_precision(threads, monkeypatch):
             torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=2e-5 * max(1.0, float(expected.detach().abs().max())))
         back = stride == (1, 1) and all(d * (t - 1) >= p for t, p, d in zip(taps, pad, dilate))
         assert run.chosen == {"forward": amx.NAME, "gradient of data": amx.NAME if back else "direct", "gradient of weights": amx.NAME}
+
+
+@needs_tiles
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_gradients_of_weights_of_bfloat16_are_summed_up_in_single_precision(threads, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    for name, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
+        monkeypatch.setattr(convolution, name, value)
+    monkeypatch.setattr(convolution.races, "winner", lambda key, runs: amx.BRIEF if amx.BRIEF in runs else "direct")
+    rng = np.random.RandomState(threads)
+    for _ in range(40):
+        n, h, w = (rng.randint(1, most) for most in (6, 30, 30))
+        c, k = 16 * rng.randint(1, 12), 16 * rng.randint(1, 40)
+        taps, stride, pad, dilate = (tuple(int(i) for i in rng.randint(low, high, 2)) for low, high in ((1, 5), (1, 3), (0, 4), (1, 3)))
+        sizes = [(size + 2 * p - d * (t - 1) - 1) // s + 1 for size, p, d, t, s in zip((h, w), pad, dilate, taps, stride)]
+        if min(sizes) < 1:
+            continue
+        x, dout = last(numbers(n, c, h, w, seed=0)).bfloat16(), last(numbers(n, k, *sizes, seed=3)).bfloat16()
+        weight = last(numbers(k, c, *taps, seed=1)).requires_grad_()
+        run = convolution.Layer()
+        run(x, weight, kernel=taps, stride=stride, pad=pad, dilate=dilate, num_filter=k, no_bias=True).backward(dout)
+        expected = torch.nn.grad.conv2d_weight(x.double(), weight.shape, dout.double(), stride, pad, dilate)
+        torch.testing.assert_close(weight.grad.double(), expected, rtol=1e-5, atol=2e-5 * max(1.0, float(expected.abs().max())))
+        assert run.chosen["gradient of weights"] == amx.BRIEF

@@ -24,6 +24,9 @@ namespace {
 
 typedef uint16_t half;  // the bits of a bfloat16
 
+template <typename T>
+constexpr int kParts = sizeof(T) == sizeof(float) ? 3 : 1;
+
 struct Sizes {
   int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first;
 };
@@ -35,6 +38,7 @@ constexpr int64_t kBlock = kSide * kSide;   // results
 constexpr int64_t kCut = 4;                 // steps along the depth whose inputs the L1 cache holds
 constexpr int64_t kRoom = 768 << 10;        // bytes of results that the L2 cache holds until their sums are complete
 constexpr int64_t kLong = 16;               // steps along the outputs whose products are added to the gradient of the weights together
+constexpr int64_t kFewWeights = 1 << 18;    // whose gradients each thread sums up for itself
 constexpr int64_t kGradients = 1 << 20;     // bytes of gradients of outputs, turned, that the L2 cache holds meanwhile
 constexpr int64_t kTogether = 8;            // blocks of rows that go through the weights together, at least, if there are so many; and at most
 constexpr int64_t kMostBlocks = 16;
@@ -119,7 +123,7 @@ class Inputs {
 // sums (+)= a times b over some steps, the smallest products first. Lines of sums are `pitch` numbers apart; where there are only 16 of them, or of
 // columns, the other tiles are left alone.
 // Meanwhile `lines` lines of the caches are fetched from `next` on for each step.
-template <bool kRows, bool kColumns>
+template <int kParts, bool kRows, bool kColumns>
 void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t pitch, bool add, const half* next, int64_t lines) {
   const int64_t line = pitch * 4;
 // The compiler has tiles as assembly only, and takes their numbers from the text.
@@ -155,14 +159,18 @@ void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t 
     _tile_zero(2);
     _tile_zero(3);
   }
-  for (int64_t step = 0; step < steps; ++step, a += kStep, b += kStep) {
+  for (int64_t step = 0; step < steps; ++step, a += 2 * kParts * kTile, b += 2 * kParts * kTile) {
     for (int64_t i = 0; i < lines; ++i, next += kSide) __builtin_prefetch(next, 0, 2);
-    REMEX_LEFT(2) REMEX_RIGHT(0) REMEX_PRODUCTS()
-    REMEX_LEFT(1) REMEX_PRODUCTS()
-    REMEX_RIGHT(1) REMEX_PRODUCTS()
-    REMEX_LEFT(0) REMEX_PRODUCTS()
-    REMEX_RIGHT(2) REMEX_PRODUCTS()
-    REMEX_RIGHT(0) REMEX_PRODUCTS()
+    if constexpr (kParts == 3) {
+      REMEX_LEFT(2) REMEX_RIGHT(0) REMEX_PRODUCTS()
+      REMEX_LEFT(1) REMEX_PRODUCTS()
+      REMEX_RIGHT(1) REMEX_PRODUCTS()
+      REMEX_LEFT(0) REMEX_PRODUCTS()
+      REMEX_RIGHT(2) REMEX_PRODUCTS()
+      REMEX_RIGHT(0) REMEX_PRODUCTS()
+    } else {
+      REMEX_LEFT(0) REMEX_RIGHT(0) REMEX_PRODUCTS()
+    }
   }
   REMEX_SUMS(_tile_stored)
 #undef REMEX_SUMS
@@ -172,7 +180,9 @@ void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t 
 }
 
 using Multiply = void (*)(const half*, const half*, int64_t, float*, int64_t, bool, const half*, int64_t);
-constexpr Multiply kMultiply[2][2] = {{multiply<false, false>, multiply<false, true>}, {multiply<true, false>, multiply<true, true>}};
+template <int kParts>
+constexpr Multiply kMultiply[2][2] = {{multiply<kParts, false, false>, multiply<kParts, false, true>},
+                                      {multiply<kParts, true, false>, multiply<kParts, true, true>}};
 
 struct Ending {
   const float *bias, *residual;
@@ -218,7 +228,7 @@ void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end,
           const int64_t row = (from + b) * kSide, high = std::min(kSide, rows - row);
           const half* next = panel + 1 < last ? packed + ((panel + 1) * steps + step) * kStep : packed + (first * steps + step + deep) * kStep;
           const int64_t lines = fetches && (panel + 1 < last || step + deep < steps) ? kStep / kSide / blocks : 0;
-          kMultiply[high > 16][z.k - panel * kSide > 16](a + b * kCut * kStep, packed + (panel * steps + step) * kStep, deep, to, kSide,
+          kMultiply<3>[high > 16][z.k - panel * kSide > 16](a + b * kCut * kStep, packed + (panel * steps + step) * kStep, deep, to, kSide,
                                                          step > 0, next + b * deep * lines * kSide, lines);
           if (step + deep == steps) finish(to, row, high, panel * kSide, z, ending);
         }
@@ -256,7 +266,7 @@ inline __m512i pair(__m512i first, __m512i second) {
   return _mm512_or_si512(_mm512_srli_epi32(first, 16), _mm512_and_si512(second, _mm512_set1_epi32(int(0xffff0000))));
 }
 
-// Two rows of up to 32 numbers, null for zeros, as a line of the right operand's tiles; or before they are turned, of the left one's.
+// Two rows of up to 32 numbers, null for zeros, as a line of each of the right operand's tiles; or before they are turned, of the left one's.
 template <typename Store>
 inline void pairs(const float* first, const float* second, uint32_t there, Store to) {
   for (int side = 0; side < 2; ++side) {
@@ -269,6 +279,15 @@ inline void pairs(const float* first, const float* second, uint32_t there, Store
     }
   }
 }
+template <typename Store>
+inline void pairs(const half* first, const half* second, uint32_t there, Store to) {
+  alignas(64) static const half turns[2][32] = {{0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+                                                 8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47},
+                                                {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55,
+                                                 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63}};
+  const __m512i x = first ? _mm512_maskz_loadu_epi16(there, first) : __m512i{}, y = second ? _mm512_maskz_loadu_epi16(there, second) : __m512i{};
+  for (int side = 0; side < 2; ++side) to(side, _mm512_permutex2var_epi16(x, _mm512_load_si512(turns[side]), y));
+}
 
 // The tiles of one step and panel of weights that gradients go back through: depth and columns have changed places. Rows lie `apart` numbers.
 void pack_turned(const float* weight, int64_t apart, int64_t rows, uint32_t there, half* to) {
@@ -278,26 +297,44 @@ void pack_turned(const float* weight, int64_t apart, int64_t rows, uint32_t ther
   }
 }
 
+// Fetches what comes after 32 numbers of two rows: the next panel reads that. A first panel reads rows that are further away.
+constexpr int64_t kAhead = 16;  // rows
+template <typename T>
+inline void ahead(const T* first, const T* second, int64_t further) {
+  constexpr int64_t line = 64 / sizeof(T);
+  for (const T* row : {first, second})
+    for (int64_t i = 0; i < kSide; i += line) {
+      __builtin_prefetch(row + kSide + i, 0, 2);
+      if (further) __builtin_prefetch(row + further + i, 0, 2);
+    }
+}
+
 // The gradient of the weights is a product over all outputs: of their gradients, turned, with what they read. Some filters and channels, in panels of 32,
 // whose sums are in the result.
-void gradients(const float* dy, const float* x, float* dweight, const Sizes& z, int64_t k_first, int64_t k_last, int64_t c_first, int64_t c_last) {
-  const int64_t outputs = z.n * z.p * z.q, taps = z.r * z.s;
+template <typename T>
+void gradients(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t begin, int64_t end, int64_t k_first, int64_t k_last, int64_t c_first,
+               int64_t c_last) {
+  constexpr int kTiles = 2 * kParts<T>;
+  constexpr int64_t step_size = kTiles * kTile;
+  const int64_t taps = z.r * z.s;
   const Tiles tiles;
-  Aligned left_memory((k_last - k_first) * kLong * kStep / 2), right_memory(kLong * kStep / 2);
+  Aligned left_memory((k_last - k_first) * kLong * step_size / 2), right_memory(kLong * step_size / 2);
   half *left = reinterpret_cast<half*>(left_memory.data), *right = reinterpret_cast<half*>(right_memory.data);
-  const float* from[kLong * kSide];
-  for (int64_t m = 0; m < outputs; m += kLong * kSide) {
-    const int64_t count = std::min(kLong * kSide, outputs - m), deep = pieces(count);
+  const T* from[kLong * kSide];
+  for (int64_t m = begin; m < end; m += kLong * kSide) {
+    const int64_t count = std::min(kLong * kSide, end - m), deep = pieces(count);
     for (int64_t k = k_first; k < k_last; ++k)
       for (int64_t step = 0; step < deep; ++step) {
-        vec lines[6][kLanes];
+        vec lines[kTiles][kLanes];
         for (int64_t i = 0; i < 16; ++i) {
           auto row = [=](int64_t r) { return r < count ? dy + (m + r) * z.k + k * kSide : nullptr; };
-          pairs(row(step * kSide + 2 * i), row(step * kSide + 2 * i + 1), those(k * kSide, z.k),
+          const T *first = row(step * kSide + 2 * i), *second = row(step * kSide + 2 * i + 1);
+          ahead(first, second, k == k_first ? kAhead * z.k : 0);
+          pairs(first, second, those(k * kSide, z.k),
                 [&](int tile, __m512i line) { lines[tile][i] = (vec)_mm512_castsi512_ps(line); });
         }
-        half* to = left + ((k - k_first) * kLong + step) * kStep;
-        for (int tile = 0; tile < 6; ++tile) {
+        half* to = left + ((k - k_first) * kLong + step) * step_size;
+        for (int tile = 0; tile < kTiles; ++tile) {
           turn(lines[tile]);
           for (int i = 0; i < kLanes; ++i) store(reinterpret_cast<float*>(to + tile * kTile + i * kSide), lines[tile][i]);
         }
@@ -316,29 +353,52 @@ void gradients(const float* dy, const float* x, float* dweight, const Sizes& z, 
       for (int64_t c = c_first; c < c_last; ++c) {
         for (int64_t r = 0; r < deep * kSide; r += 2) {
           auto row = [&](int64_t at) { return from[at] ? from[at] + c * kSide : nullptr; };
-          half* to = right + r / kSide * kStep + r % kSide / 2 * kSide;
-          pairs(row(r), row(r + 1), those(c * kSide, z.c), [=](int tile, __m512i line) { _mm512_store_si512(to + tile * kTile, line); });
+          const T *first = row(r), *second = row(r + 1);
+          half* to = right + r / kSide * step_size + r % kSide / 2 * kSide;
+          ahead(first, second, c == c_first ? kAhead * z.c : 0);
+          pairs(first, second, those(c * kSide, z.c), [=](int tile, __m512i line) { _mm512_store_si512(to + tile * kTile, line); });
         }
         for (int64_t k = k_first; k < k_last; ++k)
-          kMultiply[z.k - k * kSide > 16][z.c - c * kSide > 16](left + (k - k_first) * kLong * kStep, right, deep,
-                                                                dweight + (k * kSide * taps + tap) * z.c + c * kSide, taps * z.c, m > 0, nullptr, 0);
+          kMultiply<kParts<T>>[z.k - k * kSide > 16][z.c - c * kSide > 16](
+              left + (k - k_first) * kLong * step_size, right, deep, dweight + (k * kSide * taps + tap) * z.c + c * kSide, taps * z.c, m > begin, nullptr, 0);
       }
     }
   }
 }
 
-// A thread's filters, or channels where filters are too few: so many filters at a time as leave their gradients room.
-void backward_weight(const float* dy, const float* x, float* dweight, const Sizes& z, int64_t thread, int64_t team) {
-  const int64_t filters = pieces(z.k), channels = pieces(z.c);
-  const bool by_filters = filters >= team;
-  auto begin = [=](int64_t panels, int64_t t) { return panels * t / team; };
-  const int64_t k_first = by_filters ? begin(filters, thread) : 0, k_last = by_filters ? begin(filters, thread + 1) : filters;
-  const int64_t c_first = by_filters ? 0 : begin(channels, thread), c_last = by_filters ? channels : begin(channels, thread + 1);
-  if (c_first >= c_last) return;
-  constexpr int64_t most = kGradients / (kLong * kStep * 2);
+// All filters and channels of some panels: so many filters at a time as leave their gradients room.
+template <typename T>
+void in_groups(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t begin, int64_t end, int64_t k_first, int64_t k_last, int64_t c_first,
+               int64_t c_last) {
+  constexpr int64_t most = kGradients / (kLong * 2 * kParts<T> * kTile * 2);
   const int64_t groups = (k_last - k_first + most - 1) / most;
-  for (int64_t g = 0; g < groups; ++g)
-    gradients(dy, x, dweight, z, k_first + (k_last - k_first) * g / groups, k_first + (k_last - k_first) * (g + 1) / groups, c_first, c_last);
+  for (int64_t g = 0; g < groups && c_first < c_last; ++g)
+    gradients(dy, x, dweight, z, begin, end, k_first + (k_last - k_first) * g / groups, k_first + (k_last - k_first) * (g + 1) / groups, c_first, c_last);
+}
+
+// Threads share the outputs, with sums of their own, where weights are few; else the filters, or the channels where filters are too few.
+template <typename T>
+void backward_weight(const T* dy, const T* x, float* dweight, const Sizes& z, int threads) {
+  const int64_t outputs = z.n * z.p * z.q, weights = z.k * z.r * z.s * z.c, filters = pieces(z.k), channels = pieces(z.c);
+  const bool along = weights <= kFewWeights && outputs >= threads * kLong * kSide;
+  Aligned sums(along ? weights * (threads - 1) : 0);
+#pragma omp parallel num_threads(threads)
+  {
+    const int64_t t = omp_get_thread_num(), team = omp_get_num_threads();
+    auto part = [=](int64_t all, int64_t thread) { return all * thread / team; };
+    if (along) {
+      in_groups(dy, x, t ? sums.data + (t - 1) * weights : dweight, z, part(pieces(outputs), t) * kSide,
+                std::min(part(pieces(outputs), t + 1) * kSide, outputs), 0, filters, 0, channels);
+#pragma omp barrier
+#pragma omp for schedule(static)
+      for (int64_t i = 0; i < weights; i += kLanes)
+        for (int64_t other = 0; other < team - 1; ++other) store(dweight + i, load(dweight + i) + load(sums.data + other * weights + i));
+    } else if (filters >= team) {
+      in_groups(dy, x, dweight, z, 0, outputs, part(filters, t), part(filters, t + 1), 0, channels);
+    } else {
+      in_groups(dy, x, dweight, z, 0, outputs, 0, filters, part(channels, t), part(channels, t + 1));
+    }
+  }
 }
 
 void forward(const float* x, const float* packed, const Ending& ending, const Sizes& z, int threads) {
@@ -395,8 +455,12 @@ void forward_float32(const float* x, const float* packed, const float* bias, con
 
 // C and K are multiples of 16.
 void backward_weight_float32(const float* dy, const float* x, float* dweight, const Sizes* sizes, int threads) {
-#pragma omp parallel num_threads(threads)
-  backward_weight(dy, x, dweight, *sizes, omp_get_thread_num(), omp_get_num_threads());
+  backward_weight(dy, x, dweight, *sizes, threads);
+}
+
+// The same of numbers of bfloat16, which are one part each.
+void backward_weight_bfloat16(const half* dy, const half* x, float* dweight, const Sizes* sizes, int threads) {
+  backward_weight(dy, x, dweight, *sizes, threads);
 }
 
 // out (N, K) = rows (N, C) times the weight (K, C), turned where it is (C, K). `odd` is set where a result is no number: so it is for infinite ones.
@@ -408,15 +472,10 @@ void product_float32(const float* rows, const float* weight, const float* bias, 
 
 // dweight (K, C) = dout (N, K), turned, times rows (N, C); C and K are multiples of 16.
 void outer_float32(const float* dout, const float* rows, float* dweight, int64_t* odd, int64_t n, int64_t c, int64_t k, int threads) {
-  const Sizes sizes = as_pixels(n, c, k);
+  backward_weight(dout, rows, dweight, as_pixels(n, c, k), threads);
   int64_t found = 0;
-#pragma omp parallel num_threads(threads) reduction(| : found)
-  {
-    backward_weight(dout, rows, dweight, sizes, omp_get_thread_num(), omp_get_num_threads());
-#pragma omp barrier
-#pragma omp for schedule(static)
-    for (int64_t i = 0; i < k * c; i += kLanes) found |= _mm512_cmp_ps_mask(_mm512_loadu_ps(dweight + i), _mm512_loadu_ps(dweight + i), _CMP_UNORD_Q);
-  }
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(| : found)
+  for (int64_t i = 0; i < k * c; i += kLanes) found |= _mm512_cmp_ps_mask(_mm512_loadu_ps(dweight + i), _mm512_loadu_ps(dweight + i), _CMP_UNORD_Q);
   *odd = found != 0;
 }
 

@@ -14,7 +14,7 @@ from ... import processor
 from . import compiled, load
 from .gate import Kernel, Plan
 
-NAME = "bfloat16 in three parts (AMX)"
+NAME, BRIEF = "bfloat16 in three parts (AMX)", "own tiles (AMX)"  # of float32, and of bfloat16
 _FEWEST = 16  # filters and channels
 _STEPS = ("stride_h", "stride_w", "pad_h", "pad_w", "dilate_h", "dilate_w")
 _HEIGHT, _WIDTH = "(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "(w + 2 * pad_w - dilate_w * (s - 1) - 1) // stride_w + 1"
@@ -34,7 +34,7 @@ forward = Kernel("amx", "forward_{T}",
 pack_turned = Kernel("amx", "pack_turned_{T}", {"weight": "T (k, c, r, s) last"}, {"packed": "T (size)"},
                      where={"size": "(c + 31) // 32 * r * s * ((k + 31) // 32) * 1536"}, demands=_DEMANDS, sizes=("k", "r * s", "c"))
 backward_weight = Kernel("amx", "backward_weight_{T}", {"dout": "T (n, k, p, q) last", "data": "T (n, c, h, w) last"},
-                         {"dweight": "T (k, c, r, s) last"}, integers=("r", "s", *_STEPS),
+                         {"dweight": "float32 (k, c, r, s) last"}, integers=("r", "s", *_STEPS),
                          demands=(*_DEMANDS, *_POSITIVE, "c % 16 == 0", "k % 16 == 0", f"p == {_HEIGHT}", f"q == {_WIDTH}"),
                          multiplies=_WORK, packed=True, sizes=(*_SIZES, "k", "0"))
 _PRODUCT = {"packed": "T (size)", "odd": "int64 (1) filled 0"}

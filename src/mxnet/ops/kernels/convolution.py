@@ -224,11 +224,11 @@ def _weight_runs(data, weight, biased, steps):
             found = _gradients(part, data[:len(part)], weight, steps, 1)[1].float()
             return found, part.sum((0, 2, 3), dtype=torch.float32) if biased else None
         runs[ONEDNN] = by_onednn
-    if data.dtype is torch.float32 and amx.suits(weight):
+    if amx.suits(weight):
         def by_tiles(part):
             dweight, = amx.backward_weight((part, data[:len(part)]), (*weight.shape[2:], *steps))
-            return dweight, part.sum((0, 2, 3)) if biased else None
-        runs[amx.NAME] = by_tiles
+            return dweight, part.sum((0, 2, 3), dtype=torch.float32) if biased else None
+        runs[amx.NAME if data.dtype is torch.float32 else amx.BRIEF] = by_tiles
     return runs | {name: lambda part, name=name: winograd.backward_weight(name, part, data[:len(part)], biased, steps[2:4])
                    for name in winograd.names(weight, steps) if name in winograd.backward}
 
