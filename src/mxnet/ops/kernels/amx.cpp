@@ -1,12 +1,12 @@
 // Convolutions of single precision on the tiles of bfloat16 that some processors multiply (AMX), sixteen times as many as floats in the same time.
 //
-// A float is the sum of three numbers of bfloat16: its first eight bits, the next eight and the last eight, without a rounding. Of the nine products of
-// two such sums the six largest are added, in single precision; what is left out is below 2^-23 of the product, as the rounding of each sum is. Results
-// are closer to those of double precision than those of the direct kernel, since a tile adds up in shorter chains. Infinite
-// numbers give NaN; below 2^-110 the last parts are not normal, and count as zero.
+// A float is the sum of three numbers of bfloat16: its first eight bits, the next eight and the last eight, without a rounding. Of the nine products
+// of two such sums the six largest are added, in single precision; what is left out is below 2^-23 of the product, as the rounding of each sum is.
+// Results are closer to those of double precision than those of the direct kernel, since a tile adds up in shorter chains. Infinite numbers give NaN;
+// below 2^-110 the last parts are not normal, and count as zero.
 //
-// A convolution is a product of matrices: rows are outputs, whose inputs are split while they are copied into tiles, tap by tap; the weights lie in tiles
-// already. Arrays: x (N, H, W, C), weights (K, R, S, C), y (N, P, Q, K), channels last in memory.
+// A convolution is a product of matrices: rows are outputs, whose inputs are split while they are copied into tiles, tap by tap; the weights lie in
+// tiles already. Arrays: x (N, H, W, C), weights (K, R, S, C), y (N, P, Q, K), channels last in memory.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -55,6 +55,7 @@ struct alignas(64) Shape {
 struct Tiles {
   Tiles() {
     const Shape shape;
+    __asm__ volatile("" : : "r"(&shape) : "memory");  // the intrinsic tells the compiler of the first eight bytes only
     _tile_loadconfig(&shape);
   }
   ~Tiles() { _tile_release(); }
@@ -121,27 +122,26 @@ class Inputs {
 };
 
 // sums (+)= a times b over some steps, the smallest products first. Lines of sums are `pitch` numbers apart; where there are only 16 of them, or of
-// columns, the other tiles are left alone.
-// Meanwhile `lines` lines of the caches are fetched from `next` on for each step.
+// columns, the other tiles are left alone. Meanwhile `lines` lines of the caches are fetched from `next` on for each step.
 template <int kParts, bool kRows, bool kColumns>
 void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t pitch, bool add, const half* next, int64_t lines) {
   const int64_t line = pitch * 4;
 // The compiler has tiles as assembly only, and takes their numbers from the text.
-#define REMEX_SUMS(move)                                                      \
-  {                                                                           \
-    move(0, sums, line);                                                      \
-    if constexpr (kColumns) move(1, sums + 16, line);                         \
-    if constexpr (kRows) move(2, sums + 16 * pitch, line);                    \
-    if constexpr (kRows && kColumns) move(3, sums + 16 * pitch + 16, line);   \
+#define REMEX_SUMS(move)                                                    \
+  {                                                                         \
+    move(0, sums, line);                                                    \
+    if constexpr (kColumns) move(1, sums + 16, line);                       \
+    if constexpr (kRows) move(2, sums + 16 * pitch, line);                  \
+    if constexpr (kRows && kColumns) move(3, sums + 16 * pitch + 16, line); \
   }
-#define REMEX_LEFT(part)                                              \
-  {                                                                   \
-    _tile_loadd(4, a + part * 2 * kTile, 64);                         \
+#define REMEX_LEFT(part)                                                 \
+  {                                                                      \
+    _tile_loadd(4, a + part * 2 * kTile, 64);                            \
     if constexpr (kRows) _tile_loadd(5, a + (part * 2 + 1) * kTile, 64); \
   }
-#define REMEX_RIGHT(part)                                                \
-  {                                                                      \
-    _tile_loadd(6, b + part * 2 * kTile, 64);                            \
+#define REMEX_RIGHT(part)                                                   \
+  {                                                                         \
+    _tile_loadd(6, b + part * 2 * kTile, 64);                               \
     if constexpr (kColumns) _tile_loadd(7, b + (part * 2 + 1) * kTile, 64); \
   }
 #define REMEX_PRODUCTS()                                      \
@@ -228,8 +228,8 @@ void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end,
           const int64_t row = (from + b) * kSide, high = std::min(kSide, rows - row);
           const half* next = panel + 1 < last ? packed + ((panel + 1) * steps + step) * kStep : packed + (first * steps + step + deep) * kStep;
           const int64_t lines = fetches && (panel + 1 < last || step + deep < steps) ? kStep / kSide / blocks : 0;
-          kMultiply<3>[high > 16][z.k - panel * kSide > 16](a + b * kCut * kStep, packed + (panel * steps + step) * kStep, deep, to, kSide,
-                                                         step > 0, next + b * deep * lines * kSide, lines);
+          kMultiply<3>[high > 16][z.k - panel * kSide > 16](a + b * kCut * kStep, packed + (panel * steps + step) * kStep, deep, to, kSide, step > 0,
+                                                            next + b * deep * lines * kSide, lines);
           if (step + deep == steps) finish(to, row, high, panel * kSide, z, ending);
         }
     }
@@ -237,7 +237,8 @@ void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end,
 }
 
 // A thread's rows and columns: so many columns at a time that several blocks of rows read the weights together, once for all of them.
-void part_of(const Inputs& inputs, const half* packed, int64_t begin, int64_t end, int64_t first, int64_t last, const Sizes& z, const Ending& ending) {
+void part_of(const Inputs& inputs, const half* packed, int64_t begin, int64_t end, int64_t first, int64_t last, const Sizes& z,
+             const Ending& ending) {
   if (begin >= end || first >= last) return;
   const int64_t most = std::max<int64_t>(kRoom / (std::min(kTogether, end - begin) * kBlock * 4), 1);
   const int64_t groups = (last - first + most - 1) / most;
@@ -303,14 +304,14 @@ template <typename T>
 inline void ahead(const T* first, const T* second, int64_t further) {
   constexpr int64_t line = 64 / sizeof(T);
   for (const T* row : {first, second})
-    for (int64_t i = 0; i < kSide; i += line) {
+    for (int64_t i = 0; row && i < kSide; i += line) {
       __builtin_prefetch(row + kSide + i, 0, 2);
       if (further) __builtin_prefetch(row + further + i, 0, 2);
     }
 }
 
-// The gradient of the weights is a product over all outputs: of their gradients, turned, with what they read. Some filters and channels, in panels of 32,
-// whose sums are in the result.
+// The gradient of the weights is a product over all outputs: of their gradients, turned, with what they read. Here of some outputs, and of some
+// filters and channels, in panels of 32; sums are in the result.
 template <typename T>
 void gradients(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t begin, int64_t end, int64_t k_first, int64_t k_last, int64_t c_first,
                int64_t c_last) {
@@ -330,8 +331,7 @@ void gradients(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t 
           auto row = [=](int64_t r) { return r < count ? dy + (m + r) * z.k + k * kSide : nullptr; };
           const T *first = row(step * kSide + 2 * i), *second = row(step * kSide + 2 * i + 1);
           ahead(first, second, k == k_first ? kAhead * z.k : 0);
-          pairs(first, second, those(k * kSide, z.k),
-                [&](int tile, __m512i line) { lines[tile][i] = (vec)_mm512_castsi512_ps(line); });
+          pairs(first, second, those(k * kSide, z.k), [&](int tile, __m512i line) { lines[tile][i] = (vec)_mm512_castsi512_ps(line); });
         }
         half* to = left + ((k - k_first) * kLong + step) * step_size;
         for (int tile = 0; tile < kTiles; ++tile) {
@@ -359,8 +359,9 @@ void gradients(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t 
           pairs(first, second, those(c * kSide, z.c), [=](int tile, __m512i line) { _mm512_store_si512(to + tile * kTile, line); });
         }
         for (int64_t k = k_first; k < k_last; ++k)
-          kMultiply<kParts<T>>[z.k - k * kSide > 16][z.c - c * kSide > 16](
-              left + (k - k_first) * kLong * step_size, right, deep, dweight + (k * kSide * taps + tap) * z.c + c * kSide, taps * z.c, m > begin, nullptr, 0);
+          kMultiply<kParts<T>>[z.k - k * kSide > 16][z.c - c * kSide > 16](left + (k - k_first) * kLong * step_size, right, deep,
+                                                                           dweight + (k * kSide * taps + tap) * z.c + c * kSide, taps * z.c,
+                                                                           m > begin, nullptr, 0);
       }
     }
   }
@@ -372,8 +373,8 @@ void in_groups(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t 
                int64_t c_last) {
   constexpr int64_t most = kGradients / (kLong * 2 * kParts<T> * kTile * 2);
   const int64_t groups = (k_last - k_first + most - 1) / most;
-  for (int64_t g = 0; g < groups && c_first < c_last; ++g)
-    gradients(dy, x, dweight, z, begin, end, k_first + (k_last - k_first) * g / groups, k_first + (k_last - k_first) * (g + 1) / groups, c_first, c_last);
+  auto first = [=](int64_t g) { return k_first + (k_last - k_first) * g / groups; };
+  for (int64_t g = 0; g < groups && c_first < c_last; ++g) gradients(dy, x, dweight, z, begin, end, first(g), first(g + 1), c_first, c_last);
 }
 
 // Threads share the outputs, with sums of their own, where weights are few; else the filters, or the channels where filters are too few.

@@ -1,8 +1,8 @@
 """Two-dimensional convolution for training on a CPU, with its gradients.
 
 Torch gives every one of the three to oneDNN, which reorders the weights each time: in a step of ResNet-50 with one image, a quarter of the time.
-So a kernel of our own takes them in the order they have. Where it proves to be faster, `winograd` computes those with step 1, oneDNN large ones, and
-float32's arithmetic those of bfloat16, as not every processor that multiplies pairs of bfloat16 does so in less time.
+So a kernel of our own takes them in the order they have. Where it proves to be faster, `winograd` computes those with step 1, `amx` those of float32
+in parts, oneDNN large ones, and float32's arithmetic those of bfloat16: not every processor that multiplies pairs of bfloat16 does so in less time.
 """
 import functools
 from collections.abc import Callable, Mapping
@@ -207,7 +207,7 @@ def _data_runs(shape, dtype, weight, steps):
             like = torch.empty((len(part), *shape[1:]), dtype=dtype, device=part.device, memory_format=_LAST)  # of which only this is read
             return _gradients(part, like, weight, steps, 0)[0]
         runs[ONEDNN] = by_onednn
-    back = *(d * (k - 1) - p for d, k, p in zip(steps[4:], weight.shape[2:], steps[2:4])),  # the padding of the way back
+    back = tuple(d * (k - 1) - p for d, k, p in zip(steps[4:], weight.shape[2:], steps[2:4]))  # the padding of the way back
     if dtype is torch.float32 and steps[:2] == (1, 1) and min(back) >= 0 and amx.suits(weight):
         runs[amx.NAME] = lambda part: amx.convolve(part, weight, None, (1, 1, *back, *steps[4:]), turned=True)
     fewer = winograd.names(weight, steps) if min(pad) >= 0 else ()

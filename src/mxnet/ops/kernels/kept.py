@@ -71,7 +71,7 @@ class Kept(IntoPart):
     ceiling : float
         Where results are rectified, the largest that they may be: infinite for ReLU, 6 for ReLU6. `winograd.ANY` where they are not.
     exact : bool
-        Whether algorithms that multiply less and round more are left out.
+        Whether the direct kernel computes it, and none that multiplies less and rounds more, or splits numbers.
     scale : torch.Tensor, optional
         (K,), by which the filters are multiplied.
     planes : bool

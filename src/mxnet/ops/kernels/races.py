@@ -108,7 +108,7 @@ def _fastest(runs: Mapping[str, Callable[[], object]], first: str) -> str:
     for run in runs.values():
         run()
     best = dict.fromkeys(runs, float("inf"))
-    others = torch.zeros(_CACHES)
+    others = torch.zeros(_CACHES, dtype=torch.float32, device="cpu")
     begin = time.perf_counter()
     for _ in range(_ROUNDS):
         for name, run in runs.items():
