@@ -18,7 +18,8 @@ def to_avx2():
     folder = tempfile.mkdtemp(prefix="remex-held-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     library = os.path.join(folder, "held.so")
-    environment = {"LD_PRELOAD": library, "ONEDNN_MAX_CPU_ISA": "AVX2"}  # the variable is what Remex's own kernels go by
+    # The variable is what Remex's own kernels go by; what torch.compile keeps was made for the whole processor.
+    environment = {"LD_PRELOAD": library, "ONEDNN_MAX_CPU_ISA": "AVX2", "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor")}
     for command, more in ((["cc", "-O2", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], {}), ([sys.executable, "-c", ""], environment)):
         try:
             subprocess.run(command, env={**os.environ, **more}, check=True, capture_output=True, text=True)
