@@ -12,6 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 
 import peers
 import processes
@@ -20,7 +21,7 @@ import rows
 CALLS = 5  # in a round
 
 
-def measured(name, batch, scores, seconds):
+def measured(name, batch, scores, seconds, folder):
     """[{operator: ms of one step}, ms of one step without a profiler]; runs in either Python."""
     import time
 
@@ -55,7 +56,8 @@ def measured(name, batch, scores, seconds):
     for _ in range(CALLS):
         step()
     plain = (time.perf_counter() - began) / CALLS * 1e3
-    mx.profiler.set_config(profile_all=True, aggregate_stats=True, filename=os.devnull)
+    # MXNet replaces the file when it ends, be it a device: /dev/null was a file of 4 MB then.
+    mx.profiler.set_config(profile_all=True, aggregate_stats=True, filename=os.path.join(folder, "profile.json"))
     mx.profiler.set_state("run")
     for _ in range(CALLS):
         step()
@@ -68,8 +70,9 @@ def one(python, name, batch, scores, seconds):
     """`measured` in a process of its own."""
     alone = {} if python == sys.executable else {"MXNET_EXEC_BULK_EXEC_TRAIN": "0", "MXNET_EXEC_BULK_EXEC_INFERENCE": "0"}
     env = {**processes.environment(python), **alone}
-    command = [python, "-W", "ignore", __file__, "--one", "--networks", name, "--batches", str(batch), "--seconds", str(seconds)]
-    done = subprocess.run(command + ["--scoring"] * scores, capture_output=True, text=True, env=env)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [python, "-W", "ignore", __file__, "--one", folder, "--networks", name, "--batches", str(batch), "--seconds", str(seconds)]
+        done = subprocess.run(command + ["--scoring"] * scores, capture_output=True, text=True, env=env)
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])
     return json.loads(done.stdout.splitlines()[-1])
@@ -83,10 +86,10 @@ def main():
     parser.add_argument("--batches", default="8")
     parser.add_argument("--scoring", action="store_true", help="calls without gradients, instead of training")
     parser.add_argument("--seconds", type=float, default=10, help="of steps before the profiler starts")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--one", help=argparse.SUPPRESS)  # the folder for its files
     chosen = parser.parse_args()
     if chosen.one:
-        print(json.dumps(measured(chosen.networks, int(chosen.batches), chosen.scoring, chosen.seconds)))
+        print(json.dumps(measured(chosen.networks, int(chosen.batches), chosen.scoring, chosen.seconds, chosen.one)))
         return
     pythons = {"Remex": sys.executable, **({"MXNet": chosen.mxnet_python} if chosen.mxnet_python else {})}
     print(peers.versions(chosen.mxnet_python))
