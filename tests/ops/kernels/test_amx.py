@@ -21,6 +21,20 @@ def last(array):
     return array.contiguous(memory_format=LAST)
 
 
+def shapes(seed, count, most_strides, **most):
+    """Random ones: of data, weights and results, with kernel, stride, padding and dilation. `most` bounds N, C, K and pixels; channels are whole
+    numbers of `step`."""
+    rng, step = np.random.RandomState(seed), most.pop("step", 1)
+    while count:
+        n, c, k, h, w = (rng.randint(1, most[name]) for name in ("n", "c", "k", "pixels", "pixels"))
+        c, k = c * step, k * step
+        taps, stride, pad, dilate = (tuple(int(i) for i in rng.randint(low, high, 2)) for low, high in ((1, 5), (1, most_strides), (0, 4), (1, 3)))
+        sizes = [(size + 2 * p - d * (t - 1) - 1) // s + 1 for size, p, d, t, s in zip((h, w), pad, dilate, taps, stride)]
+        if min(sizes) >= 1:
+            count -= 1
+            yield (n, c, h, w), (k, c, *taps), (n, k, *sizes), (stride, pad, dilate)
+
+
 def layer(monkeypatch, weight, bias, *steps, ceiling=winograd.ANY):
     """A layer that runs on tiles, whatever its size."""
     for name, value in (("_WORTHWHILE", 0), ("_found", {})):
@@ -34,18 +48,10 @@ def layer(monkeypatch, weight, bias, *steps, ceiling=winograd.ANY):
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_random_shapes_as_in_double_precision(threads, monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    rng = np.random.RandomState(threads)
-    tried = 0
-    while tried < 60:
-        n, c, k, h, w = (rng.randint(1, most) for most in (5, 180, 140, 24, 24))
-        taps, stride, pad, dilate = ([int(i) for i in rng.randint(low, high, 2)] for low, high in ((1, 5), (1, 4), (0, 4), (1, 3)))
-        sizes = [(size + 2 * p - d * (t - 1) - 1) // s + 1 for size, p, d, t, s in zip((h, w), pad, dilate, taps, stride)]
-        if min(sizes) < 1:
-            continue
-        tried += 1
-        x, weight, bias, residual = (numbers(*shape, seed=i) for i, shape in enumerate(((n, c, h, w), (k, c, *taps), (k,), (n, k, *sizes))))
-        run = layer(monkeypatch, weight, bias, stride, pad, dilate)
-        expected = torch.conv2d(x.double(), weight.double(), bias.double(), stride, pad, dilate)
+    for data, weights, result, steps in shapes(threads, 60, 4, n=5, c=180, k=140, pixels=24):
+        x, weight, bias, residual = (numbers(*shape, seed=i) for i, shape in enumerate((data, weights, weights[:1], result)))
+        run = layer(monkeypatch, weight, bias, *steps)
+        expected = torch.conv2d(x.double(), weight.double(), bias.double(), *steps)
         for extra in (None, residual):
             want = expected if extra is None else expected + extra
             torch.testing.assert_close(run(last(x), extra).double(), want, rtol=1e-5, atol=1e-5 * max(1.0, float(want.abs().max())))
@@ -109,56 +115,45 @@ def test_half_tiles_of_single_precision_suit_where_there_are_tiles(monkeypatch):
     assert not amx.suits(torch.empty(16, 32, 3, 3))
 
 
+@pytest.fixture
+def trained_by(monkeypatch):
+    """Lets one win every race of convolutions in training in which it takes part, with so many threads."""
+    def choose(name, threads):
+        monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+        for setting, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
+            monkeypatch.setattr(convolution, setting, value)
+        monkeypatch.setattr(convolution.races, "winner", lambda key, runs: name if name in runs else "direct")
+    return choose
+
+
 @needs_tiles
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_random_layers_in_training_as_in_double_precision(threads, monkeypatch):
-    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    for name, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
-        monkeypatch.setattr(convolution, name, value)
-    monkeypatch.setattr(convolution.races, "winner", lambda key, runs: amx.NAME if amx.NAME in runs else "direct")
-    rng = np.random.RandomState(threads)
-    tried = 0
-    while tried < 60:
-        n, h, w = (rng.randint(1, most) for most in (6, 30, 30))
-        c, k = 16 * rng.randint(1, 12), 16 * rng.randint(1, 12)
-        taps, stride, pad, dilate = (tuple(int(i) for i in rng.randint(low, high, 2)) for low, high in ((1, 5), (1, 3), (0, 4), (1, 3)))
-        sizes = [(size + 2 * p - d * (t - 1) - 1) // s + 1 for size, p, d, t, s in zip((h, w), pad, dilate, taps, stride)]
-        if min(sizes) < 1:
-            continue
-        tried += 1
-        arrays, dout = [numbers(*shape, seed=i) for i, shape in enumerate(((n, c, h, w), (k, c, *taps), (k,)))], numbers(n, k, *sizes, seed=3)
+def test_random_layers_in_training_as_in_double_precision(threads, trained_by):
+    trained_by(amx.NAME, threads)
+    for data, weights, result, (stride, pad, dilate) in shapes(threads, 60, 3, n=6, c=12, k=12, pixels=30, step=16):
+        arrays, dout = [numbers(*shape, seed=i) for i, shape in enumerate((data, weights, weights[:1]))], numbers(*result, seed=3)
         single, double = ([(last(a) if a.dim() == 4 else a).to(dtype, copy=True).requires_grad_() for a in arrays]
                           for dtype in (torch.float32, torch.float64))
         run = convolution.Layer()
-        out = run(*single, kernel=taps, stride=stride, pad=pad, dilate=dilate, num_filter=k)
+        out = run(*single, kernel=weights[2:], stride=stride, pad=pad, dilate=dilate, num_filter=weights[0])
         want = torch.conv2d(*double, stride, pad, dilate)
         out.backward(last(dout))
         want.backward(dout.double())
         for found, expected in zip((out, *[a.grad for a in single]), (want, *[a.grad for a in double])):
             torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=2e-5 * max(1.0, float(expected.detach().abs().max())))
-        back = stride == (1, 1) and all(d * (t - 1) >= p for t, p, d in zip(taps, pad, dilate))
+        back = stride == (1, 1) and all(d * (t - 1) >= p for t, p, d in zip(weights[2:], pad, dilate))
         assert run.chosen == {"forward": amx.NAME, "gradient of data": amx.NAME if back else "direct", "gradient of weights": amx.NAME}
 
 
 @needs_tiles
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_gradients_of_weights_of_bfloat16_are_summed_up_in_single_precision(threads, monkeypatch):
-    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    for name, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
-        monkeypatch.setattr(convolution, name, value)
-    monkeypatch.setattr(convolution.races, "winner", lambda key, runs: amx.BRIEF if amx.BRIEF in runs else "direct")
-    rng = np.random.RandomState(threads)
-    for _ in range(40):
-        n, h, w = (rng.randint(1, most) for most in (6, 30, 30))
-        c, k = 16 * rng.randint(1, 12), 16 * rng.randint(1, 40)
-        taps, stride, pad, dilate = (tuple(int(i) for i in rng.randint(low, high, 2)) for low, high in ((1, 5), (1, 3), (0, 4), (1, 3)))
-        sizes = [(size + 2 * p - d * (t - 1) - 1) // s + 1 for size, p, d, t, s in zip((h, w), pad, dilate, taps, stride)]
-        if min(sizes) < 1:
-            continue
-        x, dout = last(numbers(n, c, h, w, seed=0)).bfloat16(), last(numbers(n, k, *sizes, seed=3)).bfloat16()
-        weight = last(numbers(k, c, *taps, seed=1)).requires_grad_()
+def test_gradients_of_weights_of_bfloat16_are_summed_up_in_single_precision(threads, trained_by):
+    trained_by(amx.BRIEF, threads)
+    for data, weights, result, (stride, pad, dilate) in shapes(threads, 40, 3, n=6, c=12, k=40, pixels=30, step=16):
+        x, dout = last(numbers(*data, seed=0)).bfloat16(), last(numbers(*result, seed=3)).bfloat16()
+        weight = last(numbers(*weights, seed=1)).requires_grad_()
         run = convolution.Layer()
-        run(x, weight, kernel=taps, stride=stride, pad=pad, dilate=dilate, num_filter=k, no_bias=True).backward(dout)
-        expected = torch.nn.grad.conv2d_weight(x.double(), weight.shape, dout.double(), stride, pad, dilate)
+        run(x, weight, kernel=weights[2:], stride=stride, pad=pad, dilate=dilate, num_filter=weights[0], no_bias=True).backward(dout)
+        expected = torch.nn.grad.conv2d_weight(x.double(), weights, dout.double(), stride, pad, dilate)
         torch.testing.assert_close(weight.grad.double(), expected, rtol=1e-5, atol=2e-5 * max(1.0, float(expected.abs().max())))
         assert run.chosen["gradient of weights"] == amx.BRIEF

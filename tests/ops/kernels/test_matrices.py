@@ -33,6 +33,22 @@ def unexpected():
     pytest.fail("the library is not asked")
 
 
+def compare(n, c, k, backward, outer):
+    """The products of a layer without the library beside those in double precision: `backward` that of gradients, `outer` that for weights."""
+    rows, weight, bias, dout = numbers(n, c, seed=0), numbers(k, c, seed=1), numbers(k, seed=2), numbers(n, k, seed=3)
+
+    def close(found, expected):
+        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5 * max(1.0, float(expected.abs().max())))
+    close(matrices.product(rows, weight.t(), bias, None, unexpected), rows.double() @ weight.double().t() + bias.double())
+    if backward:
+        close(matrices.product(rows, weight.t(), None, None, unexpected), rows.double() @ weight.double().t())
+        close(matrices.product(dout, weight, None, None, unexpected), dout.double() @ weight.double())
+    if outer:
+        memory = torch.full((k, c), float("nan"))
+        assert matrices.product(dout.t(), rows, None, memory, unexpected) is memory
+        close(memory, dout.double().t() @ rows.double())
+
+
 @needs_compiler
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("c, k", [(16, 1), (32, 5), (48, 33), (80, 64), (208, 7), (1040, 19)])
@@ -40,18 +56,8 @@ def unexpected():
 def test_few_rows_as_in_double_precision(n, c, k, threads, wins, monkeypatch):
     wins(matrices.FEW_ROWS)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    rows, weight, bias, dout = numbers(n, c, seed=0), numbers(k, c, seed=1), numbers(k, seed=2), numbers(n, k, seed=3)
-
-    def close(found, expected):
-        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=4e-5)
-    close(matrices.product(rows, weight.t(), bias, None, unexpected), rows.double() @ weight.double().t() + bias.double())
-    if k > 1:  # one row is in order either way
-        close(matrices.product(rows, weight.t(), None, None, unexpected), rows.double() @ weight.double().t())
-        close(matrices.product(dout, weight, None, None, unexpected), dout.double() @ weight.double())
-    if k > matrices.ROWS:
-        memory = torch.full((k, c), float("nan"))
-        assert matrices.product(dout.t(), rows, None, memory, unexpected) is memory
-        close(memory, dout.double().t() @ rows.double())
+    # One row is in order either way, and a sum over many rows of few products is no gradient of weights of few rows.
+    compare(n, c, k, backward=k > 1, outer=k > matrices.ROWS)
 
 
 @needs_compiler
@@ -106,16 +112,7 @@ def test_other_products_are_left_to_the_library(what, wins, monkeypatch):
 def test_tiles_as_in_double_precision(n, c, k, threads, wins, monkeypatch):
     wins(amx.NAME)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    rows, weight, bias, dout = numbers(n, c, seed=0), numbers(k, c, seed=1), numbers(k, seed=2), numbers(n, k, seed=3)
-
-    def close(found, expected):
-        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5 * max(1.0, float(expected.abs().max())))
-    close(matrices.product(rows, weight.t(), bias, None, unexpected), rows.double() @ weight.double().t() + bias.double())
-    close(matrices.product(dout, weight, None, None, unexpected), dout.double() @ weight.double())
-    if not c % 16 and not k % 16:
-        memory = torch.full((k, c), float("nan"))
-        assert matrices.product(dout.t(), rows, None, memory, unexpected) is memory
-        close(memory, dout.double().t() @ rows.double())
+    compare(n, c, k, backward=True, outer=not c % 16 and not k % 16)
 
 
 @needs_tiles

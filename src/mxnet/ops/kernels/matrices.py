@@ -53,14 +53,15 @@ def product(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor], memo
     if found == LIBRARY:
         return library()
     out = a.new_empty(len(a), b.shape[1]) if memory is None else memory
-    runs: dict[str, Callable[[], Any]] = {LIBRARY: library, FEW_ROWS: lambda: _few_rows(way, arrays, out), amx.NAME: lambda: _tiles(way, arrays, out)}
+    runs: dict[str, Callable[[], Any]] = {LIBRARY: library, FEW_ROWS: lambda: _few_rows(way, arrays, out),
+                                          amx.NAME: lambda: amx.multiply(way, arrays, out)}
     if found is None:
         rivals = [name for name in runs if name == LIBRARY or _fits(name, way, arrays, out)]
         sizes = "x".join(map(str, (len(a), *b.shape)))
         if len(_found) >= _MOST:
             _found.clear()
         found = _found[key] = races.winner(f"{way}, {sizes}, {key[-1]} threads", {name: runs[name] for name in rivals}) if rivals[1:] else LIBRARY
-    if found == LIBRARY or not runs[found]():
+    if found == LIBRARY or not runs[found]():  # tiles make numbers that are none of infinite ones
         return library()
     return out
 
@@ -69,15 +70,10 @@ def _fits(name: str, way: str, arrays: Sequence[Optional[torch.Tensor]], out: to
     """Whether a rival of the library takes arrays like these."""
     if name == amx.NAME:
         return amx.available() and amx.fits(way, arrays, out)
-    few = len(arrays[0]) <= ROWS  # type: ignore[arg-type]
-    return few and _FEW[way].plan((*arrays, out)) is not None
+    rows = arrays[0]
+    return rows is not None and len(rows) <= ROWS and _FEW[way].plan((*arrays, out)) is not None
 
 
 def _few_rows(way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> bool:
     _FEW[way]((*arrays, out))
     return True
-
-
-def _tiles(way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> bool:
-    """Says whether all results are numbers: else they may be infinite, which tiles do not know."""
-    return amx.multiply(way, arrays, out)
