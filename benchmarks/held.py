@@ -1,7 +1,9 @@
-"""All peers on a processor with AVX2 and nothing beyond, by what it tells them: `run.py --avx2`.
+"""All peers on a processor with AVX2 and nothing beyond: `run.py --avx2`.
 
-Not all of them read ``ONEDNN_MAX_CPU_ISA``: a 3x3 convolution of 256 channels took ONNX Runtime 10.0 ms with it and without, and 15.2 so; MXNet 1.9.1
-10.3, 10.3 and 16.4; OpenVINO, which reads it, 10.6, 16.2 and 16.7 (Xeon with AMX, two cores).
+Where the system lets CPUID fault (Linux on Intel's processors) they find such a processor, by what it tells them. Elsewhere variables tell those that
+read one; ONNX Runtime reads none, and keeps what the processor has. A 3x3 convolution of 256 channels took ONNX Runtime 10.0 ms with
+ONEDNN_MAX_CPU_ISA and without, and 15.2 with faults; OpenVINO, which reads it, 10.6, 16.2 and 16.7 (Xeon with AMX, two cores). MXNet 1.9.1
+reads the older DNNL_MAX_CPU_ISA.
 """
 import atexit
 import os
@@ -11,18 +13,34 @@ import sys
 import tempfile
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "held.c")
+BY = "REMEX_HELD_BY"  # how, for the tables
+# Remex's own kernels, OpenVINO's and PyTorch's oneDNN; MXNet's oneDNN; PyTorch's own kernels and what it compiles; MKL.
+VARIABLES = {"ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
 
 
 def to_avx2():
-    """Hold every process that this one starts from now on; ends the program with the reason where that cannot be."""
+    """Hold every process that this one starts from now on; ends the program with the reason where faults are possible and fail."""
     folder = tempfile.mkdtemp(prefix="remex-held-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    # What torch.compile keeps was made for the whole processor.
+    os.environ.update(VARIABLES, TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, "inductor"))
+    if not faults():
+        os.environ[BY] = "by variables, which ONNX Runtime does not read"
+        return
     library = os.path.join(folder, "held.so")
-    # The variable is what Remex's own kernels go by; what torch.compile keeps was made for the whole processor.
-    environment = {"LD_PRELOAD": library, "ONEDNN_MAX_CPU_ISA": "AVX2", "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor")}
-    for command, more in ((["cc", "-O2", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], {}), ([sys.executable, "-c", ""], environment)):
+    build, start = ["cc", "-O2", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], [sys.executable, "-c", ""]
+    for command, more in ((build, {}), (start, {"LD_PRELOAD": library})):
         try:
             subprocess.run(command, env={**os.environ, **more}, check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:
             raise SystemExit(f"--avx2 does not work here: {getattr(error, 'stderr', '') or error}") from None
-    os.environ.update(environment)
+    os.environ.update({"LD_PRELOAD": library, BY: "by what CPUID tells"})
+
+
+def faults():
+    """Whether the system lets CPUID fault."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            return any(line.startswith("flags") and "cpuid_fault" in line.split() for line in file)
+    except OSError:
+        return False

@@ -6,6 +6,8 @@ import statistics
 import subprocess
 import sys
 
+import held
+
 
 def add_arguments(parser):
     """The options that every benchmark takes."""
@@ -66,8 +68,9 @@ def processor():
     with open("/proc/cpuinfo") as file:
         known = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in file)}
     numbers = ", ".join(f"{word} {known[key]}" for key, word in (("cpu family", "family"), ("model", "model")) if key in known)
-    held = f", held to {os.environ['ONEDNN_MAX_CPU_ISA']}" if "ONEDNN_MAX_CPU_ISA" in os.environ else ""
-    return known.get("model name", platform.processor()) + (f" ({numbers})" if numbers else "") + held
+    told = f", held to {os.environ['ONEDNN_MAX_CPU_ISA']}" if "ONEDNN_MAX_CPU_ISA" in os.environ else ""
+    how = f" {os.environ[held.BY]}" if held.BY in os.environ else ""
+    return known.get("model name", platform.processor()) + (f" ({numbers})" if numbers else "") + told + how
 
 
 def versions(mxnet_python):

@@ -44,7 +44,7 @@ def arguments():
     parser.add_argument("--again", action="store_true", help="measure rows anew that are in the results")
     parser.add_argument("--report", action="store_true", help="only write the tables anew")
     parser.add_argument("--picture", action="store_true", help="draw results/TASK.png too (matplotlib)")
-    parser.add_argument("--avx2", action="store_true", help="hide from every peer what the processor has beyond AVX2 (Linux, Intel; wants `cc`)")
+    parser.add_argument("--avx2", action="store_true", help="hold every peer to AVX2 (by variables, where the processor is not Intel's)")
     parser.add_argument("--results", default=os.path.join(rows.HERE, "results"))
     parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks"), help="where networks lie meanwhile")
     chosen = parser.parse_args()

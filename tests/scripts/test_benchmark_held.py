@@ -1,4 +1,5 @@
 """benchmarks/held.py: processes that find a processor with less than there is."""
+import os
 import pathlib
 import subprocess
 import sys
@@ -18,16 +19,38 @@ for then in ("pass", "os.kill(os.getpid(), signal.SIGSEGV)"):
 """
 
 
+
+def run():
+    return subprocess.run([sys.executable, "-c", SCRIPT, str(BENCHMARKS)], capture_output=True, text=True)
+
+
+@pytest.fixture
+def held(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    import held
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "LD_PRELOAD", held.BY, *held.VARIABLES):
+        monkeypatch.setenv(name, "")
+    return held
+
+
 def test_no_process_sees_more_than_avx2_and_faults_end_it_as_before():
-    done = subprocess.run([sys.executable, "-c", SCRIPT, str(BENCHMARKS)], capture_output=True, text=True)
+    done = run()
     if "--avx2 does not work here" in done.stderr:
         pytest.skip(done.stderr.strip())
     assert done.stdout.splitlines() == ["AVX2 0", "AVX2 -11"]
 
 
-def test_a_machine_without_a_compiler_is_told(monkeypatch):
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    import held
+def test_a_machine_without_a_compiler_is_told(monkeypatch, held):
+    monkeypatch.setattr(held, "faults", lambda: True)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SystemExit, match="--avx2 does not work here"):
         held.to_avx2()
+
+
+def test_where_cpuid_does_not_fault_variables_tell_and_the_tables_say_who_reads_none(monkeypatch, held):
+    import peers
+    monkeypatch.setattr(held, "faults", lambda: False)
+    held.to_avx2()
+    assert {name: os.environ[name] for name in held.VARIABLES} == held.VARIABLES and not os.environ["LD_PRELOAD"]
+    assert os.path.basename(os.environ["TORCHINDUCTOR_CACHE_DIR"]) == "inductor"
+    assert peers.processor().endswith(", held to AVX2 by variables, which ONNX Runtime does not read")
