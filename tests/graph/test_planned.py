@@ -8,7 +8,7 @@ import torch
 import mxnet as mx
 from mxnet import nd, profiler
 from mxnet.gluon import nn
-from mxnet.graph import by_images, planned
+from mxnet.graph import by_images, dense_chains, planned
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +72,30 @@ def test_each_call_gives_the_results_of_the_graph(outputs):
     for f, w in zip(found, wanted):
         for one, other in zip(numbers(f), w, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def pooled(*last):
+    """Images that become one pixel, and what comes behind them."""
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(24, 3, in_channels=3), nn.GlobalAvgPool2D(), *last)
+    return net
+
+
+@pytest.mark.parametrize("images", [1, 3])
+@pytest.mark.parametrize("last, sizes", [
+    (lambda: [nn.Dense(5)], (5,)), (lambda: [nn.Flatten(), nn.Dense(5, activation="relu")], (5,)), (lambda: [nn.Dense(1100)], (1100,)),
+    (lambda: [nn.Conv2D(7, 1), nn.Flatten()], (7,)), (lambda: [nn.Conv2D(7, 1)], (7, 1, 1))])
+def test_what_comes_behind_the_last_pixel_is_planned_as_well(last, sizes, images, monkeypatch):
+    monkeypatch.setattr(dense_chains, "_SMALL", 24 * 1000)  # 24 to 1100 is large
+    net = pooled(*last())
+    run = compiled(net, image(images=images))
+    inputs = [image(seed, images) for seed in range(3)]
+    wanted = [expected(net, x)[0] for x in inputs]
+    found = [net(x) for x in inputs]
+    for f, w in zip(found, wanted):
+        assert f.shape == (images, *sizes)
+        np.testing.assert_allclose(f.asnumpy(), w, rtol=1e-4, atol=1e-5)
+    assert not [s for s in run._steps[torch.get_num_threads()].steps if isinstance(s, planned._Other)]
 
 
 def test_images_in_any_order_in_memory():
@@ -181,7 +205,7 @@ def test_parts_of_a_batch_one_after_the_other(monkeypatch):
         other = image(seed, images=6)
         np.testing.assert_allclose(net(other).asnumpy(), expected(net, other)[0], rtol=1e-4, atol=1e-5)
     calls = [item for item in run._idle[torch.get_num_threads()][0]._items if isinstance(item, list)]
-    assert sum(map(len, calls)) == 3 * 3  # each layer once for each part
+    assert sum(map(len, calls)) == 3 * 3 + 1  # each convolution once for each part, and the dense layer
 
 
 def test_a_profile_names_the_layers(tmp_path):

@@ -16,11 +16,13 @@ import torch
 from torch import fx
 
 from ..ops.kernels.denormals import HEAVY, zeroed
-from ..ops.kernels.parts import Bound, IntoPart, new_images
+from ..ops.kernels.parts import Bindable, Bound
+from ..ops.shape.reshaping import flatten
+from . import layout
 from .by_images import ByImages
 from .joining import Room, whole
 from .observed import observed
-from .program import FxNode, Program
+from .program import FxNode, Program, calls
 
 _LAST = torch.channels_last
 _LINE = 64  # bytes: arrays begin with a line of the caches
@@ -45,7 +47,7 @@ class _Array:
 
     def __init__(self, shape: Sequence[int] | None, made: bool = False):
         self.shape = None if shape is None else tuple(shape)
-        self.order = _LAST if made else None
+        self.order = _order(self.shape or ()) if made else None
         self.made, self.visible, self.first, self.last = made, not made, -1, -1
 
     @property
@@ -57,14 +59,17 @@ class _Array:
 
 
 class _Ref(NamedTuple):
-    """So many images of an array, from one on; all of them if there is no number."""
+    """So many images of an array, from one on; all of them if there is no number. Images of one pixel may be seen in another shape."""
 
     array: _Array
     start: int = 0
     images: int | None = None
+    view: tuple[int, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, ...] | None:
+        if self.view is not None:
+            return self.view
         shape = self.array.shape
         return shape if shape is None or self.images is None else (self.images, *shape[1:])
 
@@ -74,6 +79,8 @@ class _Ref(NamedTuple):
         return self.start * 4 * math.prod((self.array.shape or ())[1:])
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
+        if self.view is not None:
+            return tensor.view(self.view)
         return tensor if self.images is None else tensor.narrow(0, self.start, self.images)
 
 
@@ -162,9 +169,11 @@ class _Steps:
             env[node] = _Ref(_Array(target.shape, made=True))
         elif target is whole:
             env[node] = env[node.args[0]]
+        elif (target is layout.standard or calls(node, flatten)) and (viewed := _viewed(env[node.args[0]], shape)) is not None:
+            env[node] = viewed
         elif isinstance(target, ByImages) and target.writes:
             env[node] = self._by_images(target, env[node.args[0]])
-        elif not (isinstance(target, IntoPart) and self._add_kernel(node, target, env)):
+        elif not (isinstance(target, Bindable) and self._add_kernel(node, target, env)):
             args, kwargs = fx.node.map_arg((node.args, node.kwargs), functools.partial(self._seen, env))
             function = target if node.op == "call_function" else _method(target)
             result = _Array(shape)
@@ -192,27 +201,29 @@ class _Steps:
         ref.array.used(len(self.steps))
         return ref
 
-    def _add_kernel(self, node: FxNode, layer: IntoPart, env: dict[FxNode, _Ref]) -> bool:
+    def _add_kernel(self, node: FxNode, layer: Bindable, env: dict[FxNode, _Ref]) -> bool:
         """Add the call of a layer's kernel; False if none computes it."""
         data, residual = env[node.args[0]], env[node.args[1]] if len(node.args) > 1 else None
         given = node.kwargs.get("into")
-        if any(ref is not None and (ref.shape is None or ref.array.order not in (None, order))
+        if any(ref is not None and (ref.shape is None or not (ref.array.order in (None, order) or _single(ref.array.shape)))
                for ref, order in ((data, layer.order), (residual, _LAST))):
             return False
         out = _Ref(_Array(layer.sizes(data.shape or ()), made=True)) if given is None else env[given]
-        like_data, like_out = _like(data, layer.order), _like(out, _LAST)
-        like_residual = None if residual is None else _like(residual, _LAST)
+        like_data, like_out = _like(data, layer.order), _like(out)
+        like_residual = None if residual is None else _like(residual)
         bound = layer.bound(like_data, like_residual, like_out, node.kwargs.get("first", 0))
         if bound is None:
             return False
         refs = {id(like_data): data, id(like_residual): residual, id(like_out): out}
         arrays: list[_Ref | torch.Tensor | None] = [None if a is None else refs.get(id(a), a) for a in bound.arrays]
-        for make in bound.plan.makers:  # what the kernel works with
+        for make in bound.plan.makers[layer.makes:]:  # what the kernel works with
             arrays.append(None if make is None else _Ref(_Array(make().shape, made=True)))
+        if layer.makes:
+            arrays.insert(len(bound.arrays), out)
         for array in arrays:
             if isinstance(array, _Ref):
                 array.array.used(len(self.steps))
-        data.array.order = layer.order
+        data.array.order = data.array.order or layer.order
         if residual is not None:
             residual.array.order = _LAST
         self.steps.append(_Call(bound, tuple(arrays)))
@@ -232,7 +243,7 @@ class _Run:
         self._held = [a for step in steps.steps if isinstance(step, _Call) for a in step.arrays if isinstance(a, torch.Tensor)]
         self._heavy = any(step.bound.plan.heavy for step in steps.steps if isinstance(step, _Call))
         self._inputs = [(i, array) for i, array in enumerate(steps.inputs) if array.first >= 0]
-        self._outputs = [ref.array for ref in steps.outputs]
+        self._outputs = steps.outputs
         begun, over = _by_step(steps)
         self._point(steps.inputs)
         for number, step in enumerate(steps.steps):
@@ -266,7 +277,7 @@ class _Run:
                         function(*arguments)
                 else:
                     item(env)
-        return tuple([env[array] for array in self._outputs])
+        return tuple([env[array] if view is None else env[array].view(view) for array, _, _, view in self._outputs])
 
     def _calls(self) -> list[tuple[Callable, tuple]]:
         """The list that the next kernel's call belongs to."""
@@ -284,7 +295,7 @@ class _Run:
         """Add that a tensor is made for each array."""
         for array in arrays:
             moved = _moved(self._pointers, array)
-            self._items.append(lambda env, array=array, moved=moved: moved(env, new_images(array.shape)))
+            self._items.append(lambda env, array=array, moved=moved: moved(env, _new(array.shape, array.order)))
 
     def _point(self, arrays: Iterable[_Array]) -> None:
         """Add that kernels find these arrays, which others have made."""
@@ -302,8 +313,30 @@ class _Run:
             self._items.append(drop)
 
 
-def _like(ref: _Ref, order: torch.memory_format) -> torch.Tensor:
-    return torch.empty(ref.shape or (), dtype=torch.float32, device="cpu", memory_format=order)
+def _order(shape: Sequence[int]) -> torch.memory_format:
+    """How kernels write a result of that shape."""
+    return _LAST if len(shape) == 4 else torch.contiguous_format
+
+
+def _new(shape: Sequence[int], order: torch.memory_format) -> torch.Tensor:
+    return torch.empty(shape, dtype=torch.float32, device="cpu", memory_format=order)
+
+
+def _like(ref: _Ref, order: torch.memory_format = _LAST) -> torch.Tensor:
+    shape = ref.shape or ()
+    return _new(shape, order if len(shape) == 4 else torch.contiguous_format)
+
+
+def _single(shape: Sequence[int] | None) -> bool:
+    """Whether these are images of one pixel, which lie the same way in memory in each order."""
+    return shape is not None and len(shape) == 4 and shape[2] == shape[3] == 1
+
+
+def _viewed(ref: _Ref, shape: Sequence[int] | None) -> _Ref | None:
+    """Images of one pixel as an array of that shape with the same numbers; None for others."""
+    if shape is None or ref.images is not None or not _single(ref.array.shape):
+        return None
+    return ref._replace(view=None if tuple(shape) == ref.array.shape else tuple(shape))
 
 
 def _method(name: str) -> Callable:
@@ -328,7 +361,7 @@ def _moved(pointers: dict[tuple[_Array, int], ctypes.c_void_p], array: _Array) -
 def _otherwise(step: _Other) -> Callable:
     """A step that is no kernel's, as a function of the visible tensors."""
     target, args, kwargs, result = step
-    if not kwargs and all(isinstance(a, _Ref) and a.images is None for a in args):
+    if not kwargs and all(isinstance(a, _Ref) and a.images is a.view is None for a in args):
         arrays = [a.array for a in args]
         return lambda env: env.__setitem__(result, target(*[env[a] for a in arrays]))
 

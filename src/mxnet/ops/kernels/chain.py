@@ -7,6 +7,7 @@ import torch
 from . import few_rows
 from .denormals import HEAVY, zeroed
 from .gate import Kernel
+from .parts import Bindable, Bound
 
 MOST = 8  # layers
 BETWEEN = 1 << 14  # numbers between two layers, at most: the kernel keeps them on its stack
@@ -30,7 +31,7 @@ class Layer(NamedTuple):
     rectifies: bool
 
 
-class Chain:
+class Chain(Bindable):
     """Fully connected layers in single precision.
 
     Parameters
@@ -79,6 +80,16 @@ class Chain:
         else:
             function(rows.data_ptr(), panels, bias, out.data_ptr(), sizes, torch.get_num_threads())
         return out if self._flatten or data.dim() == 2 else out.view(*data.shape[:-1], self._outputs)
+
+    def sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (shape[0], self._outputs) if self._flatten else (*shape[:-1], self._outputs)
+
+    def bound(self, data: torch.Tensor, residual: Optional[torch.Tensor], into: torch.Tensor, first: int) -> Optional[Bound]:
+        rows = data.flatten(1) if self._flatten else data
+        if residual is not None or rows.dim() != 2:
+            return None
+        plan = _chain.plan((rows, self._panels, self._bias), self._integers)
+        return None if plan is None else Bound(plan, (data, self._panels, self._bias), ())
 
     def _judged(self, rows: torch.Tensor) -> tuple:
         arrays = (rows, self._panels, self._bias)

@@ -1,12 +1,13 @@
 """Fully connected layers whose weights do not change, for scoring few rows on a CPU: what takes the time is reading the weights."""
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Optional
 
 import torch
 
 from . import dense
 from .gate import Kernel
+from .parts import Bindable, Bound
 
 MOST = 12  # rows up to which reading the weights takes longer than multiplying
 _WORTHWHILE = 1 << 14  # weights from which on the kernel is called (and compiled)
@@ -27,7 +28,7 @@ def packed(weight: torch.Tensor) -> torch.Tensor:
     return _pack((weight.contiguous(),))[0]
 
 
-class Dense:
+class Dense(Bindable):
     """A fully connected layer with its weights in the order in which they are read fastest; ReLU may follow.
 
     Parameters
@@ -81,6 +82,16 @@ class Dense:
                     self._panels = self._weight.new_empty(0) if plan is None else plan((self._weight,))[0]
         plan = _multiply.plan((rows, self._panels, self._bias)) if self._panels.numel() else None
         return None if plan is None else plan((rows, self._panels, self._bias))[0]
+
+    def sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (shape[0], len(self._bias)) if self._flatten else (*shape[:-1], len(self._bias))
+
+    def bound(self, data: torch.Tensor, residual: Optional[torch.Tensor], into: torch.Tensor, first: int) -> Optional[Bound]:
+        rows = data.flatten(1) if self._flatten and data.dim() > 1 else data
+        if residual is not None or self._relu or rows.dim() != 2 or len(rows) > MOST or self._panels is None or not self._panels.numel():
+            return None
+        plan = _multiply.plan((rows, self._panels, self._bias))
+        return None if plan is None else Bound(plan, (data, self._panels, self._bias), ())
 
     def release(self) -> None:
         """Give up the weights: it will not be called any more."""

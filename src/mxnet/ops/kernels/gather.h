@@ -271,21 +271,29 @@ class Gather {
     const Out* residuals[kMostRows] = {};
     alignas(64) Out partial[kMostRows * kWidest * kLanes];
     int64_t j = from % h.count, i = from / h.count % v.count, n = from / h.count / v.count;
+    const float* base;  // of the inputs of output j in line i of image n
+    int64_t place;      // where that output lies
+    auto find = [&] {
+      base = source_ + ((n * in_.h + i * v.step) * in_.w + j * h.step) * in_.c;
+      place = (n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first;
+    };
     auto next = [&](int64_t columns) {
+      base += columns * h.step * in_.c;
+      place += columns * h.apart;
       if ((j += columns) < h.count) return;
       j = 0;
       if (++i == v.count) i = 0, ++n;
+      find();
     };
+    find();
     const int64_t tiles = (to - from + kRows[nv] - 1) / kRows[nv];
     const bool runs = nv <= kWidestRun && taps == int64_t(part.taps.size()) && h.in_threes() && ending_.filters == out_.c;
     for (int64_t row = from; row < to;) {
       if (const int64_t beside = std::min(h.count - j, to - row); runs && beside > 1) {
         const int64_t pieces = (beside + kLongestRun[nv] - 1) / kLongestRun[nv];
         const int mr = int(std::min((beside + 2 * pieces - 1) / (2 * pieces), beside / 2) * 2);
-        const float* base = source_ + ((n * in_.h + i * v.step) * in_.w + j) * in_.c;
         const bool turned = h.taps[2].source < h.taps[0].source;
         for (int64_t l = 0; l < taps / 3; ++l) pointers[l] = base + offsets[3 * l + (turned ? 2 : 0)];
-        const int64_t place = (n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first;
         Out* out = destination_ + place * ending_.pitch + column;
         for (int64_t p = panel; p < last; ++p, out += width) {
           for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[turned ? k / 3 * 3 + 2 - k % 3 : k];
@@ -305,11 +313,9 @@ class Gather {
           residuals[r] = ending_.residual ? ending_.residual + column : nullptr;  // whatever: it goes nowhere
           continue;
         }
-        const float* base = source_ + ((n * in_.h + i * v.step) * in_.w + j * h.step) * in_.c;
         for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = base + offsets[k];
         // Rows that come two tiles later.
         for (int64_t l = 0; taps && l < deep; l += 16) __builtin_prefetch(base + offsets[0] + 2 * mr * h.step * in_.c + l);
-        const int64_t place = (n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first;
         results[r] = destination_ + place * ending_.pitch + column;
         if (ending_.residual) residuals[r] = ending_.residual + place * ending_.filters + column;
         next(1);
@@ -341,19 +347,20 @@ class Gather {
   void part_of_panel(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* results, Out* partial,
                      const float* bias, bool add, bool finishes, const Out* const* residuals, int nv, int mr, int64_t rest) const {
     Out* to[kMostRows];
-    for (int r = 0; r < mr; ++r) {
-      to[r] = partial + r * nv * kLanes;
-      for (int64_t l = 0; add && l < rest; ++l) to[r][l] = results[r][l];
+    for (int r = 0; r < mr; ++r) to[r] = partial + r * nv * kLanes;
+    if constexpr (std::is_same<Out, float>::value) {
+      auto each = [&](auto run) {
+        for (int r = 0; r < mr; ++r)
+          for (int64_t l = 0; l < rest; l += kLanes) run(r, l, std::min<int64_t>(rest - l, kLanes));
+      };
+      if (add) each([&](int r, int64_t l, int64_t count) { store(to[r] + l, load(results[r] + l, count)); });
+      kTiles<T, Out>[nv][mr / 2](rows, weights, taps, depth, to, bias, add);
+      each([&](int r, int64_t l, int64_t count) {
+        vec v = load(to[r] + l);
+        if (finishes && residuals[r]) v += load(residuals[r] + l, count);
+        store(results[r] + l, finishes ? rectified(v, ending_.ceiling) : v, count);
+      });
     }
-    kTiles<T, Out>[nv][mr / 2](rows, weights, taps, depth, to, bias, add);
-    for (int r = 0; r < mr; ++r)
-      for (int64_t l = 0; l < rest; ++l) {
-        if constexpr (std::is_same<Out, float>::value) {
-          float v = to[r][l];
-          if (finishes && residuals[r]) v += residuals[r][l];
-          results[r][l] = finishes ? rectified(v, ending_.ceiling) : v;
-        }
-      }
   }
 
   void finish(Out* out, int64_t residual, int64_t width) const {

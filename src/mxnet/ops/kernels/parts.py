@@ -21,18 +21,18 @@ class Bound(NamedTuple):
     numbers: tuple[float, ...]
 
 
-class IntoPart(abc.ABC):
-    """A layer that may write to a part of an array."""
+class Bindable(abc.ABC):
+    """A layer whose kernel may be called without it.
 
-    order = torch.channels_last  # in which its data lie in memory
+    Attributes
+    ----------
+    order : torch.memory_format
+        In which its data lie in memory.
+    makes : bool
+        Whether the kernel makes the result, first of what it makes, instead of writing to an array among those it takes.
+    """
 
-    @abc.abstractmethod
-    def __call__(self, data: torch.Tensor, residual: Optional[torch.Tensor] = None, into: Optional[torch.Tensor] = None,
-                 first: int = 0) -> torch.Tensor:
-        """The layer of `data` (N, C, H, W), plus `residual` (N, K, P, Q) where a layer adds one.
-
-        It goes to K channels of `into` (N, any, P, Q; channels last), from the one of number `first` on; without, to an array of its own.
-        """
+    order, makes = torch.contiguous_format, True
 
     @abc.abstractmethod
     def sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -41,3 +41,17 @@ class IntoPart(abc.ABC):
     @abc.abstractmethod
     def bound(self, data: torch.Tensor, residual: Optional[torch.Tensor], into: torch.Tensor, first: int) -> Optional[Bound]:
         """The call of the kernel that computes it for arrays like these; None where none does, or it is not known yet which."""
+
+
+class IntoPart(Bindable):
+    """A layer that may write to a part of an array."""
+
+    order, makes = torch.channels_last, False
+
+    @abc.abstractmethod
+    def __call__(self, data: torch.Tensor, residual: Optional[torch.Tensor] = None, into: Optional[torch.Tensor] = None,
+                 first: int = 0) -> torch.Tensor:
+        """The layer of `data` (N, C, H, W), plus `residual` (N, K, P, Q) where a layer adds one.
+
+        It goes to K channels of `into` (N, any, P, Q; channels last), from the one of number `first` on; without, to an array of its own.
+        """

@@ -3,6 +3,10 @@
 #include <cstdint>
 #include <memory>
 
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 namespace {
 
 #if defined(__AVX512F__)
@@ -16,13 +20,38 @@ typedef float vec __attribute__((vector_size(kLanes * 4), aligned(2), may_alias)
 inline vec load(const float* p) { return *reinterpret_cast<const vec*>(p); }
 inline void store(float* p, vec v) { *reinterpret_cast<vec*>(p) = v; }
 
+// The first numbers of a vector, as many as there are, at most kLanes.
+#if defined(__AVX512F__)
+inline __mmask16 first(int64_t count) { return __mmask16((1u << count) - 1); }
+inline vec load(const float* p, int64_t count) { return (vec)_mm512_maskz_loadu_ps(first(count), p); }
+inline void store(float* p, vec v, int64_t count) { _mm512_mask_storeu_ps(p, first(count), (__m512)v); }
+#else
+inline vec load(const float* p, int64_t count) {
+  if (count == kLanes) return load(p);
+  vec v{};
+  for (int64_t i = 0; i < count; ++i) v[i] = p[i];
+  return v;
+}
+inline void store(float* p, vec v, int64_t count) {
+  if (count == kLanes) return store(p, v);
+  for (int64_t i = 0; i < count; ++i) p[i] = v[i];
+}
+#endif
+
 // Numbers between 0 and the ceiling, NaN as it is; all numbers where the ceiling is below 0.
 constexpr float kAny = -1;
 inline vec rectified(vec v, float ceiling) {
   if (ceiling < 0) return v;
   const vec most = vec{} + ceiling;
+// One instruction each: of two numbers that cannot be compared they choose the second.
+#if defined(__AVX512F__)
+  return (vec)_mm512_min_ps((__m512)most, _mm512_max_ps(_mm512_setzero_ps(), (__m512)v));
+#elif defined(__AVX__)
+  return (vec)_mm256_min_ps((__m256)most, _mm256_max_ps(_mm256_setzero_ps(), (__m256)v));
+#else
   v = v < 0 ? vec{} : v;
   return v > most ? most : v;
+#endif
 }
 inline float rectified(float v, float ceiling) { return ceiling < 0 ? v : v < 0 ? 0 : v > ceiling ? ceiling : v; }
 
