@@ -77,16 +77,19 @@ def test_threads_that_end_meanwhile_and_systems_that_do_not_say_count_nothing(ta
     assert processor.waited() == 0
 
 
-def test_the_last_cache(monkeypatch):
-    assert processor.last_cache() >= 0
-    for found, size in ((32 << 20, 32 << 20), (-1, 0)):
-        monkeypatch.setattr(processor.os, "sysconf", lambda name, found=found: found)
-        assert processor.last_cache() == size
+@pytest.mark.parametrize("text, size", [("32768K\n", 32 << 20), ("480M", 480 << 20), ("", 0), ("much", 0), ("12", 0), (None, 0)])
+def test_the_last_cache(text, size, tmp_path, monkeypatch):
+    path = tmp_path / "size"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setattr(processor, "_THIRD_CACHE", path)
+    assert processor.last_cache() == size
 
-    def unknown(name):
-        raise ValueError("unrecognized configuration name")
-    monkeypatch.setattr(processor.os, "sysconf", unknown)
-    assert processor.last_cache() == 0
+
+def test_linux_says_how_large_the_last_cache_is():
+    if not processor._THIRD_CACHE.exists():
+        pytest.skip("this system does not say")
+    assert processor.last_cache() >= 1 << 20
 
 
 @pytest.mark.parametrize("most, tiles", [("", True), ("DEFAULT", True), ("AVX512_CORE_AMX", True), ("avx10_1_512_amx", True),

@@ -12,6 +12,8 @@ import pathlib
 import platform
 
 _SOURCE = pathlib.Path("/proc/cpuinfo")
+_THIRD_CACHE = pathlib.Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+_SHIFTS = {"K": 10, "M": 20, "G": 30}
 _TASKS = pathlib.Path("/proc/self/task")  # the threads of this process
 _TELLING = ("model name", "flags", "Features", "CPU part")
 
@@ -80,8 +82,9 @@ def cores() -> int | None:
 def last_cache() -> int:
     """The size of the third cache in bytes, as the system says, which may count what other machines have a share in; 0 where it does not say."""
     try:
-        return max(os.sysconf("SC_LEVEL3_CACHE_SIZE"), 0)
-    except (OSError, ValueError):
+        size = _THIRD_CACHE.read_text().strip()
+        return int(size[:-1]) << _SHIFTS[size[-1:]]
+    except (OSError, ValueError, KeyError):
         return 0
 
 

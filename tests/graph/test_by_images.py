@@ -15,6 +15,8 @@ def small(monkeypatch, kernels_compute_all):
     monkeypatch.setattr(by_images, "_LARGE", 20_000)
     monkeypatch.setattr(by_images, "_PART", 40_000)
     monkeypatch.setattr(by_images, "_HIDING", 1000)
+    monkeypatch.setattr(by_images, "_EACH", 0)
+    monkeypatch.setattr(by_images, "_READ_AGAIN", 0)
 
 
 class Beginning(nn.HybridBlock):
@@ -67,7 +69,7 @@ def test_as_many_images_as_a_cache_holds_and_the_batch_is_a_multiple_of(monkeypa
     np.testing.assert_allclose(result, net(fewer).asnumpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("reason", ["one image", "small arrays", "one part", "much to multiply"])
+@pytest.mark.parametrize("reason", ["one image", "small arrays", "one part", "much to multiply", "small images"])
 def test_where_the_whole_batch_is_as_fast(reason, monkeypatch):
     if reason == "small arrays":
         monkeypatch.setattr(by_images, "_LARGE", 1 << 30)
@@ -75,7 +77,18 @@ def test_where_the_whole_batch_is_as_fast(reason, monkeypatch):
         monkeypatch.setattr(by_images, "_PART", 1 << 30)
     elif reason == "much to multiply":
         monkeypatch.setattr(by_images, "_HIDING", 1)
+    elif reason == "small images":
+        monkeypatch.setattr(by_images, "_EACH", 1 << 20)
     assert found(Beginning(), 1 if reason == "one image" else 6) == []
+
+
+@pytest.mark.parametrize("name, value, calls", [
+    ("_EACH", 60_000, 7),  # `four` reads and writes 78,336 bytes of an image; the pooling behind it would need 240,000
+    ("_READ_AGAIN", 4, 8),  # `five` reads and writes 4,000 bytes of an image, and has 1,024 of weights
+    ("_READ_AGAIN", 100, 8)])  # no convolution is worth it, but pooling, which reads no weights
+def test_the_last_layer_that_is_worth_it(name, value, calls, monkeypatch):
+    monkeypatch.setattr(by_images, name, value)
+    assert found(Beginning()) == [f"kernels: the first {calls} of 10 calls on 1 of 6 images at a time"]
 
 
 def test_what_looks_at_several_images_ends_the_beginning():

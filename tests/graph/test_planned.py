@@ -193,7 +193,7 @@ def test_places_are_disjoint_while_they_are_needed():
 
 
 def test_parts_of_a_batch_one_after_the_other(monkeypatch):
-    for name, value in (("_LARGE", 2_000), ("_PART", 5_000), ("_HIDING", 100)):
+    for name, value in (("_LARGE", 2_000), ("_PART", 5_000), ("_HIDING", 200), ("_EACH", 0), ("_READ_AGAIN", 0)):
         monkeypatch.setattr(by_images, name, value)
     net, x = nn.HybridSequential(), image(images=6)
     for i in range(3):

@@ -4,6 +4,8 @@ Early layers of a large batch make arrays that no cache holds, so that each laye
 image on its own: one after another, all these layers of a few images find in the cache what the layer before has made. Later layers, whose arrays
 are small and whose weights are large, take the whole batch.
 """
+import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +20,11 @@ from .joining import Room, placed, whole
 from .observed import joined
 from .program import FxNode, GraphModule, Program, holds
 
-_LARGE = 24 << 20  # bytes that a layer reads and writes: no cache keeps the half of it for the next
+# So many bytes, read and written by a layer, do not stay in the last cache for the next one.
+_LARGE = min(max(processor.last_cache() // 4, 4 << 20), 24 << 20)
+# So many bytes of one image are worth a call, four times as many where nothing is multiplied, so that calls are short; and so many for each byte of
+# weights that other images read again.
+_EACH, _READ_AGAIN = 768 << 10, 4
 # Bytes of the largest array of a few images: such arrays stay in the last cache, and more images read weights less often. Of 480 MB 16 were faster
 # than 4 by a tenth.
 _PART = min(max(processor.last_cache() // 8, 4 << 20), 16 << 20)
@@ -129,10 +135,22 @@ def _work(program: Program, node: FxNode) -> int:
     return node.target.work(program.shape(node.args[0]) or ()) if isinstance(node.target, Kept) else 0
 
 
+def _large(program: Program, node: FxNode, images: int) -> bool:
+    """Whether a node takes longer for all images at once, where its weights are read for each `images`."""
+    traffic, work = _traffic(program, node), _work(program, node)
+    if traffic < _LARGE or work > _HIDING * traffic:
+        return False
+    batch, _, *sizes = program.shape(node)
+    weights = 4 * work // (batch * math.prod(sizes))
+    return traffic >= batch * max(_EACH if work else 4 * _EACH, _READ_AGAIN * weights // images)
+
+
 def _cut(program: Program, nodes: list[FxNode], data: FxNode) -> FxNode | None:
     """The node whose result is all that the rest of the graph reads, behind the last of the large ones if there is one."""
     place = {n: i for i, n in enumerate(nodes)}
-    large = [i for i, n in enumerate(nodes) if _traffic(program, n) >= _LARGE]
+    images = program.shape(data)[0]
+    largest = itertools.accumulate((_bytes(program, n) for n in nodes), max)
+    large = [i for i, (n, most) in enumerate(zip(nodes, largest)) if _large(program, n, max(_PART * images // max(most, 1), 1))]
     if not large or any(user not in place for user in data.users):
         return None
     behind = [max((place.get(user, len(nodes)) for user in n.users), default=len(nodes)) for n in nodes]  # where each is read last
