@@ -137,10 +137,10 @@ def _work(program: Program, node: FxNode) -> int:
 
 def _large(program: Program, node: FxNode, images: int) -> bool:
     """Whether a node takes longer for all images at once, where its weights are read for each `images`."""
-    traffic, work = _traffic(program, node), _work(program, node)
-    if traffic < _LARGE or work > _HIDING * traffic:
+    traffic, work, shape = _traffic(program, node), _work(program, node), program.shape(node)
+    if shape is None or traffic < _LARGE or work > _HIDING * traffic:
         return False
-    batch, _, *sizes = program.shape(node)
+    batch, _, *sizes = shape
     weights = 4 * work // (batch * math.prod(sizes))
     return traffic >= batch * max(_EACH if work else 4 * _EACH, _READ_AGAIN * weights // images)
 
@@ -148,7 +148,7 @@ def _large(program: Program, node: FxNode, images: int) -> bool:
 def _cut(program: Program, nodes: list[FxNode], data: FxNode) -> FxNode | None:
     """The node whose result is all that the rest of the graph reads, behind the last of the large ones if there is one."""
     place = {n: i for i, n in enumerate(nodes)}
-    images = program.shape(data)[0]
+    images = (program.shape(data) or (1,))[0]
     largest = itertools.accumulate((_bytes(program, n) for n in nodes), max)
     large = [i for i, (n, most) in enumerate(zip(nodes, largest)) if _large(program, n, max(_PART * images // max(most, 1), 1))]
     if not large or any(user not in place for user in data.users):
