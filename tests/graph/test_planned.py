@@ -107,6 +107,33 @@ def test_images_in_any_order_in_memory():
         assert torch.equal(run(other, *inputs[1:])[0], want)
 
 
+class Pixel(nn.HybridBlock):
+    """What a kernel computes of one pixel, and another pixel, which no kernel reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Conv2D(16, 1, in_channels=16)
+
+    def hybrid_forward(self, F, x, other):
+        return [F.flatten(self.one(x)), F.flatten(other)]
+
+
+def test_a_pixel_that_no_kernel_reads_in_any_order_in_memory():
+    net, (x, other) = Pixel(), nd.array(np.random.RandomState(0).uniform(-1, 1, (2, 2, 16, 1, 1)))
+    net.initialize(mx.init.Xavier())
+    wanted = numbers(net(x, other))
+    net.hybridize(backend="kernels")
+    net(x, other)
+    state, = net._cached_op._runner._states.values()
+    read = [n for n in state.program.graph.nodes if n.op == "placeholder" and n.users]  # weights are built in
+    assert len(read) == 2
+    for given in (other._data, other._data.repeat_interleave(2, 1)[:, ::2]):
+        tensors = iter((x._data, given))
+        inputs = [next(tensors) if n in read else torch.empty(0) for n in state.program.graph.nodes if n.op == "placeholder"]
+        for found, want in zip(state.function(*inputs), wanted, strict=True):
+            np.testing.assert_allclose(found.numpy(), want, rtol=1e-4, atol=1e-5)
+
+
 def test_threads_at_once():
     net = Mixed()
     compiled(net, image())

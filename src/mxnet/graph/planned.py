@@ -333,8 +333,8 @@ def _single(shape: Sequence[int] | None) -> bool:
 
 
 def _viewed(ref: _Ref, shape: Sequence[int] | None) -> _Ref | None:
-    """Images of one pixel as an array of that shape with the same numbers; None for others."""
-    if shape is None or ref.images is not None or not _single(ref.array.shape):
+    """Images of one pixel, which a kernel has made, as an array of that shape with the same numbers; None for others."""
+    if shape is None or ref.images is not None or not (ref.array.made and _single(ref.array.shape)):
         return None
     return ref._replace(view=None if tuple(shape) == ref.array.shape else tuple(shape))
 
