@@ -118,11 +118,13 @@ def test_who_wins(takes, waits, calls, winner, said, clock, monkeypatch):
     assert race.ran[-4:] == ["holder", "holder", "rival", "rival"]  # turns of two: these calls are long
 
 
-def test_short_calls_have_longer_turns(clock, monkeypatch):
-    monkeypatch.setattr(rivalry, "_LONG", 60.0)
+@pytest.mark.parametrize("seconds, most, calls", [(0.1, 50, 4), (75.0, 50, 8), (75.0, 5, 5)])
+def test_short_calls_have_longer_turns(seconds, most, calls, clock, monkeypatch):
+    for name, value in (("_LONG", 60.0), ("_SECONDS", seconds), ("_MOST", most)):
+        monkeypatch.setattr(rivalry, name, value)
     race = Race(clock)
-    assert race.through() == 24
-    assert "rival: 5e+03 ms a call, holder 1e+04 (medians of 9)" in race.state.winner.explain()
+    assert race.through() == 6 * calls
+    assert f"rival: 5e+03 ms a call, holder 1e+04 (medians of {3 * (calls - 1)})" in race.state.winner.explain()
 
 
 def test_the_first_call_of_a_turn_does_not_count(clock, monkeypatch):
