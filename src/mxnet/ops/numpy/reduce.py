@@ -49,9 +49,12 @@ def sum(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool =
     >>> mx.np.sum(mx.np.array([[1, 2], [3, 4]]), axis=1, initial=10)
     array([13., 17.])
     """
-    if axis is None and dtype is None and initial is None and not keepdims and a.dtype in _REAL:
+    plain = dtype is None and initial is None and a.dtype in _REAL
+    if plain and axis is None and not keepdims:
         return torch.sum(a)
     axes = axes_of("_np_sum", axis, a.dim())
+    if plain and axes:
+        return torch.sum(a, axes, keepdim=keepdims)
     target = _sum_type(dtype, a.dtype)
     if axes == [] or not a.dim():
         out = convert(a, target)
