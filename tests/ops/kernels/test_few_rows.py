@@ -4,7 +4,7 @@ import torch
 
 from mxnet import MXNetError
 from mxnet.ops import kernels
-from mxnet.ops.kernels import few_rows
+from mxnet.ops.kernels import few_rows, gate
 
 needs_compiler = pytest.mark.skipif(kernels.load("few_rows") is None, reason="no C++ compiler")
 
@@ -18,7 +18,7 @@ def layer(k, c, **options):
 @needs_compiler
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("brief", [False, True], ids=["float32", "bfloat16"])
-@pytest.mark.parametrize("k, c", [(1, 1), (5, 3), (31, 64), (32, 7), (33, 130), (100, 17), (64, 256)])
+@pytest.mark.parametrize("k, c", [(1, 1), (5, 3), (31, 64), (32, 7), (33, 130), (100, 17), (64, 256), (40, 300)])
 def test_it_multiplies_as_exactly_as_single_precision_does(k, c, brief, threads, monkeypatch):
     monkeypatch.setattr(few_rows, "_WORTHWHILE", 0)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
@@ -29,6 +29,29 @@ def test_it_multiplies_as_exactly_as_single_precision_does(k, c, brief, threads,
         data = torch.linspace(-1, 1, n * c).view(n, c)
         exact = data.double() @ weight.double().t() + bias.double()
         torch.testing.assert_close(dense(data).double(), exact, rtol=1e-5, atol=3e-5)
+
+
+@needs_compiler
+@pytest.mark.parametrize("brief", [False, True], ids=["float32", "bfloat16"])
+def test_processors_without_wide_vectors_take_turns_at_pieces_of_a_panel(brief, monkeypatch, tmp_path):
+    monkeypatch.setattr(few_rows, "_WORTHWHILE", 0)
+    monkeypatch.setattr(kernels.compiled, "FLAGS", [f for f in kernels.compiled.FLAGS if not f.startswith("-march")] + ["-mavx2", "-mfma"])
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    clear()
+    try:
+        for k, c in ((33, 128), (40, 129), (70, 300)):
+            dense, weight, bias = layer(k, c, brief=brief)
+            for n in range(1, 13):
+                data = torch.linspace(-1, 1, n * c).view(n, c)
+                exact = data.double() @ (weight.bfloat16() if brief else weight).double().t() + bias.double()
+                torch.testing.assert_close(dense(data).double(), exact, rtol=1e-5, atol=3e-5)
+    finally:
+        clear()
+
+
+def clear():
+    kernels.load.cache_clear()
+    gate.forget()
 
 
 @needs_compiler

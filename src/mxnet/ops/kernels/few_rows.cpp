@@ -23,6 +23,9 @@ constexpr int kMost = 12;  // rows at a time, as many as there are registers for
 #else
 constexpr int kMost = 3;
 #endif
+constexpr int64_t kTogether = 12;  // rows that go through a panel, which comes from the memory, once
+constexpr int64_t kPiece = 128;    // of a panel's rows
+constexpr int64_t kAhead = 2048;   // bytes
 
 inline void columns(const float* panel, vec (&found)[kVectors]) {
 #pragma GCC unroll 4
@@ -39,19 +42,24 @@ inline void columns(const bits* panel, vec (&found)[kVectors]) {
   }
 }
 
+// Adds to R sums for each column of a panel, or of a piece of it, the products with R rows, which lie `pitch` apart. What comes next is fetched from
+// `ahead` on, in steps of so many bytes, or, where all rows go through at once, kAhead bytes later.
 template <typename W, int R>
-void few(const float* rows, int64_t depth, const W* panel, const float* bias, float* out, int64_t width, int64_t count, float ceiling) {
+void few(const float* rows, int64_t pitch, int64_t depth, const W* panel, const char* ahead, int64_t step, float* sums) {
+  if constexpr (kMost >= kTogether) depth = pitch;  // there are no pieces: one register less
   constexpr int kSums = R * kVectors >= 8 ? 1 : R * kVectors >= 4 ? 2 : 4;  // of each, since one would wait for itself
   vec sum[kSums][R][kVectors] = {};
-  constexpr int64_t kAhead = 2048 / sizeof(W);
   int64_t k = 0;
   const auto add = [&](int n) __attribute__((always_inline)) {
     vec right[kVectors];
     columns(panel, right);
-    __builtin_prefetch(panel + kAhead);
+    if constexpr (kMost < kTogether)
+      __builtin_prefetch(ahead), ahead += step;
+    else
+      __builtin_prefetch(panel + kAhead / sizeof(W));
 #pragma GCC unroll 12
     for (int i = 0; i < R; ++i) {
-      const float left = rows[i * depth + k];
+      const float left = rows[i * pitch + k];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sum[n][i][v] += left * right[v];
     }
@@ -62,20 +70,16 @@ void few(const float* rows, int64_t depth, const W* panel, const float* bias, fl
 #pragma GCC unroll 4
     for (int n = 0; n < kSums; ++n) add(n);
   while (k < depth) add(0);
-  float offset[kColumns] = {}, found[kColumns];
-  if (bias) std::memcpy(offset, bias, size_t(count) * sizeof(float));
-  for (int i = 0; i < R; ++i) {
-    for (int v = 0; v < kVectors; ++v) {
-      vec total = load(offset + v * kLanes);
+  for (int i = 0; i < R; ++i)
+    for (int v = 0; v < kVectors; ++v, sums += kLanes) {
+      vec total = load(sums);
       for (int n = 0; n < kSums; ++n) total += sum[n][i][v];
-      store(found + v * kLanes, rectified(total, ceiling));
+      store(sums, total);
     }
-    std::memcpy(out + i * width, found, size_t(count) * sizeof(float));
-  }
 }
 
 template <typename W>
-using Few = void (*)(const float*, int64_t, const W*, const float*, float*, int64_t, int64_t, float);
+using Few = void (*)(const float*, int64_t, int64_t, const W*, const char*, int64_t, float*);
 
 template <typename W, int... I>
 Few<W> few_of(int64_t rows, std::integer_sequence<int, I...>) {
@@ -83,15 +87,36 @@ Few<W> few_of(int64_t rows, std::integer_sequence<int, I...>) {
   return found[rows - 1];
 }
 
-// Some of the panels.
+// Some of the panels. Where registers are for fewer rows than go through a panel, they take turns at a piece that the L1 cache holds, and each turn
+// fetches its share of the next piece.
 template <typename W>
 void multiply(int64_t begin, int64_t end, const float* rows, const W* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width,
               float ceiling) {
-  for (int64_t b = begin; b < end; ++b)
-    for (int64_t row = 0; row < n; row += kMost)
-      few_of<W>(std::min<int64_t>(kMost, n - row), std::make_integer_sequence<int, kMost>())(
-          rows + row * depth, depth, panels + b * depth * kColumns, bias ? bias + b * kColumns : nullptr, out + row * width + b * kColumns, width,
-          std::min(kColumns, width - b * kColumns), ceiling);
+  constexpr int64_t kRow = kColumns * sizeof(W);  // bytes
+  const int64_t piece = kMost < kTogether ? kPiece : depth;
+  for (int64_t b = begin; b < end; ++b) {
+    const int64_t count = std::min(kColumns, width - b * kColumns);
+    const W* panel = panels + b * depth * kColumns;
+    float offset[kColumns] = {};
+    if (bias) std::memcpy(offset, bias + b * kColumns, size_t(count) * sizeof(float));
+    for (int64_t first = 0; first < n; first += kTogether) {
+      const int64_t together = std::min<int64_t>(kTogether, n - first);
+      alignas(64) float sums[kTogether][kColumns];
+      for (int64_t i = 0; i < together; ++i) std::memcpy(sums[i], offset, sizeof offset);
+      const int64_t turns = (together + kMost - 1) / kMost;
+      for (int64_t k = 0; k < depth; k += piece)
+        for (int64_t i = 0, turn = 0; i < together; i += kMost, ++turn) {
+          const W* from = panel + k * kColumns;
+          few_of<W>(std::min<int64_t>(kMost, together - i), std::make_integer_sequence<int, kMost>())(
+              rows + (first + i) * depth + k, depth, std::min(piece, depth - k), from,
+              reinterpret_cast<const char*>(from) + piece * (turns + turn) * kRow / turns, kRow / turns, sums[i]);
+        }
+      for (int64_t i = 0; i < together; ++i) {
+        for (int64_t j = 0; j < kColumns; j += kLanes) store(sums[i] + j, rectified(load(sums[i] + j), ceiling));
+        std::memcpy(out + (first + i) * width + b * kColumns, sums[i], size_t(count) * sizeof(float));
+      }
+    }
+  }
 }
 
 template <typename W>
