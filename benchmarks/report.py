@@ -4,6 +4,7 @@ import functools
 import json
 import math
 import os
+import pathlib
 import platform
 import statistics
 import subprocess
@@ -100,6 +101,13 @@ def write(folder, task, picture=False):
         draw(os.path.join(folder, task + ".png"), task, results)
 
 
+def _notes(folder):
+    """The path from a folder to docs/performance.md of the checkout that it lies in, which may be another than this one; else of this one."""
+    folder = pathlib.Path(folder).resolve()
+    notes = (parent / "docs" / "performance.md" for parent in (*folder.parents, pathlib.Path(rows.HERE).parent))
+    return os.path.relpath(next(path for path in notes if path.exists()), folder)
+
+
 def summarize(folder):
     """One table of all tasks: the goals, and what was measured of them so far."""
     lines = ["# The goals, and what was measured", "",
@@ -115,8 +123,7 @@ def summarize(folder):
         below = "" if limit is None else f"{sum(r < limit for r, _ in ratios)} under {limit}"
         lines.append(_line([f"[{task}]({task}.md)", goal.split(":")[0], f"{number:.2f}", f"{average:.3f}" if ratios else "-",
                             f"{count} of {len(rows.rows([task]))}", below, f"{ratios[0][0]:.3f} ({ratios[0][1]})" if ratios else "-"]))
-    notes = os.path.relpath(os.path.join(os.path.dirname(rows.HERE), "docs", "performance.md"), folder)
-    lines += ["", f"[docs/performance.md]({notes}) says where the time goes in rows that miss their goal, and what was tried."]
+    lines += ["", f"[docs/performance.md]({_notes(folder)}) says where the time goes in rows that miss their goal, and what was tried."]
     with open(os.path.join(folder, "README.md"), "w") as file:
         file.write("\n".join(lines) + "\n")
 

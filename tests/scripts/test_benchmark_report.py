@@ -24,6 +24,18 @@ def test_the_best_peer_is_the_rival_by_its_median():
     assert found == (pytest.approx(1.5), "OpenVINO")
 
 
+def test_the_summary_names_the_notes_of_the_checkout_that_it_lies_in(tmp_path):
+    results = tmp_path / "checkout" / "benchmarks" / "results" / "other"
+    results.mkdir(parents=True)
+    report.summarize(results)
+    notes = pathlib.Path(rows.HERE).parent / "docs" / "performance.md"
+    assert f"[docs/performance.md]({report.os.path.relpath(notes, results)})" in (results / "README.md").read_text()
+    (tmp_path / "checkout" / "docs").mkdir()
+    (tmp_path / "checkout" / "docs" / "performance.md").touch()
+    report.summarize(results)
+    assert "[docs/performance.md](../../../docs/performance.md)" in (results / "README.md").read_text()
+
+
 def test_a_goal_may_name_the_rival():
     assert report.ratio(measured("mlp", "mlp", 8, Remex=[1e-5], PyTorch=[3e-5], MXNet=[2e-5])) == (pytest.approx(3), "PyTorch")
     module = measured("module", Remex=[0.98], Remex_Module=[1.0])
