@@ -81,7 +81,7 @@ def cores() -> int | None:
 
 def last_cache() -> int:
     """The size of the third cache in bytes, as the system says, which may count what other machines have a share in; 0 where it does not say."""
-    try:
+    try:  # os.sysconf has no name for it
         size = _THIRD_CACHE.read_text().strip()
         return int(size[:-1]) << _SHIFTS[size[-1:]]
     except (OSError, ValueError, KeyError):

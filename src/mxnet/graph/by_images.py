@@ -75,7 +75,7 @@ def apply(program: Program) -> list[str]:
     if shape is None or len(shape) != 4 or shape[0] < 2:
         return []
     nodes = _beginning(program, data)
-    last = _cut(program, nodes, data)
+    last = _cut(program, nodes, data, shape[0])
     if last is None:
         return []
     nodes = nodes[:nodes.index(last) + 1]
@@ -145,12 +145,11 @@ def _large(program: Program, node: FxNode, images: int) -> bool:
     return traffic >= batch * max(_EACH if work else 4 * _EACH, _READ_AGAIN * weights // images)
 
 
-def _cut(program: Program, nodes: list[FxNode], data: FxNode) -> FxNode | None:
+def _cut(program: Program, nodes: list[FxNode], data: FxNode, batch: int) -> FxNode | None:
     """The node whose result is all that the rest of the graph reads, behind the last of the large ones if there is one."""
     place = {n: i for i, n in enumerate(nodes)}
-    images = (program.shape(data) or (1,))[0]
     largest = itertools.accumulate((_bytes(program, n) for n in nodes), max)
-    large = [i for i, (n, most) in enumerate(zip(nodes, largest)) if _large(program, n, max(_PART * images // max(most, 1), 1))]
+    large = [i for i, (n, most) in enumerate(zip(nodes, largest)) if _large(program, n, max(_PART * batch // max(most, 1), 1))]
     if not large or any(user not in place for user in data.users):
         return None
     behind = [max((place.get(user, len(nodes)) for user in n.users), default=len(nodes)) for n in nodes]  # where each is read last

@@ -30,7 +30,6 @@ _WORK = "k * c * r * s * n * p * q"
 _SIZES: dict[str, Any] = {"sizes": ("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS), "packed": True, "multiplies": _WORK}
 
 
-
 def _declared(arithmetic: str) -> tuple[Kernel, Kernel, Kernel]:
     """The convolution, and its gradients for the data and for the weights."""
     return (Kernel("convolution", f"forward_{arithmetic}{{T}}",
