@@ -6,6 +6,8 @@ Each row's peers answer in rounds, one computing at a time; medians count, and o
 are in `benchmarks/results/TASK.json` already are skipped, so a run can be cut off and taken up again.
 """
 import argparse
+import concurrent.futures
+import itertools
 import os
 import statistics
 import subprocess
@@ -129,12 +131,20 @@ class Row:
             self.failures[peer.name] = missing(peer, self.chosen.mxnet_python)
         peers = [p for p in peers if not self.failures[p.name]]
         if not self.chosen.alone:
-            peers = [p for p in peers if self._try(self._prepare, p)]
+            peers = self._all_prepared(peers)
         for number in range(self.chosen.rounds - (1 if self.cold else 0)):
             for peer in peers if number % 2 else peers[::-1]:  # both orders, so that no peer always follows the same one
                 if not self.failures[peer.name] and not (number >= 2 and self._is_far_behind(peer)):
                     self._try(self._prepare if self.cold else self._round, peer)
         return {"values": self.values, "failures": {k: v for k, v in self.failures.items() if v}}
+
+    def _all_prepared(self, peers):
+        """Those of the peers that are ready; who compiles does it beside the others that do: mostly Python, on one core."""
+        compiling = [p for p in peers if "compile" in p.options and not self.cold]
+        ready = {p for p in peers if p not in compiling and self._try(self._prepare, p)}
+        with concurrent.futures.ThreadPoolExecutor(max(len(compiling), 1)) as threads:
+            ready.update(itertools.compress(compiling, threads.map(lambda p: self._try(self._prepare, p), compiling)))
+        return [p for p in peers if p in ready]
 
     def _try(self, action, peer):
         try:
