@@ -1,5 +1,7 @@
 """A lowered graph at the moment it is compiled: what passes read and rewrite, and what a backend gets."""
+import contextlib
 import linecache
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -58,14 +60,22 @@ class _Generated:
 _generated: Any = _Generated()
 
 
+# Sources whose modules have ended. A collection of garbage may come in the middle of linecache.checkcache(), which IPython calls for each cell, pdb
+# and doctest when they start, and which before Python 3.13 fails where a name has gone meanwhile: linecache forgets when the next source is made.
+_ended: deque[str] = deque()
+
+
 def _forget_with(module: fx.GraphModule) -> None:
     """Let the source of a module end with it, and that of before now."""
     module.__dict__["_source"] = interrupts.at_end(_forget, type(module).forward.__code__.co_filename)
+    for _ in range(len(_ended)):
+        with contextlib.suppress(IndexError):  # another thread does the same
+            linecache.cache.pop(_ended.popleft(), None)
 
 
 def _forget(name: str) -> None:
-    linecache.cache.pop(name, None)
     _loader.eval_cache.pop(name, None)
+    _ended.append(name)
 
 
 class Program:
