@@ -84,6 +84,7 @@ def pooled(*last):
 @pytest.mark.parametrize("images", [1, 3])
 @pytest.mark.parametrize("last, sizes", [
     (lambda: [nn.Dense(5)], (5,)), (lambda: [nn.Flatten(), nn.Dense(5, activation="relu")], (5,)), (lambda: [nn.Dense(1100)], (1100,)),
+    (lambda: [nn.Dense(1100, activation="relu")], (1100,)),
     (lambda: [nn.Conv2D(7, 1), nn.Flatten()], (7,)), (lambda: [nn.Conv2D(7, 1)], (7, 1, 1))])
 def test_what_comes_behind_the_last_pixel_is_planned_as_well(last, sizes, images, monkeypatch):
     monkeypatch.setattr(dense_chains, "_SMALL", 24 * 1000)  # 24 to 1100 is large

@@ -16,7 +16,7 @@ from ..ops.elemwise.unary import clip
 from ..ops.kernels import convolution as direct
 from ..ops.kernels import few_rows, winograd
 from ..ops.kernels.kept import Kept
-from ..ops.kernels.parts import IntoPart
+from ..ops.kernels.parts import ANY, IntoPart
 from ..ops.kernels.pooling_last import Pooling
 from ..ops.nn import normalization
 from ..ops.nn.dense import fully_connected
@@ -138,7 +138,7 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
             kind += " + add"
             last = total
             parts.append(total)
-        ceiling, relu = winograd.ANY, _only_user(last)
+        ceiling, relu = ANY, _only_user(last)
         if relu is not None and _ceiling(relu) >= 0:
             ceiling = _ceiling(relu)
             kind += " + relu" if ceiling == math.inf else " + clip"
@@ -205,12 +205,12 @@ def _pooling(program: Program, node: FxNode) -> Pooling | None:
 
 
 def _ceiling(node: FxNode) -> float:
-    """What the node's results are at most, where it makes them that and no less than 0; else `winograd.ANY`."""
+    """What the node's results are at most, where it makes them that and no less than 0; else `parts.ANY`."""
     if holds(node, "rectifies"):
         return math.inf
     if calls(node, clip) and attributes_of(node)["a_min"] == 0 and attributes_of(node)["a_max"] > 0:
         return float(attributes_of(node)["a_max"])
-    return winograd.ANY
+    return ANY
 
 
 def _keep_dense(program: Program, brief: bool) -> list[str]:

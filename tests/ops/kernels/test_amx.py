@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from mxnet import MXNetError
-from mxnet.ops.kernels import amx, convolution, kept, winograd
+from mxnet.ops.kernels import amx, convolution, kept
 from mxnet.ops.kernels.kept import Kept
+from mxnet.ops.kernels.parts import ANY
 
 LAST = torch.channels_last
 needs_tiles = pytest.mark.skipif(not amx.available(), reason="the processor has no tiles of bfloat16, or nothing was compiled for them")
@@ -35,7 +36,7 @@ def shapes(seed, count, most_strides, **most):
             yield (n, c, h, w), (k, c, *taps), (n, k, *sizes), (stride, pad, dilate)
 
 
-def layer(monkeypatch, weight, bias, *steps, ceiling=winograd.ANY):
+def layer(monkeypatch, weight, bias, *steps, ceiling=ANY):
     """A layer that runs on tiles, whatever its size."""
     for name, value in (("_WORTHWHILE", 0), ("_found", {})):
         monkeypatch.setattr(kept, name, value)
@@ -104,7 +105,7 @@ def test_what_does_not_fit_is_refused(change, message):
     elif change == "other weights":
         packed = packed[:-1]
     with pytest.raises(MXNetError, match=message.replace("+", r"\+")):
-        amx.forward((x, packed, bias, None, into), (32, 1, 1, 1, 1, 0, 0, 1, 1, int(change == "no room")), (winograd.ANY,))
+        amx.forward((x, packed, bias, None, into), (32, 1, 1, 1, 1, 0, 0, 1, 1, int(change == "no room")), (ANY,))
 
 
 def test_half_tiles_of_single_precision_suit_where_there_are_tiles(monkeypatch):

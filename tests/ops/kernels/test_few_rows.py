@@ -59,7 +59,8 @@ def test_shapes_relu_and_no_bias(monkeypatch):
     monkeypatch.setattr(few_rows, "_WORTHWHILE", 0)
     weight = torch.tensor([[1.0, 2, 3, 4], [-1, -1, -1, -1]])
     data = torch.arange(8.0).view(2, 2, 2)
-    assert few_rows.Dense(weight, None, True, True)(data).tolist() == [[20, 0], [60, 0]]
+    for brief in (False, True):
+        assert few_rows.Dense(weight, None, True, True, brief)(data).tolist() == [[20, 0], [60, 0]]
     assert few_rows.Dense(weight[:, :2], torch.ones(2), False)(data).tolist() == [[[3, 0], [9, -4]], [[15, -8], [21, -12]]]
     assert few_rows.Dense(weight, None, True)(data.transpose(1, 2)).shape == (2, 2)
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from mxnet.ops import kernels
-from mxnet.ops.kernels import convolution, kept, winograd
+from mxnet.ops.kernels import convolution, kept
 from mxnet.ops.kernels.kept import Kept
+from mxnet.ops.kernels.parts import ANY
 
 LAST = torch.channels_last
 
@@ -44,7 +45,7 @@ def test_three_by_three(name, biased, added, relu, chooses):
     chooses(name)
     data, weight, bias = numbers(2, 32, 9, 7, seed=0), numbers(48, 32, 3, 3, seed=1), numbers(48, seed=2) if biased else None
     residual = numbers(2, 48, 9, 7, seed=3) if added else None
-    layer = Kept(weight, bias, (1, 1), (1, 1), (1, 1), 1, math.inf if relu else winograd.ANY)
+    layer = Kept(weight, bias, (1, 1), (1, 1), (1, 1), 1, math.inf if relu else ANY)
     for _ in range(2):
         found = layer(data, residual)
         want = expected(data, weight, bias, (1, 1), (1, 1), (1, 1), 1, residual, relu)
@@ -145,7 +146,7 @@ def test_each_channel_by_itself_refuses(change, text):
         stride = 0
     data, into = (torch.zeros(1, c, 8, 8).contiguous(memory_format=LAST) for c in (channels, 20))
     with pytest.raises(kernels.gate.MXNetError, match=f"kernel depthwise.forward_float32: {text}"):
-        kept.depthwise((data, torch.zeros(taps, channels), None, None, into), (3, 3, stride, stride, 1, 1, 1, 1, first), (winograd.ANY,))
+        kept.depthwise((data, torch.zeros(taps, channels), None, None, into), (3, 3, stride, stride, 1, 1, 1, 1, first), (ANY,))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -183,7 +184,7 @@ def test_what_does_not_fit_is_refused(change):
     else:
         data = data.contiguous()
     with pytest.raises(kernels.gate.MXNetError, match="kernel kept.forward_float32: "):
-        kept.forward((data, packed, None, None, into), (filters, 3, 3, 1, 1, 0, 0, 1, dilate, first, lines), (winograd.ANY,))
+        kept.forward((data, packed, None, None, into), (filters, 3, 3, 1, 1, 0, 0, 1, dilate, first, lines), (ANY,))
 
 
 @pytest.mark.parametrize("ceiling", [math.inf, 0.5])

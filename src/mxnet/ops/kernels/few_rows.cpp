@@ -175,11 +175,13 @@ void pack(const W* weight, W* panels, int64_t depth, int64_t width, int threads)
 
 extern "C" {
 
-void multiply_float32(const float* rows, const float* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, int threads) {
-  multiply(rows, panels, bias, out, n, depth, width, kAny, threads);
+void multiply_float32(const float* rows, const float* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, float ceiling,
+                      int threads) {
+  multiply(rows, panels, bias, out, n, depth, width, ceiling, threads);
 }
-void multiply_bfloat16(const float* rows, const bits* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, int threads) {
-  multiply(rows, panels, bias, out, n, depth, width, kAny, threads);
+void multiply_bfloat16(const float* rows, const bits* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, float ceiling,
+                       int threads) {
+  multiply(rows, panels, bias, out, n, depth, width, ceiling, threads);
 }
 void chain_float32(const float* rows, const float* panels, const float* bias, float* out, const int64_t* sizes, int threads) {
   chain(rows, panels, bias, out, sizes, threads);

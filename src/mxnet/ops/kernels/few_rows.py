@@ -1,4 +1,5 @@
 """Fully connected layers whose weights do not change, for scoring few rows on a CPU: what takes the time is reading the weights."""
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Optional
@@ -7,13 +8,14 @@ import torch
 
 from . import dense
 from .gate import Kernel
-from .parts import Bindable, Bound
+from .parts import ANY, Bindable, Bound
 
 MOST = 12  # rows up to which reading the weights takes longer than multiplying
 _WORTHWHILE = 1 << 14  # weights from which on the kernel is called (and compiled)
 _PANELS = "(k + 31) // 32 * 32 * c"
 _multiply = Kernel("few_rows", "multiply_{T}", {"rows": "float32 (n, c)", "panels": "T (cells)", "bias": "float32 (k)"}, {"out": "float32 (n, k)"},
-                   where={"cells": _PANELS}, demands=("min(n, c, k) >= 1",), sizes=("n", "c", "k"), multiplies="n * c * k")
+                   where={"cells": _PANELS}, demands=("min(n, c, k) >= 1",), sizes=("n", "c", "k"), numbers="f",
+                   multiplies="n * c * k")
 _pack = Kernel("few_rows", "pack_{T}", {"weight": "T (k, c)"}, {"panels": "T (cells)"}, where={"cells": _PANELS}, demands=("min(c, k) >= 1",),
                sizes=("c", "k"))
 
@@ -56,7 +58,7 @@ class Dense(Bindable):
     def __init__(self, weight: torch.Tensor, bias: Optional[torch.Tensor], flatten: bool, relu: bool = False, brief: bool = False):
         self._weight = weight.to(torch.bfloat16) if brief else weight.contiguous()
         self._bias = weight.new_zeros(len(weight)) if bias is None else bias.contiguous().view(-1)
-        self._flatten, self._relu = flatten, relu
+        self._flatten, self._ceiling = flatten, math.inf if relu else ANY
         self._panels: Optional[torch.Tensor] = None
         self._many: Optional[Callable] = None  # multiplies more rows
         self._lock = threading.Lock()
@@ -70,8 +72,8 @@ class Dense(Bindable):
             if self._many is None:
                 self._many = dense.kept(self._weight.float())
             out = self._many(rows, self._bias)
-        if self._relu:
-            out.relu_()
+            if self._ceiling >= 0:
+                out.relu_()
         return out if self._flatten else out.view(*data.shape[:-1], out.shape[1])
 
     def _few(self, rows: torch.Tensor) -> Optional[torch.Tensor]:
@@ -81,17 +83,17 @@ class Dense(Bindable):
                     plan = _pack.plan((self._weight,)) if self._weight.numel() >= _WORTHWHILE else None
                     self._panels = self._weight.new_empty(0) if plan is None else plan((self._weight,))[0]
         plan = _multiply.plan((rows, self._panels, self._bias)) if self._panels.numel() else None
-        return None if plan is None else plan((rows, self._panels, self._bias))[0]
+        return None if plan is None else plan((rows, self._panels, self._bias), (self._ceiling,))[0]
 
     def sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
         return (shape[0], len(self._bias)) if self._flatten else (*shape[:-1], len(self._bias))
 
     def bound(self, data: torch.Tensor, residual: Optional[torch.Tensor], into: torch.Tensor, first: int) -> Optional[Bound]:
         rows = data.flatten(1) if self._flatten and data.dim() > 1 else data
-        if residual is not None or self._relu or rows.dim() != 2 or len(rows) > MOST or self._panels is None or not self._panels.numel():
+        if residual is not None or rows.dim() != 2 or len(rows) > MOST or self._panels is None or not self._panels.numel():
             return None
         plan = _multiply.plan((rows, self._panels, self._bias))
-        return None if plan is None else Bound(plan, (data, self._panels, self._bias), ())
+        return None if plan is None else Bound(plan, (data, self._panels, self._bias), (self._ceiling,))
 
     def release(self) -> None:
         """Give up the weights: it will not be called any more."""

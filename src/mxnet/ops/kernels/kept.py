@@ -9,7 +9,7 @@ import torch
 
 from . import amx, winograd
 from .gate import Kernel, Plan
-from .parts import Bound, IntoPart, new_images
+from .parts import ANY, Bound, IntoPart, new_images
 from .races import Races
 
 _LAST = torch.channels_last
@@ -69,7 +69,7 @@ class Kept(IntoPart):
     stride, pad, dilate : tuple of two int
     groups : int
     ceiling : float
-        Where results are rectified, the largest that they may be: infinite for ReLU, 6 for ReLU6. `winograd.ANY` where they are not.
+        Where results are rectified, the largest that they may be: infinite for ReLU, 6 for ReLU6. `parts.ANY` where they are not.
     exact : bool
         Whether the direct kernel computes it, and none that multiplies less and rounds more, or splits numbers.
     scale : torch.Tensor, optional
@@ -90,7 +90,7 @@ class Kept(IntoPart):
     __name__ = "convolution"  # what generated code and profiles call it
 
     def __init__(self, weight: torch.Tensor, bias: Optional[torch.Tensor], stride: tuple[int, ...], pad: tuple[int, ...], dilate: tuple[int, ...],
-                 groups: int, ceiling: float = winograd.ANY, exact: bool = False, scale: Optional[torch.Tensor] = None,
+                 groups: int, ceiling: float = ANY, exact: bool = False, scale: Optional[torch.Tensor] = None,
                  planes: bool = False):
         self._given = weight, scale
         self._weight = weight[:0]  # in order and multiplied, while it is chosen what reads it, and for torch from then on
@@ -239,7 +239,7 @@ class Kept(IntoPart):
         into = self._result(data)
         plan = self._planned(name, self._make(name), data, None, None, into, 0)
         if plan is not None:
-            plan((data, self._make(name), None, None, into), (winograd.ANY,))
+            plan((data, self._make(name), None, None, into), (ANY,))
         return into
 
     def _make(self, name: str) -> torch.Tensor:

@@ -7,6 +7,8 @@ import torch
 
 from .gate import Plan
 
+ANY = -1.0  # the ceiling of results that are not rectified
+
 
 def new_images(shape: Sequence[int]) -> torch.Tensor:
     """A new array (N, C, H, W) as these layers write it, whatever type and device torch takes by default."""

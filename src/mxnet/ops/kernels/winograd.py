@@ -9,6 +9,7 @@ from typing import NamedTuple, Optional
 import torch
 
 from .gate import Kernel, Plan
+from .parts import ANY
 
 
 class Form(NamedTuple):
@@ -28,7 +29,6 @@ class Form(NamedTuple):
         return "{}x{}_{}x{}".format(*self.outputs, *self.taps)
 
 
-ANY = -1.0  # the ceiling of results that are not rectified
 DIRECT = "direct"
 FORMS = {"Winograd F(2x2)": Form((2, 2), (3, 3)), "Winograd F(4x4)": Form((4, 4), (3, 3)), "Winograd F(2x2, 5x5)": Form((2, 2), (5, 5)),
          "Winograd F(1x4, 1x3)": Form((1, 4), (1, 3)), "Winograd F(4x1, 3x1)": Form((4, 1), (3, 1)),
