@@ -20,12 +20,21 @@ constexpr int64_t kColumns = 32;
 constexpr int kVectors = kColumns / kLanes;
 #if defined(__AVX512F__)
 constexpr int kMost = 12;  // rows at a time, as many as there are registers for
+constexpr int kAlone = 6;  // rows up to which the processor by itself fetches what comes next: faster than it is told to
 #else
 constexpr int kMost = 3;
+constexpr int kAlone = 3;
 #endif
+constexpr int kPanels = kLanes == 16 ? 4 : 2;  // at once, at most
 constexpr int64_t kTogether = 12;  // rows that go through a panel, which comes from the memory, once
 constexpr int64_t kPiece = 128;    // of a panel's rows
-constexpr int64_t kAhead = 2048;   // bytes
+constexpr int64_t kAhead = 8192;   // bytes
+constexpr int64_t kLine = 64;
+
+// How many panels are read at once by so many rows: the processor fetches ahead within a page, and several of them go on where one would have to wait.
+constexpr int at_once(int64_t rows) {
+  return kLanes == 16 ? (rows <= 3 ? 4 : rows <= kAlone ? 2 : 1) : rows == 1 ? 2 : 1;
+}
 
 inline void columns(const float* panel, vec (&found)[kVectors]) {
 #pragma GCC unroll 4
@@ -42,26 +51,33 @@ inline void columns(const bits* panel, vec (&found)[kVectors]) {
   }
 }
 
-// Adds to R sums for each column of a panel, or of a piece of it, the products with R rows, which lie `pitch` apart. What comes next is fetched from
-// `ahead` on, in steps of so many bytes, or, where all rows go through at once, kAhead bytes later.
-template <typename W, int R>
-void few(const float* rows, int64_t pitch, int64_t depth, const W* panel, const char* ahead, int64_t step, float* sums) {
+// Adds to R sums for each column of P panels, or of pieces of them, the products with R rows, which lie `pitch` apart; panels lie `next` numbers apart.
+// If it fetches what comes next, that is from `ahead` on, in steps of so many bytes, or, where all rows go through at once, kAhead bytes later.
+template <typename W, int R, int P, bool Fetches>
+void few(const float* rows, int64_t pitch, int64_t depth, const W* panel, int64_t next, const char* ahead, int64_t step, float* sums) {
   if constexpr (kMost >= kTogether) depth = pitch;  // there are no pieces: one register less
-  constexpr int kSums = R * kVectors >= 8 ? 1 : R * kVectors >= 4 ? 2 : 4;  // of each, since one would wait for itself
-  vec sum[kSums][R][kVectors] = {};
+  constexpr int kEach = R * P * kVectors;
+  constexpr int kSums = kEach >= 8 ? 1 : kEach >= 4 ? 2 : 4;  // of each, since one would wait for itself
+  vec sum[kSums][R][P][kVectors] = {};
   int64_t k = 0;
   const auto add = [&](int n) __attribute__((always_inline)) {
-    vec right[kVectors];
-    columns(panel, right);
-    if constexpr (kMost < kTogether)
-      __builtin_prefetch(ahead), ahead += step;
-    else
-      __builtin_prefetch(panel + kAhead / sizeof(W));
-#pragma GCC unroll 12
-    for (int i = 0; i < R; ++i) {
-      const float left = rows[i * pitch + k];
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sum[n][i][v] += left * right[v];
+    for (int p = 0; p < P; ++p) {
+      vec right[kVectors];
+      columns(panel + p * next, right);
+      if constexpr (Fetches && kMost < kTogether) {
+        __builtin_prefetch(ahead), ahead += step;
+      } else if constexpr (Fetches) {
+#pragma GCC unroll 2
+        for (int64_t line = 0; line < int64_t(kColumns * sizeof(W)); line += kLine)
+          __builtin_prefetch(reinterpret_cast<const char*>(panel) + kAhead + line, 0, 2);
+      }
+#pragma GCC unroll 12
+      for (int i = 0; i < R; ++i) {
+        const float left = rows[i * pitch + k];
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sum[n][i][p][v] += left * right[v];
+      }
     }
     ++k;
     panel += kColumns;
@@ -71,20 +87,27 @@ void few(const float* rows, int64_t pitch, int64_t depth, const W* panel, const 
     for (int n = 0; n < kSums; ++n) add(n);
   while (k < depth) add(0);
   for (int i = 0; i < R; ++i)
-    for (int v = 0; v < kVectors; ++v, sums += kLanes) {
-      vec total = load(sums);
-      for (int n = 0; n < kSums; ++n) total += sum[n][i][v];
-      store(sums, total);
-    }
+    for (int p = 0; p < P; ++p)
+      for (int v = 0; v < kVectors; ++v) {
+        float* to = sums + i * kPanels * kColumns + p * kColumns + v * kLanes;
+        vec total = load(to);
+        for (int n = 0; n < kSums; ++n) total += sum[n][i][p][v];
+        store(to, total);
+      }
 }
 
 template <typename W>
-using Few = void (*)(const float*, int64_t, int64_t, const W*, const char*, int64_t, float*);
+using Few = void (*)(const float*, int64_t, int64_t, const W*, int64_t, const char*, int64_t, float*);
 
-template <typename W, int... I>
-Few<W> few_of(int64_t rows, std::integer_sequence<int, I...>) {
-  static constexpr Few<W> found[] = {few<W, I + 1>...};
-  return found[rows - 1];
+template <typename W, int... I, int... J>
+Few<W> few_of(int64_t rows, bool fetches, bool several, std::integer_sequence<int, I...>, std::integer_sequence<int, J...>) {
+  static constexpr Few<W> fetching[] = {few<W, I + 1, 1, true>...};
+  static constexpr Few<W> plain[][2] = {{few<W, J + 1, 1, false>, few<W, J + 1, at_once(J + 1), false>}...};
+  return fetches ? fetching[rows - 1] : plain[rows - 1][several];
+}
+template <typename W>
+Few<W> few_of(int64_t rows, bool fetches, bool several) {
+  return few_of<W>(rows, fetches, several, std::make_integer_sequence<int, kMost>(), std::make_integer_sequence<int, kAlone>());
 }
 
 // Some of the panels. Where registers are for fewer rows than go through a panel, they take turns at a piece that the L1 cache holds, and each turn
@@ -93,26 +116,28 @@ template <typename W>
 void multiply(int64_t begin, int64_t end, const float* rows, const W* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width,
               float ceiling) {
   constexpr int64_t kRow = kColumns * sizeof(W);  // bytes
-  const int64_t piece = kMost < kTogether ? kPiece : depth;
-  for (int64_t b = begin; b < end; ++b) {
-    const int64_t count = std::min(kColumns, width - b * kColumns);
+  const bool fetches = n > kAlone;
+  const int64_t piece = fetches && kMost < kTogether ? kPiece : depth;
+  for (int64_t b = begin, beside; b < end; b += beside) {
+    beside = fetches || end - b < at_once(n) ? 1 : at_once(n);
+    const int64_t count = std::min(beside * kColumns, width - b * kColumns);
     const W* panel = panels + b * depth * kColumns;
-    float offset[kColumns] = {};
+    float offset[kPanels * kColumns] = {};
     if (bias) std::memcpy(offset, bias + b * kColumns, size_t(count) * sizeof(float));
     for (int64_t first = 0; first < n; first += kTogether) {
       const int64_t together = std::min<int64_t>(kTogether, n - first);
-      alignas(64) float sums[kTogether][kColumns];
-      for (int64_t i = 0; i < together; ++i) std::memcpy(sums[i], offset, sizeof offset);
+      alignas(64) float sums[kTogether][kPanels * kColumns];
+      for (int64_t i = 0; i < together; ++i) std::memcpy(sums[i], offset, size_t(beside * kColumns) * sizeof(float));
       const int64_t turns = (together + kMost - 1) / kMost;
       for (int64_t k = 0; k < depth; k += piece)
         for (int64_t i = 0, turn = 0; i < together; i += kMost, ++turn) {
           const W* from = panel + k * kColumns;
-          few_of<W>(std::min<int64_t>(kMost, together - i), std::make_integer_sequence<int, kMost>())(
-              rows + (first + i) * depth + k, depth, std::min(piece, depth - k), from,
+          few_of<W>(std::min<int64_t>(kMost, together - i), fetches, beside > 1)(
+              rows + (first + i) * depth + k, depth, std::min(piece, depth - k), from, depth * kColumns,
               reinterpret_cast<const char*>(from) + piece * (turns + turn) * kRow / turns, kRow / turns, sums[i]);
         }
       for (int64_t i = 0; i < together; ++i) {
-        for (int64_t j = 0; j < kColumns; j += kLanes) store(sums[i] + j, rectified(load(sums[i] + j), ceiling));
+        for (int64_t j = 0; j < beside * kColumns; j += kLanes) store(sums[i] + j, rectified(load(sums[i] + j), ceiling));
         std::memcpy(out + (first + i) * width + b * kColumns, sums[i], size_t(count) * sizeof(float));
       }
     }
