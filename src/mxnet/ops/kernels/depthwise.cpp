@@ -26,7 +26,7 @@ constexpr int64_t kMostTaps = 128;
 // A line of outputs of one vector of channels: what it reads and writes.
 struct Line {
   const float* rows[kMostTaps];  // of the image, by the row of the kernel; null in the padding
-  const float* ahead;            // what the next line reads first, or null
+  const float* ahead[2];         // rows that the next line is the first to read, or null
   const float *weight, *bias, *residual;
   float* out;
   int64_t width, count, pitch;  // of the image, of outputs; from an output to its neighbour
@@ -58,9 +58,13 @@ inline __attribute__((always_inline)) void tile(const Sizes& z, const Line& line
         if (i >= s && (i - s) % Stride == 0 && (i - s) / Stride < T) sum[(i - s) / Stride] += column * weight[r * 3 + s];
     }
   }
-  if (line.ahead)
-#pragma GCC unroll 7
-    for (int i = 0; i < T * Stride; ++i) __builtin_prefetch(line.ahead + (q * Stride + i) * z.c);
+  // One row is fetched into the L1 cache; two of them would drive out what is being read, and go to the L2.
+#pragma GCC unroll 2
+  for (int r = 0; r < Stride; ++r) {
+    if (!line.ahead[r]) continue;
+#pragma GCC unroll 14
+    for (int i = 0; i < T * Stride; ++i) __builtin_prefetch(line.ahead[r] + (q * Stride + i) * z.c, 0, Stride == 1 ? 3 : 2);
+  }
 #pragma GCC unroll 7
   for (int t = 0; t < T; ++t) line.finish(z, q + t, sum[t]);
 }
@@ -128,8 +132,10 @@ void forward_float32(const float* x, const float* weight, const float* bias, con
         const int64_t row = p * z.stride_h - z.pad_h + r * z.dilate_h;
         line.rows[r] = row >= 0 && row < z.h ? x + (n * z.h + row) * z.w * z.c + c : nullptr;
       }
-      const int64_t next = p * z.stride_h - z.pad_h + z.r;
-      line.ahead = nine && next < z.h && next >= 0 ? x + (n * z.h + next) * z.w * z.c + c : nullptr;
+      for (int64_t r = 0; r < 2; ++r) {
+        const int64_t next = p * z.stride_h - z.pad_h + (z.r - 1) * z.dilate_h + 1 + r;
+        line.ahead[r] = nine && next < z.h && next >= 0 ? x + (n * z.h + next) * z.w * z.c + c : nullptr;
+      }
       line.weight = weight + c;
       line.bias = bias ? bias + c : nullptr;
       line.residual = residual ? residual + place * z.c + c : nullptr;
