@@ -22,6 +22,7 @@ constexpr int kTile = 7;  // outputs side by side: they and nine weights fit the
 constexpr int kTile = 4;
 #endif
 constexpr int64_t kMostTaps = 128;
+constexpr int64_t kLarge = 1 << 18;  // numbers of an image from which on its rows are fetched ahead; of smaller ones it takes longer than it saves
 
 // A line of outputs of one vector of channels: what it reads and writes.
 struct Line {
@@ -38,9 +39,13 @@ struct Line {
   }
 };
 
-// T outputs from q on, of a kernel of 3x3 whose weights are at hand. At the edges of the image columns may lie in the padding.
-template <int T, int Stride, bool Edge>
+// Which columns that a tile reads lie in the padding: none, its first one, its last one, both, or any.
+enum Padding { kNone, kFirst, kLast, kBoth, kSome };
+
+// T outputs from q on, of a kernel of 3x3 whose weights are at hand.
+template <int T, int Stride, Padding Pads>
 inline __attribute__((always_inline)) void tile(const Sizes& z, const Line& line, const vec (&weight)[9], vec bias, int64_t q) {
+  constexpr int kColumns = (T - 1) * Stride + 3;
   vec sum[T];
 #pragma GCC unroll 7
   for (int t = 0; t < T; ++t) sum[t] = bias;
@@ -50,8 +55,8 @@ inline __attribute__((always_inline)) void tile(const Sizes& z, const Line& line
     if (!line.rows[r]) continue;
     const float* from = line.rows[r] + left * z.c;
 #pragma GCC unroll 15
-    for (int i = 0; i < (T - 1) * Stride + 3; ++i) {
-      if (Edge && (left + i < 0 || left + i >= line.width)) continue;
+    for (int i = 0; i < kColumns; ++i) {
+      if (Pads == kSome ? left + i < 0 || left + i >= line.width : ((Pads & kFirst) && i == 0) || ((Pads & kLast) && i == kColumns - 1)) continue;
       const vec column = load(from + i * z.c);
 #pragma GCC unroll 3
       for (int s = 0; s < 3; ++s)
@@ -69,9 +74,9 @@ inline __attribute__((always_inline)) void tile(const Sizes& z, const Line& line
   for (int t = 0; t < T; ++t) line.finish(z, q + t, sum[t]);
 }
 
-template <int Stride, bool Edge, int... T>
+template <int Stride, int... T>
 void some(const Sizes& z, const Line& line, const vec (&weight)[9], vec bias, int64_t q, int64_t count, std::integer_sequence<int, T...>) {
-  (void)((count == T + 1 && (tile<T + 1, Stride, Edge>(z, line, weight, bias, q), true)) || ...);
+  (void)((count == T + 1 && (tile<T + 1, Stride, kSome>(z, line, weight, bias, q), true)) || ...);
 }
 
 template <int Stride>
@@ -80,17 +85,19 @@ void three_by_three(const Sizes& z, const Line& line) {
 #pragma GCC unroll 9
   for (int t = 0; t < 9; ++t) weight[t] = load(line.weight + t * z.c);
   const vec bias = line.bias ? load(line.bias) : vec{};
-  // Outputs none of whose columns lie in the padding.
-  const int64_t inner = (z.pad_w + Stride - 1) / Stride, end = std::min(line.count, line.width + z.pad_w < 3 ? 0 : (line.width + z.pad_w - 3) / Stride + 1);
-  for (int64_t q = 0; q < line.count;) {
+  for (int64_t q = 0; q < line.count; q += kTile) {
     const int64_t count = std::min<int64_t>(kTile, line.count - q);
-    if (q < inner || q + count > end)
-      some<Stride, true>(z, line, weight, bias, q, count, std::make_integer_sequence<int, kTile>());
-    else if (count == kTile)
-      tile<kTile, Stride, false>(z, line, weight, bias, q);
+    const int64_t before = z.pad_w - q * Stride, behind = (count - 1) * Stride + 3 - before - line.width;  // columns in the padding
+    if (count < kTile || before > 1 || behind > 1)
+      some<Stride>(z, line, weight, bias, q, count, std::make_integer_sequence<int, kTile>());
+    else if (before <= 0 && behind <= 0)
+      tile<kTile, Stride, kNone>(z, line, weight, bias, q);
+    else if (behind <= 0)
+      tile<kTile, Stride, kFirst>(z, line, weight, bias, q);
+    else if (before <= 0)
+      tile<kTile, Stride, kLast>(z, line, weight, bias, q);
     else
-      some<Stride, false>(z, line, weight, bias, q, count, std::make_integer_sequence<int, kTile>());
-    q += count;
+      tile<kTile, Stride, kBoth>(z, line, weight, bias, q);
   }
 }
 
@@ -119,7 +126,7 @@ void forward_float32(const float* x, const float* weight, const float* bias, con
                      int threads) {
   const Sizes& z = *sizes;
   const int64_t vectors = (z.c + kLanes - 1) / kLanes, lines = z.n * z.p * vectors;
-  const bool nine = z.r == 3 && z.s == 3 && z.dilate_w == 1;
+  const bool nine = z.r == 3 && z.s == 3 && z.dilate_w == 1, fetches = nine && z.h * z.w * z.c >= kLarge;
   const auto run = nine && z.stride_w == 1 ? three_by_three<1> : nine && z.stride_w == 2 ? three_by_three<2> : any;
 #pragma omp parallel num_threads(threads)
   {
@@ -134,7 +141,7 @@ void forward_float32(const float* x, const float* weight, const float* bias, con
       }
       for (int64_t r = 0; r < 2; ++r) {
         const int64_t next = p * z.stride_h - z.pad_h + (z.r - 1) * z.dilate_h + 1 + r;
-        line.ahead[r] = nine && next < z.h && next >= 0 ? x + (n * z.h + next) * z.w * z.c + c : nullptr;
+        line.ahead[r] = fetches && next < z.h && next >= 0 ? x + (n * z.h + next) * z.w * z.c + c : nullptr;
       }
       line.weight = weight + c;
       line.bias = bias ? bias + c : nullptr;
