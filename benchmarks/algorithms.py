@@ -3,7 +3,8 @@
     python benchmarks/algorithms.py
 
 Every seed is trained twice, from the same weights on the same batches. The table, `benchmarks/results/algorithms.md`, sets how far the two ways are
-apart beside how far the seeds are. Needs scikit-learn, which carries the digits, and no network.
+apart beside how far the seeds are. Needs scikit-learn, which carries the digits, and no network. What `algorithms.json` has already is not trained
+again, so that a run can be cut off and taken up again; delete it to begin anew.
 """
 import argparse
 import json
@@ -62,6 +63,16 @@ def one(seed, way, epochs):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def page(runs, epochs):
+    """The text of algorithms.md for {seed: {way: what `train` returned}}."""
+    results = {way: [ways[way] for ways in runs.values()] for way in WAYS}
+    named = ", ".join(f"{name} {count} times" for name, count in results[FASTEST][0]["layers"].items())
+    machines = dict.fromkeys(result["machine"] for ways in results.values() for result in ways)
+    return "\n".join(["# ResNet-18 with direct convolutions and with the fastest", "", f"`python benchmarks/algorithms.py --seeds {len(runs)}`", "",
+                      f"{TRAINED} images of hand-written digits, {epochs} epochs, batch {BATCH}, {len(runs)} seeds; explain() names {named}.", "",
+                      *table(results, epochs), "", *machines, ""])
+
+
 def table(results, epochs):
     """The Markdown lines of {way: [what `train` returned for each seed]}."""
     direct, other = (results[way] for way in WAYS)
@@ -86,17 +97,22 @@ def main():
     if chosen.one is not None:
         print(json.dumps(train(chosen.one, chosen.epochs)))
         return
-    results = {way: [] for way in WAYS}
-    for seed in range(chosen.seeds):
+    path = os.path.join(chosen.results, "algorithms.json")
+    kept = {}
+    if os.path.exists(path):
+        with open(path) as file:
+            kept = json.load(file)
+    for seed in map(str, range(chosen.seeds)):
         for way in WAYS:
-            results[way].append(one(seed, way, chosen.epochs))
-            print(seed, way, json.dumps(results[way][-1]), flush=True)
-    lines = ["# ResNet-18 with direct convolutions and with the fastest", "", f"`python benchmarks/algorithms.py --seeds {chosen.seeds}`", "",
-             f"{TRAINED} images of hand-written digits, {chosen.epochs} epochs, batch {BATCH}, {chosen.seeds} seeds; "
-             "explain() names " + ", ".join(f"{name} {count} times" for name, count in results[FASTEST][0]["layers"].items()) + ".", "",
-             *table(results, chosen.epochs), "", peers.versions(""), ""]
+            stored = kept.setdefault(seed, {})
+            if len(stored.get(way, {}).get("losses", [])) != chosen.epochs:
+                stored[way] = {**one(int(seed), way, chosen.epochs), "machine": peers.versions("")}
+                print(seed, way, json.dumps(stored[way]), flush=True)
+                with open(path, "w") as file:
+                    json.dump(kept, file, indent=1)
+                    file.write("\n")
     with open(os.path.join(chosen.results, "algorithms.md"), "w") as file:
-        file.write("\n".join(lines))
+        file.write(page({seed: kept[seed] for seed in map(str, range(chosen.seeds))}, chosen.epochs))
 
 
 if __name__ == "__main__":
