@@ -20,6 +20,8 @@ constexpr int64_t kRowBlock = 256 << 10;  // of a block of rows, which stays the
 constexpr int64_t kManyRows = 256;        // for each thread: enough to make up for packing all weights first
 constexpr int64_t kFewRows = 48;  // for each thread: fewer share no rows
 constexpr int64_t kMostPanels = 64, kMostTaps = 128;
+constexpr int64_t kNear = 1 << 18;  // cells of images that an L2 cache holds
+constexpr int64_t kLine = 16;       // cells of a line of the caches
 
 struct Image {
   int64_t n, h, w, c;
@@ -115,7 +117,8 @@ class Gather {
   Gather(const float* source, Image in, int64_t depth, Out* destination, Image out, const std::vector<Stretch>& vertical,
          const std::vector<Stretch>& horizontal, int64_t kernel_h, int64_t kernel_w, const float* bias, Ending<Out> ending)
       : source_(source), destination_(destination), bias_(bias), ending_(ending), in_(in), out_(out), depth_(depth), taps_(kernel_h * kernel_w),
-        panels_(out.c), zeros_(depth, 0.f), most_(sizeof(Out) == 4 ? kPanel / (kWidest * kLanes * 4) : std::max(depth, taps_ * depth)) {
+        panels_(out.c), large_(in.n * in.h * in.w * in.c > kNear), zeros_(depth, 0.f),
+        most_(sizeof(Out) == 4 ? kPanel / (kWidest * kLanes * 4) : std::max(depth, taps_ * depth)) {
     for (const Stretch& v : vertical)
       for (const Stretch& h : horizontal) {
         Part part{in.n * v.count * h.count, v, h, {}};
@@ -306,7 +309,18 @@ class Gather {
         continue;
       }
       const int mr = int(std::min<int64_t>(kRows[nv], (to - row + 1) / 2 * 2));
-      for (int r = 0; r < mr; ++r) {
+      const bool beside = to - row >= mr && h.count - j >= mr;  // neighbours of one line: asking for each where it lies would take longer
+      if (beside) {
+        const int64_t apart = h.step * in_.c;
+        for (int64_t k = 0; k < taps; ++k)
+          for (int r = 0; r < mr; ++r) pointers[k * mr + r] = base + offsets[k] + r * apart;
+        for (int r = 0; taps && r < mr; ++r) fetch(base + offsets[0] + (2 * mr + r) * apart, deep);
+        Out* out = destination_ + place * ending_.pitch + column;
+        for (int r = 0; r < mr; ++r) results[r] = out + r * h.apart * ending_.pitch;
+        for (int r = 0; ending_.residual && r < mr; ++r) residuals[r] = ending_.residual + (place + r * h.apart) * ending_.filters + column;
+        next(mr);
+      }
+      for (int r = 0; !beside && r < mr; ++r) {
         if (row + r >= to) {
           for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = zeros_.data();
           results[r] = nowhere;
@@ -314,8 +328,7 @@ class Gather {
           continue;
         }
         for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = base + offsets[k];
-        // Rows that come two tiles later.
-        for (int64_t l = 0; taps && l < deep; l += 16) __builtin_prefetch(base + offsets[0] + 2 * mr * h.step * in_.c + l);
+        if (taps) fetch(base + offsets[0] + 2 * mr * h.step * in_.c, deep);
         results[r] = destination_ + place * ending_.pitch + column;
         if (ending_.residual) residuals[r] = ending_.residual + place * ending_.filters + column;
         next(1);
@@ -341,6 +354,12 @@ class Gather {
       }
       row += kRows[nv];
     }
+  }
+
+  // Rows that come two tiles later, if no cache near by holds them all.
+  void fetch(const float* row, int64_t deep) const {
+    if (large_)
+      for (int64_t l = 0; l < deep; l += kLine) __builtin_prefetch(row + l);
   }
 
   // Where there are fewer filters than a panel has columns: `rest`.
@@ -378,6 +397,7 @@ class Gather {
   const Image in_, out_;  // of `out_`, c counts whole vectors
   const int64_t depth_, taps_;
   const Panels panels_;
+  const bool large_;
   const std::vector<float> zeros_;
   const int64_t most_;  // depth of a panel; sums in half precision are not interrupted
   std::vector<Part> parts_;
