@@ -42,8 +42,9 @@ struct AsCells {
 
 // T is what cells are made of, and Data what is stored.
 template <typename T, typename Data>
-void forward(const Data* x, const float* weight, const float* bias, Data* y, const Sizes& z, int threads) {
+void forward(const Data* x, const float* weight, const float* bias, Data* y, const Sizes& sizes, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
+  const Sizes z = in_one_line(sizes);
   const AsCells<T, Data> source(x, z.n * z.h * z.w * z.c, threads);
   Gather<T, Data>(source.data, {z.n, z.h, z.w, z.c / each}, z.c / each, y, {z.n, z.p, z.q, z.k},
                   forward_axis(z.p, z.stride_h, z.r, z.h, z.pad_h, z.dilate_h), forward_axis(z.q, z.stride_w, z.s, z.w, z.pad_w, z.dilate_w), z.r, z.s,
@@ -61,8 +62,9 @@ void forward(const Data* x, const float* weight, const float* bias, Data* y, con
 }
 
 template <typename T, typename Data>
-void backward_data(const Data* dy, const float* weight, Data* dx, const Sizes& z, int threads) {
+void backward_data(const Data* dy, const float* weight, Data* dx, const Sizes& sizes, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
+  const Sizes z = in_one_line(sizes);
   const AsCells<T, Data> source(dy, z.n * z.p * z.q * z.k, threads);
   Gather<T, Data>(source.data, {z.n, z.p, z.q, z.k / each}, z.k / each, dx, {z.n, z.h, z.w, z.c},
                   backward_axis(z.h, z.p, z.r, z.stride_h, z.pad_h, z.dilate_h), backward_axis(z.w, z.q, z.s, z.stride_w, z.pad_w, z.dilate_w), z.r,

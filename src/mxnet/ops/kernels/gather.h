@@ -20,12 +20,15 @@ constexpr int64_t kRowBlock = 256 << 10;  // of a block of rows, which stays the
 constexpr int64_t kManyRows = 256;        // for each thread: enough to make up for packing all weights first
 constexpr int64_t kFewRows = 48;  // for each thread: fewer share no rows
 constexpr int64_t kMostPanels = 64, kMostTaps = 128;
-constexpr int64_t kNear = 1 << 18;  // cells of images that an L2 cache holds
-constexpr int64_t kLine = 16;       // cells of a line of the caches
+constexpr int64_t kLine = 16;  // cells of a line of the caches
 
 struct Image {
   int64_t n, h, w, c;
 };
+
+inline void fetch(const float* row, int64_t cells) {
+  for (int64_t i = 0; i < cells; i += kLine) __builtin_prefetch(row + i);
+}
 
 // Along one axis: outputs which lie `apart` from each other, from `first` on, and read the same taps of the kernel, none in the padding.
 struct Stretch {
@@ -60,8 +63,16 @@ void stretches(std::vector<Stretch>& found, int64_t first, int64_t apart, int64_
   }
 }
 
+// The sizes of a convolution; of one that goes from pixel to pixel, as if all were neighbours in one line.
+template <typename Sizes>
+Sizes in_one_line(Sizes z) {
+  if (z.r * z.s * z.stride_h * z.stride_w == 1 && !z.pad_h && !z.pad_w) z.w = z.q = z.n * z.h * z.w, z.n = z.h = z.p = 1;
+  return z;
+}
+
 // One axis of a convolution: what its outputs read.
 inline std::vector<Stretch> forward_axis(int64_t outputs, int64_t stride, int64_t kernel, int64_t size, int64_t pad, int64_t dilate) {
+  if (kernel * stride == 1 && !pad) return {{0, 1, outputs, 1, {{0, 0}}}};
   std::vector<Stretch> found;
   stretches(found, 0, 1, outputs, stride, kernel, size, [=](int64_t i, int64_t tap) { return i * stride + tap * dilate - pad; });
   return found;
@@ -70,6 +81,7 @@ inline std::vector<Stretch> forward_axis(int64_t outputs, int64_t stride, int64_
 // And of the way back: which gradients of outputs the gradient of the data, of that size, is made of. With a stride, the positions that are the same
 // modulo the stride meet the same taps.
 inline std::vector<Stretch> backward_axis(int64_t size, int64_t outputs, int64_t kernel, int64_t stride, int64_t pad, int64_t dilate) {
+  if (kernel * stride == 1 && !pad) return {{0, 1, size, 1, {{0, 0}}}};
   std::vector<Stretch> found;
   for (int64_t first = 0; first < std::min(stride, size); ++first)
     stretches(found, first, stride, (size - first + stride - 1) / stride, 1, kernel, outputs, [=](int64_t i, int64_t tap) {
@@ -117,8 +129,7 @@ class Gather {
   Gather(const float* source, Image in, int64_t depth, Out* destination, Image out, const std::vector<Stretch>& vertical,
          const std::vector<Stretch>& horizontal, int64_t kernel_h, int64_t kernel_w, const float* bias, Ending<Out> ending)
       : source_(source), destination_(destination), bias_(bias), ending_(ending), in_(in), out_(out), depth_(depth), taps_(kernel_h * kernel_w),
-        panels_(out.c), large_(in.n * in.h * in.w * in.c > kNear), zeros_(depth, 0.f),
-        most_(sizeof(Out) == 4 ? kPanel / (kWidest * kLanes * 4) : std::max(depth, taps_ * depth)) {
+        panels_(out.c), zeros_(depth, 0.f), most_(sizeof(Out) == 4 ? kPanel / (kWidest * kLanes * 4) : std::max(depth, taps_ * depth)) {
     for (const Stretch& v : vertical)
       for (const Stretch& h : horizontal) {
         Part part{in.n * v.count * h.count, v, h, {}};
@@ -328,7 +339,7 @@ class Gather {
           continue;
         }
         for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = base + offsets[k];
-        if (taps) fetch(base + offsets[0] + 2 * mr * h.step * in_.c, deep);
+        if (taps) fetch(base + offsets[0] + 2 * mr * h.step * in_.c, deep);  // what comes two tiles later
         results[r] = destination_ + place * ending_.pitch + column;
         if (ending_.residual) residuals[r] = ending_.residual + place * ending_.filters + column;
         next(1);
@@ -354,12 +365,6 @@ class Gather {
       }
       row += kRows[nv];
     }
-  }
-
-  // Rows that come two tiles later, if no cache near by holds them all.
-  void fetch(const float* row, int64_t deep) const {
-    if (large_)
-      for (int64_t l = 0; l < deep; l += kLine) __builtin_prefetch(row + l);
   }
 
   // Where there are fewer filters than a panel has columns: `rest`.
@@ -397,7 +402,6 @@ class Gather {
   const Image in_, out_;  // of `out_`, c counts whole vectors
   const int64_t depth_, taps_;
   const Panels panels_;
-  const bool large_;
   const std::vector<float> zeros_;
   const int64_t most_;  // depth of a panel; sums in half precision are not interrupted
   std::vector<Part> parts_;

@@ -43,16 +43,9 @@ void pack_float32(const float* weight, float* packed, int64_t filters, int64_t t
 // y are K of the `total` channels of an array, from `first` on. With `lines` there is a frame for the padded images, which come as `planes` or not.
 void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, float* frame, const Sizes* sizes,
                      float ceiling, int threads) {
-  const Sizes& z = *sizes;
+  const Sizes z = in_one_line(*sizes);
   const Image out{z.n, z.p, z.q, (z.k + kWhole - 1) / kWhole * kWhole};
   const Ending<float> ending{z.k, z.total, residual, ceiling};
-  if (z.r * z.s == 1 && z.stride_h * z.stride_w == 1 && z.p * z.q == z.h * z.w) {  // from pixel to pixel, whatever line they are in
-    const int64_t pixels = z.n * z.h * z.w;
-    Gather<float, float>(x, {1, 1, pixels, z.c}, z.c, y + z.first, {1, 1, pixels, out.c}, {{0, 1, 1, 1, {{0, 0}}}}, {{0, 1, pixels, 1, {{0, 0}}}}, 1, 1,
-                         bias, ending)
-        .run(packed, threads);
-    return;
-  }
   if (!z.lines) {
     Gather<float, float>(x, {z.n, z.h, z.w, z.c}, z.c, y + z.first, out, forward_axis(z.p, z.stride_h, z.r, z.h, z.pad_h, z.dilate_h),
                          forward_axis(z.q, z.stride_w, z.s, z.w, z.pad_w, z.dilate_w), z.r, z.s, bias, ending)
