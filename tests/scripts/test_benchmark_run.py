@@ -2,6 +2,7 @@
 import argparse
 import pathlib
 import sys
+import threading
 
 import numpy as np
 
@@ -51,3 +52,28 @@ def test_peers_that_are_measured_alone_leave_before_the_next_one_comes(monkeypat
     monkeypatch.setattr(pool, "close", lambda peer: together.append(set(pool.ready)) or close(peer))
     assert run.Row(row, pool, chosen).measure()["values"] == {"Remex": [1.0, 2.0], "OpenVINO": [1.1, 1.2]}
     assert together == [{"OpenVINO"}, {"Remex"}, {"Remex"}, {"OpenVINO"}]
+
+
+def test_peers_that_compile_are_prepared_beside_each_other(monkeypatch):
+    monkeypatch.setattr(run, "missing", lambda peer, python: "")
+    row = next(r for r in rows.rows(["scoring"]) if r["batch"] == 1)
+    names = "torch.compile,torch.compile tuned,PyTorch"
+    chosen = argparse.Namespace(peers=names, mxnet_python="", rounds=1, seconds=0.1, drop=2.0, clock="wall", alone=False)
+    pool, both = Peers(**{"Remex": [1.0], "PyTorch": [2.0], "torch.compile": [3.0], "torch.compile_tuned": [4.0]}), threading.Barrier(2, timeout=30)
+    get = pool.get
+
+    def meet(peer, row):
+        process = get(peer, row)
+
+        def ask(do, **request):
+            if do == "prepare" and "compile" in peer.options:
+                both.wait()  # until the other one has come, too
+                if peer.name == "torch.compile":
+                    raise run.Failed("it does not compile")
+            return process.ask(do, **request)
+        return argparse.Namespace(ask=ask)
+
+    monkeypatch.setattr(pool, "get", meet)
+    found = run.Row(row, pool, chosen).measure()
+    assert found["values"] == {"Remex": [1.0], "PyTorch": [2.0], "torch.compile tuned": [4.0]}
+    assert found["failures"] == {"torch.compile": "it does not compile"}

@@ -163,6 +163,16 @@ def test_images_with_the_channels_first(threads, chooses, monkeypatch):
             assert found.is_contiguous(memory_format=LAST) and layer.chosen == {"forward": "direct"}
 
 
+def test_images_with_the_channels_first_and_a_kernel_of_one_pixel():
+    if kernels.load("kept") is None:
+        pytest.skip("no C++ compiler")
+    data, weight = numbers(2, 3, 9, 11, seed=0), numbers(32, 3, 1, 1, seed=1).contiguous(memory_format=LAST)
+    into, (packed,) = torch.empty(2, 32, 9, 11).contiguous(memory_format=LAST), kept.pack((weight,), (1,))
+    for kernel, given in ((kept.forward_planes, data), (kept.forward, data.contiguous(memory_format=LAST))):
+        kernel((given, packed, None, None, into), (32, 1, 1, 1, 1, 0, 0, 1, 1, 0, 1), (ANY,))
+        torch.testing.assert_close(into.double(), torch.conv2d(data.double(), weight.double()), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("change", ["a part behind the end", "a part before the beginning", "other filters", "other weights", "dilated lines",
                                     "channels first"])
 def test_what_does_not_fit_is_refused(change):

@@ -40,7 +40,7 @@ struct Line {
 };
 
 // Which columns that a tile reads lie in the padding: none, its first one, its last one, both, or any.
-enum Padding { kNone, kFirst, kLast, kBoth, kSome };
+enum Padding { kNone = 0, kFirst = 1, kLast = 2, kBoth = kFirst | kLast, kSome = 4 };
 
 // T outputs from q on, of a kernel of 3x3 whose weights are at hand.
 template <int T, int Stride, Padding Pads>

@@ -320,8 +320,8 @@ class Gather {
         continue;
       }
       const int mr = int(std::min<int64_t>(kRows[nv], (to - row + 1) / 2 * 2));
-      const bool beside = to - row >= mr && h.count - j >= mr;  // neighbours of one line: asking for each where it lies would take longer
-      if (beside) {
+      const bool neighbours = to - row >= mr && h.count - j >= mr;  // in one line: asking for each where it lies would take longer
+      if (neighbours) {
         const int64_t apart = h.step * in_.c;
         for (int64_t k = 0; k < taps; ++k)
           for (int r = 0; r < mr; ++r) pointers[k * mr + r] = base + offsets[k] + r * apart;
@@ -331,7 +331,7 @@ class Gather {
         for (int r = 0; ending_.residual && r < mr; ++r) residuals[r] = ending_.residual + (place + r * h.apart) * ending_.filters + column;
         next(mr);
       }
-      for (int r = 0; !beside && r < mr; ++r) {
+      for (int r = 0; !neighbours && r < mr; ++r) {
         if (row + r >= to) {
           for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = zeros_.data();
           results[r] = nowhere;

@@ -43,7 +43,7 @@ void pack_float32(const float* weight, float* packed, int64_t filters, int64_t t
 // y are K of the `total` channels of an array, from `first` on. With `lines` there is a frame for the padded images, which come as `planes` or not.
 void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, float* frame, const Sizes* sizes,
                      float ceiling, int threads) {
-  const Sizes z = in_one_line(*sizes);
+  const Sizes z = sizes->lines ? *sizes : in_one_line(*sizes);  // frames are made line by line, of planes image by image
   const Image out{z.n, z.p, z.q, (z.k + kWhole - 1) / kWhole * kWhole};
   const Ending<float> ending{z.k, z.total, residual, ceiling};
   if (!z.lines) {
