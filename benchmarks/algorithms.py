@@ -108,9 +108,10 @@ def main():
             if len(stored.get(way, {}).get("losses", [])) != chosen.epochs:
                 stored[way] = {**one(int(seed), way, chosen.epochs), "machine": peers.versions("")}
                 print(seed, way, json.dumps(stored[way]), flush=True)
-                with open(path, "w") as file:
+                with open(f"{path}.part", "w") as file:
                     json.dump(kept, file, indent=1)
                     file.write("\n")
+                os.replace(f"{path}.part", path)  # a run that is cut off while it writes leaves what stood
     with open(os.path.join(chosen.results, "algorithms.md"), "w") as file:
         file.write(page({seed: kept[seed] for seed in map(str, range(chosen.seeds))}, chosen.epochs))
 
