@@ -20,9 +20,9 @@ from ..ndarray import dispatch
 from ..ops.grad_mode import no_grad
 from ..ops.kernels.few_rows import Dense
 from ..ops.kernels.kept import Kept
+from ..ops.kernels.races import quiet
 from .by_images import targets
 from .states import Frozen, run
-from .winners import quiet
 
 _log = logging.getLogger(__name__)
 _TURN = 4  # calls, at least, of which the first does not count: OpenVINO ends torch's threads, and the caches hold the other one's weights

@@ -24,7 +24,6 @@ from .program import FxNode, changes, draws, operator_of
 from .states import Frozen, Function, run
 
 NATIVE = "native"
-_QUIET = 0.05  # of the time that was measured: where threads waited longer for a processor, other programs have decided the race
 kept = races.Winners("graphs", "convolution", "few_rows", "kept", "winograd")
 
 
@@ -73,7 +72,7 @@ class Record:
         str
             What became of it, for the user.
         """
-        if not quiet(seconds, waited):
+        if not races.quiet(seconds, waited):
             return f"not kept, since other programs ran meanwhile: threads waited {waited * 1e3:.3g} of {seconds * 1e3:.3g} ms for a processor"
         if self._key is None:
             return "not kept, since it is not known whether another graph is the same"
@@ -84,11 +83,6 @@ class Record:
         """Let the next process find out anew."""
         if self._key is not None:
             kept.keep(self._key, None)
-
-
-def quiet(seconds: float, waited: float) -> bool:
-    """Whether what was measured tells something about this process, and not about others."""
-    return waited <= _QUIET * seconds
 
 
 class Known:

@@ -13,6 +13,7 @@ from mxnet.ops.kernels.races import Races, Winners
 def clock(monkeypatch):
     """Time that passes only where a run says so."""
     now = [0.0]
+    monkeypatch.setattr(module.processor, "waited", lambda: taking.waiting * now[0])
     for clock in ("perf_counter", "thread_time"):
         monkeypatch.setattr(f"mxnet.ops.kernels.races.time.{clock}", lambda: now[0])
 
@@ -24,6 +25,7 @@ def clock(monkeypatch):
             now[0] += seconds
         run.ran = ran
         return run
+    taking.waiting = 0.0  # the share of that time in which threads wait for a processor
     return taking
 
 
@@ -56,6 +58,20 @@ def test_winners_are_kept_on_disk(clock, races):
     assert json.loads(kept().read_text()) == {"a": "fast", "b": "slow"}
     idle = clock(5.0)
     assert Races("tested", "winograd").winner("a", {"slow": idle, "fast": idle}) == "fast" and not idle.ran
+
+
+def test_who_wins_while_other_programs_run_counts_in_this_process_only(clock, races):
+    clock.waiting = 0.06
+    assert races.winner("a", {"slow": clock(2.0), "fast": clock(1.0)}) == "fast"
+    idle = clock(5.0)
+    assert races.winner("a", {"slow": idle, "fast": idle}) == "fast" and not idle.ran and not list(compiled.folder().glob("tested-*"))
+    clock.waiting = 0.04
+    races.winner("b", {"slow": clock(2.0), "fast": clock(1.0)})
+    assert json.loads(kept().read_text()) == {"b": "fast"}
+    assert Races("tested", "winograd").winner("a", {"slow": clock(1.0), "fast": clock(2.0)}) == "slow"
+    assert json.loads(kept().read_text()) == {"a": "slow", "b": "fast"}
+    races.forget()
+    assert races.get("a") == "slow"  # what is kept by now
 
 
 def test_what_another_process_has_found_stays(clock, races):

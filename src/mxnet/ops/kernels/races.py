@@ -12,7 +12,7 @@ from typing import Optional
 
 import torch
 
-from ... import environment
+from ... import environment, processor
 from ...base import MXNetError
 from ...files import atomic_write
 from . import compiled
@@ -20,12 +20,24 @@ from . import compiled
 _ROUNDS, _ENOUGH = 3, 0.1  # each runs so often, or until all have taken so many seconds
 _CACHES = 1 << 22  # floats that are read before each run: in a network, too, other layers' weights have been in the caches meanwhile
 _CLEARLY = 0.93  # of the first one's time: who is only just ahead may be so by chance
+_QUIET = 0.05  # of the time that was measured: where threads waited longer for a processor, other programs have decided the race
 _LARGEST = 1 << 22  # bytes of a file of winners: a larger one is not ours, or of programs whose shapes never repeat, and begins anew
 
 
 def allowed() -> bool:
     """Whether ways to compute the same may race."""
     return environment.get_int("MXNET_CUDNN_AUTOTUNE_DEFAULT") > 0
+
+
+def quiet(seconds: float, waited: float) -> bool:
+    """Whether what was measured tells something about this process, and not about others.
+
+    Parameters
+    ----------
+    seconds, waited : float
+        How long was measured, and for how long threads of this process waited for a processor meanwhile.
+    """
+    return waited <= _QUIET * seconds
 
 
 class Winners:
@@ -80,11 +92,22 @@ class Winners:
 
 
 class Races(Winners):
-    """The races of kernels of one kind."""
+    """The races of kernels of one kind.
+
+    What won while other programs had a part of the processors is not kept on disk, for processes that run without them.
+    """
 
     def __init__(self, name: str, *libraries: str):
         super().__init__(name, *libraries)
         self._racing = threading.Lock()
+        self._disturbed: dict[str, str] = {}  # the winners among other programs, which count in this process
+
+    def get(self, key: str) -> Optional[str]:
+        return super().get(key) or self._disturbed.get(key)
+
+    def forget(self) -> None:
+        super().forget()
+        self._disturbed.clear()
 
     def winner(self, key: str, runs: Mapping[str, Callable[[], object]]) -> str:
         """The name of the fastest, as found now or before.
@@ -97,19 +120,23 @@ class Races(Winners):
         if not allowed() or not self._racing.acquire(blocking=False):
             return first
         try:
-            found = _fastest(runs, first)
-            self.keep(key, found)
+            found, undisturbed = _fastest(runs, first)
+            if undisturbed:
+                self.keep(key, found)
+            else:
+                self._disturbed[key] = found
         finally:
             self._racing.release()
         return found
 
 
-def _fastest(runs: Mapping[str, Callable[[], object]], first: str) -> str:
+def _fastest(runs: Mapping[str, Callable[[], object]], first: str) -> tuple[str, bool]:
+    """The name of the fastest, and whether it was `quiet`."""
     for run in runs.values():
         run()
     best = dict.fromkeys(runs, float("inf"))
     others = torch.zeros(_CACHES, dtype=torch.float32, device="cpu")
-    begin = time.perf_counter()
+    waited, begin = processor.waited(), time.perf_counter()
     for _ in range(_ROUNDS):
         for name, run in runs.items():
             others.sum()
@@ -118,8 +145,9 @@ def _fastest(runs: Mapping[str, Callable[[], object]], first: str) -> str:
             best[name] = min(best[name], time.thread_time() - start)
         if time.perf_counter() - begin > _ENOUGH:
             break
+    undisturbed = quiet(time.perf_counter() - begin, processor.waited() - waited)
     found = min(best, key=best.__getitem__)
-    return found if best[found] < _CLEARLY * best[first] else first
+    return found if best[found] < _CLEARLY * best[first] else first, undisturbed
 
 
 def _read(path: pathlib.Path) -> dict[str, str]:
