@@ -16,11 +16,7 @@ struct Sizes {
   int64_t n, h, w, c, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first;
 };
 
-#if defined(__AVX512F__)
-constexpr int kTile = 7;  // outputs side by side: they and nine weights fit the registers, and images of 224 pixels leave nothing over
-#else
-constexpr int kTile = 4;
-#endif
+constexpr int kTile = 7;  // outputs side by side: images of 224 pixels leave nothing over
 constexpr int64_t kMostTaps = 128;
 constexpr int64_t kLarge = 1 << 18;  // numbers of an image from which on its rows are fetched ahead; of smaller ones it takes longer than it saves
 

@@ -15,12 +15,11 @@
 namespace {
 
 constexpr int64_t kPanel = 128 << 10;     // bytes of the packed part of a panel
-constexpr int64_t kPanels = 512 << 10;    // of those of several panels, which stay in the L2 cache
+constexpr int64_t kPanels = (kBefore ? 256 : 512) << 10;  // of those of several panels, which stay in the L2 cache, beside the next where these are fetched
 constexpr int64_t kRowBlock = 256 << 10;  // of a block of rows, which stays there too
 constexpr int64_t kManyRows = 256;        // for each thread: enough to make up for packing all weights first
 constexpr int64_t kFewRows = 48;  // for each thread: fewer share no rows
 constexpr int64_t kMostPanels = 64, kMostTaps = 128;
-constexpr int64_t kLine = 16;  // cells of a line of the caches
 
 struct Image {
   int64_t n, h, w, c;
@@ -238,13 +237,14 @@ class Gather {
   template <typename Packed>
   void multiply(int64_t panel, int64_t last, int64_t from, int64_t to, Packed packed, bool stays) const {
     const int height = kRows[panels_.width(panel)];
-    stays = stays && panels_.width(panel) >= kFetching && (to - from + height - 1) / height <= kFewTiles;
+    stays = stays && (kBefore || (panels_.width(panel) >= kFetching && (to - from + height - 1) / height <= kFewTiles));
     const int64_t together = std::max<int64_t>(most_ / depth_, 1), cuts = (depth_ + most_ - 1) / most_;
     for (int64_t t = 0; t < taps_; t += together)
       for (int64_t i = 0; i < cuts; ++i) {
         const int64_t c = depth_ / kLanes * i / cuts * kLanes, end = i + 1 < cuts ? depth_ / kLanes * (i + 1) / cuts * kLanes : depth_;
         const int64_t deep = end - c, count = std::min(together, taps_ - t);
         const float *weights[kMostPanels], *next[kMostPanels] = {};
+        const int64_t coming = i + 1 < cuts ? 1 : t + together < taps_ ? std::min(together, taps_ - t - together) : std::min(together, taps_);  // taps
         for (int64_t p = panel; p < last; ++p) {
           weights[p - panel] = packed(p, t, count, c, deep);
           const int64_t other = p + last - panel;
@@ -260,13 +260,13 @@ class Gather {
         for (const Part& part : parts_) {
           const int64_t begin = std::max(from - before, int64_t(0)), end = std::min(to - before, part.rows);
           before += part.rows;
-          if (begin < end) multiply(part, panel, last, begin, end, t, count, c, deep, weights, next, finishes);
+          if (begin < end) multiply(part, panel, last, begin, end, t, count, c, deep, weights, next, coming * deep, finishes);
         }
       }
   }
 
   void multiply(const Part& part, int64_t panel, int64_t last, int64_t from, int64_t to, int64_t t, int64_t count, int64_t c, int64_t deep,
-                const float* const* weights, const float* const* following, bool finishes) const {
+                const float* const* weights, const float* const* following, int64_t coming, bool finishes) const {
     const int nv = panels_.width(panel);
     const int64_t width = nv * kLanes, column = panels_.column(panel);
     const Stretch &v = part.vertical, &h = part.horizontal;
@@ -347,9 +347,10 @@ class Gather {
       for (int64_t p = panel; p < last; ++p) {
         for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[k];
         const float* bias = bias_ ? bias_ + panels_.column(p) : nullptr;
+        if (kBefore && following[p - panel]) fetch_share(following[p - panel], (row - from) / kRows[nv], tiles, coming * width);
         if (const int64_t rest = ending_.filters - panels_.column(p); rest < width) {
           part_of_panel(pointers, right, taps, deep, results, partial, bias, add, finishes, residuals, nv, mr, rest);
-        } else if (following[p - panel]) {
+        } else if (!kBefore && following[p - panel]) {
           const Next next = share_of(following[p - panel], (row - from) / kRows[nv], tiles, nv, taps * deep);
           if (finishes)
             kFetchingLastTiles<T, Out>[nv - kFetching][mr / 2](pointers, right, taps, deep, results, bias, add, ending_.residual ? residuals : nullptr,

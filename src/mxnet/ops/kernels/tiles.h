@@ -22,6 +22,7 @@ constexpr int kWidest = 2;
 constexpr int kRows[] = {0, 8, 6};
 #endif
 constexpr int kMostRows = 12;
+constexpr int64_t kLine = 16;  // cells of a line of the caches
 
 // The columns of a matrix, cut into panels of at most kWidest vectors: `wide` of them, and then some that are one vector narrower.
 struct Panels {
@@ -172,8 +173,9 @@ using Tile = void (*)(const float* const*, const float* const*, int64_t, int64_t
 constexpr int kFetching = 3;  // vectors, at least
 #else
 #define REMEX_FETCHING_TILES(tile) {}
-constexpr int kFetching = kWidest + 1;
+constexpr int kFetching = kWidest + 1;  // none: tiles of short vectors have no time for it, and all is fetched before
 #endif
+constexpr bool kBefore = kFetching > kWidest;
 constexpr int64_t kFewTiles = 16;  // that go through the same weights: with more, reading them the first time takes little of the time
 
 // Where the tile of that number fetches, of `tiles` that go through weights of `depth` cells: at the speed at which tiles read them the first time neither
@@ -181,6 +183,11 @@ constexpr int64_t kFewTiles = 16;  // that go through the same weights: with mor
 inline Next share_of(const float* next, int64_t number, int64_t tiles, int nv, int64_t depth) {
   const int64_t step = std::min<int64_t>(kLanes, (kLanes * nv + tiles - 1) / tiles);
   return {next + std::min<int64_t>(number * step, (nv - 1) * kLanes) * depth, step};
+}
+
+// The same share of so many cells, in one go.
+inline void fetch_share(const float* next, int64_t number, int64_t tiles, int64_t cells) {
+  for (int64_t i = cells * number / tiles / kLine * kLine; i < cells * (number + 1) / tiles; i += kLine) __builtin_prefetch(next + i, 0, 2);
 }
 
 #define REMEX_TILE(MR, NV) tile<T, Out, MR, NV>

@@ -135,7 +135,7 @@ class Convolution {
         const float* right = weights_ + (point * z_.k + panels_.column(panel)) * z_.c;
         const float* next = panel + 1 < last ? right + nv * kLanes * z_.c : point + 1 < kAll ? weights_ + ((point + 1) * z_.k + column) * z_.c : nullptr;
         const int64_t tiles = (squares + kRows[nv] - 1) / kRows[nv];
-        const bool fetches = nv >= kFetching && tiles <= kFewTiles && next;
+        const bool fetches = !kBefore && nv >= kFetching && tiles <= kFewTiles && next;
         for (int64_t row = 0; row < squares; row += kRows[nv]) {
           const int mr = int(std::min<int64_t>(kRows[nv], (squares - row + 1) / 2 * 2));
           const float* left[kMostRows];
@@ -144,6 +144,7 @@ class Convolution {
             left[r] = spectra + point * plane + (row + r) * row_;
             out[r] = products + point * product + (row + r) * product_row_ + panels_.column(panel) - column;
           }
+          if (kBefore && next) fetch_share(next, row / kRows[nv], tiles, nv * kLanes * z_.c);
           if (fetches)
             kFetchingTiles<float, float>[nv - kFetching][mr / 2](left, &right, 1, z_.c, out, nullptr, false,
                                                                  share_of(next, row / kRows[nv], tiles, nv, z_.c));
