@@ -19,6 +19,7 @@ constexpr int64_t kPanels = (kBefore ? 256 : 512) << 10;  // of those of several
 constexpr int64_t kRowBlock = 256 << 10;  // of a block of rows, which stays there too
 constexpr int64_t kManyRows = 256;        // for each thread: enough to make up for packing all weights first
 constexpr int64_t kFewRows = 48;  // for each thread: fewer share no rows
+constexpr int64_t kSameSets = 512;        // cells: what lies a multiple of them apart shares two sets of an L1 cache
 constexpr int64_t kMostPanels = 64, kMostTaps = 128;
 
 struct Image {
@@ -301,6 +302,7 @@ class Gather {
     };
     find();
     const int64_t tiles = (to - from + kRows[nv] - 1) / kRows[nv];
+    const bool fetches = taps && in_.c % kSameSets;  // rows in the same sets would drive out those that are read
     const bool runs = nv <= kWidestRun && taps == int64_t(part.taps.size()) && h.in_threes() && ending_.filters == out_.c;
     for (int64_t row = from; row < to;) {
       if (const int64_t beside = std::min(h.count - j, to - row); runs && beside > 1) {
@@ -325,7 +327,7 @@ class Gather {
         const int64_t apart = h.step * in_.c;
         for (int64_t k = 0; k < taps; ++k)
           for (int r = 0; r < mr; ++r) pointers[k * mr + r] = base + offsets[k] + r * apart;
-        for (int r = 0; taps && r < mr; ++r) fetch(base + offsets[0] + (2 * mr + r) * apart, deep);
+        for (int r = 0; fetches && r < mr; ++r) fetch(base + offsets[0] + (2 * mr + r) * apart, deep);
         Out* out = destination_ + place * ending_.pitch + column;
         for (int r = 0; r < mr; ++r) results[r] = out + r * h.apart * ending_.pitch;
         for (int r = 0; ending_.residual && r < mr; ++r) residuals[r] = ending_.residual + (place + r * h.apart) * ending_.filters + column;
@@ -339,7 +341,7 @@ class Gather {
           continue;
         }
         for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = base + offsets[k];
-        if (taps) fetch(base + offsets[0] + 2 * mr * h.step * in_.c, deep);  // what comes two tiles later
+        if (fetches) fetch(base + offsets[0] + 2 * mr * h.step * in_.c, deep);  // what comes two tiles later
         results[r] = destination_ + place * ending_.pitch + column;
         if (ending_.residual) residuals[r] = ending_.residual + place * ending_.filters + column;
         next(1);
