@@ -180,7 +180,7 @@ def table(task, results):
     lines = [f"# {task}: {_title(task, results)}", "",
              f"Goal, against {goal}.", "",
              f"**{average:.3f}** in the geometric mean of {count} rows (goal {number:.2f}){_worst(ratios)}. "
-             "Ratio: the rival's median over Remex's; above 1 Remex is ahead.", "",
+             "Ratio: the rival's median over Remex's; above 1 Remex is ahead.", "", *_below(task, ratios),
              _line(["row", *columns, "ratio", "against", "Remex, images/s" if figures else "", *(f"MXNet published, {f}" for f in figures)]),
              _line(["---"] * (len(columns) + 4 + len(figures)))]
     for result in results:
@@ -211,6 +211,12 @@ def _threads(where):
 
 def _worst(ratios):
     return f"; lowest {min(ratios)[0]:.3f} ({min(ratios)[1]})" if ratios else ""
+
+
+def _below(task, ratios):
+    limit = rows.LIMITS.get(task, -math.inf)
+    found = [f"{label} ({r:.3f})" for r, label in sorted(ratios) if r < limit]
+    return [f"Under {limit}: {'; '.join(found)}.", ""] if found else []
 
 
 def _cell(result, name, values):

@@ -65,11 +65,21 @@ def test_the_table_says_what_was_measured_and_what_was_not():
         measured(batch=1, Remex=[0.01] * 3, OpenVINO=[0.02] * 3)])
     lines = text.splitlines()
     assert "**1.000** in the geometric mean of 2 rows (goal 1.25); lowest 0.500 (resnet50, batch 8)." in text
+    assert "Under 1.0: resnet50, batch 8 (0.500)." in lines
     first, second = (line for line in lines if line.startswith("| resnet50"))
     assert first.startswith("| resnet50, batch 1 | 10 | 20 | - |") and "| 2.000 | OpenVINO | 100.0 |" in first
     assert "| 90~ |" in second and "| 0.500 | OpenVINO | 400.0 |" in second
     assert "- ONNX Runtime: onnxruntime is not installed" in lines
     assert "a processor, 2 cores, 8 GB; Python 3.11; Remex 0.1; commit abc; 2026-11-21." in lines
+
+
+def test_rows_below_the_limit_are_named_from_the_lowest_on_and_nothing_is_said_where_there_are_none():
+    def times(batch, others):
+        return measured("training", batch=batch, Remex=[1.0], MXNet=[others])
+    text = report.table("training", [times(1, 1.0), times(8, 0.7), times(4, 1.05)])
+    assert "Under 1.05: resnet50, batch 8 (0.700); resnet50, batch 1 (1.000)." in text
+    assert "Under" not in report.table("training", [times(1, 1.05)])
+    assert "Under" not in report.table("mlp", [measured("mlp", "mlp", 8, Remex=[1.0], PyTorch=[0.5])])  # its goal has no limit for a row
 
 
 def test_results_are_kept_and_taken_up_again(tmp_path):
