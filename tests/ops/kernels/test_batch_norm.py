@@ -48,8 +48,8 @@ def test_results_are_rounded_once_and_a_nan_stays_in_its_channel(channels, dtype
     x, added, dout = (numbers(4, channels, 5, 6, seed=s).to(dtype).contiguous(memory_format=torch.channels_last) for s in range(3))
     x[1, 2, 3, 4] = float("nan")
     gamma, beta, mean, var = numbers(channels, seed=3), numbers(channels, seed=4), torch.zeros(channels), torch.ones(channels)
-    out, average, deviation = fused._forward((x, added, gamma, beta, mean, var), (), (1e-3, 0.9, True))
-    dx, kept, dgamma, dbeta = fused._backward((dout, x, out, gamma, beta, average, deviation), (), (True,))
+    out, average, deviation = fused._forward((x, added, gamma, beta, mean, var), (), (1e-3, 0.9, True, False))
+    dx, kept, dgamma, dbeta = fused._backward((dout, x, out, gamma, beta, average, deviation), (), (True, False))
     wide = [t.double() for t in (x, added, gamma, beta)]
     wide = [t.requires_grad_() for t in wide]
     expected = torch.relu(torch.nn.functional.batch_norm(wide[0], None, None, wide[2], wide[3], True, 0.1, 1e-3) + wide[1])
@@ -62,6 +62,32 @@ def test_results_are_rounded_once_and_a_nan_stays_in_its_channel(channels, dtype
         torch.testing.assert_close(found[:, others].double(), grad[:, others], **tolerance)
     for found, grad in ((dgamma, wide[2].grad), (dbeta, wide[3].grad)):
         torch.testing.assert_close(found[others].double(), grad[others], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.skipif(kernels.load("batch_norm") is None, reason="no C++ compiler")
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("channels", [5, 16, 24, 48, 64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_results_are_the_same_to_the_last_bit_where_they_are_written_past_the_caches(channels, dtype, threads, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    x, added, dout = (numbers(3, channels, 7, 9, seed=s).to(dtype).contiguous(memory_format=torch.channels_last) for s in range(3))
+    gamma, beta = numbers(channels, seed=3), numbers(channels, seed=4)
+    for residual in (None, added):
+        found = []
+        for past in (False, True):
+            moving = torch.zeros(channels), torch.ones(channels)
+            out, mean, deviation = fused._forward((x, residual, gamma, beta, *moving), (), (1e-3, 0.9, True, past))
+            found.append([out, *fused._backward((dout, x, None if residual is None else out, gamma, beta, mean, deviation), (), (True, past))])
+        for one, other in zip(*found):
+            assert one is other is None or torch.equal(one, other)
+
+
+@pytest.mark.parametrize("cache, limit", [(32 << 20, 16 << 20), (480 << 20, 64 << 20), (0, 64 << 20)])
+def test_results_are_written_past_the_caches_from_half_of_the_last_one_on(cache, limit, monkeypatch):
+    fused._large.cache_clear()
+    monkeypatch.setattr(fused.processor, "last_cache", lambda: cache)
+    assert fused._past(torch.empty(limit, dtype=torch.int8)) and not fused._past(torch.empty(limit - 1, dtype=torch.int8))
+    fused._large.cache_clear()
 
 
 def test_processors_without_wide_vectors_round_the_same(monkeypatch, tmp_path):

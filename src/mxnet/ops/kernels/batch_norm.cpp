@@ -16,6 +16,7 @@
 #include <immintrin.h>
 #endif
 
+#include "streams.h"
 #include "vectors.h"
 
 namespace {
@@ -54,6 +55,26 @@ void store(T* p, vec v, int64_t count) {
   T part[kLanes];
   store(part, v);
   std::copy_n(part, count, p);
+}
+
+// Whether results may be written past the caches: whole vectors, on a boundary of what is written at a time.
+template <typename T>
+bool streams(const T* p, int64_t channels) {
+#if defined(__SSE2__)
+  return channels % kLanes == 0 && reinterpret_cast<uintptr_t>(p) % 64 == 0;
+#else
+  return false;
+#endif
+}
+
+template <typename T>
+void store_past(T* p, vec v) {
+#if defined(__SSE2__)
+  alignas(64) T part[kLanes];
+  store(part, v);
+  float* to = reinterpret_cast<float*>(p);
+  for (int64_t i = 0; i < int64_t(sizeof part / sizeof(float)); i += kPiece) stream(to + i, piece(reinterpret_cast<const float*>(part) + i));
+#endif
 }
 
 // Calls body(c, count) for the channels c to c + count, vector by vector.
@@ -101,7 +122,8 @@ void reduce(int64_t rows, int64_t channels, int threads, std::vector<double>& fi
 }
 
 template <typename T, bool relu, bool residual>
-void normalize(const T* x, const T* added, T* out, const float* scale, const float* offset, int64_t rows, int64_t channels, int threads) {
+void normalize(const T* x, const T* added, T* out, const float* scale, const float* offset, int64_t rows, int64_t channels, bool past, int threads) {
+  past = past && streams(out, channels);
 #pragma omp parallel num_threads(threads)
   {
     Share share(rows);
@@ -110,15 +132,17 @@ void normalize(const T* x, const T* added, T* out, const float* scale, const flo
       over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
         vec value = load(x + first + c, count) * load(scale + c, count) + load(offset + c, count);
         if (residual) value += load(added + first + c, count);
-        store(out + first + c, relu ? (value > 0 ? value : 0.f * value) : value, count);  // 0 * value: a NaN stays one
+        if (relu) value = value > 0 ? value : 0.f * value;  // a NaN stays one
+        past ? store_past(out + first + c, value) : store(out + first + c, value, count);
       });
     }
+    finish(past);
   }
 }
 
 template <typename T>
 void forward(const T* x, const T* added, const float* gamma, const float* beta, float* moving_mean, float* moving_var, T* out, float* mean,
-             float* deviation, int64_t rows, int64_t channels, float eps, float momentum, int relu, int threads) {
+             float* deviation, int64_t rows, int64_t channels, float eps, float momentum, int relu, int past, int threads) {
   std::vector<double> sums, squares;
   std::vector<float> shift(channels), scale(channels), offset(channels);
   for (int64_t c = 0; c < channels; ++c) shift[c] = load(x + c, 1)[0];  // near the mean, so that the squares stay small
@@ -140,14 +164,14 @@ void forward(const T* x, const T* added, const float* gamma, const float* beta, 
     offset[c] = beta[c] - mean[c] * scale[c];
   }
   auto run = relu ? (added ? normalize<T, true, true> : normalize<T, true, false>) : (added ? normalize<T, false, true> : normalize<T, false, false>);
-  run(x, added, out, scale.data(), offset.data(), rows, channels, threads);
+  run(x, added, out, scale.data(), offset.data(), rows, channels, past, threads);
 }
 
 // The incoming gradient is masked where the ReLU was off: that tells `out` where something was added, else x itself, which is read
 // anyway. With a residual it is kept in `kept`, its gradient.
 template <typename T, bool relu, bool residual>
 void backward_as(const T* dout, const T* x, const T* out, const float* gamma, const float* beta, const float* mean, const float* deviation, T* dx,
-                 T* kept, float* dgamma, float* dbeta, int64_t rows, int64_t channels, int threads) {
+                 T* kept, float* dgamma, float* dbeta, int64_t rows, int64_t channels, bool past, int threads) {
   std::vector<double> sums, products;
   std::vector<float> scales(channels), offsets(channels);
   for (int64_t c = 0; c < channels; ++c) {
@@ -177,6 +201,7 @@ void backward_as(const T* dout, const T* x, const T* out, const float* gamma, co
     d[c] = float(-scale[c] * sums[c] / rows - double(b[c]) * mean[c]);
   }
   const float *pb = b.data(), *pd = d.data();
+  past = past && streams(dx, channels);
 #pragma omp parallel num_threads(threads)
   {
     Share share(rows);
@@ -187,32 +212,36 @@ void backward_as(const T* dout, const T* x, const T* out, const float* gamma, co
         const vec in = load(x + first + c, count), by = load(scale + c, count);
         vec value = load(g + first + c, count);
         if (!residual) value = masked(value, in * by + load(offset + c, count));
-        store(dx + first + c, by * value + load(pb + c, count) * in + load(pd + c, count), count);
+        value = by * value + load(pb + c, count) * in + load(pd + c, count);
+        past ? store_past(dx + first + c, value) : store(dx + first + c, value, count);
       });
     }
+    finish(past);
   }
 }
 
 template <typename T>
 void backward(const T* dout, const T* x, const T* out, const float* gamma, const float* beta, const float* mean, const float* deviation, T* dx,
-              T* kept, float* dgamma, float* dbeta, int64_t rows, int64_t channels, int relu, int threads) {
+              T* kept, float* dgamma, float* dbeta, int64_t rows, int64_t channels, int relu, int past, int threads) {
   auto run = relu ? (kept ? backward_as<T, true, true> : backward_as<T, true, false>) : (kept ? backward_as<T, false, true> : backward_as<T, false, false>);
-  run(dout, x, out, gamma, beta, mean, deviation, dx, kept, dgamma, dbeta, rows, channels, threads);
+  run(dout, x, out, gamma, beta, mean, deviation, dx, kept, dgamma, dbeta, rows, channels, past, threads);
 }
 
 }  // namespace
 
 extern "C" {
 
-#define REMEX_BATCH_NORM(suffix, T)                                                                                                          \
-  void forward_##suffix(const T* x, const T* added, const float* gamma, const float* beta, float* moving_mean, float* moving_var, T* out,    \
-                        float* mean, float* deviation, int64_t rows, int64_t channels, float eps, float momentum, int relu, int threads) {   \
-    forward<T>(x, added, gamma, beta, moving_mean, moving_var, out, mean, deviation, rows, channels, eps, momentum, relu, threads);          \
-  }                                                                                                                                          \
-  void backward_##suffix(const T* dout, const T* x, const T* out, const float* gamma, const float* beta, const float* mean,                  \
-                         const float* deviation, T* dx, T* kept, float* dgamma, float* dbeta, int64_t rows, int64_t channels, int relu,      \
-                         int threads) {                                                                                                      \
-    backward<T>(dout, x, out, gamma, beta, mean, deviation, dx, kept, dgamma, dbeta, rows, channels, relu, threads);                         \
+// With `past`, results are written past the caches.
+#define REMEX_BATCH_NORM(suffix, T)                                                                                                               \
+  void forward_##suffix(const T* x, const T* added, const float* gamma, const float* beta, float* moving_mean, float* moving_var, T* out,         \
+                        float* mean, float* deviation, int64_t rows, int64_t channels, float eps, float momentum, int relu, int past,             \
+                        int threads) {                                                                                                            \
+    forward<T>(x, added, gamma, beta, moving_mean, moving_var, out, mean, deviation, rows, channels, eps, momentum, relu, past, threads);         \
+  }                                                                                                                                               \
+  void backward_##suffix(const T* dout, const T* x, const T* out, const float* gamma, const float* beta, const float* mean,                       \
+                         const float* deviation, T* dx, T* kept, float* dgamma, float* dbeta, int64_t rows, int64_t channels, int relu, int past, \
+                         int threads) {                                                                                                           \
+    backward<T>(dout, x, out, gamma, beta, mean, deviation, dx, kept, dgamma, dbeta, rows, channels, relu, past, threads);                        \
   }
 
 REMEX_BATCH_NORM(float32, float)
