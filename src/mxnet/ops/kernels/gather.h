@@ -15,7 +15,7 @@
 namespace {
 
 constexpr int64_t kPanel = 128 << 10;     // bytes of the packed part of a panel
-constexpr int64_t kPanels = (kBefore ? 256 : 512) << 10;  // of those of several panels, which stay in the L2 cache, beside the next where these are fetched
+constexpr int64_t kPanels = (kBefore ? 256 : 512) << 10;  // of those of several panels, which stay in the L2 cache, beside the next if fetched
 constexpr int64_t kRowBlock = 256 << 10;  // of a block of rows, which stays there too
 constexpr int64_t kManyRows = 256;        // for each thread: enough to make up for packing all weights first
 constexpr int64_t kFewRows = 48;  // for each thread: fewer share no rows

@@ -173,9 +173,9 @@ using Tile = void (*)(const float* const*, const float* const*, int64_t, int64_t
 constexpr int kFetching = 3;  // vectors, at least
 #else
 #define REMEX_FETCHING_TILES(tile) {}
-constexpr int kFetching = kWidest + 1;  // none: tiles of short vectors have no time for it, and all is fetched before
+constexpr int kFetching = kWidest + 1;  // none: with short vectors it gained nothing
 #endif
-constexpr bool kBefore = kFetching > kWidest;
+constexpr bool kBefore = kFetching > kWidest;  // whether weights that are read next are fetched before a tile, not within
 constexpr int64_t kFewTiles = 16;  // that go through the same weights: with more, reading them the first time takes little of the time
 
 // Where the tile of that number fetches, of `tiles` that go through weights of `depth` cells: at the speed at which tiles read them the first time neither
