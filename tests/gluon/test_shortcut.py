@@ -253,6 +253,49 @@ def test_several_arguments_and_results(long_calls):
         block(a, a, nd.ones((3,)))
 
 
+class Nested(nn.HybridBlock):
+    def hybrid_forward(self, F, x, states, more=None):
+        first, second = states
+        return (x + first, [second * x]) if more is None else (x + first, [second * more])
+
+
+def test_lists_of_arguments(long_calls):
+    block, a, b, c = Nested(), nd.array([1.0, 2]), nd.array([10.0, 20]), nd.array([3.0, 4])
+    settled(block, a, [b, c], backend="kernels")
+    long_calls.clear()
+    for states in ([b, c], (b, c)):
+        assert numbers(block(a, states)) == [[11, 22], [[3, 8]]]
+    assert not long_calls
+    for wrong in ((a, [b]), (a, [b, c, c]), (a, b), (a, [[b], c])):
+        with pytest.raises(ValueError, match="traced with arguments of structure"):
+            block(*wrong)
+    assert numbers(block(a, [b, c], None)) == [[11, 22], [[3, 8]]]  # None at the end may stay away
+
+
+def test_a_list_of_nothing_stays_one():
+    class Sum(nn.HybridBlock):
+        def hybrid_forward(self, F, x, others):
+            return F.add_n(x, *others)
+    block, x = Sum(), nd.ones((2,))
+    settled(block, x, [], backend="kernels")
+    with pytest.raises(ValueError, match="traced with arguments of structure"):
+        block(x, [x])
+    assert block(x, []).asnumpy().tolist() == [1, 1]
+
+
+def test_layers_that_begin_with_zeros(long_calls):
+    layer, x = mx.gluon.rnn.LSTM(4, input_size=3), nd.ones((2, 1, 3))
+    layer.initialize(mx.init.One())
+    plain = layer(x).asnumpy()
+    settled(layer, x, backend="kernels")
+    long_calls.clear()
+    np.testing.assert_allclose(layer(x).asnumpy(), plain, rtol=1e-6)
+    assert not long_calls
+    out, states = layer(x, [nd.zeros((1, 1, 4)), nd.zeros((1, 1, 4))])
+    np.testing.assert_allclose(out.asnumpy(), plain, rtol=1e-6)
+    assert [s.shape for s in states] == [(1, 1, 4)] * 2
+
+
 @pytest.mark.parametrize("wraps", [lambda parts: parts, lambda parts: [parts[0], parts[1]], lambda parts: [parts[1]],
                                    lambda parts: [[parts[0]], parts[1]]], ids=["parts", "list", "one in a list", "nested"])
 def test_the_structure_of_the_result(wraps):

@@ -43,8 +43,8 @@ def test_weights_are_ordered_when_they_come_again_and_anew_when_they_change(pack
     found = []
     for calls in range(4):
         found.append(net(x).asnumpy())
-        assert len(packings) == (4 if calls else 0)  # two layers, each with an input and a state
-    assert len(set(packings)) == 4
+        assert len(packings) == (7 if calls else 0)  # two layers, each with an input, a state and biases; what the layers are
+    assert len(set(packings)) == 7
     np.testing.assert_allclose(found, [plain] * 4, rtol=1e-5, atol=1e-6)
     net.l1_h2h_weight.set_data(net.l1_h2h_weight.data() * 2)
     net.hybridize(False)
@@ -53,6 +53,24 @@ def test_weights_are_ordered_when_they_come_again_and_anew_when_they_change(pack
     assert np.abs(doubled - plain).max() > 1e-3
     for _ in range(3):
         np.testing.assert_allclose(net(x).asnumpy(), doubled, rtol=1e-5, atol=1e-6)
+
+
+def test_data_of_other_shapes_and_kinds_are_looked_at_again(packings, monkeypatch):
+    asked, suits = [], recurrent._layers
+    monkeypatch.setattr(recurrent, "_layers", lambda *a: asked.append(a) or suits(*a))
+    net = network()
+    net.hybridize(backend="native")
+    shapes = [(5, 2, 8)] * 3 + [(5, 2, 8), (4, 2, 8), (4, 2, 8), (5, 3, 8), (5, 2, 8)]
+    found = []
+    for shape in shapes:
+        x = nd.ones(shape)
+        asked.clear()
+        found.append((net(x)[:4, 0].asnumpy(), len(asked)))
+    assert [count for _, count in found] == [1, 1, 0, 0, 1, 0, 1, 1]  # the first call has nothing to remember by
+    for values, _ in found:
+        np.testing.assert_allclose(values, found[0][0], rtol=1e-5, atol=1e-6)
+    with pytest.raises(mx.MXNetError, match=r"expected shape \(13952,\)"):
+        net(nd.ones((5, 2, 9)))
 
 
 def test_writes_of_all_kinds_are_seen(packings):
@@ -91,7 +109,7 @@ def test_a_vector_of_a_symbol_is_ordered_too_and_one_that_is_computed_never(pack
     rng = np.random.RandomState(0)
     arrays = {"x": nd.array(rng.normal(size=(4, 1, 32))), "vector": nd.array(rng.uniform(-0.2, 0.2, size=(2 * (32 * 32 + 32),))),
               "state": nd.zeros((1, 1, 32))}
-    for parameters, times in ((vector, 2), (vector * 2, 2)):
+    for parameters, times in ((vector, 4), (vector * 2, 4)):
         out = mx.sym.RNN(x, parameters, state, state_size=32, num_layers=1, mode="rnn_tanh")
         executor = out.bind(mx.cpu(), arrays, grad_req="null")
         found = [executor.forward()[0].asnumpy() for _ in range(3)]

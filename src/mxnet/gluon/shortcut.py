@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..ndarray import NDArray, dispatch
 from ..ndarray.dispatch import mode, wrap
 from ..util import is_np_array
+from .block import _flatten, _regroup
 from .parameter import moves
 
 if TYPE_CHECKING:
@@ -32,22 +33,20 @@ class Shortcut:
         Its inputs, in order, without the arguments.
     arguments : list of (int, int, NDArray)
         For each input that is one, in order: its position, the argument's number, and the argument.
-    count : int
-        How many arguments there are; some may have no influence.
-    single : bool
-        Whether the graph's one output is the result, and not a list.
+    in_format, out_format
+        The structure of the arguments, of which some may have no influence, and of the result, as `_flatten` tells it.
     moved : int
         What `moves` said before anybody looked at the parameters.
 
     Copied or pickled with its block, it becomes None.
     """
 
-    __slots__ = ("_op", "_session", "_state", "_parameters", "_moves", "_likes", "_ctx", "_kind", "_count", "_single")
+    __slots__ = ("_op", "_session", "_state", "_parameters", "_moves", "_likes", "_ctx", "_kind", "_format", "_nested", "_out_format")
 
-    def __init__(self, op: CachedOp, state: State, parameters: list[NDArray], arguments: list[tuple[int, int, NDArray]], count: int,
-                 single: bool, moved: int) -> None:
+    def __init__(self, op: CachedOp, state: State, parameters: list[NDArray], arguments: list[tuple[int, int, NDArray]], in_format: Any,
+                 out_format: Any, moved: int) -> None:
         self._op, self._session, self._state, self._parameters, self._moves = op, op._session, state, parameters, moved
-        self._count, self._single = count, single
+        self._format, self._nested, self._out_format = in_format, any(form != 0 for form in in_format), out_format
         self._kind, self._ctx = type(arguments[0][2]), arguments[0][2]._ctx
         self._likes = [(k, i, array._data.shape, array._data.dtype) for k, i, array in arguments]
 
@@ -73,24 +72,28 @@ class Shortcut:
         """
         if mode.recording or mode.training or op._hook is not None or op._handed_on or not places:
             return None
-        single, kind = out_format == 0, dispatch.numpy_array if is_np_array() else NDArray
+        kind = dispatch.numpy_array if is_np_array() else NDArray
         if any(a._is_sparse for a in inputs):  # or hold an error, which is not to be raised yet
             return None
         state = op._session.decided(list(map(_data, inputs)), inputs[places[0][0]]._ctx)
-        if state is None or any(f != 0 for f in in_format) or isinstance(out_format, list) and any(f != 0 for f in out_format):
+        if state is None or not _holds_arrays(in_format) or not _holds_arrays(out_format):
             return None
         if any(type(inputs[k]) is not kind for k, _ in places):
             return None
         taken = {k for k, _ in places}
         return cls(op, state, [a for k, a in enumerate(inputs) if k not in taken], [(k, i, inputs[k]) for k, i in places],
-                   len(in_format), single, moved)
+                   in_format, out_format, moved)
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
         """The result for these arguments, or None."""
         kind, ctx = self._kind, self._ctx
         if (mode.recording or mode.training or dispatch.graph_observer is not None or self._op._hook is not None
-                or self._moves != moves() or (kind is NDArray) is is_np_array() or len(arguments) != self._count):
+                or self._moves != moves() or (kind is NDArray) is is_np_array() or len(arguments) != len(self._format)):
             return None
+        if self._nested:
+            arguments, found_format = _flatten(arguments, "input")
+            if found_format != self._format:
+                return None
         tensors = list(map(_data, self._parameters))
         for place, number, shape, dtype in self._likes:
             array = arguments[number]
@@ -103,4 +106,11 @@ class Shortcut:
         found = self._session.run_decided(self._state, tensors)
         if found is None:
             return None
-        return wrap(kind, found[0], ctx) if self._single else [wrap(kind, t, ctx) for t in found]
+        if self._out_format == 0:
+            return wrap(kind, found[0], ctx)
+        return _regroup([wrap(kind, t, ctx) for t in found], self._out_format)
+
+
+def _holds_arrays(form: Any) -> bool:
+    """Whether what has this structure, as `_flatten` tells it, is made of arrays and nothing else."""
+    return all(map(_holds_arrays, form)) if isinstance(form, list) else form == 0

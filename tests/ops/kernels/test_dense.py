@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import torch
 
+from mxnet import MXNetError
 from mxnet.ops import kernels
 from mxnet.ops.kernels import dense, gate
 
@@ -46,3 +47,32 @@ def test_mkl_is_preferred_on_its_own_processors(mkl, maker, leaves, monkeypatch)
 def test_small_ones_need_no_kernel(monkeypatch):
     monkeypatch.setattr(gate, "_function", lambda *_: pytest.fail("it was compiled"))
     assert dense.forward(torch.ones(2, 16), torch.ones(16, 16), torch.zeros(16)).sum() == 512
+
+
+@pytest.mark.parametrize("sizes", [(1, 512, 160), (50, 257, 512), (3, 2048, 32), (0, 256, 512)], ids=str)
+def test_a_weight_that_stays_is_packed_once(sizes, monkeypatch):
+    calls, run = [], gate.Plan.__call__
+    monkeypatch.setattr(dense.products, "keeps", lambda dtype: False)
+    monkeypatch.setattr(dense, "_leaves", lambda: False)
+    monkeypatch.setattr(gate.Plan, "__call__", lambda plan, *a: calls.append(plan._kernel.name) or run(plan, *a))
+    count, width, units = sizes
+    rows, weight, bias = numbers(count, width), numbers(units, width, seed=1), numbers(units, seed=2)
+    multiply, expected = dense.kept(weight), (rows.double() @ weight.double().t() + bias).float()
+    weight.zero_()
+    for given in (rows, rows.t().contiguous().t()):
+        torch.testing.assert_close(multiply(given, bias), expected, rtol=1e-5, atol=1e-4)
+    assert calls == ["kept.pack_float32", "kept.forward_float32", "kept.forward_float32"]
+    with pytest.raises(MXNetError, match=r"kernel kept.forward_float32: `packed` must be float32 \(k \* c\) for .*c=8"):
+        multiply(numbers(3, 8), bias)
+
+
+@pytest.mark.parametrize("units, leaves, dtype", [(200, False, torch.float32), (32, False, torch.float32), (256, True, torch.float32),
+                                                  (256, False, torch.bfloat16)], ids=str)
+def test_weights_that_no_kernel_packs_stay_as_they_are(units, leaves, dtype, monkeypatch):
+    monkeypatch.setattr(dense.products, "keeps", lambda dtype: False)
+    monkeypatch.setattr(dense, "_leaves", lambda: leaves)
+    rows, weight, bias = torch.ones(3, 400, dtype=dtype), torch.ones(units, 400, dtype=dtype), torch.full((units,), 2, dtype=dtype)
+    multiply = dense.kept(weight)
+    assert multiply(rows, bias).eq(402).all()
+    weight.zero_()
+    assert multiply(rows, bias).eq(2).all()

@@ -11,8 +11,10 @@ from ... import processor
 from . import products
 from .denormals import zeroed
 from .gate import Kernel
+from .parts import ANY
 
 _WORTHWHILE = 1 << 20  # multiplications from which on the kernel is called (and compiled)
+_LARGE = 1 << 16  # numbers of a weight that stays, from which on it is packed
 _ROWS, _WEIGHT, _RESULT = "float32 (n, c)", "float32 (k, c)", "float32 (n, k)"
 _REST: dict[str, Any] = {"demands": ("c % 16 == 0", "k % 16 == 0", "min(n, c, k) >= 1"), "work": "n * c * k", "packed": True,
                          "multiplies": "n * c * k",
@@ -24,6 +26,15 @@ _backward_data = Kernel("convolution", "backward_data_float32", {"dout": _RESULT
 _backward_weight = Kernel("convolution", "backward_weight_float32", {"dout": _RESULT, "rows": _ROWS},
                           {"out": _WEIGHT, "dbias": "float32 (k) if biased"}, where={"biased": "0"}, **_REST)
 
+# With weights that stay packed, as the convolutions of a graph have them.
+_pack = Kernel("kept", "pack_float32", {"weight": _WEIGHT}, {"packed": "float32 (k * c)"}, demands=("c >= 1", "k >= 1", "k % 16 == 0"), work="k * c",
+               sizes=("k", "1", "c"))
+_forward_packed = Kernel("kept", "forward_float32",
+                         {"rows": _ROWS, "packed": "float32 (k * c)", "bias": "float32 (k)", "residual": "float32 (0) optional"},
+                         {"out": _RESULT, "frame": "float32 (0) if residual"}, numbers="f",
+                         demands=("c >= 1", "k >= 1", "k % 16 == 0", "not residual"), multiplies="n * c * k", packed=True,
+                         sizes=("1", "1", "n", "c", "k", "1", "1", "1", "n", "1", "1", "0", "0", "1", "1", "k", "0", "0", "0"))
+
 
 def forward(rows, weight, bias):
     """``rows @ weight.T + bias`` for `rows` (N, C) and `weight` (K, C)."""
@@ -34,13 +45,23 @@ def forward(rows, weight, bias):
 def kept(weight):
     """``forward(rows, weight, bias)`` as a function of `rows` and `bias`, for a `weight` that stays: it is brought into the order read fastest."""
     if not products.keeps(weight.dtype):
-        return lambda rows, bias: forward(rows, weight, bias)
+        return _kept_in_panels(weight) or (lambda rows, bias: forward(rows, weight, bias))
     ordered = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous())
 
     def multiply(rows, bias):
         with zeroed(rows.shape[0] * weight.numel()):
             return torch.ops.mkldnn._linear_pointwise(rows.contiguous(), ordered, bias, "none", [], "")
     return multiply
+
+
+def _kept_in_panels(weight):
+    """The same with the weight in the order of `kept.cpp`; None where that is not ahead, or not there."""
+    weight = weight.contiguous()
+    pack = None if _leaves() else _pack.plan((weight,), (), _LARGE)
+    if pack is None:
+        return None
+    packed, = pack((weight,))
+    return lambda rows, bias: _forward_packed((rows.contiguous(), packed, bias, None), (), (ANY,))[0]
 
 
 def backward_data(dout, weight):

@@ -28,8 +28,8 @@ constexpr int kBackwardRows = 12;
 template <Mode M>
 constexpr int kAtOnce = M == kLstm ? 2 : kGates<M>;
 template <Mode M>
-constexpr int kForwardRows = M == kLstm ? 5 : M == kGru ? 3 : 8;
-constexpr int kBackwardRows = 5;
+constexpr int kForwardRows = M == kLstm ? 6 : M == kGru ? 4 : 8;
+constexpr int kBackwardRows = 6;
 #endif
 constexpr int kFew = 3;                  // rows up to which packing the weights would take longer than it helps; a projection's are always packed
 constexpr int kWide = 2;                 // vectors in a packed panel of the backward pass

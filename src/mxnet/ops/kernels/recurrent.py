@@ -55,14 +55,19 @@ def _kernels(mode):
 _KERNELS = {mode: _kernels(mode) for mode in _GATES}
 
 
-def suits(mode, data, states, cells, num_layers, directions, counts=None):
+def suits(mode, data, states, cells, num_layers, directions, counts=None, ordered=None):
     """Whether the layers can run here; `cells` has two weights, two biases and perhaps a projection for each layer and direction."""
+    if ordered is not None and ordered.knows(data, states, counts):
+        return True
     tensors = (data, *states, *(t for cell in cells for t in cell))
     each = len(cells[0])
-    return (len(tensors) == 1 + len(states) + each * num_layers * directions and not torch.compiler.is_compiling()
-            and (counts is None or counts.dtype is torch.int64 and counts.is_cpu)
-            and _layers(mode, num_layers, directions, each > 4, counts is not None).verdict(tensors, (), _WORTHWHILE) is not None
-            and _KERNELS[mode][0].available(T=str(data.dtype).removeprefix("torch.")))
+    found = (len(tensors) == 1 + len(states) + each * num_layers * directions and not torch.compiler.is_compiling()
+             and (counts is None or counts.dtype is torch.int64 and counts.is_cpu)
+             and _layers(mode, num_layers, directions, each > 4, counts is not None).verdict(tensors, (), _WORTHWHILE) is not None
+             and _KERNELS[mode][0].available(T=str(data.dtype).removeprefix("torch.")))
+    if found and ordered is not None:
+        ordered.learns(data, states, counts)
+    return found
 
 
 @functools.cache
@@ -106,11 +111,11 @@ class _Steps(NamedTuple):
     reverse: bool
 
     def last(self, rows, batch):
-        """A copy of the row that each sequence comes to last."""
+        """The row that each sequence comes to last."""
         if self.reverse:
-            return rows[:batch].clone()
+            return rows[:batch]
         if self.counts is None:
-            return rows[-batch:].clone()
+            return rows[-batch:]
         sequences = torch.arange(batch)
         return rows[_starts(self.counts)[(self.counts.unsqueeze(1) > sequences).sum(0) - 1] + sequences]
 
@@ -135,11 +140,31 @@ def _starts(counts):
 
 
 class Ordered:
-    """The weights of layers that stay the same, in the orders in which inference reads them fastest; each is made when it is first needed."""
+    """The weights of layers that stay the same, in the orders in which inference reads them fastest; each is made when it is first needed.
+
+    It also remembers of which data it was found last that the layers can run on them here: with the weights that takes longer to find out.
+    """
 
     def __init__(self):
         self._made: dict[tuple, Any] = {}
+        self._known: tuple = ()
         self._lock = threading.Lock()
+
+    def knows(self, data, states, counts):
+        """Whether these are like the last ones."""
+        return counts is None and self._known == tuple((t.shape, t.dtype, t.is_cpu, type(t)) for t in (data, *states))
+
+    def learns(self, data, states, counts):
+        """The layers can run on them."""
+        self._known = () if counts is not None else tuple((t.shape, t.dtype, t.is_cpu, type(t)) for t in (data, *states))
+
+    def cells(self, channels, make):
+        """What `make` returns: the weights of the layers, for data of so many channels."""
+        return self._get(("cells", channels), make)
+
+    def biases(self, place, mode, b_input, b_state):
+        """What `_biases` returns."""
+        return self._get((place, "biases"), lambda: _biases(mode, b_input, b_state))
 
     def product(self, place, weight, wide):
         """What multiplies rows with the `weight` of the layer and direction at `place`, of the input; as floats if `wide`."""
@@ -200,23 +225,28 @@ def _many_wide(rows):
     return len(rows) >= _MANY and _wide(rows.dtype)
 
 
+def _biases(mode, b_input, b_state):
+    """What is added to the product of the input, and of GRU what is reset with the candidate's product of the state."""
+    if mode != "gru":
+        return b_input + b_state, None
+    size = len(b_state) // 3
+    return b_input + torch.nn.functional.pad(b_state[:2 * size], (0, size)), b_state[2 * size:].float()
+
+
 def _forward(ordered, mode, data, w_input, w_state, b_input, b_state, project, hidden, cell, steps, keep=False):
     """Output, last hidden and cell state; and what the backward pass needs: the gates, the output again, what the kernel kept.
 
     `ordered` is where to find weights that stay, and under which number, or None.
     """
-    size = w_state.shape[0] // _GATES[mode]
     wide = _wide(data.dtype) and len(hidden) > _FEW
-    inside = None
-    if mode == "gru":  # the bias of the candidate's product is reset with it
-        inside, b_state = b_state[2 * size:].float(), torch.nn.functional.pad(b_state[:2 * size], (0, size))
     project = None if project is None else project.contiguous()
     if ordered:
         layers, place = ordered
-        packed = layers.panels(place, mode, w_state, project, wide)
-        gates = _multiply(layers.product(place, w_input, _many_wide(data)), data, b_input + b_state)
+        packed, (bias, inside) = layers.panels(place, mode, w_state, project, wide), layers.biases(place, mode, b_input, b_state)
+        gates = _multiply(layers.product(place, w_input, _many_wide(data)), data, bias)
     else:
-        packed, gates = None, _multiply(dense.forward, data, w_input, b_input + b_state)
+        bias, inside = _biases(mode, b_input, b_state)
+        packed, gates = None, _multiply(dense.forward, data, w_input, bias)
     out = torch.empty(data.shape[0], hidden.shape[1], dtype=data.dtype)
     carry = None if cell is None else cell.float().contiguous()
     kept, middle = _KERNELS[mode][0]((gates, w_state.contiguous(), inside, project, packed, hidden.contiguous(), carry, out, steps.counts),
@@ -224,6 +254,8 @@ def _forward(ordered, mode, data, w_input, w_state, b_input, b_state, project, h
     last = [steps.last(out, len(hidden))]
     if cell is not None:
         last.append((steps.last(kept, len(hidden)) if keep else kept).to(cell.dtype))
+    if keep:  # what has a gradient is no part of another result
+        last = [t.clone() for t in last]
     return (out, *last), gates, kept, middle
 
 

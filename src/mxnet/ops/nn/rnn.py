@@ -1,4 +1,5 @@
 """Recurrent layers over whole sequences, with MXNet's packed parameters."""
+import functools
 import warnings
 from typing import Any, Literal, Optional
 
@@ -64,7 +65,7 @@ def _kept(out, p):
 
 def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=None, ordered=None):
     """Layers as a whole, on our own kernel or torch's; returns the output and the tuple of last states."""
-    if recurrent.suits(mode, data, states, cells, num_layers, directions, batch_sizes):
+    if recurrent.suits(mode, data, states, cells, num_layers, directions, batch_sizes, ordered):
         return recurrent.run(mode, data, states, cells, num_layers, directions, batch_sizes, ordered)
     flat = [t for cell in cells for t in cell]
     hidden = states if mode == "lstm" else states[0]
@@ -241,9 +242,10 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
         _rnn_shape_rule(shapes, [None], state_size=state_size, num_layers=num_layers, bidirectional=bidirectional, mode=mode, p=p,
                         state_outputs=state_outputs, projection_size=projection_size, lstm_state_clip_min=lstm_state_clip_min,
                         lstm_state_clip_max=lstm_state_clip_max, use_sequence_length=use_sequence_length)
-    cells = _unpack(parameters, mode, data.shape[2], state_size, num_layers, directions, projection_size)
     states = (state, state_cell) if mode == "lstm" else (state,)
     ordered = parameters.ordered if type(parameters) is Parts else None
+    unpack = functools.partial(_unpack, parameters, mode, data.shape[2], state_size, num_layers, directions, projection_size)
+    cells = unpack() if ordered is None else ordered.cells(data.shape[2], unpack)
     clip = None if lstm_state_clip_min is None else (lstm_state_clip_min, lstm_state_clip_max, lstm_state_clip_nan)
 
     def run(data, states, cells, num_layers):
