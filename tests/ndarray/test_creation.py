@@ -26,6 +26,17 @@ def test_types_and_contexts(make):
         assert make().context == mx.cpu(2)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int8", "bool"])
+@pytest.mark.parametrize("count", [1, 1 << 16, (1 << 20) + 1])
+def test_zeros_where_other_numbers_were(count, dtype, monkeypatch):
+    dirty = torch.empty(count + 1, dtype=getattr(torch, dtype)).fill_(1)[:count]
+    monkeypatch.setattr("mxnet.ndarray.dense.torch.empty", lambda shape, dtype, device: dirty.view(shape))
+    found = nd.zeros((1, count), dtype=dtype)
+    assert found.shape == (1, count) and not found._data.any()
+    monkeypatch.undo()
+    assert nd.ones((2,), dtype=dtype)._data.all()
+
+
 def test_sparse_sources_and_targets():
     assert [nd.zeros((2, 2), stype=s).stype for s in ("default", "csr", "row_sparse")] == ["default", "csr", "row_sparse"]
     assert nd.empty((2, 2), stype="csr").stype == "csr"

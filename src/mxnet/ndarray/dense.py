@@ -1,6 +1,7 @@
 """Making dense arrays, for the functions of ``mx.nd`` and for sparse arrays, which are made of dense ones."""
 from __future__ import annotations
 
+import ctypes
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,10 @@ from .ndarray import NDArray
 if TYPE_CHECKING:
     from ..context import Context
     from .ndarray import DType, Sizes
+
+# Bytes up to which one thread writes zeros: it takes 30 microseconds, and torch's threads, where OpenVINO has run just before and its own have a
+# processor yet, some milliseconds to start.
+_ALONE = 1 << 20
 
 
 def place(ctx: Context | None) -> tuple[Context, torch.device]:
@@ -74,6 +79,16 @@ def not_made(shape: Sizes, dtype: DType | None, error: Exception) -> MXNetError:
     return MXNetError(f"an array of shape {shape} and type {dtype or 'float32'} can't be made: {dispatch.said(error)}")
 
 
+def _full(shape: Any, value: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    if type(value) is not int or value or device.type != "cpu":
+        return torch.full(shape, value, dtype=dtype, device=device)
+    tensor = torch.empty(shape, dtype=dtype, device=device)
+    if tensor.nbytes > _ALONE:
+        return tensor.zero_()
+    ctypes.memset(tensor.data_ptr(), 0, tensor.nbytes)
+    return tensor
+
+
 def filled(shape: Sizes, value: Any, ctx: Context | None, dtype: DType | None, kwargs: dict[str, Any]) -> NDArray:
     """A new array of one value; `kwargs` may hold ``out``, ``name`` and annotations."""
     out = kwargs.pop("out", None)
@@ -87,7 +102,7 @@ def filled(shape: Sizes, value: Any, ctx: Context | None, dtype: DType | None, k
         attrs = {"shape": sizes(shape), "dtype": dtypes.to_torch(dtype), "ctx": str(context)}
         return invoke(op, (), {**attrs, "value": value} if "value" in op.attributes else attrs, out=out)
     try:
-        tensor = torch.full(sizes(shape), value, dtype=dtypes.to_torch(dtype), device=device)
+        tensor = _full(sizes(shape), value, dtypes.to_torch(dtype), device)
     except RuntimeError as error:
         raise not_made(shape, dtype, error) from error
     result = NDArray._new(tensor, context)
