@@ -245,6 +245,7 @@ def summary(rows):
 
 
 def main():
+    import held
     import peers
     sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tests" / "ops")]
     from operator_inputs import LARGE
@@ -258,7 +259,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.02, help="how long one measurement lasts, at least")
     parser.add_argument("--threads", type=int, default=2, help="OMP_NUM_THREADS of all three")
     parser.add_argument("--output", help="the table's file, beside which a .json is written; a run over all writes benchmarks/results/operators.md")
+    parser.add_argument("--avx2", action="store_true", help="hold all three to AVX2, as run.py does; writes no file that is not named")
     args = parser.parse_args()
+    if args.avx2:
+        held.to_avx2()
     env = {**peers.python_env(), "OMP_NUM_THREADS": str(args.threads)}
     sides = {"torch": Peer(peers.own_python(), "torch", args.seconds, env), "remex": Peer(peers.own_python(), "remex", args.seconds, env)}
     if args.mxnet_python:
@@ -285,7 +289,7 @@ def main():
             print(lines[-1], flush=True)
     notes = [*summary(rows), f"- The run took {(time.monotonic() - started) / 60:.0f} minutes"]
     print("\n" + "\n".join(notes))
-    path = args.output or (None if patterns or args.inputs else str(HERE / "results" / "operators.md"))
+    path = args.output or (None if patterns or args.inputs or args.avx2 else str(HERE / "results" / "operators.md"))
     if path:
         command = "python benchmarks/operators.py " + " ".join(sys.argv[1:])
         path = pathlib.Path(path)

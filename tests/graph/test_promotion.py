@@ -240,6 +240,22 @@ def test_long_runs_are_measured_once(monkeypatch):
     assert not promotion.measured([1e-4] * 20) and promotion.measured([1e-4] * 50)
 
 
+@pytest.mark.parametrize("length, calls, found", [(1, 1, (1, 1.5)), (0.02, 6, (0.02, 0.03)), (1e-3, 9, (1e-3, 1.5e-3))])
+def test_calls_behind_the_other_ones_do_not_count(length, calls, found, monkeypatch):
+    now, made = [0.0], []
+
+    def runs(name, seconds):
+        def function():
+            now[0] += seconds * (1 if made and made[-1] == name or length == 1 else 5)  # what the other one has left costs time
+            made.append(name)
+            return name
+        return function
+    monkeypatch.setattr(promotion.time, "perf_counter", lambda: now[0])
+    *times, result = promotion._race(runs("first", length), runs("second", 1.5 * length), ())
+    assert times == pytest.approx(found, rel=1e-6) and result == "second"
+    assert made.count("first") == calls
+
+
 def test_a_trial_ends_with_a_changed_weight(challenger, monkeypatch):
     challenger()
     net, x = network(), nd.ones((1, 3))
