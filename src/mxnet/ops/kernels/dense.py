@@ -30,9 +30,9 @@ _backward_weight = Kernel("convolution", "backward_weight_float32", {"dout": _RE
 _pack = Kernel("kept", "pack_float32", {"weight": _WEIGHT}, {"packed": "float32 (k * c)"}, demands=("c >= 1", "k >= 1", "k % 16 == 0"), work="k * c",
                sizes=("k", "1", "c"))
 _forward_packed = Kernel("kept", "forward_float32",
-                         {"rows": _ROWS, "packed": "float32 (k * c)", "bias": "float32 (k)", "residual": "float32 (0) optional"},
-                         {"out": _RESULT, "frame": "float32 (0) if residual"}, numbers="f",
-                         demands=("c >= 1", "k >= 1", "k % 16 == 0", "not residual"), multiplies="n * c * k", packed=True,
+                         {"rows": _ROWS, "packed": "float32 (k * c)", "bias": "float32 (k)", "residual": f"{_RESULT} optional"},
+                         {"out": _RESULT, "frame": "float32 (0) if framed"}, numbers="f", where={"framed": "0"},
+                         demands=("c >= 1", "k >= 1", "k % 16 == 0"), multiplies="n * c * k", packed=True,
                          sizes=("1", "1", "n", "c", "k", "1", "1", "1", "n", "1", "1", "0", "0", "1", "1", "k", "0", "0", "0"))
 
 
