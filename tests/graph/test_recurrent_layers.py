@@ -55,7 +55,7 @@ def test_weights_are_ordered_when_they_come_again_and_anew_when_they_change(pack
         np.testing.assert_allclose(net(x).asnumpy(), doubled, rtol=1e-5, atol=1e-6)
 
 
-def test_data_of_other_shapes_and_kinds_are_looked_at_again(packings, monkeypatch):
+def test_data_of_other_shapes_are_looked_at_again(packings, monkeypatch):
     asked, suits = [], recurrent._layers
     monkeypatch.setattr(recurrent, "_layers", lambda *a: asked.append(a) or suits(*a))
     net = network()

@@ -41,12 +41,13 @@ class Shortcut:
     Copied or pickled with its block, it becomes None.
     """
 
-    __slots__ = ("_op", "_session", "_state", "_parameters", "_moves", "_likes", "_ctx", "_kind", "_format", "_nested", "_out_format")
+    __slots__ = ("_op", "_session", "_state", "_parameters", "_moves", "_likes", "_ctx", "_kind", "_format", "_flattens", "_out_format", "_regroups")
 
     def __init__(self, op: CachedOp, state: State, parameters: list[NDArray], arguments: list[tuple[int, int, NDArray]], in_format: Any,
                  out_format: Any, moved: int) -> None:
         self._op, self._session, self._state, self._parameters, self._moves = op, op._session, state, parameters, moved
-        self._format, self._nested, self._out_format = in_format, any(form != 0 for form in in_format), out_format
+        self._format, self._flattens = in_format, any(form != 0 for form in in_format)
+        self._out_format, self._regroups = out_format, out_format != 0 and any(form != 0 for form in out_format)
         self._kind, self._ctx = type(arguments[0][2]), arguments[0][2]._ctx
         self._likes = [(k, i, array._data.shape, array._data.dtype) for k, i, array in arguments]
 
@@ -90,7 +91,7 @@ class Shortcut:
         if (mode.recording or mode.training or dispatch.graph_observer is not None or self._op._hook is not None
                 or self._moves != moves() or (kind is NDArray) is is_np_array() or len(arguments) != len(self._format)):
             return None
-        if self._nested:
+        if self._flattens:
             arguments, found_format = _flatten(arguments, "input")
             if found_format != self._format:
                 return None
@@ -108,7 +109,8 @@ class Shortcut:
             return None
         if self._out_format == 0:
             return wrap(kind, found[0], ctx)
-        return _regroup([wrap(kind, t, ctx) for t in found], self._out_format)
+        arrays = [wrap(kind, t, ctx) for t in found]
+        return _regroup(arrays, self._out_format) if self._regroups else arrays
 
 
 def _holds_arrays(form: Any) -> bool:

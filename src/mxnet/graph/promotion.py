@@ -29,7 +29,7 @@ from . import backends, dense_chains, recurrent_layers
 from .kernels import Kernels, promises, racing
 from .program import Program, calls, changes, draws
 from .quantization import is_quantized
-from .rivalry import Rivalry
+from .rivalry import LONG, Rivalry
 from .states import FASTEST, Frozen, Function, Stays, Trial
 from .winners import NATIVE, Known, Record
 
@@ -40,7 +40,7 @@ _RACE = 0.1  # seconds that a convolution takes to find its fastest kernel
 # A comparison times each so often, or on until it took so many seconds (but at most so often): short runs vary more, and long ones hardly.
 _CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
 _CONTEST_ENOUGH = 0.3  # seconds of which one measurement tells enough
-_TURN, _LONG = 2, 0.25  # calls of a turn that count; seconds of a call beside which it does not matter how it begins
+_TURN = 2  # calls of a turn that count
 _COARSE = 0.1  # how far results on integers may be apart, as a part of their size: each layer rounds to a 255th of its range
 _forked = False
 
@@ -296,7 +296,7 @@ def _race(first: Function, second: Function, inputs: Sequence[torch.Tensor]) -> 
     while not measured(times[0]):
         for seconds, function in zip(times, (first, second)):
             begins = _timed(function, inputs)[0]
-            seconds += [begins] if begins > _LONG else [_timed(function, inputs)[0] for _ in range(_TURN)]
+            seconds += [begins] if begins > LONG else [_timed(function, inputs)[0] for _ in range(_TURN)]
     return min(times[0]), min(times[1]), found
 
 

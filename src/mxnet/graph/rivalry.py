@@ -27,7 +27,7 @@ from .states import Frozen, run
 _log = logging.getLogger(__name__)
 _TURN = 4  # calls, at least, of which the first does not count: OpenVINO ends torch's threads, and the caches hold the other one's weights
 _SECONDS, _MOST = 0.1, 50  # of a turn: what other machines of the host do to a call of 4 ms, they do to the next four, too; calls, at most
-_LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less
+LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less, and how they begin does not matter
 _PAIRS = 3  # turns of each; the rival has lost before, if it is clearly behind after one
 _CLEARLY = 0.96  # of the other's time: who is less ahead may be so by chance, after one turn, or where other programs ran
 
@@ -93,7 +93,7 @@ class Rivalry:
                 if self._rival is None:
                     rival = self._compile(inputs)
                     fixed = set(self.holder.positions)
-                    self._turn = _TURN_OF_LONG if end - start > _LONG else min(max(math.ceil(_SECONDS / max(end - start, 1e-6)), _TURN), _MOST)
+                    self._turn = _TURN_OF_LONG if end - start > LONG else min(max(math.ceil(_SECONDS / max(end - start, 1e-6)), _TURN), _MOST)
                     self._expected = [t.clone() for t in found]
                     self._pieces = _pieces(rival.program.module, [t if i in fixed else t.clone() for i, t in enumerate(inputs)])
                     self._rival = rival

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..context import Context
     from .ndarray import DType, Sizes
 
-# Bytes up to which one thread writes zeros: it takes 30 microseconds, and torch's threads, where OpenVINO has run just before and its own have a
-# processor yet, some milliseconds to start.
+# Bytes up to which one thread writes zeros: it takes 14 microseconds, torch's threads 8, but some milliseconds where OpenVINO has run just before and
+# its own have a processor yet.
 _ALONE = 1 << 20
 
 

@@ -139,6 +139,10 @@ def _starts(counts):
     return counts.cumsum(0) - counts
 
 
+def _kinds(*tensors):
+    return tuple((t.shape, t.dtype, t.is_cpu, type(t)) for t in tensors)
+
+
 class Ordered:
     """The weights of layers that stay the same, in the orders in which inference reads them fastest; each is made when it is first needed.
 
@@ -152,11 +156,11 @@ class Ordered:
 
     def knows(self, data, states, counts):
         """Whether these are like the last ones."""
-        return counts is None and self._known == tuple((t.shape, t.dtype, t.is_cpu, type(t)) for t in (data, *states))
+        return counts is None and self._known == _kinds(data, *states)
 
     def learns(self, data, states, counts):
         """The layers can run on them."""
-        self._known = () if counts is not None else tuple((t.shape, t.dtype, t.is_cpu, type(t)) for t in (data, *states))
+        self._known = () if counts is not None else _kinds(data, *states)
 
     def cells(self, channels, make):
         """What `make` returns: the weights of the layers, for data of so many channels."""

@@ -1,0 +1,42 @@
+"""benchmarks/operators.py: whom it holds to AVX2, and which files it writes."""
+import pathlib
+import sys
+import types
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
+import held  # noqa: E402
+import operators  # noqa: E402
+import peers  # noqa: E402
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """A run over no operators: the environments of those that would be measured, and the files that it writes."""
+    environments = {}
+    monkeypatch.setattr(operators, "Peer", lambda python, kind, seconds, env: environments.setdefault(kind, env))
+    monkeypatch.setattr(operators, "HERE", tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setitem(sys.modules, "records", types.SimpleNamespace(RECORDS={}))  # the sample inputs of tests/ops
+    monkeypatch.setattr(peers, "versions", lambda python: "a machine")
+    monkeypatch.setattr(held, "to_avx2", lambda: monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2"))
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+
+    def run(*options):
+        monkeypatch.setattr(sys, "argv", ["operators.py", "--mxnet-python", "python", *options])
+        operators.main()
+        return environments, sorted(path.name for path in tmp_path.rglob("*.*"))
+    return run
+
+
+def test_all_three_are_held_and_no_table_of_the_whole_processor_is_replaced(measured, tmp_path):
+    environments, files = measured("--avx2")
+    assert {kind: env["ONEDNN_MAX_CPU_ISA"] for kind, env in environments.items()} == dict.fromkeys(("torch", "remex", "mxnet"), "AVX2")
+    assert files == []
+    assert measured("--avx2", "--output", str(tmp_path / "held.md"))[1] == ["held.json", "held.md"]
+
+
+def test_a_run_over_all_writes_its_table(measured):
+    environments, files = measured()
+    assert not any("ONEDNN_MAX_CPU_ISA" in env for env in environments.values()) and files == ["operators.json", "operators.md"]
