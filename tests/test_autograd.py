@@ -112,6 +112,263 @@ def test_a_graph_is_freed_unless_retained():
         y.backward()
 
 
+# Values of the real MXNet: what was differentiated has become a constant.
+
+
+def rounds(call, x, state, times=3):
+    """The gradients of `x` behind each of several rounds, in which `state` goes on from round to round."""
+    gradients = []
+    for _ in range(times):
+        with autograd.record():
+            head, state = call(x, state)
+        head.backward()
+        gradients.append(x.grad.asnumpy().tolist())
+    return gradients
+
+
+@pytest.mark.parametrize("grad_req, expected", [("write", [[2, 4], [2, 4], [2, 4]]), ("add", [[2, 4], [4, 8], [6, 12]])])
+@pytest.mark.parametrize("module", [nd, mx.np])
+def test_a_loss_may_go_on_from_round_to_round(module, grad_req, expected):
+    x = module.array([1.0, 2.0])
+    x.attach_grad(grad_req=grad_req)
+
+    def call(x, loss):
+        loss = loss + x * x
+        return loss, loss
+
+    assert rounds(call, x, module.zeros((2,))) == expected
+
+
+def test_backward_inside_of_record_goes_on_behind_it():
+    x = variable([1.0, 2.0])
+    with autograd.record():
+        y = x * x
+        y.backward()
+        assert x.grad.asnumpy().tolist() == [2, 4]
+        (y * 3 + x).backward()
+        assert x.grad.asnumpy().tolist() == [1, 1]
+        y += 1  # no longer a part of the computation
+        for i, expected in enumerate([[2, 4], [4, 8], [6, 12]]):
+            (x * x * (i + 1)).backward()
+            assert x.grad.asnumpy().tolist() == expected
+
+
+def test_everything_on_the_way_becomes_constant():
+    x = variable([1.0, 2.0, 3.0])
+    with autograd.record():
+        square = x * x
+        column = square.reshape((3, 1))
+        first, rest = column[0], column[1:]
+    rest.backward()
+    assert x.grad.asnumpy().tolist() == [0, 4, 6]
+    assert [a._autograd for a in (square, column, rest)] == [None] * 3
+    with autograd.record():
+        y = square[1] * x[0] + rest[0] * x[1]
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [4, 4, 0]
+    assert first._autograd is not None  # no head depended on it
+
+
+def test_the_other_outputs_of_a_call_become_constant():
+    x = variable([1.0, 2.0, 3.0, 4.0])
+    with autograd.record():
+        a, b = nd.split(x * x, num_outputs=2, axis=0)
+    a.backward()
+    assert x.grad.asnumpy().tolist() == [2, 4, 0, 0]
+    with autograd.record():
+        y = (b * x[:2]).sum()
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [9, 16, 0, 0]
+
+
+def test_grad_makes_constants_too_unless_retained():
+    x = variable([1.0, 2.0])
+    for retain, expected in ((False, [1, 4]), (True, [3, 12])):
+        with autograd.record():
+            y = x * x
+        assert autograd.grad(y, [x], retain_graph=retain)[0].asnumpy().tolist() == [2, 4]
+        with autograd.record():
+            z = y * x
+        z.backward()
+        assert x.grad.asnumpy().tolist() == expected
+
+
+def test_an_array_that_was_marked_on_the_way_stays_a_variable():
+    x = variable([1.0, 2.0])
+    with autograd.record():
+        h = x * x
+        h.attach_grad()
+        y = h * 2
+    y.backward()
+    assert h.grad.asnumpy().tolist() == [2, 2]
+    with autograd.record():
+        z = h * h
+    z.backward()
+    assert h.grad.asnumpy().tolist() == [2, 8] and x.grad.asnumpy().tolist() == [0, 0]
+
+
+def test_two_heads_of_one_graph_need_retain_graph():
+    x = variable([1.0, 2.0])
+    with autograd.record():
+        y = x * x
+        a, b = y * 2, y * 3
+    a.backward()
+    with pytest.raises(mx.MXNetError, match="differentiated before and has been freed; pass retain_graph=True"):
+        b.backward()
+
+
+class Halves(autograd.Function):
+    def forward(self, x):
+        return x * 2, x * 3
+
+    def backward(self, a, b):
+        a[:] = a * 2  # what a function gets belongs to it
+        return a + b
+
+
+def test_a_function_goes_on_from_its_own_output():
+    x = variable([1.0, 2.0])
+
+    def call(x, state):
+        head, state = Halves()(x * state)
+        return head.sum(), state
+
+    assert rounds(call, x, nd.ones((2,))) == [[2, 2], [6, 12], [18, 72]]
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+@pytest.mark.parametrize("cell, expected", [
+    ("RNNCell", [30.8030, 33.2530, 33.6324]), ("LSTMCell", [14.2918, 16.6310, 17.7793]), ("GRUCell", [8.2485, 9.3689, 10.1471]),
+    ("RNN", [281.5812, 302.2925, 302.3428]), ("LSTM", [154.4287, 167.0313, 166.3379]), ("GRU", [94.4581, 115.4153, 118.7213])])
+def test_the_state_of_a_recurrent_network_is_carried_without_detaching(cell, expected, hybridize):
+    net = getattr(mx.gluon.rnn, cell)(3, input_size=4)
+    net.initialize(mx.init.Constant(0.1))
+    if hybridize:
+        net.hybridize()
+    state = net.begin_state(batch_size=2)
+    data = nd.ones((2, 4) if cell.endswith("Cell") else (5, 2, 4))
+    totals = []
+    for _ in range(3):
+        with autograd.record():
+            out, state = net(data, state)
+            loss = out.sum()
+        loss.backward()
+        totals.append(sum(p.grad().sum().asscalar() for p in net.collect_params().values() if p.grad_req != "null"))
+    np.testing.assert_allclose(totals, expected, rtol=1e-5)
+
+
+def test_sparse_results_become_constants():
+    weight = nd.ones((4, 2)).tostype("row_sparse")
+    weight.attach_grad(stype="row_sparse")
+
+    def embed(weight, state):
+        state = state + nd.sparse.Embedding(nd.array([0, 2]), weight, input_dim=4, output_dim=2, sparse_grad=True) * 2
+        return state, state
+
+    assert rounds(embed, weight, nd.zeros((2, 2)), 2) == [[[2, 2], [0, 0], [2, 2], [0, 0]]] * 2
+    matrix, weight = nd.array([[1, 0, 2], [0, 3, 0]]).tostype("csr"), variable(np.ones((3, 2)))
+
+    def product(weight, state):
+        state = state + nd.sparse.dot(matrix, weight)
+        return state, state
+
+    assert rounds(product, weight, nd.zeros((2, 2)), 2) == [[[1, 1], [3, 3], [2, 2]]] * 2
+
+
+# Gradients are arrays of their own.
+
+VIEWS = {
+    "reshape": lambda x: x.reshape((-1,)), "reshape operator": lambda x: nd.reshape(x, shape=(-1,)), "flatten": lambda x: x.flatten(),
+    "expand_dims": lambda x: x.expand_dims(0), "None": lambda x: x[None], "stack": nd.stack, "concat": nd.concat, "copy": lambda x: x.copy(),
+    "squeeze": lambda x: x.expand_dims(0).squeeze(), "identity": nd.identity, "slice": lambda x: x[:], "transpose": lambda x: x.T,
+    "broadcast_to": lambda x: nd.broadcast_to(x, shape=(2, 2)), "swapaxes": lambda x: nd.swapaxes(x, 0, 1), "plus": lambda x: x + 1,
+    "split": lambda x: nd.split(x, num_outputs=1), "tile": lambda x: nd.tile(x, reps=(1, 1)), "Cast": lambda x: x.astype("float32"),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_gradient_is_not_the_head_gradient(view):
+    x = variable([[1.0, 2.0], [3.0, 4.0]])
+    with autograd.record():
+        y = VIEWS[view](x)
+    head = nd.ones(y.shape)
+    y.backward(head, retain_graph=True)
+    gradient, = autograd.grad(y, [x], [head])
+    head[:] = 7
+    assert x.grad.asnumpy().tolist() == gradient.asnumpy().tolist() == [[1, 1], [1, 1]]
+    gradient[:] = 5
+    assert x.grad.asnumpy().tolist() == [[1, 1], [1, 1]]
+
+
+class Sum(mx.gluon.HybridBlock):
+    def hybrid_forward(self, F, a, b):
+        return F.square(F.expand_dims(a, 0) + F.expand_dims(b, 0))
+
+
+@pytest.mark.parametrize("view", [*VIEWS, "hybridized"])
+def test_gradients_of_different_arrays_share_no_memory(view):
+    net = Sum()
+    net.hybridize()
+    a, b = variable([[1.0, 2.0], [3.0, 4.0]]), variable([[2.0, 2.0], [2.0, 2.0]])
+    with autograd.record():
+        total = (net(a, b) if view == "hybridized" else (VIEWS[view](a) + VIEWS[view](b)) ** 2).sum()
+    total.backward()
+    a.grad[:] = 0
+    assert b.grad.asnumpy().tolist() == ([[10, 12], [14, 16]] if view == "plus" else [[6, 8], [10, 12]])
+
+
+def test_clipping_scales_each_gradient_once():
+    a, b = variable([1.0, 1.0]), variable([2.0, 2.0])
+    with autograd.record():
+        y = ((nd.reshape(a, shape=(1, 2)) + nd.reshape(b, shape=(1, 2))) ** 2).sum()
+    y.backward()
+    assert round(mx.gluon.utils.clip_global_norm([a.grad, b.grad], 1.0), 4) == 12.0
+    np.testing.assert_allclose([a.grad.asnumpy(), b.grad.asnumpy()], np.full((2, 2), 0.5), rtol=1e-5)
+
+
+def test_a_gradient_that_the_user_still_holds_is_copied():
+    held = []
+
+    class Keeps(autograd.Function):
+        def forward(self, x):
+            return x * 1
+
+        def backward(self, gradient):
+            held.append(gradient * 2)
+            return held[0]
+
+    x = variable([1.0, 2.0])
+    with autograd.record():
+        y = Keeps()(x)
+    y.backward()
+    held[0][:] = 9
+    assert x.grad.asnumpy().tolist() == [2, 2]
+
+
+def test_gradients_in_the_users_hands_can_be_written_to():
+    class Clears(autograd.Function):
+        def forward(self, x):
+            return x * 1
+
+        def backward(self, gradient):
+            gradient[:, 1] = 0  # behind a sum torch has one number in the place of all
+            gradient += 1
+            return nd.clip(gradient, 0, 1.5, out=gradient)
+
+    x = variable([[1.0, 2.0], [3.0, 4.0]])
+    with autograd.record():
+        y = Clears()(x).sum()
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [[1.5, 1], [1.5, 1]]
+    with autograd.record():
+        y = x.sum()
+    gradient, = autograd.grad(y, [x])
+    gradient[0, 0] = 5
+    nd.sgd_update(x, gradient, lr=1, out=gradient)
+    assert gradient.asnumpy().tolist() == [[-4, 1], [2, 3]]
+    assert torch.from_dlpack(gradient).is_contiguous()
+
+
 def test_what_was_not_recorded_cannot_be_differentiated():
     x = variable([1.0])
     with pytest.raises(mx.MXNetError, match="not part of a recorded computation"):

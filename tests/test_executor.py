@@ -232,3 +232,19 @@ def test_weights_of_convolutions_keep_their_channels_last_while_they_train():
     assert executor.arg_dict["conv_weight"]._data.is_contiguous(memory_format=torch.channels_last)
     assert executor.outputs[0].shape == (1, 16, 3, 3) and (executor.outputs[0] == 72).asnumpy().all()
     assert (executor.grad_dict["conv_weight"] == 9).asnumpy().all()
+
+
+def test_gradients_share_no_memory_with_head_gradients_or_each_other():
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    exe = mx.sym.reshape(a, shape=(-1,)).bind(mx.cpu(), {"a": nd.ones((2, 2))}, args_grad={"a": nd.zeros((2, 2))})
+    exe.forward(is_train=True)
+    head = nd.ones((4,))
+    exe.backward(head)
+    head[:] = 7
+    assert exe.grad_dict["a"].asnumpy().tolist() == [[1, 1], [1, 1]]
+    both = mx.sym.MakeLoss(mx.sym.square(mx.sym.expand_dims(a, axis=0) + mx.sym.expand_dims(b, axis=0)))
+    exe = both.simple_bind(mx.cpu(), a=(2,), b=(2,))
+    exe.forward(is_train=True, a=nd.ones((2,)), b=nd.ones((2,)))
+    exe.backward()
+    exe.grad_dict["a"][:] = 0
+    assert exe.grad_dict["b"].asnumpy().tolist() == [4, 4]

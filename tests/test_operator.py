@@ -159,3 +159,40 @@ def test_arrays_are_of_the_kind_that_was_on_at_registration():
     for name in ("kind_of_numpy", "kind_of_nd"):
         mx.nd.Custom(mx.nd.ones(2), op_type=name)
     assert kinds == [(mx.np.ndarray,) * 2, (mx.nd.NDArray,) * 2]
+
+
+@pytest.mark.parametrize("how", ["imperative", "executor", "hybrid"])
+def test_backward_may_write_to_the_gradients_it_gets(how):
+    class Clears(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            self.assign(out_data[0], req[0], in_data[0])
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            gradient = out_grad[0]
+            gradient[:, 1] = 0
+            self.assign(in_grad[0], req[0], gradient)
+
+    @mx.operator.register("test_clears")
+    class ClearsProp(mx.operator.CustomOpProp):
+        def create_operator(self, ctx, in_shapes, in_dtypes):
+            return Clears()
+
+    class Net(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            return F.sum(F.Custom(x, op_type="test_clears"))
+
+    data = nd.array([[1, 2], [3, 4]])
+    if how == "executor":
+        exe = mx.sym.sum(mx.sym.Custom(mx.sym.var("x"), op_type="test_clears")).bind(mx.cpu(), {"x": data}, args_grad={"x": nd.zeros((2, 2))})
+        exe.forward(is_train=True)
+        exe.backward(nd.ones((1,)))
+        assert exe.grad_dict["x"].asnumpy().tolist() == [[1, 0], [1, 0]]
+        return
+    net = Net()
+    if how == "hybrid":
+        net.hybridize()
+    data.attach_grad()
+    with mx.autograd.record():
+        y = net(data)
+    y.backward()
+    assert data.grad.asnumpy().tolist() == [[1, 0], [1, 0]]

@@ -1,13 +1,14 @@
 """Methods of arrays and Symbols whose work is done by modules that stand on these.
 
 `NDArray` and `Symbol` import nothing from above them; what users call on them all the same is attached here, where all of it can be seen.
-The modules behind a method are imported when it is first called.
+The modules behind a method are imported when it is first called, but for autograd, which everything needs.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import autograd
 from .ndarray import NDArray
 from .ndarray.ndarray import _share
 from .symbol import Symbol
@@ -37,7 +38,6 @@ class ArrayMethods(_Array):
         retain_graph : bool
             Keep what was recorded, for another backward.
         """
-        from . import autograd
         autograd.backward([self], [out_grad], retain_graph, train_mode)
 
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:

@@ -4,19 +4,18 @@ Torch's autograd does the differentiation; what is here is MXNet's interface to 
 """
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 
 from . import openmp, symbol
 from .base import MXNetError
-from .ndarray import NDArray, dispatch, sparse
-from .ndarray.dispatch import Marked, Recorded, Scope, TapeNode, entry_of, mode
+from .ndarray import NDArray, dispatch, memory_format, sparse
+from .ndarray.dispatch import Marked, Scope, TapeNode, mode
 from .ops import differentiation
-from .ops.grad_mode import enable_grad
+from .ops.grad_mode import GradMode, enable_grad
 
 
 def record(train_mode: bool = True) -> Scope:
@@ -112,10 +111,8 @@ def _heads(heads: Any, head_grads: Any, what: str) -> tuple[Sequence[NDArray], l
         info = head._autograd
         if info is None or (info.node is None and info.grad_req == "null"):
             raise MXNetError(f"{what}: cannot differentiate an array that is not part of a recorded computation; compute it inside "
-                             "autograd.record() from arrays that have attach_grad()")
-        if info.node is not None and info.node.freed:
-            raise MXNetError(f"{what}: this computation was differentiated before and has been freed; pass retain_graph=True to the "
-                             "first backward")
+                             "autograd.record() from arrays that have attach_grad(). If it was differentiated before, that has been freed: "
+                             "pass retain_graph=True to the first backward")
         if not head._data.requires_grad:
             continue
         recorded = getattr(head._data, "shadow", head._data)  # of an integer array; see ops/integers.py
@@ -124,7 +121,10 @@ def _heads(heads: Any, head_grads: Any, what: str) -> tuple[Sequence[NDArray], l
             seed = seed[:head.shape[0]]  # MXNet reads as many rows as it needs: a gradient for the longest of several results serves all
         if seed is not None and seed.shape != head.shape:
             raise MXNetError(f"{what}: a head gradient of shape {seed.shape} for a head of shape {head.shape}")
-        seeds.append(_run(functools.partial(torch.ones_like, recorded)) if seed is None else seed._data.to(recorded.device, recorded.dtype))
+        try:
+            seeds.append(torch.ones_like(recorded) if seed is None else seed._data.to(recorded.device, recorded.dtype))
+        except RuntimeError as error:  # no memory
+            raise _failure(error) from error
     return heads, tensors, seeds
 
 
@@ -143,6 +143,9 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
         Whether operators differentiate as in training. What was recorded knows the mode it ran in and keeps to it, so
         the value makes no difference where the two agree, as they must.
 
+    Without `retain_graph` everything that the heads were computed from becomes a constant, such as the state that a recurrent network
+    hands on to the next sequence.
+
     Raises
     ------
     MXNetError
@@ -150,15 +153,20 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     """
     heads, tensors, seeds = _heads(heads, head_grads, "backward")
     start = time.perf_counter_ns() if dispatch.call_observer is not None else 0
-    variables, light = _variables(heads)
+    variables, nodes, light = _reachable(heads)
     for v in variables:
         v.reached = False
     training = mode.training
     mode.training = train_mode
     try:
-        if tensors:
-            call = functools.partial(differentiation.backward, tensors, seeds, retain_graph)
-            _run(functools.partial(openmp.alone, call) if light else call)
+        if tensors and light:
+            openmp.alone(differentiation.backward, tensors, seeds, retain_graph)
+        elif tensors:
+            differentiation.backward(tensors, seeds, retain_graph)
+    except MXNetError:
+        raise
+    except Exception as error:
+        raise _failure(error) from error
     finally:
         mode.training = training
     for v in variables:
@@ -169,38 +177,42 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     if start and dispatch.call_observer is not None:
         dispatch.call_observer("MXAutogradBackwardEx", start, time.perf_counter_ns())
     if not retain_graph:
-        for head in heads:
-            if head._autograd.node is not None:
-                head._autograd.node.freed = True
+        _free(nodes)
 
 
-def _variables(heads: Sequence[NDArray]) -> tuple[list[Marked], bool]:
-    """The marks of all arrays with a gradient that the heads were computed from, and whether nothing on the way is worth sharing among threads."""
-    found: dict[int, Marked] = {}
-    seen: set[int] = set()
+def _reachable(heads: Sequence[NDArray]) -> tuple[set[Marked], set[TapeNode], bool]:
+    """Return the marks of all arrays with a gradient that the heads were computed from, the calls on the way, and whether all of these are light."""
+    variables: set[Marked] = set()
+    nodes: set[TapeNode] = set()
     stack, light = [h._autograd for h in heads], True
     while stack:
         info = stack.pop()
-        if info.node is not None:
-            if id(info.node) not in seen:
-                seen.add(id(info.node))
-                light = light and info.node.light
-                stack.extend(info.node.inputs)
+        node = info.node
+        if node is not None:
+            if node not in nodes:
+                nodes.add(node)
+                light = light and node.light
+                stack += node.inputs
         elif info.grad_req != "null":
-            found[id(info)] = info
-    return list(found.values()), light
+            variables.add(info)
+    return variables, nodes, light
 
 
-def _run(differentiate: Callable[[], Any]) -> Any:
-    try:
-        return differentiate()
-    except MXNetError:
-        raise
-    except Exception as error:
-        text = dispatch.said(error)
-        if "second time" in text:
-            text = "a part of this computation was differentiated before and has been freed; pass retain_graph=True to the first backward"
-        raise MXNetError(f"backward: {text}") from error
+def _free(nodes: Iterable[TapeNode]) -> None:
+    """Make constants of the results of recorded calls that are still in use, as MXNet does once a computation was differentiated."""
+    for node in nodes:
+        for reference in node.outputs:
+            array = reference()
+            if array is not None and (info := array._autograd) is not None and info.node is node:
+                array._end_history()
+
+
+def _failure(error: Exception) -> MXNetError:
+    """Return the error to raise in the place of one that torch's engine, or the user's code inside of it, has raised."""
+    text = dispatch.said(error)
+    if "second time" in text:
+        text = "a part of this computation was differentiated before and has been freed; pass retain_graph=True to the first backward"
+    return MXNetError(f"backward: {text}")
 
 
 def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[NDArray | None] | None = None,
@@ -249,11 +261,16 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
     mode.training = train_mode
     try:
         if tensors:
-            grads = _run(lambda: differentiation.gradients(tensors, [_leaf(v) for v in variables], seeds, retain_graph, create_graph))
+            grads = differentiation.gradients(tensors, [_leaf(v) for v in variables], seeds, retain_graph, create_graph)
         else:  # heads that are constants, such as the derivative of a linear function
             grads = [torch.zeros_like(v._data) for v in variables]
+    except MXNetError:
+        raise
+    except Exception as error:
+        raise _failure(error) from error
     finally:
         mode.training = training
+    in_use = {seed.untyped_storage().data_ptr() for seed in seeds}
     results = []
     for i, (v, g) in enumerate(zip(variables, grads)):
         if g is None:
@@ -262,14 +279,16 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
             results.append(_stored_by_rows(g, v))
             continue
         g = g.to_dense() if g.is_sparse else g
+        if not g.is_contiguous() or g.untyped_storage().data_ptr() in in_use or not memory_format.owned(g):
+            with GradMode(create_graph):
+                g = g.clone(memory_format=torch.contiguous_format)
+        in_use.add(g.untyped_storage().data_ptr())
         out = type(v)._new(g if create_graph else g.detach(), v._ctx) if not v._is_sparse else NDArray._new(g, v._ctx)
         if create_graph:
-            out._autograd = Recorded(TapeNode(_GRADIENT, {}, [entry_of(h) for h in heads]), 0)
+            dispatch.record(_GRADIENT, {}, heads, (out,))
         results.append(out)
     if not retain_graph:
-        for head in heads:
-            if head._autograd.node is not None:
-                head._autograd.node.freed = True
+        _free(_reachable(heads)[1])
     return results
 
 
@@ -376,12 +395,8 @@ class Function:
             return outputs[0] if found["single"] else list(outputs)
         with enable_grad():
             tensors = _Bridge.apply(self, forward, arrays, *[a._data for a in arrays])
-        node = TapeNode(_FUNCTION, {}, [entry_of(a) for a in arrays])
-        results = []
-        for i, (t, o) in enumerate(zip(tensors, found["outputs"])):
-            r = type(o)._new(t, o._ctx)
-            r._autograd = Recorded(node, i)
-            results.append(r)
+        results = [type(o)._new(t, o._ctx) for t, o in zip(tensors, found["outputs"])]
+        dispatch.record(_FUNCTION, {}, arrays, results)
         return results[0] if found["single"] else results
 
     def save_for_backward(self, *args: Any) -> None:
@@ -411,7 +426,8 @@ class _Bridge(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *out_grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         name = type(ctx.function).__name__
-        arrays = [cls._new(g, c) for g, (cls, c) in zip(out_grads, ctx.kind)]
+        # Torch's own may be shared with other branches, or one number in the place of all: the user may write to these.
+        arrays = [cls._new(g.clone(memory_format=torch.contiguous_format), c) for g, (cls, c) in zip(out_grads, ctx.kind)]
         with pause(train_mode=mode.training):
             grads = ctx.function.backward(*arrays)
         grads = (grads,) if isinstance(grads, NDArray) or grads is None else tuple(grads)

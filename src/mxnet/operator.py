@@ -314,7 +314,7 @@ class _Call:
                 mode.custom_operator = outer
 
     def arrays(self, tensors):
-        return [self.kind._new(t.detach(), self.ctx) for t in tensors]
+        return [self.kind._new(t.detach().contiguous(), self.ctx) for t in tensors]
 
     def new(self, shapes, types):
         return [self.kind._new(torch.zeros(s, dtype=dtypes.to_torch(t), device=self.ctx.torch_device), self.ctx) for s, t in zip(shapes, types)]
@@ -336,7 +336,9 @@ class _CustomFunction(torch.autograd.Function):
         grads = call.new([i.shape for i in ctx.ins], [i.dtype for i in ctx.ins])
         req = ["write" if needed else "null" for needed in itertools.islice(ctx.needs_input_grad, 1, 1 + call.n_in)]
         with call.running(f"_backward_{call.name}", True):
-            call.operator.backward(req=req, out_grad=call.arrays(out_grads), in_data=ctx.ins, out_data=ctx.outs, in_grad=grads, aux=ctx.aux)
+            # Torch's own may be shared with other branches, or one number in the place of all: the user may write to these.
+            owned = [g.clone(memory_format=torch.contiguous_format) for g in out_grads]
+            call.operator.backward(req=req, out_grad=call.arrays(owned), in_data=ctx.ins, out_data=ctx.outs, in_grad=grads, aux=ctx.aux)
         return (None, *(g._data if r == "write" else None for g, r in zip(grads, req)), *[None] * len(ctx.aux))
 
 

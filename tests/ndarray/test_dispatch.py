@@ -153,7 +153,7 @@ def test_what_is_recorded_and_what_is_not():
         product = invoke(get("broadcast_mul"), (x, data), {})
     assert type(product._autograd) is Recorded and product._autograd.index == 0
     node = product._autograd.node
-    assert node.op is get("broadcast_mul") and node.inputs[0] is x._autograd and type(data._autograd) is Unrecorded and not node.freed
+    assert node.op is get("broadcast_mul") and node.inputs[0] is x._autograd and type(data._autograd) is Unrecorded and node.outputs[0]() is product
     assert dispatch.in_graph(product) and dispatch.in_graph(x) and not dispatch.in_graph(data) and not dispatch.in_graph(nd.ones((1,)))
     assert data.grad is None
 

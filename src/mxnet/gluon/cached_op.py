@@ -11,7 +11,7 @@ from ..graph import sparse_run
 from ..graph.runner import GraphRunner
 from ..graph.session import Session, Watcher
 from ..ndarray import NDArray
-from ..ndarray.dispatch import LightNode, Recorded, TapeNode, entry_of, mode
+from ..ndarray.dispatch import LightNode, TapeNode, mode, record, share_history
 from ..symbol import Symbol
 from ..util import is_np_array
 
@@ -127,9 +127,7 @@ class CachedOp:
         kind = _numpy_array() if is_np_array() else NDArray
         outputs = [kind._new(t, ctx) for t in results]
         if recorded and mode.recording:
-            node = (LightNode if light else TapeNode)(self, {}, [entry_of(a) for a in args])
-            for i, o in enumerate(outputs):
-                o._autograd = Recorded(node, i)
+            record(self, {}, args, outputs, LightNode if light else TapeNode)
         if out is not None:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs
@@ -177,7 +175,8 @@ def _write(out: NDArray | Sequence[NDArray], outputs: Sequence[NDArray]):
         if target.shape != value.shape:
             raise MXNetError(f"CachedOp: `out` has shape {target.shape}, the output {value.shape}")
         if mode.recording and value._autograd is not None:  # the graph must go through the target itself
-            target._data, target._autograd = value._data, value._autograd
+            target._data = value._data
+            share_history(target, value._autograd)
         else:
             target._set_values(value._raw())
     return out

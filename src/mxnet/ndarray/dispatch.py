@@ -78,11 +78,12 @@ enclose: Callable | None = None  # likewise, for tools that have to be told befo
 class TapeNode:
     """One recorded call. It knows what was called on what, not the values: those are torch's to keep."""
 
-    __slots__ = ("op", "attrs", "inputs", "freed")
+    __slots__ = ("op", "attrs", "inputs", "outputs")
     light = False  # whether its gradient is not worth sharing among threads
 
     def __init__(self, op: Any, attrs: dict[str, Any], inputs: list) -> None:
-        self.op, self.attrs, self.inputs, self.freed = op, attrs, inputs, False
+        self.op, self.attrs, self.inputs = op, attrs, inputs
+        self.outputs: tuple[weakref.ref, ...] = ()  # the arrays that become constants when the call is freed
 
 
 class LightNode(TapeNode):
@@ -137,7 +138,7 @@ class Marked:
             self.finished()
 
     def take(self, gradient: torch.Tensor) -> None:
-        """Write or add a gradient tensor that nobody else holds."""
+        """Write or add a gradient tensor. It becomes the array's own where nothing else uses its memory: torch hands out views."""
         buffer = self.grad
         if gradient.is_sparse and not buffer._is_sparse:
             gradient = gradient.to_dense()
@@ -145,7 +146,8 @@ class Marked:
             buffer._take_dense(gradient.detach(), self.grad_req == "add")
         elif self.grad_req == "add":
             buffer._writable().add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
-        elif buffer._data.dtype == gradient.dtype and buffer._owns_memory() and (gradient.is_contiguous() or memory_format.same(gradient)):
+        elif (buffer._data.dtype == gradient.dtype and buffer._owns_memory() and memory_format.owned(gradient)
+              and (gradient.is_contiguous() or memory_format.same(gradient))):
             buffer._data = gradient.detach() if gradient.requires_grad else gradient
         else:
             buffer._writable().copy_(gradient)
@@ -181,6 +183,21 @@ def entry_of(array: Any) -> Any:
         if mode.tracing is not None:
             mode.tracing.leaves[info] = array
     return info
+
+
+def record(op: Any, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any], kind: type[TapeNode] = TapeNode) -> None:
+    """Note a call on the tape, and mark `outputs` as its results."""
+    node = kind(op, attrs, [a._autograd or entry_of(a) for a in inputs if a is not None])
+    for i, array in enumerate(outputs):
+        array._autograd = Recorded(node, i)
+    node.outputs = tuple(map(weakref.ref, outputs))
+
+
+def share_history(array: Any, info: Any) -> None:
+    """Let `array` stand for the same entry of the tape as the array that `info` was taken from."""
+    array._autograd = info
+    if info is not None and info.node is not None:
+        info.node.outputs += (weakref.ref(array),)
 
 
 def in_graph(array: Any) -> bool:
@@ -267,14 +284,12 @@ def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any 
         if len(result) != 1:  # 0 where an operator only writes to its inputs
             results = [wrap(cls, t, ctx) for t in result]
             if recorded:
-                node = TapeNode(op, attrs, [entry_of(a) for a in arrays if a is not None])
-                for i, r in enumerate(results):
-                    r._autograd = Recorded(node, i)
+                record(op, attrs, arrays, results)
             return results if out is None else _write_all(out, results)
         result = result[0]
     array = wrap(cls, result, ctx)
     if recorded:
-        array._autograd = Recorded(TapeNode(op, attrs, [entry_of(a) for a in arrays if a is not None]), 0)
+        record(op, attrs, arrays, (array,))
     return array if out is None else _write(out, array)
 
 
@@ -361,7 +376,7 @@ def _write(out: Any, array: Any) -> Any:
             refuse_inplace()
         if out.shape == array.shape:  # the graph must go through `out` itself
             out._data = array._data.to(out._data.dtype)
-            out._autograd = array._autograd
+            share_history(out, array._autograd)
             return out
     if out.shape != array.shape:
         raise MXNetError(f"`out` has shape {out.shape}, the result has {array.shape}")

@@ -50,12 +50,16 @@ class Failed(NDArray):
     @classmethod
     def _of(cls, array: Any, failure: Failure) -> Failed:
         self = cls.__new__(cls)
-        self._placeholder, self._ctx, self._autograd, self._failure = array._data, array._ctx, array._autograd, failure
+        self._placeholder, self._ctx, self._failure = array._data, array._ctx, failure
+        dispatch.share_history(self, array._autograd)
         return self
+
+    def _end_history(self) -> None:
+        self._placeholder, self._autograd = self._placeholder.detach(), None
 
     def _plain(self) -> NDArray:
         array = NDArray._new(self._placeholder, self._ctx)
-        array._autograd = self._autograd
+        dispatch.share_history(array, self._autograd)
         return array
 
     @property

@@ -40,6 +40,8 @@ def split_arguments(op: Operator, args: tuple, kwargs: dict[str, Any], array_typ
     attributes : dict
         What remains, without those left at ``_Null``.
     """
+    if not kwargs and len(args) == 1 and isinstance(args[0], array_type):
+        return [args[0]], kwargs
     positional: tuple[Any, ...]
     if op.variadic:
         count = 0
@@ -128,7 +130,7 @@ def _unshared(array: Any, op: Operator) -> Any:
     info = array._autograd
     tensor, _ = dispatch.run(op, torch.clone, (array._data,), {}, array._ctx)
     copy = type(array)._new(tensor, array._ctx)
-    copy._autograd = info
+    dispatch.share_history(copy, info)
     return copy
 
 

@@ -9,33 +9,33 @@ from typing import Any
 import torch
 
 
-def _ours(tensor: torch.Tensor) -> bool:
-    """Whether the tensor is all of its storage, and no other tensor looks at that."""
+def owned(tensor: torch.Tensor) -> bool:
+    """Return True if the tensor is all of its storage, or is marked as a part that nobody else uses, and no other tensor uses that storage."""
     if tensor._is_view() or type(tensor) is not torch.Tensor:
-        return False
+        return hasattr(tensor, "alone")
     storage = tensor.untyped_storage()
     # One for the tensor, one for this look at it.
-    return storage.nbytes() == tensor.numel() * tensor.element_size() and torch._C._storage_Use_Count(storage._cdata) <= 2
+    return storage.nbytes() == tensor.nbytes and torch._C._storage_Use_Count(storage._cdata) <= 2 or hasattr(tensor, "alone")
 
 
 def channels_last(array: Any) -> None:
     """Keep the values of a 4-D array with axis 1 last in memory, if nobody else looks at them."""
     t = array._data
-    if t.dim() == 4 and not t.is_contiguous(memory_format=torch.channels_last) and _ours(t):
+    if t.dim() == 4 and not t.is_contiguous(memory_format=torch.channels_last) and owned(t):
         t.data = t.data.contiguous(memory_format=torch.channels_last)
 
 
 def standard(array: Any) -> None:
     """Keep the values contiguous again, if nobody else looks at them."""
     t = array._data
-    if not t.is_contiguous() and _ours(t):
+    if not t.is_contiguous() and owned(t):
         t.data = t.data.contiguous()
 
 
 def like(array: Any, other: Any) -> None:
     """Keep the values in the order that those of `other`, an array of the same shape, have."""
     t, model = array._data, other._data
-    if t.stride() != model.stride() and not same(t, model) and _ours(t):
+    if t.stride() != model.stride() and not same(t, model) and owned(t):
         t.data = torch.empty_like(model, dtype=t.dtype).copy_(t.data)
 
 

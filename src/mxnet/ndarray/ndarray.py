@@ -272,6 +272,10 @@ class NDArray(_Methods):
             return invoke(get_operator("BlockGrad"), (self,), {}, cls=type(self))
         return type(self)._new(self._data.detach(), self._ctx)
 
+    def _end_history(self) -> None:
+        """Make the array a constant, which no backward differentiates any more."""
+        self._data, self._autograd = self._data.detach(), None
+
     def as_nd_ndarray(self) -> NDArray:
         """The array as ``mx.nd.NDArray``, sharing memory."""
         return self
@@ -414,7 +418,7 @@ class NDArray(_Methods):
         result, recorded = dispatch.run(pseudo, fn, (self._data,), {}, self._ctx)
         out = type(self)._new(result, ctx)
         if recorded or (mode.recording and in_graph(self)):
-            out._autograd = dispatch.Recorded(dispatch.TapeNode(pseudo, {}, [dispatch.entry_of(self)]), 0)
+            dispatch.record(pseudo, {}, (self,), (out,))
         return out
 
     def slice_assign(self, rhs: NDArray, begin: Sizes, end: Sizes, step: Sizes | None = None) -> NDArray:
@@ -509,7 +513,7 @@ def _share(array: Any, cls: type[Any]) -> Any:
     if type(array) is cls:
         return array
     out = cls._new(array._data, array._ctx)
-    out._autograd = array._autograd
+    dispatch.share_history(out, array._autograd)
     return out
 
 

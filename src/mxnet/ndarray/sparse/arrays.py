@@ -155,6 +155,9 @@ class BaseSparseNDArray(NDArray):
         """The same values, detached from the recorded computation."""
         return self._make(self._values, self._aux, self.shape, self._ctx)
 
+    def _end_history(self) -> None:
+        self._leaf = self._token = self._autograd = None
+
     def tostype(self, stype: str) -> NDArray:
         """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
         return cast_storage(self, stype)
@@ -544,7 +547,7 @@ def _stored(array: Any, stype: str | None) -> Any:
     else:
         raise ValueError(f"unknown storage type {stype!r}; expected 'default', 'csr' or 'row_sparse'")
     if recording:
-        result._autograd = dispatch.Recorded(dispatch.TapeNode(_CAST_STORAGE, {}, [dispatch.entry_of(array)]), 0)
+        dispatch.record(_CAST_STORAGE, {}, (array,), (result,))
         if result._is_sparse:
             result._leaf = array._data
     return result

@@ -145,7 +145,7 @@ def _densified(a: Any, written: bool = False) -> Any:
     if a is None or not a._is_sparse:
         return a
     out = NDArray._new(a._dense() if written else a._data if a._leaf is not None or a._token is not None else a._readable(), a._ctx)
-    out._autograd = a._autograd
+    dispatch.share_history(out, a._autograd)
     return out
 
 
@@ -173,7 +173,7 @@ def _recorded(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], result
         attributes = op.parse_cached(attrs)
         made, _ = dispatch.run(op, lambda t: RowByRow.apply(t, source, op, attributes, result.shape), (source._token,), {}, result._ctx)
         result._token = made
-        result._autograd = dispatch.Recorded(dispatch.TapeNode(op, attrs, [dispatch.entry_of(source)]), 0)
+        dispatch.record(op, attrs, (source,), (result,))
         return result
     dense = dispatch.invoke(op, [_densified(a) for a in arrays], attrs, None, NDArray)
     if not result._is_sparse:
@@ -189,7 +189,7 @@ def recorded_as(array: Any, tensor: torch.Tensor, mark: Any) -> Any:
     """A sparse array whose values torch has computed as the dense `tensor`."""
     if array is not None and tensor.requires_grad:
         array._leaf = tensor
-    array._autograd = mark
+    dispatch.share_history(array, mark)
     return array
 
 

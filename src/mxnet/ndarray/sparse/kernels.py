@@ -334,7 +334,7 @@ def embedding(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -
     if dispatch.mode.recording and weight._token is not None:
         taken, _ = dispatch.run(op, lambda t: Taken.apply(t, weight, rows), (weight._token,), {}, weight._ctx)
         out = NDArray._new(taken, weight._ctx)
-        out._autograd = dispatch.Recorded(dispatch.TapeNode(op, attributes, [dispatch.entry_of(indices), dispatch.entry_of(weight)]), 0)
+        dispatch.record(op, attributes, (indices, weight), (out,))
         return out
     return NDArray._new(weight._rows(rows.reshape(-1)).reshape(*rows.shape, weight.shape[1]), weight._ctx)
 

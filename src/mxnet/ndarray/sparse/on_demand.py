@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .. import dispatch
 from .arrays import RowSparseNDArray
 
 if TYPE_CHECKING:
@@ -60,5 +61,6 @@ def computed(array: Any) -> Any:
     if not isinstance(array, RowsOnDemand):
         return array
     found = RowSparseNDArray._make(array._values.clone(), [a.clone() for a in array._aux], array.shape, array._ctx)
-    found._leaf, found._token, found._autograd = array._leaf, array._token, array._autograd
+    found._leaf, found._token = array._leaf, array._token
+    dispatch.share_history(found, array._autograd)
     return found

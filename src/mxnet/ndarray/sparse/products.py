@@ -54,7 +54,7 @@ def _csr_first(op: Operator, lhs: Any, rhs: Any, attributes: dict[str, Any], tra
     if rhs._is_sparse and rhs._token is not None and _needs_gradient(rhs) and not transpose and rhs.ndim == 2:
         result, _ = dispatch.run(op, lambda t: Product.apply(t, lhs, rhs), (rhs._token,), {}, lhs._ctx)
         out = NDArray._new(result, lhs._ctx)
-        out._autograd = dispatch.Recorded(dispatch.TapeNode(op, attributes, [dispatch.entry_of(lhs), dispatch.entry_of(rhs)]), 0)
+        dispatch.record(op, attributes, (lhs, rhs), (out,))
         return out if wanted == "default" else recorded_as(cast_storage(out.detach(), wanted), result, out._autograd)
     dense = rhs._data if not rhs._is_sparse or rhs._leaf is not None or rhs._token is not None else rhs._readable()
     matrix = _transposed(lhs._torch()) if transpose else lhs._torch()
@@ -63,11 +63,10 @@ def _csr_first(op: Operator, lhs: Any, rhs: Any, attributes: dict[str, Any], tra
         result, _ = dispatch.run(op, lambda t: t.squeeze(1), (result,), {}, lhs._ctx)
     out = NDArray._new(result, lhs._ctx)
     if recorded:
-        out._autograd = dispatch.Recorded(dispatch.TapeNode(op, attributes, [dispatch.entry_of(lhs), dispatch.entry_of(rhs)]), 0)
+        dispatch.record(op, attributes, (lhs, rhs), (out,))
         if wanted == "row_sparse":
             stored = cast_storage(out.detach(), wanted)
-            stored._leaf, stored._autograd = result, out._autograd
-            return stored
+            return recorded_as(stored, result, out._autograd)
         return out
     return cast_storage(out, wanted) if wanted != "csr" or rhs.ndim == 2 else out
 
