@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -16,6 +16,8 @@ from .ndarray import NDArray, dispatch, memory_format, sparse
 from .ndarray.dispatch import Marked, Scope, TapeNode, mode
 from .ops import differentiation
 from .ops.grad_mode import GradMode, enable_grad
+
+_T = TypeVar("_T")
 
 
 def record(train_mode: bool = True) -> Scope:
@@ -121,10 +123,7 @@ def _heads(heads: Any, head_grads: Any, what: str) -> tuple[Sequence[NDArray], l
             seed = seed[:head.shape[0]]  # MXNet reads as many rows as it needs: a gradient for the longest of several results serves all
         if seed is not None and seed.shape != head.shape:
             raise MXNetError(f"{what}: a head gradient of shape {seed.shape} for a head of shape {head.shape}")
-        try:
-            seeds.append(torch.ones_like(recorded) if seed is None else seed._data.to(recorded.device, recorded.dtype))
-        except RuntimeError as error:  # no memory
-            raise _failure(error) from error
+        seeds.append(_run(torch.ones_like, recorded) if seed is None else seed._data.to(recorded.device, recorded.dtype))
     return heads, tensors, seeds
 
 
@@ -160,13 +159,9 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     mode.training = train_mode
     try:
         if tensors and light:
-            openmp.alone(differentiation.backward, tensors, seeds, retain_graph)
+            _run(openmp.alone, differentiation.backward, tensors, seeds, retain_graph)
         elif tensors:
-            differentiation.backward(tensors, seeds, retain_graph)
-    except MXNetError:
-        raise
-    except Exception as error:
-        raise _failure(error) from error
+            _run(differentiation.backward, tensors, seeds, retain_graph)
     finally:
         mode.training = training
     for v in variables:
@@ -207,12 +202,17 @@ def _free(nodes: Iterable[TapeNode]) -> None:
                 array._end_history()
 
 
-def _failure(error: Exception) -> MXNetError:
-    """Return the error to raise in the place of one that torch's engine, or the user's code inside of it, has raised."""
-    text = dispatch.said(error)
-    if "second time" in text:
-        text = "a part of this computation was differentiated before and has been freed; pass retain_graph=True to the first backward"
-    return MXNetError(f"backward: {text}")
+def _run(function: Callable[..., _T], *args: Any) -> _T:
+    """Call torch's engine, or what it needs; its errors, and those of the user's code inside of it, become MXNetErrors."""
+    try:
+        return function(*args)
+    except MXNetError:
+        raise
+    except Exception as error:
+        text = dispatch.said(error)
+        if "second time" in text:
+            text = "a part of this computation was differentiated before and has been freed; pass retain_graph=True to the first backward"
+        raise MXNetError(f"backward: {text}") from error
 
 
 def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[NDArray | None] | None = None,
@@ -261,13 +261,9 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
     mode.training = train_mode
     try:
         if tensors:
-            grads = differentiation.gradients(tensors, [_leaf(v) for v in variables], seeds, retain_graph, create_graph)
+            grads = _run(differentiation.gradients, tensors, [_leaf(v) for v in variables], seeds, retain_graph, create_graph)
         else:  # heads that are constants, such as the derivative of a linear function
-            grads = [torch.zeros_like(v._data) for v in variables]
-    except MXNetError:
-        raise
-    except Exception as error:
-        raise _failure(error) from error
+            grads = tuple(torch.zeros_like(v._data) for v in variables)
     finally:
         mode.training = training
     in_use = {seed.untyped_storage().data_ptr() for seed in seeds}
