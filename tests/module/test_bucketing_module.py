@@ -111,3 +111,69 @@ def test_errors():
         module.save_checkpoint("x", 1)
     with pytest.raises(MXNetError, match="needs arg_params"):
         mx.mod.BucketingModule.load_dict({5: None}, sym_gen, 5)
+
+
+def of_layers(layers):
+    """A `sym_gen` of networks whose layers are those that `layers` names for each bucket."""
+    def generate(key):
+        out = mx.sym.var("data")
+        for name in layers[key]:
+            out = mx.sym.BatchNorm(out, name=name, fix_gamma=False) if name == "norm" else mx.sym.FullyConnected(out, num_hidden=3, name=name)
+        return mx.sym.SoftmaxOutput(out, name="softmax"), ("data",), ("softmax_label",)
+    return generate
+
+
+def sums(key):
+    """Two layers side by side, in another order in each bucket."""
+    data = mx.sym.var("data")
+    left, right = (mx.sym.FullyConnected(data, num_hidden=3, name=f"fc{i}") for i in ((0, 1) if key == 5 else (1, 0)))
+    return mx.sym.SoftmaxOutput(left + right * 2, name="softmax"), ("data",), ("softmax_label",)
+
+
+def rows(key):
+    data = mx.nd.array(np.random.RandomState(key).randn(4, 3))
+    return mx.io.DataBatch([data], [mx.nd.array([0, 1, 2, 0])], bucket_key=key, provide_data=[mx.io.DataDesc("data", (4, 3))],
+                           provide_label=[mx.io.DataDesc("softmax_label", (4,))])
+
+
+def trained(generate, keys, kvstore="local"):
+    module = mx.mod.BucketingModule(generate, default_bucket_key=5)
+    module.bind([("data", (4, 3))], [("softmax_label", (4,))])
+    module.init_params()
+    random_state = np.random.RandomState(0)
+    arguments, states = module.get_params()
+    module.set_params({name: mx.nd.array(random_state.randn(*arguments[name].shape)) for name in sorted(arguments)}, states)
+    module.init_optimizer(kvstore, optimizer_params={"learning_rate": .1, "momentum": .9})
+    for key in keys:
+        module.forward_backward(rows(key))
+        module.update()
+    return module
+
+
+@pytest.mark.parametrize("layers, missing", [
+    ("first last", "first_bias, first_weight"), ("norm last", "norm_beta, norm_gamma, norm_moving_mean, norm_moving_var")])
+def test_a_bucket_with_parameters_of_its_own_is_refused(layers, missing):
+    with pytest.raises(MXNetError, match=f"the network of bucket 7 has the parameters {missing}, which that of the default bucket 5 does not have. "
+                                         "The network of default_bucket_key must have the parameters of all buckets"):
+        trained(of_layers({5: ["last"], 7: layers.split()}), [5, 7])
+
+
+# What MXNet gives with a KVStore, whose keys are names. Without one it numbers the parameters of each bucket anew, and mixes up their momenta.
+@pytest.mark.parametrize("kvstore", [None, "store"])
+@pytest.mark.parametrize("generate, first, last", [
+    (of_layers({5: ["a", "b"], 7: ["b"]}), ("a_weight", [2.2262626, 1.8536025, -.99474853]), ("b_weight", [.81018263, 1.4969617, -.77438956])),
+    (sums, ("fc0_weight", [2.2595007, 1.6678884, -.9462161]), ("fc1_weight", [.4109332, .93294454, -.11906534]))])
+def test_each_parameter_keeps_its_momentum_where_buckets_order_them_differently(generate, first, last, kvstore):
+    module = trained(generate, [5, 7, 5, 7, 7, 5], kvstore and mx.kv.create("local"))
+    parameters, _ = module.get_params()
+    for name, values in (first, last):
+        np.testing.assert_allclose(parameters[name].asnumpy()[0], values, rtol=1e-5)
+
+
+def test_parameters_that_the_current_bucket_does_not_have_are_read_and_written_too():
+    module = trained(of_layers({5: ["first", "last"], 7: ["last"]}), [5, 7])
+    parameters, _ = module.get_params()
+    in_use = module._buckets[5]._exec_group.execs[0].arg_dict["first_bias"]
+    np.testing.assert_array_equal(parameters["first_bias"].asnumpy(), in_use.asnumpy())
+    module.set_params({name: mx.nd.zeros_like(value) for name, value in parameters.items()}, {})
+    assert not in_use.asnumpy().any()

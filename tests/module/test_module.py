@@ -328,3 +328,109 @@ def test_ctrl_c_in_reshape_leaves_a_module_that_works():
         rows[0] = 4 if bound == 6 else 6
 
     assert at_each_point(work, check, step=17) > 20
+
+
+NEW = {"fc_weight": [[5., 4., 3.], [2., 1., 0.]], "fc_bias": [1., -1.]}
+
+
+def given(dtype="float32"):
+    return {name: mx.nd.array(value, dtype=dtype) for name, value in NEW.items()}
+
+
+def overwrite(module):
+    arguments, states = module.get_params()
+    for name, value in given().items():
+        arguments[name][:] = value
+    module.set_params(arguments, states)
+
+
+@pytest.mark.parametrize("context, kvstore", [(mx.cpu(), None), (mx.cpu(), "local"), (TWO, "local"), (TWO, "device")])
+@pytest.mark.parametrize("set_params", [
+    lambda module: module.set_params(given(), {}), lambda module: module.set_params(given(), {}, allow_missing=True),
+    lambda module: module.init_params(arg_params=given(), aux_params={}, force_init=True), overwrite])
+def test_the_optimizer_goes_on_from_parameters_that_a_program_sets(context, kvstore, set_params):
+    module, data = bound(context)
+    module.init_optimizer(kvstore and mx.kv.create(kvstore), optimizer_params={"learning_rate": .1, "momentum": .9})
+    for batch in data:
+        module.forward_backward(batch)
+        module.update()
+        set_params(module)
+    module.forward_backward(batch)
+    module.update()
+    # What MXNet gives without a KVStore. With one it goes on from the values before.
+    np.testing.assert_allclose(weights(module), [[4.9473476, 3.9473057, 2.9785545], [2.0526524, 1.0526942, .0214454]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("context", [mx.cpu(), TWO])
+@pytest.mark.parametrize("optimizer", ["sgd", "nag", "adam", "lamb"])
+def test_float32_copies_take_over_what_a_program_sets(context, optimizer):
+    def half():
+        data = iterator()
+        module = mx.mod.Module(network(), context=context)
+        module.bind([mx.io.DataDesc("data", (4, 3), "float16")], data.provide_label)
+        module.init_params(arg_params={name: value.astype("float16") for name, value in start().items()}, aux_params={})
+        module.init_optimizer(optimizer=optimizer, optimizer_params={"learning_rate": 1e-5, "multi_precision": True})
+        return module, data
+
+    module, data = half()
+    module.forward_backward(next(data))
+    module.update()
+    module.set_params(given("float16"), {})
+    module.update()
+    np.testing.assert_allclose(weights(module), NEW["fc_weight"], atol=1e-2)
+    # Steps that float16 cannot tell add up, although the values are set again after each, as `fit` does after each epoch.
+    module, data = half()
+    module.forward_backward(next(data))
+    for _ in range(400):
+        module.update()
+        module.set_params(*module.get_params())
+    assert abs(weights(module) - WEIGHT).max() > 1e-4
+
+
+def test_a_store_that_cannot_take_new_values_is_named():
+    class Elsewhere(mx.kvstore.KVStore):
+        def _replace(self, key, value):
+            return False
+
+    module, data = bound()
+    module.init_optimizer(Elsewhere("local"))
+    module.set_params(*module.get_params())
+    with pytest.warns(UserWarning, match="the kvstore of type 'local' updates fc_weight, fc_bias and keeps its own values, which the next update "
+                                         "brings back: set parameters before init_optimizer"):
+        module.set_params(given(), {})
+
+
+def test_training_survives_another_bind():
+    module, data = bound()
+    module.init_optimizer(optimizer_params={"learning_rate": .5})
+    module.forward_backward(next(data))
+    module.update()
+    trained = module._exec_group.execs[0].arg_dict["fc_weight"].asnumpy()
+    module.bind(data.provide_data, data.provide_label, for_training=False, force_rebind=True)
+    np.testing.assert_array_equal(weights(module), trained)
+
+
+@pytest.mark.parametrize("saved, loaded", [((mx.cpu(), "local"), (TWO, "local")), ((TWO, "device"), (mx.cpu(), "local")),
+                                           ((mx.cpu(), "store"), (mx.cpu(1), "local"))])
+@pytest.mark.parametrize("optimizer, options", [("sgd", {"momentum": .9}), ("rmsprop", {})])
+def test_optimizer_states_go_to_other_devices(saved, loaded, optimizer, options, tmp_path):
+    def made(context, kvstore, parameters):
+        module, data = bound(context)
+        module.set_params(*parameters)
+        module.init_optimizer(mx.kv.create("local") if kvstore == "store" else kvstore, optimizer, {"learning_rate": .1, **options})
+        return module, data
+
+    def run(module, data):
+        data.reset()
+        for batch in data:
+            module.forward_backward(batch)
+            module.update()
+        return weights(module)
+
+    path = str(tmp_path / "states")
+    module, data = made(*saved, (start(), {}))
+    run(module, data)
+    module.save_optimizer_states(path)
+    other, _ = made(*loaded, module.get_params())
+    other.load_optimizer_states(path)
+    np.testing.assert_allclose(run(other, data), run(module, data), rtol=1e-4)

@@ -324,6 +324,8 @@ class Parameter:
             warnings.warn(f"Parameter '{self.name}' is already initialized and stays as it is; for new values pass force_reinit=True",
                           stacklevel=2)
             return
+        if self._data is not None and self._trainer:
+            self._trainer._forget_weight(self)
         self._data = self._grad = None
         if init is None:
             init = default_init if self.init is None else self.init
@@ -362,6 +364,8 @@ class Parameter:
         data = data.as_np_ndarray() if is_np_array() and self._stype == "default" else data.as_nd_ndarray()
         self._data = [data if own and ctx == data.ctx else data.copyto(ctx) for ctx in self._ctx_list]
         self._init_grad()
+        if self._trainer:
+            self._trainer._weight_replaced(self)
 
     def _init_grad(self) -> None:
         if self.grad_req == "null":
@@ -433,12 +437,12 @@ class Parameter:
                 raise UsageError(f"Parameter '{self.name}' has not been initialized; call initialize() before set_data()")
             self._deferred_init = (*self._deferred_init[:3], data)
             return
-        trainer = self._trainer
-        if trainer and trainer._kv_initialized and trainer._update_on_kvstore and self not in trainer._params_to_init:
-            # The kvstore holds the weights: it must start again from the new ones.
-            trainer._reset_kvstore()
+        if self._trainer:
+            self._trainer._forget_weight(self)
         for array in self._data:
             array[:] = data
+        if self._trainer:
+            self._trainer._weight_replaced(self)
 
     def reset_ctx(self, ctx: Context | list[Context] | None) -> None:
         """Move the parameter to other contexts.

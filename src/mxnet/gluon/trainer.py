@@ -115,6 +115,9 @@ class Trainer:
         self._params_to_init = list(self._params)
 
     def _init_kvstore(self) -> None:
+        if not any(updater.states for updater in self._updaters):
+            self._contexts = self._check_contexts()
+            self._updaters = [optim.get_updater(self._optimizer) for _ in self._contexts or ()]
         wanted = self._kvstore_params["update_on_kvstore"]
         kind = self._kvstore_params["kvstore"]
         kvstore: Any
@@ -182,6 +185,18 @@ class Trainer:
             self._init_kvstore()
         if self._params_to_init:
             self._init_params()
+
+    def _forget_weight(self, parameter: Parameter) -> None:
+        """Let a kvstore that updates start again: its weights are not those that a parameter is about to get."""
+        if self._kv_initialized and self._update_on_kvstore and parameter not in self._params_to_init:
+            self._reset_kvstore()
+
+    def _weight_replaced(self, parameter: Parameter) -> None:
+        """Take over a new value of a parameter into the float32 copies of half-precision weights, and its counts to other contexts."""
+        if parameter._ctx_list != self._contexts:
+            self._optimizer._carry_counts()
+        for updater, array in zip(self._updaters, parameter._data):
+            updater._weight_replaced(self._param2idx[parameter.name], array)
 
     # -- the optimizer -----------------------------------------------------------------------------------------------------
 
@@ -309,6 +324,9 @@ class Trainer:
                             "Parameters as they are")
             if on_kvstore:
                 continue
+            if len(arrays) > len(batches):
+                raise UsageError(f"{parameter.name} is on {parameter.list_ctx()}, this Trainer was made for {self._contexts}: make another one "
+                                 "for more contexts")
             for (indices, gradients, weights), array, gradient in zip(batches, arrays, parameter._grad):
                 if not ignore_stale_grad or array._fresh_grad:
                     indices.append(i)

@@ -85,6 +85,10 @@ class KVStoreBase:
     def _expect(self, names, arrays):
         """Say whose gradients the next backward will finish: a function to call with each key then, or None if it makes no difference."""
 
+    def _replace(self, key, value):
+        """Give a key another value, from which the optimizer goes on; returns False from a store that cannot."""
+        return False
+
     def set_optimizer(self, optimizer):
         """Have the store itself update the values it keeps, by this optimizer, with what is pushed."""
         raise NotImplementedError()

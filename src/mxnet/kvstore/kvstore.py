@@ -117,6 +117,14 @@ class KVStore(KVStoreBase):
         for k, arrays in self._checked(key, out, "out"):
             self._pull(k, arrays, ignore_sparse)
 
+    def _replace(self, key, value):
+        """Give a key another value, from which the optimizer goes on."""
+        stored = self._kept(key)
+        value.tostype(stored.stype).astype(stored.dtype, copy=False).copyto(stored)
+        if isinstance(self._updater, opt.Updater):
+            self._updater._weight_replaced(key, stored)
+        return True
+
     def broadcast(self, key, value, out, priority=0):
         """Give keys their first values, and write them to arrays on all devices.
 

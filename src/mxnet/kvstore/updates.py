@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from .. import environment
 from ..base import MXNetError
 from ..ndarray import NDArray
+from ..optimizer import Updater, pickles
 from .base import KVStoreBase, create, spans_processes
 from .kvstore import KVStore
 
@@ -94,6 +95,31 @@ def _exchange(kvstore: KVStoreBase, name: str, gradients: Sequence[NDArray], arr
         kvstore.pull(name, out=gradients if out is None else out, priority=priority)
 
 
+def renumber_states(updater: Updater, names: Sequence[str], num_device: int, by_name: bool) -> None:
+    """Give loaded states the keys under which an updater looks for them.
+
+    A store updates parameters by their names, a module those on each of its devices by ``position * num_device + device``: a file may come from
+    another number of devices.
+    """
+    states = updater.states
+    numbers = [key for key in states if isinstance(key, int)]
+    saved_devices = max(numbers, default=0) // max(len(names), 1) + 1
+    if not by_name and len(numbers) == len(states) and saved_devices == num_device or by_name and not numbers:
+        return
+    first: dict[str, object] = {}  # states are the same on all devices
+    for key, state in states.items():
+        name = key if isinstance(key, str) else names[key // saved_devices] if isinstance(key, int) and 0 <= key < saved_devices * len(names) else None
+        if name is not None:
+            first.setdefault(name, state)
+    if by_name:
+        updater.states = first
+    else:
+        positions = {name: position for position, name in enumerate(names)}
+        updater.states = {positions[name] * num_device + k: pickles.loads(pickles.dumps(state), name) if k else state
+                          for name, state in first.items() if name in positions for k in range(num_device)}
+    updater.states_synced = dict.fromkeys(updater.states, False)
+
+
 def update_params_on_kvstore(param_arrays: PerDevice, grad_arrays: PerDevice, kvstore: KVStoreBase, param_names: Sequence[str]) -> None:
     """Let the store update the parameters, and fetch them."""
     if _exchange_many(kvstore, [(param_names[i], *rest) for i, *rest in _with_gradient(param_arrays, grad_arrays)], True):
@@ -112,18 +138,22 @@ def update_params_on_kvstore_nccl(param_arrays: PerDevice, grad_arrays: PerDevic
 
 
 def update_params(param_arrays: PerDevice, grad_arrays: PerDevice, updater: Callable[[list, list, list], object], num_device: int,
-                  kvstore: KVStoreBase | None = None, param_names: Sequence[str] = ()) -> None:
+                  kvstore: KVStoreBase | None = None, param_names: Sequence[str] = (), updated_names: Sequence[str] | None = None) -> None:
     """Update the parameters on each device, after the store, if any, has added up the gradients.
 
-    The updater receives all parameters of a device in one call, so that it can update many at a time.
+    The updater receives all parameters of a device in one call, so that it can update many at a time. It numbers them as `updated_names`
+    does, by default as `param_names`: networks that share an updater may have their parameters in another order, or fewer of them.
     """
+    same = updated_names is None or param_names == updated_names
+    numbers = None if same else {name: number for number, name in enumerate(updated_names or ())}
     updates: list[tuple[list, list, list]] = [([], [], []) for _ in range(num_device)]
     done = kvstore is None or _exchange_many(kvstore, [(param_names[i], *rest) for i, *rest in _with_gradient(param_arrays, grad_arrays)], False)
     for index, arrays, gradients in _with_gradient(param_arrays, grad_arrays):
         if kvstore and not done:
             _exchange(kvstore, param_names[index], gradients, arrays, None, -index)
+        number = index if numbers is None else numbers[param_names[index]]
         for k, (indices, grads, weights) in enumerate(updates):
-            indices.append(index * num_device + k)
+            indices.append(number * num_device + k)
             grads.append(gradients[k])
             weights.append(arrays[k])
     for indices, grads, weights in updates:

@@ -33,7 +33,7 @@ class BucketingModule(BaseModule):
     sym_gen : callable
         From a bucket key to ``(symbol, data_names, label_names)``.
     default_bucket_key
-        The key of the bucket that needs most memory; the others share it.
+        The key of the bucket that needs most memory; the others share it. Its network has the parameters of all buckets.
     logger, context, work_load_list, fixed_param_names, state_names, group2ctxs, compression_params
         As for `Module`.
     """
@@ -79,11 +79,16 @@ class BucketingModule(BaseModule):
         symbol, data_names, label_names = self._call_sym_gen(bucket_key)
         return Module(symbol, data_names, label_names, **self._module_options)
 
+    @property
+    def _default_module(self) -> Module:
+        """The module of the default bucket: the others may have fewer parameters."""
+        return self._buckets[self._default_bucket_key]
+
     def _save_states(self, fname: str) -> None:
-        self._curr_module._save_states(fname)
+        self._default_module._save_states(fname)
 
     def _load_training(self, fname: str) -> None:
-        self._curr_module._load_training(fname)
+        self._default_module._load_training(fname)
 
     # -- what it is --------------------------------------------------------------------------------------------------------------
 
@@ -126,8 +131,8 @@ class BucketingModule(BaseModule):
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """The parameters, as two dicts by name: arguments and auxiliary states."""
         self._require(bound=False, params=True)
-        self._curr_module._params_dirty = self._params_dirty  # updates through any bucket changed the shared parameters
-        params = self._curr_module.get_params()
+        self._default_module._params_dirty = self._params_dirty  # updates through any bucket changed the shared parameters
+        params = self._default_module.get_params()
         self._params_dirty = False
         return params
 
@@ -142,7 +147,7 @@ class BucketingModule(BaseModule):
             warnings.warn("set_params has no effect: there are parameters already; pass force_init=True to replace them", stacklevel=2)
             return
         self._require()
-        self._curr_module.set_params(arg_params, aux_params, allow_missing=True, force_init=force_init, allow_extra=allow_extra)
+        self._default_module.set_params(arg_params, aux_params, allow_missing=True, force_init=force_init, allow_extra=allow_extra)
         self._params_dirty = True  # the devices hold newer values than the dicts now
         self.params_initialized = True
 
@@ -153,8 +158,8 @@ class BucketingModule(BaseModule):
         if self.params_initialized and not force_init:
             return
         self._require()
-        self._curr_module.init_params(initializer=initializer, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing,
-                                      force_init=force_init, allow_extra=allow_extra)
+        self._default_module.init_params(initializer=initializer, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing,
+                                         force_init=force_init, allow_extra=allow_extra)
         self._params_dirty = False
         self.params_initialized = True
 
@@ -199,18 +204,23 @@ class BucketingModule(BaseModule):
         module = self._buckets.get(bucket_key)
         if module is None:
             module = self._new_module(bucket_key)
-            self._bind_bucket(module, data_shapes, label_shapes)
+            self._bind_bucket(module, bucket_key, data_shapes, label_shapes)
             if self._monitor is not None:
                 module.install_monitor(self._monitor)
             self._buckets[bucket_key] = module
         elif not module.binded:
-            self._bind_bucket(module, data_shapes, label_shapes)
+            self._bind_bucket(module, bucket_key, data_shapes, label_shapes)
         self._curr_module = module
         self._curr_bucket_key = bucket_key
 
-    def _bind_bucket(self, module: BaseModule, data_shapes: Any, label_shapes: Any) -> None:
-        module.bind(data_shapes, label_shapes, self.for_training, self.inputs_need_grad,
-                    shared_module=self._buckets[self._default_bucket_key], grad_req=self._grad_req)
+    def _bind_bucket(self, module: Module, bucket_key: Any, data_shapes: Any, label_shapes: Any) -> None:
+        missing = module._parameters_missing_in(self._default_module)
+        if missing:
+            raise MXNetError(f"BucketingModule: the network of bucket {bucket_key!r} has the parameters {', '.join(missing)}, which that of the "
+                             f"default bucket {self._default_bucket_key!r} does not have. The network of default_bucket_key must have the "
+                             "parameters of all buckets: choose another default_bucket_key, or let sym_gen use all parameters for this one")
+        module.bind(data_shapes, label_shapes, self.for_training, self.inputs_need_grad, shared_module=self._default_module,
+                    grad_req=self._grad_req)
 
     def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),
                        force_init: bool = False) -> None:
@@ -219,10 +229,11 @@ class BucketingModule(BaseModule):
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring.")
             return
-        self._curr_module.init_optimizer(kvstore, optimizer, optimizer_params, force_init=force_init)
+        default = self._default_module
+        default.init_optimizer(kvstore, optimizer, optimizer_params, force_init=force_init)
         for module in self._buckets.values():
-            if module is not self._curr_module:
-                module.borrow_optimizer(self._curr_module)
+            if module is not default:
+                module.borrow_optimizer(default)
         self.optimizer_initialized = True
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------

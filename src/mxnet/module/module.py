@@ -16,8 +16,9 @@ from ..checkpoint import load_checkpoint, load_optimizer_states, params_file, sa
 from ..context import Context, cpu
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
-from ..kvstore.updates import create_kvstore, initialize_kvstore, update_params, update_params_on_kvstore
+from ..kvstore.updates import create_kvstore, initialize_kvstore, renumber_states, update_params, update_params_on_kvstore
 from .base_module import BaseModule, _check_input_names, _parse_data_desc
+from .batch_shapes import batch_size_of, resized, shapes_of
 from .executor_group import DataParallelExecutorGroup
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class Module(BaseModule):
         self._kvstore: Any = None
         self._update_on_kvstore: bool | None = None
         self._updater: Any = None
+        self._updated_names: list[str] = []  # the parameter that each number stands for in the optimizer
         self._preload_opt_states: str | None = None
         self._grad_req: Any = None
         self._reset_bind()
@@ -159,6 +161,9 @@ class Module(BaseModule):
             self._kvstore.load_optimizer_states(fname)
         else:
             load_optimizer_states(fname, self._updater)
+        updater = getattr(self._kvstore, "_updater", None) if self._update_on_kvstore else self._updater
+        if isinstance(updater, opt.Updater):
+            renumber_states(updater, self._updated_names, len(self._context), bool(self._update_on_kvstore))
 
     def _save_states(self, fname: str) -> None:
         self._require(bound=False, optimizer=True)
@@ -259,6 +264,7 @@ class Module(BaseModule):
         self.params_initialized = True
         self._params_dirty = False
         self._exec_group.set_params(self._arg_params, self._aux_params, allow_extra=allow_extra)
+        self._replace_updated(self._arg_params, arg_params or {})
 
     def set_params(self, arg_params: dict[str, NDArray] | None, aux_params: dict[str, NDArray] | None, allow_missing: bool = False,
                    force_init: bool = True, allow_extra: bool = False) -> None:
@@ -274,6 +280,28 @@ class Module(BaseModule):
         self._exec_group.set_params(arg_params, aux_params, allow_extra=allow_extra)
         self._params_dirty = True
         self.params_initialized = True
+        self._replace_updated(arg_params or {}, arg_params or {})
+
+    def _replace_updated(self, values: dict[str, NDArray], given: dict[str, NDArray]) -> None:
+        """Let what updates the parameters go on from new values: the store that holds them, or float32 copies of half-precision ones.
+
+        `given` are the arrays that the program passed, which `fit` does with the module's own at the end of each epoch.
+        """
+        if not self.optimizer_initialized:
+            return
+        arrays = dict(zip(self._exec_group.param_names, self._exec_group.param_arrays))
+        numbers = {name: number for number, name in enumerate(self._updated_names)}
+        lost = []
+        for name in (name for name in values if name in arrays and name in numbers):
+            if not self._update_on_kvstore:
+                if isinstance(self._updater, opt.Updater):
+                    for k, array in enumerate(arrays[name]):
+                        self._updater._weight_replaced(numbers[name] * len(arrays[name]) + k, array)
+            elif not self._kvstore._replace(name, values[name]) and given.get(name) is not self._arg_params[name]:
+                lost.append(name)
+        if lost:
+            warnings.warn(f"the kvstore of type {self._kvstore.type!r} updates {', '.join(lost)} and keeps its own values, which the next update "
+                          "brings back: set parameters before init_optimizer", stacklevel=4)
 
     def _release_memory(self) -> None:
         """Give up the memory of large parameters on the CPU that nobody else sees: devices have them, and are asked when they are needed here."""
@@ -326,7 +354,7 @@ class Module(BaseModule):
             ``'write'``, ``'add'`` or ``'null'``, for all, per argument in order, or by name.
         """
         if force_rebind:
-            if self._released:
+            if self._released or self.binded and self.params_initialized and self._params_dirty:
                 self._sync_params_from_devices()
             self._reset_bind()
         if self.binded:
@@ -343,6 +371,10 @@ class Module(BaseModule):
         if shared_module is not None:
             if not (isinstance(shared_module, Module) and shared_module.binded and shared_module.params_initialized):
                 raise MXNetError("bind: shared_module must be a Module that is bound and has parameters")
+            missing = self._parameters_missing_in(shared_module)
+            if missing:
+                raise MXNetError(f"bind: the network of shared_module does not have the parameters {', '.join(missing)}; only a network that has "
+                                 "all of them can share its parameters")
             shared_group = shared_module._exec_group
             if len(shared_group.execs) < len(self._context):
                 raise MXNetError(f"bind: shared_module runs on {len(shared_group.execs)} devices, this module on {len(self._context)}")
@@ -363,6 +395,10 @@ class Module(BaseModule):
         if shared_module is not None and shared_module.optimizer_initialized:
             self.borrow_optimizer(shared_module)
         self.binded = True
+
+    def _parameters_missing_in(self, shared: Module) -> list[str]:
+        """Return the parameters and auxiliary states that another module's network does not have."""
+        return sorted({*self._param_names} - {*shared._param_names}) + sorted({*self._aux_names} - {*shared._aux_names})
 
     def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
         """Take batches of other shapes from now on; parameters stay. `forward` does it by itself when a batch differs."""
@@ -405,6 +441,7 @@ class Module(BaseModule):
         self._optimizer = self._make_optimizer(optimizer, optimizer_params, 1.0 / batch_size, idx2name)
         self._updater = None if update_on_kvstore else opt.get_updater(self._optimizer)
         self._kvstore, self._update_on_kvstore = kvstore, update_on_kvstore
+        self._updated_names = names
         if kvstore and self._compression_params:
             kvstore.set_gradient_compression(self._compression_params)
         if update_on_kvstore:
@@ -435,7 +472,7 @@ class Module(BaseModule):
         """Use the optimizer, its states and the kvstore of another module, as bucketing does."""
         if not shared_module.optimizer_initialized:
             raise MXNetError("borrow_optimizer: the other module has no optimizer yet: call its init_optimizer(...) first")
-        for part in ("_optimizer", "_kvstore", "_update_on_kvstore", "_updater"):
+        for part in ("_optimizer", "_kvstore", "_update_on_kvstore", "_updater", "_updated_names"):
             setattr(self, part, getattr(shared_module, part))
         self.optimizer_initialized = True
 
@@ -453,7 +490,7 @@ class Module(BaseModule):
             Default: what the module was bound for.
         """
         self._require(params=True)
-        shapes = _shapes_of(data_batch)
+        shapes = shapes_of(data_batch)
         if tuple(d.shape for d in self._data_shapes) != shapes:
             first = data_batch[0] if isinstance(data_batch, list) else data_batch
             self._follow(first, shapes)
@@ -471,7 +508,7 @@ class Module(BaseModule):
             if label:
                 label_shapes = [DataDesc(d.name, array.shape, d.dtype, d.layout) for d, array in zip(self._label_shapes or (), label)]
             else:  # as when predicting: labels of the same kind, as many as there are data
-                label_shapes = self._label_shapes and [_resized(d, _batch_size(data_shapes)) for d in self._label_shapes]
+                label_shapes = self._label_shapes and [resized(d, batch_size_of(data_shapes)) for d in self._label_shapes]
         self.reshape(data_shapes, label_shapes)
 
     def backward(self, out_grads: Any = None) -> None:
@@ -488,7 +525,7 @@ class Module(BaseModule):
             update_params_on_kvstore(group.param_arrays, group.grad_arrays, self._kvstore, group.param_names)
         else:
             update_params(group.param_arrays, group.grad_arrays, updater=self._updater, num_device=len(self._context),
-                          kvstore=self._kvstore, param_names=group.param_names)
+                          kvstore=self._kvstore, param_names=group.param_names, updated_names=self._updated_names)
         if self._kvstore and self._kvstore.batches:
             group.expect_gradients(self._kvstore)
 
@@ -539,37 +576,6 @@ class Module(BaseModule):
                 self._kvstore.row_sparse_pull(name, arrays, row_ids=rows, priority=-index)
             else:
                 warnings.warn(f"parameter {name!r} is not row_sparse, so its rows need not be pulled", stacklevel=2)
-
-
-def _shapes_of(batch: Any):
-    """The shapes of a batch's data; those of a list of batches, one per device, count as one batch."""
-    if not isinstance(batch, list):
-        return tuple([array.shape for array in batch.data])
-    if not batch:
-        raise MXNetError("forward: the list of batches is empty")
-    for i in range(len(batch[0].data)):
-        different = {part.data[i].shape for part in batch}
-        if len(different) > 1:
-            raise MXNetError(f"forward: all batches of a list must have the same shape, received {sorted(different)}")
-    return tuple([(len(batch) * array.shape[0],) + array.shape[1:] for array in batch[0].data])
-
-
-def _batch_size(descriptions: Any):
-    """The batch size that the first input with a batch axis has; None if there is no such input."""
-    for d in descriptions:
-        axis = DataDesc.get_batch_axis(getattr(d, "layout", None))
-        if axis >= 0:
-            return d[1][axis]
-    return None
-
-
-def _resized(description, batch_size):
-    """The same input for another batch size."""
-    axis = DataDesc.get_batch_axis(description.layout)
-    shape = list(description.shape)
-    if axis >= 0 and batch_size is not None:
-        shape[axis] = batch_size
-    return DataDesc(description.name, tuple(shape), description.dtype, description.layout)
 
 
 def _cpu_zeros(names: Any, arrays: Any):

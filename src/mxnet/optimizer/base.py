@@ -121,12 +121,19 @@ class Optimizer:
                           stacklevel=4)
         return half and self.multi_precision
 
+    def _master_of(self, weight, state):
+        """Return the float32 copy of a half-precision weight that its state holds, or None."""
+        position = getattr(type(self).create_state_multi_precision, "master_position", None)
+        return state[position] if position is not None and self.multi_precision and _is_half(weight) else None
+
     def create_state_multi_precision(self, index, weight):
         """`create_state`; with `multi_precision` for half-precision weights ``(float32 copy, state)``."""
         if self._wants_master(weight):
             master = weight.astype(numpy.float32)
             return master, self.create_state(index, master)
         return self.create_state(index, weight)
+
+    create_state_multi_precision.master_position = 0
 
     def update(self, index, weight, grad, state):
         """Update a weight in place.
@@ -217,10 +224,22 @@ class Optimizer:
         # Each device counts for itself, so that several that share the optimizer don't make one step many.
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
 
+    _carried_counts: dict = {}  # index: the count that a device begins with which has not updated that weight
+
+    def _carry_counts(self):
+        """Let every device go on from the highest counts, as weights move to it."""
+        carried: dict = {}
+        for counts in self._all_index_update_counts.values():
+            for i, count in counts.items():
+                carried[i] = max(count, carried.get(i, 0))
+        for counts in self._all_index_update_counts.values():
+            counts.update(carried)
+        self._carried_counts = carried
+
     def _update_count(self, index):
         counts = self._index_update_count
         for i in index if isinstance(index, (list, tuple)) else (index,):
-            counts[i] = counts.get(i, self.begin_num_update) + 1
+            counts[i] = (counts[i] if i in counts else self._carried_counts.get(i, self.begin_num_update)) + 1
             self.num_update = max(counts[i], self.num_update)
 
     def _scaled(self, value, indices, multipliers, attribute):
@@ -254,9 +273,11 @@ class Optimizer:
     def __getstate__(self):
         state = self.__dict__.copy()
         del state["param_dict"]  # the weights themselves
+        state.pop("_carried_counts", None)  # they are made of the others
         return state
 
     def __setstate__(self, state):
+        state.pop("_carried_counts", None)
         self.__dict__ = state
         self.param_dict = {}
 

@@ -20,6 +20,8 @@ class _MasterAfterState(Optimizer):
             return self.create_state(index, master), master
         return self.create_state(index, weight)
 
+    create_state_multi_precision.master_position = 1
+
     def update(self, index, weight, grad, state):
         """Update a weight, or several in lists; see `Optimizer.update`."""
         self._update_impl(index, weight, grad, state, multi_precision=False)

@@ -1,7 +1,7 @@
 """An optimizer with the states of all weights: what key-value stores and trainers call."""
 from .. import openmp
 from ..base import MXNetError
-from ..ndarray import NDArray
+from ..ndarray import NDArray, where
 from . import pickles
 from .base import Optimizer
 
@@ -117,6 +117,13 @@ class Updater:
                 some, ws, gs = zip(*entries[start:start + size])
                 optimizer.update_multi_precision(some, ws, gs, [states[i] for i in some])
 
+    def _weight_replaced(self, index, weight):
+        """Take over the value that a program gave a half-precision weight into the float32 copy, which keeps its digits where both agree."""
+        master = self.optimizer._master_of(weight, self.states[index]) if index in self.states else None
+        if master is not None:
+            value, copied = weight.as_in_context(master.context), master.astype(weight.dtype)
+            master[:] = where(copied == value, master, value.astype(master.dtype))
+
     def sync_state_context(self, state, context):
         """The state on another device."""
         if isinstance(state, NDArray):
@@ -141,6 +148,8 @@ class Updater:
         optimizer = self.optimizer
         if isinstance(found, tuple) and len(found) == 2:
             found, optimizer = found
+            if isinstance(getattr(optimizer, "_all_index_update_counts", None), dict):
+                optimizer._carry_counts()
         if not isinstance(found, dict) or not isinstance(optimizer, Optimizer):
             raise MXNetError(f"the optimizer states must be a dict, or a dict and an optimizer; received {type(found).__name__} and "
                              f"{type(optimizer).__name__}")
