@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _deferred_compute, ndarray, symbol
 from ..context import current_context
 from ..ndarray import NDArray
-from ..ndarray.dispatch import mode, wrap
+from ..ndarray.dispatch import mode
 from ..util import is_np_array
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp

@@ -1,6 +1,7 @@
 """`PythonState`: the plain Python values that a traced `forward` can see, to notice when one changes."""
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from collections import deque
@@ -82,7 +83,7 @@ class PythonState:
                 self._watch_function(value, seen)
             elif _may_matter(value) and (id(values), name) not in seen:
                 seen.add((id(values), name))
-                self._checks.append(lambda values=values, name=name, value=value: _equal(values.get(name), value))
+                self._checks.append(functools.partial(_stays, values, name, value))
                 self._watch_inside(value)
         for cell in function.__closure__ or ():
             try:
@@ -92,8 +93,16 @@ class PythonState:
             if isinstance(value, types.FunctionType):
                 self._watch_function(value, seen)
             elif _may_matter(value):
-                self._checks.append(lambda cell=cell, value=value: _equal(cell.cell_contents, value))
+                self._checks.append(functools.partial(_cell_stays, cell, value))
                 self._watch_inside(value)
+
+
+def _stays(values: dict[str, Any], name: str, value: Any) -> bool:
+    return _equal(values.get(name), value)
+
+
+def _cell_stays(cell: types.CellType, value: Any) -> bool:
+    return _equal(cell.cell_contents, value)
 
 
 def _is_library(module: str | None) -> bool:
@@ -160,7 +169,10 @@ def _same(copy: Any, value: Any) -> bool:
         return _equal(copy, value)
     if type(value) is not copy.kind:
         return False
-    items = copy.items
+    return _same_items(copy.items, value)
+
+
+def _same_items(items: Any, value: Any) -> bool:
     if type(items) is _Copy:  # an object's attributes
         return _same(items, vars(value))
     if len(items) != len(value):

@@ -10,7 +10,7 @@ import contextlib
 import random
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,13 +26,12 @@ from ..symbol import inference
 from ..symbol.node import topological
 from ..util import is_np_shape
 from .block import _flatten
-from .forward_trace import ForwardTrace, Reads
+from .forward_trace import ForwardTrace, Reads, ReadShape
 from .parameter import Parameter, moves
 from .python_state import PythonState
 from .shortcut import Gathered, Shortcut
 
 if TYPE_CHECKING:
-    from ..context import Context
     from ..symbol import Symbol
 
 # Tracing is rare and changes the block; calling a traced block is neither.
@@ -88,6 +87,8 @@ def _released(value: Any, trace: ForwardTrace) -> Any:
     """A result of `forward` as its caller gets it, once the trace has ended."""
     if isinstance(value, NDArray):
         return trace.release(value)
+    if isinstance(value, ReadShape):
+        return tuple(value)
     if isinstance(value, dict):
         items: Any = {k: _released(v, trace) for k, v in value.items()}
         return value if all(items[k] is v for k, v in value.items()) else items
@@ -124,7 +125,7 @@ class CachedTrace:
         What runs the graph, and on what; see `HybridBlock`.
     """
 
-    def __init__(self, call: Any, shapes: list[Any], marks: list[Any], variables: list[Symbol], outputs: list[Symbol], results: Any,
+    def __init__(self, call: Any, shapes: list[Any], marks: list[Any], variables: list[Any], outputs: list[Any], results: Any,
                  trace: ForwardTrace) -> None:
         self.verified = self.doubted = False
         self.call, self.results, self.variables = call, results, variables
@@ -213,8 +214,8 @@ def _equal(a: NDArray, b: NDArray) -> bool:
 
 
 def _random_states() -> tuple[Any, Any]:
-    name, *numbers = np.random.get_state()  # type: ignore[misc]  # the legacy form is a tuple
-    return random.getstate(), (name, numbers[0].tobytes(), *numbers[1:])  # type: ignore[union-attr]
+    name, keys, *rest = np.random.get_state()
+    return random.getstate(), (name, np.asarray(keys).tobytes(), *rest)
 
 
 # -- the cache ---------------------------------------------------------------------------------------------------------------
@@ -352,8 +353,8 @@ class TraceCache:
     def _beyond(self, args: tuple) -> Any:
         if not self._full:
             self._full = True
-            warnings.warn(f"{type(self.block).__name__} was traced {_MOST_TRACES} times, since it reads shapes, types or modes that differ from call to "
-                          "call; calls that need another trace run step by step", stacklevel=5)
+            warnings.warn(f"{type(self.block).__name__} was traced {_MOST_TRACES} times, since the shapes, types or modes that it reads differ from "
+                          "call to call; calls that need another trace run step by step", stacklevel=5)
         before = self._version.number
         try:
             return self._step_by_step(args)
@@ -385,14 +386,10 @@ class TraceCache:
             with trace.noting():
                 out = block._run_plain(rebuild(call[0], iter(given)))
             if not trace.failure:
-                found: list[NDArray] = []
-                results = describe(out, found)
-                require_np(found)
-                trace.adopt(block.collect_params().values())
-                outputs = trace.get_symbol(found, f"{block.prefix}constant")
-                new = CachedTrace(call, shapes, marks, variables, outputs, results, trace)
-        except TraceError as error:
-            trace.fail(str(error))
+                try:
+                    new = self._graph(trace, call, shapes, marks, variables, out)
+                except MXNetError as error:  # a step has no counterpart in a Symbol, or one that takes other attributes
+                    trace.fail(str(error))
         finally:
             trace.end()
         out = _released(out, trace)
@@ -405,6 +402,14 @@ class TraceCache:
         if new is not None and block._callback is not None and not mode.training:
             self._replay(new, args, arrays)  # for those who watch the graph
         return new, out
+
+    def _graph(self, trace: ForwardTrace, call: Any, shapes: list[Any], marks: list[Any], variables: list[Any], out: Any) -> CachedTrace:
+        results: list[NDArray] = []
+        structure = describe(out, results)
+        require_np(results)
+        trace.adopt(self.block.collect_params().values())
+        outputs = trace.get_symbol(results, f"{self.block.prefix}constant")
+        return CachedTrace(call, shapes, marks, variables, outputs, structure, trace)
 
     def _verify(self, known: CachedTrace, new: CachedTrace, random_before: Any, args: tuple, out: Any) -> CachedTrace | None:
         """The trace that serves from now on, after a run of `forward` that `known` should hold for; None if none does."""
