@@ -30,15 +30,16 @@ class TraceError(MXNetError):
     """A computation can't be traced: it depends on values that only a run has."""
 
 
-class _Leaf:
-    """Marks an array that stands for a variable."""
+class Leaf:
+    """Marks an array that stands for a variable, until `grad_req` is set to ``'null'``; `grad` is what ``array.grad`` answers."""
 
-    __slots__ = ()
-    grad = None
-    grad_req = "write"
+    __slots__ = ("grad", "grad_req")
     fresh = False
     node = None
     index = 0
+
+    def __init__(self, grad: Any = None) -> None:
+        self.grad, self.grad_req = grad, "write"
 
 
 class Trace:
@@ -68,13 +69,46 @@ class Trace:
         """Let `variable` stand for `array` until the trace ends."""
         if not in_graph(array):
             self._marked.append((array, "_autograd", array._autograd))
-            array._autograd = _Leaf()
+            array._autograd = Leaf()
         self.variables[array._autograd] = variable
+
+    # -- what others ask and tell; `gluon.forward_trace` takes note of it ---------------------------------------------
+
+    def fail(self, reason: str) -> None:
+        """Say why the computation can't be traced."""
+        raise TraceError(reason)
 
     def refuse_values(self) -> None:
         """Say that values can't be read now."""
-        raise TraceError("values of arrays were read while a block is traced; what depends on values (asnumpy(), item(), if, while, masks) can't be "
-                         "part of a graph: compute it with operators (np.where, npx.foreach), or outside of the block")
+        self.fail("values of arrays were read while a block is traced; what depends on values (asnumpy(), item(), if, while, masks) can't be "
+                  "part of a graph: compute it with operators (np.where, npx.foreach), or outside of the block")
+
+    def wrote(self) -> None:
+        """Say that an array is written to in place."""
+
+    def marks(self, array: NDArray) -> NDArray | None:
+        """Say that a gradient of `array` is asked for; returns the array that it stands for, if that is another."""
+
+    def shape(self, array: NDArray) -> tuple[int, ...]:
+        """The shape of `array`."""
+        return tuple(array._data.shape)
+
+    def read_type(self, array: NDArray) -> None:
+        """Say that Python has read the type of `array`."""
+
+    def read_mode(self, name: str) -> bool:
+        """What autograd was doing outside: `name` is ``'recording'`` or ``'training'``."""
+        return getattr(self, name)
+
+    def scope(self, recording: bool | None, training: bool | None) -> Any:
+        """The object whose attributes a scope of autograd sets, which asks for these modes."""
+        return self
+
+    def parameter(self, parameter: Any, array: NDArray) -> NDArray:
+        """What a gluon Parameter gives in place of its array."""
+        return array
+
+    # -- results ------------------------------------------------------------------------------------------------------
 
     def get_symbol(self, outputs: Sequence[NDArray], constant: str = "constant") -> list[symbol.Symbol]:
         """The Symbols of arrays; constants are named with the prefix `constant`."""
@@ -82,7 +116,7 @@ class Trace:
 
         def build(info: Any) -> symbol.Symbol:
             node = info.node
-            if node is None:
+            if node is None or info in self.variables:
                 if info not in self.variables:
                     array = self.leaves.get(info)
                     if array is None and isinstance(info, Unrecorded):
@@ -97,7 +131,7 @@ class Trace:
                 waiting = [node]
                 while waiting:
                     last = waiting[-1]
-                    missing = [i.node for i in last.inputs if i.node is not None and i.node not in done]
+                    missing = [i.node for i in last.inputs if i.node is not None and i not in self.variables and i.node not in done]
                     if missing:
                         waiting += missing
                     else:
@@ -111,7 +145,7 @@ class Trace:
         for out in outputs:
             mark = out._autograd
             if mark is None:  # nothing that was traced has a part in it
-                mark = _Leaf()
+                mark = Leaf()
                 self.leaves[mark] = out
             found.append(build(mark))
         return found
@@ -188,7 +222,7 @@ def _basic(array: NDArray, keys: tuple) -> NDArray:
             codes.append(-2)
         elif isinstance(k, integer_types):
             k = int(k)
-            size = array.shape[len(begin)]
+            size = array._data.shape[len(begin)]
             if not -size <= k < size:
                 raise IndexError(f"axis {len(begin)} has {size} entries, received index {k}")
             begin.append(k)

@@ -54,24 +54,24 @@ def predict_mode() -> Scope:
 
 def is_recording() -> bool:
     """True where operators are being recorded."""
-    return mode.recording if mode.tracing is None else mode.tracing.recording
+    return mode.recording if mode.tracing is None else mode.tracing.read_mode("recording")
 
 
 def is_training() -> bool:
     """True where operators run as in training."""
-    return mode.training if mode.tracing is None else mode.tracing.training
+    return mode.training if mode.tracing is None else mode.tracing.read_mode("training")
 
 
 def set_recording(is_recording: bool) -> bool:
     """Turn recording on or off for this thread; returns what it was."""
-    where = mode if mode.tracing is None else mode.tracing
+    where = mode if mode.tracing is None else mode.tracing.scope(is_recording, None)
     before, where.recording = where.recording, bool(is_recording)
     return before
 
 
 def set_training(train_mode: bool) -> bool:
     """Turn training mode on or off for this thread; returns what it was."""
-    where = mode if mode.tracing is None else mode.tracing
+    where = mode if mode.tracing is None else mode.tracing.scope(None, train_mode)
     before, where.training = where.training, bool(train_mode)
     return before
 
@@ -101,6 +101,8 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str
 
 def _heads(heads: Any, head_grads: Any, what: str) -> tuple[Sequence[NDArray], list[torch.Tensor], list[torch.Tensor]]:
     """Tensors to start from and their gradients, checked."""
+    if mode.tracing is not None:
+        mode.tracing.fail(f"autograd.{what} is called inside of it, and a graph has no place for that")
     if isinstance(heads, NDArray):
         heads = [heads]
         head_grads = [head_grads] if head_grads is None or isinstance(head_grads, NDArray) else head_grads

@@ -1,8 +1,6 @@
 """`HybridBlock`: a block that runs on arrays step by step, or as a graph that was traced once."""
 from __future__ import annotations
 
-import operator
-import threading
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -10,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from .. import _deferred_compute, ndarray, symbol
 from ..context import current_context
 from ..ndarray import NDArray
-from ..ndarray.dispatch import mode, wrap
+from ..ndarray.dispatch import mode
 from ..util import is_np_array
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
 from .parameter import DeferredInitializationError, Parameter, moves
-from .shortcut import Shortcut
+from .shortcut import Gathered, Shortcut
+from .trace_cache import VOLATILE, TraceCache, Version, require_np, tracing_lock
 from .utils import UsageError
 
 if TYPE_CHECKING:
@@ -23,37 +22,7 @@ if TYPE_CHECKING:
     from ..symbol import Symbol
     from .parameter_dict import ParameterDict
 
-# Tracing is rare and changes the block; calling a traced block is neither.
-_tracing = threading.RLock()
-_lists, _first = operator.attrgetter("_data"), operator.itemgetter(0)
-
-
-class _Gathered:
-    """What a traced block's graph gets: the arguments, and the arrays of hundreds of parameters, which a run has driven out of the caches."""
-
-    def __init__(self, inputs: Any) -> None:
-        self.inputs = inputs
-        self.places = [(k, i) for k, (is_arg, i) in enumerate(inputs) if is_arg]
-        self.parameters = [p for is_arg, p in inputs if not is_arg]
-        # A kind of Parameter of the user's may give what it likes.
-        self.plain = all(type(p).data is Parameter.data and p._stype == "default" for p in self.parameters)
-        self._known: tuple[int, list[NDArray]] = -1, []  # the arrays, and how many moves of parameters there had been
-
-    def with_data(self, data: Any) -> Any:
-        """All inputs of the graph."""
-        before, known = self._known
-        if before == (now := moves()):
-            arrays = known.copy()
-        else:
-            lists = list(map(_lists, self.parameters))
-            if self.plain and None not in lists and set(map(len, lists)) <= {1}:
-                arrays = list(map(_first, lists))
-                self._known = now, arrays.copy()
-            else:  # several contexts, or no values yet
-                arrays = [p.data() for p in self.parameters]
-        for k, i in self.places:
-            arrays.insert(k, data[i])
-        return arrays
+_own: set[str] = set()  # the attributes that every HybridBlock has, once they are asked for
 
 
 class HybridBlock(Block):
@@ -63,8 +32,8 @@ class HybridBlock(Block):
     parameters come as keywords. After `hybridize` the block is traced with Symbols at the first call, and the graph runs from then on.
 
     Under ``npx.set_np()`` a subclass may define ``forward(self, x, ...)`` in terms of ``mx.np`` and ``mx.npx`` instead, as in MXNet 2. It is
-    traced by running it once (`mxnet._deferred_compute`); if what it does depends on values of arrays, it goes on running step by step, after
-    a warning.
+    traced by running it (`mxnet.gluon.trace_cache`), anew for calls with other shapes, types or modes of autograd than those that it has read.
+    What does more than a graph can, such as deciding by values of arrays, goes on running step by step, after a warning.
 
     Parameters
     ----------
@@ -88,6 +57,8 @@ class HybridBlock(Block):
     (3, 4)
     """
 
+    _versions: tuple[Version, ...] = ()  # of the traces that the block has a part in
+
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._cached_graph: Any = ()  # (input variables, outputs) once traced
@@ -95,24 +66,28 @@ class HybridBlock(Block):
         self._cached_op_args: list[tuple[bool, Any]] = []  # for each input of the graph: (True, number of the argument) or (False, Parameter)
         self._in_format: Any = None
         self._out_format: Any = None
-        self._out_none: list[int] = []  # which outputs of a traced `forward` are None
         self._active = False
         self._flags: list[tuple[str, Any]] = []
-        self._gathered: _Gathered | None = None
+        self._gathered: Gathered | None = None
         self._shortcut: Shortcut | None = None
         self._backend: str | None = None
         self._backend_opts: dict[str, Any] = {}
         self._callback: Callable[..., Any] | None = None
         self._monitor_all = False
-        self._runs_traced = False  # hybridized, with a `forward` of its own to be traced
-        self._constants: dict[str, Parameter] = {}  # arrays that a traced `forward` used, by the names of their variables
+        self._runs_traced = False  # hybridized, with a `forward` to be traced by running it: its own, or one inside
+        self._traces: TraceCache | None = None
+        self._untraceable = ""  # why it runs step by step although it is hybridized
+        self._constants: dict[str, Parameter] = {}  # arrays and foreign parameters that a traced `forward` used, by the names of their variables
 
     def __call__(self, *args: Any) -> Any:
         if self._runs_traced and mode.tracing is None and is_np_array():
-            return self._call_plain_traced(args)
+            return self._call_traced(args)
         return super().__call__(*args)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if self._versions and mode.tracing is None and name not in self._ignored_attributes() and _differ(self.__dict__.get(name), value):
+            for version in self._versions:
+                version.number += 1
         super().__setattr__(name, value)
         if isinstance(value, HybridBlock):
             self._clear_cached_op()
@@ -141,9 +116,19 @@ class HybridBlock(Block):
         super().cast(dtype)
 
     def _clear_cached_op(self) -> None:
-        self._cached_op = self._gathered = self._shortcut = None
+        self._cached_op = self._gathered = self._shortcut = self._traces = None
         self._cached_graph = ()
         self._cached_op_args = []
+        self._runs_traced = self._active and _has_plain(self)
+        for version in self._versions:
+            version.number += 1
+
+    @staticmethod
+    def _ignored_attributes() -> set[str]:
+        """Attributes that have no influence on what is traced."""
+        if not _own:
+            _own.update(vars(HybridBlock(prefix="")), VOLATILE)
+        return _own
 
     # -- switching ---------------------------------------------------------------------------------------------------------
 
@@ -173,7 +158,7 @@ class HybridBlock(Block):
         if kwargs:
             self._backend_opts = kwargs
         self._backend, self._active = backend, active
-        self._runs_traced = active and _is_plain(self)
+        self._runs_traced, self._untraceable = active and _has_plain(self), ""
         self._flags = [("static_alloc", static_alloc), ("static_shape", static_shape), ("inline_limit", inline_limit)]
         bulk = {"forward_bulk_size": forward_bulk_size, "backward_bulk_size": backward_bulk_size}
         self._flags += [(name, size) for name, size in bulk.items() if size is not None]
@@ -215,8 +200,11 @@ class HybridBlock(Block):
             raise ValueError(f"HybridBlock: at least one NDArray or Symbol expected, received {[type(a).__name__ for a in (x, *args)]}")
         if len(contexts) > 1:
             raise ValueError(_several_contexts(contexts))
-        with _tracing:
-            self._build_cache(x, *args)
+        with tracing_lock:
+            if self._runs_traced and is_np_array():
+                self._trace_cache().prepare((x, *args))
+            else:
+                self._build_cache(x, *args)
 
     # -- running ---------------------------------------------------------------------------------------------------------
 
@@ -265,7 +253,7 @@ class HybridBlock(Block):
         try:
             parameters = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
         except DeferredInitializationError:
-            with _tracing, _deferred_compute.context(False):
+            with tracing_lock, _deferred_compute.context(False):
                 self._deferred_infer_shape(*args)
                 for parameter in self.params.values():
                     parameter._finish_deferred_init()
@@ -275,31 +263,36 @@ class HybridBlock(Block):
             require_np(_flatten(out, "output")[0])
         return out
 
-    def _call_plain_traced(self, args: tuple) -> Any:
-        """Run the graph of a `forward` of the subclass's own; step by step, once and for all, if that can't be traced."""
-        for hook in list(self._forward_pre_hooks.values()):
-            hook(self, args)
-        try:
-            contexts = _gather_type_ctx_info(args)[2]
-            if len(contexts) > 1:
-                raise ValueError(_several_contexts(contexts))
-            with contexts.pop() if contexts else current_context():
-                out = self._call_cached_op(*args)
-        except _deferred_compute.TraceError as error:
-            warnings.warn(f"{type(self).__name__} is hybridized and runs step by step all the same: {error}", stacklevel=3)
-            self._runs_traced = False
-            return super().__call__(*args)
-        for hook in list(self._forward_hooks.values()):
-            hook(self, args, out)
+    def _call_traced(self, args: tuple) -> Any:
+        """Call hooks, and run what was traced of a `forward` of the subclass's own, or inside of the block."""
+        if self._forward_pre_hooks:
+            for hook in list(self._forward_pre_hooks.values()):
+                hook(self, args)
+        out = self._trace_cache()(args)
+        if self._forward_hooks:
+            for hook in list(self._forward_hooks.values()):
+                hook(self, args, out)
         return out
+
+    def _trace_cache(self) -> TraceCache:
+        traces = self._traces
+        if traces is None or traces.block is not self:  # it is that of the block that this one is a copy of
+            with tracing_lock:
+                if self._traces is None or self._traces.block is not self:
+                    self.__dict__.pop("_version", None)
+                    self._traces = TraceCache(self)
+                traces = self._traces
+        return traces
 
     def _call_cached_op(self, *args: Any):
         shortcut = self._shortcut
         if shortcut is not None and self._callback is None and (found := shortcut(args)) is not None:
             return found
+        if self._runs_traced and is_np_array():
+            return self._trace_cache()(args)
         op, inputs = self._cached_op, self._cached_op_args
         if op is None:
-            with _tracing:
+            with tracing_lock:
                 if self._cached_op is None:
                     self._build_cache(*args)
                 op, inputs = self._cached_op, self._cached_op_args
@@ -311,17 +304,13 @@ class HybridBlock(Block):
         flat = [arg for arg in flat if arg is not None]
         gathered = self._gathered
         if gathered is None or gathered.inputs is not inputs:
-            gathered = self._gathered = _Gathered(inputs)
+            gathered = self._gathered = Gathered(inputs)
         moved = moves()
         arrays = gathered.with_data(flat)
         out = op(*arrays)
-        plain = self._callback is None and not self._out_none and gathered.plain
+        plain = self._callback is None and gathered.plain
         self._shortcut = Shortcut.after(op, arrays, gathered.places, fmt, self._out_format, moved) if plain else None
-        if isinstance(out, NDArray):
-            out = [out]
-        for i in self._out_none:
-            out.insert(i, None)
-        return _regroup(out, self._out_format)
+        return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
     def _check_format(self, fmt: Any) -> None:
         """Accept another structure of the arguments if the two differ only by None at the end."""
@@ -331,12 +320,18 @@ class HybridBlock(Block):
 
     # -- tracing ---------------------------------------------------------------------------------------------------------
 
+    def _is_plain(self) -> bool:
+        """Whether the class computes in a `forward` of its own, in the style of MXNet 2, instead of in `hybrid_forward`."""
+        kind = type(self)
+        return kind.forward is not HybridBlock.forward and kind.hybrid_forward is HybridBlock.hybrid_forward
+
     def _get_graph(self, *args: Any) -> Any:
         """The traced graph: its input variables and its outputs."""
         if not self._cached_graph:
-            with _tracing:
+            with tracing_lock:
                 if is_np_array() and _has_plain(self):
-                    return self._trace(*args)
+                    self._trace_cache().prepare(args)
+                    return self._cached_graph
                 flat, self._in_format = _flatten(args, "input")
                 given = sum(arg is not None for arg in flat)
                 if not given:
@@ -354,55 +349,14 @@ class HybridBlock(Block):
                 self._cached_graph = [v for v in variables if v is not None], symbol.Group(out)
         return self._cached_graph
 
-    def _trace(self, *args: Any) -> Any:
-        """The graph, from running the block on these arrays: a `forward` in terms of ``mx.np`` knows nothing of Symbols."""
-        try:
-            flat, in_format = _flatten(args, "input")
-        except ValueError as error:  # numbers, texts and the like are for Python to decide by
-            raise _deferred_compute.TraceError(str(error)) from None
-        arrays = [arg for arg in flat if arg is not None]
-        if not all(isinstance(array, NDArray) for array in arrays):
-            raise ValueError(f"{type(self).__name__}: a block with a forward of its own is traced with arrays, received {args}")
-        names = ["data"] if len(arrays) == 1 else [f"data{i}" for i in range(len(arrays))]
-        variables = [symbol.var(name).as_np_ndarray() for name in names]
-        parameters = list(self.collect_params().values())
-        if any(p._deferred_init for p in parameters):  # a first run tells the shapes; traced, so that blocks inside run step by step
-            with _deferred_compute.context():
-                self._run_plain(args)
-        with _deferred_compute.context():
-            trace = _deferred_compute.current("HybridBlock")
-            stand_ins = iter([wrap(type(array), array._data.detach(), array._ctx) for array in arrays])
-            given = [None if arg is None else next(stand_ins) for arg in flat]
-            for array, variable in zip((g for g in given if g is not None), variables):
-                trace.set_variable(array, variable)
-            for parameter in parameters:
-                for array in parameter._data or ():
-                    trace.set_variable(array, parameter.var())
-            out, self._out_format = _flatten(self._run_plain(_regroup(given, in_format)), "output")
-            require_np(out)
-            self._out_none = [i for i, o in enumerate(out) if o is None]
-            outputs = trace.get_symbol([o for o in out if o is not None], f"{self.prefix}constant")
-        self._constants = {}
-        contexts = list(dict.fromkeys(ctx for p in parameters if p._data for ctx in p.list_ctx())) or [current_context()]
-        for name, array in trace.constants.items():
-            self._constants[name] = Parameter(name, grad_req="null", dtype=array.dtype, shape=array.shape)
-            self._constants[name]._load_init(array, contexts)
-        self._in_format = in_format
-        self._cached_graph = variables, symbol.Group([o.as_np_ndarray() for o in outputs])
-        return self._cached_graph
-
     def _run_plain(self, args: Any) -> Any:
-        """`forward` on arrays, after a second attempt with the shapes that the class's own `infer_shape` finds."""
-        try:
-            return self.forward(*args)
-        except DeferredInitializationError:
-            if type(self).infer_shape is HybridBlock.infer_shape:
-                raise
+        """`forward` on arrays, after the class's own `infer_shape` where parameters wait for it."""
+        if type(self).infer_shape is not HybridBlock.infer_shape and any(p._deferred_init for p in self.params.values()):
             with _deferred_compute.context(False):
                 self.infer_shape(*args)
                 for parameter in self.params.values():
                     parameter._finish_deferred_init()
-            return self.forward(*args)
+        return self.forward(*args)
 
     def _build_cache(self, *args: Any) -> None:
         """Make the CachedOp: trace, finish deferred initialization, prepare for the backend."""
@@ -419,10 +373,11 @@ class HybridBlock(Block):
                              "block and its children")
         needed = set(names)
         unused = [f"{i}-th" for name, i in positions.items() if name not in needed]
-        if unused:
+        first = self._traces is None or not self._traces.begun  # later traces have said so
+        if unused and first:
             warnings.warn(f"HybridBlock: its {', '.join(unused)} input has no influence on the output", stacklevel=5)
         unused = [name for name in parameters if name not in needed]
-        if unused:
+        if unused and first:
             warnings.warn(f"HybridBlock: Parameter {', '.join(unused)} has no influence on the output", stacklevel=5)
         used = [parameters[name] for name in names if name in parameters]
         try:
@@ -531,6 +486,8 @@ class HybridBlock(Block):
             If the block was not hybridized and called before.
         """
         if not self._cached_graph:
+            if self._untraceable:
+                raise RuntimeError(f"export: there is no graph of this block, which runs step by step: {self._untraceable}")
             raise RuntimeError("export: there is no graph of this block yet; call hybridize() and pass a batch through the block first")
         out = self._cached_graph[1]
         parameters = {p.name: p for _, p in self._cached_op_args if isinstance(p, Parameter)} or dict(self.collect_params().items())
@@ -555,23 +512,13 @@ class HybridBlock(Block):
             child._callback, child._monitor_all = callback, monitor_all
 
 
-def _is_plain(block: Any) -> bool:
-    """Whether the block's class computes in a `forward` of its own, in the style of MXNet 2, instead of in `hybrid_forward`."""
-    kind = type(block)
-    return kind.forward is not HybridBlock.forward and kind.hybrid_forward is HybridBlock.hybrid_forward
-
-
 def _has_plain(block: Any) -> bool:
     """Whether `_is_plain` is true of the block or one inside of it."""
-    return _is_plain(block) or any(map(_has_plain, block._children.values()))
+    return block._is_plain() or any(map(_has_plain, block._children.values()))
 
 
-def require_np(outputs: Any) -> None:
-    """Raise a TypeError unless all outputs are ``mx.np`` arrays or Symbols of ``mx.sym.np``."""
-    for out in outputs:
-        if out is not None and type(out) in (NDArray, symbol.Symbol):
-            raise TypeError("With NumPy semantics a block returns arrays of mx.np or Symbols of mx.sym.np, "
-                            f"received {type(out)}: call as_np_ndarray() on it")
+def _differ(before: Any, value: Any) -> bool:
+    return before is not value and not (type(before) is type(value) and isinstance(value, (bool, int, float, str)) and before == value)
 
 
 def _several_contexts(contexts: Any) -> str:

@@ -11,6 +11,7 @@ import torch
 from .. import autograd, initializer, ndarray, symbol
 from ..base import MXNetError, mx_real_t
 from ..context import Context, cpu, current_context
+from ..ndarray.dispatch import mode
 from ..ndarray.ndarray import GRAD_REQS
 from ..ops.dtypes import name_of, to_torch
 from ..util import is_np_array, is_np_shape
@@ -39,6 +40,7 @@ class DeferredInitializationError(MXNetError):
 
 
 _moves = 0
+traces: list[Any] = []  # the traces of blocks that are being made: only then an array may have to be replaced
 
 
 def moves() -> int:
@@ -188,6 +190,8 @@ class Parameter:
             If the parameter is not initialized, not on `ctx`, or sparse.
         """
         arrays = self._data
+        if traces and mode.tracing is not None and self._stype == "default":
+            return mode.tracing.parameter(self, self._check_and_get(arrays, ctx))
         if arrays is not None and self._stype == "default" and len(arrays) == 1 and (ctx is None or arrays[0]._ctx is ctx):
             return arrays[0]
         if self._stype != "default":
@@ -200,7 +204,8 @@ class Parameter:
         if self._stype != "default":
             raise RuntimeError(f"list_data() is for dense Parameters, received '{self.name}' with storage type {self._stype}; call "
                                "list_row_sparse_data()")
-        return self._check_and_get(self._data, list)
+        arrays = self._check_and_get(self._data, list)
+        return [mode.tracing.parameter(self, array) for array in arrays] if traces and mode.tracing is not None else arrays
 
     def row_sparse_data(self, row_id: NDArray) -> NDArray:
         """Of a row_sparse parameter, the rows that `row_id` names, on the context of `row_id`.

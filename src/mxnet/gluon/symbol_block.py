@@ -4,7 +4,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from .. import _deferred_compute, symbol
+from .. import symbol
 from ..base import MXNetError, mx_real_t
 from ..context import current_context
 from ..ndarray import NDArray
@@ -119,12 +119,10 @@ class SymbolBlock(HybridBlock):
         ------
         UsageError
             If the inputs are something else, or not those the block was made for.
-        TraceError
-            Inside of a block that is traced by running it: what runs as a graph leaves no calls to note.
         """
         if isinstance(x, NDArray):
             if mode.tracing is not None:
-                raise _deferred_compute.TraceError(f"{self.name} is a SymbolBlock, whose graph can't become a part of the traced one")
+                mode.tracing.fail(f"{self.name} is a SymbolBlock, whose graph can't become a part of the traced one")
             if x._ctx is current_context():
                 return self._call_cached_op(x, *args)
             with x._ctx:

@@ -44,7 +44,8 @@ class Scope(interrupts.Scope):
         self._recording, self._training = recording, training
 
     def __enter__(self) -> "Scope":
-        where = mode if mode.tracing is None else mode.tracing  # which records everything; whoever asks hears of the scope all the same
+        # A trace records everything; whoever asks hears of the scope all the same.
+        where = mode if mode.tracing is None else mode.tracing.scope(self._recording, self._training)
         back = functools.partial(where.__dict__.update, recording=where.recording, training=where.training)
         backs = self._blocks.backs
         try:  # where an interrupt is raised after a call; assignments are followed by none
@@ -206,7 +207,36 @@ def in_graph(array: Any) -> bool:
     return info is not None and (info.node is not None or info.grad_req != "null")
 
 
-def refuse_inplace() -> NoReturn:
+def is_differentiable(array: Any) -> bool:
+    """True if a gradient can reach an array with ``attach_grad()`` from this one: what a trace alone has marked does not count."""
+    if array._is_sparse or array._data.requires_grad:
+        return in_graph(array)
+    seen: set[int] = set()
+    stack = [array._autograd]
+    while stack:
+        info = stack.pop()
+        if info is None:
+            continue
+        if info.node is None:
+            if info.grad_req != "null":
+                return True
+        elif id(info.node) not in seen:
+            seen.add(id(info.node))
+            stack.extend(info.node.inputs)
+    return False
+
+
+def refuse_inplace(*arrays: Any) -> None:
+    """Raise an error because arrays that take part in the recorded computation are to be written to, or to be written.
+
+    A block that is traced is told instead: if autograd records nothing outside of the trace, the write is allowed.
+    """
+    if mode.tracing is not None:
+        mode.tracing.wrote()
+    if mode.tracing is None and not (mode.recording and any(map(is_differentiable, arrays))):
+        for array in arrays:
+            array._autograd = None
+        return
     raise MXNetError("Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with arrays that take part in the computation; "
                      "write into a new array, or do it outside of autograd.record()")
 
@@ -373,8 +403,8 @@ def _write(out: Any, array: Any) -> Any:
         raise TypeError(f"`out` must be an NDArray, received {type(out).__name__}")
     if mode.recording and (in_graph(out) or array._autograd is not None):
         if in_graph(out):
-            refuse_inplace()
-        if out.shape == array.shape:  # the graph must go through `out` itself
+            refuse_inplace(out)
+        if mode.recording and out.shape == array.shape:  # the graph must go through `out` itself
             out._data = array._data.to(out._data.dtype)
             share_history(out, array._autograd)
             return out

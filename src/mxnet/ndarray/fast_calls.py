@@ -211,7 +211,7 @@ def in_place(function: Callable | None, cls: type[Any], general: Callable) -> Ca
 
     def call(lhs: Any, rhs: Any) -> Any:
         if mode.recording and in_graph(lhs):
-            refuse_inplace()
+            refuse_inplace(lhs)
         if function is not None and eligible(rhs) and type(lhs) is cls and lhs._ctx is rhs._ctx:
             dtype = rhs._data.dtype
             if dtype is lhs._data.dtype and dtype.is_floating_point:

@@ -65,21 +65,29 @@ class NDArray(_Methods):
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of the axes, a tuple of int."""
+        if self._autograd is not None and mode.tracing is not None:
+            return mode.tracing.shape(self)
         return tuple(self._data.shape)
 
     @property
     def size(self) -> int:
         """The number of elements."""
+        if self._autograd is not None and mode.tracing is not None:
+            tuple(mode.tracing.shape(self))
         return self._data.numel()
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
+        if self._autograd is not None and mode.tracing is not None:
+            return len(mode.tracing.shape(self))
         return self._data.dim()
 
     @property
     def dtype(self) -> Any:
         """The numpy type of the elements."""
+        if self._autograd is not None and mode.tracing is not None:
+            mode.tracing.read_type(self)
         return dtypes.to_numpy(self._data.dtype)
 
     @property
@@ -107,6 +115,8 @@ class NDArray(_Methods):
     @property
     def handle(self) -> torch.Tensor:
         """The torch tensor behind the array. (MXNet's handles are pointers into its library; there is none here.)"""
+        if self._autograd is not None and mode.tracing is not None and in_graph(self):
+            mode.tracing.refuse_values()
         return self._data
 
     def __len__(self) -> int:
@@ -185,6 +195,8 @@ class NDArray(_Methods):
         """The torch tensor that holds the values; memory is shared both ways."""
         memory_format.standard(self)
         writes.share(self._data)
+        if mode.tracing is not None and in_graph(self):
+            mode.tracing.refuse_values()
         return self._data if mode.recording else self._raw()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -268,9 +280,10 @@ class NDArray(_Methods):
 
     def detach(self) -> NDArray:
         """The same values in the same memory, detached from the recorded computation."""
+        array = type(self)._new(self._data.detach(), self._ctx)
         if mode.tracing is not None:
-            return invoke(get_operator("BlockGrad"), (self,), {}, cls=type(self))
-        return type(self)._new(self._data.detach(), self._ctx)
+            array._autograd = invoke(get_operator("BlockGrad"), (self,), {}, cls=type(self))._autograd
+        return array
 
     def _end_history(self) -> None:
         """Make the array a constant, which no backward differentiates any more."""
@@ -284,8 +297,10 @@ class NDArray(_Methods):
 
     def _writable(self) -> torch.Tensor:
         """The tensor to write new values into, past torch's version counter."""
-        if writes.watched:
+        if writes.watched:  # so it is as long as a block is traced
             writes.written(self._data)
+            if mode.tracing is not None:
+                mode.tracing.wrote()
         return self._data.data
 
     def _release(self) -> None:
@@ -302,7 +317,7 @@ class NDArray(_Methods):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
-            refuse_inplace()
+            refuse_inplace(self, *[value] if isinstance(value, NDArray) else [])
         if type(key) is bool or type(key) is tuple and any(type(k) is bool for k in key):
             key = tuple(k for k in _plain_key(key) if type(k) is not bool) or Ellipsis  # as in MXNet, where reading takes them as 0 and 1
         target = self._writable()
@@ -473,6 +488,10 @@ class NDArray(_Methods):
     def _mark(self, grad: Any, grad_req: str) -> None:
         if grad_req not in GRAD_REQS:
             raise KeyError(f"grad_req must be one of {tuple(GRAD_REQS)}, received {grad_req!r}")
+        if mode.tracing is not None and (original := mode.tracing.marks(self)) is not None:
+            original._mark(grad, grad_req)
+            self._data, self._autograd = original._data, original._autograd
+            return
         self._autograd = Marked(grad, grad_req)
         leaf = self._data.detach()
         if grad_req != "null" and leaf.dtype.is_floating_point:

@@ -68,6 +68,8 @@ def call_official(function, args, kwargs):
     MXNetError
         If there is no memory for the result.
     """
+    if mode.tracing is not None:
+        mode.tracing.fail(f"{getattr(function, '__name__', function)} is computed by NumPy, which can't be part of a graph")
     if mode.recording:
         raise ValueError(f"{getattr(function, '__name__', function)} is computed by NumPy, which autograd can't record; call it outside of "
                          "autograd.record()")

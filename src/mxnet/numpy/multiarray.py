@@ -44,6 +44,8 @@ class ndarray(_Base):  # noqa: N801
     @property
     def dtype(self) -> onp.dtype[Any]:
         """The type of the elements, a ``numpy.dtype``."""
+        if self._autograd is not None and mode.tracing is not None:
+            mode.tracing.read_type(self)
         return onp.dtype(dtypes.to_numpy(self._data.dtype))
 
     @property
@@ -65,7 +67,7 @@ class ndarray(_Base):  # noqa: N801
     def __len__(self) -> int:
         if not self._data.dim():
             raise TypeError("len() of unsized object")
-        return self._data.shape[0]
+        return self._data.shape[0] if self._autograd is None or mode.tracing is None else mode.tracing.shape(self)[0]
 
     def __hash__(self) -> int:
         raise NotImplementedError("arrays whose == compares elements cannot be keys; use id(x)")
@@ -185,6 +187,10 @@ class ndarray(_Base):  # noqa: N801
 
     def attach_grad(self, grad_req: str = "write") -> None:
         """Ask for the gradient of this array in every later backward pass; see `mx.nd.NDArray.attach_grad`."""
+        if mode.tracing is not None and (original := mode.tracing.marks(self)) is not None:
+            original.attach_grad(grad_req)
+            self._data, self._autograd = original._data, original._autograd
+            return
         self._mark(type(self)._new(torch.zeros_like(self._raw(), memory_format=torch.contiguous_format), self._ctx), grad_req)
 
     def reshape_view(self, *shape: Any, **kwargs: Any) -> "ndarray":
@@ -242,7 +248,7 @@ class ndarray(_Base):  # noqa: N801
         if not self._data.dim() and not whole and not _is_mask(key):
             raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
-            refuse_inplace()
+            refuse_inplace(self, *[value] if isinstance(value, NDArray) else [])
         if not self._data.dim() and not _is_mask(key):
             if not isinstance(value, (*numeric_types, ndarray, onp.ndarray)) or not isinstance(value, numeric_types) and value.size != 1:
                 raise ValueError(f"one number expected for an element, received {value!r}")

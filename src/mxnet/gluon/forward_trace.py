@@ -1,0 +1,268 @@
+"""`ForwardTrace`: one run of a block's `forward`, noted for a graph."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from .. import interrupts
+from .._deferred_compute import Leaf, Trace, TraceError
+from ..ndarray import NDArray, writes
+from ..ndarray.dispatch import Recorded, TapeNode, in_graph, is_differentiable, mode, wrap
+from ..ops.registry import get
+from ..symbol import Symbol
+from .parameter import Parameter, traces
+
+
+class Reads:
+    """What Python has read of one array.
+
+    Attributes
+    ----------
+    shape, dtype
+        What the array had.
+    axes : set of int
+        The axes whose sizes were read. Whoever asks for a shape has read the number of axes.
+    by_shape, by_type : bool
+    """
+
+    __slots__ = ("shape", "dtype", "axes", "by_shape", "by_type")
+
+    def __init__(self, array: NDArray) -> None:
+        self.shape, self.dtype = tuple(array._data.shape), array._data.dtype
+        self.axes: set[int] = set()
+        self.by_shape = self.by_type = False
+
+    def agree(self, shape: Sequence[int], dtype: Any) -> bool:
+        """Whether an array of this shape and type reads the same."""
+        if self.by_type and dtype is not self.dtype:
+            return False
+        return not self.by_shape or len(shape) == len(self.shape) and all(shape[k] == self.shape[k] for k in self.axes)
+
+
+class ReadShape(tuple):
+    """The shape of an array that is traced; notes which axes are read, and all of them if it is used in any other way than by index."""
+
+    _axes: set[int]
+
+    def __new__(cls, sizes: tuple[int, ...], axes: set[int]) -> ReadShape:
+        self = super().__new__(cls, sizes)
+        self._axes = axes
+        return self
+
+    def _plain(self) -> tuple[int, ...]:
+        self._axes.update(range(tuple.__len__(self)))
+        return tuple(tuple.__iter__(self))
+
+    def __getitem__(self, key: Any) -> Any:
+        value = tuple.__getitem__(self, key)
+        chosen = tuple.__getitem__(tuple(range(tuple.__len__(self))), key)
+        self._axes.update(chosen if isinstance(chosen, tuple) else (chosen,))
+        return value
+
+    def __reduce__(self) -> Any:
+        return tuple, (self._plain(),)
+
+
+def _whole(name: str) -> Callable[..., Any]:
+    def method(self: ReadShape, *args: Any) -> Any:
+        return getattr(self._plain(), name)(*args)
+
+    method.__name__ = name
+    return method
+
+
+for _name in ("__iter__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__add__", "__mul__", "__rmul__", "__contains__",
+              "__repr__", "__str__", "__format__", "index", "count"):
+    setattr(ReadShape, _name, _whole(_name))
+ReadShape.__radd__ = lambda self, other: other + self._plain()  # type: ignore[attr-defined]
+
+
+class ForwardTrace(Trace):
+    """Notes what a `forward` does while it runs as it would without: its results, gradients and side effects are those of an eager call.
+
+    Where it does what no graph can do, the trace fails, and the run goes on without notes.
+
+    Attributes
+    ----------
+    failure : str
+        Why there is no graph; empty as long as nothing speaks against one.
+    reads : dict
+        From the marks of arrays to what Python has read of them (`Reads`).
+    modes : dict
+        What Python has read of autograd's modes, by their names.
+    parameters : dict
+        The Parameters whose arrays were used, by their names.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failure = ""
+        self.reads: dict[Any, Reads] = {}
+        self.modes: dict[str, bool] = {}
+        self.parameters: dict[str, Parameter] = {}
+        self._leaves: list[Leaf] = []
+        self._stand_ins: dict[int, tuple[NDArray, NDArray]] = {}  # by the id of a parameter's array
+        self._originals: dict[int, tuple[NDArray, NDArray]] = {}  # by the id of what stands for it
+        self._inputs: set[Any] = set()  # marks
+
+    # -- what the run gets in place of arrays ----------------------------------------------------------------------------
+
+    def input(self, array: NDArray, variable: Symbol) -> NDArray:
+        """What stands for an argument."""
+        if self.recording and in_graph(array):
+            given = array
+            if array._autograd in self.variables:  # the same array twice: they may be two another time
+                given = wrap(type(array), array._data, array._ctx)
+                given._autograd = Recorded(TapeNode(get("_copy"), {}, [array._autograd]), 0)
+                self._originals[id(given)] = given, array
+        else:
+            given = self._stand_in(array)
+        self.variables[given._autograd] = variable
+        self._inputs.add(given._autograd)
+        return given
+
+    def parameter(self, parameter: Any, array: NDArray) -> NDArray:
+        """What stands for a Parameter's array."""
+        known = self._stand_ins.get(id(array))
+        if known is not None:
+            return known[1]
+        if self.parameters.setdefault(parameter.name, parameter) is not parameter:
+            self.fail(f"it uses two Parameters of the name {parameter.name}")
+            return array
+        given = array if self.recording and in_graph(array) else self._stand_in(array)
+        self.variables[given._autograd] = parameter.var()
+        self._stand_ins[id(array)] = array, given
+        return given
+
+    def _stand_in(self, array: NDArray) -> NDArray:
+        given = wrap(type(array), array._data.detach() if array._data.requires_grad else array._data, array._ctx)
+        given._autograd = leaf = Leaf(array.grad)
+        self._leaves.append(leaf)
+        self._originals[id(given)] = given, array
+        return given
+
+    def original(self, array: NDArray) -> NDArray:
+        """The array that `array` stands for, or itself."""
+        return self._originals.get(id(array), (None, array))[1]
+
+    # -- what the run asks and tells -------------------------------------------------------------------------------------
+
+    def fail(self, reason: str) -> None:
+        """Give up the graph, for the first reason that comes, and go on without notes."""
+        if not self.failure:
+            self.failure = reason
+        if mode.tracing is self:
+            mode.tracing, mode.recording = None, self.recording
+            for leaf in self._leaves:
+                leaf.grad_req = "null"
+
+    def wrote(self) -> None:
+        """Give up the graph: it has no place for arrays that change."""
+        self.fail("it writes to an array in place; compute a new one (np.where, np.concatenate), or write outside of the block")
+
+    def marks(self, array: NDArray) -> NDArray | None:
+        """Give up the graph; returns the argument that `array` stands for, if it does."""
+        self.fail("it calls attach_grad(), for which a graph has no place")
+        original = self.original(array)
+        return None if original is array else original
+
+    def shape(self, array: NDArray) -> tuple[int, ...]:
+        """A shape that notes how it is read."""
+        reads = self._reads_of(array)
+        if reads is None:
+            return super().shape(array)
+        reads.by_shape = True
+        return ReadShape(tuple(array._data.shape), reads.axes)
+
+    def read_type(self, array: NDArray) -> None:
+        """Note that the type of an array is read."""
+        reads = self._reads_of(array)
+        if reads is not None:
+            reads.by_type = True
+
+    def _reads_of(self, array: NDArray) -> Reads | None:
+        mark = array._autograd
+        if mark is None or mark.node is None and mark not in self._inputs:
+            return None  # a constant or a parameter, which has the shape that it has
+        return self.reads.setdefault(mark, Reads(array))
+
+    def read_mode(self, name: str) -> bool:
+        """Note that a mode of autograd is read."""
+        return self.modes.setdefault(name, getattr(self, name))
+
+    def scope(self, recording: bool | None, training: bool | None) -> Any:
+        """Let scopes of autograd change nothing; one that does makes the trace fail."""
+        for name, wanted in (("recording", recording), ("training", training)):
+            if wanted is not None and bool(wanted) is not self.read_mode(name):
+                self.fail(f"it changes autograd's mode by a scope ({name}={wanted}), for which a graph has no place")
+                return mode
+        return self
+
+    def index(self, array: NDArray, key: Any) -> NDArray:
+        """``array[key]``, which shares memory where it does without a trace, noted as operators."""
+        mode.tracing, mode.recording = None, self.recording
+        try:
+            result = array[key]
+        finally:
+            mode.tracing, mode.recording = self, True
+        try:
+            result._autograd = super().index(array, key)._autograd
+        except TraceError as error:
+            self.fail(str(error))
+        return result
+
+    # -- the run and its end ---------------------------------------------------------------------------------------------
+
+    def noting(self) -> Any:
+        """The ``with`` block for the run."""
+        return _noting(self)
+
+    def group(self, marks: Sequence[Any]) -> list[Symbol]:
+        """The Symbols of marks."""
+        return self.get_symbol([SimpleNamespace(_autograd=mark) for mark in marks])  # type: ignore[misc]  # it asks for nothing else
+
+    def adopt(self, parameters: Iterable[Parameter]) -> None:
+        """Know the arrays of a block's Parameters that were used without asking the Parameters."""
+        for parameter in parameters:
+            for array in parameter._data or ():
+                if array._autograd is not None and array._autograd not in self.variables:
+                    self.variables[array._autograd] = parameter.var()
+                    self.parameters.setdefault(parameter.name, parameter)
+
+    def end(self) -> None:
+        """Take the marks off everything but what is being recorded outside."""
+        for leaf in self._leaves:
+            leaf.grad_req = "null"
+        if not self.recording:
+            for mark, array in self.leaves.items():
+                if array._autograd is mark:
+                    array._autograd = None
+
+    def release(self, array: NDArray) -> NDArray:
+        """A result as the eager call has it, once the trace has ended."""
+        array = self.original(array)
+        if isinstance(array._autograd, Recorded) and not is_differentiable(array):
+            array._autograd = None
+        if not self.recording and not self.failure and isinstance(array._autograd, Recorded):
+            array = wrap(type(array), array._data.detach(), array._ctx)
+        return array
+
+
+@interrupts.scope
+def _noting(trace: ForwardTrace) -> Iterator[ForwardTrace]:
+    outer = mode.tracing, mode.recording, mode.training
+    # What writes asks `writes.watched` first, so that writing costs nothing where nobody watches.
+    try:
+        writes.watched[_NOWHERE] = [weakref.ref(trace)]
+        traces.append(trace)
+        mode.tracing, mode.recording = trace, True
+        yield trace
+    finally:
+        mode.tracing, mode.recording, mode.training = outer
+        writes.watched.pop(_NOWHERE, None)
+        traces.clear()
+
+
+_NOWHERE = -1  # no storage has this address
