@@ -152,7 +152,7 @@ class Marked:
         self.fresh = self.reached = True
 
 
-class _PseudoOperator:
+class PseudoOperator:
     """Stands in error texts, profiles and on the tape for a call that is no registered operator."""
 
     variadic, inputs = False, ("data",)
@@ -162,14 +162,14 @@ class _PseudoOperator:
         self.name = name
 
 
-_pseudo: dict[str, _PseudoOperator] = {}
+_pseudo: dict[str, PseudoOperator] = {}
 
 
-def pseudo_operator(name: str) -> _PseudoOperator:
+def pseudo_operator(name: str) -> PseudoOperator:
     """The one of that name."""
     found = _pseudo.get(name)
     if found is None:
-        found = _pseudo[name] = _PseudoOperator(name)
+        found = _pseudo[name] = PseudoOperator(name)
     return found
 
 
