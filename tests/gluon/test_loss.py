@@ -116,8 +116,8 @@ def test_repr_and_batch_axis():
     np.testing.assert_allclose(out.asnumpy(), [1.0, 0.625, 1.375])
 
 
-LOSSES_OF_PAIRS = {
-    "CosineEmbeddingLoss": ([[1.0, -2.0], [0.5, 3.0]], [[2.0, 1.0], [1.0, 2.0]], [1.0, -1.0]), "SDMLLoss": ([[1.0, -2.0], [0.5, 3.0]], [[2.0, 1.0], [1.0, 2.0]])}
+PAIRS = [[1.0, -2.0], [0.5, 3.0]], [[2.0, 1.0], [1.0, 2.0]]
+LOSSES_OF_PAIRS = {"CosineEmbeddingLoss": (*PAIRS, [1.0, -1.0]), "SDMLLoss": PAIRS}
 
 
 @pytest.mark.parametrize("scope", [False, True])

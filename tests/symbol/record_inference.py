@@ -42,8 +42,8 @@ def cases_of(operator, sample):
     count, unknown = len(sample.inputs), -1 if operator.startswith("_np") else 0
     shapes, types = [list(a.shape) for a in sample.inputs], [a.dtype.name for a in sample.inputs]
     for i in range(count):
-        replaced = [None, [unknown] * len(shapes[i]), *([unknown if k == axis else s for k, s in enumerate(shapes[i])] for axis in range(len(shapes[i])))]
-        for shape in replaced:
+        one_unknown = [[unknown if k == axis else s for k, s in enumerate(shapes[i])] for axis in range(len(shapes[i]))]
+        for shape in [None, [unknown] * len(shapes[i]), *one_unknown]:
             yield operator, attributes, count, numpy, "shape", [*shapes[:i], shape, *shapes[i + 1:]]
         yield operator, attributes, count, numpy, "shape", [s if k == i else None for k, s in enumerate(shapes)]
     for dtype in ("float32", "float16"):

@@ -21,12 +21,24 @@ def recorded(x, key):
 
 
 BASIC = {
-    "integer": (1, ["slice", "Reshape"]), "negative": (-1, ["slice", "Reshape"]), "rows": (slice(1, 3), ["slice"]), "step": (slice(None, None, 2), ["slice"]),
-    "backwards": (slice(None, None, -1), ["slice"]), "from the end": (slice(-3, -1), ["slice"]), "nothing": (slice(None), []), "all": (Ellipsis, []),
-    "new axis": (None, ["Reshape"]), "column": ((slice(None), 1), ["slice", "Reshape"]), "element": ((1, 2, 3), ["slice", "Reshape"]),
-    "last axis": ((Ellipsis, 1), ["slice", "Reshape"]), "new first axis": ((None, 1), ["slice"]), "new axis behind": ((slice(1, 3), None), ["slice", "Reshape"]),
-    "two steps": ((slice(3, 1, -1), slice(None, None, 2)), ["slice"]), "three": ((slice(None), slice(2, 4), slice(None, None, 3)), ["slice"]),
-    "mixed": ((1, None, slice(None, None, -2)), ["slice"])}
+    "integer": (1, ["slice", "Reshape"]),
+    "negative": (-1, ["slice", "Reshape"]),
+    "rows": (slice(1, 3), ["slice"]),
+    "step": (slice(None, None, 2), ["slice"]),
+    "backwards": (slice(None, None, -1), ["slice"]),
+    "from the end": (slice(-3, -1), ["slice"]),
+    "nothing": (slice(None), []),
+    "all": (Ellipsis, []),
+    "new axis": (None, ["Reshape"]),
+    "column": ((slice(None), 1), ["slice", "Reshape"]),
+    "element": ((1, 2, 3), ["slice", "Reshape"]),
+    "last axis": ((Ellipsis, 1), ["slice", "Reshape"]),
+    "new first axis": ((None, 1), ["slice"]),
+    "new axis behind": ((slice(1, 3), None), ["slice", "Reshape"]),
+    "two steps": ((slice(3, 1, -1), slice(None, None, 2)), ["slice"]),
+    "three": ((slice(None), slice(2, 4), slice(None, None, 3)), ["slice"]),
+    "mixed": ((1, None, slice(None, None, -2)), ["slice"]),
+}
 
 
 @pytest.mark.parametrize("key, operators", BASIC.values(), ids=BASIC)

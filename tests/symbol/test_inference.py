@@ -94,14 +94,18 @@ def test_what_products_of_matrices_refuse_is_refused_before_they_run():
 
 
 # What MXNet says of inputs that are not known, and why it is not asked of Remex.
-COMPUTES_WITH_UNKNOWN_SIZES = set("Concat Pad Pooling RNN UpSampling _cvcopyMakeBorder _image_resize _linalg_makediag _np_diag _np_diagflat _np_diagonal "
+COMPUTES_WITH_UNKNOWN_SIZES = set("Concat Pad Pooling RNN UpSampling "
+                                  "_cvcopyMakeBorder _image_resize _linalg_makediag _np_diag _np_diagflat _np_diagonal "
                                   "_npi_dstack _npi_insert_scalar _npi_insert_tensor _npi_pad _npi_where _rnn_param_concat broadcast_like diag "
                                   "_np_atleast_1d _np_atleast_2d _np_atleast_3d".split())
-FOLLOWS_FROM_OTHER_INPUTS = set("_npi_column_stack _npi_concatenate _npi_hstack _npi_insert_slice _npi_normal_n _npi_pinv _npi_share_memory "
+FOLLOWS_FROM_OTHER_INPUTS = set("_npi_column_stack _npi_concatenate _npi_hstack "
+                                "_npi_insert_slice _npi_normal_n _npi_pinv _npi_share_memory "
                                 "_npi_tensordot _npi_tensordot_int_axes _npi_uniform_n _npi_vstack _scatter_set_nd multi_sum_sq shape_array".split())
 TYPE_IS_A_GUESS = set("Crop IdentityAttachKLSparseReg InstanceNorm _contrib_MultiBoxDetection _contrib_MultiBoxPrior _contrib_MultiBoxTarget "
-                      "_contrib_MultiProposal _contrib_Proposal _cvimdecode _multi_adamw_update _npi_eig _npi_eigh _npi_eigvals _npi_eigvalsh _npi_mean "
-                      "_npi_percentile _npi_pinv _npi_pinv_scalar_rcond _npi_solve _npi_tensorinv _npi_tensorsolve mp_lamb_update_phase1".split())
+                      "_contrib_MultiProposal _contrib_Proposal "
+                      "_cvimdecode _multi_adamw_update _npi_eig _npi_eigh _npi_eigvals _npi_eigvalsh _npi_mean "
+                      "_npi_percentile "
+                      "_npi_pinv _npi_pinv_scalar_rcond _npi_solve _npi_tensorinv _npi_tensorsolve mp_lamb_update_phase1".split())
 RUNS_TO_INFER = {"_cvimdecode"}
 
 

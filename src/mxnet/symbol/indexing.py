@@ -11,7 +11,8 @@ from .compose import create
 from .symbol import Symbol
 
 
-def index(data: Symbol, arrays: Sequence[Symbol | None], variable: Callable[[], Symbol], key: Any, shape: tuple[int, ...], result: tuple[int, ...]) -> Symbol:
+def index(data: Symbol, arrays: Sequence[Symbol | None], variable: Callable[[], Symbol], key: Any, shape: tuple[int, ...],
+          result: tuple[int, ...]) -> Symbol:
     """Return the Symbol of ``x[key]``.
 
     Parameters
@@ -43,7 +44,8 @@ def index(data: Symbol, arrays: Sequence[Symbol | None], variable: Callable[[], 
     while isinstance(keys[-1], slice) and keys[-1] == slice(None):
         keys = keys[:-1]
     first = min(i for i, k in enumerate(keys) if not isinstance(k, slice))
-    if any(k is None for k in keys) or any(isinstance(k, slice) for k in keys[first:]) or any(isinstance(k, NDArray) and k.dtype == np.bool_ for k in keys):
+    masks = any(isinstance(k, NDArray) and k.dtype == np.bool_ for k in keys)
+    if masks or any(k is None for k in keys) or any(isinstance(k, slice) for k in keys[first:]):
         raise MXNetError(f"get_symbol: computed indices that stand apart, or beside None or a mask, have no counterpart in a Symbol; received {key}")
     common = result[:len(result) - len(shape) + len(keys)]
     symbols = iter(arrays)
@@ -53,7 +55,10 @@ def index(data: Symbol, arrays: Sequence[Symbol | None], variable: Callable[[], 
 
 
 def _basic(data: Symbol, key: Any, shape: tuple[int, ...], result: tuple[int, ...]) -> Symbol:
-    begin, end, step, sliced = [], [], [], []
+    begin: list[int | None] = []
+    end: list[int | None] = []
+    step: list[int | None] = []
+    sliced: list[int] = []
     for k in indexing.expand(key, len(shape)):
         if k is None:
             continue
