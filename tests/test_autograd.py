@@ -467,6 +467,38 @@ def test_get_symbol():
         autograd.get_symbol(nd.ones((1,)))
 
 
+def test_get_symbol_of_a_variable_and_of_a_copy():
+    x = nd.array([1.0, 2.0])
+    x.attach_grad()
+    assert autograd.get_symbol(x).list_outputs() == ["var0"]
+    with autograd.record():
+        y = (x * 2).copy()
+        for _ in range(2000):  # deeper than Python's recursion limit
+            y = y + 1
+    symbol = autograd.get_symbol(y)
+    assert symbol.bind(mx.cpu(), {"var0": x}).forward()[0].asnumpy().tolist() == [2002, 2004]
+    with pytest.raises(TypeError, match="an NDArray expected, received ndarray"):
+        autograd.get_symbol(x.asnumpy())
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (6,), (1, 6), (2, 1, 3)])
+def test_a_head_gradient_of_equal_size_is_read_in_order(shape):
+    x = nd.arange(1, 7).reshape((2, 3))
+    x.attach_grad()
+    head = nd.arange(1, 7).reshape(shape)
+    with autograd.record():
+        y = x * x
+    y.backward(head)
+    assert x.grad.asnumpy().tolist() == [[2, 8, 18], [32, 50, 72]]
+    with autograd.record():
+        y = x * x
+    assert autograd.grad(y, [x], head)[0].asnumpy().tolist() == [[2, 8, 18], [32, 50, 72]]
+    with autograd.record():
+        y = x * x
+    with pytest.raises(mx.MXNetError, match=r"a head gradient of shape \(7,\) for a head of shape \(2, 3\)"):
+        y.backward(nd.ones(7))
+
+
 def test_what_no_gradient_reaches_gets_zero():
     x, y = variable([1.0, 2.0]), variable([1.0], grad_req="add")
     x.grad[:] = 7

@@ -176,7 +176,7 @@ class Trace:
             sizes = array.shape
             wrapped = [_call("_npi_mod_scalar", keys[i], scalar=float(sizes[i])) for i in places]
             shape = np.broadcast_shapes(*[w.shape for w in wrapped])
-            indices = _call("_npi_stack", *[w if w.shape == shape else _call("_np_broadcast_to", w, shape=shape) for w in wrapped], axis=0)
+            indices = _call("_npi_stack", *[w if w.shape == shape else _call("_npi_broadcast_to", w, shape=shape) for w in wrapped], axis=0)
             array = _call("gather_nd", array, indices)
         else:
             raise TraceError("a traced block can index with arrays on one axis, or on the first ones; transpose before")

@@ -150,6 +150,8 @@ class SymbolMethods(_Graph):
                      stype_dict: dict[str, str] | None = None, skip_infer: bool = False, **kwargs: Any) -> Symbol:
         """The graph prepared for a backend, such as ``'native'``.
 
+        If there is no such backend, or it cannot work on this machine, this is logged and the graph stays as it is, as in MXNet.
+
         Parameters
         ----------
         backend : str
@@ -158,11 +160,6 @@ class SymbolMethods(_Graph):
             Parameters, for backends that compute with them ahead.
         **kwargs
             Options of the backend.
-
-        Raises
-        ------
-        MXNetError
-            If there is no such backend.
         """
         from .graph import optimize
         return optimize(self, backend, args=args, aux=aux, ctx=ctx, shape_dict=shape_dict, type_dict=type_dict, stype_dict=stype_dict,

@@ -16,6 +16,8 @@ from .ndarray import NDArray, dispatch, memory_format, sparse
 from .ndarray.dispatch import Marked, Scope, TapeNode, mode
 from .ops import differentiation
 from .ops.grad_mode import GradMode, enable_grad
+from .ops.registry import get as get_operator
+from .symbol.indexing import index as index_symbol
 
 _T = TypeVar("_T")
 
@@ -123,6 +125,8 @@ def _heads(heads: Any, head_grads: Any, what: str) -> tuple[Sequence[NDArray], l
         tensors.append(recorded)
         if seed is not None and len(seed.shape) == len(head.shape) > 0 and seed.shape[1:] == head.shape[1:] and seed.shape[0] > head.shape[0]:
             seed = seed[:head.shape[0]]  # MXNet reads as many rows as it needs: a gradient for the longest of several results serves all
+        if seed is not None and seed.shape != head.shape and seed.size == head.size and info.node is not None:
+            seed = seed.reshape(head.shape)  # MXNet reads the numbers in their order, whatever the shape is
         if seed is not None and seed.shape != head.shape:
             raise MXNetError(f"{what}: a head gradient of shape {seed.shape} for a head of shape {head.shape}")
         seeds.append(_run(torch.ones_like, recorded) if seed is None else seed._data.to(recorded.device, recorded.dtype))
@@ -320,29 +324,49 @@ def get_symbol(x: NDArray) -> symbol.Symbol:
     Raises
     ------
     MXNetError
-        If `x` was not recorded, or a step is no operator (indexing, `Function`).
+        If `x` was not recorded and has no gradient, or a step has no counterpart (`Function`, gradients of gradients).
     """
-    if x._autograd is None or x._autograd.node is None:
+    if not isinstance(x, NDArray):
+        raise TypeError(f"get_symbol: an NDArray expected, received {type(x).__name__}")
+    if not dispatch.in_graph(x):
         raise MXNetError("get_symbol: the array was not computed inside autograd.record()")
     variables: dict[Any, symbol.Symbol] = {}
     done: dict[TapeNode, symbol.Symbol] = {}
 
-    def build(info: Any) -> symbol.Symbol:
-        if info.node is None:
-            if info not in variables:
-                variables[info] = symbol.var(f"var{len(variables)}")
-            return variables[info]
-        node = info.node
-        if node not in done:
-            if hasattr(node.op, "as_symbol"):  # a hybridized block: its graph
-                done[node] = node.op.as_symbol([build(i) for i in node.inputs])
-                return done[node][info.index]
-            if not hasattr(node.op, "fn"):
-                raise MXNetError(f"get_symbol: the recorded step {node.op.name} has no counterpart in a Symbol")
-            done[node] = symbol.create(node.op, [build(i) for i in node.inputs], node.attrs)
-        return done[node][info.index]
+    def variable(info: object) -> symbol.Symbol:
+        if info not in variables:
+            variables[info] = symbol.var(f"var{len(variables)}")
+        return variables[info]
 
-    return build(x._autograd)
+    def entry(info: Any) -> symbol.Symbol:
+        return variable(info) if info.node is None else done[info.node][info.index]
+
+    def build(node: TapeNode) -> symbol.Symbol:
+        if "key" in node.attrs and isinstance(node.op, dispatch.PseudoOperator):
+            arrays = [None if isinstance(i, dispatch.Unrecorded) else entry(i) for i in node.inputs[1:]]
+            return index_symbol(entry(node.inputs[0]), arrays, lambda: variable(object()), **node.attrs)
+        inputs = [entry(i) for i in node.inputs]
+        if hasattr(node.op, "as_symbol"):  # a hybridized block: its graph
+            return node.op.as_symbol(inputs)
+        if hasattr(node.op, "fn"):
+            return symbol.create(node.op, inputs, node.attrs)
+        if node.op.name == "_copyto":
+            return symbol.create(get_operator("_copy"), inputs, {})
+        raise MXNetError(f"get_symbol: the recorded step {node.op.name} has no counterpart in a Symbol")
+
+    # From the inputs on, without recursion: unrolled networks are deep.
+    waiting = [x._autograd.node] if x._autograd.node is not None else []
+    while waiting:
+        node = waiting[-1]
+        for info in node.inputs:
+            if info.node is None and not (isinstance(info, dispatch.Unrecorded) and "key" in node.attrs):
+                variable(info)
+            elif info.node is not None and info.node not in done:
+                waiting.append(info.node)
+                break
+        else:
+            done[node] = build(waiting.pop())
+    return entry(x._autograd)
 
 
 class Function:

@@ -141,7 +141,7 @@ class _NumpyArrayScope(interrupts.Scope):
 
     def _changes(self):
         scopes = _NumpyArrayScope._current
-        return [functools.partial(setattr, scopes, "value", scope) for scope in (self, scopes.value)]
+        return [functools.partial(setattr, scopes, "value", scope) for scope in (self, getattr(scopes, "value", _LEGACY))]
 
 
 _LEGACY = _Current.value = _NumpyArrayScope(False)
@@ -149,7 +149,10 @@ _LEGACY = _Current.value = _NumpyArrayScope(False)
 
 def is_np_array():
     """Whether NumPy array semantics is on: Gluon makes and returns ``mx.np.ndarray`` instead of ``mx.nd.NDArray``."""
-    return _NumpyArrayScope._current.value._is_np_array
+    try:
+        return _NumpyArrayScope._current.value._is_np_array
+    except AttributeError:  # programs put a scope of their own in place of `_current`
+        return False
 
 
 def np_array(active=True):

@@ -114,3 +114,31 @@ def test_repr_and_batch_axis():
     assert repr(losses.L2Loss(batch_axis=1)) == "L2Loss(batch_axis=1, w=1.0)"
     out = losses.L1Loss(batch_axis=1)(mx.nd.array(PRED), mx.nd.zeros((2, 3)))
     np.testing.assert_allclose(out.asnumpy(), [1.0, 0.625, 1.375])
+
+
+PAIRS = [[1.0, -2.0], [0.5, 3.0]], [[2.0, 1.0], [1.0, 2.0]]
+LOSSES_OF_PAIRS = {"CosineEmbeddingLoss": (*PAIRS, [1.0, -1.0]), "SDMLLoss": PAIRS}
+
+
+@pytest.mark.parametrize("scope", [False, True])
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("name, expected", [("CosineEmbeddingLoss", [[1.0], [0.955779]]), ("SDMLLoss", [1.19161, 0.89585])])
+def test_losses_of_pairs_take_arrays_of_numpy(name, expected, hybrid, scope):
+    with mx.util.np_shape(scope), mx.util.np_array(scope):
+        loss = getattr(losses, name)()
+        if hybrid:
+            loss.hybridize()
+        inputs = [mx.np.array(a) for a in LOSSES_OF_PAIRS[name]]
+        inputs[0].attach_grad()
+        with mx.autograd.record():
+            result = loss(*inputs)
+        result.backward()
+    legacy = [mx.nd.array(a) for a in LOSSES_OF_PAIRS[name]]
+    legacy[0].attach_grad()
+    with mx.autograd.record():
+        total = getattr(losses, name)()(*legacy)
+    total.backward()
+    assert scope is False or type(result) is mx.np.ndarray
+    np.testing.assert_allclose(result.asnumpy(), total.asnumpy(), atol=1e-6)
+    np.testing.assert_allclose(result.asnumpy(), expected, atol=1e-5)
+    np.testing.assert_allclose(inputs[0].grad.asnumpy(), legacy[0].grad.asnumpy(), atol=1e-6)

@@ -128,3 +128,15 @@ def test_shape_is_known():
 def test_brief_print_list():
     assert utils._brief_print_list("abc") == "'a', 'b', 'c'"
     assert utils._brief_print_list("abcdefghij") == "'a', 'b', 'c', ..., 'g', 'h', 'i', 'j'"
+
+
+@pytest.mark.parametrize("scope", [False, True])
+def test_clip_global_norm_of_arrays_of_numpy(scope):
+    with mx.util.np_shape(scope), mx.util.np_array(scope):
+        arrays = [mx.np.array([3.0, 4.0]), mx.np.array([[12.0]]), *([mx.np.array(84.0)] if scope else [])]
+        total = utils.clip_global_norm(arrays, 1.0, check_isfinite=False)
+        assert type(total) is mx.np.ndarray and total.asnumpy().tolist() == [85.0 if scope else 13.0]
+        size = 85 if scope else 13
+        np.testing.assert_allclose(arrays[0].asnumpy(), [3 / size, 4 / size], rtol=1e-6)
+        np.testing.assert_allclose(arrays[1].asnumpy(), [[12 / size]], rtol=1e-6)
+        assert utils.clip_global_norm(arrays, 2.0) == pytest.approx(1.0) and (not scope or arrays[2].shape == ())

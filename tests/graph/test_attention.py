@@ -230,7 +230,7 @@ def masked():
 
 
 @pytest.mark.parametrize("make, changed, text", [
-    (selfatt, {"qkv": torch.ones(12, 2, 25)}, "interleaved_matmul_selfatt_qk: 25 features cannot be split"),
+    (selfatt, {"qkv": torch.ones(12, 2, 25)}, "interleaved_matmul_selfatt_valatt: 25 features cannot be split"),
     (encdec, {"kv": torch.ones(9, 3, 16)}, "Error in operator .*interleaved_matmul_encdec_qk"),
     (dots, {"b": torch.ones(3, 9, 5)}, "batch_dot shape error"),
     (dots, {"c": torch.ones(4, 8, 3)}, "Error in operator batch_dot"),

@@ -190,7 +190,7 @@ def test_on_a_cpu_it_says_where_it_runs(package, monkeypatch):
 
 @pytest.mark.parametrize("use", [
     lambda: GraphRunner(dense(), backend="tensorrt")([numbers(2, 3), numbers(4, 3), numbers(4)]),
-    lambda: dense().optimize_for("TensorRT"), lambda: dense().get_backend_symbol("TensorRT")])
+    lambda: dense().get_backend_symbol("TensorRT")])
 def test_without_the_package(monkeypatch, use):
     monkeypatch.setattr(tensorrt.TensorRT, "devices", ("cpu",))
     monkeypatch.setitem(sys.modules, "torch_tensorrt", None)

@@ -1,3 +1,8 @@
+import gzip
+import json
+import pathlib
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -86,3 +91,78 @@ def test_what_products_of_matrices_refuse_is_refused_before_they_run():
         mx.sym.linalg.gemm2(a, b).infer_shape()
     with pytest.raises(mx.MXNetError, match=r"arrays of 2 axes expected, received shape \(4,\)"):
         mx.sym.np.concatenate([a.as_np_ndarray(), mx.sym.var("c", shape=(4,)).as_np_ndarray()]).infer_shape()
+
+
+# What MXNet says of inputs that are not known, and why it is not asked of Remex.
+COMPUTES_WITH_UNKNOWN_SIZES = set("Concat Pad Pooling RNN UpSampling "
+                                  "_cvcopyMakeBorder _image_resize _linalg_makediag _np_diag _np_diagflat _np_diagonal "
+                                  "_npi_dstack _npi_insert_scalar _npi_insert_tensor _npi_pad _npi_where _rnn_param_concat broadcast_like diag "
+                                  "_np_atleast_1d _np_atleast_2d _np_atleast_3d".split())
+FOLLOWS_FROM_OTHER_INPUTS = set("_npi_column_stack _npi_concatenate _npi_hstack "
+                                "_npi_insert_slice _npi_normal_n _npi_pinv _npi_share_memory "
+                                "_npi_tensordot _npi_tensordot_int_axes _npi_uniform_n _npi_vstack _scatter_set_nd multi_sum_sq shape_array".split())
+TYPE_IS_A_GUESS = set("Crop IdentityAttachKLSparseReg InstanceNorm _contrib_MultiBoxDetection _contrib_MultiBoxPrior _contrib_MultiBoxTarget "
+                      "_contrib_MultiProposal _contrib_Proposal "
+                      "_cvimdecode _multi_adamw_update _npi_eig _npi_eigh _npi_eigvals _npi_eigvalsh _npi_mean "
+                      "_npi_percentile "
+                      "_npi_pinv _npi_pinv_scalar_rcond _npi_solve _npi_tensorinv _npi_tensorsolve mp_lamb_update_phase1".split())
+RUNS_TO_INFER = {"_cvimdecode"}
+
+
+def contradicted(case, expected, result):
+    """True if MXNet knows a size or a type that Remex does not infer."""
+    if result is None or [len(g) for g in expected] != [len(g) for g in result]:
+        return True
+    pairs = [pair for groups in zip(expected, result) for pair in zip(*groups)]
+    if case[4] == "type":
+        return any(a is not None and a != b for a, b in pairs)
+    unknown = -1 if case[3] else 0
+    return any(a and (b is None or len(a) != len(b) or any(p not in (q, unknown) for p, q in zip(a, b))) for a, b in pairs)
+
+
+def oracle_answers(every, first):
+    """The recorded cases, with MXNet's answers: all whose number leaves the remainder `first`."""
+    with gzip.open(pathlib.Path(__file__).parent / "inference_oracle.jsonl.gz", "rt") as lines:
+        return [json.loads(line) for number, line in enumerate(lines) if number % every == first]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_partial_inference_knows_what_mxnet_knows(part):
+    sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    try:
+        from record_inference import ask
+    finally:
+        sys.path.pop(0)
+    exempt = {"shape": COMPUTES_WITH_UNKNOWN_SIZES | FOLLOWS_FROM_OTHER_INPUTS | RUNS_TO_INFER, "type": FOLLOWS_FROM_OTHER_INPUTS | TYPE_IS_A_GUESS}
+    wrong = [(case, expected, result) for case, expected in oracle_answers(20, part) if expected is not None and case[0] not in exempt[case[4]]
+             for result in [ask(*case)] if contradicted(case, expected, result)]
+    assert not wrong
+
+
+def test_sizes_that_do_not_depend_on_unknown_ones_are_inferred():
+    data = mx.sym.var("data")
+    for symbol, shape, expected in [
+            (mx.sym.repeat(data, repeats=2, axis=1), (0, 3), (0, 6)), (mx.sym.depth_to_space(data, 2), (0, 8, 2, 3), (0, 2, 4, 6)),
+            (mx.sym.space_to_depth(data, 2), (0, 3, 4, 6), (0, 12, 2, 3)), (mx.sym.Crop(data, num_args=1, h_w=(3, 2)), (0, 2, 5, 6), (0, 2, 3, 2)),
+            (mx.sym.Deconvolution(data, kernel=(3, 2), num_filter=2), (1, 4, 0, 6), (1, 2, 0, 7)),
+            (mx.sym.linalg.potrf(data), (2, 0, 4), (2, 4, 4)), (mx.sym.contrib.index_array(data), (0, 3), (0, 3, 2))]:
+        assert symbol.infer_shape_partial(data=shape)[1] == [expected]
+    weight = mx.sym.FullyConnected(mx.sym.depth_to_space(data, 2), num_hidden=5, name="fc").infer_shape_partial(data=(0, 8, 2, 3))[0][1]
+    assert weight == (5, 48)  # what follows an operator without a shape rule learns the size of its parameters
+
+
+def test_a_size_is_not_inferred_from_one_trial():
+    like = mx.sym.broadcast_like(mx.sym.var("a"), mx.sym.var("b"))
+    assert like.infer_shape_partial(a=(1, 3), b=(0, 3))[1] == [(0, 3)]
+    ratio = mx.sym.reshape_like(mx.sym.var("a"), mx.sym.var("b"))
+    assert ratio.infer_shape_partial(a=(0, 0, 0), b=(0, 0))[1] == [(0, 0)]
+
+
+@pytest.mark.parametrize("name, attributes, arguments, states", [
+    ("multi_sgd_update", {"lrs": (1, 1), "wds": (0, 0)}, ["u_weight_0", "u_grad_0", "u_weight_1", "u_grad_1"], []),
+    ("multi_mp_sgd_mom_update", {"lrs": (1, 1), "wds": (0, 0)}, ["u_weight_0", "u_grad_0", "u_weight_1", "u_grad_1"],
+     ["u_mom_0", "u_weight32_0", "u_mom_1", "u_weight32_1"]),
+    ("preloaded_multi_mp_sgd_update", {}, ["u_weight_0", "u_grad_0", "u_weight_1", "u_grad_1", "u_lrs", "u_wds"], ["u_weight32_0", "u_weight32_1"])])
+def test_states_of_updates_of_many_weights_are_auxiliary(name, attributes, arguments, states):
+    symbol = getattr(mx.sym, name)(name="u", num_weights=2, **attributes)
+    assert (symbol.list_arguments(), symbol.list_auxiliary_states()) == (arguments, states)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _deferred_compute, ndarray, symbol
 from ..context import current_context
+from ..graph import backends
 from ..ndarray import NDArray
 from ..ndarray.dispatch import mode
 from ..util import is_np_array
@@ -141,7 +142,7 @@ class HybridBlock(Block):
         ----------
         active : bool
         backend : str, optional
-            Who runs the graph; see `mxnet.graph.backends`.
+            Who runs the graph; see `mxnet.graph.backends`. One that is not available is logged, and the graph runs without it.
         clear : bool
             Drop what was traced and optimized before.
         static_alloc, static_shape : bool
@@ -387,12 +388,13 @@ class HybridBlock(Block):
             self._deferred_infer_shape(*args)
             for parameter in used:
                 parameter._finish_deferred_init()
-        if self._backend:
+        backend = self._backend if self._backend and backends.available(self._backend) else None
+        if backend:
             out = self._partition(variables, out, arrays, positions, parameters)
         self._cached_op_args = [(True, positions[name]) if name in positions else (False, parameters[name]) for name in out.list_inputs()]
         roles = [[i for i, (is_arg, _) in enumerate(self._cached_op_args) if is_arg is wanted] for wanted in (True, False)]
         flags = [("data_indices", roles[0]), ("param_indices", roles[1]), *self._flags]
-        self._cached_op = CachedOp(out, flags, backend=self._backend, options=self._backend_opts if self._backend else None)
+        self._cached_op = CachedOp(out, flags, backend=backend, options=self._backend_opts if backend else None)
 
     def _partition(self, variables: Any, out: Any, arrays: Any, positions: dict[str, int], parameters: Any):
         """The graph prepared for the backend; parameters that the backend made are added to `parameters`."""

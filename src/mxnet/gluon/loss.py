@@ -409,7 +409,7 @@ class CosineEmbeddingLoss(Loss):
 
     def _cosine_similarity(self, F: Any, x: Any, y, axis: int = -1):
         norms = F.norm(x, axis=axis).reshape((-1, 1)) * F.norm(y, axis=axis).reshape((-1, 1))
-        return F.sum(x * y, axis=axis).reshape((-1, 1)) / F.maximum(norms, 1e-12)
+        return F.sum(x * y, axis=axis).reshape((-1, 1)) / F._internal._maximum_scalar(norms, scalar=1e-12)
 
 
 class SDMLLoss(Loss):
@@ -428,21 +428,19 @@ class SDMLLoss(Loss):
         self.kl_loss = KLDivLoss(from_logits=True)
         self.smoothing_parameter = smoothing_parameter
 
-    def _compute_distances(self, x1: Any, x2: Any):
+    def _compute_distances(self, F: Any, x1: Any, x2: Any):
         """The squared distances between all rows of both batches."""
-        if x1.shape != x2.shape:
+        if F is ndarray and x1.shape != x2.shape:
             raise UsageError(f"SDMLLoss: both batches must have one shape, received {x1.shape} and {x2.shape}")
-        rows, size = x1.shape
-        shape = (rows, rows, size)
-        return ((x1.expand_dims(1).broadcast_to(shape) - x2.expand_dims(0).broadcast_to(shape)) ** 2).sum(axis=2)
+        return (F.broadcast_sub(F.expand_dims(x1, 1), F.expand_dims(x2, 0)) ** 2).sum(axis=2)
 
-    def _compute_labels(self, F: Any, batch_size: int):
-        """The identity matrix, smoothed."""
-        same = F.eye(batch_size)
-        return same * (1 - self.smoothing_parameter) + (1 - same) * self.smoothing_parameter / (batch_size - 1)
+    def _compute_labels(self, F: Any, x: Any):
+        """The identity matrix of as many rows as `x`, smoothed."""
+        rows = F.contrib.arange_like(x, axis=0)
+        same = F.broadcast_equal(F.expand_dims(rows, 1), F.expand_dims(rows, 0))
+        return same * (1 - self.smoothing_parameter) + F.broadcast_div((1 - same) * self.smoothing_parameter, F.max(rows))
 
     def hybrid_forward(self, F: Any, x1: Any, x2: Any) -> Any:
-        """The loss of each row; both inputs of shape (batch, size). Needs their shapes, so it cannot be hybridized."""
-        labels = self._compute_labels(F, x1.shape[0])
-        distances = self._compute_distances(x1, x2)
-        return self.kl_loss(F.log_softmax(-distances, axis=1), labels.as_in_context(distances.ctx))
+        """The loss of each row; both inputs of shape (batch, size)."""
+        distances = self._compute_distances(F, x1, x2)
+        return self.kl_loss(F.log_softmax(-distances, axis=1), self._compute_labels(F, x1))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import downloads, environment, ndarray
 from ..base import MXNetError
+from ..ndarray import dispatch
 from ..util import is_np_shape
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def clip_global_norm(arrays: list[Any], max_norm: float, check_isfinite: bool = 
     if not arrays:
         raise UsageError("clip_global_norm: at least one array is needed, received none")
     ctx = arrays[0].ctx
-    flat = [(array if array.stype == "default" else array.data).reshape((-1,)) for array in arrays]
+    flat = [(array if array.stype == "default" else array.data).reshape((-1,)).as_nd_ndarray() for array in arrays]
     squares = [ndarray.dot(x, x).reshape((1,))._on(ctx) for x in flat]
     total = ndarray.sqrt(ndarray.add_n(*squares))
     value = float(total.asscalar()) if check_isfinite else None
@@ -133,11 +134,15 @@ def clip_global_norm(arrays: list[Any], max_norm: float, check_isfinite: bool = 
         warnings.warn(f"clip_global_norm: the norm is {value} (nan or inf), and so are the arrays after clipping", UserWarning, stacklevel=2)
     scale = ndarray.minimum(max_norm / (total + 1e-8), 1.0)
     for array in arrays:
-        if array.stype == "default":
+        if type(array) is dispatch.numpy_array:
+            array *= scale._on(array.ctx).as_np_ndarray().reshape(())
+        elif array.stype == "default":
             array *= scale._on(array.ctx)
         else:  # times a number it stays sparse
             (array * float(scale.asscalar())).copyto(array)
-    return value if check_isfinite else total
+    if check_isfinite:
+        return value
+    return total.as_np_ndarray() if type(arrays[0]) is dispatch.numpy_array else total
 
 
 def check_sha1(filename: str, sha1_hash: str) -> bool:

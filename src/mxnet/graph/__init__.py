@@ -39,10 +39,12 @@ def partition(symbol: Symbol, backend: str) -> Symbol:
 
 
 def optimize(symbol: Symbol, backend: str, **options: Any) -> Symbol:
-    """The graph prepared for `backend`; see `Symbol.optimize_for`."""
+    """The graph prepared for `backend`, as it is if that is not available; see `Symbol.optimize_for`."""
     fused = _fused(symbol, backend)
     if fused is not None:
         return fused
+    if not backends.available(backend):
+        return symbol
     chosen = backends.get(backend)
     prepare = getattr(chosen, "optimize", None)
     return prepare(symbol, **options) if prepare is not None else symbol

@@ -46,7 +46,7 @@ _DEFAULT_NAMES = {"", "MKLDNN", "ONEDNN", "MKLDNN_QUANTIZE", "ONEDNN_QUANTIZE", 
 
 
 class Unavailable(MXNetError):
-    """A backend that is known, but cannot work on this machine."""
+    """A backend that is not registered, or cannot work on this machine."""
 
 
 class Native:
@@ -139,7 +139,7 @@ def get(name: str | None = None) -> Any:
 
     Raises
     ------
-    MXNetError
+    Unavailable
         If there is none of that name.
     """
     if name is None:
@@ -153,8 +153,20 @@ def get(name: str | None = None) -> Any:
     try:
         return _backends[_NAMES_OF_MXNET.get(str(name).upper(), name)]
     except KeyError:
-        raise MXNetError(f"no backend is called {name!r}; there are {', '.join(sorted(_backends))}, auto, and MKLDNN or ONEDNN for the "
-                         "default") from None
+        raise Unavailable(f"no backend is called {name!r}; there are {', '.join(sorted(_backends))}, auto, and MKLDNN or ONEDNN for the "
+                          "default") from None
+
+
+def available(name: str) -> bool:
+    """True if the backend of that name can work here; otherwise the reason is logged, and graphs run without it, as in MXNet."""
+    try:
+        require = getattr(get(name), "require", None)
+        if require is not None:
+            require()
+    except Unavailable as error:
+        _log.warning("Error optimizing for backend '%s': %s; the graph runs without it", name, error)
+        return False
+    return True
 
 
 # What `mark` writes to the nodes of a Symbol's outputs.

@@ -32,6 +32,11 @@ class Inductor:
         """Whether there is a C++ compiler, or a GPU to compile for with Triton."""
         return torch.cuda.is_available() or (os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")) is not None
 
+    def require(self) -> None:
+        """Raise `Unavailable` if there is no compiler."""
+        if not self.available():
+            raise Unavailable("backend 'inductor' needs a C++ compiler (g++ or clang++, or its path in CXX)")
+
     def compile(self, program: Program, mode: str = "default") -> Callable:
         """The compiled module.
 
@@ -43,8 +48,7 @@ class Inductor:
         modes = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
         if mode not in modes:
             raise MXNetError(f"backend 'inductor': `mode` must be one of {', '.join(modes)}, received {mode!r}")
-        if not self.available():
-            raise Unavailable("backend 'inductor' needs a C++ compiler (g++ or clang++, or its path in CXX)")
+        self.require()
         device = program.inputs[0].device if program.inputs else torch.device("cpu")
         program.report += prepare(program.module, device, fuse=False)
         program.note(f"inductor: the whole graph, mode {mode}")

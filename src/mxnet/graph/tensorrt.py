@@ -70,6 +70,10 @@ class TensorRT:
         program.module.recompile()
         return program.module.forward
 
+    def require(self) -> None:
+        """Raise `Unavailable` if torch_tensorrt is missing."""
+        _package()
+
     def optimize(self, symbol: Symbol, args: typing.Any = None, aux: typing.Any = None, ctx: typing.Any = None, shape_dict: typing.Any = None,
                  type_dict: typing.Any = None, stype_dict: typing.Any = None, skip_infer: bool = False, **options: typing.Any) -> Symbol:
         """A copy of the Symbol that runs here when it is bound to a GPU. Engines are made at the first run, from the weights bound then:

@@ -155,7 +155,7 @@ class Marked:
         self.fresh = self.reached = True
 
 
-class _PseudoOperator:
+class PseudoOperator:
     """Stands in error texts, profiles and on the tape for a call that is no registered operator."""
 
     variadic, inputs = False, ("data",)
@@ -165,14 +165,14 @@ class _PseudoOperator:
         self.name = name
 
 
-_pseudo: dict[str, _PseudoOperator] = {}
+_pseudo: dict[str, PseudoOperator] = {}
 
 
-def pseudo_operator(name: str) -> _PseudoOperator:
+def pseudo_operator(name: str) -> PseudoOperator:
     """The one of that name."""
     found = _pseudo.get(name)
     if found is None:
-        found = _pseudo[name] = _PseudoOperator(name)
+        found = _pseudo[name] = PseudoOperator(name)
     return found
 
 

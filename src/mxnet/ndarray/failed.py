@@ -90,8 +90,8 @@ class Failed(NDArray):
     def __getitem__(self, key: Any) -> NDArray:
         return self._of(self._plain()[key], self._failure)
 
-    def _recorded_call(self, fn: Callable, name: str, ctx: Context) -> NDArray:
-        return self._of(self._plain()._recorded_call(fn, name, ctx), self._failure)
+    def _recorded_call(self, fn: Callable, name: str, ctx: Context, keys: Sequence[Any] = ()) -> NDArray:
+        return self._of(self._plain()._recorded_call(fn, name, ctx, keys), self._failure)
 
     def __repr__(self) -> str:
         return repr(self.asnumpy()) if self._failure.error is not None else repr(self._plain())

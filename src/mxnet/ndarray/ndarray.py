@@ -409,7 +409,7 @@ class NDArray(_Methods):
         if type(key) is bool or type(key) is tuple and any(type(k) is bool for k in key):
             return self[tuple(int(k) if type(k) is bool else k for k in _plain_key(key))]
         where = indexing.advanced_key(_plain_key(key), self.shape, self._data.device, _index_tensor)
-        return self._recorded_call(lambda t: t[where], "_advanced_indexing", self._ctx)
+        return self._recorded_call(lambda t: t[where], "_advanced_indexing", self._ctx, [key])
 
     def _select(self, view: Callable[[torch.Tensor], torch.Tensor], key: Any) -> NDArray:
         zero_dim = util.is_np_shape()
@@ -425,15 +425,18 @@ class NDArray(_Methods):
             return wrap(type(self), select(self._data), self._ctx)
         if mode.tracing is not None:
             return mode.tracing.index(self, key)
-        return self._recorded_call(select, "_basic_indexing", self._ctx)
+        return self._recorded_call(select, "_basic_indexing", self._ctx, [key])
 
-    def _recorded_call(self, fn: Callable[[torch.Tensor], torch.Tensor], name: str, ctx: Context) -> NDArray:
-        """Call a function of the tensor that is no registered operator, under autograd's rules."""
+    def _recorded_call(self, fn: Callable[[torch.Tensor], torch.Tensor], name: str, ctx: Context, keys: Sequence[Any] = ()) -> NDArray:
+        """Call a function of the tensor that is no registered operator, under autograd's rules. `keys` holds the key of an indexing."""
         pseudo = pseudo_operator(name)
         result, recorded = dispatch.run(pseudo, fn, (self._data,), {}, self._ctx)
         out = type(self)._new(result, ctx)
         if recorded or (mode.recording and in_graph(self)):
-            dispatch.record(pseudo, {}, (self,), (out,))
+            # What `autograd.get_symbol` needs.
+            attrs = {"key": keys[0], "shape": self.shape, "result": out.shape} if keys else {}
+            arrays = [self, *(k for key in keys for k in _plain_key(key) if isinstance(k, NDArray))]
+            dispatch.record(pseudo, attrs, arrays, (out,))
         return out
 
     def slice_assign(self, rhs: NDArray, begin: Sizes, end: Sizes, step: Sizes | None = None) -> NDArray:

@@ -215,7 +215,7 @@ class ndarray(_Base):  # noqa: N801
         if mode.tracing is not None:
             return mode.tracing.index(self, key)
         where, flips = _torch_key(key, self)
-        return self._recorded_call(lambda t: (t.flip(flips) if flips else t)[where], "_advanced_indexing", self._ctx)
+        return self._recorded_call(lambda t: (t.flip(flips) if flips else t)[where], "_advanced_indexing", self._ctx, [key])
 
     def _select(self, view: Any, key: Any) -> "ndarray":
         def select(t):
@@ -227,7 +227,7 @@ class ndarray(_Base):  # noqa: N801
             return wrap(ndarray, select(self._data), self._ctx)
         if mode.tracing is not None:
             return mode.tracing.index(self, key)
-        return self._recorded_call(select, "_basic_indexing", self._ctx)
+        return self._recorded_call(select, "_basic_indexing", self._ctx, [key])
 
     # MXNet has a method for each kind of key; here one reads, and one writes, with all of them.
     _get_np_basic_indexing = _get_np_advanced_indexing = _get_np_empty_tuple_indexing = __getitem__

@@ -250,6 +250,20 @@ def potrf(A, *, lower: bool = True):
     return torch.linalg.cholesky(A, upper=not lower)
 
 
+def square_rule(in_shapes, out_shapes, **_):
+    """Return the shapes of an operator from square matrices to square matrices of the same size."""
+    shape = _square(unify(in_shapes[0], out_shapes[0]))
+    return [shape], [shape]
+
+
+def _square(shape):
+    """A partial shape of square matrices, whose last two sizes are one."""
+    return shape if shape is None or len(shape) < 2 else unify(shape, (*shape[:-2], shape[-1], shape[-2]))
+
+
+potrf.shape_rule(square_rule)
+
+
 @potrf.gradient
 def _(out_grads, inputs, outputs, *, lower=True):
     # Of P, the lower triangle of Lᵀ dL with half its diagonal, (S + Sᵀ) / 2 with S = L⁻ᵀ P L⁻¹ (Murray, 2016).
@@ -278,6 +292,9 @@ def potri(A, *, lower: bool = True):
     """
     _require_square("linalg_potri", A)
     return torch.cholesky_inverse(A, upper=not lower)
+
+
+potri.shape_rule(square_rule)
 
 
 @potri.gradient
@@ -451,7 +468,13 @@ def sumlogdiag(A):
     array([2.303], dtype=float32)
     """
     _require_square("linalg_sumlogdiag", A)
-    return _at_least_1d(A.diagonal(dim1=-2, dim2=-1).log().sum(-1))
+    total = A.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    return total if total.dim() else total.reshape(1)
+
+
+@sumlogdiag.shape_rule
+def _(in_shapes, out_shapes):
+    return [_square(in_shapes[0])], out_shapes
 
 
 def _at_least_1d(tensor):

@@ -72,12 +72,12 @@ class Operator(Traits):
     may_hold_graph = False  # whether its nodes in files hold a graph, which says no more than their attributes
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
 
-    def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), loss=False,
+    def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), mutates_rule=None, loss=False,
                  no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True, initial=None, shares_memory=False, **traits):
         self.name, self.fn, self.raw, self.aliases = name, fn, fn, tuple(aliases)
         self.__doc__, self.__name__ = fn.__doc__, fn.__name__
         self.num_outputs, self.output_names, self.inputs_rule = num_outputs, output_names, inputs_rule
-        self.mutates, self.loss, self.no_gradient = tuple(mutates), loss, no_gradient
+        self.mutates, self.mutates_rule, self.loss, self.no_gradient = tuple(mutates), mutates_rule, loss, no_gradient
         self.same_shape = same_shape
         self.shape_inference: Callable | None = _same_shape if same_shape else None
         self.dtype_inference = self.sized = self.gradient_storage = None
@@ -213,7 +213,7 @@ class Operator(Traits):
 
     def mutated_inputs(self, parsed: Attributes) -> tuple[str, ...]:
         """The names of the inputs that a use with these attributes writes to."""
-        return self.mutates
+        return self.mutates if self.mutates_rule is None else tuple(self.mutates_rule(self.with_defaults(parsed)))
 
     def writes(self, training: bool) -> bool:
         """True if a call writes to its inputs. What has states as well, but computes on integers, only reads them."""
@@ -403,6 +403,8 @@ def op(name: str, **options: Any) -> Callable[[Callable], Operator]:
         A function of the attributes that returns the names of the inputs in use, where that varies (``no_bias``).
     ``mutates``
         The inputs a call writes to.
+    ``mutates_rule``
+        A function of the attributes that returns the names of these, where a variadic operator writes to some of its inputs.
     ``loss``
         True for an output layer: its gradient ignores the incoming one.
     ``initial``

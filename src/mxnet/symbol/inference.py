@@ -34,8 +34,8 @@ def to_user(shape: Partial) -> Partial:
     return () if shape is None else tuple(s if s >= 0 else 0 for s in shape)
 
 
-def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial],
-                 results: Sequence[Partial] | None = None) -> tuple[dict[tuple[int, int], Partial], list[Node]]:
+def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial], results: Sequence[Partial] | None = None,
+                 partial: bool = False) -> tuple[dict[tuple[int, int], Partial], list[Node]]:
     """The shapes of all entries of the graph.
 
     Parameters
@@ -45,6 +45,8 @@ def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial],
         Partial shapes of variables, by name.
     results : list of shape, optional
         What is known of the outputs.
+    partial : bool
+        Infer as many sizes as possible where some are unknown: `probe` operators whose shape rules do not say.
 
     Returns
     -------
@@ -68,11 +70,12 @@ def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial],
         shapes[id(node), i] = unify(shapes[id(node), i], shape)
     operators = [n for n in nodes if n.op is not None]
     finished: set[int] = set()
+    probed: dict[int, list[Partial]] | None = {} if partial else None
     for attempt in range(2 * len(operators) + 2):
         changed = False
         for node in operators if attempt % 2 == 0 else reversed(operators):
             if id(node) not in finished:
-                changed |= infer_node(node, shapes, finished)
+                changed |= infer_node(node, shapes, finished, probed)
         if not changed and attempt % 2 and not _close(operators, shapes):
             break
     return shapes, nodes
@@ -92,8 +95,11 @@ def _close(operators: Iterable[Node], shapes: dict[tuple[int, int], Partial]) ->
     return False
 
 
-def infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: set[int]) -> bool:
-    """Learn what one node says about the shapes of its inputs and outputs, all of which have an entry; True if something was learnt."""
+def infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: set[int], probed: dict[int, list[Partial]] | None = None) -> bool:
+    """Learn what one node says about the shapes of its inputs and outputs, all of which have an entry; True if something was learnt.
+
+    With `probed` (the input shapes for which a node was probed, by its id) a node whose inputs are known in part is probed.
+    """
     inputs = [(id(n), i) for n, i in node.inputs]
     outputs = [(id(node), i) for i in range(node.num_outputs())]
     before_in, before_out = [shapes[e] for e in inputs], [shapes[e] for e in outputs]
@@ -114,11 +120,19 @@ def infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: set
                 outs = [unify(a, b) for a, b in zip(outs, results)]
             if all(known(s) for s in outs):
                 finished.add(id(node))
+        elif probed is not None and None not in ins and probed.get(id(node)) != ins and not (op.complete_rule and _passes_unknown(ins, outs)):
+            probed[id(node)] = ins
+            outs = [unify(a, b) for a, b in zip(outs, probe(op, ins, node.parsed(), outs))]
     except Exception as error:
         raise _failed(node, before_in, error) from error
     for entry, shape in zip(inputs + outputs, ins + outs):
         shapes[entry] = shape
     return ins != before_in or outs != before_out
+
+
+def _passes_unknown(ins: Sequence[Partial], outs: Sequence[Partial]) -> bool:
+    """True if no more sizes of the outputs are unknown than of the inputs."""
+    return None not in outs and sum(s < 0 for shape in outs for s in shape or ()) <= sum(s < 0 for shape in ins for s in shape or ())
 
 
 def _failed(node: Node, shapes: Sequence[Partial], error: Exception) -> MXNetError:
@@ -187,6 +201,43 @@ def run_on_meta(op: Operator, in_shapes: Sequence, parsed: Mapping[str, Any],
         return None
     results = (result,) if isinstance(result, torch.Tensor) else result
     return [tuple(r.shape) for r in results]
+
+
+# Sizes that stand for unknown ones: small ones, and such as many numbers divide. Where several are unknown, also sizes that differ.
+_SIZES = ((1,), (2,), (3,), (12,), (60,))
+_DIFFERENT_SIZES = ((2, 3), (3, 2), (1, 12), (60, 12))
+
+
+def probe(op: Operator, in_shapes: Sequence, parsed: Mapping[str, Any], out_shapes: Sequence[Partial]) -> Sequence[Partial]:
+    """Infer output shapes from input shapes with unknown sizes, by running the operator without data on several sizes in their place.
+
+    A size of an output is known if it is the same in all runs that succeed. If these don't have two values of each unknown size, `out_shapes` are
+    returned.
+    """
+    if all(known(s) for s in out_shapes):
+        return out_shapes
+    unknown = sum(size < 0 for shape in in_shapes for size in shape)
+    results, tried = [], []
+    for trial in _SIZES if unknown == 1 else _SIZES + _DIFFERENT_SIZES:
+        values = (trial * unknown)[:unknown]
+        sizes = iter(values)
+        try:
+            result = run_on_meta(op, [tuple(size if size >= 0 else next(sizes) for size in shape) for shape in in_shapes], parsed)
+        except Exception:  # the operator refuses these sizes
+            continue
+        if result is None:  # it needs data
+            return out_shapes
+        results.append(result)
+        tried.append(values)
+    if not results or any(len(set(values)) < 2 for values in zip(*tried)) or len(results[0]) != len(out_shapes):
+        return out_shapes
+    return [_common(shapes) for shapes in zip(*results)]
+
+
+def _common(shapes: Sequence[tuple[int, ...]]) -> Partial:
+    if any(len(s) != len(shapes[0]) for s in shapes):
+        return None
+    return tuple(sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes))
 
 
 def infer_types(outputs: Sequence[Entry], given: Mapping[str, torch.dtype | None]) -> tuple[dict[tuple[int, int], torch.dtype | None], list[Node]]:

@@ -88,7 +88,7 @@ def auxiliary(nodes: Iterable[Node]) -> set[int]:
     for node in nodes:
         if node.op is None:
             continue
-        mutated = node.op.mutated_inputs(node.parsed() if node.op.names_inputs else None)
+        mutated = node.op.mutated_inputs(node.parsed() if node.op.names_inputs or node.op.mutates_rule else None)
         if mutated:
             for name, (child, _) in zip(node.input_names(), node.inputs):
                 if name in mutated and child.op is None:

@@ -265,7 +265,7 @@ class Symbol(_Methods):
         for name, shape in given.items():
             if not isinstance(shape, (tuple, list)):
                 raise TypeError(f"infer_shape: a tuple expected as the shape of {name}, received {type(shape).__name__}")
-        shapes, nodes = inference.infer_shapes(self._outputs, {k: inference.from_user(v) for k, v in given.items()})
+        shapes, nodes = inference.infer_shapes(self._outputs, {k: inference.from_user(v) for k, v in given.items()}, partial=partial)
         aux = auxiliary(nodes)
         variables = [n for n in nodes if n.op is None]
         groups = [[shapes[id(n), 0] for n in variables if id(n) not in aux], [shapes[id(n), i] for n, i in self._outputs],

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import torch
 
-from mxnet import MXNetError, nd
+from mxnet import MXNetError, autograd, nd
 from mxnet.ops import get
 
 
@@ -21,11 +21,24 @@ def test_inference():
 
 def test_errors():
     with pytest.raises(MXNetError, match="25 features cannot be split into 3 projections for each of 2 heads"):
-        infer("selfatt_qk", (5, 3, 25))
+        infer("selfatt_valatt", (5, 3, 25), None)
+    with pytest.raises(MXNetError, match="5 features cannot be split into 3 projections for each of 2 heads"):
+        infer("selfatt_qk", (5, 3, 5))
     with pytest.raises(MXNetError, match=r"projections must be \(sequence, batch, features\), received shape \(5, 24\)"):
         infer("selfatt_valatt", (5, 24), None)
     with pytest.raises(MXNetError, match=r"attention: expected shape \(6, -1, 4\), received \(5, 5, 4\)"):
         infer("encdec_valatt", (4, 3, 16), (5, 5, 4))
+
+
+def test_scores_of_features_that_do_not_divide_read_the_first_numbers():
+    x = nd.arange(50).reshape((2, 1, 25)) / 10
+    x.attach_grad()
+    with autograd.record():
+        y = nd.contrib.interleaved_matmul_selfatt_qk(x, heads=3)
+        total = (y * nd.arange(12).reshape((3, 2, 2))).sum()
+    total.backward()
+    assert y.shape == (3, 2, 2) and y.asnumpy().ravel()[:6].round(3).tolist() == pytest.approx([0.021, 0.148, 0.658, 5.367, 0.785, 2.44], abs=1e-6)
+    assert x.grad.asnumpy().ravel()[:8] == pytest.approx([1.41, 1.48, 2.55, 2.69, 0, 0, 11.46, 12.09], abs=5e-3)
 
 
 def test_integers_are_divided_by_an_integer_root():

@@ -70,10 +70,22 @@ def test_many_chances_of_which_one_is_none(wrong):
     chances = torch.ones(30, 50)
     chances[29, 49] = wrong
     assert compiled.classes(chances, torch.rand(30, 2))[1] is False
-    with pytest.raises(MXNetError, match="must hold chances, none below 0 and not all 0"):
-        mx.nd.sample_multinomial(mx.nd.array(chances.numpy()))
+    with pytest.warns(UserWarning, match="hold negative numbers, or nothing but zeros; probabilities are expected"):
+        assert mx.nd.sample_multinomial(mx.nd.array(chances.numpy())).asnumpy().max() < 50
     chances[29] = 0
     assert compiled.classes(chances, torch.rand(30, 2))[1] is False
+
+
+@pytest.mark.parametrize("row, counts", [([0, 0, 0], [0, 0, 100]), ([-0.2, 0.7, 0.5], [0, 54, 46]), ([float("nan"), 0.5, 0.5], [100, 0, 0]),
+                                         ([-1.1, -0.4, -2], [0, 0, 100])])
+def test_rows_without_probabilities_are_searched_as_mxnet_does(row, counts):
+    mx.random.seed(1)
+    with pytest.warns(UserWarning, match="probabilities are expected"):
+        classes = mx.nd.sample_multinomial(mx.nd.array([[0.5, 0.5, 0], row]), shape=100).asnumpy()
+    assert set(classes[0]) == {0, 1}
+    mx.random.seed(1)
+    with pytest.warns(UserWarning, match="probabilities are expected"):
+        assert np.bincount(mx.nd.sample_multinomial(mx.nd.array(row), shape=100).asnumpy(), minlength=3).tolist() == counts
 
 
 def test_shuffle_moves_rows():

@@ -38,10 +38,7 @@ def core() -> Any:
     global _core
     with _core_lock:
         if _core is None:
-            try:
-                _core = _imported().Core()
-            except ImportError as error:
-                raise Unavailable(f"backend 'openvino' needs the package openvino, which cannot be imported: {error}") from error
+            _core = _imported().Core()
     return _core
 
 
@@ -51,6 +48,8 @@ def _imported() -> Any:
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # the way to say that there is no such module
     try:
         return importlib.import_module("openvino")
+    except ImportError as error:
+        raise Unavailable(f"backend 'openvino' needs the package openvino, which cannot be imported: {error}") from error
     finally:
         del sys.modules["openvino_telemetry"]
         sys.modules.update(before)
@@ -81,6 +80,10 @@ class OpenVINO:
             return "CPU" in core().available_devices
         except Unavailable:
             return False
+
+    def require(self) -> None:
+        """Raise `Unavailable` if the package is missing."""
+        _imported()
 
     def compile(self, program: Program, **options: Any) -> Callable:
         """A function from the program's inputs to the tuple of its outputs.

@@ -32,7 +32,10 @@ def div_sqrt_dim(data):
 def _heads(interleaved, heads, parts):
     """Views (N * heads, T, size), one for each part."""
     length, batch, features = interleaved.shape
-    split = interleaved.reshape(length, batch * heads, parts, features // (heads * parts))
+    size = features // parts // heads
+    if size * parts * heads != features:  # MXNet reads as many numbers as it needs, in their order
+        interleaved = interleaved.reshape(-1)[:length * batch * heads * parts * size]
+    split = interleaved.reshape(length, batch * heads, parts, size)
     return [part.transpose(0, 1) for part in split.unbind(2)]
 
 
@@ -51,12 +54,13 @@ def interleaved_matmul_selfatt_qk(queries_keys_values, *, heads: int):
     """Scores (N * heads, T, T) of queries with keys, scaled by ``1 / sqrt(size)``, from projections (T, N, heads * 3 * size).
 
     `size` is that of one head; its queries, keys and values lie side by side. Self-attention as of Vaswani et al. 2017: follow up with
-    `softmax` and `interleaved_matmul_selfatt_valatt`.
+    `softmax` and `interleaved_matmul_selfatt_valatt`. If ``3 * heads`` does not divide the features, `size` is rounded down, and the last numbers
+    of the whole array are not read, as in MXNet.
 
     Raises
     ------
     MXNetError
-        If the projections do not have 3 axes, or their features cannot be split into ``3 * heads`` parts.
+        If the projections do not have 3 axes, or less than ``3 * heads`` features.
 
     Example
     -------
@@ -65,7 +69,7 @@ def interleaved_matmul_selfatt_qk(queries_keys_values, *, heads: int):
     array([[[10., 20.],
             [20., 40.]]], dtype=float32)
     """
-    _check("interleaved_matmul_selfatt_qk", queries_keys_values.shape, heads, 3)
+    _check("interleaved_matmul_selfatt_qk", queries_keys_values.shape, heads, 3, exact=False)
     queries, keys, _ = _heads(queries_keys_values, heads, 3)
     return _scores(queries, keys)
 
@@ -138,10 +142,10 @@ def interleaved_matmul_encdec_valatt(keys_values, attention, *, heads: int):
     return _mix(attention, _heads(keys_values, heads, 2)[1], keys_values.shape[1])
 
 
-def _check(name, shape, heads, parts):
+def _check(name, shape, heads, parts, exact=True):
     if len(shape) != 3:
         raise MXNetError(f"{name}: projections must be (sequence, batch, features), received shape {shape}")
-    if heads < 1 or shape[2] >= 0 and shape[2] % (parts * heads):
+    if heads < 1 or shape[2] >= 0 and (shape[2] % (parts * heads) if exact else shape[2] < parts * heads):
         raise MXNetError(f"{name}: {shape[2]} features cannot be split into {parts} projections for each of {heads} heads")
 
 
@@ -157,7 +161,7 @@ def _per_part(features, parts):
 def _selfatt_qk_shape_rule(in_shapes, out_shapes, *, heads):
     shape = in_shapes[0]
     if shape is not None:
-        _check("interleaved_matmul_selfatt_qk", shape, heads, 3)
+        _check("interleaved_matmul_selfatt_qk", shape, heads, 3, exact=False)
         assign(out_shapes, 0, (_times(shape[1], heads), shape[0], shape[0]), "interleaved_matmul_selfatt_qk's output")
     return in_shapes, out_shapes
 

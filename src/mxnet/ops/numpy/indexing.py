@@ -203,8 +203,14 @@ def boolean_mask_assign_tensor(data, mask, value, *, start_axis: int = 0):
     return out
 
 
+@boolean_mask_assign_tensor.shape_rule
+def _(in_shapes, out_shapes, **_):
+    data = unify(in_shapes[0], out_shapes[0])
+    return [data, *in_shapes[1:]], [data]
+
+
 def _masked_types(in_types, out_types, **_):
-    common = in_types[0] or out_types[0]
+    common = in_types[0] or out_types[0] or next(iter(in_types[2:]), None)
     return [common, in_types[1] or torch.bool, *[common] * (len(in_types) - 2)], [common]
 
 

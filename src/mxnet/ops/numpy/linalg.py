@@ -6,6 +6,7 @@ import torch
 from ...base import MXNetError
 from ..axes import normalize_axis
 from ..kernels import products
+from ..linalg import square_rule
 from ..registry import op
 from ..schema import Axes, Shape
 from ..shapes import unify
@@ -72,6 +73,18 @@ def matmul(a, b):
     if a.dim() == 0 or b.dim() == 0:
         raise MXNetError("_npi_matmul: arrays with at least one axis expected, received a scalar; use multiply")
     return products.matmul(a, b) if a.dim() == b.dim() == 2 else products.batched(a, b)
+
+
+@matmul.shape_rule
+def _(in_shapes, out_shapes):
+    a, b = in_shapes
+    if a and b:
+        inner = -1 if len(b) == 1 else -2
+        if a[-1] < 0:
+            a = (*a[:-1], b[inner])
+        elif b[inner] < 0:
+            b = (*b[:-1], a[-1]) if inner == -1 else (*b[:-2], a[-1], b[-1])
+    return [a, b], out_shapes
 
 
 def _tensordot(operator, a, b, a_axes, b_axes):
@@ -201,6 +214,9 @@ def cholesky(A, *, lower: bool = True):
         return torch.linalg.cholesky(A, upper=not lower)
     except torch.linalg.LinAlgError:
         raise MXNetError("_npi_cholesky: the matrix is not positive definite") from None
+
+
+cholesky.shape_rule(square_rule)
 
 
 def _signs(rows):

@@ -14,9 +14,9 @@ from ...base import MXNetError
 from .. import dtypes
 from ..docstrings import with_example
 from ..random_state import generator, source
-from ..registry import op
+from ..registry import get, op
 from ..schema import Between, Device, Floats, Optional, Shape
-from ..shapes import product
+from ..shapes import product, unify
 from ._common import InvalidValueError, result_is
 
 _Real = Literal["float16", "float32", "float64"]
@@ -446,6 +446,14 @@ def _distinct(population, count, source, device):
         first[order[1:]] = ranked[1:] != ranked[:-1]
         found = found[first]
     return found[:count]
+
+
+def _size_rule(in_shapes, out_shapes, *, size, **_):
+    return in_shapes, [unify(out_shapes[0], () if size is None and not in_shapes else size)]
+
+
+for _name in "uniform normal gumbel logistic exponential rayleigh weibull pareto powerd gamma bernoulli choice".split():
+    get(f"_npi_{_name}").shape_rule(_size_rule)
 
 
 @op("_npi_mvn_fallback", no_gradient=True, draws=True)

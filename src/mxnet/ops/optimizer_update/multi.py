@@ -2,20 +2,26 @@
 import torch
 
 from ...base import MXNetError
-from ..registry import op
+from ..registry import MAX_OUTPUTS, op
 from ..schema import Floats, Shape
 from ..shapes import unify
 from . import rules
 from .single import require_one_shape, store, usable_scale
 
 
-def _multi(name, stride, *, count="num_weights", single_precision=False, extra=0, **traits):
-    """Register an update of ``attributes[count]`` weights with `stride` inputs each, and `extra` inputs for all of them after these.
+def _multi(name, *states, count="num_weights", single_precision=False, shared=(), **traits):
+    """Register an update of ``attributes[count]`` weights.
 
-    With `single_precision` what follows weight and gradient is float32.
+    The inputs of each are weight, gradient and `states`, which the update writes to; the inputs `shared` by all weights come after these.
+    With `single_precision` the states are float32.
     """
+    kinds = ("weight", "grad", *states)
+    stride, extra = len(kinds), len(shared)
+
     def register(fn):
-        operator = op(name, num_outputs=lambda attributes: attributes[count], mutates=("data",), no_gradient=True, **traits)(fn)
+        operator = op(name, num_outputs=lambda attributes: attributes[count], mutates=("data",), no_gradient=True,
+                      inputs_rule=lambda attributes: [*_numbered(kinds, attributes[count]), *shared],
+                      mutates_rule=lambda attributes: _numbered(states, attributes[count]), **traits)(fn)
 
         @operator.shape_rule
         def _(in_shapes, out_shapes, **attributes):
@@ -31,13 +37,19 @@ def _multi(name, stride, *, count="num_weights", single_precision=False, extra=0
 
         @operator.dtype_rule
         def _(in_types, out_types, **attributes):
-            common = next((t for t in (*in_types[:2], *out_types) if t is not None), None)
             n = attributes[count]
-            states = torch.float32 if single_precision else common
-            return [*[common, common, *[states] * (stride - 2)] * n, *[torch.float32] * extra], [common] * n
+            common = next((t for k, t in enumerate(in_types[:n * stride]) if t is not None and not (single_precision and k % stride > 1)), None) \
+                or next((t for t in out_types if t is not None), None)
+            of_states = torch.float32 if single_precision else common
+            return [*[common, common, *[of_states] * len(states)] * n, *[torch.float32] * extra], [common] * n
 
         return operator
     return register
+
+
+def _numbered(names, count):
+    count = min(count, MAX_OUTPUTS)  # more are refused, by `Operator.outputs`
+    return [f"{name}_{i}" for i in range(count) for name in names]
 
 
 def _require_count(name, data, n, stride, extra=0):
@@ -68,7 +80,7 @@ def _results(new):
     return new if len(new) > 1 else new[0]
 
 
-@_multi("multi_sgd_update", 2)
+@_multi("multi_sgd_update")
 def multi_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
     """`sgd_update` of each (weight, gradient), with a learning rate of `lrs` and a weight decay of `wds`.
 
@@ -91,7 +103,7 @@ def multi_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0,
     return _results([rules.sgd(w, g, lr, wd, rescale_grad, clip_gradient) for (w, g), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("multi_sgd_mom_update", 3)
+@_multi("multi_sgd_mom_update", "mom")
 def multi_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                          num_weights: int = 1):
     """`sgd_mom_update` of each (weight, gradient, momentum), with a learning rate of `lrs` and a weight decay of `wds`.
@@ -115,7 +127,7 @@ def multi_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0,
                      for (w, g, m), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("multi_mp_sgd_update", 3, single_precision=True)
+@_multi("multi_mp_sgd_update", "weight32", single_precision=True)
 def multi_mp_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
     """`mp_sgd_update` of each (weight, gradient, float32 weight), with a learning rate of `lrs` and a weight decay of `wds`.
 
@@ -138,7 +150,7 @@ def multi_mp_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1
                      for (w, g, w32), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("multi_mp_sgd_mom_update", 4, single_precision=True)
+@_multi("multi_mp_sgd_mom_update", "mom", "weight32", single_precision=True)
 def multi_mp_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                             num_weights: int = 1):
     """`mp_sgd_mom_update` of each (weight, gradient, momentum, float32 weight), with a learning rate of `lrs` and a weight decay of `wds`.
@@ -174,7 +186,7 @@ def _preloaded(name, data, n, stride):
     return groups, lrs.tolist(), wds.tolist()
 
 
-@_multi("preloaded_multi_sgd_update", 2, extra=2, amp=None)
+@_multi("preloaded_multi_sgd_update", shared=("lrs", "wds"), amp=None)
 def preloaded_multi_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
     """`multi_sgd_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.
 
@@ -194,7 +206,7 @@ def preloaded_multi_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: 
     return _results([rules.sgd(w, g, lr, wd, rescale_grad, clip_gradient) for (w, g), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("preloaded_multi_sgd_mom_update", 3, extra=2, amp=None)
+@_multi("preloaded_multi_sgd_mom_update", "mom", shared=("lrs", "wds"), amp=None)
 def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                                    num_weights: int = 1):
     """`multi_sgd_mom_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.
@@ -215,7 +227,7 @@ def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: f
                      for (w, g, m), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("preloaded_multi_mp_sgd_update", 3, single_precision=True, extra=2, amp=None)
+@_multi("preloaded_multi_mp_sgd_update", "weight32", single_precision=True, shared=("lrs", "wds"), amp=None)
 def preloaded_multi_mp_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
     """`multi_mp_sgd_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.
 
@@ -235,7 +247,7 @@ def preloaded_multi_mp_sgd_update(*data, rescale_grad: float = 1.0, clip_gradien
                      for (w, g, w32), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("preloaded_multi_mp_sgd_mom_update", 4, single_precision=True, extra=2, amp=None)
+@_multi("preloaded_multi_mp_sgd_mom_update", "mom", "weight32", single_precision=True, shared=("lrs", "wds"), amp=None)
 def preloaded_multi_mp_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                                       num_weights: int = 1):
     """`multi_mp_sgd_mom_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.
@@ -256,7 +268,7 @@ def preloaded_multi_mp_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad
                      for (w, g, m, w32), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("_multi_adamw_update", 4, extra=1, amp=None)
+@_multi("_multi_adamw_update", "mean", "var", shared=("rescale_grad",), amp=None)
 def multi_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wds: Floats, etas: Floats,
                        clip_gradient: float = -1.0, num_weights: int = 1):
     """`adamw_update` of each (weight, gradient, mean, variance); the last input is the scale of the gradients, one number for all.
@@ -284,7 +296,7 @@ def multi_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.
                      for (w, g, m, v), lr, wd, eta in zip(groups, lrs, wds, etas)])
 
 
-@_multi("_multi_mp_adamw_update", 5, single_precision=True, extra=1, amp=None)
+@_multi("_multi_mp_adamw_update", "mean", "var", "weight32", single_precision=True, shared=("rescale_grad",), amp=None)
 def multi_mp_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wds: Floats, etas: Floats,
                           clip_gradient: float = -1.0, num_weights: int = 1):
     """`mp_adamw_update` of each (weight, gradient, mean, variance, float32 weight); the last input is the scale of the gradients.
@@ -320,7 +332,7 @@ def _norm(data):
     return torch.linalg.vector_norm(data, dtype=torch.float64 if data.dtype is torch.float64 else torch.float32)
 
 
-@_multi("_multi_lamb_update", 4, count="num_tensors", amp=None)
+@_multi("_multi_lamb_update", "mean", "var", count="num_tensors", amp=None)
 def multi_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, wds: Floats,
                       rescale_grad: float = 1.0, lower_bound: float = -1.0, upper_bound: float = -1.0, clip_gradient: float = -1.0,
                       bias_correction: bool = True, step_count: Shape, num_tensors: int = 1):
@@ -349,7 +361,7 @@ def multi_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: 
                      for (w, g, m, v), lr, wd, t in zip(groups, learning_rates, wds, step_count)])
 
 
-@_multi("_multi_mp_lamb_update", 5, count="num_tensors", single_precision=True, amp=None)
+@_multi("_multi_mp_lamb_update", "mean", "var", "weight32", count="num_tensors", single_precision=True, amp=None)
 def multi_mp_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, wds: Floats,
                          rescale_grad: float = 1.0, lower_bound: float = -1.0, upper_bound: float = -1.0, clip_gradient: float = -1.0,
                          bias_correction: bool = True, step_count: Shape, num_tensors: int = 1):

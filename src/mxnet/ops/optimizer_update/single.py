@@ -246,6 +246,12 @@ def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, *, lr: floa
     return store(weight, weight32, rules.adamw(weight32, grad.float(), mean, var, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient))
 
 
+@adamw_update.dtype_rule
+def _(in_types, out_types, **_):
+    common = next((t for t in (*in_types[:4], *out_types) if t is not None), None)
+    return [*[common] * 4, torch.float32], [common]
+
+
 adamw_update.shape_rule(_scaled_rule)
 mp_adamw_update.shape_rule(_scaled_rule)
 

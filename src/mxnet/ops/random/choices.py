@@ -1,6 +1,7 @@
 """Operators that draw out of what there is: classes by their chances, different classes, and all entries in another order."""
 import functools
 import math
+import warnings
 from typing import Annotated
 
 import torch
@@ -18,12 +19,13 @@ def sample_multinomial(data, *, shape: Shape = (), get_prob: bool = False, dtype
     """Draw classes with the probabilities `data`: (k,) or (..., k), along the last axis.
 
     The result has the shape ``(*data.shape[:-1], *shape)``, or (1,) for one class out of one distribution. With `get_prob` the
-    logarithms of the probabilities follow as a second array; the gradient reaches `data` through these.
+    logarithms of the probabilities follow as a second array; the gradient reaches `data` through these. Rows with negative numbers, or nothing
+    but zeros, are no probabilities: as in MXNet their first class is drawn whose cumulative sum reaches a uniform number, or else the last one.
 
     Raises
     ------
     MXNetError
-        If `data` has no axis, or its rows hold negative numbers or nothing but zeros.
+        If `data` has no axis.
 
     Example
     -------
@@ -55,17 +57,19 @@ def _classes(rows, count):
     numbers = bank.numbers(len(rows) * count).view(len(rows), count)
     chosen, right = compiled_classes(rows, numbers) or _classes_on_torch(rows, numbers)
     if not right:
-        raise MXNetError("_sample_multinomial: the rows of `data` must hold chances, none below 0 and not all 0")
+        warnings.warn("_sample_multinomial: rows of `data` hold negative numbers, or nothing but zeros; probabilities are expected", stacklevel=2)
+        chosen = _classes_on_torch(rows, numbers)[0]
     return chosen
 
 
 def _classes_on_torch(rows, numbers):
+    """The classes that uniform numbers choose, and whether all rows hold probabilities or weights."""
     sums = rows.double().cumsum(1)
     totals = sums[:, -1:]
-    right = not rows.numel() or bool(rows.amin() >= 0 and totals.amin() > 0)  # of what is no number neither holds
-    # Rows that do not add up to 1 are taken for weights; those that almost do are left as they are.
-    scaled = torch.where((totals - 1).abs() < 1e-3, numbers, numbers * totals.float())
-    return torch.searchsorted(sums.float(), scaled).clamp_(max=rows.shape[1] - 1), right
+    right = (rows >= 0).all(1, keepdim=True) & (totals > 0)
+    # Rows that do not add up to 1 are taken for weights; those that almost do, or hold none, are left as they are.
+    scaled = torch.where(right & ((totals - 1).abs() >= 1e-3), numbers * totals.float(), numbers)
+    return torch.searchsorted(sums.float().nan_to_num_(math.inf, math.inf, -math.inf), scaled).clamp_(max=rows.shape[1] - 1), bool(right.all())
 
 
 @sample_multinomial.shape_rule

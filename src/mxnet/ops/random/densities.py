@@ -23,6 +23,9 @@ def _rule(in_shapes, out_shapes, **_):
     common = None
     for s in in_shapes[1:]:
         common = unify(common, s)
+    if sample is not None and common is not None and len(common) <= len(sample):
+        common = unify(common, sample[:len(common)])
+        sample = (*common, *sample[len(common):])
     return [sample] + [common] * (len(in_shapes) - 1), [sample]
 
 
@@ -157,3 +160,12 @@ def pdf_dirichlet(sample, alpha, *, is_log: bool = False):
     alpha = alpha.reshape(*lead, *[1] * (sample.dim() - alpha.dim()), alpha.shape[-1])
     logarithm = (torch.xlogy(alpha - 1, sample) - torch.lgamma(alpha)).sum(-1) + torch.lgamma(alpha.sum(-1))
     return _finish(logarithm if logarithm.dim() else logarithm.reshape(1), is_log)
+
+
+@pdf_dirichlet.shape_rule
+def _(in_shapes, out_shapes, **_):
+    sample, alpha = in_shapes
+    if sample is not None and alpha is not None and 0 < len(alpha) <= len(sample):
+        alpha = unify(alpha, (*sample[:len(alpha) - 1], sample[-1]))
+        sample = (*alpha[:-1], *sample[len(alpha) - 1:-1], alpha[-1])
+    return [sample, alpha], out_shapes

@@ -175,7 +175,7 @@ def _broadcast_like_sizes(lhs, rhs, lhs_axes, rhs_axes):
         if len(lhs) != len(rhs):
             raise MXNetError(f"broadcast_like: an array of shape {lhs} cannot be broadcast to {rhs}: the number of axes differs; "
                              "say which axes with lhs_axes and rhs_axes")
-        return tuple(b if b >= 0 else a for a, b in zip(lhs, rhs))
+        return tuple(b if b >= 0 or a == 1 else a for a, b in zip(lhs, rhs))
     lhs_axes, rhs_axes = ((a,) if isinstance(a, int) else a for a in (lhs_axes, rhs_axes))
     if len(lhs_axes) != len(rhs_axes) or not lhs_axes:
         raise MXNetError(f"broadcast_like: lhs_axes and rhs_axes must have the same length above 0, received {lhs_axes} and {rhs_axes}")

@@ -334,3 +334,12 @@ def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: flo
     growth = scaled[..., 2:].clamp_max(clip) if clip > 0 else scaled[..., 2:]
     middle = scaled[..., :2] * anchors[..., 2:] + anchors[..., :2]
     return to_corners(torch.cat([middle, growth.exp() * anchors[..., 2:]], -1))
+
+
+@box_decode.shape_rule
+def _(in_shapes, out_shapes, **_):
+    data, anchors = unify(in_shapes[0], out_shapes[0]), in_shapes[1]
+    if data is not None and anchors is not None and len(data) == len(anchors) == 3:
+        anchors = unify(anchors, (1, *data[1:]))
+        data = unify(data, (data[0], *anchors[1:]))
+    return [data, anchors], [data]

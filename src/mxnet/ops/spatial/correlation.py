@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from ...base import MXNetError
 from ..axes import require_ndim
 from ..registry import op
+from ..shapes import unify
 
 
 def _distance(a, b):
@@ -73,3 +74,9 @@ def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1
             other = second[:, :, start + down:start + down + height, start + right:start + right + width]
             out.append((patches * other if is_multiply else _distance(patches, other)).mean(1))
     return F.avg_pool2d(torch.stack(out, 1), kernel_size, stride1)
+
+
+@correlation.shape_rule
+def _(in_shapes, out_shapes, **_):
+    data = unify(*in_shapes)
+    return [data, data], out_shapes

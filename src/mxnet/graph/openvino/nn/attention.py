@@ -18,6 +18,8 @@ def _heads(call: Call, data: Value, shape: Iterable[int], heads: int, parts: int
     """(T, N, heads * parts * size) to `parts` arrays of (N * heads, T, size)."""
     length, batch, width = shape
     size = width // (heads * parts)
+    if size * heads * parts != width:
+        call.refuse(f"{width} features are no multiple of {heads * parts}")
     split = ops.split(call.reshape(data, (length, batch * heads, parts, size)), constant(2, torch.int64), parts).outputs()
     return [call.transpose(call.reshape(s, (length, batch * heads, size)), (1, 0, 2)) for s in split], size
 

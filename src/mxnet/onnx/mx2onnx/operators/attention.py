@@ -19,6 +19,8 @@ def _width(x, parts):
 def _parts(on, x, heads, count):
     """Of (length, batch, heads * count * width) the parts, each (batch * heads, length, width)."""
     width = _width(x, heads * count)
+    if width * heads * count != x.shape[-1]:
+        raise Unsupported(f"{x.shape[-1]} features are no multiple of {heads * count}")
     pieces = on.split(on.reshape(x, [on.dim(x, 0), -1, count, width]), [1] * count, 2)
     return [on.transpose(on.squeeze(p, 2), (1, 0, 2)) for p in pieces], width
 
