@@ -88,9 +88,13 @@ class FactorScheduler(LRScheduler):
             self.base_lr = max(self.base_lr * self.factor ** (passed - _MANY), self.stop_factor_lr)
         while num_update > self.count + self.step:
             self.count += self.step
-            self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
-            last = self.base_lr == self.stop_factor_lr
-            logging.info("Update[%d]: learning rate %0.5e%s", num_update, self.base_lr, ", where it stays" if last else "")
+            self.base_lr *= self.factor
+            # Log parsers match these lines; they are MXNet's to the letter.
+            if self.base_lr < self.stop_factor_lr:
+                self.base_lr = self.stop_factor_lr
+                logging.info("Update[%d]: now learning rate arrived at %0.5e, will not change in the future", num_update, self.base_lr)
+            else:
+                logging.info("Update[%d]: Change learning rate to %0.5e", num_update, self.base_lr)
         return self.base_lr
 
 
@@ -123,7 +127,7 @@ class MultiFactorScheduler(LRScheduler):
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1
             self.base_lr *= self.factor
-            logging.info("Update[%d]: learning rate %0.5e", num_update, self.base_lr)
+            logging.info("Update[%d]: Change learning rate to %0.5e", num_update, self.base_lr)
         return self.base_lr
 
 

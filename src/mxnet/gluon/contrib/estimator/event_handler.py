@@ -216,7 +216,8 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         """Write what training begins with."""
         self.train_start = time.time()
         trainer = estimator.trainer
-        estimator.logger.info("Training begins: optimizer %s, learning rate %.4f", type(trainer.optimizer).__name__, trainer.learning_rate)
+        estimator.logger.info("Training begin: using optimizer %s with current learning rate %.4f ",
+                              type(trainer.optimizer).__name__, trainer.learning_rate)
         if estimator.max_epoch:
             estimator.logger.info("Train for %d epochs.", estimator.max_epoch)
         else:
@@ -226,7 +227,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
 
     def train_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
         """Write how long it took and what the metrics are."""
-        estimator.logger.info("Training ended after %ds and %d epochs. %s", time.time() - self.train_start, self.current_epoch, self._values())
+        estimator.logger.info("Train finished using total %ds with %d epochs. %s", time.time() - self.train_start, self.current_epoch, self._values())
 
     def batch_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
         """Note the time."""
