@@ -15,7 +15,7 @@ from . import openmp, symbol
 from .base import MXNetError
 from .ndarray import NDArray, dispatch, sparse
 from .ndarray.dispatch import Marked, Recorded, Scope, TapeNode, entry_of, mode
-from .ops import differentiation
+from .ops import differentiation, failures
 from .ops.grad_mode import enable_grad
 
 
@@ -197,8 +197,8 @@ def _run(differentiate: Callable[[], Any]) -> Any:
     except MXNetError:
         raise
     except Exception as error:
-        text = dispatch.said(error)
-        if "second time" in text:
+        text = failures.in_words(error)
+        if "second time" in str(error):
             text = "a part of this computation was differentiated before and has been freed; pass retain_graph=True to the first backward"
         raise MXNetError(f"backward: {text}") from error
 

@@ -16,9 +16,9 @@ from .context import intern_context
 from .graph import sparse_run
 from .graph.runner import GraphRunner
 from .graph.session import Session, Watcher
-from .ndarray import NDArray, dispatch, failed
+from .ndarray import NDArray, failed
 from .ndarray.dispatch import Marked
-from .ops import differentiation, integers, random_state, wide
+from .ops import differentiation, failures, integers, random_state, wide
 from .symbol import inference
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ class Executor:
                 else:
                     differentiation.backward(heads, seeds, inputs=inputs)
             except Exception as error:
-                raise MXNetError(f"backward: {dispatch.said(error)}") from error
+                raise MXNetError(f"backward: {failures.in_words(error)}") from error
         if self._watcher is not None:
             self._watcher.tell_gradients()
         differentiable = {i for i, _ in leaves}

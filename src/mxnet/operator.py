@@ -19,6 +19,7 @@ from .ndarray.ndarray import context_of
 from .ops import dtypes, schema
 from .ops.registry import OPERATORS, Operator, get
 from .reachable import finder
+from .suggestions import did_you_mean
 from .symbol import functions, inference
 from .util import is_np_array
 
@@ -191,7 +192,8 @@ def _prop(items):
     if op_type not in _props:
         finder.register_custom_operator(op_type)
     if op_type not in _props:
-        raise MXNetError(f"Custom: no operator is registered as '{op_type}'; decorate its CustomOpProp with @mx.operator.register('{op_type}')")
+        raise MXNetError(f"Custom: no operator is registered as '{op_type}'; decorate its CustomOpProp with @mx.operator.register('{op_type}')"
+                         f"{did_you_mean(op_type, _props)}")
     try:
         return _props[op_type](**attributes)
     except TypeError as error:

@@ -15,6 +15,8 @@ Example
 import json
 import warnings
 
+from .suggestions import did_you_mean, unexpected_argument, unknown_arguments
+
 __all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
 
 _REGISTRY = {}  # base class -> {lower-case name: class}
@@ -95,8 +97,15 @@ def get_create_func(base_class, nickname):
             raise TypeError(f"{nickname} must be a string or a {base_class.__name__}, received {name!r}")
         if name.lower() not in registry:
             raise ValueError(f"there is no {nickname} named {name!r}; decorate its class with {nickname}.register; "
-                             f"registered: {', '.join(sorted(registry))}")
-        return registry[name.lower()](*args, **kwargs)
+                             f"registered: {', '.join(sorted(registry))}{did_you_mean(name, registry)}")
+        klass = registry[name.lower()]
+        try:
+            return klass(*args, **kwargs)
+        except TypeError as error:
+            unknown = unknown_arguments(klass, kwargs)
+            if not unknown:
+                raise
+            raise TypeError(f"{klass.__name__}: {unexpected_argument(klass, unknown[0])}") from error
 
     create.__doc__ = f"Make a {nickname} by name, or by its configuration as a dict or JSON."
     return create

@@ -11,6 +11,7 @@ from .. import _deferred_compute, ndarray, symbol
 from ..context import current_context
 from ..ndarray import NDArray
 from ..ndarray.dispatch import mode, wrap
+from ..suggestions import suggests_arguments
 from ..util import is_np_array
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
@@ -88,6 +89,7 @@ class HybridBlock(Block):
     (3, 4)
     """
 
+    @suggests_arguments
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._cached_graph: Any = ()  # (input variables, outputs) once traced

@@ -16,6 +16,7 @@ from .. import environment
 from ..base import DelayedError, MXNetError
 from ..context import Context
 from ..ndarray import dispatch
+from ..ops import failures
 from ..ops.dtypes import TORCH_TO_NAME
 from ..ops.grad_mode import no_grad
 from ..symbol import Symbol, inference
@@ -390,8 +391,10 @@ class GraphRunner:
             if probe is not None and node is not None:
                 seen = ", ".join(f"{TORCH_TO_NAME.get(t.dtype)}{tuple(t.shape)}" for t in probe.arguments)
                 kind = DelayedError if isinstance(found, DelayedError) else MXNetError
-                return kind(f"Error in operator {node.name} ({node.op.name}): {dispatch.said(found)} [inputs: {seen}]")
-        return error if isinstance(error, MXNetError) else MXNetError(dispatch.said(error))
+                reason = failures.reason(node.op, found, [tuple(t.shape) for t in probe.arguments], [t.dtype for t in probe.arguments],
+                                         node.parsed())
+                return kind(f"Error in operator {node.name} ({node.op.name}): {reason} [inputs: {seen}]")
+        return error if isinstance(error, MXNetError) else MXNetError(failures.in_words(error))
 
 
 def _weights(nodes: Iterable[Node], names: Sequence[str]) -> list[int]:

@@ -5,6 +5,7 @@ import weakref
 from .. import environment
 from ..base import MXNetError
 from ..ndarray import NDArray
+from ..suggestions import did_you_mean
 
 __all__ = ["KVStoreBase", "create"]
 
@@ -237,7 +238,8 @@ def create(name="local", shard=None):
         return KVStoreBase.kv_registry[name]()
     if name not in _BUILT_IN:
         raise MXNetError(f"kvstore.create: unknown type {name!r}; the types of this release are {', '.join(_BUILT_IN)} and the "
-                         f"registered ones: {', '.join(sorted(KVStoreBase.kv_registry))}")
+                         f"registered ones: {', '.join(sorted(KVStoreBase.kv_registry))}"
+                         f"{did_you_mean(name, [*_BUILT_IN, *KVStoreBase.kv_registry])}")
     if name == "nccl":
         _require_nccl()
     global _latest

@@ -15,6 +15,7 @@ import torch
 from .. import interrupts
 from ..base import DelayedError, MXNetError
 from ..context import Context, current_context, intern_context
+from ..ops import failures
 from ..ops.dtypes import name_of
 from ..ops.registry import Operator
 from ..ops.schema import to_string
@@ -323,17 +324,14 @@ def run(op: Any, fn: Callable | None, tensors: Sequence[Any], kwargs: dict[str, 
     return result, recorded and mode.recording
 
 
-def said(error: Exception) -> str:
-    """The first line of an error's text; the name of its class where it has none."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-
-
 def explain(op: Any, error: Exception, tensors: Sequence[Any], kwargs: dict[str, Any]) -> str:
-    """What a failed call was: the operator, its inputs and attributes, and what went wrong."""
-    inputs = ", ".join(f"{n}: {name_of(t.dtype)}{tuple(t.shape)}" if t is not None else f"{n}: none"
-                       for n, t in zip(op.inputs if not op.variadic else [f"input {i}" for i in range(len(tensors))], tensors))
+    """Return the text of a failed call's error: the operator, why it failed, its inputs and attributes."""
+    names = op.inputs if not op.variadic else [f"input {i}" for i in range(len(tensors))]
+    inputs = ", ".join(f"{n}: {name_of(t.dtype)}{tuple(t.shape)}" if t is not None else f"{n}: none" for n, t in zip(names, tensors))
     attributes = ", ".join(f"{k}={to_string(v)}" for k, v in kwargs.items() if k in op.attributes)
-    return f"{op.name}: {said(error)} [inputs: {inputs or 'none'}; attributes: {attributes or 'none'}]"
+    shapes, types = [None if t is None else tuple(t.shape) for t in tensors], [None if t is None else t.dtype for t in tensors]
+    reason = failures.reason(op, error, shapes, types, kwargs)
+    return f"{op.name}: {reason} [inputs: {inputs or 'none'}; attributes: {attributes or 'none'}]"
 
 
 def _refuse_input(op: Operator, arrays: Sequence[Any]) -> None:

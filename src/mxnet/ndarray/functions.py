@@ -9,6 +9,7 @@ import torch
 
 from ..base import MXNetError, _Null
 from ..ops.registry import OPERATORS, Operator, get
+from ..suggestions import MissingAttributeError
 from . import dispatch
 from .dispatch import invoke, mode
 from .fast_calls import fast
@@ -160,7 +161,7 @@ def namespace_lookup(module_name: str, prefix: str, make: Callable[[str], Callab
                     if may_hide_builtins or not hasattr(builtins, name):
                         setattr(sys.modules[module_name], name, function)
                     return function
-        raise AttributeError(f"module '{module_name}' has no attribute '{name}'")
+        raise MissingAttributeError(module_name, name)
 
     def listing() -> list[str]:
         module = sys.modules[module_name]

@@ -7,6 +7,7 @@ from .. import util
 from ..base import MXNetError
 from ..ndarray import NDArray
 from ..ops.dtypes import NAME_TO_TORCH, to_torch
+from ..suggestions import did_you_mean, suggests_arguments
 
 _HALF = (NAME_TO_TORCH["float16"], NAME_TO_TORCH["bfloat16"])
 
@@ -53,6 +54,7 @@ class Optimizer:
 
     opt_registry = {}  # lower-case name -> class
 
+    @suggests_arguments
     def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None, lr_scheduler=None, sym=None,
                  begin_num_update=0, multi_precision=False, param_dict=None):
         if not isinstance(param_idx2name, (dict, type(None))):
@@ -105,7 +107,8 @@ class Optimizer:
         """
         klass = Optimizer.opt_registry.get(name.lower())
         if klass is None:
-            raise ValueError(f"Cannot find optimizer {name}; registered are {', '.join(sorted(Optimizer.opt_registry))}")
+            raise ValueError(f"Cannot find optimizer {name}; registered are {', '.join(sorted(Optimizer.opt_registry))}"
+                             f"{did_you_mean(name, Optimizer.opt_registry)}")
         return klass(**kwargs)
 
     # -- updates ---------------------------------------------------------------------------------------------------------

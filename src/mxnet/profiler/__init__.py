@@ -22,6 +22,7 @@ from typing import Any
 
 from .. import environment, files, interrupts
 from ..base import MXNetError
+from ..suggestions import did_you_mean
 from .objects import Counter, Domain, Event, Frame, Marker, Task
 from .recorder import recorder
 from .report import report
@@ -86,7 +87,8 @@ def set_config(**kwargs: Any) -> None:
             attribute, kind = _VALUES[key]
             setattr(settings, attribute, _truth(value) if kind is bool else kind(value))
         else:
-            raise MXNetError(f"set_config: unknown argument {key!r}; expected {', '.join(['profile_all', *_FLAGS, *_VALUES, 'profile_process'])}")
+            known = ["profile_all", *_FLAGS, *_VALUES, "profile_process"]
+            raise MXNetError(f"set_config: unknown argument {key!r}; expected {', '.join(known)}{did_you_mean(key, known)}")
     if settings.dump_period <= 0:
         raise MXNetError(f"set_config: dump_period must be above 0 seconds, received {settings.dump_period}")
     recorder.settings = settings

@@ -11,6 +11,7 @@ import numpy as np
 from ... import files, registry
 from ... import ndarray as nd
 from ...base import MXNetError, data_dir
+from ...suggestions import did_you_mean
 from ...util import is_np_array
 from . import _pretrained, vocab
 from .vocab import UNKNOWN
@@ -40,7 +41,7 @@ def get_pretrained_file_names(embedding_name=None):
     if embedding_name is None:
         return {name: list(cls.pretrained_file_name_sha1) for name, cls in known.items()}
     if embedding_name not in known:
-        raise KeyError(f"Cannot find `embedding_name` {embedding_name}; there are {', '.join(known)}")
+        raise KeyError(f"Cannot find `embedding_name` {embedding_name}; there are {', '.join(known)}{did_you_mean(embedding_name, known)}")
     return list(known[embedding_name].pretrained_file_name_sha1)
 
 

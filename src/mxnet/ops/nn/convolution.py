@@ -95,7 +95,7 @@ def _check_window(name, shape, kernel, stride, dilate, pad, num_filter, num_grou
     if layout is not None and len(layout) != ndim + 2:
         raise MXNetError(f"{name}: `layout` must name the {ndim + 2} axes that `kernel` {kernel} asks for, received {layout!r}")
     if len(shape) != ndim + 2:
-        raise MXNetError(f"{name}: `kernel` {kernel} needs {ndim + 2}-D data, received shape {shape}")
+        raise MXNetError(f"{name}: `kernel` {kernel} needs {ndim + 2}-D data, received shape {tuple(shape)}")
     for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)):
         if len(sizes) != ndim or min(sizes) < least:
             raise MXNetError(f"{name}: `{what}` must be {ndim} numbers of at least {least}, as `kernel` {kernel}, received {sizes}")
