@@ -6,7 +6,7 @@ import torch
 
 from . import interrupts, memory
 from .base import ClassPropertyType, MXNetError, classproperty
-from .suggestions import did_you_mean
+from .suggestions import did_you_mean, shortened
 
 
 class _Current(threading.local):
@@ -118,7 +118,7 @@ def intern_context(ctx):
     if not isinstance(ctx, Context):
         if isinstance(ctx, str):
             return parse_context(ctx)
-        raise TypeError(f"expected a Context such as mx.cpu() or mx.gpu(0), received {ctx!r}")
+        raise TypeError(f"expected a Context such as mx.cpu() or mx.gpu(0), received {shortened(ctx)}")
     return _interned(ctx.device_typeid, ctx.device_id)
 
 

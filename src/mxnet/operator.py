@@ -19,7 +19,7 @@ from .ndarray.ndarray import context_of
 from .ops import dtypes, schema
 from .ops.registry import OPERATORS, Operator, get
 from .reachable import finder
-from .suggestions import did_you_mean
+from .suggestions import did_you_mean, shortened
 from .symbol import functions, inference
 from .util import is_np_array
 
@@ -56,7 +56,7 @@ class CustomOp:
         elif req == "add":
             dst[:] = dst + src
         elif req != "null":
-            raise MXNetError(f"assign: req must be 'null', 'write', 'inplace' or 'add', received {req!r}")
+            raise MXNetError(f"assign: req must be 'null', 'write', 'inplace' or 'add', received {shortened(req)}")
 
 
 class CustomOpProp:
@@ -130,7 +130,7 @@ def register(reg_name):
     """
     def do_register(prop_cls):
         if not (inspect.isclass(prop_cls) and issubclass(prop_cls, CustomOpProp)):
-            raise TypeError(f"register('{reg_name}') decorates a subclass of CustomOpProp, received {prop_cls!r}")
+            raise TypeError(f"register('{reg_name}') decorates a subclass of CustomOpProp, received {shortened(prop_cls)}")
         _props[reg_name] = prop_cls
         _of_numpy[reg_name] = is_np_array()
         _prop.cache_clear()

@@ -15,7 +15,7 @@ Example
 import json
 import warnings
 
-from .suggestions import did_you_mean, unexpected_argument, unknown_arguments
+from .suggestions import did_you_mean, shortened, unexpected_argument, unknown_arguments
 
 __all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
 
@@ -40,7 +40,7 @@ def get_register_func(base_class, nickname):
 
     def register(klass, name=None):
         if not (isinstance(klass, type) and issubclass(klass, base_class)):
-            raise TypeError(f"can only register subclasses of {base_class.__name__} as {nickname}, received {klass!r}")
+            raise TypeError(f"can only register subclasses of {base_class.__name__} as {nickname}, received {shortened(klass)}")
         name = (klass.__name__ if name is None else name).lower()
         known = registry.get(name)
         if known is not None:
@@ -94,7 +94,7 @@ def get_create_func(base_class, nickname):
             config = json.loads(name)
             return create(**config) if isinstance(config, dict) else create(config[0], **config[1])
         if not isinstance(name, str):
-            raise TypeError(f"{nickname} must be a string or a {base_class.__name__}, received {name!r}")
+            raise TypeError(f"{nickname} must be a string or a {base_class.__name__}, received {shortened(name)}")
         if name.lower() not in registry:
             raise ValueError(f"there is no {nickname} named {name!r}; decorate its class with {nickname}.register; "
                              f"registered: {', '.join(sorted(registry))}{did_you_mean(name, registry)}")

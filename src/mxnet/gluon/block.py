@@ -420,12 +420,12 @@ class Block:
         return handle
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
-        """Call ``callback(name, operator, handle)`` for each operator's outputs in hybridized children.
+        """Call ``callback(name, operator, array)`` for each operator's outputs in hybridized children, and for gradients in backward.
 
         Parameters
         ----------
         callback : callable
-            ``mx.nd.NDArray(handle)`` is the array.
+            May use the array as it is, or cast it to a handle as with MXNet: ``NDArray(ctypes.cast(array, NDArrayHandle), writable=False)``.
         monitor_all : bool
             For inputs too.
         """

@@ -543,12 +543,12 @@ class HybridBlock(Block):
         ndarray.save(f"{path}-{epoch:04d}.params", arrays)
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
-        """Call ``callback(name, operator, handle)`` for each operator's outputs when the traced graph runs.
+        """Call ``callback(name, operator, array)`` for each operator's outputs when the traced graph runs, and for gradients in backward.
 
         Parameters
         ----------
         callback : callable
-            ``mx.nd.NDArray(handle)`` is the array.
+            May use the array as it is, or cast it to a handle as with MXNet: ``NDArray(ctypes.cast(array, NDArrayHandle), writable=False)``.
         monitor_all : bool
             For inputs too.
         """

@@ -11,6 +11,7 @@ import torch
 from ..base import MXNetError
 from ..ndarray import dispatch
 from ..ndarray.dispatch import Call
+from ..suggestions import shortened
 from .backends import Unavailable, prepare
 from .program import Program, draws
 
@@ -42,7 +43,7 @@ class Inductor:
         """
         modes = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
         if mode not in modes:
-            raise MXNetError(f"backend 'inductor': `mode` must be one of {', '.join(modes)}, received {mode!r}")
+            raise MXNetError(f"backend 'inductor': `mode` must be one of {', '.join(modes)}, received {shortened(mode)}")
         if not self.available():
             raise Unavailable("backend 'inductor' needs a C++ compiler (g++ or clang++, or its path in CXX)")
         device = program.inputs[0].device if program.inputs else torch.device("cpu")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from .. import environment
 from ..base import MXNetError
 from ..ndarray import NDArray
+from ..suggestions import shortened
 from .base import KVStoreBase, create, spans_processes
 from .kvstore import KVStore
 
@@ -23,7 +24,7 @@ def create_kvstore(kvstore: str | KVStoreBase | None, num_device: int, arg_param
     if kvstore is None or isinstance(kvstore, KVStoreBase):
         store = kvstore
     elif not isinstance(kvstore, str):
-        raise TypeError(f"kvstore must be KVStore, str or None, received {kvstore!r}")
+        raise TypeError(f"kvstore must be KVStore, str or None, received {shortened(kvstore)}")
     elif num_device == 1 and not spans_processes(kvstore):
         store = None
     else:
@@ -47,7 +48,7 @@ def create_sparse_kvstore(kvstore: str | KVStore) -> tuple[KVStoreBase, bool]:
     elif isinstance(kvstore, str):
         store = create(kvstore)
     else:
-        raise TypeError(f"row_sparse parameters need a KVStore or the name of one, received {kvstore!r}")
+        raise TypeError(f"row_sparse parameters need a KVStore or the name of one, received {shortened(kvstore)}")
     if not store.is_capable(KVStoreBase.OPTIMIZER):
         raise MXNetError(f"row_sparse parameters need a kvstore that runs the optimizer; {store.type!r} does not: use 'local' or 'device'")
     return store, True

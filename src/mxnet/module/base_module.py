@@ -20,7 +20,7 @@ from ..initializer import Uniform
 from ..io import DataBatch, DataDesc, DataIter
 from ..kvstore.updates import joined_store
 from ..resumption import PARAMETERS, STATES, Saves
-from ..suggestions import did_you_mean
+from ..suggestions import did_you_mean, shortened
 
 if TYPE_CHECKING:
     from ..monitor import Monitor
@@ -59,7 +59,7 @@ def _as_descriptions(shapes: Any):
     descriptions = [DataDesc(d.name, tuple(d.shape.tolist()), d.dtype, d.layout) if isinstance(d.shape, np.ndarray) else d for d in descriptions]
     for d in descriptions:
         if not isinstance(d.shape, (tuple, list)) or not all(isinstance(size, (int, np.integer)) for size in d.shape):
-            raise TypeError(f"the shape of {d.name!r} must be a tuple of integers, received {d.shape!r}")
+            raise TypeError(f"the shape of {d.name!r} must be a tuple of integers, received {shortened(d.shape)}")
     return descriptions
 
 

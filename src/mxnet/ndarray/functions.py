@@ -9,7 +9,7 @@ import torch
 
 from ..base import MXNetError, _Null
 from ..ops.registry import OPERATORS, Operator, get
-from ..suggestions import MissingAttributeError
+from ..suggestions import MissingAttributeError, shortened
 from . import dispatch
 from .dispatch import invoke, mode
 from .fast_calls import fast
@@ -63,7 +63,7 @@ def split_arguments(op: Operator, args: tuple, kwargs: dict[str, Any], array_typ
                 if n in kwargs:
                     inputs.insert(op.inputs.index(n), kwargs.pop(n))
         if rest:
-            raise MXNetError(f"{op.name}: positional arguments must be arrays, received {rest[0]!r}; give attributes by name")
+            raise MXNetError(f"{op.name}: positional arguments must be arrays, received {shortened(rest[0])}; give attributes by name")
         positional = ()
     else:
         most = len(op.inputs)

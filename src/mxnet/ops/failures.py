@@ -47,6 +47,8 @@ def reason(op: Any, error: Exception, shapes: Sequence[Partial], types: Sequence
     """
     if isinstance(error, MXNetError):
         return str(error)
+    if not _is_internal(error):
+        return first_line(error)
     given = [(n, s, t) for n, s, t in zip(_names(op, len(shapes)), shapes, types) if s is not None]
     return _missing_inputs(op, shapes, attributes) or _broken_rule(op, shapes, attributes) or in_words(error, given)
 

@@ -7,7 +7,7 @@ from .. import util
 from ..base import MXNetError
 from ..ndarray import NDArray
 from ..ops.dtypes import NAME_TO_TORCH, to_torch
-from ..suggestions import did_you_mean, suggests_arguments
+from ..suggestions import did_you_mean, shortened, suggests_arguments
 
 _HALF = (NAME_TO_TORCH["float16"], NAME_TO_TORCH["bfloat16"])
 
@@ -81,7 +81,7 @@ class Optimizer:
     def register(klass):
         """Register an optimizer class under its name in lower case. A decorator."""
         if not isinstance(klass, type):
-            raise TypeError(f"register: expected an optimizer class, received {klass!r}")
+            raise TypeError(f"register: expected an optimizer class, received {shortened(klass)}")
         name = klass.__name__.lower()
         known = Optimizer.opt_registry.get(name)
         if known is not None:

@@ -8,7 +8,7 @@ from .. import files, util
 from ..base import MXNetError, NotImplementedForSymbol
 from ..ops import dtypes
 from ..ops.shapes import known
-from ..suggestions import did_you_mean
+from ..suggestions import did_you_mean, shortened
 from . import inference, serialization
 from .node import Entry, Node, auxiliary, copy_graph, topological
 from .serialization import HIDDEN_KEYS
@@ -86,7 +86,7 @@ class Symbol(_Methods):
                 raise IndexError(f"{index} selects none of {len(self)} outputs")
             return type(self)(picked)
         if not isinstance(index, (int, np.integer)):
-            raise TypeError(f"a Symbol's outputs are chosen by number, name or slice, received {index!r}")
+            raise TypeError(f"a Symbol's outputs are chosen by number, name or slice, received {shortened(index)}")
         if not 0 <= index < len(self._outputs):
             raise IndexError(f"output {index} of a Symbol with {len(self._outputs)}")
         return type(self)([self._outputs[index]])
